@@ -1,0 +1,234 @@
+"""The only way to an attribute's value: the accessor counts every reveal and refuses an overspend.
+
+Streams and settings: a *stream* is one pass over one sequence of examples (a fold, or the final run); all
+settings of a grid run along each stream on the same examples.  A *replica* is one (stream, setting) pair.  Arrays
+are ordered (F streams, T examples, G settings).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from budgetreg.errors import BudgetExceeded
+
+FloatArray = np.ndarray
+IntArray = np.ndarray
+
+
+@dataclass(frozen=True)
+class Table:
+    """Attribute values and targets of a data set, as the accessor and the evaluation read them.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        Stored values (uint8 or float64), possibly memory-mapped.
+    y : ndarray of shape (n,)
+        Targets.
+    scale : float
+        The value of an attribute is ``X * scale - shift``.
+    shift : ndarray of shape (d,) or None
+        Subtracted from every example (centring); None means 0.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    scale: float = 1.0
+    shift: np.ndarray | None = None
+
+    def rows(self, index: IntArray) -> FloatArray:
+        """Return full rows as float64, shape ``index.shape + (d,)``; for evaluation, outside any budget."""
+        values = np.multiply(self.X[index], self.scale, dtype=np.float64)
+        return values if self.shift is None else values - self.shift
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What the replicas of a pass paid, in attributes.
+
+    Attributes
+    ----------
+    at : dict of int to ndarray of shape (F, G)
+        Attributes charged up to each checkpoint (a number of examples).
+    total : ndarray of shape (F, G)
+        Attributes charged over the whole pass.
+    most : int
+        The most attributes charged for any one example.
+    """
+
+    at: dict[int, IntArray]
+    total: IntArray
+    most: int
+
+
+class Accessor:
+    """Reveals attribute values along F streams of examples to G settings each, and charges for them.
+
+    Parameters
+    ----------
+    table : Table
+        Where the values are.  Kept private: learners get them through the methods below alone.
+    orders : ndarray of int, shape (F, m)
+        Row numbers of the examples of each stream, in the order in which they are presented.
+    n_settings : int
+        Number G of settings that run along each stream.
+    budget : int
+        Most attributes a replica may be charged for one example.
+    checkpoints : sequence of int
+        Numbers of examples at which the bill is noted.
+    opened : callable, optional
+        Told the number of examples opened so far at each new block, to show progress.
+
+    Notes
+    -----
+    Examples are opened in blocks (`open`); within a block, every reveal names its examples by position.  A draw
+    costs 1 even when it repeats an attribute already drawn for that example.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        orders: IntArray,
+        n_settings: int,
+        budget: int,
+        checkpoints: Sequence[int] = (),
+        opened: Callable[[int], None] = lambda stop: None,
+    ) -> None:
+        self._flat = np.asarray(table.X).reshape(-1)
+        self._table = table
+        self._orders = np.ascontiguousarray(orders, dtype=np.intp)
+        self.n_streams, self.n_examples = self._orders.shape
+        self.n_settings = n_settings
+        self.d = int(table.X.shape[1])
+        self.budget = budget
+        self._checkpoints = tuple(checkpoints)
+        self._opened = opened
+        self._start = self._stop = 0
+        self._spent = np.zeros((self.n_streams, 0, n_settings), dtype=np.int32)
+        self._total = np.zeros((self.n_streams, n_settings), dtype=np.int64)
+        self._at: dict[int, IntArray] = {}
+        self._most = 0
+
+    def open(self, start: int, stop: int) -> None:
+        """Make examples ``start <= t < stop`` (counted from 0 along each stream) the current block."""
+        if start != self._stop or not start < stop <= self.n_examples:
+            raise ValueError(f"examples {start} to {stop} do not follow {self._stop} of {self.n_examples}")
+        self._close()
+        self._start, self._stop = start, stop
+        self._spent = np.zeros((self.n_streams, stop - start, self.n_settings), dtype=np.int32)
+        self._base = self._orders[:, start:stop] * self.d
+        self._stream = np.arange(self.n_streams)
+        self._opened(stop)
+
+    def targets(self) -> FloatArray:
+        """Return the targets of the current block, shape (F, T); they are free."""
+        return np.asarray(self._table.y[self._orders[:, self._start : self._stop]])
+
+    def reveal_block(self, attributes: IntArray) -> FloatArray:
+        """Reveal the same attributes to all settings, for every example of the block.
+
+        Parameters
+        ----------
+        attributes : ndarray of int, shape (F, T, n)
+            Attributes drawn for each example.
+
+        Returns
+        -------
+        ndarray of float, shape (F, T, n)
+
+        Raises
+        ------
+        BudgetExceeded
+            If an example's budget would be passed; nothing is revealed then.
+        """
+        self._charge(slice(None), attributes.shape[-1])
+        return self._values(self._base[:, :, None] + attributes, attributes)
+
+    def reveal(self, position: IntArray, attributes: IntArray, paid: np.ndarray) -> FloatArray:
+        """Reveal to each replica its own attributes of one example per stream.
+
+        Parameters
+        ----------
+        position : ndarray of int, shape (F,)
+            The example, as a position in the current block.
+        attributes : ndarray of int, shape (F, G, n)
+            Attributes drawn by each replica.
+        paid : ndarray of bool, shape (F, G)
+            Replicas that draw; the others are charged nothing and get zeros.
+
+        Returns
+        -------
+        ndarray of float, shape (F, G, n)
+
+        Raises
+        ------
+        BudgetExceeded
+            If an example's budget would be passed; nothing is revealed then.
+        """
+        self._charge((self._stream, position), attributes.shape[-1] * paid)
+        values = self._values(self._base[self._stream, position][:, None, None] + attributes, attributes)
+        return values if paid.all() else np.where(paid[:, :, None], values, 0.0)
+
+    def pay(self, draws: IntArray) -> None:
+        """Charge for draws whose values cannot change anything and are not looked up.
+
+        Parameters
+        ----------
+        draws : ndarray of int, shape (F, T, G)
+            Number of draws per example of the block and replica.
+
+        Raises
+        ------
+        BudgetExceeded
+            If an example's budget would be passed.
+        """
+        self._charge(slice(None), draws)
+
+    def rows(self, start: int, stop: int) -> tuple[FloatArray, FloatArray]:
+        """Open a block and reveal it in full, d attributes for every example and replica.
+
+        Parameters
+        ----------
+        start, stop : int
+            Examples ``start <= t < stop`` of every stream, following the block before.
+
+        Returns
+        -------
+        X : ndarray of float, shape (F, T, d)
+        y : ndarray of float, shape (F, T)
+
+        Raises
+        ------
+        BudgetExceeded
+            If the budget is below d.
+        """
+        self.open(start, stop)
+        self._charge(slice(None), self.d)
+        return self._table.rows(self._orders[:, start:stop]), self.targets()
+
+    def bill(self) -> Bill:
+        """Return what has been charged so far."""
+        self._close()
+        self._spent = self._spent[:, :0]
+        return Bill(self._at, self._total, self._most)
+
+    def _charge(self, examples: slice | tuple[IntArray, IntArray], draws: int | IntArray) -> None:
+        charged = self._spent[examples] + draws
+        if charged.size and charged.max() > self.budget:
+            raise BudgetExceeded(f"an example would cost {charged.max()} attributes; the budget is {self.budget}")
+        self._spent[examples] = charged
+
+    def _values(self, index: IntArray, attributes: IntArray) -> FloatArray:
+        values = np.multiply(self._flat.take(index), self._table.scale, dtype=np.float64)
+        return values if self._table.shift is None else values - self._table.shift.take(attributes)
+
+    def _close(self) -> None:
+        if not self._spent.size:
+            return
+        for checkpoint in self._checkpoints:
+            if self._start < checkpoint <= self._stop:
+                within = self._spent[:, : checkpoint - self._start].sum(axis=1, dtype=np.int64)
+                self._at[checkpoint] = self._total + within
+        self._total = self._total + self._spent.sum(axis=1, dtype=np.int64)
+        self._most = max(self._most, int(self._spent.max()))
