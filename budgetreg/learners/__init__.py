@@ -1,0 +1,1 @@
+"""Learners: what an update, a source of values and an averaging rule make together."""
