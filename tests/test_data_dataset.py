@@ -1,0 +1,83 @@
+"""What every data set promises."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from budgetreg.config import DatasetConfig
+from budgetreg.data import Dataset, describe, load
+from budgetreg.errors import BudgetExceeded, ConfigError, DataError, UserError, nearest
+
+X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+Y = np.array([1.0, -1.0, 1.0])
+
+
+def config(kind: str, **options: Any) -> DatasetConfig:
+    return DatasetConfig(
+        name=kind, kind=kind, center="none", split="random", test_fraction=0.1, options=options
+    )
+
+
+def dataset(**changes: Any) -> Dataset:
+    parts = {"name": "a", "X": X.copy(), "y": Y.copy(), "scale": 1.0, "n_train": None, "two_valued": True}
+    return Dataset(**(parts | changes))
+
+
+def test_a_dataset_is_read_only() -> None:
+    data = dataset()
+    with pytest.raises(ValueError, match="read-only"):
+        data.X[0, 0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        data.y[0] = 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"X": X[:2]},
+        {"X": X[0]},
+        {"X": X[:0], "y": Y[:0]},
+        {"X": X.astype(np.float32)},
+        {"X": np.asfortranarray(X)},
+        {"y": Y.astype(int)},
+        {"y": np.array([1.0, np.nan, -1.0])},
+        {"y": np.array([1.0, 0.0, -1.0])},
+        {"scale": 0.0},
+        {"scale": np.inf},
+        {"n_train": 0},
+        {"n_train": 3},
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"X|y|scale|n_train|targets"):
+        dataset(**changes)
+
+
+def test_an_unknown_kind_is_told_with_the_choices() -> None:
+    with pytest.raises(ConfigError, match="mnist, power_law, digits, file"):
+        load(config("minst"), 0, 0)
+
+
+def test_loading_again_is_the_same_object() -> None:
+    assert load(config("digits"), 0, 0) is load(config("digits"), 1, 7)
+
+
+def test_describe_tells_the_shape_of_what_load_gives(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b,y\n1,2,3\n4,5,6\n7,8,9\n")
+    power_law = config("power_law", d=7, alpha=-1, norm="l2", n=20, n_test=5)
+    for each in (config("digits"), power_law, config("file", path=str(path), target=None, scale="none")):
+        data = load(each, 0, 0)
+        assert describe(each) == (*data.X.shape, data.n_train)
+
+
+def test_errors_have_the_exit_codes_that_users_are_promised() -> None:
+    assert (UserError.exit_code, ConfigError.exit_code, DataError.exit_code) == (2, 2, 3)
+    assert not issubclass(BudgetExceeded, UserError)
+
+
+def test_the_nearest_choice_is_a_hint_or_nothing() -> None:
+    assert nearest("aelrr", ["aer", "aelr", "ridge"]) == " (did you mean 'aelr'?)"
+    assert nearest("zebra", ["aer", "aelr"]) == ""

@@ -1,0 +1,222 @@
+"""A user's CSV or NPZ file."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from budgetreg.config import DatasetConfig
+from budgetreg.data import Dataset, load
+from budgetreg.errors import ConfigError, DataError
+
+GOOD = "a,b,y\n1,-4,10\n2,2,20\n-2,1,35\n"
+
+
+def read(path: Path | str | None, target: str | None = None, scale: str = "none") -> Dataset:
+    options = {"path": None if path is None else str(path), "target": target, "scale": scale}
+    config = DatasetConfig(
+        name="file", kind="file", center="none", split="random", test_fraction=0.1, options=options
+    )
+    return load(config, 0, 0)
+
+
+def csv(folder: Path, text: str | bytes, name: str = "table.csv") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def npz(folder: Path, **arrays: Any) -> Path:
+    path = folder / "table.npz"
+    np.savez(path, **arrays)
+    return path
+
+
+def message(path: Path | str | None, **options: Any) -> str:
+    with pytest.raises(DataError) as caught:
+        read(path, **options)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert str(path) in text
+    return text
+
+
+def test_the_last_column_is_the_target_by_default(tmp_path: Path) -> None:
+    data = read(csv(tmp_path, GOOD))
+    assert data.X.tolist() == [[1, -4], [2, 2], [-2, 1]]
+    assert data.y.tolist() == [10, 20, 35]
+    assert (data.name, data.scale, data.n_train, data.two_valued) == ("table", 1, None, False)
+    assert data.notes == ()
+
+
+def test_another_target_leaves_the_other_columns(tmp_path: Path) -> None:
+    data = read(csv(tmp_path, GOOD), target="a")
+    assert data.X.tolist() == [[-4, 10], [2, 20], [1, 35]]
+    assert data.y.tolist() == [1, 2, -2]
+
+
+def test_max_abs_scales_columns_and_says_that_no_budget_pays(tmp_path: Path) -> None:
+    data = read(csv(tmp_path, "a,b,zero,y\n1,-4,0,1\n2,2,0,2\n-2,1,0,3\n"), scale="max_abs")
+    assert data.X.tolist() == [[0.5, -1, 0], [1, 0.5, 0], [-1, 0.25, 0]]
+    assert "outside the attribute budget" in data.notes[-1]
+
+
+@given(
+    X=hnp.arrays(
+        np.float64, st.tuples(st.integers(1, 6), st.integers(2, 5)), elements=st.floats(-1e300, 1e300)
+    ),
+    data=st.data(),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+def test_csv_and_npz_give_every_bit_back(tmp_path: Path, X: np.ndarray, data: st.DataObject) -> None:
+    y = data.draw(hnp.arrays(np.float64, len(X), elements=st.floats(-1e9, 1e9)))
+    lines = [",".join([f"x{i}" for i in range(X.shape[1])] + ["y"])]
+    lines += [",".join(repr(float(v)) for v in [*row, label]) for row, label in zip(X, y, strict=True)]
+    from_csv, from_npz = read(csv(tmp_path, "\n".join(lines))), read(npz(tmp_path, X=X, y=y))
+    assert np.array_equal(from_csv.X, X)
+    assert np.array_equal(from_npz.X, X)
+    assert np.array_equal(from_csv.y, from_npz.y)
+    if len(set(y)) != 2:
+        assert np.array_equal(from_npz.y, y)
+
+
+@pytest.mark.parametrize(
+    ("values", "note"),
+    [
+        (["dog", "cat", "dog"], "target: 'cat' -> -1, 'dog' -> +1"),
+        (["1", "0", "1"], "target: 0 -> -1, 1 -> +1"),
+        (["10", "9", "10"], "target: 9 -> -1, 10 -> +1"),
+        (["1", "-1", "1"], None),
+        (["True", "False", "True"], "target: 0 -> -1, 1 -> +1"),
+    ],
+)
+def test_two_values_become_minus_and_plus_one(tmp_path: Path, values: list[str], note: str | None) -> None:
+    rows = "\n".join(f"{i},{i},{value}" for i, value in enumerate(values))
+    data = read(csv(tmp_path, f"a,b,y\n{rows}\n"))
+    assert data.two_valued
+    assert data.notes == (() if note is None else (note,))
+    assert data.y.tolist() == ([-1, 1, -1] if values[0] == "9" else [1, -1, 1])
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    path = csv(tmp_path, GOOD)
+    first = read(path)
+    csv(tmp_path, GOOD.replace("35", "36"))
+    os.utime(path, ns=(1, 1))  # whatever the clock's resolution
+    assert (first.y[-1], read(path).y[-1]) == (35, 36)
+
+
+@pytest.mark.parametrize(
+    "text", ["\ufeff" + GOOD, "\n\n" + GOOD, GOOD.replace(",", ", "), GOOD.replace("\n", "\r\n")]
+)
+def test_harmless_variants_of_csv_are_read_alike(tmp_path: Path, text: str) -> None:
+    data = read(csv(tmp_path, text), target="y")
+    assert data.X.tolist() == [[1, -4], [2, 2], [-2, 1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", ["empty"]),
+        ("\n\n", ["empty"]),
+        ("a,b,y\n", ["no rows"]),
+        ("1,2,3\n4,5,6\n", ["no header"]),
+        ("a;b;y\n1;2;3\n", ["1 column(s)", "commas"]),
+        ("b,y\n1,2\n", ["two attributes"]),
+        ("a,,y\n1,2,3\n", ["column 2 has no name"]),
+        ("a,a,y\n1,2,3\n", ["two columns", "'a'"]),
+        ("a,b,y\n1,2,3\n1,,3\n", ["data row 2", "'b'", "empty or NaN"]),
+        ("a,b,y\n1,2,3\n1,nan,3\n", ["data row 2", "'b'", "empty or NaN"]),
+        ("a,b,y\n1,2,3\n1,2,3\n-inf,2,3\n", ["data row 3", "'a'", "not a finite number"]),
+        ("a,b,y\n1,2,3\nx,2,3\n1,z,3\n", ["data row 2", "'a'", "'x'"]),
+        ("a,b,y\n1,1e999,3\n", ["data row 1", "'b'", "not a finite number"]),
+        ("a,b,y\n1,2,3\n1,2,\n", ["'y'", "data row 2", "empty or NaN"]),
+        ("a,b,y\n1,2,3\n1,2,inf\n", ["'y'", "data row 2", "infinite"]),
+        ("a,b,y\n1,2,3\n1,2,4\n1,2,oops\n", ["'y'", "data row 3", "'oops'", "two values"]),
+        ("a,b,y\n1,2,u\n1,2,u\n", ["'y'", "'u'", "not 1"]),
+        ("a,b,y\n1,2,3,4\n5,6,7,8\n", ["more fields than the header"]),
+        ("a,b,y\n1,2,3\n5,6,7,8\n", ["not a CSV file", "line 3"]),
+        ("a,b,y\n1,2\n", ["'y'", "data row 1", "empty"]),
+        (b"a,b,y\n\xff\xfe,2,3\n", ["not a CSV file"]),
+    ],
+)
+def test_a_bad_csv_file_is_told_in_one_line(tmp_path: Path, text: str | bytes, parts: list[str]) -> None:
+    told = message(csv(tmp_path, text))
+    for part in parts:
+        assert part in told
+
+
+def test_an_unknown_target_is_told_with_the_nearest_column(tmp_path: Path) -> None:
+    told = message(csv(tmp_path, "price,size,rooms\n1,2,3\n"), target="prise")
+    assert "did you mean 'price'" in told
+    assert "price, size, rooms" in told
+
+
+def test_the_first_offending_row_wins_over_the_first_column(tmp_path: Path) -> None:
+    assert "data row 1, column 'b'" in message(csv(tmp_path, "a,b,y\n1,x,3\nx,2,3\n"))
+
+
+def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+    assert "No such file" in message(tmp_path / "none.csv")
+    folder = tmp_path / "folder.csv"
+    folder.mkdir()
+    assert "is a folder" in message(folder)
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [({"path": None}, "dataset.path"), ({"path": "a.parquet"}, ".csv or .npz"),
+     ({"path": "a.csv", "scale": "maxabs"}, "max_abs, none")],
+)  # fmt: skip
+def test_impossible_options_are_named(options: dict[str, Any], key: str) -> None:
+    with pytest.raises(ConfigError, match=key):
+        read(**options)
+
+
+def test_npz_arrays_and_another_target(tmp_path: Path) -> None:
+    X = np.arange(6, dtype=np.int32).reshape(3, 2)
+    path = npz(tmp_path, X=X, y=np.array(["b", "a", "b"]), z=np.array([1.0, 2.0, 4.0]))
+    data = read(path)
+    assert data.X.tolist() == X.tolist()
+    assert data.X.dtype == np.float64
+    assert (data.y.tolist(), data.two_valued) == ([1, -1, 1], True)
+    assert read(path, target="z").y.tolist() == [1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "parts"),
+    [
+        ({"X": np.ones((2, 2))}, ["no array 'y'", "arrays: X"]),
+        ({"x": np.ones((2, 2)), "y": np.ones(2)}, ["no array 'X'"]),
+        ({"X": np.ones(2), "y": np.ones(2)}, ["(2,)", "(n, d)"]),
+        ({"X": np.ones((2, 2)), "y": np.ones(3)}, ["(2, 2)", "(3,)"]),
+        ({"X": np.ones((2, 2)), "y": np.ones((2, 1))}, ["(2, 1)"]),
+        ({"X": np.ones((0, 2)), "y": np.ones(0)}, ["at least one row"]),
+        ({"X": np.ones((2, 1)), "y": np.ones(2)}, ["two attributes"]),
+        ({"X": np.array([["a", "b"]]), "y": np.ones(1)}, ["numbers"]),
+        ({"X": np.ones((1, 2)), "y": np.array([1j])}, ["numbers"]),
+        ({"X": np.array([[1, 2], [3, np.nan]]), "y": np.ones(2)}, ["row 2", "column 2", "nan"]),
+        ({"X": np.ones((2, 2)), "y": np.array([1, np.nan])}, ["'y'", "row 2"]),
+        ({"X": np.array([[1, None]], dtype=object), "y": np.ones(1)}, ["allow_pickle"]),
+    ],
+)
+def test_a_bad_npz_file_is_told_in_one_line(tmp_path: Path, arrays: dict[str, Any], parts: list[str]) -> None:
+    told = message(npz(tmp_path, **arrays))
+    for part in parts:
+        assert part in told
+
+
+def test_a_damaged_npz_file_is_told_in_one_line(tmp_path: Path) -> None:
+    assert "not an NPZ file" in message(csv(tmp_path, "hello", "a.npz"))
+    assert "empty" in message(csv(tmp_path, "", "b.npz"))
+    path = tmp_path / "c.npz"
+    np.savez_compressed(path, X=np.random.default_rng(0).random((50, 4)), y=np.ones(50))
+    content = bytearray(path.read_bytes())
+    content[200:400] = bytes(200)
+    path.write_bytes(content)
+    assert "cannot be read" in message(path)

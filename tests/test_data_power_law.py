@@ -1,0 +1,127 @@
+"""Kukliansky & Shamir's generator."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from budgetreg.config import DatasetConfig
+from budgetreg.data import Dataset, load
+from budgetreg.data import power_law as module
+from budgetreg.data.power_law import PowerLaw, parse
+from budgetreg.errors import ConfigError
+
+OPTIONS: dict[str, Any] = {"d": 20, "alpha": -1, "norm": "l2", "n": 4000, "n_test": 100}
+
+
+def draw(seed: int = 0, repetition: int = 0, **changes: Any) -> Dataset:
+    return parse(OPTIONS | changes).draw(seed, repetition)
+
+
+@given(d=st.integers(1, 300), alpha=st.floats(-5, 0), norm=st.sampled_from(["l2", "linf"]))
+def test_means_fall_as_the_power_and_fill_the_ball(d: int, alpha: float, norm: str) -> None:
+    u = PowerLaw(d, alpha, norm, 1, 1).means()
+    assert np.allclose(u, u[0] * np.arange(1, d + 1) ** alpha)
+    assert np.isclose(np.sqrt((u**2).sum()) if norm == "l2" else u.max(), 1)
+
+
+@pytest.mark.parametrize(
+    ("norm", "rho"),
+    [
+        ("l2", {0: 1, -0.5: 0.909, -1: 0.552, -2: 0.056}),
+        ("linf", {0: 1, -0.5: 0.0866, -1: 0.0136, -2: 0.0033}),
+    ],
+)
+def test_second_moments_have_the_published_ratios(norm: str, rho: dict[float, float]) -> None:
+    """|E x^2|_{1/2} / (d |E x^2|_1) for ridge, |E x^2|_1 / (d |E x^2|_inf) for lasso, at d = 500."""
+    for alpha, published in rho.items():
+        u = PowerLaw(500, alpha, norm, 1, 1).means()
+        ratio = np.sqrt(u).sum() ** 2 / (500 * u.sum()) if norm == "l2" else u.sum() / (500 * u.max())
+        assert ratio == pytest.approx(published, rel=0.015)
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_attributes_are_coins_with_these_means(norm: str) -> None:
+    data = draw(norm=norm)
+    u = parse(OPTIONS | {"norm": norm}).means()
+    X = data.X[: data.n_train]
+    assert X.dtype == np.uint8
+    assert set(np.unique(X)) <= {0, 1}
+    assert np.abs(X.mean(axis=0) - u).max() < 5 * 0.5 / np.sqrt(len(X))
+    assert np.abs(np.corrcoef(X[:, u < 1].T) - np.eye((u < 1).sum())).max() < 5 / np.sqrt(len(X))
+
+
+@pytest.mark.parametrize(("norm", "values"), [("l2", {-1, 1}), ("linf", {-1, 0, 1})])
+def test_targets_are_linear_with_a_drawn_weight_vector(norm: str, values: set[int]) -> None:
+    data = draw(norm=norm)
+    w, *_ = np.linalg.lstsq(data.X.astype(float), data.y, rcond=None)
+    assert np.array_equal(data.X @ np.round(w), data.y)
+    assert set(np.round(w)) == values
+    assert (data.scale, data.n_train, len(data.y), data.two_valued) == (1, 4000, 4100, False)
+
+
+def test_lasso_weights_have_their_frequencies() -> None:
+    data = draw(norm="linf", alpha=0, d=2000, n=1, n_test=1)
+    assert np.array_equal(data.X, np.ones((2, 2000)))  # degenerate, and allowed
+    # x = 1 surely, so y = sum(w*): mean 0, variance .3 d.
+    sums = [draw(repetition=r, norm="linf", alpha=0, d=2000, n=1, n_test=1).y[0] for r in range(200)]
+    assert np.var(sums) == pytest.approx(0.3 * 2000, rel=0.4)
+    assert abs(np.mean(sums)) < 5 * np.sqrt(600 / 200)
+
+
+def test_each_repetition_and_seed_has_its_own_draw() -> None:
+    first = draw()
+    assert np.array_equal(draw().X, first.X)
+    assert np.array_equal(draw().y, first.y)
+    for other in (draw(repetition=1), draw(seed=1)):
+        assert not np.array_equal(other.X, first.X)
+
+
+def test_more_examples_keep_the_earlier_ones() -> None:
+    small, large = draw(n=50, n_test=10), draw(n=80, n_test=10)
+    assert np.array_equal(large.X[:50], small.X[:50])
+    assert np.array_equal(large.X[80:], small.X[50:])
+    assert np.array_equal(large.y[:50], small.y[:50])
+
+
+def test_drawing_in_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = draw(n=100)
+    monkeypatch.setattr(module, "_DRAWS_PER_BLOCK", 7 * 20)
+    blocks = draw(n=100)
+    assert np.array_equal(whole.X, blocks.X)
+    assert np.array_equal(whole.y, blocks.y)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "name"),
+    [(-1, "power_law_l2_d20_alpha-1"), (-0.5, "power_law_l2_d20_alpha-0.5"), (0, "power_law_l2_d20_alpha0"),
+     (-0.0, "power_law_l2_d20_alpha0")],
+)  # fmt: skip
+def test_the_name_tells_the_law(alpha: float, name: str) -> None:
+    assert draw(alpha=alpha, n=1, n_test=1).name == name
+
+
+def test_load_draws_anew_for_each_repetition() -> None:
+    config = DatasetConfig(
+        name="power_law",
+        kind="power_law",
+        center="none",
+        split="official",
+        test_fraction=0.1,
+        options=OPTIONS,
+    )
+    assert np.array_equal(load(config, 3, 2).X, draw(3, 2).X)
+    assert not np.array_equal(load(config, 3, 2).X, load(config, 3, 1).X)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"d": 0}, {"d": 2.5}, {"d": True}, {"d": None}, {"n": -1}, {"n_test": 0}, {"norm": "l1"}, {"alpha": 1},
+     {"alpha": float("nan")}, {"alpha": float("-inf")}, {"alpha": "steep"}, {"alpha": None}],
+)  # fmt: skip
+def test_impossible_options_are_named(change: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=f"dataset.{next(iter(change))}") as caught:
+        parse(OPTIONS | change)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,184 @@
+"""Obtaining MNIST, with a stand-in for torchvision."""
+
+import hashlib
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from budgetreg.commands.fetch import fetch, main
+from budgetreg.data import mnist
+from budgetreg.errors import ConfigError, DataError
+
+LABELS = np.arange(10, dtype=np.uint8)
+
+
+def idx(array: np.ndarray) -> bytes:
+    return bytes([0, 0, 8, array.ndim]) + np.array(array.shape, dtype=">u4").tobytes() + array.tobytes()
+
+
+FILES = {
+    f"{part}-{what}": content
+    for part in ("train", "t10k")
+    for what, content in (
+        ("images-idx3-ubyte", idx(np.ones((10, 2, 3), np.uint8))),
+        ("labels-idx1-ubyte", idx(LABELS)),
+    )
+}
+CHECKSUMS = {name: hashlib.sha256(content).hexdigest() for name, content in FILES.items()}
+
+
+def write(root: str | Path, files: Mapping[str, bytes]) -> None:
+    raw = Path(root) / "MNIST" / "raw"
+    raw.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (raw / name).write_bytes(content)
+
+
+Torchvision = Callable[[Callable[[str], None]], list[str]]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def torchvision(monkeypatch: pytest.MonkeyPatch) -> Torchvision:
+    """Install a torchvision whose MNIST does as told; return the list of its calls."""
+
+    def install(behaviour: Callable[[str], None]) -> list[str]:
+        calls: list[str] = []
+
+        def MNIST(root: str, download: bool) -> None:  # noqa: N802 - torchvision's name
+            assert download
+            calls.append(root)
+            behaviour(root)
+
+        module, datasets = ModuleType("torchvision"), ModuleType("torchvision.datasets")
+        datasets.MNIST = MNIST  # type: ignore[attr-defined]
+        module.datasets = datasets  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "torchvision", module)
+        monkeypatch.setitem(sys.modules, "torchvision.datasets", datasets)
+        return calls
+
+    return install
+
+
+def test_missing_files_are_downloaded_checked_and_prepared(tmp_path: Path, torchvision: Torchvision) -> None:
+    calls = torchvision(lambda root: write(root, FILES))
+    line = fetch("mnist_3v5", str(tmp_path), CHECKSUMS)
+    assert len(calls) == 1
+    assert "mnist_3v5: 4 images of 6 pixels" in line
+    assert str(tmp_path / "MNIST" / "raw") in line
+    assert "\n" not in line
+    assert mnist.faults(tmp_path, CHECKSUMS) == {}
+    assert mnist.prepared(CHECKSUMS) is not None
+    assert sorted(p.name for p in (tmp_path / "MNIST" / "raw").iterdir()) == sorted(FILES)
+
+
+def test_nothing_is_downloaded_when_everything_is_there(tmp_path: Path, torchvision: Torchvision) -> None:
+    calls = torchvision(lambda root: None)
+    write(tmp_path, FILES)
+    assert "mnist: 20 images" in fetch("mnist", str(tmp_path), CHECKSUMS)
+    assert calls == []
+
+
+def test_a_wrong_file_is_replaced(tmp_path: Path, torchvision: Torchvision) -> None:
+    torchvision(lambda root: write(root, FILES))
+    write(tmp_path, FILES | {"t10k-labels-idx1-ubyte": b"cut short"})
+    fetch("mnist", str(tmp_path), CHECKSUMS)
+    assert mnist.faults(tmp_path, CHECKSUMS) == {}
+
+
+def test_a_failed_download_is_one_line_and_changes_nothing(tmp_path: Path, torchvision: Torchvision) -> None:
+    def fail(root: str) -> None:
+        write(root, {"train-images-idx3-ubyte": b"half"})
+        raise RuntimeError("Error downloading\ntrain-images")
+
+    torchvision(fail)
+    write(tmp_path, {"train-images-idx3-ubyte": b"what the user had"})
+    with pytest.raises(DataError, match=r"^the download of MNIST failed: Error downloading train-images$"):
+        fetch("mnist", str(tmp_path), CHECKSUMS)
+    files = list((tmp_path / "MNIST" / "raw").iterdir())
+    assert [path.read_bytes() for path in files] == [b"what the user had"]
+
+
+def test_a_download_of_something_else_is_refused(tmp_path: Path, torchvision: Torchvision) -> None:
+    torchvision(lambda root: write(root, FILES | {"t10k-labels-idx1-ubyte": b"<html>"}))
+    with pytest.raises(DataError, match="t10k-labels-idx1-ubyte: wrong checksum"):
+        fetch("mnist", str(tmp_path), CHECKSUMS)
+    assert "train-images-idx3-ubyte" in mnist.faults(tmp_path, CHECKSUMS)
+
+
+def test_without_torchvision_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    with pytest.raises(DataError, match=r"pip install 'budgetreg\[mnist\]'"):
+        fetch("mnist", str(tmp_path), CHECKSUMS)
+
+
+def test_a_root_that_cannot_be_written_is_told(tmp_path: Path, torchvision: Torchvision) -> None:
+    torchvision(lambda root: write(root, FILES))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match=r"cannot write .*dataset\.root=DIR"):
+        fetch("mnist", str(tmp_path / "file"), CHECKSUMS)
+
+
+def test_the_download_does_not_talk_on_stdout(
+    tmp_path: Path, torchvision: Torchvision, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def talk(root: str) -> None:
+        print("Downloading")
+        write(root, FILES)
+
+    torchvision(talk)
+    fetch("mnist", str(tmp_path), CHECKSUMS)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_command_prints_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = []
+    monkeypatch.setattr("budgetreg.commands.fetch.fetch", lambda *call: seen.append(call) or "what is where")
+    assert main(["mnist_3v5", f"dataset.root={tmp_path}"]) == 0
+    assert main(["mnist"]) == 0
+    assert seen == [("mnist_3v5", str(tmp_path)), ("mnist", "data")]
+    assert capsys.readouterr().out == "what is where\n" * 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "parts"),
+    [
+        (["mnist_3v6"], ["did you mean 'mnist_3v5'?", "mnist_3v5, mnist"]),
+        (["power_law"], ["nothing to fetch", "mnist_3v5, mnist"]),
+        (["mnist", "dataset.rot=x"], ["did you mean 'dataset.root'?", "dataset.root=DIR"]),
+        (["mnist", "dataset.root="], ["dataset.root=DIR"]),
+        (["mnist", "--root", "x"], ["--help"]),
+        ([], ["name"]),
+    ],
+)
+def test_usage_mistakes_are_one_line(argv: list[str], parts: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        main(argv)
+    told = str(caught.value)
+    assert "\n" not in told
+    for part in parts:
+        assert part in told
+
+
+@pytest.mark.parametrize("flag", ["--help", "--version"])
+def test_help_and_version_end_well(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([flag])
+    assert caught.value.code == 0
+    assert "budgetreg" in capsys.readouterr().out
+
+
+def test_importing_the_command_imports_no_torchvision() -> None:
+    program = "import sys, budgetreg.commands.fetch; sys.exit('torchvision' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[1], check=True)
