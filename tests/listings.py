@@ -1,88 +1,79 @@
-"""The algorithms as the papers print them, one replica and one example at a time: the oracles of the cores.
+"""The algorithms as the papers print them, in numpy, one replica and one example at a time.
 
-They take the same pre-drawn numbers as the batched cores and nothing else of them.
+They are the oracles of the batched cores, given the same pre-drawn numbers, and the yardstick of the benchmarks.
+Each yields, for t = 1..m, the iterate ``w_t`` that meets example t and the attributes paid for that example.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 
+Steps = Iterator[tuple[np.ndarray, int]]
 
-def invert(p, u):
+
+def invert(p: np.ndarray, u: np.ndarray) -> np.ndarray:
     """Inverse distribution function of weights p at u."""
     cumulative = np.cumsum(p)
-    return min(int(np.searchsorted(cumulative, u * cumulative[-1], side="right")), int(np.flatnonzero(p)[-1]))
+    return np.minimum(np.searchsorted(cumulative, u * cumulative[-1], side="right"), p.size - 1)
 
 
-def data_point(x, attributes, d):
-    estimate = np.zeros(d)
-    for i in attributes:
-        estimate[i] += x[i] * d / len(attributes)
-    return estimate
+def data_point(x: np.ndarray, attributes: np.ndarray) -> np.ndarray:
+    """Unbiased estimate of x from uniform draws of attributes."""
+    d = x.size
+    return np.bincount(attributes, x[attributes], minlength=d) * (d / attributes.size)
 
 
-def project_l1(v, radius):
-    if np.abs(v).sum() <= radius:
+def project_l1(v: np.ndarray, radius: float) -> np.ndarray:
+    """Euclidean projection onto the 1-ball (Duchi et al. 2008)."""
+    size = np.abs(v)
+    if size.sum() <= radius:
         return v
-    u = np.sort(np.abs(v))[::-1]
+    u = np.sort(size)[::-1]
     theta = (np.cumsum(u) - radius) / np.arange(1, u.size + 1)
     tau = theta[np.flatnonzero(u > theta)[-1]]
-    return np.sign(v) * np.maximum(np.abs(v) - tau, 0)
+    return np.sign(v) * np.maximum(size - tau, 0)
 
 
-def aerr(X, y, attributes, uniforms, B, eta):
-    """Hazan & Koren 2012, AERR; returns the iterates w_1..w_m and the attributes paid per example."""
-    m, d = X.shape
-    w, iterates, paid = np.zeros(d), [], []
-    for t in range(m):
-        iterates.append(w)
-        phi, cost = -y[t], len(attributes[t])
+def aerr(X: np.ndarray, y: np.ndarray, attributes: np.ndarray, uniforms: np.ndarray, B: float, eta: float) -> Steps:
+    """Hazan & Koren 2012, AERR."""
+    w = np.zeros(X.shape[1])
+    for x, target, drawn, u in zip(X, y, attributes, uniforms, strict=True):
+        phi, cost = -target, drawn.size
         if w.any():
-            js = [invert(w**2, u) for u in uniforms[t]]
-            phi += np.mean([(w @ w) / w[j] * X[t, j] for j in js])
-            cost += len(js)
-        v = w - eta * phi * data_point(X[t], attributes[t], d)
-        w = v * B / max(np.linalg.norm(v), B)
-        paid.append(cost)
-    return np.array(iterates), np.array(paid)
+            j = invert(w**2, u)
+            phi += (w @ w / w[j] * x[j]).mean()
+            cost += j.size
+        yield w, cost
+        v = w - eta * phi * data_point(x, drawn)
+        w = v * (B / max(np.sqrt(v @ v), B))
 
 
-def aelr(X, y, attributes, uniforms, B, eta):
-    """Hazan & Koren 2012, AELR, in the exponents (the printed form overflows)."""
-    m, d = X.shape
-    theta, iterates, paid = np.zeros(d), [], []
-    for t in range(m):
+def aelr(X: np.ndarray, y: np.ndarray, attributes: np.ndarray, uniforms: np.ndarray, B: float, eta: float) -> Steps:
+    """Hazan & Koren 2012, AELR, in the exponents: the printed form overflows."""
+    theta = np.zeros(X.shape[1])
+    for x, target, drawn, u in zip(X, y, attributes, uniforms, strict=True):
         top = np.abs(theta).max()
         up, down = np.exp(theta - top), np.exp(-theta - top)
         w = B * (up - down) / (up.sum() + down.sum())
-        iterates.append(w)
-        phi, cost = -y[t], len(attributes[t])
+        phi, cost = -target, drawn.size
         if w.any():
-            js = [invert(np.abs(w), u) for u in uniforms[t]]
-            phi += np.mean([np.sign(w[j]) * np.abs(w).sum() * X[t, j] for j in js])
-            cost += len(js)
-        g = phi * data_point(X[t], attributes[t], d)
-        theta = theta - eta * np.clip(g, -1 / eta, 1 / eta)
-        paid.append(cost)
-    return np.array(iterates), np.array(paid)
+            size = np.abs(w)
+            j = invert(size, u)
+            phi += (np.sign(w[j]) * size.sum() * x[j]).mean()
+            cost += j.size
+        yield w, cost
+        theta = theta - eta * np.clip(phi * data_point(x, drawn), -1 / eta, 1 / eta)
 
 
-def aer(X, y, attributes, uniforms, B, lam):
+def aer(X: np.ndarray, y: np.ndarray, attributes: np.ndarray, uniforms: np.ndarray, B: float, lam: float) -> Steps:
     """Cesa-Bianchi et al. 2010, AER."""
-    m, d = X.shape
-    w, iterates, paid = np.zeros(d), [], []
-    for t in range(1, m + 1):
-        x = X[t - 1]
-        iterates.append(w)
-        phi, cost = -y[t - 1], len(attributes[t - 1])
+    w = np.zeros(X.shape[1])
+    for t, (x, target, drawn, u) in enumerate(zip(X, y, attributes, uniforms, strict=True), start=1):
+        phi, cost = -target, drawn.size
         if w.any():
-            js = [invert(np.abs(w), u) for u in uniforms[t - 1]]
-            phi += np.mean([np.sign(w[j]) * np.abs(w).sum() * x[j] for j in js])
-            cost += len(js)
-        w = (1 - 1 / t) * w - 2 / (lam * t) * phi * data_point(x, attributes[t - 1], d)
-        w = project_l1(w, B)
-        paid.append(cost)
-    return np.array(iterates), np.array(paid)
-
-
-def average(iterates, rule):
-    c = len(iterates)
-    return {"all": iterates.mean(axis=0), "suffix": iterates[c // 2 :].mean(axis=0), "last": iterates[-1]}[rule]
+            size = np.abs(w)
+            j = invert(size, u)
+            phi += (np.sign(w[j]) * size.sum() * x[j]).mean()
+            cost += j.size
+        yield w, cost
+        w = project_l1((1 - 1 / t) * w - 2 / (lam * t) * phi * data_point(x, drawn), B)

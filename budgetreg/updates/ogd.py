@@ -35,6 +35,8 @@ class OGD:
         self._shape = shape
         self._U, self._V = np.zeros((n_streams, d, shape[1])), np.zeros((n_streams, d, shape[1]))
         self._sigma, self._C = np.ones(shape), np.zeros(shape)
+        # A projection moves the last bits even of what it has projected: once per step, however often one settles.
+        self._moved = np.zeros(n_streams, dtype=bool)
         self._weights = Weights(*shape, d)
         self._prefix = self._weights.layout.prefix(self._weights.sums)
         self.width = self._weights.layout.width
@@ -49,7 +51,8 @@ class OGD:
         """Project, then hold the regressors from step ``before + 1`` to step ``now`` (both of shape (F,))."""
         self._prefix = self._weights.layout.prefix(self._weights.sums)
         norm = self._sigma * np.sqrt(np.maximum(self._prefix[:, -1], 0.0))
-        self._sigma *= self.B / np.maximum(norm, self.B)
+        self._sigma[self._moved] *= (self.B / np.maximum(norm, self.B))[self._moved]
+        self._moved[:] = False
         if self._sigma.min() < FOLD_BELOW:
             self._fold(*np.nonzero(self._sigma < FOLD_BELOW))
             self._prefix = self._weights.layout.prefix(self._weights.sums)
@@ -64,6 +67,7 @@ class OGD:
 
     def step(self, coordinates: Round, residual: np.ndarray) -> None:
         """Take the gradient step ``w -= eta phi~ x~`` for residual estimates of shape (F, G)."""
+        self._moved[coordinates.stream] = True
         where = coordinates.stream, coordinates.attribute
         rate = residual * (self.eta / self._sigma)
         change = rate.take(coordinates.stream, axis=0) * coordinates.value[:, None]

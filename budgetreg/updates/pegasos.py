@@ -39,9 +39,11 @@ class Pegasos:
         self._T, self._P, self._h = np.zeros(shape), np.zeros(shape), np.zeros(n_streams)
         self._keys = Weights(*shape, d)
         n_blocks = self._keys.layout.n_blocks
-        self._active = np.zeros((n_streams, n_blocks, shape[1]), dtype=np.intp)
+        self._active = np.zeros((n_streams, n_blocks, shape[1]))
         self._least = np.full((n_streams, n_blocks, shape[1]), np.inf)
         self._prefix = self._keys.layout.prefix(self._keys.sums)
+        # A projection moves the last bits even of what it has projected: once per step, however often one settles.
+        self._moved = np.zeros(n_streams, dtype=bool)
         self._norm_factor = np.zeros(n_streams)
         self._harmonic_table = np.zeros(2, dtype=np.longdouble)
         self.width = self._keys.layout.width
@@ -75,6 +77,7 @@ class Pegasos:
     def step(self, coordinates: Round, residual: np.ndarray) -> None:
         """Take the step ``U -= (2 / lambda) phi~ x~`` for residual estimates of shape (F, G)."""
         stream, attribute = coordinates.stream, coordinates.attribute
+        self._moved[stream] = True
         T = self._T.take(stream, axis=0)
         rate = (residual * (2.0 / self.lam)).take(stream, axis=0)
         old = self._kappa[stream, attribute]
@@ -91,7 +94,7 @@ class Pegasos:
         starts = coordinates.block_start
         block = stream[starts], attribute[starts] // self.width
         is_active, was_active = sign != 0, sign_old != 0
-        entered = is_active.astype(np.intp) - was_active
+        entered = is_active.astype(np.float64) - was_active
         self._active[block] += np.add.reduceat(entered, starts, axis=0)
         candidate = np.where(is_active, key, np.inf)
         self._least[block] = np.minimum(self._least[block], np.minimum.reduceat(candidate, starts, axis=0))
@@ -118,26 +121,29 @@ class Pegasos:
 
     def _project(self, radius: np.ndarray) -> None:
         """Project onto ``|U|_1 <= radius`` (F, G): Michelot 1986, looking only into blocks that lose a coordinate."""
-        while True:
-            n = self._active.sum(axis=1)
-            excess = self._keys.sums.sum(axis=1) - n * self._T - radius
-            over = (excess > 0) & (n > 0)
-            if not over.any():
-                return
-            T = np.where(over, self._T + excess / np.maximum(n, 1), self._T)
-            blocks = np.nonzero(over[:, None, :] & (self._least <= T[:, None, :]))
+        excess = (self._keys.sums - self._active * self._T[:, None, :]).sum(axis=1) - radius
+        stream, setting = np.nonzero((excess > 0) & self.alive & self._moved[:, None])
+        self._moved[:] = False
+        excess, radius = excess[stream, setting], radius[stream, setting]
+        while stream.size:
+            T = self._T[stream, setting] + excess / self._active[stream, :, setting].sum(axis=1)
+            replica, block = np.nonzero(self._least[stream, :, setting] <= T[:, None])
+            blocks = stream[replica], block, setting[replica]
             rows = self._keys.rows(*blocks)
-            dropped = (rows > 0) & (rows <= T[blocks[0], blocks[2]][:, None])
+            dropped = (rows > 0) & (rows <= T[replica, None])
             self._recount(blocks, np.where(dropped, 0.0, rows))
-            if not dropped.any():
-                self._T = T
-                return
-            block, place = np.nonzero(dropped)
-            stream, setting = blocks[0][block], blocks[2][block]
-            where = stream, blocks[1][block] * self.width + place, setting
+            row, place = np.nonzero(dropped)
+            where = blocks[0][row], block[row] * self.width + place, blocks[2][row]
             kappa = self._kappa[where]
-            self._V[where] += kappa * self._h[stream] - np.sign(kappa) * self._P[stream, setting]
+            self._V[where] += kappa * self._h[where[0]] - np.sign(kappa) * self._P[where[0], where[2]]
             self._kappa[where] = 0.0
+
+            shrunk = np.zeros(stream.size, dtype=bool)
+            shrunk[replica[row]] = True
+            self._T[stream[~shrunk], setting[~shrunk]] = T[~shrunk]
+            stream, setting, radius = stream[shrunk], setting[shrunk], radius[shrunk]
+            kept = self._keys.sums[stream, :, setting] - self._active[stream, :, setting] * self._T[stream, setting, None]
+            excess = np.ascontiguousarray(kept).sum(axis=1) - radius
 
     def _recount(self, blocks: tuple[np.ndarray, ...], rows: np.ndarray) -> None:
         """Set the keys (K, width) of blocks (streams, blocks, settings), with their sums, counts and least keys."""

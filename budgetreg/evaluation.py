@@ -1,0 +1,68 @@
+"""Errors of regressors on held-out examples, which are seen in full: evaluation is outside the budget.
+
+Predictions are matrix products whose shapes depend on the configuration alone, never on how replicas were batched,
+so that their last bits do not either.
+"""
+
+import numpy as np
+
+from budgetreg.accessor import Table
+
+PANEL = 4096
+"""Examples held as floats at a time."""
+
+
+def squared_error(table: Table, index: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """Mean squared error ``mean((<w, x> - y)^2)`` of each regressor.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    index : ndarray of int, shape (n,)
+        Held-out rows.
+    W : ndarray of float, shape (d, G)
+        Regressors.
+
+    Returns
+    -------
+    ndarray of float, shape (G,)
+    """
+    total = np.zeros(W.shape[1])
+    for start in range(0, index.size, PANEL):
+        rows = index[start : start + PANEL]
+        total += np.square(table.rows(rows) @ W - table.y[rows, None]).sum(axis=0)
+    return total / index.size
+
+
+def test_errors(table: Table, index: np.ndarray, w: np.ndarray, two_valued: bool) -> dict[str, float | None]:
+    """Test columns of the curve for one regressor.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    index : ndarray of int, shape (n,)
+        Test rows.
+    w : ndarray of float, shape (d,)
+        Regressor.
+    two_valued : bool
+        Whether targets are -1 and +1.
+
+    Returns
+    -------
+    dict
+        ``test_mse``; ``test_relative``, divided by the zero predictor's ``mean(y^2)``; ``test_error_rate``, the
+        fraction of signs that are wrong, None unless targets are two-valued.
+    """
+    y = table.y[index]
+    predictions = np.concatenate(
+        [table.rows(index[start : start + PANEL]) @ w for start in range(0, index.size, PANEL)]
+    )
+    mse = float(np.square(predictions - y).mean())
+    error_rate = float((np.sign(predictions) != y).mean()) if two_valued else None
+    return {
+        "test_mse": mse,
+        "test_relative": mse / float(np.square(y).mean()),
+        "test_error_rate": error_rate,
+    }

@@ -1,0 +1,213 @@
+"""What will be run: every decision of a run, made before anything is computed, and its attribute bill."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from budgetreg.config import AlgoConfig, Config, TuningConfig
+from budgetreg.data import Dataset, load
+from budgetreg.errors import ConfigError, DataError
+from budgetreg.theory import eg_step, ogd_step, pegasos_regularisation
+
+AXIS_SPAN = 256
+"""The attribute axis begins at the cost of a full row, or at its end divided by this."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run, decided.
+
+    Attributes
+    ----------
+    config : Config
+        What was asked for.
+    folder : Path
+        Where the results go.
+    dataset : str
+        Name of the data.
+    n_train, n_test, d : int
+        Training examples, test examples, attributes.
+    k_x, k_ip : int or None
+        Draws for the data point and for the inner product; None if all attributes are seen.
+    per_example : int
+        Attributes that a replica may be charged for one example: k, or d for a full-information learner.
+    checkpoints : tuple of int
+        Numbers of examples at which the curve is evaluated.
+    settings : mapping of str to tuple of float
+        The grid in absolute values, one entry per setting.
+    attributes_final : int
+        Most that the final run of a repetition may be charged.
+    attributes_tuning : int
+        Most that the cross-validation of a repetition may be charged, all folds and settings together.
+    notes : tuple of str
+        What the user is told once.
+    """
+
+    config: Config
+    folder: Path
+    dataset: str
+    n_train: int
+    n_test: int
+    d: int
+    k_x: int | None
+    k_ip: int | None
+    per_example: int
+    checkpoints: tuple[int, ...]
+    settings: Mapping[str, tuple[float, ...]]
+    attributes_final: int
+    attributes_tuning: int
+    notes: tuple[str, ...]
+
+    @property
+    def n_settings(self) -> int:
+        """Number of settings G."""
+        return len(self.settings["B"])
+
+    @property
+    def tuned(self) -> bool:
+        """Whether there is anything to choose by cross-validation."""
+        return self.n_settings > 1
+
+
+def make_plan(config: Config) -> Plan:
+    """Decide a run.
+
+    Parameters
+    ----------
+    config : Config
+        A valid configuration.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ConfigError
+        If the configuration does not fit the data.
+    DataError
+        If the data cannot be had.
+    """
+    data = load(config.dataset, config.seed, 0)
+    if config.dataset.kind == "mnist" and not data.two_valued:
+        raise ConfigError("dataset.digits=all has ten classes; a regression learner needs two: dataset.digits=[3,5]")
+    n_train, n_test = split_sizes(config, data)
+    d = data.X.shape[1]
+    if config.k > d:
+        raise ConfigError(f"k={config.k}: the attribute budget must be at most d={d}, the attributes of {data.name}")
+    k_x, k_ip = split_budget(config.algo, config.k)
+    per_example = config.k if k_x else d
+    checkpoints = _checkpoints(config, n_train, d, per_example)
+    settings = _settings(config.algo, config.tuning, d=d, m=checkpoints[-1], k=config.k, k_x=k_x)
+    n_settings = len(settings["B"])
+    folds = config.tuning.folds if n_settings > 1 else 0
+    if folds > n_train:
+        raise ConfigError(f"tuning.folds={folds}: at most the {n_train} training examples of {data.name}")
+    fold_examples = min(checkpoints[-1], n_train - -(-n_train // folds)) if folds else 0
+    notes = data.notes
+    if config.dataset.center == "full":
+        notes += ("dataset.center=full: the training means come from full rows, which no budget pays for",)
+    return Plan(
+        config=config,
+        folder=config.folder(),
+        dataset=data.name,
+        n_train=n_train,
+        n_test=n_test,
+        d=d,
+        k_x=k_x,
+        k_ip=k_ip,
+        per_example=per_example,
+        checkpoints=checkpoints,
+        settings=settings,
+        attributes_final=per_example * checkpoints[-1],
+        attributes_tuning=per_example * fold_examples * folds * n_settings,
+        notes=notes,
+    )
+
+
+def split_sizes(config: Config, data: Dataset) -> tuple[int, int]:
+    """Return the numbers of training and test examples.
+
+    Raises
+    ------
+    ConfigError
+        If the official split is asked for and there is none.
+    DataError
+        If a part would be empty.
+    """
+    n = data.y.size
+    if config.dataset.split == "official":
+        if data.n_train is None:
+            raise ConfigError(f"dataset.split=official: {data.name} has no official split; use random")
+        return data.n_train, n - data.n_train
+    n_test = int(n * config.dataset.test_fraction)
+    if not 0 < n_test < n:
+        raise DataError(f"{data.name} has {n} examples: too few for a test part of {config.dataset.test_fraction}")
+    return n - n_test, n_test
+
+
+def split_budget(algo: AlgoConfig, k: int) -> tuple[int | None, int | None]:
+    """Return the draws for the data point and for the inner product; None for full-information learners.
+
+    Raises
+    ------
+    ConfigError
+        If the budget is too small, or the split leaves no draw for either.
+    """
+    if algo.core != "partial":
+        return None, None
+    if k < 2:
+        raise ConfigError(
+            f"k={k}: {algo.name} needs a budget of at least 2, one attribute for the data point and one for the inner product"
+        )
+    split = algo.literal_split if algo.split == "literal" else algo.split
+    k_ip = split if isinstance(split, int) else {"one": 1, "half": k // 2, "even": k // 2}[str(split)]
+    if not 1 <= k_ip < k:
+        raise ConfigError(f"algo.split={k_ip}: inner-product draws must be between 1 and k-1={k - 1}")
+    return k - k_ip, k_ip
+
+
+def _checkpoints(config: Config, n_train: int, d: int, per_example: int) -> tuple[int, ...]:
+    if not isinstance(config.checkpoints, int):
+        if config.checkpoints[-1] > n_train:
+            raise ConfigError(
+                f"checkpoints={list(config.checkpoints)}: there are only {n_train} training examples"
+            )
+        return config.checkpoints
+    end = config.k * n_train
+    if end < per_example:
+        raise ConfigError(
+            f"k={config.k}: {end} attributes in all buy no full row of {d} for {config.algo.name}; k={d} gives it every example"
+        )
+    begin = min(max(d, end // AXIS_SPAN), end)
+    axis = np.geomspace(begin, end, config.checkpoints) if config.checkpoints > 1 else [end]
+    examples = {int(attributes) // per_example for attributes in [*axis[:-1], end]}
+    return tuple(sorted(examples - {0}))
+
+
+def _settings(
+    algo: AlgoConfig, tuning: TuningConfig, *, d: int, m: int, k: int, k_x: int | None
+) -> dict[str, tuple[float, ...]]:
+    """Lay out the grid: every radius with every step size, in absolute values."""
+    radii = (tuning.values["B"],) if "B" in tuning.values else algo.grid["B"]
+    if algo.core == "offline":
+        return {"B": radii}
+    name = "lambda" if algo.update == "pegasos" else "eta"
+
+    def theory(B: float) -> float:
+        if algo.update == "pegasos":
+            return pegasos_regularisation(B, d, m, k)
+        return eg_step(B, d, m, k_x) if algo.update == "eg" else ogd_step(d, m, k_x)
+
+    if tuning.name == "fixed":
+        pairs = [(radii[0], tuning.values[name])]
+    elif tuning.name == "theory":
+        pairs = [(B, theory(B)) for B in radii]
+    else:
+        # lambda is no step size: it has a scale of its own, and its grid is absolute.
+        pairs = [(B, v if name == "lambda" else v * theory(B)) for v, B in product(algo.grid[name], radii)]
+    first, second = zip(*pairs, strict=True)
+    return {"B": first, name: second}

@@ -1,0 +1,70 @@
+"""Choosing parameters by cross-validation: folds, and the winner of a grid."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+
+def folds(order: np.ndarray, n_folds: int, rng: np.random.Generator) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Cut a training part into folds.
+
+    Parameters
+    ----------
+    order : ndarray of int, shape (m,)
+        Training rows in the order in which they are presented; folds keep it.
+    n_folds : int
+        Number of folds F.
+    rng : numpy.random.Generator
+        Decides who is held out where.
+
+    Returns
+    -------
+    training : ndarray of int, shape (F, m')
+        Training rows of each fold; m' leaves out the largest fold, so that all have as many.
+    held_out : list of F ndarrays of int
+        Held-out rows of each fold.
+    """
+    fold = rng.permutation(order.size) % n_folds
+    length = order.size - -(-order.size // n_folds)
+    training = np.stack([order[fold != f][:length] for f in range(n_folds)])
+    return training, [order[fold == f] for f in range(n_folds)]
+
+
+def winners(losses: np.ndarray, at: str) -> np.ndarray:
+    """Return the best setting for each checkpoint.
+
+    Parameters
+    ----------
+    losses : ndarray of float, shape (C, F, G)
+        Held-out loss at C checkpoints, on F folds, of G settings.
+    at : {'end', 'each'}
+        One choice, made at the last checkpoint, or one for each checkpoint.
+
+    Returns
+    -------
+    ndarray of int, shape (C,)
+    """
+    mean = losses.mean(axis=1)
+    best = np.where(np.isnan(mean), np.inf, mean).argmin(axis=1)
+    return np.full_like(best, best[-1]) if at == "end" else best
+
+
+def on_edge(settings: Mapping[str, tuple[float, ...]], winner: int) -> str:
+    """Tell which parameters of a setting are on the edge of the grid, e.g. ``"B:high eta:low"``.
+
+    Parameters
+    ----------
+    settings : mapping of str to tuple of float
+        The grid, one entry per setting.  A step size may depend on ``B``: its edge is that among equal ``B``.
+    winner : int
+        The setting.
+    """
+    found = []
+    for name, values in settings.items():
+        peers = [
+            value for value, B in zip(values, settings["B"], strict=True) if name == "B" or B == settings["B"][winner]
+        ]
+        low, high = min(peers), max(peers)
+        if low < high and values[winner] in (low, high):
+            found.append(f"{name}:{'low' if values[winner] == low else 'high'}")
+    return " ".join(found)

@@ -1,0 +1,93 @@
+"""The accessor: every reveal is counted, and none goes past the budget."""
+
+import numpy as np
+import pytest
+
+from budgetreg.accessor import Accessor, Table
+from budgetreg.errors import BudgetExceeded
+
+X = np.arange(24, dtype=np.uint8).reshape(4, 6)
+ORDERS = np.array([[3, 0, 1], [2, 1, 0]])
+ALL = np.ones((2, 2), dtype=bool)
+
+
+def accessor(budget=3, checkpoints=(1, 3), shift=None):
+    return Accessor(Table(X, np.arange(4.0), 0.5, shift), ORDERS, 2, budget, checkpoints)
+
+
+def test_values_are_those_of_the_named_examples():
+    a = accessor(shift=np.full(6, 1.0))
+    a.open(0, 2)
+    attributes = np.array([[[5], [0]], [[1], [2]]])
+    expected = X[[[3, 0], [2, 1]], attributes[..., 0]] * 0.5 - 1.0
+    np.testing.assert_array_equal(a.reveal_block(attributes)[..., 0], expected)
+    own = np.array([[[4], [0]], [[3], [2]]])
+    expected = X[[[0, 0], [1, 1]], own[..., 0]] * 0.5 - 1.0
+    np.testing.assert_array_equal(a.reveal(np.array([1, 1]), own, ALL)[..., 0], expected)
+    np.testing.assert_array_equal(a.targets(), [[3, 0], [2, 1]])
+
+
+def test_bill_counts_every_draw_even_repeated_ones():
+    a = accessor()
+    a.open(0, 1)
+    a.reveal_block(np.zeros((2, 1, 2), dtype=int))
+    a.open(1, 3)
+    a.reveal_block(np.zeros((2, 2, 1), dtype=int))
+    a.reveal(np.array([0, 1]), np.zeros((2, 2, 2), dtype=int), np.array([[True, False], [True, True]]))
+    a.pay(np.ones((2, 2, 2), dtype=int) * np.array([0, 1])[None, :, None] * np.array([1, 0])[:, None, None])
+    bill = a.bill()
+    np.testing.assert_array_equal(bill.at[1], [[2, 2], [2, 2]])
+    np.testing.assert_array_equal(bill.total, [[2 + 2 + 2 + 1, 2 + 2 + 1], [2 + 2 + 2, 2 + 2 + 2]])
+    np.testing.assert_array_equal(bill.at[3], bill.total)
+    assert bill.most == 3
+
+
+def test_unpaid_replicas_get_nothing():
+    a = accessor()
+    a.open(0, 1)
+    paid = np.array([[False, True], [True, True]])
+    values = a.reveal(np.array([0, 0]), np.full((2, 2, 1), 5), paid)
+    np.testing.assert_array_equal(values[..., 0], np.where(paid, (X[[3, 2], 5] * 0.5)[:, None], 0))
+
+
+@pytest.mark.parametrize("way", ["block", "own", "pay", "rows"])
+def test_overspend_is_refused(way):
+    a = accessor()
+    if way == "rows":
+        with pytest.raises(BudgetExceeded, match="would cost 6 attributes; the budget is 3"):
+            a.rows(0, 1)
+        return
+    a.open(0, 1)
+    a.reveal_block(np.zeros((2, 1, 2), dtype=int))
+    with pytest.raises(BudgetExceeded, match="would cost 4 attributes; the budget is 3"):
+        if way == "block":
+            a.reveal_block(np.zeros((2, 1, 2), dtype=int))
+        elif way == "own":
+            a.reveal(np.array([0, 0]), np.zeros((2, 2, 2), dtype=int), ALL)
+        else:
+            a.pay(np.full((2, 1, 2), 2))
+    assert a.bill().most == 2
+
+
+def test_one_replica_over_its_budget_is_enough():
+    a = accessor(budget=1)
+    a.open(0, 1)
+    a.pay(np.array([[[1, 0]], [[0, 0]]]))
+    with pytest.raises(BudgetExceeded):
+        a.reveal(np.array([0, 0]), np.zeros((2, 2, 1), dtype=int), ALL)
+
+
+def test_full_rows_cost_d_each():
+    a = accessor(budget=6)
+    rows, y = a.rows(0, 2)
+    np.testing.assert_array_equal(rows, X[ORDERS[:, :2]] * 0.5)
+    np.testing.assert_array_equal(y, ORDERS[:, :2])
+    assert (a.bill().total == 12).all()
+
+
+def test_examples_are_opened_in_order_and_once():
+    a = accessor()
+    a.open(0, 2)
+    for start, stop in [(1, 3), (0, 1), (2, 2), (2, 4)]:
+        with pytest.raises(ValueError, match="do not follow"):
+            a.open(start, stop)

@@ -1,0 +1,78 @@
+"""Gradient estimators by exact enumeration on small d: unbiased, and with the second moments of the formulas."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from budgetreg.rounds import Round, touched
+from budgetreg.updates.eg import EG
+from budgetreg.updates.ogd import OGD
+from budgetreg.updates.pegasos import Pegasos
+
+D = 5
+X = np.array([0.0, 0.3, -0.8, 1.0, 0.4])
+POINT = np.array([0.9, -0.2, 0.0, 0.5, -1.3])
+
+
+def data_points(attributes):
+    """``x~`` for each of the given draws, shape (n, d)."""
+    attributes = np.array(list(attributes))
+    points = touched(attributes[None], X[attributes][None] * (D / attributes.shape[1]))
+    estimates = np.zeros((len(attributes), D))
+    estimates[points.position, points.attribute] = points.value
+    return estimates
+
+
+@pytest.mark.parametrize("k_x", [1, 2, 3])
+def test_uniform_data_point(k_x):
+    estimates = data_points(product(range(D), repeat=k_x))
+    np.testing.assert_allclose(estimates.mean(axis=0), X, atol=1e-12)
+    second = (D + k_x - 1) / k_x * (X @ X)
+    np.testing.assert_allclose(np.square(estimates).sum(axis=1).mean(), second, rtol=1e-12)
+
+
+@pytest.mark.parametrize("k_x", [1, 2, 3, 5])
+def test_subset_data_point(k_x):
+    estimates = data_points(combinations(range(D), k_x))
+    np.testing.assert_allclose(estimates.mean(axis=0), X, atol=1e-12)
+    np.testing.assert_allclose(np.square(estimates).sum(axis=1).mean(), D / k_x * (X @ X), rtol=1e-12)
+
+
+def state_at(update, parameter):
+    """A state moved away from 0 by one step on all coordinates, and its regressor."""
+    state = update(1, D, {"B": np.array([1.7]), parameter: np.array([0.8])})
+    nonzero = np.flatnonzero(POINT)
+    blocks = np.unique(nonzero // state.width, return_index=True)[1]
+    one, none = np.ones(1, dtype=int), np.zeros(nonzero.size, dtype=int)
+    coordinates = Round(one > 0, one, none, nonzero, POINT[nonzero], blocks, np.zeros(1, dtype=int))
+    state.settle(one * 0, one)
+    state.step(coordinates, np.array([[-1.0]]))
+    state.settle(one, one * 2)
+    return state, state.iterate()[0, :, 0]
+
+
+@pytest.mark.parametrize(("update", "parameter"), [(OGD, "eta"), (EG, "eta"), (Pegasos, "lambda")])
+def test_inner_product(update, parameter):
+    state, w = state_at(update, parameter)
+    assert np.count_nonzero(w) >= 2
+    p = np.square(w) if update is OGD else np.abs(w)
+    p /= p.sum()
+    edges = np.concatenate([[0.0], np.cumsum(p)])
+    middles = (edges[:-1] + edges[1:])[p > 0] / 2
+    j, coefficient = (result[0, 0] for result in state.draw(middles[None, :]))
+    np.testing.assert_array_equal(j, np.flatnonzero(p))
+    estimates, p = coefficient * X[j], p[p > 0]
+    np.testing.assert_allclose(p @ estimates, w @ X, atol=1e-12)
+    second = (w @ w) * np.square(X[w != 0]).sum()
+    if update is not OGD:
+        second = np.abs(w).sum() * (np.abs(w) @ np.square(X))
+    np.testing.assert_allclose(p @ np.square(estimates), second, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("update", "parameter"), [(OGD, "eta"), (EG, "eta"), (Pegasos, "lambda")])
+def test_nothing_is_drawn_from_a_zero_regressor(update, parameter):
+    state = update(2, D, {"B": np.ones(3), parameter: np.ones(3)})
+    state.settle(np.zeros(2, dtype=int), np.ones(2, dtype=int))
+    assert not state.alive.any()
+    assert not state.iterate().any()
