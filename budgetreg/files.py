@@ -1,0 +1,79 @@
+"""Files that appear whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from budgetreg.errors import UserError
+
+
+@contextmanager
+def explained(action: str) -> Iterator[None]:
+    """Turn an `OSError` of the block into one line for the user.
+
+    Parameters
+    ----------
+    action : str
+        What is being done, e.g. ``"write FILE"``.
+
+    Raises
+    ------
+    UserError
+        ``cannot write FILE: No space left on device``.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"cannot {action}: {error.strerror or error}") from error
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file so that a reader, or a crash, sees the old content or the new one.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its folder must exist.
+    data : bytes
+        The new content.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be written; nothing half-written is left then.
+    """
+    temporary = temporary_name(path)
+    with explained(f"write {path}"):
+        try:
+            # Not `tempfile`: its files are readable by their owner only, and results are there to be shared.
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
+def temporary_name(path: Path) -> Path:
+    """Return where the new content of a file is collected: next to it, as only then a rename is atomic."""
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove the temporary files that killed processes left next to a file which only we write now."""
+    with explained(f"clean up {path.parent}"):
+        for leftover in path.parent.glob(f".{path.name}.*.tmp"):
+            leftover.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,113 @@
+"""``manifest.json``: what the folder of a run says of itself, and whose folder it therefore is."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from budgetreg.errors import ConfigError
+from budgetreg.files import explained
+from budgetreg.schema import CURVES, JOURNAL, MANIFEST, RUNS, SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from budgetreg.plan import Plan
+
+Tree = dict[str, Any]
+
+
+def read_manifest(folder: Path) -> Tree | None:
+    """Return the manifest in a folder, None if there is none of our making.
+
+    Raises
+    ------
+    UserError
+        If there is one that cannot be read.
+    """
+    path = folder / MANIFEST
+    with explained(f"read {path}"):
+        if not path.is_file():
+            return None
+        content = path.read_bytes()
+    try:
+        manifest = json.loads(content)
+    except ValueError:
+        return None
+    return manifest if isinstance(manifest, dict) and "schema_version" in manifest else None
+
+
+def adopt_manifest(folder: Path, identity: Mapping[str, Any]) -> Tree:
+    """Return the manifest of an earlier call of the same run; an empty one if the folder is new to us.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the run.
+    identity : mapping
+        What decides the results of the run asked for, and identifies it (see `identity_of`).
+
+    Raises
+    ------
+    ConfigError
+        If the folder belongs to another configuration or schema, or holds files of the names we use that no
+        run of ours left.
+    """
+    manifest = read_manifest(folder)
+    if manifest is None:
+        foreign = [name for name in (MANIFEST, JOURNAL, CURVES, RUNS) if (folder / name).exists()]
+        if foreign:
+            raise ConfigError(f"{folder} holds a {foreign[0]} that no run of ours left: give another out")
+        return {}
+    if manifest["schema_version"] != SCHEMA_VERSION:
+        raise ConfigError(
+            f"{folder} was written in schema {manifest['schema_version']}, and this version writes "
+            f"schema {SCHEMA_VERSION}: give another out"
+        )
+    difference = _difference({key: manifest[key] for key in identity}, identity)
+    if difference:
+        raise ConfigError(f"{folder} holds results of another configuration ({difference}): give another out")
+    return manifest
+
+
+def identity_of(plan: "Plan") -> Tree:
+    """Return what decides the results of a plan.
+
+    Returns
+    -------
+    dict
+        ``identity``: the configuration as far as it can change a result; ``identity_digest``: its SHA-256;
+        ``data``: name and shape of the data, as files can change under an unchanged configuration.
+    """
+    configuration = plan.config.identity()
+    text = json.dumps(configuration, sort_keys=True)
+    identity: Tree = {
+        "identity_digest": hashlib.sha256(text.encode()).hexdigest(),
+        "identity": json.loads(text),
+        "data": {"name": plan.dataset, "n_train": plan.n_train, "n_test": plan.n_test, "d": plan.d},
+    }
+    return identity
+
+
+def _difference(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    here, now = (
+        {**dict(_flat(tree["identity"])), **dict(_flat({"data": tree["data"]}))} for tree in (there, asked)
+    )
+    keys = [key for key in {**here, **now} if here.get(key) != now.get(key)]
+    # What a user would call the difference comes first: k before algo.name before algo.average.
+    keys.sort(key=lambda key: (key.startswith("data."), key.count("."), not key.endswith(".name"), key))
+    told = [f"{key}={_short(here.get(key))} there but {_short(now.get(key))} asked" for key in keys[:3]]
+    if len(keys) > 3:
+        told.append(f"and {len(keys) - 3} more")
+    return ", ".join(told)
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) and value else json.dumps(value)
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

@@ -1,0 +1,98 @@
+"""How far the repetitions are, told on a terminal while workers compute them."""
+
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from budgetreg.files import explained
+
+_PATIENCE = 1.0  # seconds of work before anything is shown
+_PERIOD = 0.2  # seconds between two looks at the slots
+
+
+def reporter(slots: Path | None, slot: int) -> Callable[[float], None]:
+    """Return the function with which a repetition says how far it is.
+
+    Parameters
+    ----------
+    slots : Path or None
+        The file of float64 fractions that `progress_bar` gave; None if nobody looks.
+    slot : int
+        The place of this repetition in it.
+
+    Returns
+    -------
+    callable
+        Takes a fraction between 0 and 1.
+    """
+    if slots is None:
+        return lambda fraction: None
+    fractions = np.memmap(slots, dtype=np.float64, mode="r+")
+
+    def report(fraction: float) -> None:
+        fractions[slot] = fraction
+
+    return report
+
+
+@contextmanager
+def progress_bar(description: str, repetitions: int) -> Iterator[Path | None]:
+    """Show a bar with the time left on stderr while the block runs.
+
+    Nothing is shown if stderr is no terminal, or if the block ends within about a second.
+
+    Parameters
+    ----------
+    description : str
+        What is being computed.
+    repetitions : int
+        How many repetitions the block computes.
+
+    Yields
+    ------
+    Path or None
+        The file through which workers report (see `reporter`), one slot each; None if nothing is shown.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with ExitStack() as stack:
+        with explained("write temporary files"):
+            folder = tempfile.TemporaryDirectory(prefix="budgetreg-", ignore_cleanup_errors=True)
+            slots = Path(stack.enter_context(folder), "slots")
+            # In full: writing into the hole of a sparse file kills a process if the disk is full.
+            slots.write_bytes(bytes(8 * repetitions))
+        over = threading.Event()
+        watcher = threading.Thread(target=_watch, args=(description, slots, over), daemon=True)
+        watcher.start()
+        try:
+            yield slots
+        finally:
+            over.set()
+            watcher.join()
+
+
+def _watch(description: str, slots: Path, over: threading.Event) -> None:
+    fractions = np.memmap(slots, dtype=np.float64, mode="r")
+    if over.wait(_PATIENCE):
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed:.1f} of {task.total} repetitions"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    with Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as bar:
+        task = bar.add_task(description, total=len(fractions))
+        while True:
+            bar.update(task, completed=float(fractions.sum()), refresh=True)
+            if over.wait(_PERIOD):
+                break

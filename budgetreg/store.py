@@ -1,0 +1,262 @@
+"""One folder per run: a journal of finished repetitions, and the tables made from it by a single writer."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from filelock import FileLock, Timeout
+
+from budgetreg.errors import ConfigError, DataError
+from budgetreg.files import explained, remove_leftovers, write_atomically
+from budgetreg.journal import Entry, Journal, read_journal
+from budgetreg.manifest import adopt_manifest, identity_of, read_manifest
+from budgetreg.provenance import provenance
+from budgetreg.schema import COLUMNS, CURVES, JOURNAL, LOCK, MANIFEST, RUNS, SCHEMA_VERSION
+from budgetreg.tables import curves_csv, runs_csv
+
+if TYPE_CHECKING:  # `status` reads folders without loading what a plan needs
+    from budgetreg.plan import Plan
+
+__all__ = ["FAILED", "FINISHED", "RunStatus", "Store", "read_status", "write_atomically"]
+
+FINISHED, FAILED = "finished", "failed"
+_MOMENT = 0.2  # seconds: longer than somebody who only looks whether the lock is held keeps it
+
+
+class Store:
+    """The results of one run, and the only writer of its folder while it is open.
+
+    Open it with `Store.open`; it is a context manager. What it tells is as of then, or of the last `finish`.
+
+    Attributes
+    ----------
+    folder : Path
+        Where everything is written.
+    notes : tuple of str
+        What the user should be told about the results found in the folder.
+    """
+
+    def __init__(self, folder: Path, plan: "Plan", lock: FileLock) -> None:
+        self.folder, self._plan, self._lock = folder, plan, lock
+        self._identity = identity_of(plan)
+        manifest = adopt_manifest(folder, self._identity)
+        for name in (CURVES, RUNS, MANIFEST):
+            remove_leftovers(folder / name)
+        self._load()
+        self.notes: tuple[str, ...] = ()
+        self._provenance, self._earlier = provenance(), list(manifest.get("earlier", []))
+        self._inherit({key: manifest[key] for key in self._provenance if key in manifest})
+        if self.missing():
+            # Before there is a journal, as the manifest is what tells our folder from a foreign one.
+            self._write_manifest()
+        self._journal = Journal(folder / JOURNAL)
+
+    @classmethod
+    def open(cls, folder: Path, plan: "Plan") -> Self:
+        """Open the folder of a run for writing; it is created if need be.
+
+        Parameters
+        ----------
+        folder : Path
+            The folder. Files in it that are not ours are left alone.
+        plan : Plan
+            What will be run.
+
+        Raises
+        ------
+        ConfigError
+            If another process runs in the folder, or it holds results of another configuration, or files of
+            the names we use that no run of ours left.
+        UserError
+            If the folder cannot be created or written.
+        """
+        with explained(f"create {folder}"):
+            folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / LOCK)
+        with explained(f"lock {folder}"):
+            try:
+                lock.acquire(timeout=_MOMENT)
+            except Timeout:  # one of the OSErrors
+                raise ConfigError(f"{folder} is in use by another run: wait or give another out") from None
+        try:
+            return cls(folder, plan, lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    def missing(self) -> list[int]:
+        """Return the repetitions that are asked for and not finished, in order."""
+        return [number for number in range(self._plan.config.repetitions) if number not in self._finished]
+
+    def finished(self) -> list[Entry]:
+        """Return the journal's entries of the finished repetitions that are asked for, in order."""
+        return self._asked(self._finished)
+
+    def failed(self) -> list[Entry]:
+        """Return the journal's entries of the repetitions asked for that have only failed, in order."""
+        return self._asked(self._failed)
+
+    def add(self, entry: Entry) -> None:
+        """Put the outcome of one repetition on the disk.
+
+        Parameters
+        ----------
+        entry : dict
+            ``repetition``, ``status``, ``seconds``, and ``result`` (what `protocol.run_repetition` returns)
+            if it is finished or ``message`` if it failed.
+
+        Raises
+        ------
+        UserError
+            If it cannot be written.
+        """
+        self._journal.append(entry)
+
+    def finish(self) -> None:
+        """Write the tables and the manifest from what the journal holds by now.
+
+        They are made from the file alone, so that they are the same after an interruption at any point.
+
+        Raises
+        ------
+        UserError
+            If a file cannot be written; that file and those after it stay as they were.
+        """
+        self._load()
+        write_atomically(self.folder / CURVES, curves_csv(self._labels(), self.finished()))
+        write_atomically(self.folder / RUNS, runs_csv(self._labels(), self.finished() + self.failed()))
+        self._write_manifest()
+
+    def close(self) -> None:
+        """Let others write to the folder."""
+        self._journal.close()
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        """Return the open store."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the store."""
+        self.close()
+
+    def _asked(self, entries: dict[int, Entry]) -> list[Entry]:
+        return [entries[number] for number in range(self._plan.config.repetitions) if number in entries]
+
+    def _load(self) -> None:
+        entries = read_journal(self.folder / JOURNAL)
+        self._finished = {entry["repetition"]: entry for entry in entries if entry["status"] == FINISHED}
+        self._failed = {
+            entry["repetition"]: entry for entry in entries if entry["repetition"] not in self._finished
+        }
+
+    def _inherit(self, before: dict[str, Any]) -> None:
+        """Keep the provenance of the results that are there; say so if the new ones come from elsewhere."""
+        if not self.missing():
+            self._provenance = before
+        elif self._finished and before != self._provenance:
+            self._earlier.append(before)
+            self.notes = (
+                f"{len(self._finished)} finished repetitions that other versions or sources computed are "
+                f"kept (see {MANIFEST}); give another out to compute all of them anew",
+            )
+
+    def _labels(self) -> dict[str, Any]:
+        config = self._plan.config
+        return {
+            "experiment": config.experiment,
+            "algo": config.algo.name,
+            "dataset": self._plan.dataset,
+            "k": config.k,
+        }
+
+    def _write_manifest(self) -> None:
+        config = self._plan.config
+        manifest = {
+            "schema_version": SCHEMA_VERSION,
+            "status": "incomplete" if self.missing() else "complete",
+            **self._labels(),
+            "seed": config.seed,
+            "repetitions": config.repetitions,
+            "repetitions_done": len(self.finished()),
+            "repetitions_failed": len(self.failed()),
+            **self._identity,
+            "config": config.resolved,
+            "notes": self._plan.notes,
+            **self._provenance,
+            "earlier": self._earlier,
+            "columns": COLUMNS,
+        }
+        text = json.dumps(manifest, indent=2) + "\n"
+        write_atomically(self.folder / MANIFEST, text.encode())
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How far a run is.
+
+    Attributes
+    ----------
+    folder : Path
+        Its folder.
+    planned, finished, failed : int
+        Repetitions asked for last, and how many of these are finished or have only failed.
+    running : bool
+        Whether a process works on it now.
+    algo, dataset : str
+        Learner and data set.
+    k : int
+        Attribute budget per example.
+    """
+
+    folder: Path
+    planned: int
+    finished: int
+    failed: int
+    running: bool
+    algo: str
+    dataset: str
+    k: int
+
+
+def read_status(folder: Path) -> RunStatus:
+    """Return how far the run in a folder is; a run that is under way is not disturbed.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of one run.
+
+    Raises
+    ------
+    DataError
+        If there is no run of ours.
+    """
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise DataError(f"{folder} holds no run: there is no {MANIFEST} of ours in it")
+    numbers: dict[str, set[int]] = {FINISHED: set(), FAILED: set()}
+    for entry in read_journal(folder / JOURNAL):
+        if entry["repetition"] < manifest["repetitions"]:
+            numbers[entry["status"]].add(entry["repetition"])
+    return RunStatus(
+        folder=folder,
+        planned=manifest["repetitions"],
+        finished=len(numbers[FINISHED]),
+        failed=len(numbers[FAILED] - numbers[FINISHED]),
+        running=_is_locked(folder),
+        **{name: manifest[name] for name in ("algo", "dataset", "k")},
+    )
+
+
+def _is_locked(folder: Path) -> bool:
+    if not (folder / LOCK).exists():
+        return False
+    try:
+        with FileLock(folder / LOCK, timeout=0):
+            return False
+    except Timeout:
+        return True
+    except OSError:  # a folder we may only read: nobody of ours writes there
+        return False

@@ -1,0 +1,64 @@
+"""The CSV files of a run, made from what its journal holds."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from budgetreg.journal import Entry
+from budgetreg.schema import CHOSEN, CURVE_COLUMNS, RUN_COLUMNS
+
+Row = dict[str, Any]
+
+
+def curves_csv(labels: Mapping[str, Any], entries: Iterable[Entry]) -> bytes:
+    """Return ``curves.csv``: one row per repetition and checkpoint, sorted; it depends on the results alone.
+
+    Parameters
+    ----------
+    labels : mapping
+        The columns that are the same in all rows: ``experiment``, ``algo``, ``dataset``, ``k``.
+    entries : iterable of dict
+        Finished entries of the journal.
+    """
+    return _csv(CURVE_COLUMNS, _curve_rows(labels, _sorted(entries)))
+
+
+def runs_csv(labels: Mapping[str, Any], entries: Iterable[Entry]) -> bytes:
+    """Return ``runs.csv``: one row per repetition, finished or failed.
+
+    Parameters
+    ----------
+    labels : mapping
+        As for `curves_csv`.
+    entries : iterable of dict
+        Entries of the journal, one per repetition.
+    """
+    rows = [_run_row(labels, entry) for entry in _sorted(entries)]
+    chosen = {name: None for row in rows for name in row if name.startswith("p_")}
+    columns = [name for column in RUN_COLUMNS for name in (chosen if column == CHOSEN else [column])]
+    return _csv(columns, rows)
+
+
+def _sorted(entries: Iterable[Entry]) -> list[Entry]:
+    return sorted(entries, key=lambda entry: entry["repetition"])
+
+
+def _curve_rows(labels: Mapping[str, Any], entries: Iterable[Entry]) -> Iterator[Row]:
+    for entry in entries:
+        for point in sorted(entry["result"]["curve"], key=lambda point: point["examples"]):
+            yield {**labels, "repetition": entry["repetition"], **point}
+
+
+def _run_row(labels: Mapping[str, Any], entry: Entry) -> Row:
+    own = {name: entry[name] for name in ("repetition", "seconds", "status")}
+    return {**labels, **own, **entry.get("result", {}).get("run", {})}
+
+
+def _csv(columns: Iterable[str], rows: Iterable[Row]) -> bytes:
+    # Floats come out in the shortest form that reads back as the same number.
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(columns), restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()

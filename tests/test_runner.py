@@ -1,0 +1,279 @@
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from budgetreg.errors import DataError, UserError
+from budgetreg.runner import edge_warnings, execute
+from budgetreg.store import Store, read_status
+from tests.toy_runs import toy_plan, toy_repetition, toy_run
+
+ROOT = Path(__file__).parents[1]
+PROGRAM = "import sys; from tests.toy_runs import main; sys.exit(main())"
+PATIENCE = 60.0  # seconds until a test that waits for something gives up
+
+
+def start(folder, log, **options):
+    """Start a toy run as a process group of its own, as a shell does."""
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, json.dumps({"folder": str(folder), "log": str(log), **options})],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+    )
+
+
+def computed(log):
+    """Return how often each repetition was begun, and the processes that did it."""
+    lines = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+    return Counter(int(repetition) for repetition, _ in lines), {int(process) for _, process in lines}
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+def alive(process):
+    """Tell whether a process exists and has not ended (one that nobody has waited for is still listed)."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def curves(folder):
+    return (folder / "curves.csv").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """Return the curves of four repetitions computed without interruption, in one process."""
+    folder = tmp_path_factory.mktemp("reference")
+    toy_run(toy_plan(folder / "run", log=folder / "log", repetitions=4))
+    return curves(folder / "run")
+
+
+@pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 2), ("sequential", 1), ("sequential", 2)])
+def test_the_same_bytes_however_it_is_computed(tmp_path, reference, backend, n_jobs):
+    folder, log = tmp_path / "run", tmp_path / "log"
+    outcome = toy_run(toy_plan(folder, log=log, repetitions=4, n_jobs=n_jobs, backend_name=backend))
+    assert (outcome.folder, outcome.finished, outcome.failed, outcome.resumed) == (folder, 4, 0, 0)
+    assert curves(folder) == reference
+    counts, processes = computed(log)
+    assert counts == dict.fromkeys(range(4), 1)
+    assert (processes == {os.getpid()}) == (backend == "sequential")
+
+
+def test_a_finished_run_computes_nothing(tmp_path):
+    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2)
+    toy_run(plan)
+    before = curves(plan.folder)
+    outcome = toy_run(plan)
+    assert (outcome.finished, outcome.resumed) == (2, 2)
+    assert computed(plan.log)[0] == {0: 1, 1: 1}
+    assert curves(plan.folder) == before
+
+
+def test_more_repetitions_keep_the_earlier_rows(tmp_path, reference):
+    folder, log = tmp_path / "run", tmp_path / "log"
+    toy_run(toy_plan(folder, log=log, repetitions=2))
+    assert reference.startswith(curves(folder))
+    outcome = toy_run(toy_plan(folder, log=log, repetitions=4))
+    assert outcome.resumed == 2
+    assert computed(log)[0] == dict.fromkeys(range(4), 1)
+    assert curves(folder) == reference
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_killed_run_resumes_and_its_workers_end(tmp_path, reference, n_jobs):
+    folder, log = tmp_path / "run", tmp_path / "log"
+    process = start(folder, log, repetitions=4, n_jobs=n_jobs, behaviour={3: "hang"})
+    wait_until(lambda: computed(log)[0][3] and read_status(folder).finished == 3)
+    assert read_status(folder).running
+    process.kill()
+    process.communicate()
+    workers = computed(log)[1]
+    assert len(workers) == n_jobs
+    wait_until(lambda: not any(map(alive, workers)))
+    assert not read_status(folder).running
+    outcome = toy_run(toy_plan(folder, log=log, repetitions=4))
+    assert (outcome.finished, outcome.resumed) == (4, 3)
+    assert computed(log)[0] == {0: 1, 1: 1, 2: 1, 3: 2}
+    assert curves(folder) == reference
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "request_to_end"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGTERM)]
+)
+def test_an_interrupted_run_leaves_its_tables_and_no_workers(tmp_path, reference, n_jobs, request_to_end):
+    folder, log = tmp_path / "run", tmp_path / "log"
+    process = start(folder, log, repetitions=4, n_jobs=n_jobs, behaviour={3: "hang"})
+    wait_until(lambda: computed(log)[0][3] and read_status(folder).finished == 3)
+    if request_to_end == signal.SIGINT:
+        os.killpg(process.pid, signal.SIGINT)  # what a terminal does
+    else:
+        process.terminate()
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert errors == ""
+    wait_until(lambda: not any(map(alive, computed(log)[1])))
+    assert reference.startswith(curves(folder))
+    assert len(curves(folder).splitlines()) == 1 + 3 * 2
+    assert json.loads((folder / "manifest.json").read_text())["status"] == "incomplete"
+    assert toy_run(toy_plan(folder, log=log, repetitions=4)).resumed == 3
+    assert curves(folder) == reference
+
+
+def test_an_interrupt_in_this_process_unlocks_the_folder(tmp_path):
+    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=3, behaviour={1: "interrupt"})
+    with pytest.raises(KeyboardInterrupt):
+        toy_run(plan)
+    status = read_status(plan.folder)
+    assert (status.finished, status.failed, status.running) == (1, 0, False)
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_failed_repetition_is_told_and_tried_again(tmp_path, reference, n_jobs, capsys):
+    folder, log = tmp_path / "run", tmp_path / "log"
+    plan = toy_plan(folder, log=log, repetitions=4, n_jobs=n_jobs, behaviour={1: "fail"})
+    outcome = toy_run(plan)
+    assert (outcome.finished, outcome.failed) == (3, 1)
+    errors = capsys.readouterr().err
+    assert "repetition 1 failed" in errors
+    assert "Traceback" in errors
+    assert "ZeroDivisionError: no such luck" in errors
+    assert [line.split(b",")[-1] for line in (folder / "runs.csv").read_bytes().splitlines()[1:]] == [
+        b"finished",
+        b"failed",
+        b"finished",
+        b"finished",
+    ]
+    outcome = toy_run(toy_plan(folder, log=log, repetitions=4, n_jobs=n_jobs))
+    assert (outcome.finished, outcome.failed, outcome.resumed) == (4, 0, 3)
+    assert computed(log)[0] == {0: 1, 1: 2, 2: 1, 3: 1}
+    assert curves(folder) == reference
+
+
+def test_a_run_of_which_all_fails_draws_nothing(tmp_path):
+    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1, behaviour={0: "fail"})
+    drawn = []
+    outcome = execute(plan, repetition_function=toy_repetition, draw=drawn.append)
+    assert (outcome.finished, outcome.failed, drawn) == (0, 1, [])
+    assert len(curves(plan.folder).splitlines()) == 1
+
+
+def test_a_finished_run_is_drawn_with_its_tables_there(tmp_path):
+    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2)
+    drawn = []
+    execute(
+        plan, repetition_function=toy_repetition, draw=lambda folder: drawn.append((folder, curves(folder)))
+    )
+    assert drawn == [(plan.folder, curves(plan.folder))]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_mistake_of_the_user_ends_the_run(tmp_path, n_jobs):
+    plan = toy_plan(
+        tmp_path / "run",
+        log=tmp_path / "log",
+        repetitions=3,
+        n_jobs=n_jobs,
+        behaviour={0: "refuse", 1: "hang"},
+    )
+    with pytest.raises(DataError, match="the data are no good"):
+        toy_run(plan)
+    assert read_status(plan.folder).failed == 0
+
+
+def test_a_worker_that_dies_is_one_line(tmp_path):
+    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2, n_jobs=2, behaviour={1: "die"})
+    with pytest.raises(UserError, match="a worker process died") as error:
+        toy_run(plan)
+    assert error.value.exit_code == 1
+    assert not read_status(plan.folder).running
+
+
+def test_a_full_disk_ends_the_run_and_its_workers(tmp_path, monkeypatch):
+    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=3, n_jobs=2, behaviour={2: "hang"})
+
+    def full(*_):
+        raise UserError("cannot write journal.jsonl: No space left on device")
+
+    monkeypatch.setattr(Store, "add", full)
+    with pytest.raises(UserError, match="No space left"):
+        toy_run(plan)
+    wait_until(lambda: not any(map(alive, computed(plan.log)[1])))
+
+
+def test_notes_and_edges_are_told_on_stderr(tmp_path, capsys):
+    plan = toy_plan(
+        tmp_path / "run", log=tmp_path / "log", notes=("a note",), behaviour={0: "edge", 2: "edge"}
+    )
+    toy_run(plan)
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.splitlines() == [
+        "budgetreg: a note",
+        "budgetreg: the best eta is on the high edge of its grid in 2 of 3 repetitions: widen algo.grid.eta",
+    ]
+
+
+def test_edges_of_several_parameters():
+    assert edge_warnings(["", ""]) == []
+    assert edge_warnings(["B:low eta:high", "B:high", ""]) == [
+        "the best B is on the high or low edge of its grid in 2 of 3 repetitions: widen algo.grid.B",
+        "the best eta is on the high edge of its grid in 1 of 3 repetitions: widen algo.grid.eta",
+    ]
+
+
+@pytest.mark.parametrize(("pause", "shown"), [(0.0, False), (2.5, True)])
+def test_progress_is_shown_on_a_terminal_if_it_takes_long(tmp_path, pause, shown):
+    options = {
+        "folder": str(tmp_path / "run"),
+        "log": str(tmp_path / "log"),
+        "repetitions": 1,
+        "pause": pause,
+    }
+    controller, terminal = pty.openpty()
+    environment = {**os.environ, "COLUMNS": "120", "TERM": "xterm"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, json.dumps(options)], cwd=ROOT, stderr=terminal, env=environment
+    )
+    os.close(terminal)
+    output = b""
+    try:
+        while piece := os.read(controller, 4096):
+            output += piece
+    except OSError:  # how the end of a terminal is told
+        pass
+    os.close(controller)
+    assert process.wait(PATIENCE) == 0
+    assert (b"toy on toy_data, k=4" in output) == shown
+    assert any(b"0.%d of 1 repetitions" % tenth in output for tenth in range(2, 10)) == shown
+
+
+def test_nothing_is_shown_where_there_is_no_terminal(tmp_path):
+    process = start(tmp_path / "run", tmp_path / "log", repetitions=1, pause=1.5)
+    assert process.communicate(timeout=PATIENCE)[1] == ""
+
+
+def test_the_learning_curve_is_drawn_by_default(tmp_path, monkeypatch):
+    drawn = []
+    plots = SimpleNamespace(plot_folders=lambda *arguments, **options: drawn.append((arguments, options)))
+    monkeypatch.setitem(sys.modules, "budgetreg.plots", plots)
+    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1)
+    execute(plan, repetition_function=toy_repetition)
+    assert drawn == [(([plan.folder], plan.folder), {"name": "curve"})]

@@ -1,0 +1,127 @@
+"""Plans and repetitions that are quick, obedient and log what is computed; and a program that runs them."""
+
+import json
+import os
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+from budgetreg.errors import DataError
+from budgetreg.runner import execute
+
+
+@dataclass(frozen=True)
+class ToyConfig:
+    repetitions: int = 3
+    k: int = 4
+    algo_name: str = "toy"
+    n_jobs: int = 1
+    backend_name: str = "loky"
+    experiment: str = ""
+    seed: int = 0
+
+    @property
+    def algo(self):
+        return SimpleNamespace(name=self.algo_name)
+
+    @property
+    def backend(self):
+        return SimpleNamespace(name=self.backend_name)
+
+    @property
+    def resolved(self):
+        return {"algo": {"name": self.algo_name, "average": "all"}, **asdict(self)}
+
+    def identity(self):
+        return {"algo": {"name": self.algo_name, "average": "all"}, "k": self.k, "seed": self.seed}
+
+
+@dataclass(frozen=True)
+class ToyPlan:
+    folder: Path
+    config: ToyConfig = field(default_factory=ToyConfig)
+    notes: tuple[str, ...] = ()
+    dataset: str = "toy_data"
+    n_train: int = 90
+    n_test: int = 10
+    d: int = 8
+    log: Path | None = None  # a line for each repetition that is computed
+    behaviour: dict = field(default_factory=dict)  # repetition -> what it does instead of succeeding
+    pause: float = 0.0
+
+
+def toy_plan(folder, *, log=None, behaviour=None, pause=0.0, notes=(), n_train=90, **config):
+    return ToyPlan(
+        folder, ToyConfig(**config), notes, n_train=n_train, log=log, behaviour=behaviour or {}, pause=pause
+    )
+
+
+def toy_result(repetition, edge=""):
+    """A result whose floats need all their digits, with the checkpoints out of order."""
+    points = [
+        {
+            "examples": examples,
+            "attributes": 4 * examples + repetition,
+            "test_mse": (repetition + 1) / (3 * examples),
+            "test_relative": 0.1 + 0.2 * repetition,
+            "test_error_rate": None,
+        }
+        for examples in (30, 7)
+    ]
+    run = {
+        "p_B": 2.0,
+        "p_eta": 0.1 * (repetition + 1),
+        "edge": edge,
+        "attributes_total": 120,
+        "attributes_mean": 4.0,
+        "attributes_max": 4,
+        "attributes_tuning": 900,
+    }
+    return {"repetition": repetition, "curve": points, "run": run}
+
+
+def toy_entry(repetition):
+    return {"repetition": repetition, "status": "finished", "seconds": 0.5, "result": toy_result(repetition)}
+
+
+def toy_repetition(plan, repetition, progress):
+    """Log the repetition and this process; then do what the plan says."""
+    with plan.log.open("a") as log:
+        log.write(f"{repetition} {os.getpid()}\n")
+    behaviour = plan.behaviour.get(repetition, "succeed")
+    if behaviour == "fail":
+        raise ZeroDivisionError("no such luck")
+    if behaviour == "refuse":
+        raise DataError("the data are no good")
+    if behaviour == "interrupt":
+        raise KeyboardInterrupt
+    if behaviour == "die":
+        os._exit(9)
+    if behaviour == "hang":
+        time.sleep(600)
+    for step in range(10):
+        progress(step / 10)
+        time.sleep(plan.pause / 10)
+    return toy_result(repetition, edge="eta:high" if behaviour == "edge" else "")
+
+
+def no_drawing(folder):
+    """Stand in for the figures, which are slow and not of interest here."""
+
+
+def toy_run(plan):
+    return execute(plan, repetition_function=toy_repetition, draw=no_drawing)
+
+
+def main():
+    """Run the plan that the argument describes, as a process that can be killed."""
+    options = json.loads(sys.argv[1])
+    options["behaviour"] = {int(key): value for key, value in options.get("behaviour", {}).items()}
+    plan = toy_plan(Path(options.pop("folder")), log=Path(options.pop("log")), **options)
+    try:
+        execute(plan, repetition_function=toy_repetition, draw=no_drawing)
+    except KeyboardInterrupt:
+        return 130
+    return 0
