@@ -1,0 +1,210 @@
+"""How a figure was made, in words: the text that goes beside it, without clock time or paths of a machine."""
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from budgetreg.curves import Series, mean_curve
+from budgetreg.labels import flatten, show, telling
+
+_WIDTH = 100
+HOW_TO_READ = (
+    "x: attributes seen in training (log scale), the mean over repetitions of what was charged at each "
+    "checkpoint; a checkpoint is a number of training examples. y: mean squared test error divided by that "
+    "of the predictor that always answers zero, so that the thin line at 1 is that predictor. Lines: mean "
+    "over repetitions. Bands: one standard deviation over repetitions (divisor n - 1) on either side; none "
+    "for a single repetition."
+)
+_TUNED_AT = {
+    "end": "one choice, made at the last checkpoint",
+    "each": "a choice of its own at each checkpoint",
+}
+_UPDATES = {
+    "ogd": "online gradient descent in the 2-ball",
+    "eg": "exponentiated gradient in the 1-ball",
+    "pegasos": "regularised gradient descent (Pegasos) in the 2-ball",
+    "ridge": "least squares in the 2-ball",
+    "lasso": "least squares in the 1-ball",
+}
+_AVERAGES = {
+    "all": "average of all iterates",
+    "suffix": "average of the last half of the iterates",
+    "last": "last iterate",
+}
+_INFORMATION = {
+    "partial": "k attributes per example",
+    "exact": "all attributes, one pass",
+    "offline": "all attributes, offline solution for each prefix of the examples",
+}
+_SPLITS = {"random": "random split", "official": "the data set's own split into training and test part"}
+# What the words of `about_config` say, and what they need not: checkpoints and file are told with the curve.
+_SAID = {
+    "algo.core",
+    "algo.update",
+    "algo.split",
+    "algo.average",
+    "dataset.center",
+    "dataset.split",
+    "dataset.test_fraction",
+    "dataset.path",
+    "tuning.name",
+    "tuning.at",
+    "tuning.folds",
+    "seed",
+    "checkpoints",
+}
+
+
+def caption(title: str, series: Sequence[Series], remarks: Iterable[str]) -> str:
+    """Write the caption of a figure.
+
+    Parameters
+    ----------
+    title
+        First line.
+    series
+        What is drawn.
+    remarks
+        Sentences about the drawing itself, such as which points were left out.
+
+    Returns
+    -------
+    str
+        Paragraphs wrapped at 100 columns, ending with a newline.
+    """
+    configured = [about_config(one.config) for one in series]
+    shared = (
+        [line for line in configured[0] if all(line in lines for lines in configured)]
+        if configured[1:]
+        else []
+    )
+    blocks = [
+        title,
+        _wrap(" ".join([HOW_TO_READ, *remarks])),
+        *([_block("all curves", shared)] if shared else []),
+    ]
+    for one, lines in zip(series, configured, strict=True):
+        own = [line for line in lines if line not in shared]
+        blocks.append(_block(f"{one.dataset}, {one.label}", [*_about_points(one), *own, *_about_runs(one)]))
+    return "\n\n".join(blocks) + "\n"
+
+
+def about_config(config: Mapping[str, Any]) -> list[str]:
+    """Say a resolved configuration in words: learner, data, tuning, and whatever else can change a result."""
+    if not config:
+        return ["configuration: not recorded (no manifest.json beside the curves)"]
+    flat = flatten(config)
+    rest = dict(telling(config))
+    words = {"learner": _learner(flat), "data": _data(flat), "tuning": _tuning(flat)}
+    lines = [f"{head}: {text}" for head, text in words.items() if text]
+    lines.append(f"seed: {show(flat.get('seed'))}")
+    others = [
+        f"{key}={show(rest[key])}" for key in sorted(rest) if key not in _SAID and rest[key] is not None
+    ]
+    return [*lines, "other settings: " + ", ".join(others)] if others else lines
+
+
+def chosen_parameters(runs: pd.DataFrame) -> list[str]:
+    """Summarise the parameters chosen in the repetitions.
+
+    Parameters
+    ----------
+    runs
+        `Series.runs`, with columns ``p_<name>``.
+
+    Returns
+    -------
+    list of str
+        For each parameter its most common value (the smallest of equally common ones) and, if it varied,
+        its range: ``"B = 1.4 (1 to 2.8)"``.
+    """
+    texts = []
+    for column in (name for name in runs.columns if name.startswith("p_")):
+        values = runs[column].dropna()
+        if values.empty:
+            continue
+        text = f"{column.removeprefix('p_')} = {values.mode().iloc[0]:.4g}"
+        varied = values.nunique() > 1
+        texts.append(f"{text} ({values.min():.4g} to {values.max():.4g})" if varied else text)
+    return texts
+
+
+def edges(runs: pd.DataFrame) -> str:
+    """Say in how many repetitions the chosen parameters lie on the edge of the grid; empty if in none."""
+    hits = int((runs["edge"] != "").sum()) if "edge" in runs else 0
+    return f"on the edge of the grid in {hits} of {len(runs)} repetitions" if hits else ""
+
+
+def _block(head: str, lines: Iterable[str]) -> str:
+    return "\n".join([head, *(_wrap(line, "  ") for line in lines)])
+
+
+def _about_points(series: Series) -> list[str]:
+    curve = mean_curve(series.points)
+    last = curve.iloc[-1]
+    times = "repetition" if series.repetitions == 1 else "repetitions"
+    asked = series.config.get("repetitions")
+    unfinished = f" (of {asked} asked for)" if isinstance(asked, int) and asked > series.repetitions else ""
+    return [
+        f"k = {series.k}, {series.repetitions} {times}{unfinished}, {len(curve)} checkpoints, the last at "
+        f"{int(last['examples'])} examples and {last['attributes']:.0f} attributes"
+    ]
+
+
+def _about_runs(series: Series) -> list[str]:
+    runs = series.runs
+    lines = []
+    chosen = chosen_parameters(runs)
+    if chosen:
+        lines.append(
+            "chosen: " + ", ".join(filter(None, [*chosen, edges(runs)])) + " (most common value, range)"
+        )
+    if {"attributes_mean", "attributes_max"} <= set(runs.columns) and len(runs):
+        mean, most = runs["attributes_mean"].mean(), runs["attributes_max"].max()
+        lines.append(f"attributes charged per example: {mean:.4g} on average, {most:g} at most")
+    return lines
+
+
+def _learner(flat: Mapping[str, Any]) -> str:
+    split = flat.get("algo.split")
+    parts = [
+        _INFORMATION.get(str(flat.get("algo.core")), ""),
+        _UPDATES.get(str(flat.get("algo.update")), ""),
+        f"split of the budget {show(split)}" if split is not None else "",
+        _AVERAGES.get(str(flat.get("algo.average")), ""),
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _data(flat: Mapping[str, Any]) -> str:
+    centred = {
+        "none": "attributes not centred",
+        "full": "attributes centred by the means of the full training part (outside the budget)",
+    }
+    split = str(flat.get("dataset.split"))
+    fraction = flat.get("dataset.test_fraction")
+    tested = (
+        f", {100 * float(fraction):g} % for testing" if split == "random" and fraction is not None else ""
+    )
+    parts = [centred.get(str(flat.get("dataset.center")), ""), _SPLITS.get(split, "") + tested]
+    return "; ".join(filter(None, parts))
+
+
+def _tuning(flat: Mapping[str, Any]) -> str:
+    name = flat.get("tuning.name")
+    at = _TUNED_AT.get(str(flat.get("tuning.at")), "")
+    if name == "cv":
+        return f"{flat.get('tuning.folds', 10)}-fold cross-validation, {at}".removesuffix(", ")
+    if name == "theory":
+        return "theory's step size (a bound B not given is cross-validated)"
+    if name == "fixed":
+        return "parameters given beforehand"
+    return show(name) if name else ""
+
+
+def _wrap(text: str, indent: str = "") -> str:
+    return textwrap.fill(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=indent + "  " if indent else ""
+    )

@@ -1,0 +1,255 @@
+"""Reading ``curves.csv``, ``runs.csv`` and ``manifest.json`` of one or many folders, as labelled series."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from budgetreg.errors import DataError
+from budgetreg.labels import differences
+from budgetreg.schema import CURVE_COLUMNS, CURVES, MANIFEST, RUNS
+
+MEASURES = ("test_relative", "test_mse", "test_error_rate")
+_TEXT_COLUMNS = ("experiment", "algo", "dataset", "edge", "status")
+_COUNT_COLUMNS = ("k", "repetition", "examples")
+
+
+@dataclass(frozen=True)
+class Series:
+    """The curve of one learner on one data set with one budget, under one configuration.
+
+    Attributes
+    ----------
+    dataset, algo, k
+        As in ``curves.csv``.
+    variant
+        What sets it apart from other series with the same three, such as ``"split=even"``; may be empty.
+    label
+        Learner, budget (only where several occur among the series read together) and variant.
+    points
+        Its rows of ``curves.csv``: one per repetition and checkpoint.
+    runs
+        Its rows of ``runs.csv``: one per repetition with a curve; empty if the file is missing.
+    config
+        The resolved configuration, nested; empty if there is no manifest.
+    folder
+        Where it was read.
+    """
+
+    dataset: str
+    algo: str
+    k: int
+    variant: str
+    label: str
+    points: pd.DataFrame
+    runs: pd.DataFrame
+    config: dict[str, Any]
+    folder: Path
+
+    @property
+    def repetitions(self) -> int:
+        """Number of repetitions read."""
+        return int(self.points["repetition"].nunique())
+
+
+def find_folders(folders: Iterable[Path]) -> list[Path]:
+    """Find the folders that hold a ``curves.csv``, at or below those given.
+
+    Parameters
+    ----------
+    folders
+        Folders of single runs, or folders above them (a multirun, a reproduction).
+
+    Returns
+    -------
+    list of Path
+        Sorted below each folder given, in the order given; no folder twice.
+
+    Raises
+    ------
+    DataError
+        If a folder does not exist, or no ``curves.csv`` is at or below it.
+    """
+    found: dict[Path, Path] = {}
+    for folder in map(Path, folders):
+        if not folder.is_dir():
+            raise DataError(f"{folder}: no such folder")
+        below = sorted(path.parent for path in folder.rglob(CURVES))
+        if not below:
+            raise DataError(f"{folder}: no {CURVES} in it or below it; is the run finished?")
+        for path in below:
+            found.setdefault(path.resolve(), path)
+    return list(found.values())
+
+
+def read_series(folders: Iterable[Path]) -> list[Series]:
+    """Read all runs at or below some folders, one series per (data set, learner, k, configuration).
+
+    Runs that share data set, learner and k are told apart by the configuration keys in which they differ.
+    Where no key that changes a result differs, they are repetitions of one series (equal repetitions count
+    once); if their results contradict each other all the same (another version, say), the folder's name tells
+    them apart.
+
+    Parameters
+    ----------
+    folders
+        As for `find_folders`.
+
+    Returns
+    -------
+    list of Series
+        Sorted by data set, learner, k and variant.
+
+    Raises
+    ------
+    DataError
+        If a folder is missing or holds no curves, or a file is empty, damaged or of another schema.
+    """
+    read = [series for folder in find_folders(folders) for series in _read_folder(folder)]
+    read.sort(key=_cell)
+    merged = [series for _, same in groupby(read, key=_cell) for series in _tell_apart(list(same))]
+    several_budgets = len({series.k for series in merged}) > 1
+    labelled = [replace(series, label=_label(series, several_budgets)) for series in merged]
+    return sorted(labelled, key=lambda series: (*_cell(series), series.variant))
+
+
+def mean_curve(points: pd.DataFrame) -> pd.DataFrame:
+    """Average a curve over its repetitions.
+
+    Repetitions are grouped by the number of examples: the attributes really charged by a checkpoint differ a
+    little between them.
+
+    Parameters
+    ----------
+    points
+        `Series.points`.
+
+    Returns
+    -------
+    DataFrame
+        One row per checkpoint, ascending: ``examples``, ``attributes`` (mean), ``repetitions`` (count), and
+        for each of `MEASURES` its mean and, as ``<measure>_sd``, its standard deviation over repetitions
+        (divisor n - 1; NaN for one repetition).
+    """
+    groups = points.groupby("examples", sort=True)
+    curve = groups.agg(attributes=("attributes", "mean"), repetitions=("repetition", "nunique"))
+    for measure in MEASURES:
+        # What is undefined in one repetition is so in the mean.
+        curve[measure] = groups[measure].agg(lambda values: values.mean(skipna=False))
+        curve[f"{measure}_sd"] = groups[measure].agg(lambda values: values.std(ddof=1, skipna=False))
+    return curve.reset_index()
+
+
+def _cell(series: Series) -> tuple[str, str, int]:
+    return series.dataset, series.algo, series.k
+
+
+def _label(series: Series, several_budgets: bool) -> str:
+    budget = f"k={series.k}" if several_budgets else ""
+    return " ".join(part for part in (series.algo, budget, series.variant) if part)
+
+
+def _tell_apart(same: Sequence[Series]) -> list[Series]:
+    """Merge series of one cell that agree, and give the others the text in which they differ."""
+    merged: list[Series] = []
+    for variant, series in zip(differences([series.config for series in same]), same, strict=True):
+        fitting = (i for i, other in enumerate(merged) if other.variant == variant and _agree(other, series))
+        at = next(fitting, None)
+        if at is None:
+            merged.append(replace(series, variant=variant))
+        else:
+            merged[at] = _union(merged[at], series)
+    times = Counter(series.variant for series in merged)
+    names = _folder_names([series.folder for series in merged])
+    return [
+        series
+        if times[series.variant] == 1
+        else replace(series, variant=f"{series.variant} ({name})".strip())
+        for series, name in zip(merged, names, strict=True)
+    ]
+
+
+def _folder_names(folders: Sequence[Path]) -> list[str]:
+    """Name each folder by the shortest end of its path that tells it from the others."""
+    parts = [folder.resolve().parts for folder in folders]
+    depth = next(
+        n for n in range(1, max(map(len, parts)) + 1) if len({part[-n:] for part in parts}) == len(parts)
+    )
+    return ["/".join(part[-depth:]) for part in parts]
+
+
+def _agree(one: Series, other: Series) -> bool:
+    keys = ["repetition", "examples"]
+    values = ["attributes", *MEASURES]
+    if set(one.points["examples"]) != set(other.points["examples"]):
+        return False
+    both = one.points.merge(other.points, on=keys, suffixes=("", "_other"))
+    return bool(both[values].equals(both[[f"{value}_other" for value in values]].set_axis(values, axis=1)))
+
+
+def _union(one: Series, other: Series) -> Series:
+    points = pd.concat([one.points, other.points]).drop_duplicates(["repetition", "examples"])
+    runs = pd.concat([one.runs, other.runs])
+    if "repetition" in runs:
+        runs = runs.drop_duplicates("repetition")
+    return replace(one, points=points.sort_values(["repetition", "examples"], ignore_index=True), runs=runs)
+
+
+def _read_folder(folder: Path) -> list[Series]:
+    points = _read_curves(folder / CURVES)
+    runs = _read_table(folder / RUNS) if (folder / RUNS).exists() else pd.DataFrame()
+    config = _read_config(folder / MANIFEST)
+    cells = []
+    for _, rows in points.groupby(["dataset", "algo", "k"], sort=True):
+        cell: dict[str, Any] = {column: rows[column].iloc[0] for column in ("dataset", "algo", "k")}
+        own = runs
+        for column in cell.keys() & set(runs.columns):
+            own = own[own[column] == cell[column]]
+        if "repetition" in own:
+            own = own[own["repetition"].isin(rows["repetition"])]  # failed repetitions have no curve
+        cells.append(
+            Series(**cell, variant="", label="", points=rows, runs=own, config=config, folder=folder)
+        )
+    return cells
+
+
+def _read_curves(path: Path) -> pd.DataFrame:
+    table = _read_table(path)
+    missing = [column for column in CURVE_COLUMNS if column not in table.columns]
+    if missing:
+        raise DataError(f"{path}: not the curves of a regression run: no column {', '.join(missing)}")
+    if table.empty:
+        raise DataError(f"{path}: holds no finished repetition yet")
+    return table
+
+
+def _read_table(path: Path) -> pd.DataFrame:
+    try:
+        # As text first: the reader's own conversion to numbers is not exact in all its versions.
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except pd.errors.EmptyDataError:
+        raise DataError(f"{path}: the file is empty") from None
+    except (OSError, UnicodeDecodeError, pd.errors.ParserError) as error:
+        raise DataError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
+    for column in table.columns.difference(list(_TEXT_COLUMNS)):
+        try:
+            table[column] = (
+                table[column].replace("", "nan").astype(int if column in _COUNT_COLUMNS else float)
+            )
+        except ValueError:
+            raise DataError(f"{path}: column {column} holds something that is not a number") from None
+    return table
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8"))["config"])
+    except (OSError, ValueError, TypeError, KeyError):
+        raise DataError(f"{path}: is damaged: holds no configuration") from None

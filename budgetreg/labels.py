@@ -1,0 +1,105 @@
+"""Naming runs by what distinguishes them: the configuration keys in which they differ."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+# Keys that change no result, or that the columns of curves.csv already say.
+_SILENT_KEYS = {
+    "algo.name",
+    "dataset.name",
+    "dataset.root",
+    "experiment",
+    "k",
+    "n_jobs",
+    "out",
+    "repetitions",
+}
+_SILENT_GROUPS = {"backend", "hydra"}
+_LONGEST_LIST = 4
+
+
+def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Flatten a nested configuration into dotted keys.
+
+    Parameters
+    ----------
+    config
+        A configuration as ``manifest.json`` holds it.
+
+    Returns
+    -------
+    dict
+        ``{"algo.split": "even", "seed": 0, ...}``; lists are values, not levels.
+    """
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            flat.update({f"{key}.{inner}": leaf for inner, leaf in flatten(value).items()})
+        else:
+            flat[key] = value
+    return flat
+
+
+def telling(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Flatten a configuration and keep what can tell two runs of one learner on one data set apart."""
+    return {
+        key: value
+        for key, value in flatten(config).items()
+        if key not in _SILENT_KEYS and key.partition(".")[0] not in _SILENT_GROUPS
+    }
+
+
+def differences(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say of each configuration what sets it apart from the others.
+
+    Parameters
+    ----------
+    configs
+        Nested configurations of runs that share learner, data set and budget.
+
+    Returns
+    -------
+    list of str
+        One text per configuration, such as ``"split=even seed=1"``. Two texts are equal only where no key
+        that matters differs.
+    """
+    flats = [telling(config) for config in configs]
+    keys = sorted({key for flat in flats for key in flat})
+    differing = [key for key in keys if any(flat.get(key) != flats[0].get(key) for flat in flats)]
+    # Where the choice of a group differs (tuning=cv, tuning=fixed), its inner keys follow from the choice.
+    chosen = {key.removesuffix(".name") for key in differing if key.endswith(".name")}
+    brief = [key for key in differing if key.endswith(".name") or key.partition(".")[0] not in chosen]
+    texts = _texts(flats, brief)
+    distinct = {tuple(repr(flat.get(key)) for key in differing) for flat in flats}
+    return texts if len(set(texts)) == len(distinct) else _texts(flats, differing, in_full=True)
+
+
+def show(value: Any, in_full: bool = False) -> str:
+    """Write a value for people: short numbers, and long lists by their ends, unless `in_full`."""
+    if isinstance(value, bool) or value is None:
+        return str(value).lower() if value is not None else "none"
+    if isinstance(value, float):
+        return repr(value) if in_full else f"{value:.4g}"
+    if isinstance(value, list | tuple):
+        if len(value) > _LONGEST_LIST and not in_full:
+            return f"[{show(value[0])}..{show(value[-1])}, {len(value)} values]"
+        return "[" + ",".join(show(item, in_full) for item in value) + "]"
+    return str(value)
+
+
+def _texts(flats: Sequence[Mapping[str, Any]], keys: Sequence[str], in_full: bool = False) -> list[str]:
+    return [
+        " ".join(f"{_short(key)}={_value(key, flat[key], in_full)}" for key in keys if key in flat)
+        for flat in flats
+    ]
+
+
+def _value(key: str, value: Any, in_full: bool) -> str:
+    # A file's folder belongs to one machine; its name says which data they are.
+    return PurePath(str(value)).name if key == "dataset.path" else show(value, in_full)
+
+
+def _short(key: str) -> str:
+    """Drop the learner's group and ``.name``: "split", "tuning"; but "dataset.split" is another split."""
+    return key.removeprefix("algo.").removesuffix(".name")

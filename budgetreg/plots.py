@@ -1,0 +1,282 @@
+"""Figures: test error against attributes seen, the same bytes whenever the same curves are drawn."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import groupby
+from math import ceil, log10
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from budgetreg.captions import caption
+from budgetreg.curves import Series, mean_curve, read_series
+from budgetreg.files import explained, write_atomically
+from budgetreg.palette import style
+
+_PANEL = (6.4, 4.4)  # inches
+_DOTS_PER_INCH = 150
+_LEGEND_ROW = 0.21  # inches
+_LONGEST_IN_TWO_COLUMNS = 42  # letters
+_MOST_MARKERS = 15
+_GREY = "#555555"
+# Variants of one learner share its colour and marker, and differ in these; after them markers are hollow.
+_DASHES = ("-", "--", ":", "-.")
+X_LABEL = "attributes seen in training (log scale)"
+Y_LABEL = "test error / error of the zero predictor"
+# Without these, files would hold the date and the version of the drawing library.
+_NO_METADATA = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+@dataclass(frozen=True)
+class Range:
+    """What a panel's y axis shows.
+
+    Attributes
+    ----------
+    low, high
+        Limits of the axis.
+    log
+        Whether the axis is logarithmic.
+    clipped
+        Number of mean values above `high` or undefined.
+    largest
+        Largest of them; NaN if there are none.
+    """
+
+    low: float
+    high: float
+    log: bool
+    clipped: int
+    largest: float
+
+
+def plot_folders(folders: Iterable[Path], out: Path | None = None, name: str = "curves") -> list[Path]:
+    """Draw the curves of all runs at or below some folders in one figure, one panel per data set.
+
+    Parameters
+    ----------
+    folders
+        Folders that hold a ``curves.csv``, or folders above them.
+    out
+        Where to write; by default the folder itself if one is given, and the working directory for several.
+    name
+        Name of the files, without ending.
+
+    Returns
+    -------
+    list of Path
+        ``<name>.png``, ``<name>.pdf``, and ``<name>.txt``, which says how the figure was made.
+
+    Raises
+    ------
+    DataError
+        If there is nothing to draw, or a file is damaged (see `budgetreg.curves.read_series`).
+    """
+    folders = [Path(folder) for folder in folders]
+    series = read_series(folders)
+    target = out or (folders[0] if len(folders) == 1 else Path())
+    with _own_settings():
+        figure, remarks = draw(series)
+        contents = {ending: _render(figure, ending) for ending in ("png", "pdf")}
+    title = f"{name}: test error against attributes seen in training"
+    contents["txt"] = caption(title, series, remarks).encode()
+    with explained(f"create {target}"):
+        target.mkdir(parents=True, exist_ok=True)
+    paths = [target / f"{name}.{ending}" for ending in contents]
+    for path, content in zip(paths, contents.values(), strict=True):
+        write_atomically(path, content)
+    return paths
+
+
+def draw(series: Sequence[Series]) -> tuple[Figure, list[str]]:
+    """Draw series into a new figure.
+
+    Parameters
+    ----------
+    series
+        As `budgetreg.curves.read_series` returns them; at least one.
+
+    Returns
+    -------
+    figure : Figure
+    remarks : list of str
+        What a reader of the figure has to know about the axes.
+    """
+    panels = [(dataset, list(own)) for dataset, own in groupby(series, key=lambda one: one.dataset)]
+    looks = _looks(series)
+    legend = _legend(series, looks)
+    columns = min(len(panels), 2)
+    rows = ceil(len(panels) / columns)
+    legend_columns = columns * (2 if max(map(len, legend)) <= _LONGEST_IN_TWO_COLUMNS else 1)
+    legend_height = _LEGEND_ROW * ceil(len(legend) / legend_columns)
+    figure = Figure(
+        (columns * _PANEL[0], rows * (_PANEL[1] - 0.6) + 0.2 + legend_height), layout="constrained"
+    )
+    axes = figure.subplots(rows, columns, squeeze=False)
+    remarks = []
+    for ax, (dataset, own) in zip(axes.flat, panels, strict=False):
+        drawn = _panel(ax, own, looks)
+        budgets = sorted({one.k for one in own})
+        ax.set_title(
+            f"{dataset}, k = {budgets[0]}" if len(budgets) == 1 else dataset, loc="left", fontsize=10
+        )
+        if drawn.clipped:
+            values = "value" if drawn.clipped == 1 else "values"
+            text = f"{drawn.clipped} mean {values} above {drawn.high:.3g} not shown"
+            ax.set_title(text, loc="right", fontsize=8, color=_GREY)
+            remarks.append(f"{dataset}: {text} (largest {drawn.largest:.3g}).")
+        if drawn.log:
+            remarks.append(f"{dataset}: the y axis is logarithmic.")
+    for ax in axes.flat[len(panels) :]:
+        ax.set_visible(False)
+    figure.legend(
+        legend.values(),
+        legend.keys(),
+        loc="outside lower center",
+        ncols=legend_columns,
+        fontsize=8.5,
+        frameon=False,
+    )
+    return figure, remarks
+
+
+def y_range(curves: Sequence[pd.DataFrame]) -> Range:
+    """Choose what the y axis shows of some mean curves.
+
+    Online learners can be far worse than the zero predictor on their first examples. The axis ends at twice
+    the worst value (zero predictor included) of the later half of the checkpoints, so that such beginnings do
+    not flatten what matters. It is logarithmic if the values shown span more than a decade and a half.
+
+    Parameters
+    ----------
+    curves
+        As `budgetreg.curves.mean_curve` returns them.
+
+    Returns
+    -------
+    Range
+    """
+    late = np.concatenate([curve["test_relative"].to_numpy()[len(curve) // 2 :] for curve in curves])
+    means = np.concatenate([curve["test_relative"].to_numpy() for curve in curves])
+    cap = 2 * max(1.0, late[np.isfinite(late)].max(initial=1.0))
+    shown = means[means <= cap]
+    away = means[~(means <= cap)]
+    largest = float(np.fmax.reduce(away)) if away.size else float("nan")
+    low, high = shown.min(initial=1.0), shown.max(initial=1.0)
+    if low > 0 and log10(high / low) > 1.5:
+        return Range(low / 1.3, cap if away.size else high * 1.3, True, away.size, largest)
+    half_bands = np.concatenate([curve["test_relative_sd"].fillna(0).to_numpy() for curve in curves])
+    half_bands = half_bands[means <= cap]
+    low = max(0.0, (shown - half_bands).min(initial=low))
+    high = min(cap, (shown + half_bands).max(initial=high))
+    margin = 0.06 * max(high - low, 0.1)
+    top = cap if away.size else high + 1.5 * margin
+    return Range(max(0.0, low - 1.5 * margin), top, False, away.size, largest)
+
+
+def _panel(ax: Axes, series: Sequence[Series], looks: Mapping[str, Mapping[str, Any]]) -> Range:
+    curves = [mean_curve(one.points) for one in series]
+    shown = y_range(curves)
+    ax.set_xscale("log", nonpositive="mask")
+    if shown.log:
+        ax.set_yscale("log", nonpositive="mask")
+    ax.axhline(1, color=_GREY, linewidth=0.8, zorder=1)
+    # Beside the axes, where no curve can run over it.
+    ax.annotate(
+        "zero\npredictor",
+        (1, 1),
+        xytext=(3, 0),
+        xycoords=("axes fraction", "data"),
+        textcoords="offset points",
+        va="center",
+        fontsize=7.5,
+        color=_GREY,
+    )
+    for one, curve in zip(series, curves, strict=True):
+        x, mean, sd = (
+            curve[column].to_numpy() for column in ("attributes", "test_relative", "test_relative_sd")
+        )
+        ax.plot(x, mean, markevery=ceil(len(x) / _MOST_MARKERS), **looks[one.label])
+        if one.repetitions > 1:
+            # A log axis has no place for a band's negative end: it ends at the axis instead.
+            lower = np.maximum(mean - sd, shown.low) if shown.log else mean - sd
+            ax.fill_between(
+                x, lower, mean + sd, color=looks[one.label]["color"], alpha=0.15, linewidth=0, zorder=2
+            )
+    ax.autoscale_view(scaley=False)
+    ax.set_ylim(shown.low, shown.high)
+    ax.set_xlabel(X_LABEL)
+    ax.set_ylabel(Y_LABEL)
+    ax.grid(True, color="#E6E6E6", linewidth=0.6)
+    ax.set_axisbelow(True)
+    return shown
+
+
+def _looks(series: Sequence[Series]) -> dict[str, dict[str, Any]]:
+    """Choose how each label's line looks: the learner's colour and marker, another dash for each variant."""
+    looks: dict[str, dict[str, Any]] = {}
+    variants: Counter[str] = Counter()
+    for one in series:
+        if one.label in looks:
+            continue
+        colour, marker = style(one.algo)
+        hollow, dash = divmod(variants[one.algo], len(_DASHES))
+        variants[one.algo] += 1
+        looks[one.label] = {
+            "color": colour,
+            "linestyle": _DASHES[dash],
+            "linewidth": 1.6,
+            "marker": marker,
+            "markersize": 5.5,
+            "markerfacecolor": "white" if hollow else colour,
+            "zorder": 3,
+        }
+    return looks
+
+
+def _legend(series: Sequence[Series], looks: Mapping[str, Mapping[str, Any]]) -> dict[str, Artist]:
+    """Map the texts of the legend to their samples: each label once, and the meaning of the band."""
+    counts = {one.repetitions for one in series}
+    entries: dict[str, Artist] = {}
+    for one in series:
+        text = one.label if len(counts) == 1 else f"{one.label} ({_times(one.repetitions)})"
+        entries[text] = Line2D([], [], **looks[one.label])
+    if max(counts) > 1:
+        number = _times(max(counts)) if len(counts) == 1 else "repetitions"
+        entries[f"band: mean ± one s.d. over {number}"] = Patch(color="black", alpha=0.15, linewidth=0)
+    else:
+        entries["1 repetition: no band"] = Line2D([], [], linestyle="none")
+    return entries
+
+
+def _times(number: int) -> str:
+    return f"{number} repetition{'s' if number > 1 else ''}"
+
+
+def _render(figure: Figure, ending: str) -> bytes:
+    buffer = BytesIO()
+    figure.savefig(buffer, format=ending, dpi=_DOTS_PER_INCH, metadata=_NO_METADATA[ending])
+    return buffer.getvalue()
+
+
+@contextmanager
+def _own_settings() -> Iterator[None]:
+    """Draw with the library's defaults and our fonts, whatever the user's settings, and restore those."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update({"font.family": "DejaVu Sans", "pdf.fonttype": 42, "font.size": 9.5})
+        yield

@@ -1,0 +1,113 @@
+"""Tables of finished runs."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from budgetreg.errors import DataError
+from budgetreg.schema import CURVE_COLUMNS
+from budgetreg.summary import comparison_table, run_table
+
+
+def text(table: Table) -> str:
+    out = StringIO()
+    Console(file=out, width=140).print(table)
+    return out.getvalue()
+
+
+def rows(table: Table) -> list[list[str]]:
+    """Cells of the rows."""
+    return [list(cells) for cells in zip(*(column.cells for column in table.columns), strict=True)]
+
+
+def write_run(
+    folder: Path,
+    algo: str = "aelr",
+    dataset: str = "mnist_3v5",
+    relative: tuple[float, ...] = (0.7, 0.8),
+    rate: float | None = 0.25,
+    checkpoints: int = 3,
+) -> Path:
+    """Write a run whose repetitions end at the given relative errors."""
+    rows = [
+        ("", algo, dataset, 4, repetition, 100 * at, 400 * at, 2 * last, last + (checkpoints - at) / 10, rate)
+        for repetition, last in enumerate(relative)
+        for at in range(1, checkpoints + 1)
+    ]
+    folder.mkdir(parents=True)
+    pd.DataFrame(rows, columns=list(CURVE_COLUMNS)).to_csv(folder / "curves.csv", index=False)
+    repetitions = len(relative)
+    runs = {
+        "repetition": range(repetitions),
+        "p_B": [2.0] * repetitions,
+        "p_eta": [0.5 * (1 + repetition) for repetition in range(repetitions)],
+        "edge": ["eta:low"] + [""] * (repetitions - 1),
+        "attributes_mean": 3.75,
+        "attributes_max": 4,
+    }
+    pd.DataFrame(runs).to_csv(folder / "runs.csv", index=False)
+    (folder / "manifest.json").write_text(json.dumps({"config": {"algo": {"name": algo}}}))
+    return folder
+
+
+def test_run_table_shows_each_checkpoint_with_mean_and_deviation(tmp_path: Path) -> None:
+    table = run_table(write_run(tmp_path / "run"))
+    assert table.row_count == 3
+    assert rows(table)[-1] == ["300", "1200", "0.75 ± 0.071", "1.5 ± 0.14", "0.25 ± 0"]
+
+
+def test_run_table_names_the_run_the_bill_and_the_parameters(tmp_path: Path) -> None:
+    shown = " ".join(text(run_table(write_run(tmp_path / "run"))).split())
+    assert "aelr on mnist_3v5, k = 4" in shown
+    assert "2 repetitions; attributes per example: 3.75 on average, 4 at most" in shown
+    assert "B = 2, eta = 0.5 (0.5 to 1), on the edge of the grid in 1 of 2 repetitions" in shown
+
+
+def test_long_curves_are_thinned_to_twenty_rows_with_the_last(tmp_path: Path) -> None:
+    table = run_table(write_run(tmp_path / "run", checkpoints=53))
+    assert table.row_count == 20
+    assert [row[0] for row in rows(table)][::19] == ["100", "5300"]
+
+
+def test_one_repetition_has_no_deviation_and_regression_no_error_rate(tmp_path: Path) -> None:
+    table = run_table(write_run(tmp_path / "run", relative=(0.7,), rate=None))
+    assert rows(table)[-1] == ["300", "1200", "0.7", "1.4"]
+    shown = text(table)
+    assert "error rate" not in shown
+    assert "1 repetition;" in shown
+
+
+def test_a_folder_of_several_runs_names_the_learner_in_each_row(tmp_path: Path) -> None:
+    write_run(tmp_path / "1")
+    write_run(tmp_path / "2", algo="aer")
+    table = run_table(tmp_path)
+    assert table.row_count == 6
+    assert [row[0] for row in rows(table)] == ["aelr"] * 3 + ["aer"] * 3
+
+
+def test_comparison_puts_the_best_first_within_each_data_set(tmp_path: Path) -> None:
+    write_run(tmp_path / "1", "aelr", relative=(0.7, 0.8))
+    write_run(tmp_path / "2", "aer", relative=(0.8, 0.9))
+    write_run(tmp_path / "3", "lasso", relative=(0.4, 0.6))
+    write_run(tmp_path / "4", "lasso", "power_law", relative=(0.1, 0.2), rate=None)
+    table = comparison_table([tmp_path])
+    cells = rows(table)
+    assert [row[:2] for row in cells] == [
+        ["mnist_3v5", "lasso"],
+        ["mnist_3v5", "aelr"],
+        ["mnist_3v5", "aer"],
+        ["power_law", "lasso"],
+    ]
+    assert cells[0][2:] == ["4", "300", "1200", "0.5 ± 0.14", "0.25 ± 0", "2"]
+    assert cells[3][6] == "-"
+
+
+def test_folders_without_curves_are_refused(tmp_path: Path) -> None:
+    for table in (lambda: run_table(tmp_path), lambda: comparison_table([tmp_path])):
+        with pytest.raises(DataError, match=r"no curves\.csv"):
+            table()
