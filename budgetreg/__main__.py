@@ -1,0 +1,8 @@
+"""``python -m budgetreg`` is the command ``budgetreg``."""
+
+import sys
+
+from budgetreg.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

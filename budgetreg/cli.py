@@ -1,0 +1,98 @@
+"""The command ``budgetreg``: a user's mistake becomes one line and an exit code.
+
+Nothing heavy is imported here: ``budgetreg --help`` must answer at once.
+"""
+
+import os
+import sys
+from importlib import import_module
+
+from budgetreg import __version__
+
+COMMANDS = {  # name -> (module of budgetreg.commands, what it does)
+    "run": (
+        "run",
+        "run one learner, a sweep (-m) or a recipe (experiment=...); resumes what was interrupted",
+    ),
+    "plot": ("plot", "merge the curves of one or several folders into a figure"),
+    "status": ("status", "tell how far the runs in a folder are"),
+    "list": ("listing", "list learners, data sets and recipes"),
+    "fetch": ("fetch", "obtain a data set that is not bundled"),
+}
+
+_HELP = """usage: budgetreg COMMAND ...
+
+What accuracy can be bought with k attributes per example, and which learner buys most?
+
+commands:
+{commands}
+
+options:
+  --help     show this, or with a command what it takes
+  --version  show the version
+
+examples:
+  budgetreg run algo=aelr k=4
+  budgetreg run -m algo=aelr,aer,lasso k=4 out=runs/main
+  budgetreg plot runs/main
+
+exit codes: 0 ok, 1 some runs failed, 2 usage or configuration, 3 data unavailable, 130 interrupted"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    argv : list of str, optional
+        The words after ``budgetreg``; those of the command line by default.
+
+    Returns
+    -------
+    int
+        0 ok, 1 some runs failed, 2 usage or configuration, 3 data unavailable, 130 interrupted.
+    """
+    words = sys.argv[1:] if argv is None else argv
+    if words and words[0] in ("--help", "-h"):
+        commands = "\n".join(f"  {name:<9}{what}" for name, (_, what) in COMMANDS.items())
+        print(_HELP.format(commands=commands))
+        return 0
+    if words and words[0] == "--version":
+        print(f"budgetreg {__version__}")
+        return 0
+    return _guarded(words)
+
+
+def _guarded(words: list[str]) -> int:
+    from budgetreg.errors import UserError  # here, because it costs --help a few milliseconds
+
+    try:
+        return _dispatch(words)
+    except UserError as error:
+        print(f"budgetreg: {' '.join(str(error).split())}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("budgetreg: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python will flush what is left
+        return 0
+
+
+def _dispatch(words: list[str]) -> int:
+    from budgetreg.errors import ConfigError, nearest
+
+    if not words:
+        raise ConfigError(f"a command is needed: {', '.join(COMMANDS)} (see budgetreg --help)")
+    name, *rest = words
+    if name in ("-sc", "--shell-completion"):  # the script that `run -sc install=bash` prints asks this way
+        from budgetreg.commands import completion
+
+        return completion.main(rest)
+    if name not in COMMANDS:
+        raise ConfigError(
+            f"{name}: no such command{nearest(name, COMMANDS)}; commands: {', '.join(COMMANDS)}"
+        )
+    command = import_module(f"budgetreg.commands.{COMMANDS[name][0]}")
+    exit_code: int = command.main(rest)
+    return exit_code

@@ -1,0 +1,35 @@
+"""What several commands share: options that fail in one line, and a console for tables."""
+
+import argparse
+import sys
+from typing import NoReturn
+
+from rich.console import Console
+
+from budgetreg import __version__
+from budgetreg.errors import ConfigError
+
+_WIDE = 200  # columns of a table that no terminal limits, such as one in a file
+
+
+class Parser(argparse.ArgumentParser):
+    """Options of one command; a mistake is a `ConfigError` rather than a page of usage."""
+
+    def __init__(self, command: str, description: str) -> None:
+        super().__init__(prog=f"budgetreg {command}", description=description)
+        self.add_argument("--version", action="version", version=f"budgetreg {__version__}")
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the command line.
+
+        Raises
+        ------
+        ConfigError
+            Always.
+        """
+        raise ConfigError(f"{message} (see {self.prog} --help)")
+
+
+def console() -> Console:
+    """Return the console for tables on stdout: as wide as the terminal, plain if there is none."""
+    return Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False, markup=False, emoji=False)

@@ -1,0 +1,81 @@
+"""Hydra's errors in one line: what is wrong and what is possible, the choices or the nearest key."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from hydra import compose, initialize_config_dir
+from hydra.errors import ConfigCompositionException, MissingConfigException, OverrideParseException
+from omegaconf import DictConfig, OmegaConf
+
+from budgetreg import catalogue
+from budgetreg.errors import ConfigError, nearest
+
+_UNKNOWN_KEY = re.compile(r"Could not (?:override|delete from config\.|append to config\.) ?'([^']+)'")
+_SWEEP_WITHOUT_M = re.compile(r"Ambiguous value for argument '([^']+)'")
+
+
+def explained(error: Exception, words: list[str]) -> ConfigError:
+    """Return an error of Hydra or OmegaConf as one line.
+
+    Parameters
+    ----------
+    error : Exception
+        What was raised while the configuration was composed.
+    words : list of str
+        The command line, whose choices (``algo=ridge``) decide which keys there are.
+    """
+    if isinstance(error, OverrideParseException):
+        return ConfigError(f"{error.override}: cannot be read as KEY=VALUE: {_first_line(error)}")
+    if isinstance(error, MissingConfigException) and "/" in str(error.missing_cfg_file):
+        return _unknown_option(str(error.missing_cfg_file), error.options or ())
+    sweep = _SWEEP_WITHOUT_M.search(str(error))
+    if sweep is not None:
+        return ConfigError(f"{sweep[1]}: several values need run -m (a sweep) or brackets (a list)")
+    key = _UNKNOWN_KEY.search(str(error))
+    known = list(_keys(_composed(words))) if key is not None else []
+    if key is not None and key[1] not in known:
+        return _unknown_key(key[1], known)
+    cause = f": {_first_line(error.__cause__)}" if error.__cause__ is not None else ""
+    return ConfigError(f"{_first_line(error).rstrip('.')}{cause}")
+
+
+def _unknown_option(path: str, offered: Iterable[str]) -> ConfigError:
+    top, _, rest = path.partition("/")
+    # A recipe's name has a slash of its own, and Hydra lists only what is on its level.
+    group, option = (top, rest) if top in catalogue.groups() else path.rpartition("/")[::2]
+    choices = catalogue.options(group) if group in catalogue.groups() else sorted(offered)
+    kind, hint = group.rpartition("/")[2], nearest(option, choices)
+    return ConfigError(f"{group}={option}: no such {kind}{hint}; choices: {', '.join(choices)}")
+
+
+def _unknown_key(key: str, known: list[str]) -> ConfigError:
+    level = key.rpartition(".")[0]
+    siblings = [name for name in known if level and name.rpartition(".")[0] == level]
+    # `split=even` without its group is near `algo.split`, hence all keys are candidates on the top level.
+    hint = nearest(key, siblings or known)
+    keys = siblings or [name for name in known if "." not in name]
+    return ConfigError(f"{key}: no such key{hint}; keys: {', '.join(keys)}")
+
+
+def _composed(words: list[str]) -> DictConfig:
+    """Return the configuration with the groups that the command line chooses, sweeps over them left out."""
+    chosen = [word for word in words if word.partition("=")[0] in catalogue.groups() and "," not in word]
+    with initialize_config_dir(str(catalogue.conf_dir()), version_base="1.3"):
+        try:
+            return compose("config", overrides=chosen)
+        except ConfigCompositionException:
+            return compose("config")
+
+
+def _keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
+    for key in config:
+        yield f"{prefix}{key!s}"
+        node = None if OmegaConf.is_missing(config, key) else config[key]
+        if isinstance(node, DictConfig):
+            yield from _keys(node, f"{prefix}{key!s}.")
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("Error parsing override")] or lines
+    return lines[0] if lines else type(error).__name__

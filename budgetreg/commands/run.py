@@ -1,0 +1,211 @@
+"""``budgetreg run``: Hydra composes the configuration, or those of a sweep; each becomes a plan, then a run.
+
+Hydra runs the cells of a sweep here, in worker processes or on other machines, and drops what they return. So
+each cell writes its outcome into a scratch folder; messages and the exit code come from one place at the end.
+"""
+
+import json
+import os
+import shlex
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from budgetreg import __version__, catalogue
+from budgetreg.errors import ConfigError, UserError
+from budgetreg.threads import pin_blas_threads
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from budgetreg.plan import Plan
+
+_SCRATCH = "BUDGETREG_SCRATCH"  # inherited by worker processes; conf/config.yaml uses it too
+
+_HELP = """usage: budgetreg run [-m] [--dry-run] [KEY=VALUE ...]
+
+Run one learner on one data set and leave its curve in a folder. Interrupted, the same command resumes.
+
+options:
+  -m, --multirun  sweep: KEY=VALUE,VALUE runs every combination
+  --dry-run       print the plan and its attribute bill, run nothing
+  --cfg job       print the configuration, run nothing
+  --help          show this
+  --hydra-help    show what Hydra offers besides
+  --version       show the version
+
+groups:
+{groups}
+
+keys (see --cfg job for all of them):
+  k              attributes of one training example that a learner may see, everything included
+  repetitions    random splits
+  seed           whole number
+  checkpoints    how many points of the curve, or a list of numbers of examples
+  n_jobs         repetitions worked on at the same time
+  out            folder of the results; a sweep makes one below it for each cell
+  algo.split     literal, even, or the number of draws for the inner product
+  algo.average   all, suffix or last
+  tuning.at      end or each
+
+shell completion: eval "$(budgetreg run -sc install=bash)\""""
+
+
+def main(argv: list[str]) -> int:
+    """Run one configuration, a sweep or a recipe.
+
+    Parameters
+    ----------
+    argv : list of str
+        What follows ``run`` on the command line: Hydra's options and overrides, and ``--dry-run``.
+
+    Returns
+    -------
+    int
+        0, 1 if some repetitions failed, 2 for a mistake in the configuration, 3 if data are missing, 130 if
+        interrupted; of a sweep the worst of its cells.
+
+    Raises
+    ------
+    ConfigError
+        If the configuration cannot be composed.
+    """
+    if "--help" in argv or "-h" in argv:
+        groups = (f"  {group:<14}{', '.join(catalogue.options(group))}" for group in catalogue.groups())
+        print(_HELP.format(groups="\n".join(groups)))
+        return 0
+    if "--version" in argv:
+        print(f"budgetreg {__version__}")
+        return 0
+    pin_blas_threads()
+    words = [word for word in argv if word != "--dry-run"]
+    with tempfile.TemporaryDirectory(prefix="budgetreg-") as scratch:
+        os.environ[_SCRATCH] = scratch
+        try:
+            _hydra(words, print_cell if "--dry-run" in argv else run_cell)
+        except KeyboardInterrupt:
+            _report(Path(scratch))
+            print("budgetreg: interrupted; the same command resumes", file=sys.stderr)
+            return 130
+        return _report(Path(scratch))
+
+
+def run_cell(cfg: "DictConfig") -> None:
+    """Run one configuration; called by Hydra, perhaps in another process.
+
+    Parameters
+    ----------
+    cfg : DictConfig
+        What Hydra composed.
+    """
+    _cell(cfg, _execute)
+
+
+def print_cell(cfg: "DictConfig") -> None:
+    """Print the plan of one configuration; called by Hydra, perhaps in another process.
+
+    Parameters
+    ----------
+    cfg : DictConfig
+        What Hydra composed.
+    """
+    _cell(cfg, _print_plan)
+
+
+def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors are raised to us, not printed
+    import hydra
+    from hydra._internal.utils import get_args_parser
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    from budgetreg.commands.hydra_errors import explained
+
+    # argparse takes overrides from one place only; flags first makes `algo=a,b -m k=4` work.
+    words = sorted(words, key=lambda word: word not in ("-m", "--multirun"))
+    parser = get_args_parser()
+    parser.error = _refuse  # type: ignore[method-assign]
+    parser.parse_args(words)
+    sys.argv = ["budgetreg", *words]
+    try:
+        hydra.main(version_base="1.3", config_path=str(catalogue.conf_dir()), config_name="config")(task)()
+    except (HydraException, OmegaConfBaseException, ValueError) as error:  # the task itself raises nothing
+        raise explained(error, words) from error
+
+
+def _refuse(message: str) -> NoReturn:
+    raise ConfigError(f"{message} (see budgetreg run --help)")
+
+
+def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
+    """Do something with the plan of one configuration, and write down what came of it."""
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
+    from omegaconf import OmegaConf
+
+    from budgetreg.config import validate
+
+    hydra = HydraConfig.get()
+    swept = hydra.mode == RunMode.MULTIRUN
+    # Not resolved: `k=${missing}` is a mistake to be found below, in the value.
+    overrides: str = OmegaConf.to_container(hydra.job, resolve=False)["override_dirname"]  # type: ignore
+    outcome: dict[str, Any] = {"code": 0, "message": "", "folder": None, "made": False}
+    try:
+        config = validate(cfg)
+        if swept and config.out is not None:
+            config = replace(config, out=str(Path(config.out, overrides.replace("/", "_"))))
+        config = replace(config, out=str(config.folder()))
+        outcome["folder"] = config.out
+        from budgetreg.plan import make_plan  # here, because a mistake above need not wait for numpy
+
+        outcome["code"] = act(make_plan(config))
+        outcome["made"] = act is _execute
+    except UserError as error:
+        cell = f" (in the cell {overrides})" if swept else ""
+        outcome.update(code=error.exit_code, message=f"budgetreg: {' '.join(str(error).split())}{cell}")
+    except Exception:
+        outcome.update(code=1, message=traceback.format_exc())
+    number = hydra.job.num if swept else 0
+    Path(os.environ[_SCRATCH], f"{number:06}.json").write_text(json.dumps(outcome), encoding="utf-8")
+
+
+def _execute(plan: "Plan") -> int:
+    from budgetreg.commands.common import console
+    from budgetreg.runner import execute
+    from budgetreg.summary import run_table
+
+    outcome = execute(plan)
+    if outcome.finished:
+        console().print(run_table(outcome.folder))
+        print(f"results: {_shown(outcome.folder)}")
+    return 1 if outcome.failed else 0
+
+
+def _print_plan(plan: "Plan") -> int:
+    from budgetreg.commands.common import console
+    from budgetreg.commands.plan_table import plan_table
+
+    console().print(plan_table(plan))
+    return 0
+
+
+def _report(scratch: Path) -> int:
+    """Print what went wrong and, after a sweep, how to merge its curves; return the worst exit code."""
+    outcomes = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(scratch.glob("*.json"))]
+    for outcome in outcomes:
+        if outcome["message"]:
+            print(outcome["message"], file=sys.stderr)
+    made = [outcome for outcome in outcomes if outcome["made"]]
+    if len(made) > 1:
+        together = os.path.commonpath([outcome["folder"] for outcome in made])
+        print(f"merge the curves: budgetreg plot {shlex.quote(_shown(Path(together)))}")
+    return max((outcome["code"] for outcome in outcomes), default=0)
+
+
+def _shown(folder: Path) -> str:
+    here = Path.cwd()
+    return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)

@@ -1,0 +1,198 @@
+"""The configuration of a run: what Hydra composed, checked and turned into frozen dataclasses.
+
+What each key must be stands in `budgetreg.rules`; a mistake becomes one line that names the key, the value
+and what is possible. What is particular to a kind of data (``dataset.digits``, ``dataset.path``, ...) is only
+checked for being there: its meaning belongs to `budgetreg.data`.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+
+from budgetreg.errors import ConfigError
+from budgetreg.rules import BACKEND, DATASETS, GRIDS, LEARNERS, TOP, TUNINGS, check, chosen
+
+_EXECUTION = ("n_jobs", "backend", "out", "repetitions")  # change no result
+_LOCATION = ("root",)  # of a data set: where it lies, not what it is
+# By algo.core: what such a learner makes no use of.
+_WITHOUT = {"partial": (), "exact": ("split",), "offline": ("split", "average")}
+
+
+@dataclass(frozen=True)
+class AlgoConfig:
+    """A learner, as a composition named in ``conf/algo/<name>.yaml``.
+
+    Attributes
+    ----------
+    name : str
+        What the learner is called in files and figures.
+    core : {'partial', 'exact', 'offline'}
+        The module of `budgetreg.learners` that runs it.
+    update : {'ogd', 'eg', 'pegasos', 'ridge', 'lasso'}
+        The update of an online learner, or the constrained problem that an offline one solves.
+    data_point : {'uniform', 'subset'} or None
+        Independent uniform draws, or a uniform subset; None if all attributes are seen.
+    literal_split : {'one', 'half'} or None
+        How many draws the paper gives to the inner product; None if all attributes are seen.
+    split : {'literal', 'even'}, int or None
+        How the budget is split, a number being the inner product's draws; None if all attributes are seen.
+    average : {'all', 'suffix', 'last'} or None
+        Which iterates are averaged; None if there are none.
+    grid : mapping of str to tuple of float
+        Candidates for ``B`` and for ``eta`` (multiples of theory's step size) or ``lambda`` (absolute).
+    """
+
+    name: str
+    core: str
+    update: str
+    data_point: str | None
+    literal_split: str | None
+    split: str | int | None
+    average: str | None
+    grid: Mapping[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class DatasetConfig:
+    """A data set, as named in ``conf/dataset/<name>.yaml``; `options` are what is particular to its kind."""
+
+    name: str
+    kind: str
+    center: str
+    split: str
+    test_fraction: float
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class TuningConfig:
+    """How parameters are chosen; `values` holds those that are given rather than chosen."""
+
+    name: str
+    at: str
+    folds: int
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class BackendConfig:
+    """Where repetitions are computed, and how many replicas advance together at most; changes no result."""
+
+    name: str
+    batch_size: int
+
+
+@dataclass(frozen=True)
+class Config:
+    """All that a run depends on. `resolved` is the same as plain dictionaries, lists and values."""
+
+    experiment: str
+    algo: AlgoConfig
+    dataset: DatasetConfig
+    tuning: TuningConfig
+    backend: BackendConfig
+    k: int
+    repetitions: int
+    seed: int
+    checkpoints: int | tuple[int, ...]
+    n_jobs: int
+    out: str | None
+    resolved: Mapping[str, Any]
+
+    def identity(self) -> dict[str, Any]:
+        """Return the resolved configuration without what changes no result, such as ``n_jobs`` or ``out``."""
+        identity = {key: value for key, value in self.resolved.items() if key not in _EXECUTION}
+        dataset = self.resolved["dataset"]
+        identity["dataset"] = {key: value for key, value in dataset.items() if key not in _LOCATION}
+        return identity
+
+    def folder(self) -> Path:
+        """Return the absolute folder of the results: `out`, or one that the identity determines.
+
+        The same configuration finds its own folder again, which is what lets a command resume.
+        """
+        if self.out is not None:
+            return Path(self.out).expanduser().absolute()
+        digest = hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
+        leaf = f"{self.algo.name}-k{self.k}-seed{self.seed}-{digest[:8]}"
+        return Path("runs", self.experiment, self.dataset.name, leaf).absolute()
+
+
+def validate(cfg: DictConfig) -> Config:
+    """Check a composed configuration and return it as dataclasses.
+
+    Parameters
+    ----------
+    cfg : DictConfig
+        What Hydra composes: the groups ``algo``, ``dataset``, ``tuning``, ``backend`` and the plain keys.
+
+    Raises
+    ------
+    ConfigError
+        If a key is unknown or missing, or a value is not what its key needs.
+    """
+    tree = _plain(cfg)
+    check(tree, TOP, "")
+    algo = _algo(tree["algo"])
+    dataset = _dataset(tree["dataset"])
+    tuning = _tuning(tree["tuning"], algo)
+    check(tree["backend"], BACKEND, "backend")
+    return Config(
+        experiment=tree["experiment"],
+        algo=algo,
+        dataset=dataset,
+        tuning=tuning,
+        backend=BackendConfig(**tree["backend"]),
+        k=tree["k"],
+        repetitions=tree["repetitions"],
+        seed=tree["seed"],
+        checkpoints=_frozen(tree["checkpoints"]),
+        n_jobs=tree["n_jobs"],
+        out=tree["out"],
+        resolved=tree,
+    )
+
+
+def _plain(cfg: DictConfig) -> dict[str, Any]:
+    try:
+        tree = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+    except MissingMandatoryValue as error:
+        raise ConfigError(f"{error.full_key}: a value is needed: {error.full_key}=VALUE") from error
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"{error.full_key}: {str(error).splitlines()[0]}") from error
+    assert isinstance(tree, dict)
+    return {str(key): value for key, value in tree.items()}
+
+
+def _algo(section: Any) -> AlgoConfig:
+    check(section, chosen(section, "algo", "core", LEARNERS), "algo")
+    check(section["grid"], GRIDS[section["update"]], "algo.grid")
+    section.update(dict.fromkeys(_WITHOUT[section["core"]]))
+    grid = {key: tuple(map(float, values)) for key, values in section["grid"].items()}
+    return AlgoConfig(**{"data_point": None, "literal_split": None, **section, "grid": grid})
+
+
+def _dataset(section: Any) -> DatasetConfig:
+    check(section, chosen(section, "dataset", "kind", DATASETS), "dataset")
+    common = {field.name: section[field.name] for field in fields(DatasetConfig) if field.name != "options"}
+    options = {key: _frozen(value) for key, value in section.items() if key not in common}
+    return DatasetConfig(**common, options=options)
+
+
+def _tuning(section: Any, algo: AlgoConfig) -> TuningConfig:
+    check(section, chosen(section, "tuning", "name", TUNINGS), "tuning")
+    values = {key: float(section[key]) for key in algo.grid if section.get(key) is not None}
+    missing = [f"tuning.{key}" for key in algo.grid if section["name"] == "fixed" and key not in values]
+    if missing:
+        raise ConfigError(f"tuning=fixed: {algo.name} needs {' and '.join(missing)}, numbers above 0")
+    return TuningConfig(name=section["name"], at=section["at"], folds=section["folds"], values=values)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value

@@ -1,0 +1,71 @@
+"""What a value of the configuration must be, said in the words of the error message.
+
+A `Requirement` is a phrase that completes "must be ..." together with the function that accepts a value. The
+tables in `budgetreg.rules` name one for every key.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A phrase such as ``a whole number of at least 1``, and the function that recognises such a value."""
+
+    phrase: str
+    accepts: Callable[[Any], bool]
+    choices: tuple[str, ...] = ()
+
+    def __or__(self, other: "Requirement") -> "Requirement":
+        """Return the requirement that one of the two is met."""
+        return Requirement(
+            f"{self.phrase} or {other.phrase}",
+            lambda value: self.accepts(value) or other.accepts(value),
+            self.choices + other.choices,
+        )
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int  # not isinstance: True is no number of attributes
+
+
+def _is_real(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def whole(minimum: int) -> Requirement:
+    """Require a whole number of at least `minimum`."""
+    return Requirement(
+        f"a whole number of at least {minimum}", lambda value: _is_whole(value) and value >= minimum
+    )
+
+
+def one_of(*choices: str) -> Requirement:
+    """Require one of a few words."""
+    phrase = choices[0] if len(choices) == 1 else f"one of {', '.join(choices)}"
+    return Requirement(phrase, lambda value: type(value) is str and value in choices, choices)
+
+
+def increasing(phrase: str, element: Requirement) -> Requirement:
+    """Require a list, not empty and strictly increasing, of what `element` accepts."""
+
+    def accepts(value: Any) -> bool:
+        return (
+            isinstance(value, list)
+            and len(value) > 0
+            and all(map(element.accepts, value))
+            and all(before < after for before, after in pairwise(value))
+        )
+
+    return Requirement(phrase, accepts)
+
+
+ANYTHING = Requirement("anything", lambda value: True)
+NOTHING = Requirement("null", lambda value: value is None)
+TEXT = Requirement("text", lambda value: type(value) is str)
+NAME = Requirement("text, not empty", lambda value: type(value) is str and value.strip() != "")
+POSITIVE = Requirement("a number above 0", lambda value: _is_real(value) and value > 0)
+FRACTION = Requirement("a number above 0 and below 1", lambda value: _is_real(value) and 0 < value < 1)

@@ -1,0 +1,162 @@
+"""The tables of what every key of the configuration is and must be, and the comparison with them."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from budgetreg.errors import ConfigError, nearest
+from budgetreg.requirements import (
+    ANYTHING,
+    FRACTION,
+    NAME,
+    NOTHING,
+    POSITIVE,
+    TEXT,
+    Requirement,
+    increasing,
+    one_of,
+    whole,
+)
+
+Rules = Mapping[str, tuple[str, Requirement]]  # key -> (what it is, what it must be)
+
+TOP: Rules = {
+    "experiment": ("the recipe's name", TEXT),
+    "algo": ("the learner", ANYTHING),
+    "dataset": ("the data set", ANYTHING),
+    "tuning": ("the tuning", ANYTHING),
+    "backend": ("the backend", ANYTHING),
+    "k": ("the attribute budget", whole(1)),
+    "repetitions": ("the number of repetitions", whole(1)),
+    "seed": ("the seed", whole(0)),
+    "checkpoints": (
+        "the checkpoints",
+        whole(1) | increasing("an increasing list of numbers of examples, each at least 1", whole(1)),
+    ),
+    "n_jobs": ("the number of workers", whole(1)),
+    "out": ("the folder of the results", NAME | NOTHING),
+}
+
+_SPLIT = one_of("literal", "even") | whole(1)
+_AVERAGE = one_of("all", "suffix", "last")
+
+
+def _learner(split: Requirement, average: Requirement, *updates: str) -> Rules:
+    return {
+        "name": ("the learner's name", NAME),
+        "core": ("the kind of learner", ANYTHING),
+        "update": ("the update", one_of(*updates)),
+        "split": ("the split of the budget", split),
+        "average": ("the averaging of iterates", average),
+        "grid": ("the grid of parameters", ANYTHING),
+    }
+
+
+# By algo.core. A learner accepts a split or average it has no use for: a sweep over learners sets it for all.
+LEARNERS: Mapping[str, Rules] = {
+    "partial": {
+        **_learner(_SPLIT, _AVERAGE, "ogd", "eg", "pegasos"),
+        "data_point": ("the draw of attributes for the data point", one_of("uniform", "subset")),
+        "literal_split": ("the meaning of split=literal", one_of("one", "half")),
+    },
+    "exact": _learner(_SPLIT | NOTHING, _AVERAGE, "ogd", "eg"),
+    "offline": _learner(_SPLIT | NOTHING, _AVERAGE | NOTHING, "ridge", "lasso"),
+}
+
+
+def _grid(*parameters: str) -> Rules:
+    requirement = increasing("an increasing list of numbers above 0", POSITIVE)
+    return {key: (f"the grid of {key}", requirement) for key in parameters}
+
+
+GRIDS: Mapping[str, Rules] = {  # by algo.update
+    "ogd": _grid("B", "eta"),
+    "eg": _grid("B", "eta"),
+    "pegasos": _grid("B", "lambda"),
+    "ridge": _grid("B"),
+    "lasso": _grid("B"),
+}
+
+
+def _data(split: Requirement, *options: str) -> Rules:
+    return {
+        "name": ("the data set's name", NAME),
+        "kind": ("the kind of data", ANYTHING),
+        "center": ("the centring", one_of("none", "full")),
+        "split": ("the split into training and test part", split),
+        "test_fraction": ("the test part", FRACTION),
+        **{key: (key, ANYTHING) for key in options},
+    }
+
+
+DATASETS: Mapping[str, Rules] = {  # by dataset.kind
+    "mnist": _data(one_of("random", "official"), "root", "digits"),
+    "power_law": _data(one_of("random", "official"), "d", "alpha", "norm", "n", "n_test"),
+    "digits": _data(one_of("random")),
+    "file": _data(one_of("random"), "path", "target", "scale"),
+}
+
+
+def _tuning(**values: str) -> Rules:
+    return {
+        "name": ("the tuning's name", ANYTHING),
+        "at": ("the checkpoint to tune at", one_of("end", "each")),
+        "folds": ("the number of folds", whole(2)),
+        **{key: (what, POSITIVE | NOTHING) for key, what in values.items()},
+    }
+
+
+TUNINGS: Mapping[str, Rules] = {  # by tuning.name
+    "cv": _tuning(),
+    "theory": _tuning(B="the radius"),
+    "fixed": _tuning(B="the radius", eta="the step size", **{"lambda": "the regularisation"}),
+}
+
+BACKEND: Rules = {
+    "name": ("the backend's name", one_of("loky", "sequential")),
+    "batch_size": ("the number of replicas advanced together", whole(1)),
+}
+
+
+def chosen(section: Any, prefix: str, key: str, tables: Mapping[str, Rules]) -> Rules:
+    """Return the rules that the value of one key, such as ``dataset.kind``, selects for its section.
+
+    Raises
+    ------
+    ConfigError
+        If that value selects nothing.
+    """
+    if not isinstance(section, dict):
+        raise ConfigError(f"{prefix}={_shown(section)}: must have the key {key}, one of {', '.join(tables)}")
+    selector: Rules = {key: (f"the {key}", one_of(*tables))}
+    check({key: section[key]} if key in section else {}, selector, prefix)
+    return tables[section[key]]
+
+
+def check(section: Any, rules: Rules, prefix: str) -> None:
+    """Compare the keys and values of a section with its rules.
+
+    Raises
+    ------
+    ConfigError
+        If a key is unknown or missing, or a value is not what it must be.
+    """
+    dot = "." if prefix else ""
+    if not isinstance(section, dict):
+        raise ConfigError(f"{prefix}={_shown(section)}: must have the keys {', '.join(rules)}")
+    for key in section:
+        if key not in rules:
+            hint = nearest(key, rules)
+            raise ConfigError(f"{prefix}{dot}{key}: no such key{hint}; keys: {', '.join(rules)}")
+    for key, (what, must) in rules.items():
+        if key not in section:
+            raise ConfigError(f"{prefix}{dot}{key}: {what} is missing")
+        value = section[key]
+        if not must.accepts(value):
+            hint = nearest(str(value), must.choices)
+            raise ConfigError(f"{prefix}{dot}{key}={_shown(value)}: {what} must be {must.phrase}{hint}")
+
+
+def _shown(value: Any) -> str:
+    """Return a value as it is written on the command line."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))

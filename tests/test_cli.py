@@ -1,0 +1,327 @@
+"""The command line: what is printed where, and the exit codes."""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from budgetreg import __version__, plots, runner, store, summary
+from budgetreg.cli import COMMANDS, main
+from budgetreg.errors import DataError
+from budgetreg.plan import Plan
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Work in an empty folder, and leave the environment as it was."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["budgetreg"])
+    before = dict(os.environ)
+    yield tmp_path
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture
+def executed(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
+    """Replace execution: plans are collected, and their folders look like those of runs."""
+    plans: list[Plan] = []
+
+    def execute(plan: Plan) -> runner.RunOutcome:
+        plans.append(plan)
+        return runner.RunOutcome(plan.folder, finished=plan.config.repetitions, failed=0, resumed=0)
+
+    monkeypatch.setattr(runner, "execute", execute)
+    monkeypatch.setattr(summary, "run_table", lambda folder: "the curve")
+    return plans
+
+
+def budgetreg(capsys: pytest.CaptureFixture[str], line: str) -> Answer:
+    code = main(shlex.split(line))
+    printed = capsys.readouterr()
+    return Answer(code, printed.out, printed.err)
+
+
+def process(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "budgetreg", *words]
+    where = {"PYTHONPATH": str(Path(__file__).parents[1])}
+    return subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **where, **environment}, check=False
+    )
+
+
+def one_line(text: str) -> str:
+    assert text.startswith("budgetreg: ")
+    assert text.count("\n") == 1
+    return text
+
+
+@pytest.mark.parametrize(("word", "said"), [("--help", "usage: budgetreg"), ("--version", __version__)])
+def test_help_and_version_load_nothing_heavy(word: str, said: str) -> None:
+    answer = process(word, PYTHONPROFILEIMPORTTIME="1")
+    assert (answer.returncode, said in answer.stdout) == (0, True)
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in answer.stderr.splitlines()}
+    assert "budgetreg" in loaded
+    assert not loaded & {"numpy", "hydra", "omegaconf", "rich", "argparse", "dataclasses", "typing", "re"}
+
+
+def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = budgetreg(capsys, "--help")
+    assert all(f"\n  {command} " in answer.out for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_and_version(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    for word, said in (("--help", f"usage: budgetreg {command}"), ("--version", f"budgetreg {__version__}")):
+        try:
+            code: Any = main([command, word])
+        except SystemExit as left:  # argparse leaves this way
+            code = left.code
+        assert not code
+        assert capsys.readouterr().out.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("", 2, "run, plot, status, list, fetch"),
+        ("statsu x", 2, "no such command (did you mean 'status'?); commands: run, plot, status, list, fetch"),
+        ("list algo", 2, "must be one of algos, datasets, experiments (did you mean 'algos'?)"),
+        ("plot", 2, "DIR"),
+        ("plot nowhere", 3, "nowhere"),
+        ("status", 2, "DIR"),
+        ("status nowhere", 3, "nowhere: no such folder"),
+        ("status .", 3, "holds no run"),
+        ("run --foo", 2, "--foo"),
+        ("run --resolve", 2, "--resolve"),
+        ("run k=[1", 2, "k=[1: cannot be read"),
+        ("run k", 2, "k: cannot be read"),
+        ("run algo=aelrr", 2, "algo=aelrr: no such algo (did you mean"),
+        ("run experiment=hazan_koren_2012/fig3", 2, "choices: hazan_koren_2012/fig1, hazan_koren_2012/fig2"),
+        ("run kk=4", 2, "kk: no such key (did you mean 'k'?); keys: "),
+        (
+            "run algo=ridge algo.splt=even",
+            2,
+            "algo.splt: no such key (did you mean 'algo.split'?); keys: algo.name",
+        ),
+        ("run split=even", 2, "did you mean 'algo.split'?"),
+        ("run k=4,8", 2, "k=4,8: several values"),
+        ("run k=0", 2, "k=0: the attribute budget must be a whole number of at least 1\n"),
+        ("run dataset=file", 2, "dataset.path: a value is needed"),
+        ("run hydra/launcher=jobli", 2, "choices: basic"),
+        ("run k=${nothing}", 2, "k: Interpolation key 'nothing' not found"),
+    ],
+)
+def test_mistakes(capsys: pytest.CaptureFixture[str], here: Path, line: str, code: int, said: str) -> None:
+    answer = budgetreg(capsys, line)
+    assert (answer.code, answer.out) == (code, "")
+    assert said in one_line(answer.err)
+    assert list(here.iterdir()) == []
+
+
+def test_list_has_a_row_for_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    algos = budgetreg(capsys, "list algos").out
+    assert {line.split()[0] for line in algos.splitlines()[1:]} == {
+        "aelr", "aer", "aerr", "lasso", "online_lasso", "online_ridge", "ridge",
+    }  # fmt: skip
+    assert "Hazan & Koren 2012" in algos
+    everything = budgetreg(capsys, "list").out
+    assert algos in everything
+    assert "power_law" in everything
+    assert "hazan_koren_2012/fig1" in everything
+
+
+def test_a_run_prints_its_curve_and_finds_its_folder_again(
+    capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]
+) -> None:
+    answer = budgetreg(capsys, "run algo=aer k=6 repetitions=3")
+    assert (answer.code, answer.err) == (0, "")
+    assert "the curve" in answer.out
+    budgetreg(capsys, "run algo=aer k=6 repetitions=5 n_jobs=2 backend=sequential")
+    assert executed[0].folder == executed[1].folder
+    assert executed[0].folder.parent == here / "runs" / "digits_3v5"
+    assert executed[0].folder.name.startswith("aer-k6-seed0-")
+    assert os.environ["OMP_NUM_THREADS"] == "1"
+    assert list(here.iterdir()) == []  # Hydra leaves nothing of its own
+
+
+def test_a_sweep_gives_each_cell_a_folder(
+    capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]
+) -> None:
+    answer = budgetreg(capsys, "run algo=aelr,aer -m k=4 out=runs/main n_jobs=2")
+    assert answer.code == 0
+    folders = [here / "runs/main/algo=aelr,k=4", here / "runs/main/algo=aer,k=4"]
+    assert [plan.folder for plan in executed] == folders
+    assert answer.out.splitlines()[-1] == "merge the curves: budgetreg plot runs/main"
+    assert list(here.iterdir()) == []
+
+
+def test_a_recipe_is_a_sweep(capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]) -> None:
+    answer = budgetreg(
+        capsys, "run experiment=hazan_koren_2012/fig2 dataset=digits_3v5 repetitions=2 algo=aerr"
+    )
+    assert answer.code == 0
+    assert [plan.config.algo.name for plan in executed] == ["aerr"]
+    assert {(plan.config.k, plan.config.repetitions, plan.dataset) for plan in executed} == {
+        (56, 2, "digits_3v5")
+    }
+    assert executed[0].folder.parent == here / "runs/hazan_koren_2012/fig2/digits_3v5"
+
+
+def test_dry_run_prints_the_bill_and_runs_nothing(
+    capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]
+) -> None:
+    answer = budgetreg(capsys, "run --dry-run -m algo=aelr repetitions=3")
+    assert (answer.code, answer.err, executed, list(here.iterdir())) == (0, "", [], [])
+    assert "(3 for the data point, 1 for the inner product)" in answer.out
+    budgetreg(capsys, "run algo=aelr repetitions=3")
+    (plan,) = executed
+    assert f"at most {3 * (plan.attributes_final + plan.attributes_tuning):,} attributes" in answer.out
+
+
+def test_exit_code_is_the_worst_of_the_cells(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def execute(plan: Plan) -> runner.RunOutcome:
+        if plan.config.k == 2:
+            raise DataError("no data\nat all")
+        return runner.RunOutcome(plan.folder, finished=0, failed=1, resumed=0)
+
+    monkeypatch.setattr(runner, "execute", execute)
+    answer = budgetreg(capsys, "run -m k=2,0")
+    assert answer.code == 3
+    assert answer.err.splitlines() == [
+        "budgetreg: no data at all (in the cell k=2)",
+        "budgetreg: k=0: the attribute budget must be a whole number of at least 1 (in the cell k=0)",
+    ]
+    assert budgetreg(capsys, "run k=4").code == 1
+
+
+def test_a_bug_gives_its_traceback(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def execute(plan: Plan) -> runner.RunOutcome:
+        raise ZeroDivisionError("in the core")
+
+    monkeypatch.setattr(runner, "execute", execute)
+    answer = budgetreg(capsys, "run")
+    assert answer.code == 1
+    assert answer.err.startswith("Traceback")
+    assert "ZeroDivisionError: in the core" in answer.err
+
+
+def test_interrupt(capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def execute(plan: Plan) -> runner.RunOutcome:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "execute", execute)
+    answer = budgetreg(capsys, "run")
+    assert answer.code == 130
+    assert "the same command resumes" in one_line(answer.err)
+
+
+def test_workers_of_a_launcher_report_to_the_command(here: Path) -> None:
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    answer = process("run", "-m", "k=0,-1", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert [line.partition(": the")[0] for line in answer.stderr.splitlines()] == [
+        "budgetreg: k=0",
+        "budgetreg: k=-1",
+    ]
+    assert list(here.iterdir()) == []
+
+
+def test_show_configuration(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    answer = budgetreg(capsys, "run --cfg job algo=ridge")
+    assert (answer.code, answer.err) == (0, "")
+    assert "name: ridge" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("budgetreg ", list(COMMANDS)),
+        ("budgetreg st", ["status"]),
+        ("budgetreg run algo=ae", ["algo=aelr", "algo=aer", "algo=aerr"]),
+        ("budgetreg run -m --dry-run k=4 algo.sp", ["algo.split="]),
+        ("budgetreg run --dr", ["--dry-run"]),
+        ("budgetreg run experiment=h", [f"experiment=hazan_koren_2012/fig{n}" for n in (1, 2)]),
+        ("budgetreg run k=[1 algo.sp", []),
+        ("budgetreg list a", ["algos"]),
+        ("budgetreg fetch mnist_", ["mnist_3v5"]),
+        ("budgetreg plot ", []),
+    ],
+)
+def test_completion(
+    capsys: pytest.CaptureFixture[str],
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    line: str,
+    words: list[str],
+) -> None:
+    monkeypatch.setenv("COMP_LINE", line)
+    monkeypatch.delenv("COMP_POINT", raising=False)
+    answer = budgetreg(capsys, "-sc query=bash")
+    assert (answer.code, answer.out.split(), answer.err) == (0, words, "")
+
+
+def test_completion_ends_at_the_cursor(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMP_LINE", "budgetreg li algo=aelr")
+    monkeypatch.setenv("COMP_POINT", str(len("budgetreg li")))
+    assert budgetreg(capsys, "-sc query=bash").out.split() == ["list"]
+
+
+def test_completion_is_installed_for_the_command(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    answer = budgetreg(capsys, "run -sc install=bash")
+    assert answer.code == 0
+    assert answer.out.splitlines()[-1].endswith("-F hydra_bash_completion budgetreg")
+
+
+def test_status_has_a_row_per_run(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = {
+        "a": (4, 3, 3, 0, False),
+        "b": (8, 3, 1, 2, False),
+        "c": (9, 3, 1, 0, False),
+        "d": (9, 3, 1, 0, True),
+    }
+    for name in counts:
+        (here / "runs" / name).mkdir(parents=True)
+        (here / "runs" / name / "manifest.json").touch()
+
+    def read_status(folder: Path) -> store.RunStatus:
+        k, planned, finished, failed, running = counts[folder.name]
+        return store.RunStatus(folder, planned, finished, failed, running, "aelr", "digits_3v5", k)
+
+    monkeypatch.setattr(store, "read_status", read_status)
+    answer = budgetreg(capsys, "status runs")
+    assert answer.code == 0
+    assert [line.split() for line in answer.out.splitlines()[1:]] == [
+        ["runs/a", "aelr", "digits_3v5", "4", "3", "3", "0", "complete"],
+        ["runs/b", "aelr", "digits_3v5", "8", "3", "1", "2", "failed"],
+        ["runs/c", "aelr", "digits_3v5", "9", "3", "1", "0", "incomplete"],
+        ["runs/d", "aelr", "digits_3v5", "9", "3", "1", "0", "running"],
+    ]
+
+
+def test_plot_prints_what_it_wrote(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plots, "plot_folders", lambda folders, out: [out / folder.name for folder in folders])
+    assert budgetreg(capsys, "plot runs/a runs/b --out figures") == Answer(0, "figures/a\nfigures/b\n", "")

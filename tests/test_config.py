@@ -1,0 +1,262 @@
+"""The configuration: what the files in conf/ compose to, and what is refused."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hypothesis import given
+from hypothesis import strategies as st
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from budgetreg import catalogue
+from budgetreg.config import validate
+from budgetreg.errors import ConfigError
+
+Compose = Callable[..., DictConfig]
+
+
+@pytest.fixture(scope="module")
+def composed() -> Iterator[Compose]:
+    """Return Hydra's composition from the command line's overrides: a third of a second each."""
+    with initialize_config_dir(str(catalogue.conf_dir()), version_base="1.3"):
+        yield lambda *overrides: compose("config", overrides=list(overrides))
+
+
+@pytest.fixture(scope="module")
+def default(composed: Compose) -> DictConfig:
+    return composed()
+
+
+def choosing(config: DictConfig, **options: str) -> DictConfig:
+    """Return a copy in which groups hold other files of conf/, such as algo="ridge"."""
+    files = {
+        group: OmegaConf.load(catalogue.conf_dir() / group / f"{name}.yaml")
+        for group, name in options.items()
+    }
+    return changed(config, **files)
+
+
+def changed(config: DictConfig, **values: Any) -> DictConfig:
+    """Return a copy with other values; a double underscore stands for a dot."""
+    copy = config.copy()
+    with open_dict(copy):
+        for key, value in values.items():
+            OmegaConf.update(copy, key.replace("__", "."), value, merge=False)
+    return copy
+
+
+def refusal(config: DictConfig) -> str:
+    with pytest.raises(ConfigError) as caught:
+        validate(config)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("name", "core", "parameters"),
+    [
+        ("aerr", "partial", {"B", "eta"}),
+        ("aelr", "partial", {"B", "eta"}),
+        ("aer", "partial", {"B", "lambda"}),
+        ("online_ridge", "exact", {"B", "eta"}),
+        ("online_lasso", "exact", {"B", "eta"}),
+        ("ridge", "offline", {"B"}),
+        ("lasso", "offline", {"B"}),
+    ],
+)
+def test_learners(default: DictConfig, name: str, core: str, parameters: set[str]) -> None:
+    algo = validate(choosing(default, algo=name)).algo
+    assert (algo.name, algo.core, set(algo.grid)) == (name, core, parameters)
+    assert (algo.split is None) == (core != "partial")
+    assert (algo.average is None) == (core == "offline")
+
+
+def test_every_learner_has_a_file() -> None:
+    names = {"aerr", "aelr", "aer", "online_ridge", "online_lasso", "ridge", "lasso"}
+    assert set(catalogue.options("algo")) == names
+
+
+@pytest.mark.parametrize("name", ["mnist_3v5", "mnist", "power_law", "digits_3v5"])
+def test_data_sets(default: DictConfig, name: str) -> None:
+    assert validate(choosing(default, dataset=name)).dataset.name == name
+
+
+def test_options_of_a_data_set(default: DictConfig) -> None:
+    config = changed(choosing(default, dataset="mnist"), dataset__digits=[1, 7], dataset__root="here")
+    assert dict(validate(config).dataset.options) == {"root": "here", "digits": (1, 7)}
+
+
+def test_a_file_needs_its_path(default: DictConfig) -> None:
+    config = choosing(default, dataset="file")
+    assert refusal(config) == "dataset.path: a value is needed: dataset.path=VALUE"
+    assert validate(changed(config, dataset__path="a.csv")).dataset.options["target"] is None
+
+
+def test_theory_takes_a_radius_or_leaves_it_to_cross_validation(default: DictConfig) -> None:
+    config = choosing(default, tuning="theory")
+    assert dict(validate(config).tuning.values) == {}
+    assert dict(validate(changed(config, tuning__B=2)).tuning.values) == {"B": 2.0}
+
+
+def test_fixed_parameters_are_those_the_learner_has(default: DictConfig) -> None:
+    config = changed(choosing(default, tuning="fixed"), tuning__B=2, tuning__lambda=3)
+    assert dict(validate(choosing(config, algo="aer")).tuning.values) == {"B": 2.0, "lambda": 3.0}
+    assert dict(validate(choosing(config, algo="lasso")).tuning.values) == {"B": 2.0}
+    assert "tuning.eta" in refusal(choosing(config, algo="aelr"))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "k", "algos"),
+    [
+        ("hazan_koren_2012/fig1", 4, ["aelr", "aer", "lasso", "online_lasso"]),
+        ("hazan_koren_2012/fig2", 56, ["aerr", "aer", "ridge"]),
+    ],
+)
+def test_recipes(composed: Compose, recipe: str, k: int, algos: list[str]) -> None:
+    sweep = compose("config", overrides=[f"experiment={recipe}"], return_hydra_config=True).hydra
+    assert sweep.mode.name == "MULTIRUN"
+    assert sweep.sweeper.params.algo.split(",") == algos
+    for algo in (algos[0], algos[-1]):
+        config = validate(composed(f"experiment={recipe}", f"algo={algo}"))
+        assert (config.experiment, config.k, config.repetitions) == (recipe, k, 10)
+        assert (config.dataset.name, config.tuning.at) == ("mnist_3v5", "each")
+        assert config.algo.name == algo
+
+
+def test_recipes_give_way_to_the_command_line(composed: Compose) -> None:
+    recipe = "experiment=hazan_koren_2012/fig2"
+    config = validate(
+        composed(recipe, "algo=aerr", "repetitions=2", "dataset=digits_3v5", "algo.split=literal")
+    )
+    assert (config.repetitions, config.dataset.name, config.algo.split) == (2, "digits_3v5", "literal")
+    assert config.k == 56
+
+
+@pytest.mark.parametrize("key", ["k", "repetitions", "n_jobs", "seed", "checkpoints"])
+@pytest.mark.parametrize("value", [-1, True, 2.5, "abc", None])
+def test_whole_numbers(default: DictConfig, key: str, value: Any) -> None:
+    assert refusal(changed(default, **{key: value})).startswith(f"{key}={json.dumps(value).strip(chr(34))}: ")
+
+
+@pytest.mark.parametrize("key", ["k", "repetitions", "n_jobs", "checkpoints"])
+def test_zero_is_too_few(default: DictConfig, key: str) -> None:
+    assert "at least 1" in refusal(changed(default, **{key: 0}))
+    assert validate(changed(default, seed=0)).seed == 0
+
+
+@given(st.lists(st.integers(-2, 30), max_size=4))
+def test_checkpoints_increase(default: DictConfig, examples: list[int]) -> None:
+    config = changed(default, checkpoints=examples)
+    if examples and examples[0] >= 1 and examples == sorted(set(examples)):
+        assert validate(config).checkpoints == tuple(examples)
+    else:
+        assert refusal(config).startswith("checkpoints=[")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "possible"),
+    [
+        ("algo__split", "evn", "did you mean 'even'?"),
+        ("algo__split", 0, "whole number of at least 1"),
+        ("algo__average", "foo", "one of all, suffix, last"),
+        ("algo__core", "exactly", "one of partial, exact, offline"),
+        ("algo__update", "adam", "one of ogd, eg, pegasos"),
+        ("algo__grid__eta", [], "increasing list of numbers above 0"),
+        ("algo__grid__eta", [1, 0.5], "increasing list of numbers above 0"),
+        ("algo__grid__B", [0], "increasing list of numbers above 0"),
+        ("algo__grid__B", [float("inf")], "increasing list of numbers above 0"),
+        ("algo__grid__C", [1], "keys: B, eta"),
+        ("algo", "aelr", "must have the key core"),
+        ("tuning__at", "never", "one of end, each"),
+        ("tuning__folds", 1, "at least 2"),
+        ("dataset__center", "ful", "did you mean 'full'?"),
+        ("dataset__center", "revealed", "one of none, full"),
+        ("dataset__test_fraction", 2, "above 0 and below 1"),
+        ("dataset__split", "official", "must be random"),
+        ("dataset__kind", "digit", "did you mean 'digits'?"),
+        ("dataset__digits", [3, 5], "keys: name, kind"),
+        ("backend__name", "dask", "one of loky, sequential"),
+        ("backend__batch_size", 0, "at least 1"),
+        ("out", "", "text, not empty or null"),
+        ("kk", 3, "did you mean 'k'?"),
+    ],
+)
+def test_refusals_say_what_is_possible(default: DictConfig, key: str, value: Any, possible: str) -> None:
+    message = refusal(changed(default, **{key: value}))
+    assert message.startswith(key.replace("__", "."))
+    assert possible in message
+
+
+def test_a_missing_key(default: DictConfig) -> None:
+    config = default.copy()
+    with open_dict(config):
+        del config["k"]
+    assert refusal(config) == "k: the attribute budget is missing"
+
+
+def test_message_of_a_bad_value(default: DictConfig) -> None:
+    assert refusal(changed(default, k=0)) == "k=0: the attribute budget must be a whole number of at least 1"
+
+
+def test_what_a_learner_has_no_use_for_changes_nothing(default: DictConfig) -> None:
+    plain = choosing(default, algo="ridge")
+    swept = validate(changed(plain, algo__split="even", algo__average="last"))
+    assert swept.algo == validate(plain).algo
+    assert swept.identity() == validate(plain).identity()
+    assert refusal(changed(plain, algo__split="evn")).startswith("algo.split=evn: ")
+
+
+def otherwise_executed(config: DictConfig) -> DictConfig:
+    """Return a copy in which all that changes no result is changed."""
+    return changed(config, n_jobs=7, repetitions=99, out="x", backend__batch_size=3, dataset__root="y")
+
+
+def test_identity_is_what_decides_the_results(default: DictConfig) -> None:
+    config = choosing(default, dataset="mnist_3v5")
+    identity = validate(config).identity()
+    assert validate(otherwise_executed(config)).identity() == identity
+    for key, value in {
+        "k": 5,
+        "seed": 1,
+        "checkpoints": 3,
+        "algo__split": "even",
+        "dataset__digits": [1, 7],
+    }.items():
+        assert validate(changed(config, **{key: value})).identity() != identity
+    assert json.loads(json.dumps(identity)) == identity
+
+
+def test_folder(default: DictConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = changed(choosing(default, dataset="mnist_3v5"), seed=3)
+    folder = validate(config).folder()
+    assert folder.parent == tmp_path / "runs" / "mnist_3v5"
+    assert folder.name.startswith("aelr-k4-seed3-")
+    assert validate(changed(otherwise_executed(config), out=None)).folder() == folder
+    assert validate(changed(config, algo__split="even")).folder() != folder
+
+
+def test_folder_given_by_the_user(
+    default: DictConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert validate(changed(default, out="a/b")).folder() == tmp_path / "a" / "b"
+    assert validate(changed(default, out="~/b")).folder() == Path("/home/someone/b")
+
+
+def test_folder_of_a_recipe(default: DictConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = validate(changed(default, experiment="somebody_2012/fig1")).folder()
+    assert folder.parent == tmp_path / "runs/somebody_2012/fig1/digits_3v5"
+
+
+@pytest.mark.parametrize("group", ["algo", "dataset", "tuning", "backend", "experiment"])
+def test_every_file_says_what_it_is(group: str) -> None:
+    assert catalogue.options(group)
+    for option in catalogue.options(group):
+        assert len(catalogue.headline(group, option)) > 20
