@@ -75,11 +75,7 @@ def caption(title: str, series: Sequence[Series], remarks: Iterable[str]) -> str
         Paragraphs wrapped at 100 columns, ending with a newline.
     """
     configured = [about_config(one.config) for one in series]
-    shared = (
-        [line for line in configured[0] if all(line in lines for lines in configured)]
-        if configured[1:]
-        else []
-    )
+    shared = [line for line in configured[0] if all(line in lines for lines in configured)] if configured[1:] else []
     blocks = [
         title,
         _wrap(" ".join([HOW_TO_READ, *remarks])),
@@ -100,9 +96,7 @@ def about_config(config: Mapping[str, Any]) -> list[str]:
     words = {"learner": _learner(flat), "data": _data(flat), "tuning": _tuning(flat)}
     lines = [f"{head}: {text}" for head, text in words.items() if text]
     lines.append(f"seed: {show(flat.get('seed'))}")
-    others = [
-        f"{key}={show(rest[key])}" for key in sorted(rest) if key not in _SAID and rest[key] is not None
-    ]
+    others = [f"{key}={show(rest[key])}" for key in sorted(rest) if key not in _SAID and rest[key] is not None]
     return [*lines, "other settings: " + ", ".join(others)] if others else lines
 
 
@@ -158,9 +152,7 @@ def _about_runs(series: Series) -> list[str]:
     lines = []
     chosen = chosen_parameters(runs)
     if chosen:
-        lines.append(
-            "chosen: " + ", ".join(filter(None, [*chosen, edges(runs)])) + " (most common value, range)"
-        )
+        lines.append("chosen: " + ", ".join(filter(None, [*chosen, edges(runs)])) + " (most common value, range)")
     if {"attributes_mean", "attributes_max"} <= set(runs.columns) and len(runs):
         mean, most = runs["attributes_mean"].mean(), runs["attributes_max"].max()
         lines.append(f"attributes charged per example: {mean:.4g} on average, {most:g} at most")
@@ -185,9 +177,7 @@ def _data(flat: Mapping[str, Any]) -> str:
     }
     split = str(flat.get("dataset.split"))
     fraction = flat.get("dataset.test_fraction")
-    tested = (
-        f", {100 * float(fraction):g} % for testing" if split == "random" and fraction is not None else ""
-    )
+    tested = f", {100 * float(fraction):g} % for testing" if split == "random" and fraction is not None else ""
     parts = [centred.get(str(flat.get("dataset.center")), ""), _SPLITS.get(split, "") + tested]
     return "; ".join(filter(None, parts))
 
@@ -205,6 +195,4 @@ def _tuning(flat: Mapping[str, Any]) -> str:
 
 
 def _wrap(text: str, indent: str = "") -> str:
-    return textwrap.fill(
-        text, _WIDTH, initial_indent=indent, subsequent_indent=indent + "  " if indent else ""
-    )
+    return textwrap.fill(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + "  " if indent else "")

@@ -90,9 +90,7 @@ def _dispatch(words: list[str]) -> int:
 
         return completion.main(rest)
     if name not in COMMANDS:
-        raise ConfigError(
-            f"{name}: no such command{nearest(name, COMMANDS)}; commands: {', '.join(COMMANDS)}"
-        )
+        raise ConfigError(f"{name}: no such command{nearest(name, COMMANDS)}; commands: {', '.join(COMMANDS)}")
     command = import_module(f"budgetreg.commands.{COMMANDS[name][0]}")
     exit_code: int = command.main(rest)
     return exit_code

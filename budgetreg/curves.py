@@ -167,9 +167,7 @@ def _tell_apart(same: Sequence[Series]) -> list[Series]:
     times = Counter(series.variant for series in merged)
     names = _folder_names([series.folder for series in merged])
     return [
-        series
-        if times[series.variant] == 1
-        else replace(series, variant=f"{series.variant} ({name})".strip())
+        series if times[series.variant] == 1 else replace(series, variant=f"{series.variant} ({name})".strip())
         for series, name in zip(merged, names, strict=True)
     ]
 
@@ -177,9 +175,7 @@ def _tell_apart(same: Sequence[Series]) -> list[Series]:
 def _folder_names(folders: Sequence[Path]) -> list[str]:
     """Name each folder by the shortest end of its path that tells it from the others."""
     parts = [folder.resolve().parts for folder in folders]
-    depth = next(
-        n for n in range(1, max(map(len, parts)) + 1) if len({part[-n:] for part in parts}) == len(parts)
-    )
+    depth = next(n for n in range(1, max(map(len, parts)) + 1) if len({part[-n:] for part in parts}) == len(parts))
     return ["/".join(part[-depth:]) for part in parts]
 
 
@@ -212,9 +208,7 @@ def _read_folder(folder: Path) -> list[Series]:
             own = own[own[column] == cell[column]]
         if "repetition" in own:
             own = own[own["repetition"].isin(rows["repetition"])]  # failed repetitions have no curve
-        cells.append(
-            Series(**cell, variant="", label="", points=rows, runs=own, config=config, folder=folder)
-        )
+        cells.append(Series(**cell, variant="", label="", points=rows, runs=own, config=config, folder=folder))
     return cells
 
 
@@ -238,9 +232,7 @@ def _read_table(path: Path) -> pd.DataFrame:
         raise DataError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
     for column in table.columns.difference(list(_TEXT_COLUMNS)):
         try:
-            table[column] = (
-                table[column].replace("", "nan").astype(int if column in _COUNT_COLUMNS else float)
-            )
+            table[column] = table[column].replace("", "nan").astype(int if column in _COUNT_COLUMNS else float)
         except ValueError:
             raise DataError(f"{path}: column {column} holds something that is not a number") from None
     return table

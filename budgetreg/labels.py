@@ -90,8 +90,7 @@ def show(value: Any, in_full: bool = False) -> str:
 
 def _texts(flats: Sequence[Mapping[str, Any]], keys: Sequence[str], in_full: bool = False) -> list[str]:
     return [
-        " ".join(f"{_short(key)}={_value(key, flat[key], in_full)}" for key in keys if key in flat)
-        for flat in flats
+        " ".join(f"{_short(key)}={_value(key, flat[key], in_full)}" for key in keys if key in flat) for flat in flats
     ]
 
 

@@ -76,22 +76,26 @@ def identity_of(plan: "Plan") -> Tree:
     -------
     dict
         ``identity``: the configuration as far as it can change a result; ``identity_digest``: its SHA-256;
-        ``data``: name and shape of the data, as files can change under an unchanged configuration.
+        ``data``: name, content and shape of the data, as files can change under an unchanged configuration.
     """
     configuration = plan.config.identity()
     text = json.dumps(configuration, sort_keys=True)
     identity: Tree = {
         "identity_digest": hashlib.sha256(text.encode()).hexdigest(),
         "identity": json.loads(text),
-        "data": {"name": plan.dataset, "n_train": plan.n_train, "n_test": plan.n_test, "d": plan.d},
+        "data": {
+            "name": plan.dataset,
+            "fingerprint": plan.fingerprint,
+            "n_train": plan.n_train,
+            "n_test": plan.n_test,
+            "d": plan.d,
+        },
     }
     return identity
 
 
 def _difference(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    here, now = (
-        {**dict(_flat(tree["identity"])), **dict(_flat({"data": tree["data"]}))} for tree in (there, asked)
-    )
+    here, now = ({**dict(_flat(tree["identity"])), **dict(_flat({"data": tree["data"]}))} for tree in (there, asked))
     keys = [key for key in {**here, **now} if here.get(key) != now.get(key)]
     # What a user would call the difference comes first: k before algo.name before algo.average.
     keys.sort(key=lambda key: (key.startswith("data."), key.count("."), not key.endswith(".name"), key))

@@ -46,9 +46,7 @@ STYLES = {
     "petrels": Style(WINE, "P"),
 }
 
-_FALLBACK = tuple(
-    Style(colour, marker) for marker in ("8", "x", "1") for colour in (WINE, INDIGO, OLIVE, GREEN, BLUE)
-)
+_FALLBACK = tuple(Style(colour, marker) for marker in ("8", "x", "1") for colour in (WINE, INDIGO, OLIVE, GREEN, BLUE))
 
 
 def style(algo: str) -> Style:

@@ -1,5 +1,6 @@
 """What will be run: every decision of a run, made before anything is computed, and its attribute bill."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -28,6 +29,8 @@ class Plan:
         Where the results go.
     dataset : str
         Name of the data.
+    fingerprint : str
+        Digest of their content: a file can change under its name.
     n_train, n_test, d : int
         Training examples, test examples, attributes.
     k_x, k_ip : int or None
@@ -49,6 +52,7 @@ class Plan:
     config: Config
     folder: Path
     dataset: str
+    fingerprint: str
     n_train: int
     n_test: int
     d: int
@@ -114,6 +118,7 @@ def make_plan(config: Config) -> Plan:
         config=config,
         folder=config.folder(),
         dataset=data.name,
+        fingerprint=hashlib.blake2b(data.X.tobytes() + data.y.tobytes(), digest_size=8).hexdigest(),
         n_train=n_train,
         n_test=n_test,
         d=d,
@@ -161,7 +166,8 @@ def split_budget(algo: AlgoConfig, k: int) -> tuple[int | None, int | None]:
         return None, None
     if k < 2:
         raise ConfigError(
-            f"k={k}: {algo.name} needs a budget of at least 2, one attribute for the data point and one for the inner product"
+            f"k={k}: {algo.name} needs a budget of at least 2, one attribute for the data point and one for the "
+            "inner product"
         )
     split = algo.literal_split if algo.split == "literal" else algo.split
     k_ip = split if isinstance(split, int) else {"one": 1, "half": k // 2, "even": k // 2}[str(split)]
@@ -173,14 +179,13 @@ def split_budget(algo: AlgoConfig, k: int) -> tuple[int | None, int | None]:
 def _checkpoints(config: Config, n_train: int, d: int, per_example: int) -> tuple[int, ...]:
     if not isinstance(config.checkpoints, int):
         if config.checkpoints[-1] > n_train:
-            raise ConfigError(
-                f"checkpoints={list(config.checkpoints)}: there are only {n_train} training examples"
-            )
+            raise ConfigError(f"checkpoints={list(config.checkpoints)}: there are only {n_train} training examples")
         return config.checkpoints
     end = config.k * n_train
     if end < per_example:
         raise ConfigError(
-            f"k={config.k}: {end} attributes in all buy no full row of {d} for {config.algo.name}; k={d} gives it every example"
+            f"k={config.k}: {end} attributes in all buy no full row of {d} for {config.algo.name}; "
+            f"k={d} gives it every example"
         )
     begin = min(max(d, end // AXIS_SPAN), end)
     axis = np.geomspace(begin, end, config.checkpoints) if config.checkpoints > 1 else [end]

@@ -123,17 +123,13 @@ def draw(series: Sequence[Series]) -> tuple[Figure, list[str]]:
     rows = ceil(len(panels) / columns)
     legend_columns = columns * (2 if max(map(len, legend)) <= _LONGEST_IN_TWO_COLUMNS else 1)
     legend_height = _LEGEND_ROW * ceil(len(legend) / legend_columns)
-    figure = Figure(
-        (columns * _PANEL[0], rows * (_PANEL[1] - 0.6) + 0.2 + legend_height), layout="constrained"
-    )
+    figure = Figure((columns * _PANEL[0], rows * (_PANEL[1] - 0.6) + 0.2 + legend_height), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     remarks = []
     for ax, (dataset, own) in zip(axes.flat, panels, strict=False):
         drawn = _panel(ax, own, looks)
         budgets = sorted({one.k for one in own})
-        ax.set_title(
-            f"{dataset}, k = {budgets[0]}" if len(budgets) == 1 else dataset, loc="left", fontsize=10
-        )
+        ax.set_title(f"{dataset}, k = {budgets[0]}" if len(budgets) == 1 else dataset, loc="left", fontsize=10)
         if drawn.clipped:
             values = "value" if drawn.clipped == 1 else "values"
             text = f"{drawn.clipped} mean {values} above {drawn.high:.3g} not shown"
@@ -207,16 +203,12 @@ def _panel(ax: Axes, series: Sequence[Series], looks: Mapping[str, Mapping[str, 
         color=_GREY,
     )
     for one, curve in zip(series, curves, strict=True):
-        x, mean, sd = (
-            curve[column].to_numpy() for column in ("attributes", "test_relative", "test_relative_sd")
-        )
+        x, mean, sd = (curve[column].to_numpy() for column in ("attributes", "test_relative", "test_relative_sd"))
         ax.plot(x, mean, markevery=ceil(len(x) / _MOST_MARKERS), **looks[one.label])
         if one.repetitions > 1:
             # A log axis has no place for a band's negative end: it ends at the axis instead.
             lower = np.maximum(mean - sd, shown.low) if shown.log else mean - sd
-            ax.fill_between(
-                x, lower, mean + sd, color=looks[one.label]["color"], alpha=0.15, linewidth=0, zorder=2
-            )
+            ax.fill_between(x, lower, mean + sd, color=looks[one.label]["color"], alpha=0.15, linewidth=0, zorder=2)
     ax.autoscale_view(scaley=False)
     ax.set_ylim(shown.low, shown.high)
     ax.set_xlabel(X_LABEL)

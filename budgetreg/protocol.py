@@ -1,4 +1,4 @@
-"""The papers' protocol, one repetition: split, cross-validation under the budget, one pass, test error at checkpoints."""
+"""The papers' protocol, one repetition: split, cross-validation under the budget, one pass, errors at checkpoints."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -49,7 +49,9 @@ def run_repetition(plan: Plan, repetition: int, progress: Progress) -> dict[str,
 
     chosen, place = np.unique(best, return_inverse=True)
     settings = {name: np.array(values)[chosen] for name, values in plan.settings.items()}
-    accessor = _accessor(plan, table, order[None, :], chosen.size, plan.checkpoints, lambda done: progress(0.9 + done / 10))
+    accessor = _accessor(
+        plan, table, order[None, :], chosen.size, plan.checkpoints, lambda done: progress(0.9 + done / 10)
+    )
     regressors = {}
     for n, (checkpoint, W) in enumerate(_fit(plan, accessor, settings, plan.checkpoints, repetition, ["final"])):
         regressors[checkpoint] = W[0, :, place[n]]
@@ -63,7 +65,7 @@ def run_repetition(plan: Plan, repetition: int, progress: Progress) -> dict[str,
         }
         for n, checkpoint in enumerate(plan.checkpoints)
     ]
-    total = curve[-1]["attributes"]
+    total = int(bill.at[plan.checkpoints[-1]][0, place[-1]])
     run = {
         **{f"p_{name}": values[best[-1]] for name, values in plan.settings.items()},
         "edge": on_edge(plan.settings, best[-1]) if plan.tuned else "",
@@ -120,7 +122,12 @@ def _cross_validate(
 
 
 def _accessor(
-    plan: Plan, table: Table, orders: np.ndarray, n_settings: int, checkpoints: tuple[int, ...], progress: Progress
+    plan: Plan,
+    table: Table,
+    orders: np.ndarray,
+    n_settings: int,
+    checkpoints: tuple[int, ...],
+    progress: Progress,
 ) -> Accessor:
     def opened(stop: int) -> None:
         progress(stop / checkpoints[-1])
@@ -140,7 +147,9 @@ def _fit(
     config = plan.config
     algo = config.algo
     if algo.core == "offline":
-        from budgetreg.learners import offline  # here, as only these learners need scikit-learn, which is slow to load
+        from budgetreg.learners import (
+            offline,
+        )  # here, as only these learners need scikit-learn, which is slow to load
 
         return offline.fit(accessor, settings, checkpoints, problem=algo.update)
     if algo.core == "exact":
@@ -149,9 +158,7 @@ def _fit(
         return exact.fit(accessor, settings, checkpoints, update=algo.update, average=str(algo.average))
     from budgetreg.learners import partial
 
-    rngs = [
-        generator("draws", config.seed, plan.dataset, algo.name, config.k, repetition, stage) for stage in stages
-    ]
+    rngs = [generator("draws", config.seed, plan.dataset, algo.name, config.k, repetition, stage) for stage in stages]
     assert plan.k_x and plan.k_ip and algo.data_point
     return partial.fit(
         accessor,

@@ -38,9 +38,7 @@ def _is_real(value: Any) -> bool:
 
 def whole(minimum: int) -> Requirement:
     """Require a whole number of at least `minimum`."""
-    return Requirement(
-        f"a whole number of at least {minimum}", lambda value: _is_whole(value) and value >= minimum
-    )
+    return Requirement(f"a whole number of at least {minimum}", lambda value: _is_whole(value) and value >= minimum)
 
 
 def one_of(*choices: str) -> Requirement:

@@ -81,9 +81,7 @@ def touched(attributes: np.ndarray, values: np.ndarray) -> Touched:
     return Touched(stream, position, attribute.ravel()[starts], value)
 
 
-def rounds(
-    points: Touched, start: int, first: int, last: int, previous: np.ndarray, width: int
-) -> Iterator[Round]:
+def rounds(points: Touched, start: int, first: int, last: int, previous: np.ndarray, width: int) -> Iterator[Round]:
     """Line up the steps ``first < t <= last`` of all streams.
 
     Parameters
@@ -137,9 +135,7 @@ def rounds(
     block_starts, stream_starts = (_split(np.flatnonzero(new), begins, ends) for new in (new_block, new_stream))
     for n, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
         part = slice(begin, end)
-        yield Round(
-            live[n], steps[n], stream[part], attribute[part], value[part], block_starts[n], stream_starts[n]
-        )
+        yield Round(live[n], steps[n], stream[part], attribute[part], value[part], block_starts[n], stream_starts[n])
 
 
 def _split(marks: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> list[np.ndarray]:

@@ -35,7 +35,7 @@ class BlockLayout:
         self._prefix_width = np.tri(self.width)
 
     def prefix(self, sums: np.ndarray) -> np.ndarray:
-        """Return the sums before each block and, in the last row, the total: (F, n_blocks, G) to (F, n_blocks + 1, G)."""
+        """Return the sums before each block and, last, the total: (F, n_blocks, G) to (F, n_blocks + 1, G)."""
         return np.matmul(self._prefix_blocks, sums)
 
     def invert(
@@ -124,14 +124,16 @@ class Weights:
         where = coordinates.stream[starts], coordinates.attribute[starts] // self.layout.width
         self.sums[where] += np.add.reduceat(change, starts, axis=0)
 
-    def rows(self, stream: np.ndarray, block: np.ndarray, setting: np.ndarray) -> np.ndarray:
-        """Fetch the weights of some blocks, each index of shape (K,), as rows of shape (K, width)."""
+    def rows(self, blocks: tuple[np.ndarray, ...]) -> np.ndarray:
+        """Fetch the weights of K blocks (streams, blocks, settings), each of shape (K,), as rows (K, width)."""
+        stream, block, setting = blocks
         return self._leaves.reshape(-1, self.layout.width).take(self._replica_row[stream, setting] + block, axis=0)
 
-    def set_rows(self, stream: np.ndarray, block: np.ndarray, setting: np.ndarray, rows: np.ndarray) -> None:
-        """Set the weights (K, width) of some blocks and sum them afresh."""
+    def set_rows(self, blocks: tuple[np.ndarray, ...], rows: np.ndarray) -> None:
+        """Set the weights (K, width) of K blocks, named as in `rows`, and sum them afresh."""
+        stream, block, setting = blocks
         self._leaves.reshape(-1, self.layout.width)[self._replica_row[stream, setting] + block] = rows
-        self.sums[stream, block, setting] = rows.sum(axis=1)
+        self.sums[blocks] = rows.sum(axis=1)
 
     def rebuild(self, stream: np.ndarray, setting: np.ndarray, new: np.ndarray) -> None:
         """Set all weights of some replicas, (n,) each, to `new` of shape (n, d), and sum them afresh."""

@@ -147,9 +147,7 @@ class Store:
     def _load(self) -> None:
         entries = read_journal(self.folder / JOURNAL)
         self._finished = {entry["repetition"]: entry for entry in entries if entry["status"] == FINISHED}
-        self._failed = {
-            entry["repetition"]: entry for entry in entries if entry["repetition"] not in self._finished
-        }
+        self._failed = {entry["repetition"]: entry for entry in entries if entry["repetition"] not in self._finished}
 
     def _inherit(self, before: dict[str, Any]) -> None:
         """Keep the provenance of the results that are there; say so if the new ones come from elsewhere."""

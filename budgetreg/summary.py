@@ -82,9 +82,7 @@ def comparison_table(folders: Iterable[Path]) -> Table:
     measures = ["test_relative", *(["test_error_rate"] if two_valued else [])]
     datasets = {one.dataset for one, _ in last}
     several = len(datasets) > 1
-    table = _table(
-        "At the last checkpoint" if several else f"{datasets.pop()}, at the last checkpoint", _MEANING
-    )
+    table = _table("At the last checkpoint" if several else f"{datasets.pop()}, at the last checkpoint", _MEANING)
     for head in ("data set", "learner") if several else ("learner",):
         table.add_column(head)
     for head in ("k", "examples", "attributes", *(_HEADS[measure] for measure in measures), "reps"):

@@ -62,7 +62,7 @@ def on_edge(settings: Mapping[str, tuple[float, ...]], winner: int) -> str:
     found = []
     for name, values in settings.items():
         peers = [
-            value for value, B in zip(values, settings["B"], strict=True) if name == "B" or B == settings["B"][winner]
+            value for value, B in zip(values, settings["B"], strict=True) if name == "B" or settings["B"][winner] == B
         ]
         low, high = min(peers), max(peers)
         if low < high and values[winner] in (low, high):

@@ -158,9 +158,7 @@ def test_a_run_prints_its_curve_and_finds_its_folder_again(
     assert list(here.iterdir()) == []  # Hydra leaves nothing of its own
 
 
-def test_a_sweep_gives_each_cell_a_folder(
-    capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]
-) -> None:
+def test_a_sweep_gives_each_cell_a_folder(capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]) -> None:
     answer = budgetreg(capsys, "run algo=aelr,aer -m k=4 out=runs/main n_jobs=2")
     assert answer.code == 0
     folders = [here / "runs/main/algo=aelr,k=4", here / "runs/main/algo=aer,k=4"]
@@ -170,14 +168,10 @@ def test_a_sweep_gives_each_cell_a_folder(
 
 
 def test_a_recipe_is_a_sweep(capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]) -> None:
-    answer = budgetreg(
-        capsys, "run experiment=hazan_koren_2012/fig2 dataset=digits_3v5 repetitions=2 algo=aerr"
-    )
+    answer = budgetreg(capsys, "run experiment=hazan_koren_2012/fig2 dataset=digits_3v5 repetitions=2 algo=aerr")
     assert answer.code == 0
     assert [plan.config.algo.name for plan in executed] == ["aerr"]
-    assert {(plan.config.k, plan.config.repetitions, plan.dataset) for plan in executed} == {
-        (56, 2, "digits_3v5")
-    }
+    assert {(plan.config.k, plan.config.repetitions, plan.dataset) for plan in executed} == {(56, 2, "digits_3v5")}
     assert executed[0].folder.parent == here / "runs/hazan_koren_2012/fig2/digits_3v5"
 
 
@@ -320,8 +314,6 @@ def test_status_has_a_row_per_run(
     ]
 
 
-def test_plot_prints_what_it_wrote(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plot_prints_what_it_wrote(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plots, "plot_folders", lambda folders, out: [out / folder.name for folder in folders])
     assert budgetreg(capsys, "plot runs/a runs/b --out figures") == Answer(0, "figures/a\nfigures/b\n", "")

@@ -32,10 +32,7 @@ def default(composed: Compose) -> DictConfig:
 
 def choosing(config: DictConfig, **options: str) -> DictConfig:
     """Return a copy in which groups hold other files of conf/, such as algo="ridge"."""
-    files = {
-        group: OmegaConf.load(catalogue.conf_dir() / group / f"{name}.yaml")
-        for group, name in options.items()
-    }
+    files = {group: OmegaConf.load(catalogue.conf_dir() / group / f"{name}.yaml") for group, name in options.items()}
     return changed(config, **files)
 
 
@@ -129,9 +126,7 @@ def test_recipes(composed: Compose, recipe: str, k: int, algos: list[str]) -> No
 
 def test_recipes_give_way_to_the_command_line(composed: Compose) -> None:
     recipe = "experiment=hazan_koren_2012/fig2"
-    config = validate(
-        composed(recipe, "algo=aerr", "repetitions=2", "dataset=digits_3v5", "algo.split=literal")
-    )
+    config = validate(composed(recipe, "algo=aerr", "repetitions=2", "dataset=digits_3v5", "algo.split=literal"))
     assert (config.repetitions, config.dataset.name, config.algo.split) == (2, "digits_3v5", "literal")
     assert config.k == 56
 
@@ -240,9 +235,7 @@ def test_folder(default: DictConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert validate(changed(config, algo__split="even")).folder() != folder
 
 
-def test_folder_given_by_the_user(
-    default: DictConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_folder_given_by_the_user(default: DictConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", "/home/someone")
     assert validate(changed(default, out="a/b")).folder() == tmp_path / "a" / "b"

@@ -15,9 +15,7 @@ Y = np.array([1.0, -1.0, 1.0])
 
 
 def config(kind: str, **options: Any) -> DatasetConfig:
-    return DatasetConfig(
-        name=kind, kind=kind, center="none", split="random", test_fraction=0.1, options=options
-    )
+    return DatasetConfig(name=kind, kind=kind, center="none", split="random", test_fraction=0.1, options=options)
 
 
 def dataset(**changes: Any) -> Dataset:

@@ -19,9 +19,7 @@ GOOD = "a,b,y\n1,-4,10\n2,2,20\n-2,1,35\n"
 
 def read(path: Path | str | None, target: str | None = None, scale: str = "none") -> Dataset:
     options = {"path": None if path is None else str(path), "target": target, "scale": scale}
-    config = DatasetConfig(
-        name="file", kind="file", center="none", split="random", test_fraction=0.1, options=options
-    )
+    config = DatasetConfig(name="file", kind="file", center="none", split="random", test_fraction=0.1, options=options)
     return load(config, 0, 0)
 
 
@@ -67,9 +65,7 @@ def test_max_abs_scales_columns_and_says_that_no_budget_pays(tmp_path: Path) -> 
 
 
 @given(
-    X=hnp.arrays(
-        np.float64, st.tuples(st.integers(1, 6), st.integers(2, 5)), elements=st.floats(-1e300, 1e300)
-    ),
+    X=hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(2, 5)), elements=st.floats(-1e300, 1e300)),
     data=st.data(),
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
@@ -111,9 +107,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     assert (first.y[-1], read(path).y[-1]) == (35, 36)
 
 
-@pytest.mark.parametrize(
-    "text", ["\ufeff" + GOOD, "\n\n" + GOOD, GOOD.replace(",", ", "), GOOD.replace("\n", "\r\n")]
-)
+@pytest.mark.parametrize("text", ["\ufeff" + GOOD, "\n\n" + GOOD, GOOD.replace(",", ", "), GOOD.replace("\n", "\r\n")])
 def test_harmless_variants_of_csv_are_read_alike(tmp_path: Path, text: str) -> None:
     data = read(csv(tmp_path, text), target="y")
     assert data.X.tolist() == [[1, -4], [2, 2], [-2, 1]]

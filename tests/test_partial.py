@@ -26,7 +26,19 @@ def orders(m, n_streams):
     return np.stack([np.random.default_rng(f).permutation(m) for f in range(n_streams)])
 
 
-def run(X, y, streams, settings, checkpoints=CHECKPOINTS, *, n=None, scale=SCALE, shift=None, budget=None, **options):
+def run(
+    X,
+    y,
+    streams,
+    settings,
+    checkpoints=CHECKPOINTS,
+    *,
+    n=None,
+    scale=SCALE,
+    shift=None,
+    budget=None,
+    **options,
+):
     """Run the core along the named streams, each with its own order and draws."""
     m = n or len(X)
     settings = {name: np.asarray(values, dtype=float) for name, values in settings.items()}
@@ -81,15 +93,19 @@ def test_core_equals_listing(update, data_point, k_x, k_ip, parameters, toleranc
     shift = X.mean(axis=0) * SCALE if centred else None
     settings = {"B": [2.0, 0.7], LISTING[update][1]: parameters}
     draw = {"update": update, "data_point": data_point, "k_x": k_x, "k_ip": k_ip}
-    results = {rule: run(X, y, [0, 1], settings, shift=shift, average=rule, **draw) for rule in ("all", "suffix", "last")}
+    results = {
+        rule: run(X, y, [0, 1], settings, shift=shift, average=rule, **draw) for rule in ("all", "suffix", "last")
+    }
     for f, g in np.ndindex(2, 2):
-        iterates, paid = listed(
-            X, y, f, *draw.values(), settings["B"][g], parameters[g], shift if centred else 0.0
-        )
+        iterates, paid = listed(X, y, f, *draw.values(), settings["B"][g], parameters[g], shift if centred else 0.0)
         for rule, (outputs, bill) in results.items():
             for c in CHECKPOINTS:
                 np.testing.assert_allclose(
-                    outputs[c][f, :, g], average(iterates[:c], rule), rtol=0, atol=tolerance, err_msg=f"{rule} at {c}"
+                    outputs[c][f, :, g],
+                    average(iterates[:c], rule),
+                    rtol=0,
+                    atol=tolerance,
+                    err_msg=f"{rule} at {c}",
                 )
                 assert bill.at[c][f, g] == paid[:c].sum()
 

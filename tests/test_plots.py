@@ -92,9 +92,7 @@ def write_run(
     ]
     folder.mkdir(parents=True, exist_ok=True)
     pd.DataFrame(rows, columns=list(CURVE_COLUMNS)).to_csv(folder / "curves.csv", index=False)
-    runs = pd.DataFrame(
-        {"repetition": range(repetitions), "p_B": 2.0, "edge": ["B:high"] + [""] * (repetitions - 1)}
-    )
+    runs = pd.DataFrame({"repetition": range(repetitions), "p_B": 2.0, "edge": ["B:high"] + [""] * (repetitions - 1)})
     runs.to_csv(folder / "runs.csv", index=False)
     resolved = config(algo, dataset, k, repetitions=repetitions, **changes)
     (folder / "manifest.json").write_text(json.dumps({"config": resolved, "schema_version": 1}))
@@ -180,11 +178,7 @@ def test_results_that_contradict_each_other_are_not_merged(tmp_path: Path) -> No
     assert labels(*folders) == ["aelr (new/run)", "aelr (old/run)"]
 
 
-@given(
-    st.lists(
-        st.fixed_dictionaries({"a": st.floats(0, 1), "b": st.sampled_from([None, "x", "y"])}), min_size=1
-    )
-)
+@given(st.lists(st.fixed_dictionaries({"a": st.floats(0, 1), "b": st.sampled_from([None, "x", "y"])}), min_size=1))
 def test_differences_are_equal_only_for_equal_configurations(configs: list[dict[str, Any]]) -> None:
     texts = differences(configs)
     for text, one in zip(texts, configs, strict=True):

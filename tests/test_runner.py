@@ -114,9 +114,7 @@ def test_a_killed_run_resumes_and_its_workers_end(tmp_path, reference, n_jobs):
     assert curves(folder) == reference
 
 
-@pytest.mark.parametrize(
-    ("n_jobs", "request_to_end"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGTERM)]
-)
+@pytest.mark.parametrize(("n_jobs", "request_to_end"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGTERM)])
 def test_an_interrupted_run_leaves_its_tables_and_no_workers(tmp_path, reference, n_jobs, request_to_end):
     folder, log = tmp_path / "run", tmp_path / "log"
     process = start(folder, log, repetitions=4, n_jobs=n_jobs, behaviour={3: "hang"})
@@ -178,9 +176,7 @@ def test_a_run_of_which_all_fails_draws_nothing(tmp_path):
 def test_a_finished_run_is_drawn_with_its_tables_there(tmp_path):
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2)
     drawn = []
-    execute(
-        plan, repetition_function=toy_repetition, draw=lambda folder: drawn.append((folder, curves(folder)))
-    )
+    execute(plan, repetition_function=toy_repetition, draw=lambda folder: drawn.append((folder, curves(folder))))
     assert drawn == [(plan.folder, curves(plan.folder))]
 
 
@@ -219,9 +215,7 @@ def test_a_full_disk_ends_the_run_and_its_workers(tmp_path, monkeypatch):
 
 
 def test_notes_and_edges_are_told_on_stderr(tmp_path, capsys):
-    plan = toy_plan(
-        tmp_path / "run", log=tmp_path / "log", notes=("a note",), behaviour={0: "edge", 2: "edge"}
-    )
+    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", notes=("a note",), behaviour={0: "edge", 2: "edge"})
     toy_run(plan)
     output = capsys.readouterr()
     assert output.out == ""

@@ -83,9 +83,7 @@ def test_a_begun_folder_is_recognisable_before_anything_is_finished(tmp_path):
     assert not read_status(folder).running
 
 
-@pytest.mark.parametrize(
-    "torn", [b'{"repetition": 1, "status": "fin', b"\0\0\0\n", b"null\n", b'{"repetition": 1}']
-)
+@pytest.mark.parametrize("torn", [b'{"repetition": 1, "status": "fin', b"\0\0\0\n", b"null\n", b'{"repetition": 1}'])
 def test_a_torn_last_line_is_cut_off(tmp_path, torn):
     path = tmp_path / "journal.jsonl"
     whole = json.dumps(toy_entry(0)).encode() + b"\n"
@@ -121,9 +119,7 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path):
 def test_another_configuration_is_refused_with_both_values(tmp_path):
     fill(tmp_path, [0])
     before = (tmp_path / "curves.csv").read_bytes()
-    with pytest.raises(
-        ConfigError, match=r"k=4 there but 5 asked, algo.name=toy there but other asked"
-    ) as error:
+    with pytest.raises(ConfigError, match=r"k=4 there but 5 asked, algo.name=toy there but other asked") as error:
         Store.open(tmp_path, toy_plan(tmp_path, k=5, algo_name="other"))
     assert "\n" not in str(error.value)
     assert (tmp_path / "curves.csv").read_bytes() == before

@@ -46,6 +46,7 @@ class ToyPlan:
     dataset: str = "toy_data"
     n_train: int = 90
     n_test: int = 10
+    fingerprint: str = "0123"
     d: int = 8
     log: Path | None = None  # a line for each repetition that is computed
     behaviour: dict = field(default_factory=dict)  # repetition -> what it does instead of succeeding
@@ -53,9 +54,7 @@ class ToyPlan:
 
 
 def toy_plan(folder, *, log=None, behaviour=None, pause=0.0, notes=(), n_train=90, **config):
-    return ToyPlan(
-        folder, ToyConfig(**config), notes, n_train=n_train, log=log, behaviour=behaviour or {}, pause=pause
-    )
+    return ToyPlan(folder, ToyConfig(**config), notes, n_train=n_train, log=log, behaviour=behaviour or {}, pause=pause)
 
 
 def toy_result(repetition, edge=""):

@@ -46,9 +46,7 @@ def main(argv: list[str]) -> int:
     """
     parser = _Parser(prog="budgetreg fetch", description=_DESCRIPTION)
     parser.add_argument("name", help=f"one of {', '.join(_DIGITS)}")
-    parser.add_argument(
-        "overrides", nargs="*", metavar=f"{_ROOT_KEY}=DIR", help="folder of MNIST/raw (default: data)"
-    )
+    parser.add_argument("overrides", nargs="*", metavar=f"{_ROOT_KEY}=DIR", help="folder of MNIST/raw (default: data)")
     parser.add_argument("--version", action="version", version=f"budgetreg {__version__}")
     arguments = parser.parse_args(argv)
     if arguments.name not in _DIGITS:

@@ -18,9 +18,7 @@ def main(argv: list[str]) -> int:
     DataError
         If a folder is missing or holds no curves.
     """
-    parser = Parser(
-        "plot", "Merge the curves of one or several folders into a figure (PNG, PDF and caption)."
-    )
+    parser = Parser("plot", "Merge the curves of one or several folders into a figure (PNG, PDF and caption).")
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="a run, or a folder above runs")
     parser.add_argument(
         "--out",

@@ -43,9 +43,7 @@ def _table(runs: list[Path]) -> Table:
     for run in runs:
         status = read_status(run)
         counts = (status.k, status.planned, status.finished, status.failed)
-        table.add_row(
-            str(run), status.algo, status.dataset, *map(str, counts), _state(status.running, counts)
-        )
+        table.add_row(str(run), status.algo, status.dataset, *map(str, counts), _state(status.running, counts))
     return table
 
 

@@ -83,9 +83,7 @@ def parse(options: Mapping[str, Any]) -> Mnist:
     pair = list(digits) if isinstance(digits, Sequence) and not isinstance(digits, str) else []
     whole = all(isinstance(digit, int) and not isinstance(digit, bool) for digit in pair)
     if not whole or len(set(pair)) != 2 or len(pair) != 2 or not 0 <= min(pair) < max(pair) <= 9:
-        raise ConfigError(
-            f"dataset.digits must be two different digits such as [3,5], or all, not {digits!r}"
-        )
+        raise ConfigError(f"dataset.digits must be two different digits such as [3,5], or all, not {digits!r}")
     return Mnist(str(root), (min(pair), max(pair)))
 
 
@@ -161,9 +159,7 @@ def prepare(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> Path:
 
     def labels() -> np.ndarray:
         train, test = (_read_idx(raw / f"{part}-labels-idx1-ubyte", 1) for part in ("train", "t10k"))
-        return np.stack(
-            [np.concatenate([train, test]), np.arange(len(train) + len(test)) < len(train)], axis=1
-        )
+        return np.stack([np.concatenate([train, test]), np.arange(len(train) + len(test)) < len(train)], axis=1)
 
     _ensure(folder / "images.npy", images)
     _ensure(folder / "labels.npy", labels)

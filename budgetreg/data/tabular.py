@@ -113,9 +113,7 @@ def parse_file(options: Mapping[str, Any]) -> File:
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror} (dataset.path)") from error
     target = options.get("target")
-    return File(
-        str(path), None if target is None else str(target), scale, (status.st_mtime_ns, status.st_size)
-    )
+    return File(str(path), None if target is None else str(target), scale, (status.st_mtime_ns, status.st_size))
 
 
 _Read = tuple[np.ndarray, "pd.Series[Any]", str]  # attributes (n, d), target (n,), its name
@@ -163,18 +161,14 @@ def _header(path: Path) -> list[str]:
     if not header:
         raise DataError(f"{path} is empty")
     if all(_is_number(field) for field in header):
-        raise DataError(
-            f"{path} has no header: its first row holds numbers only; the names of the columns go there"
-        )
+        raise DataError(f"{path} has no header: its first row holds numbers only; the names of the columns go there")
     if len(header) < 3:
         raise DataError(
             f"{path} has {len(header)} column(s), separated by commas; two attributes and a target are needed"
         )
     for position, field in enumerate(header, start=1):
         if not field:
-            raise DataError(
-                f"{path}: column {position} has no name (an index that was written along? leave it out)"
-            )
+            raise DataError(f"{path}: column {position} has no name (an index that was written along? leave it out)")
         if header.index(field) != position - 1:
             raise DataError(f"{path}: two columns are named {field!r}")
     return header
@@ -210,9 +204,7 @@ def _read_npz(path: Path, target: str | None) -> _Read:
     if len(X) == 0 or X.shape[1] < 2:
         raise DataError(f"{path}: X has shape {X.shape}; at least one row and two attributes are needed")
     if X.dtype.kind not in "buif" or y.dtype.kind not in "buifSU":
-        raise DataError(
-            f"{path}: X holds {X.dtype} and {name} {y.dtype}; numbers (or text in {name}) are needed"
-        )
+        raise DataError(f"{path}: X holds {X.dtype} and {name} {y.dtype}; numbers (or text in {name}) are needed")
     X = X.astype(np.float64)
     where = _first_not_finite(X)
     if where is not None:

@@ -1,7 +1,7 @@
 """Which iterates of an online learner its output regressor averages.
 
-The iterates are numbered as in the papers: w_1 is the start and w_t the regressor that meets example t, so that the update made
-on example t produces w_{t+1}. After c examples the output is
+The iterates are numbered as in the papers: w_1 is the start and w_t the regressor that meets example t, so
+that the update made on example t produces w_{t+1}. After c examples the output is
 
     all     mean of w_1 .. w_c
     suffix  mean of w_{floor(c/2)+1} .. w_c, the last half
@@ -80,7 +80,7 @@ class Averager:
     def observe(
         self, mark: int, running_sum: Callable[[], np.ndarray], iterate: Callable[[], np.ndarray]
     ) -> tuple[int, np.ndarray] | None:
-        """Look at the learner at a mark; both callables may return live buffers, nothing returned aliases them.
+        """Look at the learner at a mark; both callables may return live buffers, which no output aliases.
 
         Parameters
         ----------

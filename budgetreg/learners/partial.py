@@ -4,7 +4,7 @@ A learner is a composition: how the data point is drawn (`draws`), how the regre
 inner product (`updates`), and which iterates are averaged (`average`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -18,7 +18,7 @@ from budgetreg.updates.ogd import OGD
 from budgetreg.updates.pegasos import Pegasos
 
 REFRESH_BLOCKS = 4
-"""Blocks between two refreshes of the state: rare enough to cost little, often enough to stop round-off from drifting."""
+"""Blocks between two refreshes of the state: rare enough to cost little, often enough to stop round-off drifting."""
 
 
 class Update(Protocol):
@@ -36,7 +36,11 @@ class Update(Protocol):
     def iterate(self) -> np.ndarray: ...  # noqa: D102
 
 
-UPDATES = {"ogd": OGD, "eg": EG, "pegasos": Pegasos}
+UPDATES: Mapping[str, Callable[[int, int, Mapping[str, np.ndarray]], Update]] = {
+    "ogd": OGD,
+    "eg": EG,
+    "pegasos": Pegasos,
+}
 
 
 def fit(
@@ -83,7 +87,7 @@ def fit(
     sampler = DATA_POINT_SAMPLERS[data_point]
     averager = Averager(checkpoints, average)
     stream = np.arange(F)
-    held = np.zeros(F, dtype=np.intp)
+    held = np.zeros(F, dtype=int)
     for start in range(0, checkpoints[-1], BLOCK):
         stop = min(start + BLOCK, checkpoints[-1])
         if start % (REFRESH_BLOCKS * BLOCK) == 0:
@@ -95,6 +99,7 @@ def fit(
         points = touched(attributes, accessor.reveal_block(attributes) * (d / k_x))
         passed_over = _PassedOver(start, stop, F)
         first = start
+        last: int
         for last, mark in [(m - 1, m) for m in averager.marks if start < m <= stop] + [(stop, None)]:
             for coordinates in rounds(points, start, first, last, held, state.width):
                 state.settle(held, coordinates.step)
@@ -106,7 +111,7 @@ def fit(
                 x = accessor.reveal(position, j, alive & coordinates.live[:, None])
                 product = np.where(alive, (coefficient * x).sum(axis=2) / k_ip, 0.0)
                 state.step(coordinates, product - y[stream, position][:, None])
-            now = np.full(F, mark or stop, dtype=np.intp)
+            now = np.full(F, stop if mark is None else mark)
             state.settle(held, now)
             held, first = now, last
             output = averager.observe(mark, state.running_sum, state.iterate) if mark else None
@@ -127,7 +132,7 @@ class _PassedOver:
         self._rounds.append((coordinates.live, coordinates.step - 1 - self._start, alive))
 
     def alive(self, at_end: np.ndarray) -> np.ndarray:
-        """Return 1 for each (stream, position, setting) passed over with ``w != 0``, else 0, given `alive` at the end."""
+        """Return 1 where a step was passed over with ``w != 0``, else 0: (F, T, G), from the final `alive` (F, G)."""
         always = at_end.all() and all(alive.all() for _, _, alive in self._rounds)
         result = np.ones((self._n_streams, self._stop - self._start, at_end.shape[1]), dtype=np.int32)
         begin = np.zeros(self._n_streams, dtype=np.intp)
@@ -139,6 +144,6 @@ class _PassedOver:
                     begin[f] = position[f] + 1
             result[streams, position[streams]] = 0
         if not always:
-            for f in range(self._n_streams):
-                result[f, begin[f] :] = at_end[f]
+            for stream, first in enumerate(begin):
+                result[stream, first:] = at_end[stream]
         return result

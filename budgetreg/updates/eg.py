@@ -1,8 +1,8 @@
 """Exponentiated gradient on the 1-ball (GAELR: AELR and its relatives), for F streams of G settings at once.
 
 Notation: ``w = B S / Z`` with ``S = exp(theta - M) - exp(-theta - M)`` and ``Z`` the sum of
-``H = exp(theta - M) + exp(-theta - M)``; ``M`` is a reference exponent that keeps everything finite.  ``C`` sums ``B / Z``
-over the steps since the last fold, so that ``V + C S`` is the sum of all iterates.
+``H = exp(theta - M) + exp(-theta - M)``; ``M`` is a reference exponent that keeps everything finite.  ``C`` sums
+``B / Z`` over the steps since the last fold, so that ``V + C S`` is the sum of all iterates.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from budgetreg.rounds import Round
 from budgetreg.sampling import Weights, corners
 
 FOLD_RATIO = 1e3
-"""Largest change of the normaliser Z, up or down, before the reference exponent is chosen anew: beyond, sums lose digits."""
+"""Largest change of the normaliser Z, up or down, before a new reference exponent is chosen, lest sums lose digits."""
 
 
 class EG:

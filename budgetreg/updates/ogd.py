@@ -1,7 +1,7 @@
 """Online gradient descent on the 2-ball (GAERR: AERR and its relatives), for F streams of G settings at once.
 
-Notation: ``w = sigma U``, so that the projection is a change of the scale ``sigma``; ``C`` sums ``sigma`` over the steps
-since the last fold, so that ``V + C U`` is the sum of all iterates although a step touches few coordinates.
+Notation: ``w = sigma U``, so that the projection is a change of the scale ``sigma``; ``C`` sums ``sigma`` over the
+steps since the last fold, so that ``V + C U`` is the sum of all iterates although a step touches few coordinates.
 """
 
 from collections.abc import Mapping

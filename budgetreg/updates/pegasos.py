@@ -1,9 +1,10 @@
 """Pegasos on the 1-ball (AER), for F streams of G settings at once.
 
-Notation: ``U = (t - 1) w_t``, which no step rescales.  Its entries are stored as keys ``kappa = sign(U) (|U| + T)`` with one
-threshold ``T`` per replica, 0 where ``U = 0``: a projection onto the 1-ball raises ``T`` and drops the coordinates whose
-keys it passes, touching no other.  With ``h`` and ``P`` the sums of ``1/(t-1)`` and ``T/(t-1)`` over the steps since the last
-fold, ``V + h kappa - P sign(kappa)`` is the sum of all iterates.
+Notation: ``U = (t - 1) w_t``, which no step rescales.  Its entries are stored as keys
+``kappa = sign(U) (|U| + T)`` with one threshold ``T`` per replica, 0 where ``U = 0``: a projection onto the 1-ball
+raises ``T`` and drops the coordinates whose keys it passes, touching no other.  With ``h`` and ``P`` the sums of
+``1/(t-1)`` and ``T/(t-1)`` over the steps since the last fold, ``V + h kappa - P sign(kappa)`` is the sum of all
+iterates.
 """
 
 from collections.abc import Mapping
@@ -52,7 +53,7 @@ class Pegasos:
     @property
     def alive(self) -> np.ndarray:
         """Replicas with ``w != 0``, shape (F, G); valid after `settle`."""
-        return self._active.any(axis=1)
+        return np.asarray(self._active.any(axis=1))
 
     def settle(self, before: np.ndarray, now: np.ndarray) -> None:
         """Project, then hold ``U`` from step ``before + 1`` to step ``now`` (both of shape (F,))."""
@@ -108,7 +109,7 @@ class Pegasos:
         self._T[:], self._P[:], self._h[:] = 0.0, 0.0, 0.0
         self._keys.rebuild_all(np.abs(self._kappa))
         blocks = tuple(np.indices(self._active.shape).reshape(3, -1))
-        self._recount(blocks, self._keys.rows(*blocks))
+        self._recount(blocks, self._keys.rows(blocks))
 
     def running_sum(self) -> np.ndarray:
         """Return the sum of the iterates held so far, shape (F, d, G)."""
@@ -129,7 +130,7 @@ class Pegasos:
             T = self._T[stream, setting] + excess / self._active[stream, :, setting].sum(axis=1)
             replica, block = np.nonzero(self._least[stream, :, setting] <= T[:, None])
             blocks = stream[replica], block, setting[replica]
-            rows = self._keys.rows(*blocks)
+            rows = self._keys.rows(blocks)
             dropped = (rows > 0) & (rows <= T[replica, None])
             self._recount(blocks, np.where(dropped, 0.0, rows))
             row, place = np.nonzero(dropped)
@@ -142,12 +143,14 @@ class Pegasos:
             shrunk[replica[row]] = True
             self._T[stream[~shrunk], setting[~shrunk]] = T[~shrunk]
             stream, setting, radius = stream[shrunk], setting[shrunk], radius[shrunk]
-            kept = self._keys.sums[stream, :, setting] - self._active[stream, :, setting] * self._T[stream, setting, None]
+            kept = (
+                self._keys.sums[stream, :, setting] - self._active[stream, :, setting] * self._T[stream, setting, None]
+            )
             excess = np.ascontiguousarray(kept).sum(axis=1) - radius
 
     def _recount(self, blocks: tuple[np.ndarray, ...], rows: np.ndarray) -> None:
         """Set the keys (K, width) of blocks (streams, blocks, settings), with their sums, counts and least keys."""
-        self._keys.set_rows(*blocks, rows)
+        self._keys.set_rows(blocks, rows)
         self._active[blocks] = (rows > 0).sum(axis=1)
         self._least[blocks] = np.where(rows > 0, rows, np.inf).min(axis=1, initial=np.inf)
 

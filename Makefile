@@ -1,0 +1,69 @@
+# Everything runs in one virtual environment, .venv, made on first use from python3 and constraints.txt.
+VENV := .venv
+BIN := $(VENV)/bin
+# The first of these that is a supported Python makes the environment; make PYTHON=/path/to/python names another.
+PYTHON ?= python3 python3.13 python3.12 python3.11
+# The folder that holds MNIST/raw/.
+ROOT ?= data
+# Where make run leaves its results; another configuration needs another folder.
+OUT ?= runs/main
+# Repetitions computed side by side; no result depends on it.
+N_JOBS ?= 2
+RECIPES := $(patsubst experiments/%.yaml,%,$(wildcard experiments/*/*.yaml))
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint figures bench mnist clean
+# Two targets must not install into the environment at the same time.
+.NOTPARALLEL:
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(VENV)/.installed-launchers ## compare three learners on the bundled digits, k=4: table and curve
+	$(BIN)/budgetreg run -m algo=aelr,aer,lasso k=4 n_jobs=$(N_JOBS) out='$(OUT)'
+	$(BIN)/budgetreg plot '$(OUT)'
+	@echo "The curves are drawn in $(OUT)/curves.png"
+
+test: $(VENV)/.installed-dev ## run the tests (those on MNIST apart)
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.installed-dev ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+figures: $(VENV)/.installed-launchers ## run every recipe of experiments/ and draw its figure in results/ (ROOT=folder of MNIST)
+	@set -e; for recipe in $(RECIPES); do \
+	  echo "== $$recipe"; \
+	  $(BIN)/budgetreg run experiment=$$recipe dataset.root='$(ROOT)' n_jobs=$(N_JOBS) out=runs/$$recipe; \
+	  $(BIN)/budgetreg plot runs/$$recipe --out results/$$recipe; \
+	done
+
+bench: $(VENV)/.installed-launchers ## measure the speed
+	$(BIN)/python scripts/bench.py
+
+mnist: $(VENV)/.installed-mnist ## fetch MNIST into ROOT (data), or check and prepare the files that are there
+	$(BIN)/budgetreg fetch mnist_3v5 dataset.root='$(ROOT)'
+
+clean: ## remove the environment, caches and builds; runs/, results/ and data/ stay
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp per extra of pyproject.toml: installed once, and again when the requirements change. Compiling is left to
+# compileall because pip uses one core for it and includes the tests of every package.
+$(VENV)/.installed-%: pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "installing budgetreg[$*] into $(VENV) ..."
+	@$(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check -c constraints.txt -e '.[$*]'
+	@$(BIN)/python -m compileall -qq -j 0 -x /tests/ $(VENV)/lib || true
+	@touch $@
+
+$(BIN)/pip:
+	@for python in $(PYTHON); do \
+	  if "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then \
+	    echo "making $(VENV) with $$("$$python" --version)"; \
+	    exec "$$python" -m venv $(VENV); \
+	  fi; \
+	done; \
+	echo "budgetreg needs Python 3.11, 3.12 or 3.13 (python3 is $$(python3 --version 2>&1)), and none of these is one: $(PYTHON)" >&2; \
+	echo "Install one, or say where it is: make PYTHON=/path/to/python3.12" >&2; \
+	exit 1

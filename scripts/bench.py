@@ -1,0 +1,146 @@
+"""Time the cores against the straightforward transcription of the papers' listings, in one process and one thread.
+
+Prints a table and writes results/bench/cores.csv: microseconds per replica-step of the batched core and of the
+transcription (cumsum and searchsorted, one example at a time), and their ratio, measured in turns so that a noisy
+machine slows both alike.  With --root (the folder that holds MNIST/raw) on MNIST 3-vs-5, else on random data of the
+same shape and sparsity.
+
+    make bench ROOT=DIR
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP))  # the listings are among the tests, which are not installed
+
+from budgetreg.threads import pin_blas_threads  # noqa: E402 - after the path is set
+
+pin_blas_threads()
+
+import numpy as np  # noqa: E402 - after the threads are pinned
+import pandas as pd  # noqa: E402
+
+from budgetreg.accessor import Accessor, Table  # noqa: E402
+from budgetreg.draws import DATA_POINT_SAMPLERS, next_block  # noqa: E402
+from budgetreg.files import write_atomically  # noqa: E402
+from budgetreg.learners import partial  # noqa: E402
+from budgetreg.streams import generator  # noqa: E402
+from tests import listings  # noqa: E402
+
+FOLDS = 10
+RADII = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
+CASES = {  # name: update, data point, k_x, k_ip, parameter, its 8 values, listing
+    "aelr 3+1": ("eg", "uniform", 3, 1, "eta", 1e-4 * 2.0 ** np.arange(8), listings.aelr),
+    "aerr 55+1": ("ogd", "uniform", 55, 1, "eta", 1e-5 * 2.0 ** np.arange(8), listings.aerr),
+    "aerr 28+28": ("ogd", "uniform", 28, 28, "eta", 1e-5 * 2.0 ** np.arange(8), listings.aerr),
+    "aer 2+2": ("pegasos", "subset", 2, 2, "lambda", 2.0 ** np.arange(8), listings.aer),
+}
+REPLICAS = {1: (1, 1), 10: (10, 1), 100: (10, 10), 480: (10, 48), 1440: (30, 48)}
+
+
+def load(root: str | None) -> Table:
+    """Return the benchmark's data: MNIST 3-vs-5, or random pixels as sparse as it."""
+    if root:
+        from budgetreg.data.mnist import Mnist
+
+        data = Mnist(root, (3, 5)).load()
+        return Table(data.X, data.y, data.scale)
+    rng = np.random.default_rng(0)
+    X = rng.integers(1, 256, (12_109, 784)) * (rng.random((12_109, 784)) < 0.19)
+    return Table(X.astype(np.uint8), rng.choice([-1.0, 1.0], 12_109), 1 / 255)
+
+
+def core(table: Table, case: str, replicas: int, steps: int) -> Callable[[], object]:
+    """Return a pass of the batched core."""
+    update, data_point, k_x, k_ip, name, values, _ = CASES[case]
+    n_streams, n_settings = REPLICAS[replicas]
+    orders = np.stack([np.random.default_rng(f).permutation(len(table.y))[:steps] for f in range(n_streams)])
+    grid = [(B, value) for value in values for B in RADII][:n_settings]
+    settings = dict(zip(("B", name), np.array(grid).T, strict=True))
+
+    def run() -> object:
+        accessor = Accessor(table, orders, n_settings, k_x + k_ip, [steps])
+        rngs = [generator("bench", f) for f in range(n_streams)]
+        return dict(
+            partial.fit(
+                accessor,
+                settings,
+                [steps],
+                rngs,
+                update=update,
+                data_point=data_point,
+                k_x=k_x,
+                k_ip=k_ip,
+                average="all",
+            )
+        )
+
+    return run
+
+
+def transcription(table: Table, case: str, steps: int) -> Callable[[], object]:
+    """Return a pass of the listing, with the average of its iterates."""
+    _, data_point, k_x, k_ip, _, values, listing = CASES[case]
+    order = np.random.default_rng(0).permutation(len(table.y))[:steps]
+    X, y = table.rows(order), table.y[order]
+    rng = generator("bench", 0)
+    blocks = [
+        next_block([rng], DATA_POINT_SAMPLERS[data_point], X.shape[1], k_x, k_ip) for _ in range(-(-steps // 256))
+    ]
+    attributes, uniforms = (np.concatenate(part, axis=1)[0, :steps] for part in zip(*blocks, strict=True))
+
+    def run() -> object:
+        total = np.zeros(X.shape[1])
+        for w, _ in listing(X, y, attributes, uniforms, 4.0, values[4]):
+            total += w
+        return total / steps
+
+    return run
+
+
+def seconds(function: Callable[[], object]) -> float:
+    """Return the CPU seconds of one call."""
+    start = time.process_time()
+    function()
+    return time.process_time() - start
+
+
+def main() -> None:
+    """Measure every case at every number of replicas."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", help="folder that holds MNIST/raw")
+    parser.add_argument("--rounds", type=int, default=3, help="how often both are measured in turn")
+    arguments = parser.parse_args()
+    table = load(arguments.root)
+    rows = []
+    for case in CASES:
+        for replicas in REPLICAS:
+            steps = 1024 if replicas < 1440 else 512
+            batched, plain = core(table, case, replicas, steps), transcription(table, case, steps)
+            pairs = [(seconds(batched) / steps / replicas, seconds(plain) / steps) for _ in range(arguments.rounds)]
+            ratios = [theirs / ours for ours, theirs in pairs]
+            rows.append(
+                {
+                    "core": case,
+                    "replicas": replicas,
+                    "us_per_replica_step": round(1e6 * min(ours for ours, _ in pairs), 3),
+                    "us_transcription": round(1e6 * min(theirs for _, theirs in pairs), 1),
+                    "ratio_median": round(float(np.median(ratios)), 1),
+                    "ratio_min": round(min(ratios), 1),
+                    "ratio_max": round(max(ratios), 1),
+                }
+            )
+            print(rows[-1], file=sys.stderr)
+    frame = pd.DataFrame(rows)
+    print(frame.to_string(index=False))
+    target = TOP / "results" / "bench" / "cores.csv"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(target, frame.to_csv(index=False).encode())
+
+
+if __name__ == "__main__":
+    main()

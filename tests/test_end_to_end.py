@@ -1,0 +1,210 @@
+"""Whole runs through the installed command, on the bundled and on small data."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+COMMAND = str(Path(sys.executable).with_name("budgetreg"))
+LEARNERS = ["aer", "aerr", "aelr", "online_ridge", "online_lasso", "ridge", "lasso"]
+QUICK = "repetitions=2 checkpoints=3 tuning.folds=3 dataset.test_fraction=0.5"
+
+
+@pytest.fixture
+def budgetreg(tmp_path):
+    """Call the command in an empty folder, with a home of its own."""
+    environment = {**os.environ, "HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def call(line, check=0):
+        words = [COMMAND, *shlex.split(line)]
+        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+        if check is not None:
+            assert done.returncode == check, done.stdout + done.stderr
+        return done
+
+    call.start = lambda line: subprocess.Popen(
+        [COMMAND, *shlex.split(line)],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    return call
+
+
+def test_every_learner_leaves_an_honest_curve(budgetreg, tmp_path):
+    budgetreg(f"run -m algo={','.join(LEARNERS)} k=4 {QUICK} out=all")
+    for algo in LEARNERS:
+        folder = tmp_path / "all" / f"algo={algo},checkpoints=3,dataset.test_fraction=0.5,k=4,tuning.folds=3"
+        assert {path.name for path in folder.iterdir()} >= {
+            "curves.csv",
+            "runs.csv",
+            "manifest.json",
+            "curve.png",
+            "curve.pdf",
+        }
+        curves = pd.read_csv(folder / "curves.csv", keep_default_na=False)
+        assert list(curves.columns) == (
+            ["experiment", "algo", "dataset", "k", "repetition", "examples", "attributes", "test_mse", "test_relative", "test_error_rate"]
+        )
+        assert set(curves.algo) == {algo}
+        assert set(curves.dataset) == {"digits_3v5"}
+        per_example = 4 if algo in ("aer", "aerr", "aelr") else 64
+        assert (curves.attributes <= per_example * curves.examples).all()
+        assert (curves.attributes > (per_example - 2) * curves.examples - 2).all()
+        assert curves.attributes.max() <= 4 * 183
+        runs = pd.read_csv(folder / "runs.csv")
+        assert (runs.attributes_max <= per_example).all()
+        assert runs.attributes_total.tolist() == curves.groupby("repetition").attributes.max().tolist()
+        assert (runs.attributes_tuning > runs.attributes_total).all()
+        last = curves[curves.examples == curves.examples.max()]
+        assert last.test_relative.between(0, 1.2).all()
+        manifest = json.loads((folder / "manifest.json").read_text())
+        assert manifest["config"]["algo"]["name"] == algo
+        assert manifest["status"] == "complete"
+    budgetreg("plot all")
+    assert (tmp_path / "all" / "curves.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("algo", ["aelr", "aer", "aerr"])
+def test_same_bytes_however_it_is_run(budgetreg, tmp_path, algo):
+    line = f"run algo={algo} k=5 algo.average=suffix tuning.at=each {QUICK}"
+    budgetreg(f"{line} out=a")
+    budgetreg(f"{line} out=b n_jobs=2 backend.batch_size=1")
+    budgetreg(f"{line} out=c backend=sequential backend.batch_size=100")
+    expected = (tmp_path / "a" / "curves.csv").read_bytes()
+    assert (tmp_path / "b" / "curves.csv").read_bytes() == expected
+    assert (tmp_path / "c" / "curves.csv").read_bytes() == expected
+
+
+def test_killed_and_resumed_and_extended(budgetreg, tmp_path):
+    line = f"run algo=aelr k=4 {QUICK} repetitions=6"
+    budgetreg(f"{line} out=whole")
+    process = budgetreg.start(f"{line} out=cut")
+    journal = tmp_path / "cut" / "journal.jsonl"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    kept = [json.loads(text) for text in journal.read_bytes().splitlines() if text.endswith(b"}")]
+    assert len(kept) >= 2
+    with journal.open("ab") as torn:
+        torn.write(b'{"repetition": 5, "resu')
+    budgetreg(f"{line} out=cut")
+    assert (tmp_path / "cut" / "curves.csv").read_bytes() == (tmp_path / "whole" / "curves.csv").read_bytes()
+    entries = [json.loads(text) for text in journal.read_text().splitlines()]
+    assert entries[: len(kept)] == kept
+    assert sorted(entry["repetition"] for entry in entries) == list(range(6))
+
+    budgetreg(f"run algo=aelr k=4 {QUICK} repetitions=7 out=cut")
+    longer = (tmp_path / "cut" / "curves.csv").read_text().splitlines()
+    shorter = (tmp_path / "whole" / "curves.csv").read_text().splitlines()
+    assert longer[: len(shorter)] == shorter
+    assert len(longer) == len(shorter) + 3
+
+
+def test_learners_share_splits_and_a_budget_of_d_is_everything(budgetreg, tmp_path):
+    """With all attributes affordable, ridge sees the same examples whatever k was called."""
+    budgetreg(f"run algo=ridge k=64 {QUICK} out=all checkpoints=[20,182]")
+    budgetreg(f"run algo=ridge k=7 {QUICK} out=few checkpoints=[20]")
+    everything = pd.read_csv(tmp_path / "all" / "curves.csv").query("examples == 20")
+    few = pd.read_csv(tmp_path / "few" / "curves.csv")
+    np.testing.assert_array_equal(everything.attributes, few.attributes)
+    assert everything.attributes.tolist() == [20 * 64] * 2
+
+
+@pytest.mark.parametrize(
+    "tuning", ["tuning=theory", "tuning=theory tuning.B=2", "tuning=fixed tuning.B=2 tuning.eta=0.01"]
+)
+def test_other_tunings(budgetreg, tmp_path, tuning):
+    budgetreg(f"run algo=aerr k=6 algo.split=even {QUICK} {tuning} out=o")
+    runs = pd.read_csv(tmp_path / "o" / "runs.csv")
+    if "B=2" in tuning:
+        assert (runs.p_B == 2).all()
+        assert (runs.attributes_tuning == 0).all()
+    eta = 0.01 if "fixed" in tuning else np.sqrt(3 / (2 * 64 * 183))
+    np.testing.assert_allclose(runs.p_eta, eta, rtol=1e-12)
+
+
+def test_own_data_with_text_targets(budgetreg, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 5))
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(kind=np.where(X[:, 0] > 0, "yes", "no"))
+    frame.to_csv(tmp_path / "own.csv", index=False)
+    done = budgetreg(f"run algo=aelr k=2 dataset=file dataset.path=own.csv dataset.target=kind {QUICK} out=o")
+    assert "'no' -> -1" in done.stderr
+    assert set(pd.read_csv(tmp_path / "o" / "curves.csv").dataset) == {"own"}
+    frame.assign(a=frame.a + 1).to_csv(tmp_path / "own.csv", index=False)
+    line = f"run algo=aelr k=2 dataset=file dataset.path=own.csv dataset.target=kind {QUICK} out=o"
+    assert "data.fingerprint" in budgetreg(line, check=2).stderr
+
+
+def test_synthetic_data_and_centring(budgetreg, tmp_path):
+    line = "run algo=aerr k=5 dataset=power_law dataset.d=40 dataset.n=300 dataset.n_test=100 repetitions=2"
+    done = budgetreg(f"{line} checkpoints=2 tuning.folds=3 dataset.center=full out=o")
+    assert "which no budget pays for" in done.stderr
+    curves = (tmp_path / "o" / "curves.csv").read_text().splitlines()
+    assert all(row.endswith(",") for row in curves[1:])
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("algo=aelr k=100000", 2, "at most d=64"),
+        ("algo=aelr k=1", 2, "k=1: aelr needs a budget of at least 2"),
+        ("algo=aelr k=4 algo.split=4", 2, "between 1 and k-1=3"),
+        ("algo=aelr k=abc", 2, "k=abc"),
+        ("algo=aelr repetitions=0", 2, "repetitions=0"),
+        ("algo=aelr dataset.split=official", 2, "dataset.split"),
+        ("algo=ridge k=1 dataset.test_fraction=0.9", 2, "buy no full row of 64"),
+        ("algo=aelr checkpoints=[10,5000]", 2, "only 329 training examples"),
+        ("algo=aelr tuning.folds=400", 2, "tuning.folds=400"),
+        ("dataset=mnist_3v5 dataset.root=nowhere", 3, "fetch mnist_3v5 dataset.root="),
+        ("dataset=file dataset.path=missing.csv", 3, "missing.csv"),
+        ("dataset=file dataset.path=hole.csv", 3, "row 2, column 'b'"),
+        ("dataset=file dataset.path=text.csv", 3, "row 1, column 'a'"),
+        ("dataset=power_law dataset.norm=l3", 2, "norm"),
+    ],
+)
+def test_mistakes_are_one_line(budgetreg, tmp_path, line, code, said):
+    (tmp_path / "hole.csv").write_text("a,b,y\n1,2,3\n1,,3\n4,5,6\n")
+    (tmp_path / "text.csv").write_text("a,b,y\none,2,3\n1,2,3\n")
+    done = budgetreg(f"run {line}", check=code)
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr
+
+
+def test_second_run_into_a_folder_is_refused(budgetreg, tmp_path):
+    line = "run algo=aelr k=4 repetitions=50 out=o"
+    process = budgetreg.start(line)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (tmp_path / "o" / "journal.jsonl").exists():
+        time.sleep(0.02)
+    try:
+        done = budgetreg(line, check=2)
+        assert done.stderr.count("\n") == 1
+        assert "o" in done.stderr
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    status = budgetreg("status o")
+    assert "50" in status.stdout
+
+
+def test_joblib_launcher(budgetreg, tmp_path):
+    budgetreg(f"run -m hydra/launcher=joblib hydra.launcher.n_jobs=2 algo=aelr,ridge k=4 {QUICK} out=o")
+    assert len(list((tmp_path / "o").glob("*/curves.csv"))) == 2
+    bad = budgetreg(f"run -m hydra/launcher=joblib algo=aelr k=4,65 {QUICK} out=p", check=2)
+    assert "at most d=64" in bad.stderr
+    assert len(list((tmp_path / "p").glob("*/curves.csv"))) == 1

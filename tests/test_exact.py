@@ -1,0 +1,167 @@
+"""Online ridge and online lasso against their listings, one replica and one example at a time."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from budgetreg.learners import exact
+from budgetreg.learners.average import Averager, marks
+
+UPDATES = ("ogd", "eg")
+AVERAGES = ("all", "suffix", "last")
+
+
+class Rows:
+    """Stand-in for the accessor: hands out rows in order and remembers how many."""
+
+    def __init__(self, X, y, n_settings):
+        self.X, self.y = X, y
+        self.n_streams, self.n_examples, self.d = X.shape
+        self.n_settings = n_settings
+        self.read = 0
+
+    def rows(self, start, stop):
+        assert start == self.read < stop <= self.n_examples
+        self.read = stop
+        return self.X[:, start:stop].copy(), self.y[:, start:stop].copy()
+
+
+def streams(F, m, d, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(F, m, d)) * (rng.random((F, m, d)) < 0.6)
+    return X, rng.choice([-1.0, 1.0], size=(F, m))
+
+
+def grid(*pairs):
+    B, eta = np.array(pairs).T
+    return {"B": B.copy(), "eta": eta.copy()}
+
+
+def fit(X, y, settings, checkpoints, update, average):
+    return dict(exact.fit(Rows(X, y, len(settings["B"])), settings, checkpoints, update, average))
+
+
+def ogd_iterates(X, y, B, eta):
+    w = np.zeros(X.shape[1])
+    for x, target in zip(X, y, strict=True):
+        yield w
+        v = w - eta * (w @ x - target) * x
+        w = v * B / max(np.linalg.norm(v), B)
+
+
+def eg_iterates(X, y, B, eta):
+    z_plus, z_minus = np.ones(X.shape[1]), np.ones(X.shape[1])
+    for x, target in zip(X, y, strict=True):
+        w = B * (z_plus - z_minus) / (z_plus.sum() + z_minus.sum())
+        yield w
+        g = (w @ x - target) * x
+        clipped = np.maximum(np.minimum(g, 1 / eta), -1 / eta)
+        z_plus, z_minus = z_plus * np.exp(-eta * clipped), z_minus * np.exp(eta * clipped)
+
+
+def output(iterates, average):
+    w = np.array(iterates)
+    return {"all": w.mean(axis=0), "suffix": w[len(w) // 2 :].mean(axis=0), "last": w[-1]}[average]
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize(("update", "listing"), [("ogd", ogd_iterates), ("eg", eg_iterates)])
+def test_every_replica_follows_the_listing(update, listing, average):
+    X, y = streams(F=2, m=41, d=9)
+    settings = grid((0.5, 0.1), (2.0, 0.4), (3.0, 5.0))  # the last takes projections and clips
+    checkpoints = (1, 2, 7, 14, 41)
+    W = fit(X, y, settings, checkpoints, update, average)
+    assert tuple(W) == checkpoints
+    for checkpoint, f, g in [(c, f, g) for c in checkpoints for f in range(2) for g in range(3)]:
+        iterates = listing(X[f, :checkpoint], y[f, :checkpoint], settings["B"][g], settings["eta"][g])
+        expected = output(list(iterates), average)
+        np.testing.assert_allclose(W[checkpoint][f, :, g], expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("G", [1, 3])
+@pytest.mark.parametrize("d", [1, 2, 65])
+def test_a_stream_does_not_depend_on_its_company(update, G, d):
+    X, y = streams(F=3, m=60, d=d, seed=d)
+    settings = grid(*[(1.0 + g, 0.3) for g in range(G)])
+    together = fit(X, y, settings, (30, 60), update, "suffix")
+    for f in range(3):
+        alone = fit(X[[f]], y[[f]], settings, (30, 60), update, "suffix")
+        for checkpoint, W in alone.items():
+            np.testing.assert_array_equal(W[0], together[checkpoint][f])
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_blocks_of_rows_do_not_show(update, monkeypatch):
+    X, y = streams(F=2, m=50, d=4)
+    whole = fit(X, y, grid((2.0, 0.5)), (50,), update, "all")
+    monkeypatch.setattr(exact, "_BLOCK", 28)
+    np.testing.assert_array_equal(fit(X, y, grid((2.0, 0.5)), (50,), update, "all")[50], whole[50])
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_no_row_is_read_after_the_last_checkpoint(update):
+    X, y = streams(F=1, m=50, d=4)
+    accessor = Rows(X, y, 1)
+    list(exact.fit(accessor, grid((1.0, 0.1)), (10, 20), update, "all"))
+    assert accessor.read == 20
+
+
+@pytest.mark.parametrize("update", UPDATES)
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    d=st.integers(1, 6),
+    m=st.integers(1, 12),
+    B=st.floats(0.01, 100),
+    eta=st.floats(1e-3, 1e3),
+)
+def test_iterates_stay_in_the_ball(update, seed, d, m, B, eta):
+    X, y = streams(1, m, d, seed)
+    for average in AVERAGES:
+        w = fit(X, y, grid((B, eta)), (m,), update, average)[m][0, :, 0]
+        assert np.linalg.norm(w, 2 if update == "ogd" else 1) <= B * (1 + 1e-12)
+
+
+def test_eg_does_not_overflow_where_the_listing_does():
+    X, y = np.ones((1, 3000, 2)), np.full((1, 3000), 5.0)
+    X[:, :, 1] = 0
+    with np.errstate(over="raise", invalid="raise"):
+        w = fit(X, y, grid((1.0, 1.0)), (3000,), "eg", "last")[3000][0, :, 0]
+    np.testing.assert_allclose(w, [1, 0], atol=1e-15)
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_an_attribute_that_is_always_zero_gets_no_weight(update):
+    X, y = streams(1, 30, 5)
+    X[:, :, 3] = 0
+    assert (fit(X, y, grid((1.0, 0.7)), (30,), update, "all")[30][0, 3] == 0).all()
+
+
+@given(
+    checkpoints=st.lists(st.integers(1, 30), min_size=1, max_size=6),
+    average=st.sampled_from(AVERAGES),
+    seed=st.integers(0, 99),
+)
+def test_averager_agrees_with_the_definition(checkpoints, average, seed):
+    w = np.random.default_rng(seed).normal(size=(30, 2))
+    total, iterate = np.zeros(2), np.zeros(2)  # live buffers, overwritten at every mark
+    averager = Averager(checkpoints, average)
+    assert averager.marks == marks(checkpoints, average)
+    found = {}
+    for mark in averager.marks:
+        total[:], iterate[:] = w[:mark].sum(axis=0), w[mark - 1]
+        result = averager.observe(mark, lambda: total, lambda: iterate)
+        if result is not None:
+            found[result[0]] = result[1]
+    assert list(found) == sorted(set(checkpoints))
+    for checkpoint, value in found.items():
+        np.testing.assert_allclose(value, output(w[:checkpoint], average), rtol=1e-12, atol=1e-12)
+
+
+def test_a_rule_or_checkpoint_that_makes_no_sense_is_refused():
+    with pytest.raises(ValueError, match="all, suffix, last"):
+        marks([5], "median")
+    with pytest.raises(ValueError, match="at least 1"):
+        marks([0, 5], "all")

@@ -1,0 +1,185 @@
+"""Offline ridge and lasso: optimality certificates, independent solvers, degenerate data."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import brentq, linprog
+from sklearn.datasets import load_digits
+from sklearn.linear_model import Lasso
+
+from budgetreg.learners import offline
+
+RADII = np.array([0.01, 0.3, 1.0, 3.0, 8.0, 30.0])
+PROBLEMS = {"ridge": 2, "lasso": 1}
+problems = pytest.mark.parametrize("problem", PROBLEMS)
+
+
+class Rows:
+    """Stand-in for the accessor: hands out rows in order."""
+
+    def __init__(self, X, y, n_settings):
+        self.X, self.y = X, y
+        self.n_streams, self.n_examples, self.d = X.shape
+        self.n_settings = n_settings
+        self.read = 0
+
+    def rows(self, start, stop):
+        assert start == self.read < stop <= self.n_examples
+        self.read = stop
+        return self.X[:, start:stop].copy(), self.y[:, start:stop].copy()
+
+
+def solve(problem, X, y, radii=RADII):
+    ((_, W),) = offline.fit(Rows(X[None], y[None], len(radii)), {"B": radii}, [len(X)], problem)
+    return W[0]
+
+
+def assert_optimal(problem, X, y, W, radii=RADII, gap=1e-8):
+    """Check ``loss(w) - min loss <= gap * loss(0)``; convexity bounds it by the largest ``<g, w - z>``."""
+    order = PROBLEMS[problem]
+    for w, B in zip(W.T, radii, strict=True):
+        norm = np.linalg.norm(w, order)
+        assert norm <= B * (1 + 1e-9)
+        g = X.T @ (X @ w - y)
+        # Strictly inside, the gradient vanishes: a huge B shall not magnify its rounding.
+        reach = B if norm > B * (1 - 1e-9) else max(norm, 1)
+        assert reach * np.linalg.norm(g, 2 if order == 2 else np.inf) + g @ w <= gap * (y @ y)
+
+
+def digits(n, seed):
+    X, y = load_digits(return_X_y=True)
+    rows = np.random.default_rng(seed).permutation(np.flatnonzero((y == 3) | (y == 5)))[:n]
+    return X[rows], np.where(y[rows] == 3, -1.0, 1.0)
+
+
+@problems
+@pytest.mark.parametrize(("n", "d"), [(1, 5), (6, 20), (20, 20), (60, 8)])
+def test_regular_data(problem, n, d):
+    rng = np.random.default_rng(n)
+    X, y = rng.normal(size=(n, d)), rng.normal(size=n)
+    assert_optimal(problem, X, y, solve(problem, X, y))
+
+
+@problems
+@pytest.mark.parametrize("n", [1, 3, 20, 40, 60, 200])
+@pytest.mark.parametrize("scale", [1, 1 / 16])
+@pytest.mark.parametrize("centred", [False, True])
+def test_digits_with_their_ties_and_empty_pixels(problem, n, scale, centred):
+    X, y = digits(n, seed=n)
+    X = (X - X.mean(axis=0)) * scale if centred else X * scale
+    assert_optimal(problem, X, y, solve(problem, X, y))
+
+
+@problems
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), n=st.integers(1, 8), d=st.integers(1, 8), low=st.integers(-2, 0))
+def test_small_integers_duplicated_opposite_zero_and_collinear_columns(problem, data, n, d, low):
+    X = data.draw(arrays(float, (n, d), elements=st.integers(low, 2).map(float)))
+    y = data.draw(arrays(float, n, elements=st.integers(-1, 1).map(float)))
+    X = np.column_stack([X, X[:, :2], -X[:, :1], X[:, 0] + X[:, -1], np.zeros(n)])
+    assert_optimal(problem, X, y, solve(problem, X, y))
+
+
+@pytest.mark.parametrize("noise", [1e-12, 1e-8, 1e-6, 1e-5, 1e-3])
+@pytest.mark.parametrize("seed", range(2))
+def test_lasso_with_nearly_collinear_columns_stays_feasible_and_close(noise, seed):
+    X, y = digits(50, seed)
+    X = X / 16
+    rng = np.random.default_rng(seed)
+    X = np.hstack([X, X @ rng.normal(size=(64, 64)) + noise * rng.normal(size=X.shape)])
+    assert_optimal("lasso", X, y, solve("lasso", X, y), gap=1e-3)
+
+
+def test_ridge_is_the_closed_form_with_the_multiplier():
+    rng = np.random.default_rng(1)
+    for n, d in [(30, 6), (5, 12)]:
+        X, y = rng.normal(size=(n, d)), rng.normal(size=n)
+
+        def regressor(multiplier, X=X, y=y):
+            return np.linalg.solve(X.T @ X + multiplier * np.eye(X.shape[1]), X.T @ y)
+
+        B = 0.4 * np.linalg.norm(np.linalg.pinv(X) @ y)
+        root = brentq(lambda z: np.linalg.norm(regressor(z)) - B, 1e-9, 1e6, xtol=1e-13)  # noqa: B023
+        np.testing.assert_allclose(solve("ridge", X, y, np.array([B]))[:, 0], regressor(root), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("n", [4, 40])
+def test_ridge_returns_the_shortest_least_squares_solution_of_a_large_ball(n):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 6)) @ rng.normal(size=(6, 15))
+    y = rng.normal(size=n)
+    expected = np.linalg.pinv(X, rcond=1e-10) @ y
+    np.testing.assert_allclose(solve("ridge", X, y, np.array([1e6]))[:, 0], expected, rtol=1e-7, atol=1e-10)
+
+
+def test_ridge_reaches_the_sphere_exactly_when_eigenvalues_span_many_decades():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(25, 25)) * np.logspace(0, -9, 25)
+    y = rng.normal(size=25)
+    radii = np.logspace(-3, 6, 19)
+    W = solve("ridge", X, y, radii)
+    np.testing.assert_allclose(np.linalg.norm(W, axis=0), radii, rtol=1e-13)
+    assert_optimal("ridge", X, y, W, radii)
+
+
+@pytest.mark.parametrize(("n", "d"), [(12, 30), (80, 10)])
+def test_lasso_agrees_with_coordinate_descent(n, d):
+    rng = np.random.default_rng(d)
+    X, y = rng.normal(size=(n, d)), rng.normal(size=n)
+    for alpha in (0.01, 0.1):
+        w = Lasso(alpha=alpha, fit_intercept=False, tol=1e-13, max_iter=200_000).fit(X, y).coef_
+        B = np.abs(w).sum()
+        np.testing.assert_allclose(solve("lasso", X, y, np.array([B]))[:, 0], w, atol=1e-6)
+
+
+def test_lasso_of_a_large_ball_interpolates_with_the_smallest_1_norm():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(6, 14)), rng.normal(size=6)
+    w = solve("lasso", X, y, np.array([1e6]))[:, 0]
+    np.testing.assert_allclose(X @ w, y, atol=1e-9)
+    smallest = linprog(np.ones(28), A_eq=np.hstack([X, -X]), b_eq=y).fun
+    assert np.abs(w).sum() == pytest.approx(smallest, rel=1e-9)
+
+
+@problems
+def test_radii_may_come_in_any_order(problem):
+    X, y = digits(40, 0)
+    shuffled = np.random.default_rng(0).permutation(len(RADII))
+    np.testing.assert_allclose(
+        solve(problem, X, y, RADII[shuffled]), solve(problem, X, y)[:, shuffled], rtol=1e-9, atol=1e-12
+    )
+
+
+@problems
+@pytest.mark.parametrize("X", [np.zeros((3, 4)), np.array([[1.0, 1.0], [1.0, 1.0]])])
+def test_nothing_to_learn_gives_the_zero_regressor(problem, X):
+    y = np.array([1.0, -1.0, 0.0])[: len(X)]
+    np.testing.assert_allclose(solve(problem, X, y), 0, atol=1e-15)
+
+
+@problems
+def test_checkpoints_are_prefixes_of_the_stream(problem, monkeypatch):
+    monkeypatch.setattr(offline, "_BLOCK", 7 * 12)  # blocks of 7 rows, and more examples than attributes later on
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(2, 50, 12)), rng.normal(size=(2, 50))
+    accessor = Rows(X, y, len(RADII))
+    checkpoints = [3, 12, 13, 40]
+    found = dict(offline.fit(accessor, {"B": RADII}, checkpoints, problem))
+    assert list(found) == checkpoints
+    assert accessor.read == 40
+    for n, W in found.items():
+        assert W.shape == (2, 12, len(RADII))
+        for f in range(2):
+            np.testing.assert_allclose(W[f], solve(problem, X[f, :n], y[f, :n]), rtol=1e-7, atol=1e-9)
+
+
+@problems
+@pytest.mark.parametrize("n", [9, 33])
+def test_a_stream_does_not_depend_on_its_company(problem, n):
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(3, n, 10)), rng.normal(size=(3, n))
+    ((_, together),) = offline.fit(Rows(X, y, len(RADII)), {"B": RADII}, [n], problem)
+    for f in range(3):
+        np.testing.assert_array_equal(solve(problem, X[f], y[f]), together[f])
