@@ -50,11 +50,11 @@ clean: ## remove the environment, caches and builds; runs/, results/ and data/ s
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per extra of pyproject.toml: installed once, and again when the requirements change. Compiling is left to
-# compileall because pip uses one core for it and includes the tests of every package.
+# compileall because pip uses one core for it, and includes every package's tests and all of torch, which no run imports.
 $(VENV)/.installed-%: pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "installing budgetreg[$*] into $(VENV) ..."
 	@$(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check -c constraints.txt -e '.[$*]'
-	@$(BIN)/python -m compileall -qq -j 0 -x /tests/ $(VENV)/lib || true
+	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests|torch|sympy)/' $(VENV)/lib || true
 	@touch $@
 
 $(BIN)/pip:

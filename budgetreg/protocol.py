@@ -8,6 +8,7 @@ import numpy as np
 from budgetreg.accessor import Accessor, Table
 from budgetreg.data import Dataset, load
 from budgetreg.evaluation import squared_error, test_errors
+from budgetreg.learners import exact, partial
 from budgetreg.plan import Plan
 from budgetreg.streams import generator
 from budgetreg.tuning import folds, on_edge, winners
@@ -153,11 +154,7 @@ def _fit(
 
         return offline.fit(accessor, settings, checkpoints, problem=algo.update)
     if algo.core == "exact":
-        from budgetreg.learners import exact
-
         return exact.fit(accessor, settings, checkpoints, update=algo.update, average=str(algo.average))
-    from budgetreg.learners import partial
-
     rngs = [generator("draws", config.seed, plan.dataset, algo.name, config.k, repetition, stage) for stage in stages]
     assert plan.k_x and plan.k_ip and algo.data_point
     return partial.fit(

@@ -23,15 +23,29 @@ def data_point(x: np.ndarray, attributes: np.ndarray) -> np.ndarray:
     return np.bincount(attributes, x[attributes], minlength=d) * (d / attributes.size)
 
 
-def project_l1(v: np.ndarray, radius: float) -> np.ndarray:
-    """Euclidean projection onto the 1-ball (Duchi et al. 2008)."""
-    size = np.abs(v)
-    if size.sum() <= radius:
-        return v
-    u = np.sort(size)[::-1]
-    theta = (np.cumsum(u) - radius) / np.arange(1, u.size + 1)
-    tau = theta[np.flatnonzero(u > theta)[-1]]
-    return np.sign(v) * np.maximum(size - tau, 0)
+def project_l1(v: np.ndarray, radius: float | np.ndarray) -> np.ndarray:
+    """Project onto the 1-ball by soft thresholding.
+
+    Duchi, Shalev-Shwartz, Singer & Chandra 2008, *Efficient projections onto the l1-ball for learning in high
+    dimensions*, Fig. 1, by sorting.
+
+    Parameters
+    ----------
+    v : ndarray of float, shape (..., d)
+        Vectors along the last axis.
+    radius : float or ndarray, broadcastable to shape (...)
+        Radii, positive.
+
+    Returns
+    -------
+    ndarray of float, shape (..., d)
+        The nearest points of the balls; vectors inside their ball are returned as they are.
+    """
+    magnitude = np.abs(v)
+    excess = np.sort(magnitude, axis=-1)[..., ::-1].cumsum(axis=-1) - np.expand_dims(radius, -1)
+    # excess / rank grows while the rank-th largest magnitude exceeds it: its maximum is the threshold.
+    threshold = (excess / np.arange(1, v.shape[-1] + 1)).max(axis=-1, keepdims=True)
+    return np.copysign(np.maximum(magnitude - np.maximum(threshold, 0), 0), v)
 
 
 def aerr(X: np.ndarray, y: np.ndarray, attributes: np.ndarray, uniforms: np.ndarray, B: float, eta: float) -> Steps:

@@ -4,11 +4,15 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from budgetreg.rounds import Round, touched
 from budgetreg.updates.eg import EG
 from budgetreg.updates.ogd import OGD
 from budgetreg.updates.pegasos import Pegasos
+from tests import listings
 
 D = 5
 X = np.array([0.0, 0.3, -0.8, 1.0, 0.4])
@@ -76,3 +80,24 @@ def test_nothing_is_drawn_from_a_zero_regressor(update, parameter):
     state.settle(np.zeros(2, dtype=int), np.ones(2, dtype=int))
     assert not state.alive.any()
     assert not state.iterate().any()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    steps=st.lists(arrays(float, 7, elements=st.sampled_from([0.0, 0.25, -1.0, 2.0, 1e-9])), min_size=1, max_size=6),
+    B=st.sampled_from([0.1, 1.0, 30.0]),
+)
+def test_pegasos_holds_the_projection_of_each_step(steps, B):
+    """``U = t w`` against the Euclidean projection onto the ball of radius ``t B``, by sorting."""
+    state, U, held = Pegasos(1, 7, {"B": np.array([B]), "lambda": np.array([2.0])}), np.zeros(7), np.zeros(1, dtype=int)
+    for t, g in enumerate(steps, start=1):
+        state.settle(held, held * 0 + t)
+        held = held * 0 + t
+        moved = np.flatnonzero(g)
+        if moved.size:
+            blocks = np.unique(moved // state.width, return_index=True)[1]
+            none = np.zeros(moved.size, dtype=int)
+            state.step(Round(held > 0, held, none, moved, g[moved], blocks, held * 0), np.array([[1.0]]))
+        U = listings.project_l1(U - g, t * B)
+    state.settle(held, held + 1)
+    np.testing.assert_allclose(state.iterate()[0, :, 0], U / len(steps), rtol=0, atol=1e-12)

@@ -8,11 +8,12 @@ that is linear between breakpoints; its point of norm ``|w|_1 = B`` minimises ``
 
 until an attribute of A reaches 0 and leaves, or the correlation ``X_j'(y - X w)`` of another one reaches
 +-lambda and it joins. Ties (integer data, duplicated or collinear columns) let several events fall on one
-lambda; there attributes are exchanged one at a time, smallest index first, until all move the right way.
+lambda; there attributes join and leave one at a time, smallest index first, until all move the right way.
 
 The result is exact to rounding, also with columns that are zero, duplicated or collinear. Columns that are
 collinear but for 1e-9 to 1e-4 of their length are beyond what ``X'X`` holds in double precision: they may be
-treated as collinear, or the diagonal is raised a little, which costs some 1e-5 of ``|y|_2^2`` in the loss.
+treated as collinear, or the diagonal is raised a little, which costs some 1e-5 of ``|y|_2^2`` in the loss
+(more if the lengths of the columns differ by many orders of magnitude). The result is in the ball always.
 
 References
 ----------
@@ -29,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 _TIE = 1e-11
-"""Relative to the largest ``|X'y|`` or weight: what is closer than this is equal."""
+"""Relative to the largest ``|X'y|``: what is closer than this is equal."""
 
 _END = 1e-10
 """Relative to the largest ``|X'y|``: a path that gets this low is at its end, lambda = 0."""
