@@ -35,7 +35,7 @@ def squared_error(table: Table, index: np.ndarray, W: np.ndarray) -> np.ndarray:
     return total / index.size
 
 
-def test_errors(table: Table, index: np.ndarray, w: np.ndarray, two_valued: bool) -> dict[str, float | None]:
+def error_columns(table: Table, index: np.ndarray, w: np.ndarray, two_valued: bool) -> dict[str, float | None]:
     """Test columns of the curve for one regressor.
 
     Parameters

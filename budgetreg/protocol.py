@@ -7,7 +7,8 @@ import numpy as np
 
 from budgetreg.accessor import Accessor, Table
 from budgetreg.data import Dataset, load
-from budgetreg.evaluation import squared_error, test_errors
+from budgetreg.errors import DataError
+from budgetreg.evaluation import error_columns, squared_error
 from budgetreg.learners import exact, partial
 from budgetreg.plan import Plan
 from budgetreg.streams import generator
@@ -32,11 +33,18 @@ def run_repetition(plan: Plan, repetition: int, progress: Progress) -> dict[str,
     -------
     dict
         ``repetition``; ``curve``, a list of one dict per checkpoint; ``run``, the row of ``runs.csv``.
+
+    Raises
+    ------
+    DataError
+        If all targets of the test part are 0.
     """
     config = plan.config
     data = load(config.dataset, config.seed, repetition)
     where = (config.seed, data.name, repetition)
     train, test = _split(plan, data, generator("split", *where))
+    if not data.y[test].any():
+        raise DataError(f"the test part of {data.name} has only targets 0, which no error can be relative to")
     table = _table(plan, data, train)
     order = generator("order", *where).permutation(train)
 
@@ -62,7 +70,7 @@ def run_repetition(plan: Plan, repetition: int, progress: Progress) -> dict[str,
         {
             "examples": checkpoint,
             "attributes": int(bill.at[checkpoint][0, place[n]]),
-            **test_errors(table, test, regressors[checkpoint], data.two_valued),
+            **error_columns(table, test, regressors[checkpoint], data.two_valued),
         }
         for n, checkpoint in enumerate(plan.checkpoints)
     ]

@@ -71,7 +71,7 @@ def test_describe_tells_the_shape_of_what_load_gives(tmp_path: Path) -> None:
         assert describe(each) == (*data.X.shape, data.n_train)
 
 
-def test_errors_have_the_exit_codes_that_users_are_promised() -> None:
+def error_columns_have_the_exit_codes_that_users_are_promised() -> None:
     assert (UserError.exit_code, ConfigError.exit_code, DataError.exit_code) == (2, 2, 3)
     assert not issubclass(BudgetExceeded, UserError)
 

@@ -1,0 +1,81 @@
+"""The pieces of the protocol: streams, folds, winners, step sizes, errors."""
+
+import json
+from math import log, sqrt
+
+import numpy as np
+import pytest
+
+from budgetreg.accessor import Table
+from budgetreg.evaluation import error_columns, squared_error
+from budgetreg.streams import generator
+from budgetreg.theory import eg_step, ogd_step, pegasos_regularisation
+from budgetreg.tuning import folds, on_edge, winners
+
+
+def test_streams_are_keyed_by_identity():
+    first = generator("order", 0, "mnist_3v5", 1).random(4)
+    np.testing.assert_array_equal(generator("order", 0, "mnist_3v5", 1).random(4), first)
+    others = [
+        ("order", 0, "mnist_3v5", 2),
+        ("order", 1, "mnist_3v5", 1),
+        ("folds", 0, "mnist_3v5", 1),
+        ("order", 0, "a"),
+    ]
+    # The parts are kept apart: no two identities can run into the same text.
+    others += [("order", 0, "mnist_3v5,1"), ("order", "0", "mnist_3v5", 1)]
+    assert len({generator(*identity).random() for identity in others} | {first[0]}) == 7
+
+
+@pytest.mark.parametrize(("n", "n_folds"), [(10, 2), (23, 10), (10, 10)])
+def test_folds_hold_out_everything_once_and_keep_the_order(n, n_folds):
+    order = np.random.default_rng(0).permutation(n) + 100
+    training, held_out = folds(order, n_folds, np.random.default_rng(1))
+    assert training.shape == (n_folds, n - -(-n // n_folds))
+    np.testing.assert_array_equal(np.sort(np.concatenate(held_out)), np.sort(order))
+    place = {row: position for position, row in enumerate(order)}
+    for rows, out in zip(training, held_out, strict=True):
+        assert not set(rows) & set(out)
+        assert (np.diff([place[row] for row in rows]) > 0).all()
+
+
+def test_winners_at_the_end_or_at_each_checkpoint():
+    losses = np.array([[[3.0, 1.0, 2.0], [3.0, 2.0, 2.0]], [[1.0, np.nan, 2.0], [4.0, 0.0, 1.0]]])
+    np.testing.assert_array_equal(winners(losses, "each"), [1, 2])
+    np.testing.assert_array_equal(winners(losses, "end"), [2, 2])
+
+
+def test_edges_are_named():
+    grid = {"B": (1.0, 2.0, 4.0) * 3, "eta": (0.4, 0.2, 0.1, 0.8, 0.4, 0.2, 1.6, 0.8, 0.4)}
+    assert [on_edge(grid, winner) for winner in (0, 1, 4, 5, 8)] == [
+        "B:low eta:low",
+        "eta:low",
+        "",
+        "B:high",
+        "B:high eta:high",
+    ]
+    assert on_edge({"B": (2.0,), "lambda": (1.0,)}, 0) == ""
+
+
+def test_step_sizes_of_the_theorems():
+    """Values worked out by hand from the statements."""
+    assert ogd_step(d=50, m=100, k_x=4) == pytest.approx(0.02)
+    assert ogd_step(d=50, m=100, k_x=None) == pytest.approx(0.1)
+    assert eg_step(B=2.0, d=50, m=100, k_x=4) == pytest.approx(sqrt(2 * 4 * log(100) / (5 * 100 * 50)) / 8)
+    assert eg_step(B=2.0, d=50, m=100, k_x=None) == pytest.approx(sqrt(log(100) / 500) / 4)
+    assert pegasos_regularisation(B=3.0, d=10, m=100, k=4, B_2=2.0) == pytest.approx(20 * sqrt(log(100) / 400))
+
+
+def test_errors_of_regressors():
+    X = np.array([[0, 2], [4, 0], [2, 2]], dtype=np.uint8)
+    table = Table(X, np.array([1.0, -1.0, 1.0]), 0.5, np.array([0.5, 0.0]))
+    index = np.array([0, 1, 2])
+    rows = np.array([[-0.5, 1.0], [1.5, 0.0], [0.5, 1.0]])
+    W = np.array([[1.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
+    expected = np.square(rows @ W - table.y[:, None]).mean(axis=0)
+    np.testing.assert_allclose(squared_error(table, index, W), expected, rtol=1e-15)
+    errors = error_columns(table, index, W[:, 2], two_valued=True)
+    assert errors == {"test_mse": expected[2], "test_relative": expected[2], "test_error_rate": pytest.approx(1 / 3)}
+    assert error_columns(table, index, W[:, 1], two_valued=True)["test_error_rate"] == 1.0
+    assert error_columns(table, index, W[:, 0], two_valued=False)["test_error_rate"] is None
+    json.dumps(errors)
