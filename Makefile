@@ -39,8 +39,8 @@ figures: $(VENV)/.installed-launchers ## run every recipe of experiments/ and dr
 	  $(BIN)/budgetreg plot runs/$$recipe --out results/$$recipe; \
 	done
 
-bench: $(VENV)/.installed-launchers ## measure the speed
-	$(BIN)/python scripts/bench.py
+bench: $(VENV)/.installed-launchers ## time the cores against plain transcriptions of the papers (on MNIST, if it is in ROOT)
+	$(BIN)/python scripts/bench.py $(if $(wildcard $(ROOT)/MNIST/raw),--root '$(ROOT)')
 
 mnist: $(VENV)/.installed-mnist ## fetch MNIST into ROOT (data), or check and prepare the files that are there
 	$(BIN)/budgetreg fetch mnist_3v5 dataset.root='$(ROOT)'

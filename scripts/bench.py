@@ -134,7 +134,7 @@ def main() -> None:
                     "ratio_max": round(max(ratios), 1),
                 }
             )
-            print(rows[-1], file=sys.stderr)
+            print(f"{case}, {replicas} replicas: {rows[-1]['ratio_median']} times", file=sys.stderr)
     frame = pd.DataFrame(rows)
     print(frame.to_string(index=False))
     target = TOP / "results" / "bench" / "cores.csv"
