@@ -12,9 +12,6 @@ import numpy as np
 
 from budgetreg.errors import BudgetExceeded
 
-FloatArray = np.ndarray
-IntArray = np.ndarray
-
 
 @dataclass(frozen=True)
 class Table:
@@ -37,7 +34,7 @@ class Table:
     scale: float = 1.0
     shift: np.ndarray | None = None
 
-    def rows(self, index: IntArray) -> FloatArray:
+    def rows(self, index: np.ndarray) -> np.ndarray:
         """Return full rows as float64, shape ``index.shape + (d,)``; for evaluation, outside any budget."""
         values = np.multiply(self.X[index], self.scale, dtype=np.float64)
         return values if self.shift is None else values - self.shift
@@ -57,8 +54,8 @@ class Bill:
         The most attributes charged for any one example.
     """
 
-    at: dict[int, IntArray]
-    total: IntArray
+    at: dict[int, np.ndarray]
+    total: np.ndarray
     most: int
 
 
@@ -89,7 +86,7 @@ class Accessor:
     def __init__(
         self,
         table: Table,
-        orders: IntArray,
+        orders: np.ndarray,
         n_settings: int,
         budget: int,
         checkpoints: Sequence[int] = (),
@@ -107,7 +104,7 @@ class Accessor:
         self._start = self._stop = 0
         self._spent = np.zeros((self.n_streams, 0, n_settings), dtype=np.int32)
         self._total = np.zeros((self.n_streams, n_settings), dtype=np.int64)
-        self._at: dict[int, IntArray] = {}
+        self._at: dict[int, np.ndarray] = {}
         self._most = 0
 
     def open(self, start: int, stop: int) -> None:
@@ -121,11 +118,11 @@ class Accessor:
         self._stream = np.arange(self.n_streams)
         self._opened(stop)
 
-    def targets(self) -> FloatArray:
+    def targets(self) -> np.ndarray:
         """Return the targets of the current block, shape (F, T); they are free."""
         return np.asarray(self._table.y[self._orders[:, self._start : self._stop]])
 
-    def reveal_block(self, attributes: IntArray) -> FloatArray:
+    def reveal_block(self, attributes: np.ndarray) -> np.ndarray:
         """Reveal the same attributes to all settings, for every example of the block.
 
         Parameters
@@ -145,7 +142,7 @@ class Accessor:
         self._charge(slice(None), attributes.shape[-1])
         return self._values(self._base[:, :, None] + attributes, attributes)
 
-    def reveal(self, position: IntArray, attributes: IntArray, paid: np.ndarray) -> FloatArray:
+    def reveal(self, position: np.ndarray, attributes: np.ndarray, paid: np.ndarray) -> np.ndarray:
         """Reveal to each replica its own attributes of one example per stream.
 
         Parameters
@@ -170,7 +167,7 @@ class Accessor:
         values = self._values(self._base[self._stream, position][:, None, None] + attributes, attributes)
         return values if paid.all() else np.where(paid[:, :, None], values, 0.0)
 
-    def pay(self, draws: IntArray) -> None:
+    def pay(self, draws: np.ndarray) -> None:
         """Charge for draws whose values cannot change anything and are not looked up.
 
         Parameters
@@ -185,7 +182,7 @@ class Accessor:
         """
         self._charge(slice(None), draws)
 
-    def rows(self, start: int, stop: int) -> tuple[FloatArray, FloatArray]:
+    def rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Open a block and reveal it in full, d attributes for every example and replica.
 
         Parameters
@@ -213,13 +210,13 @@ class Accessor:
         self._spent = self._spent[:, :0]
         return Bill(self._at, self._total, self._most)
 
-    def _charge(self, examples: slice | tuple[IntArray, IntArray], draws: int | IntArray) -> None:
+    def _charge(self, examples: slice | tuple[np.ndarray, np.ndarray], draws: int | np.ndarray) -> None:
         charged = self._spent[examples] + draws
         if charged.size and charged.max() > self.budget:
             raise BudgetExceeded(f"an example would cost {charged.max()} attributes; the budget is {self.budget}")
         self._spent[examples] = charged
 
-    def _values(self, index: IntArray, attributes: IntArray) -> FloatArray:
+    def _values(self, index: np.ndarray, attributes: np.ndarray) -> np.ndarray:
         values = np.multiply(self._flat.take(index), self._table.scale, dtype=np.float64)
         return values if self._table.shift is None else values - self._table.shift.take(attributes)
 

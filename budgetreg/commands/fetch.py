@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from budgetreg import __version__
 from budgetreg.data import mnist
@@ -90,12 +90,13 @@ def _root(overrides: list[str]) -> str:
 
 def _download(root: str, wrong: Mapping[str, str], checksums: Mapping[str, str]) -> None:
     """Replace the files in `wrong`; a download that fails leaves what is there as it was."""
+    datasets = _torchvision_datasets()
     raw = mnist.raw_folder(root)
     try:
         raw.mkdir(parents=True, exist_ok=True)
         # Inside the folder, so that moving the files into place is a rename on one file system.
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=raw) as scratch:
-            _call_torchvision(scratch)
+            _call_torchvision(datasets, scratch)
             still_wrong = mnist.faults(scratch, checksums)
             if still_wrong:
                 problems = "; ".join(f"{file}: {problem}" for file, problem in still_wrong.items())
@@ -108,16 +109,20 @@ def _download(root: str, wrong: Mapping[str, str], checksums: Mapping[str, str])
         ) from error
 
 
-def _call_torchvision(root: str | Path) -> None:
+def _torchvision_datasets() -> Any:
+    try:
+        from torchvision import datasets  # the only use of torchvision, slow to import and an extra
+    except ImportError as error:
+        raise DataError("downloading MNIST needs torchvision: pip install 'budgetreg[mnist]'") from error
+    return datasets
+
+
+def _call_torchvision(datasets: Any, root: str | Path) -> None:
     quiet = None if sys.stderr.isatty() else io.StringIO()
     try:
         # Progress is no result: never on stdout, and nowhere if nobody looks.
         with contextlib.redirect_stdout(quiet or sys.stderr), contextlib.redirect_stderr(quiet or sys.stderr):
-            from torchvision import datasets  # the only use of torchvision, slow to import and an extra
-
             datasets.MNIST(str(root), download=True)
-    except ImportError as error:
-        raise DataError("downloading MNIST needs torchvision: pip install 'budgetreg[mnist]'") from error
     except Exception as error:  # whatever a server, a proxy or a mirror can do to a download
         raise DataError(
             f"the download of MNIST failed: {' '.join(str(error).split()) or type(error).__name__}"

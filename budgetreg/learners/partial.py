@@ -22,18 +22,32 @@ REFRESH_BLOCKS = 4
 
 
 class Update(Protocol):
-    """State of F x G replicas of one update rule; see `budgetreg.updates` for the meaning of each method."""
+    """State of F x G replicas of one update rule, with the running sums of their iterates."""
 
     width: int
+    """Attributes per block of the sampler, see `budgetreg.sampling.BlockLayout`."""
 
     @property
-    def alive(self) -> np.ndarray: ...  # noqa: D102 - documented in the updates
-    def settle(self, before: np.ndarray, now: np.ndarray) -> None: ...  # noqa: D102
-    def draw(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...  # noqa: D102
-    def step(self, coordinates: Round, residual: np.ndarray) -> None: ...  # noqa: D102
-    def refresh(self) -> None: ...  # noqa: D102
-    def running_sum(self) -> np.ndarray: ...  # noqa: D102
-    def iterate(self) -> np.ndarray: ...  # noqa: D102
+    def alive(self) -> np.ndarray:
+        """Replicas with ``w != 0``, shape (F, G); valid after `settle`."""
+
+    def settle(self, before: np.ndarray, now: np.ndarray) -> None:
+        """Project, then hold the regressors from step ``before + 1`` to step ``now`` (both of shape (F,))."""
+
+    def draw(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Draw for the inner product: attributes j and coefficients ``w_j / p_j``, both (F, G, n), from (F, n)."""
+
+    def step(self, coordinates: Round, residual: np.ndarray) -> None:
+        """Move along ``phi~ x~`` for residual estimates ``phi~`` of shape (F, G)."""
+
+    def refresh(self) -> None:
+        """Sum everything afresh, against the drift of round-off."""
+
+    def running_sum(self) -> np.ndarray:
+        """Return the sum of the iterates held so far, shape (F, d, G)."""
+
+    def iterate(self) -> np.ndarray:
+        """Return the regressors, shape (F, d, G); valid after `settle`."""
 
 
 UPDATES: Mapping[str, Callable[[int, int, Mapping[str, np.ndarray]], Update]] = {
