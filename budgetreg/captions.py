@@ -24,7 +24,7 @@ _TUNED_AT = {
 _UPDATES = {
     "ogd": "online gradient descent in the 2-ball",
     "eg": "exponentiated gradient in the 1-ball",
-    "pegasos": "regularised gradient descent (Pegasos) in the 2-ball",
+    "pegasos": "regularised gradient descent (Pegasos) in the 1-ball",
     "ridge": "least squares in the 2-ball",
     "lasso": "least squares in the 1-ball",
 }
