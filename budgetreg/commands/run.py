@@ -152,7 +152,8 @@ def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
     hydra = HydraConfig.get()
     swept = hydra.mode == RunMode.MULTIRUN
     # Not resolved: `k=${missing}` is a mistake to be found below, in the value.
-    overrides: str = OmegaConf.to_container(hydra.job, resolve=False)["override_dirname"]  # type: ignore
+    job: Any = OmegaConf.to_container(hydra.job, resolve=False)
+    overrides: str = job["override_dirname"]
     outcome: dict[str, Any] = {"code": 0, "message": "", "folder": None, "made": False}
     try:
         config = validate(cfg)
