@@ -1,9 +1,22 @@
-"""Step sizes that the papers' theorems prescribe; they assume attributes and targets in the unit range.
+"""Step sizes and excess-risk bounds that the papers' theorems prescribe.
 
-Notation: radius B, attributes d, draws k_x for the data point, examples m.
+Notation: radius B, attributes d, examples m, budget k per example, of which k_x draws estimate the data point.  The
+theorems assume ``|y| <= B`` and ``|x|_2 <= 1`` (ridge) or ``|x|_inf <= 1`` (lasso).
+
+Nearly all of them are one inequality: if the gradient estimates have a second moment of at most G^2, gradient descent
+pays `ogd_regret` and exponentiated gradient `eg_regret`; the step size minimises that, and the bound is the minimum.
+The inner product alone contributes 4 B^2 to G^2; what sampling the data point makes of it is the *spread*
+``G^2 / (4 B^2)``: 1 with full information, 2d/k_x with uniform sampling, between the two where the second moments of
+the attributes guide the draws.
+
+A bound is on ``L(w) - L(w*)``, w the averaged iterate and w* the best regressor in the ball, in expectation.  The loss
+is ``(<w, x> - y)^2 / 2`` (Hazan & Koren; Kukliansky & Shamir), so that the excess of the mean squared error is at most
+twice the bound; only `aer_bound` and `baseline_bound` are in the squared error itself (Cesa-Bianchi et al.).
 """
 
 from math import log, sqrt
+
+import numpy as np
 
 
 def ogd_step(d: int, m: int, k_x: int | None) -> float:
@@ -22,8 +35,16 @@ def eg_step(B: float, d: int, m: int, k_x: int | None) -> float:
     ``1/(4B) sqrt(2 k_x log(2d) / (5 m d))``: the theorem prints 1/(4B^2), its proof gives 1/(4B).  With the exact
     gradient (k_x None), ``G = 2B``.
     """
-    G = 2 * B * (sqrt(2 * d / k_x) if k_x else 1)
-    return sqrt(log(2 * d) / (5 * m)) / G
+    return _eg_step(B, _uniform_spread(d, k_x), d, m)
+
+
+def svr_step(B: float, d: int, m: int, k_x: int) -> float:
+    """Step size of gradient descent for a loss of slope at most 1: ``2B sqrt(k_x / (2 d m))``.
+
+    Hazan & Koren 2012 leave that of AESVR to tuning; this is the minimiser of `ogd_regret` with
+    ``G = sqrt(2d/k_x)``, which a residual estimate bounded by 1 keeps to.  GenEst's is not bounded: it needs less.
+    """
+    return 2 * B * ogd_step(d, m, k_x)
 
 
 def pegasos_regularisation(B: float, d: int, m: int, k: int, B_2: float | None = None) -> float:
@@ -33,3 +54,188 @@ def pegasos_regularisation(B: float, d: int, m: int, k: int, B_2: float | None =
     always is.
     """
     return (B + 1) * d / (B_2 or B) * sqrt(log(max(m, 2)) / (m * k))
+
+
+def ddaerr_step(second_moments: np.ndarray, m: int, k_x: int) -> float:
+    """Step size of DDAERR for known ``E x_i^2``, shape (d,): ``1 / sqrt(m (H/k_x + 1))``, H their 1/2-norm.
+
+    Kukliansky & Shamir 2015, Theorem 3.3.
+    """
+    return _ogd_step(_ridge_spread(second_moments, k_x), m)
+
+
+def ddaelr_step(B: float, second_moments: np.ndarray, m: int, k_x: int) -> float:
+    """Step size of DDAELR for known ``E x_i^2``, shape (d,): ``1/(2B) sqrt(log(2d) / (5 m (H/k_x + 1)))``, H their sum.
+
+    Kukliansky & Shamir 2015, Theorem 4.4.
+    """
+    return _eg_step(B, _lasso_spread(second_moments, k_x), len(second_moments), m)
+
+
+def moment_error(d: int, delta: float, k: int, m_1: int) -> float:
+    """Half-width eps of the confidence interval of second moments estimated by uniform draws.
+
+    ``min(1, d log(2d/delta) / (k m_1))`` for k draws (the paper's k + 1) from each of m_1 examples, with probability
+    1 - delta.  Kukliansky & Shamir 2015, Sections 3.2 and 4.2; they print the cap for the lasso only, but no second
+    moment in the unit range is off by more than 1.
+    """
+    return min(1.0, d * log(2 * d / delta) / (k * m_1))
+
+
+def ddaerr_two_phase_step(estimates: np.ndarray, eps: float, m_2: int, k_x: int) -> float:
+    """Step size of the second phase of two-phased DDAERR.
+
+    Kukliansky & Shamir 2015, Theorem 3.4, in terms of `moment_error`: ``max(eta_1, eta_2)``, where eta_1 needs no
+    estimate to be good and eta_2 gains from estimates that are.
+
+    Parameters
+    ----------
+    estimates : ndarray of float, shape (d,)
+        Second moments A estimated in the first phase.
+    eps : float
+        Their error, see `moment_error`.
+    m_2, k_x : int
+        Examples of the second phase, and draws for the data point of each.
+    """
+    d, H = len(estimates), _half_norm(2 * np.asarray(estimates) + 10 / 3 * eps)
+    guided = (2 * H + 2 * d * sqrt(5 / 3 * eps * H)) / k_x + 1
+    return _ogd_step(min(6 * d / k_x, guided), m_2)
+
+
+def ddaelr_two_phase_step(B: float, estimates: np.ndarray, eps: float, m_2: int, k_x: int) -> float:
+    """Step size of the second phase of two-phased DDAELR; parameters as in `ddaerr_two_phase_step`.
+
+    Kukliansky & Shamir 2015, Theorem 4.5.
+    """
+    d = len(estimates)
+    return _eg_step(B, (8 * float(np.sum(estimates)) + 20 * d * eps) / k_x + 1, d, m_2)
+
+
+def ogd_regret(eta: float, B: float, G: float, m: int) -> float:
+    """Excess risk of gradient descent with step size eta: ``2 B^2 / (eta m) + eta G^2 / 2``.
+
+    Kukliansky & Shamir 2015, Theorem 3.1, for gradient estimates with ``E|g~|_2^2 <= G^2``.
+    """
+    return 2 * B**2 / (eta * m) + eta * G**2 / 2
+
+
+def eg_regret(eta: float, B: float, G: float, d: int, m: int) -> float:
+    """Excess risk of exponentiated gradient with step size ``eta <= 1/(2G)``: ``B (log(2d) / (eta m) + 5 eta G^2)``.
+
+    Kukliansky & Shamir 2015, Theorem 4.1, for gradient estimates with ``E g~_i^2 <= G^2`` for all i.
+    """
+    return B * (log(2 * d) / (eta * m) + 5 * eta * G**2)
+
+
+def aerr_bound(B: float, d: int, m: int, k_x: int | None) -> float:
+    """Excess risk of AERR: ``4 B^2 sqrt(2d / (k_x m))``; k_x None: exact gradients.
+
+    Hazan & Koren 2012, Theorem 3.1.
+    """
+    return _ogd_bound(B, _uniform_spread(d, k_x), m)
+
+
+def aelr_bound(B: float, d: int, m: int, k_x: int | None) -> float:
+    """Excess risk of AELR: ``4 B^2 sqrt(10 d log(2d) / (k_x m))``; k_x None: exact gradients.
+
+    Hazan & Koren 2012, Theorem 3.4, for ``m >= log(2d)``.
+    """
+    return _eg_bound(B, _uniform_spread(d, k_x), d, m)
+
+
+def ddaerr_bound(B: float, second_moments: np.ndarray, m: int, k_x: int) -> float:
+    """Excess risk of DDAERR: ``4 B^2 sqrt((H/k_x + 1) / m)``, H the 1/2-norm of ``E x_i^2``, shape (d,).
+
+    Kukliansky & Shamir 2015, Theorem 3.3.
+    """
+    return _ogd_bound(B, _ridge_spread(second_moments, k_x), m)
+
+
+def ddaelr_bound(B: float, second_moments: np.ndarray, m: int, k_x: int) -> float:
+    """Excess risk of DDAELR: ``4 B^2 sqrt(5 log(2d) (H/k_x + 1) / m)``, H the sum of ``E x_i^2``, shape (d,).
+
+    Kukliansky & Shamir 2015, Theorem 4.4, for ``m >= log(2d)``.
+    """
+    return _eg_bound(B, _lasso_spread(second_moments, k_x), len(second_moments), m)
+
+
+def ddaerr_two_phase_bound(B: float, second_moments: np.ndarray, eps: float, m_2: int, k_x: int) -> float:
+    """Excess risk of two-phased DDAERR, with probability 1 - delta over the first phase.
+
+    Kukliansky & Shamir 2015, Theorem 3.4: the smaller of its two bounds, the first of which is certain.
+
+    Parameters
+    ----------
+    B : float
+        Radius.
+    second_moments : ndarray of float, shape (d,)
+        The true ``E x_i^2``.
+    eps : float
+        Error of their estimates at that delta, see `moment_error`.
+    m_2, k_x : int
+        Examples of the second phase, and draws for the data point of each.
+    """
+    d, H = len(second_moments), _half_norm(second_moments)
+    guided = 16 * ((sqrt(H) + d * sqrt(2 * eps)) ** 2 / k_x + 1)
+    return _ogd_bound(B, min(6 * d / k_x, guided), m_2)
+
+
+def ddaelr_two_phase_bound(B: float, second_moments: np.ndarray, eps: float, m_2: int, k_x: int) -> float:
+    """Excess risk of two-phased DDAELR, with probability 1 - delta over the first phase.
+
+    Kukliansky & Shamir 2015, Theorem 4.5, for ``m_2 >= log(2d)``: the smaller of its two bounds, the first of which
+    is certain.  Parameters as in `ddaerr_two_phase_bound`.
+    """
+    d = len(second_moments)
+    certain = 61 * B**2 * sqrt(d * log(2 * d) / (k_x * m_2))
+    guided = (16 * float(np.sum(second_moments)) + 88 / 3 * d * eps) / k_x + 1
+    return min(certain, _eg_bound(B, guided, d, m_2))
+
+
+def aer_bound(B: float, d: int, m: int, k: int, B_2: float | None = None) -> float:
+    """Excess squared error of AER, up to a constant: ``d (B + 1) B_2 / sqrt(k) sqrt(log(m) / m)``.
+
+    Cesa-Bianchi et al. 2010, Theorem 2, with ``|w*|_2 <= B_2``, which B always is.
+    """
+    return d * (B + 1) * (B_2 or B) * sqrt(log(m) / (k * m))
+
+
+def baseline_bound(B: float, d: int, m: int, k: int, delta: float) -> float:
+    """Excess squared error of the baseline, up to a constant: ``(d B)^2 / k sqrt(log(d/delta) / m)``.
+
+    Cesa-Bianchi et al. 2010, Theorem 1; not in expectation but with probability 1 - delta.
+    """
+    return (d * B) ** 2 / k * sqrt(log(d / delta) / m)
+
+
+def _uniform_spread(d: int, k_x: int | None) -> float:
+    return 2 * d / k_x if k_x else 1.0
+
+
+def _ridge_spread(second_moments: np.ndarray, k_x: int) -> float:
+    return _half_norm(second_moments) / k_x + 1
+
+
+def _lasso_spread(second_moments: np.ndarray, k_x: int) -> float:
+    return float(np.sum(second_moments)) / k_x + 1
+
+
+def _half_norm(values: np.ndarray) -> float:
+    return float(np.sqrt(values).sum()) ** 2
+
+
+def _ogd_step(spread: float, m: int) -> float:
+    return 1 / sqrt(spread * m)
+
+
+def _ogd_bound(B: float, spread: float, m: int) -> float:
+    return 4 * B**2 * sqrt(spread / m)
+
+
+def _eg_step(B: float, spread: float, d: int, m: int) -> float:
+    G = 2 * B * sqrt(spread)
+    return sqrt(log(2 * d) / (5 * m)) / G
+
+
+def _eg_bound(B: float, spread: float, d: int, m: int) -> float:
+    return 4 * B**2 * sqrt(5 * log(2 * d) * spread / m)

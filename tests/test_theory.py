@@ -1,0 +1,138 @@
+"""Step sizes and bounds: values worked out by hand, and what must hold of any such theorem."""
+
+from itertools import pairwise
+from math import log, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from budgetreg import theory
+
+MOMENTS = np.array([0.25, 0.16, 0.09, 0.0])  # sum 0.5, 1/2-norm (0.5 + 0.4 + 0.3)^2 = 1.44
+
+
+def test_known_moments_by_hand():
+    assert theory.ddaerr_step(MOMENTS, m=100, k_x=4) == pytest.approx(1 / (10 * sqrt(1.36)))
+    assert theory.ddaelr_step(3.0, MOMENTS, m=100, k_x=4) == pytest.approx(sqrt(log(8) / (500 * 1.125)) / 6)
+    assert theory.ddaerr_bound(3.0, MOMENTS, m=100, k_x=4) == pytest.approx(36 / 10 * sqrt(1.36))
+    assert theory.ddaelr_bound(3.0, MOMENTS, m=100, k_x=4) == pytest.approx(36 * sqrt(5 * log(8) * 4.5 / 400))
+
+
+def test_uniform_and_exact_by_hand():
+    assert theory.aerr_bound(2.0, d=50, m=100, k_x=4) == pytest.approx(16 * sqrt(100 / 400))
+    assert theory.aerr_bound(2.0, d=50, m=100, k_x=None) == pytest.approx(1.6)
+    assert theory.aelr_bound(2.0, d=50, m=100, k_x=4) == pytest.approx(16 * sqrt(500 * log(100) / 400))
+    assert theory.svr_step(3.0, d=50, m=100, k_x=4) == pytest.approx(0.12)
+    assert theory.aer_bound(3.0, d=10, m=100, k=4, B_2=2.0) == pytest.approx(40 * sqrt(log(100) / 100))
+    assert theory.baseline_bound(3.0, d=10, m=100, k=4, delta=0.1) == pytest.approx(225 * sqrt(log(100) / 100))
+
+
+def test_two_phases_by_hand():
+    eps = theory.moment_error(d=4, delta=0.1, k=5, m_1=1000)
+    assert eps == pytest.approx(4 * log(80) / 5000)
+    assert theory.moment_error(d=4, delta=0.1, k=5, m_1=1) == 1
+
+    H = np.sqrt(2 * MOMENTS + 10 / 3 * eps).sum() ** 2
+    # As printed: the paper's k + 1 draws per example are 5 here, and its k is k_x = 4.
+    printed = 2 * H + 2 * sqrt(5 * 4**3 * H * log(80) / (3 * 5 * 1000)) + 4
+    certain, guided = sqrt(4 / (6 * 4 * 900)), sqrt(4 / 900 / printed)
+    assert theory.ddaerr_two_phase_step(MOMENTS, eps, m_2=900, k_x=4) == pytest.approx(max(certain, guided))
+    assert guided > certain
+    assert theory.ddaerr_two_phase_step(MOMENTS, 1.0, m_2=900, k_x=4) == pytest.approx(certain)
+
+    printed = sqrt(4 * log(8) / (20 * 9 * 900 * (8 * 0.5 + 20 * 4 * eps + 4)))
+    assert theory.ddaelr_two_phase_step(3.0, MOMENTS, eps, m_2=900, k_x=4) == pytest.approx(printed)
+
+
+def test_two_phase_bounds_by_hand():
+    d, k_x, m, eps = 10_000, 4, 900, 1e-9
+    moments = np.full(d, 1e-6)  # 1/2-norm 100, sum .01
+    root = 10 + d * sqrt(2 * eps)
+    assert theory.ddaerr_two_phase_bound(1.0, moments, eps, m, k_x) == pytest.approx(16 / 30 * sqrt(root**2 / 4 + 1))
+    guided = 4 * sqrt(5 * (0.16 + 88 * d / 3 * eps + 4) * log(2 * d) / (k_x * m))
+    assert theory.ddaelr_two_phase_bound(1.0, moments, eps, m, k_x) == pytest.approx(guided)
+    # With estimates that tell nothing, what is certain is left: the rates of AERR and AELR.
+    assert theory.ddaerr_two_phase_bound(1.0, moments, 1.0, m, k_x) == pytest.approx(4 * sqrt(6 * d / (k_x * m)))
+    worst = theory.ddaelr_two_phase_bound(1.0, np.ones(d), 1.0, m, k_x)
+    assert worst <= 61 * sqrt(d * log(2 * d) / (k_x * m)) * (1 + 1e-12)
+    assert worst == pytest.approx(61 * sqrt(d * log(2 * d) / (k_x * m)), rel=0.05)
+
+
+problems = {
+    "B": st.floats(0.1, 50),
+    "d": st.integers(2, 1000),
+    "m": st.integers(20, 10**6),
+    "k_x": st.integers(1, 50),
+}
+
+
+@given(**problems)
+def test_step_sizes_minimise_the_regret_and_bounds_are_its_minimum(B, d, m, k_x):
+    """A minimiser in B, m and d at once: 1/(4B^2), as AELR's theorem prints, would fail here unless B = 1."""
+    moments = np.random.default_rng(d).random(d)
+    spread = np.sqrt(moments).sum() ** 2 / k_x + 1
+    for G, eta, bound in [
+        (2 * B * sqrt(2 * d / k_x), theory.ogd_step(d, m, k_x), theory.aerr_bound(B, d, m, k_x)),
+        (2 * B, theory.ogd_step(d, m, None), theory.aerr_bound(B, d, m, None)),
+        (2 * B * sqrt(spread), theory.ddaerr_step(moments, m, k_x), theory.ddaerr_bound(B, moments, m, k_x)),
+    ]:
+        check_minimum(lambda eta, G=G: theory.ogd_regret(eta, B, G, m), eta, bound)
+    spread = moments.sum() / k_x + 1
+    for G, eta, bound in [
+        (2 * B * sqrt(2 * d / k_x), theory.eg_step(B, d, m, k_x), theory.aelr_bound(B, d, m, k_x)),
+        (2 * B * sqrt(spread), theory.ddaelr_step(B, moments, m, k_x), theory.ddaelr_bound(B, moments, m, k_x)),
+    ]:
+        check_minimum(lambda eta, G=G: theory.eg_regret(eta, B, G, d, m), eta, bound)
+        assert eta <= 1 / (2 * G)  # the theorem's condition, as m >= log(2d)
+    # A slope of at most 1 instead of 2B: the same regret.
+    G = sqrt(2 * d / k_x)
+    check_minimum(lambda eta: theory.ogd_regret(eta, B, G, m), theory.svr_step(B, d, m, k_x), 2 * B * G / sqrt(m))
+
+
+def check_minimum(regret, eta, bound):
+    assert regret(eta) == pytest.approx(bound, rel=1e-9)
+    # Numerically, over the logarithm: the minimum is unique, and flat to second order only.
+    best = minimize_scalar(lambda s: regret(eta * np.exp(s)), bounds=(-3, 3), method="bounded", options={"xatol": 1e-6})
+    assert abs(best.x) < 1e-3
+
+
+@given(**problems)
+def test_guided_draws_promise_no_less_than_uniform_ones(B, d, m, k_x):
+    """Where the theorems speak: |x|_2 <= 1 or |x|_inf <= 1, and a budget of at most d."""
+    k_x = min(k_x, d)
+    rng = np.random.default_rng(d)
+    in_2_ball = rng.dirichlet(np.full(d, 0.3)) * rng.random()
+    in_inf_ball = rng.random(d) ** 4
+    slack = 1 + 1e-12
+    assert theory.ddaerr_bound(B, in_2_ball, m, k_x) <= theory.aerr_bound(B, d, m, k_x) * slack
+    assert theory.ddaelr_bound(B, in_inf_ball, m, k_x) <= theory.aelr_bound(B, d, m, k_x) * slack
+    # Guided by estimates, at most sqrt(3) times the price of uniform draws.
+    assert theory.ddaerr_two_phase_bound(B, in_2_ball, 0.1, m, k_x) <= sqrt(3) * theory.aerr_bound(B, d, m, k_x) * slack
+
+
+@given(B=problems["B"], d=problems["d"], k_x=problems["k_x"])
+def test_bounds_fall_with_examples_and_grow_with_the_radius(B, d, k_x):
+    moments = np.random.default_rng(d).dirichlet(np.ones(d))
+    bounds = [
+        lambda B, m: theory.aerr_bound(B, d, m, k_x),
+        lambda B, m: theory.aelr_bound(B, d, m, k_x),
+        lambda B, m: theory.ddaerr_bound(B, moments, m, k_x),
+        lambda B, m: theory.ddaelr_bound(B, moments, m, k_x),
+        lambda B, m: theory.ddaerr_two_phase_bound(B, moments, theory.moment_error(d, 0.1, k_x, m), m, k_x),
+        lambda B, m: theory.ddaelr_two_phase_bound(B, moments, theory.moment_error(d, 0.1, k_x, m), m, k_x),
+        lambda B, m: theory.aer_bound(B, d, m, k_x),
+        lambda B, m: theory.baseline_bound(B, d, m, k_x, 0.1),
+    ]
+    for bound in bounds:
+        by_examples = [bound(B, m) for m in (10, 100, 1000, 10**5)]
+        assert all(later < earlier for earlier, later in pairwise(by_examples))
+        assert bound(2 * B, 100) > bound(B, 100)
+
+
+@given(B=problems["B"], d=problems["d"], m=problems["m"], k_x=problems["k_x"], unit=st.floats(0.1, 10))
+def test_units_of_the_step_of_exponentiated_gradient(B, d, m, k_x, unit):
+    """Targets and radius in another unit scale the gradient; the exponents ``eta g`` stay: eta goes as 1/B."""
+    assert theory.eg_step(unit * B, d, m, k_x) == pytest.approx(theory.eg_step(B, d, m, k_x) / unit)
