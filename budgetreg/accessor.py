@@ -6,11 +6,12 @@ are ordered (F streams, T examples, G settings).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from budgetreg.errors import BudgetExceeded
+from budgetreg.values import Values, as_values
 
 
 @dataclass(frozen=True)
@@ -19,24 +20,40 @@ class Table:
 
     Attributes
     ----------
-    X : ndarray of shape (n, d)
-        Stored values (uint8 or float64), possibly memory-mapped.
+    X : ndarray of shape (n, d), or Values
+        Stored values: an array of numbers, possibly memory-mapped, or what `budgetreg.values` offers besides.
     y : ndarray of shape (n,)
         Targets.
-    scale : float
+    scale : float or ndarray of shape (d,)
         The value of an attribute is ``X * scale - shift``.
     shift : ndarray of shape (d,) or None
         Subtracted from every example (centring); None means 0.
     """
 
-    X: np.ndarray
+    X: np.ndarray | Values
     y: np.ndarray
-    scale: float = 1.0
+    scale: float | np.ndarray = 1.0
     shift: np.ndarray | None = None
+    _values: Values = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Find out how the values are read."""
+        object.__setattr__(self, "_values", as_values(self.X))
+
+    @property
+    def d(self) -> int:
+        """Number of attributes."""
+        return self._values.shape[1]
+
+    def entries(self, rows: np.ndarray, attributes: np.ndarray) -> np.ndarray:
+        """Return single values as float64; the two arrays of int are broadcast against each other."""
+        scale = self.scale.take(attributes) if isinstance(self.scale, np.ndarray) else self.scale
+        values = np.multiply(self._values.entries(rows, attributes), scale, dtype=np.float64)
+        return values if self.shift is None else values - self.shift.take(attributes)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
-        """Return full rows as float64, shape ``index.shape + (d,)``; for evaluation, outside any budget."""
-        values = np.multiply(self.X[index], self.scale, dtype=np.float64)
+        """Return full rows as float64, shape ``index.shape + (d,)``."""
+        values = np.multiply(self._values.rows(index), self.scale, dtype=np.float64)
         return values if self.shift is None else values - self.shift
 
 
@@ -92,12 +109,11 @@ class Accessor:
         checkpoints: Sequence[int] = (),
         opened: Callable[[int], None] = lambda stop: None,
     ) -> None:
-        self._flat = np.asarray(table.X).reshape(-1)
         self._table = table
         self._orders = np.ascontiguousarray(orders, dtype=np.intp)
         self.n_streams, self.n_examples = self._orders.shape
         self.n_settings = n_settings
-        self.d = int(table.X.shape[1])
+        self.d = table.d
         self.budget = budget
         self._checkpoints = tuple(checkpoints)
         self._opened = opened
@@ -114,13 +130,13 @@ class Accessor:
         self._close()
         self._start, self._stop = start, stop
         self._spent = np.zeros((self.n_streams, stop - start, self.n_settings), dtype=np.int32)
-        self._base = self._orders[:, start:stop] * self.d
+        self._rows = np.ascontiguousarray(self._orders[:, start:stop])
         self._stream = np.arange(self.n_streams)
         self._opened(stop)
 
     def targets(self) -> np.ndarray:
         """Return the targets of the current block, shape (F, T); they are free."""
-        return np.asarray(self._table.y[self._orders[:, self._start : self._stop]])
+        return np.asarray(self._table.y[self._rows])
 
     def reveal_block(self, attributes: np.ndarray) -> np.ndarray:
         """Reveal the same attributes to all settings, for every example of the block.
@@ -140,7 +156,7 @@ class Accessor:
             If an example's budget would be passed; nothing is revealed then.
         """
         self._charge(slice(None), attributes.shape[-1])
-        return self._values(self._base[:, :, None] + attributes, attributes)
+        return self._table.entries(self._rows[:, :, None], attributes)
 
     def reveal(self, position: np.ndarray, attributes: np.ndarray, paid: np.ndarray) -> np.ndarray:
         """Reveal to each replica its own attributes of one example per stream.
@@ -163,9 +179,10 @@ class Accessor:
         BudgetExceeded
             If an example's budget would be passed; nothing is revealed then.
         """
-        self._charge((self._stream, position), attributes.shape[-1] * paid)
-        values = self._values(self._base[self._stream, position][:, None, None] + attributes, attributes)
-        return values if paid.all() else np.where(paid[:, :, None], values, 0.0)
+        n, everyone = attributes.shape[-1], paid.all()
+        self._charge((self._stream, position), n if everyone else n * paid)
+        values = self._table.entries(self._rows[self._stream, position][:, None, None], attributes)
+        return values if everyone else np.where(paid[:, :, None], values, 0.0)
 
     def pay(self, draws: np.ndarray) -> None:
         """Charge for draws whose values cannot change anything and are not looked up.
@@ -202,7 +219,7 @@ class Accessor:
         """
         self.open(start, stop)
         self._charge(slice(None), self.d)
-        return self._table.rows(self._orders[:, start:stop]), self.targets()
+        return self._table.rows(self._rows), self.targets()
 
     def bill(self) -> Bill:
         """Return what has been charged so far."""
@@ -215,10 +232,6 @@ class Accessor:
         if charged.size and charged.max() > self.budget:
             raise BudgetExceeded(f"an example would cost {charged.max()} attributes; the budget is {self.budget}")
         self._spent[examples] = charged
-
-    def _values(self, index: np.ndarray, attributes: np.ndarray) -> np.ndarray:
-        values = np.multiply(self._flat.take(index), self._table.scale, dtype=np.float64)
-        return values if self._table.shift is None else values - self._table.shift.take(attributes)
 
     def _close(self) -> None:
         if not self._spent.size:

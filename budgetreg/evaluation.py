@@ -7,9 +7,7 @@ so that their last bits do not either.
 import numpy as np
 
 from budgetreg.accessor import Table
-
-PANEL = 4096
-"""Examples held as floats at a time."""
+from budgetreg.values import panels
 
 
 def squared_error(table: Table, index: np.ndarray, W: np.ndarray) -> np.ndarray:
@@ -29,8 +27,7 @@ def squared_error(table: Table, index: np.ndarray, W: np.ndarray) -> np.ndarray:
     ndarray of float, shape (G,)
     """
     total = np.zeros(W.shape[1])
-    for start in range(0, index.size, PANEL):
-        rows = index[start : start + PANEL]
+    for rows in panels(index, table.d):
         total += np.square(table.rows(rows) @ W - table.y[rows, None]).sum(axis=0)
     return total / index.size
 
@@ -56,9 +53,7 @@ def error_columns(table: Table, index: np.ndarray, w: np.ndarray, two_valued: bo
         fraction of signs that are wrong, None unless targets are two-valued.
     """
     y = table.y[index]
-    predictions = np.concatenate(
-        [table.rows(index[start : start + PANEL]) @ w for start in range(0, index.size, PANEL)]
-    )
+    predictions = np.concatenate([table.rows(rows) @ w for rows in panels(index, table.d)])
     mse = float(np.square(predictions - y).mean())
     error_rate = float((np.sign(predictions) != y).mean()) if two_valued else None
     return {

@@ -1,6 +1,5 @@
 """What will be run: every decision of a run, made before anything is computed, and its attribute bill."""
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -118,7 +117,7 @@ def make_plan(config: Config) -> Plan:
         config=config,
         folder=config.folder(),
         dataset=data.name,
-        fingerprint=hashlib.blake2b(data.X.tobytes() + data.y.tobytes(), digest_size=8).hexdigest(),
+        fingerprint=data.fingerprint(),
         n_train=n_train,
         n_test=n_test,
         d=d,

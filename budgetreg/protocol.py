@@ -13,6 +13,7 @@ from budgetreg.learners import exact, partial
 from budgetreg.plan import Plan
 from budgetreg.streams import generator
 from budgetreg.tuning import folds, on_edge, winners
+from budgetreg.values import as_values, means
 
 Progress = Callable[[float], None]
 
@@ -95,7 +96,7 @@ def _split(plan: Plan, data: Dataset, rng: np.random.Generator) -> tuple[np.ndar
 
 def _table(plan: Plan, data: Dataset, train: np.ndarray) -> Table:
     centred = plan.config.dataset.center == "full"
-    shift = data.X[train].mean(axis=0, dtype=np.float64) * data.scale if centred else None
+    shift = means(as_values(data.X), train) * data.scale if centred else None
     return Table(data.X, data.y, data.scale, shift)
 
 

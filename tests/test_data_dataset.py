@@ -9,6 +9,7 @@ import pytest
 from budgetreg.config import DatasetConfig
 from budgetreg.data import Dataset, describe, load
 from budgetreg.errors import BudgetExceeded, ConfigError, DataError, UserError, nearest
+from budgetreg.values import Dense
 
 X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
 Y = np.array([1.0, -1.0, 1.0])
@@ -37,13 +38,16 @@ def test_a_dataset_is_read_only() -> None:
         {"X": X[:2]},
         {"X": X[0]},
         {"X": X[:0], "y": Y[:0]},
-        {"X": X.astype(np.float32)},
+        {"X": X.astype(int)},
+        {"X": Dense(X)},
         {"X": np.asfortranarray(X)},
         {"y": Y.astype(int)},
         {"y": np.array([1.0, np.nan, -1.0])},
         {"y": np.array([1.0, 0.0, -1.0])},
         {"scale": 0.0},
         {"scale": np.inf},
+        {"scale": np.array([1.0, 0.0])},
+        {"scale": np.ones(3)},
         {"n_train": 0},
         {"n_train": 3},
     ],

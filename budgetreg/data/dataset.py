@@ -1,6 +1,6 @@
 """What a data set is to everything above this layer, and how the options of one are read."""
 
-import math
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from budgetreg.errors import ConfigError
+from budgetreg.values import Values
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,12 +22,12 @@ class Dataset:
     ----------
     name : str
         Name in the column ``dataset`` and in the identities of random streams.
-    X : ndarray of shape (n, d), uint8 or float64
-        Stored values, C-contiguous, possibly memory-mapped. An attribute's value is ``X * scale``. Not
-        checked for finiteness here, because that would read a large mapped file in full.
+    X : ndarray of shape (n, d), uint8, float32 or float64; or Values
+        Stored values, an array being C-contiguous and possibly memory-mapped. An attribute's value is
+        ``X * scale``. Not checked for finiteness here, because that would read a large mapped file in full.
     y : ndarray of shape (n,), float64
         Targets.
-    scale : float
+    scale : float or ndarray of shape (d,)
         Value of one stored unit.
     n_train : int or None
         Official split: rows ``[0, n_train)`` train, the others test. None if the data have none.
@@ -34,6 +35,8 @@ class Dataset:
         Whether every target is -1 or +1, so that an error rate makes sense.
     notes : tuple of str
         What the user should be told once.
+    digest : str
+        Digest of the content if one is known, because computing it takes a while. An array needs none.
 
     Raises
     ------
@@ -42,29 +45,44 @@ class Dataset:
     """
 
     name: str
-    X: np.ndarray
+    X: np.ndarray | Values
     y: np.ndarray
-    scale: float
+    scale: float | np.ndarray
     n_train: int | None
     two_valued: bool
     notes: tuple[str, ...] = ()
+    digest: str = ""
 
     def __post_init__(self) -> None:
         """Check shapes, types and targets, and make the arrays read-only."""
-        if self.X.ndim != 2 or self.y.shape != self.X.shape[:1] or 0 in self.X.shape:
+        if len(self.X.shape) != 2 or self.y.shape != self.X.shape[:1] or 0 in self.X.shape:
             raise ValueError(f"X has shape {self.X.shape} and y {self.y.shape}; (n, d) and (n,) are needed")
-        if self.X.dtype not in (np.uint8, np.float64) or not self.X.flags.c_contiguous:
-            raise ValueError(f"X must be C-contiguous uint8 or float64, not {self.X.dtype}")
+        if isinstance(self.X, np.ndarray):
+            if self.X.dtype not in (np.uint8, np.float32, np.float64) or not self.X.flags.c_contiguous:
+                raise ValueError(f"X must be C-contiguous uint8, float32 or float64, not {self.X.dtype}")
+            self.X.setflags(write=False)
+        elif not self.digest:
+            raise ValueError("values that are no array need a digest")
         if self.y.dtype != np.float64 or not np.isfinite(self.y).all():
             raise ValueError("y must be finite float64")
-        if not (math.isfinite(self.scale) and self.scale > 0):
+        if not (np.isfinite(self.scale) & (np.asarray(self.scale) > 0)).all():
             raise ValueError(f"scale must be positive, not {self.scale}")
+        if np.shape(self.scale) not in ((), self.X.shape[1:]):
+            raise ValueError(f"scale has shape {np.shape(self.scale)}; one number, or one for each attribute is needed")
         if self.n_train is not None and not 0 < self.n_train < len(self.y):
             raise ValueError(f"n_train must leave rows on both sides of {len(self.y)}, not {self.n_train}")
         if self.two_valued and not np.isin(self.y, (-1.0, 1.0)).all():
             raise ValueError("two_valued targets must be -1 or +1")
-        self.X.setflags(write=False)
         self.y.setflags(write=False)
+
+    def fingerprint(self) -> str:
+        """Return a short digest of the content, by which a changed file is recognised."""
+        if self.digest or not isinstance(self.X, np.ndarray):
+            return self.digest
+        content = hashlib.blake2b(digest_size=8)
+        for array in (self.X, self.y):
+            content.update(array.data)
+        return content.hexdigest()
 
 
 def required(options: Mapping[str, Any], key: str) -> Any:
