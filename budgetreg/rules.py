@@ -93,6 +93,10 @@ DATASETS: Mapping[str, Rules] = {  # by dataset.kind
     "mnist": _data(one_of("random", "official"), "root", "digits"),
     "power_law": _data(one_of("random", "official"), "d", "alpha", "norm", "n", "n_test"),
     "digits": _data(one_of("random")),
+    "sphere": _data(one_of("random", "official"), "d", "noise", "n", "n_test"),
+    "one_good_feature": _data(one_of("random", "official"), "d", "p", "n", "n_test"),
+    "three_bits": _data(one_of("random", "official"), "n", "n_test"),
+    "hidden_basis": _data(one_of("random", "official"), "d", "eps", "n", "n_test"),
     "file": _data(one_of("random"), "path", "target", "scale"),
 }
 

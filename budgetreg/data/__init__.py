@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from budgetreg.data import mnist, power_law, tabular
+from budgetreg.data import hard, mnist, power_law, sphere, tabular
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.mnist import Mnist
-from budgetreg.data.power_law import PowerLaw
 from budgetreg.data.tabular import Digits, File
 from budgetreg.errors import ConfigError
 
@@ -16,12 +15,37 @@ if TYPE_CHECKING:
 
 __all__ = ["Dataset", "describe", "load"]
 
-_Source = Mnist | PowerLaw | Digits | File
+
+@runtime_checkable
+class Synthetic(Protocol):
+    """A law that examples are drawn from: d attributes, n training and n_test test examples."""
+
+    @property
+    def d(self) -> int: ...
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def n_test(self) -> int: ...
+
+    def draw(self, seed: int, repetition: int) -> Dataset:
+        """Draw target and examples, training part first, which only the two numbers decide."""
+
+    def __hash__(self) -> int:
+        """Equal laws are one, as drawing is remembered."""
+
+
+_Source = Mnist | Digits | File | Synthetic
 _PARSERS: Mapping[str, Callable[[Mapping[str, Any]], _Source]] = {
     "mnist": mnist.parse,
     "power_law": power_law.parse,
     "digits": tabular.parse_digits,
     "file": tabular.parse_file,
+    "sphere": sphere.parse,
+    "one_good_feature": hard.parse_one_good_feature,
+    "three_bits": hard.parse_three_bits,
+    "hidden_basis": hard.parse_hidden_basis,
 }
 
 
@@ -43,7 +67,7 @@ def load(config: "DatasetConfig", seed: int, repetition: int) -> Dataset:
         If the data are missing or unusable.
     """
     source = _source(config)
-    if isinstance(source, PowerLaw):
+    if isinstance(source, Synthetic):
         return _drawn(source, seed, repetition)
     return _loaded(source)
 
@@ -57,7 +81,7 @@ def describe(config: "DatasetConfig") -> tuple[int, int, int | None]:
         As `load`.
     """
     source = _source(config)
-    if isinstance(source, PowerLaw):
+    if isinstance(source, Synthetic):
         return source.n + source.n_test, source.d, source.n
     data = _loaded(source)
     return *data.X.shape, data.n_train
@@ -75,5 +99,5 @@ def _loaded(source: Mnist | Digits | File) -> Dataset:
 
 
 @lru_cache(maxsize=2)
-def _drawn(source: PowerLaw, seed: int, repetition: int) -> Dataset:
+def _drawn(source: Synthetic, seed: int, repetition: int) -> Dataset:
     return source.draw(seed, repetition)
