@@ -87,8 +87,9 @@ class Accessor:
         Row numbers of the examples of each stream, in the order in which they are presented.
     n_settings : int
         Number G of settings that run along each stream.
-    budget : int
-        Most attributes a replica may be charged for one example.
+    budget : int or None
+        Most attributes a replica may be charged for one example; None counts without a limit, for learners whose
+        budget holds on average.
     checkpoints : sequence of int
         Numbers of examples at which the bill is noted.
     opened : callable, optional
@@ -105,7 +106,7 @@ class Accessor:
         table: Table,
         orders: np.ndarray,
         n_settings: int,
-        budget: int,
+        budget: int | None,
         checkpoints: Sequence[int] = (),
         opened: Callable[[int], None] = lambda stop: None,
     ) -> None:
@@ -184,6 +185,31 @@ class Accessor:
         values = self._table.entries(self._rows[self._stream, position][:, None, None], attributes)
         return values if everyone else np.where(paid[:, :, None], values, 0.0)
 
+    def reveal_some(self, position: int, attributes: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+        """Reveal to each replica as many attributes of one example as it has drawn itself.
+
+        Parameters
+        ----------
+        position : int
+            The example of every stream, as a position in the current block.
+        attributes : ndarray of int, shape (F, G, n)
+            Attributes, padded to equal numbers.
+        drawn : ndarray of bool, shape (F, G, n)
+            Which of them are drawn; the others are charged nothing and come out as zeros.
+
+        Returns
+        -------
+        ndarray of float, shape (F, G, n)
+
+        Raises
+        ------
+        BudgetExceeded
+            If an example's budget would be passed; nothing is revealed then.
+        """
+        self._charge((self._stream, np.full(self.n_streams, position)), np.count_nonzero(drawn, axis=2))
+        values = self._table.entries(self._rows[:, position, None, None], attributes)
+        return np.where(drawn, values, 0.0)
+
     def pay(self, draws: np.ndarray) -> None:
         """Charge for draws whose values cannot change anything and are not looked up.
 
@@ -229,7 +255,7 @@ class Accessor:
 
     def _charge(self, examples: slice | tuple[np.ndarray, np.ndarray], draws: int | np.ndarray) -> None:
         charged = self._spent[examples] + draws
-        if charged.size and charged.max() > self.budget:
+        if self.budget is not None and charged.size and charged.max() > self.budget:
             raise BudgetExceeded(f"an example would cost {charged.max()} attributes; the budget is {self.budget}")
         self._spent[examples] = charged
 
