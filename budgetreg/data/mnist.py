@@ -4,16 +4,14 @@ The files are expected where torchvision puts them (``ROOT/MNIST/raw``), but not
 """
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import filelock
 import numpy as np
 
+from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required
 from budgetreg.errors import ConfigError, DataError
 
@@ -110,9 +108,8 @@ def faults(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> dict[s
 
 def cache_folder(checksums: Mapping[str, str] = CHECKSUMS) -> Path:
     """Return the folder of the arrays, addressed by what the raw files contain."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     address = hashlib.sha256(repr((_LAYOUT_VERSION, sorted(checksums.items()))).encode()).hexdigest()
-    return Path(base) / "budgetreg" / f"mnist-{address[:16]}"
+    return cache_root() / f"mnist-{address[:16]}"
 
 
 def prepared(checksums: Mapping[str, str] = CHECKSUMS) -> Path | None:
@@ -203,32 +200,10 @@ def _is_array(path: Path) -> bool:
 
 
 def _ensure(path: Path, make: Callable[[], np.ndarray]) -> None:
-    """Write ``make()`` as uint8 to `path` unless a whole array is there; it appears whole or not at all.
+    """Write ``make()`` as uint8 to `path` unless a whole array is there."""
 
-    Raises
-    ------
-    DataError
-        If the folder cannot be written.
-    """
-    if _is_array(path):
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(path.parent / "lock"):
-            if _is_array(path):  # another worker was faster
-                return
-            with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
-                try:
-                    np.save(file, np.ascontiguousarray(make(), dtype=np.uint8))
-                    file.flush()
-                    os.fsync(file.fileno())
-                    os.chmod(file.name, 0o644)  # temporary files are private; a cache may be shared
-                    os.replace(file.name, path)
-                except BaseException:
-                    Path(file.name).unlink(missing_ok=True)
-                    raise
-    except OSError as error:
-        raise DataError(
-            f"cannot write the cache {path.parent} ({error.strerror or error}): "
-            "set XDG_CACHE_HOME to a folder that can be written"
-        ) from error
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as file:  # np.save would append .npy to a name
+            np.save(file, np.ascontiguousarray(make(), dtype=np.uint8))
+
+    ensure(path, _is_array, write)

@@ -1,0 +1,72 @@
+"""The folder of what is prepared once and mapped by many workers; everything in it appears whole or not at all."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import filelock
+
+from budgetreg.errors import DataError
+from budgetreg.files import sync_folder
+
+
+def cache_root() -> Path:
+    """Return budgetreg's folder below ``XDG_CACHE_HOME``, or below ``~/.cache``."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "budgetreg"
+
+
+def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path], None]) -> None:
+    """Prepare a file or folder of the cache, unless that was done before.
+
+    Parameters
+    ----------
+    path : Path
+        What is wanted. One process at a time prepares something in the folder around it; others wait.
+    is_whole : callable
+        Whether what lies at a path, if anything does, is what is wanted.
+    write : callable
+        Writes it to another path beside the one that is wanted.
+
+    Raises
+    ------
+    DataError
+        If the cache cannot be written.
+    """
+    if is_whole(path):
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(path.parent / "lock"):
+            if is_whole(path):  # another worker was faster
+                return
+            temporary = path.with_name(f"{path.name}.tmp")
+            _remove(temporary)  # of a process that was killed
+            try:
+                write(temporary)
+                for file in [*temporary.rglob("*")] if temporary.is_dir() else [temporary]:
+                    _sync(file)
+                if path.is_dir():  # damaged, and only an empty folder is replaced
+                    _remove(path)
+                os.replace(temporary, path)
+                sync_folder(path.parent)
+            except BaseException:
+                _remove(temporary)
+                raise
+    except OSError as error:
+        raise DataError(
+            f"cannot write the cache {path.parent} ({error.strerror or error}): "
+            "set XDG_CACHE_HOME to a folder that can be written"
+        ) from error
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,151 @@
+"""Arrays ``X`` and ``y`` as NumPy saves them: in one NPZ file, or in a folder as ``X.npy`` and ``y.npy``.
+
+A folder is an NPZ file unpacked. Its ``X.npy`` is mapped where it lies and never copied.
+"""
+
+import math
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import numpy as np
+
+from budgetreg.data.formats.source import (
+    IN_MEMORY,
+    STORED,
+    Source,
+    first_not_finite,
+    one_line,
+    rows_per_piece,
+    shown,
+)
+from budgetreg.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_Open = Callable[[str], AbstractContextManager[BinaryIO]]  # the NPY file of an array, by its name
+
+
+def open_npz(path: Path, target: str | None) -> Source:
+    """Look into an NPZ file with arrays ``X`` of shape (n, d) and ``y`` of shape (n,).
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    target : str or None
+        Array of the targets; None: ``y``.
+
+    Raises
+    ------
+    DataError
+        If it has no such arrays.
+    """
+    if not zipfile.is_zipfile(path):
+        raise DataError(f"{path} is {'empty' if path.stat().st_size == 0 else 'not an NPZ file'}")
+    with zipfile.ZipFile(path) as archive:
+        names = [name.removesuffix(".npy") for name in archive.namelist()]
+    return _source(path, names, target, partial(_member, path))
+
+
+@contextmanager
+def _member(path: Path, name: str) -> Iterator[BinaryIO]:
+    with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as file:
+        yield cast(BinaryIO, file)
+
+
+def open_folder(path: Path, target: str | None) -> Source:
+    """Look into a folder with ``X.npy`` and ``y.npy``, as `open_npz` into a file.
+
+    Raises
+    ------
+    DataError
+        If it has no such arrays.
+    """
+    names = sorted(file.stem for file in path.glob("*.npy"))
+    return _source(path, names, target, lambda name: (path / f"{name}.npy").open("rb"))
+
+
+@dataclass(frozen=True)
+class _Header:
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype[Any]
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def _source(path: Path, names: list[str], target: str | None, open_array: _Open) -> Source:
+    name = "y" if target is None else target
+    for wanted in ("X", name):
+        if wanted not in names:
+            raise DataError(f"{path}: no array {wanted!r}{nearest(wanted, names)}; arrays: {shown(names)}")
+    try:
+        X, y = _header(open_array, "X"), _header(open_array, name)
+    except _DAMAGE as error:
+        raise DataError(f"{path} cannot be read: {one_line(error)}") from error
+    if len(X.shape) != 2 or y.shape != X.shape[:1]:
+        raise DataError(f"{path}: X has shape {X.shape} and {name} {y.shape}; (n, d) and (n,) are needed")
+    if X.shape[0] == 0 or X.shape[1] < 2:
+        raise DataError(f"{path}: X has shape {X.shape}; at least one row and two attributes are needed")
+    if X.dtype.kind not in "buif" or y.dtype.kind not in "buifSU":
+        raise DataError(f"{path}: X holds {X.dtype} and {name} {y.dtype}; numbers (or text in {name}) are needed")
+    in_order = not X.fortran
+    if not in_order and X.nbytes > IN_MEMORY:
+        raise DataError(f"{path}: X is in Fortran order and cannot be read row by row: save np.ascontiguousarray(X)")
+    mapped = None
+    if path.is_dir() and in_order and X.dtype in STORED and X.dtype.isnative:
+        try:
+            mapped = np.load(path / "X.npy", mmap_mode="r")
+        except ValueError as error:
+            raise DataError(f"{path / 'X.npy'} cannot be read: {one_line(error)}") from error
+    return Source(name, X.nbytes, _pieces(path, X, name, open_array), mapped)
+
+
+_DAMAGE = (ValueError, EOFError, zipfile.BadZipFile, zlib.error)
+
+
+def _header(open_array: _Open, name: str) -> _Header:
+    with open_array(name) as file:
+        return _read_header(file)
+
+
+def _read_header(file: BinaryIO) -> _Header:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    return _Header(*read(file))
+
+
+def _pieces(path: Path, header: _Header, name: str, open_array: _Open) -> Iterator[tuple[np.ndarray, "pd.Series[Any]"]]:
+    import pandas as pd  # here, because it is slow to import and other kinds of data do without
+
+    n, d = header.shape
+    step = n if header.fortran else rows_per_piece(d)
+    try:
+        with open_array(name) as file:
+            y = np.lib.format.read_array(file, allow_pickle=False)
+        targets = pd.Series(y.astype(str) if y.dtype.kind == "S" else y)
+        with open_array("X") as file:
+            _read_header(file)
+            for start in range(0, n, step):
+                r = min(step, n - start)
+                content = file.read(r * d * header.dtype.itemsize)
+                X = np.frombuffer(content, header.dtype).reshape((r, d), order="F" if header.fortran else "C")
+                stored = X.dtype if X.dtype in STORED and X.dtype.isnative else np.float64
+                X = np.ascontiguousarray(X, dtype=stored)
+                place = first_not_finite(X)
+                if place is not None:
+                    where = f"row {start + place[0] + 1}, column {place[1] + 1} of X"
+                    raise DataError(f"{path}: {where}: {X[place]} is not a finite number")
+                yield X, targets[start : start + r]
+            file.read(1)  # past the end, where a ZIP file's checksum is compared
+    except _DAMAGE as error:
+        raise DataError(f"{path} cannot be read: {one_line(error)}") from error

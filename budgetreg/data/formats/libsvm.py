@@ -1,0 +1,116 @@
+"""LIBSVM (SVMlight) files: one line ``target index:value index:value ...`` for each example; what is left out is 0.
+
+They stay sparse. Indices begin at 1, or at 0 if any index is 0.
+"""
+
+import bz2
+import gzip
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import numpy as np
+
+from budgetreg.data.formats.source import IN_MEMORY, Source, SparseRows
+from budgetreg.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_BLOCK = 1 << 24  # bytes of text read at a time
+
+
+def open_libsvm(path: Path, target: str | None) -> Source:
+    """Read the lines of a LIBSVM file, possibly compressed, when they are asked for.
+
+    Parameters
+    ----------
+    path : Path
+        The file; ``.gz`` and ``.bz2`` are decompressed while it is read.
+    target : None
+        There is no choice: the number that begins a line.
+
+    Raises
+    ------
+    DataError
+        If a target is named.
+    """
+    if target is not None:
+        raise DataError(f"{path}: dataset.target={target}: the target of a LIBSVM file is what its lines begin with")
+    compressed = path.suffix.lower() in (".gz", ".bz2")
+    # How much is in a compressed file is not known before it has been read.
+    return Source("target", IN_MEMORY + 1 if compressed else path.stat().st_size, _pieces(path))
+
+
+def _open(path: Path) -> BinaryIO:
+    opener: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix.lower(), open)
+    return cast(BinaryIO, opener(path, "rb"))
+
+
+def _pieces(path: Path) -> Iterator[tuple[SparseRows, "pd.Series[Any]"]]:
+    import pandas as pd  # here, because these are slow to import and other kinds of data do without
+    from sklearn.datasets import load_svmlight_file
+
+    lines = 0
+    try:
+        with _open(path) as file:
+            for block in _whole_lines(file):
+                try:
+                    X, y = load_svmlight_file(io.BytesIO(block), zero_based=True)
+                except (ValueError, OverflowError) as error:
+                    raise DataError(f"{path}: {_first_fault(block, lines) or error}") from error
+                if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+                    raise DataError(f"{path}: {_first_fault(block, lines)}")
+                yield SparseRows(np.diff(X.indptr), X.indices.astype(np.int32), X.data), pd.Series(y)
+                lines += block.count(b"\n")
+    except (EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+
+
+def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
+    rest = b""
+    while block := file.read(_BLOCK):
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield rest + block[:end]
+            rest = block[end:]
+        else:
+            rest += block
+    if rest:
+        yield rest
+
+
+def _first_fault(block: bytes, lines: int) -> str | None:
+    """Say what is wrong with the first bad line, the block being preceded by so many."""
+    for number, line in enumerate(block.splitlines(), start=lines + 1):
+        fields = line.split(b"#")[0].decode(errors="replace").split()
+        fault = _fault(fields)
+        if fault is not None:
+            return f"line {number}: {fault}"
+    return None
+
+
+def _fault(fields: list[str]) -> str | None:
+    last = -1
+    for position, field in enumerate(fields):
+        index, colon, value = field.partition(":")
+        if position == 0:
+            index, value = "0", field
+        elif index == "qid":
+            continue
+        elif not colon or not index.isdigit():
+            return f"{field!r} is not index:value"
+        elif int(index) <= last:
+            return f"index {index} follows {last}: indices must increase"
+        elif int(index) >= 2**31 - 1:
+            return f"index {index} is too large"
+        else:
+            last = int(index)
+        try:
+            finite = np.isfinite(float(value))
+        except ValueError:
+            finite = False
+        if not finite:
+            return f"{'target ' if position == 0 else ''}{value!r} is not a finite number"
+    return None

@@ -1,0 +1,109 @@
+"""What every file format gives: a table in pieces, each small enough for memory."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from budgetreg.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PIECE_ENTRIES = 1 << 22
+"""About how many values are in a piece, 32 MiB of floats."""
+
+IN_MEMORY = 1 << 28
+"""Tables of more bytes are not held in memory but in the cache, from where they are mapped."""
+
+STORED = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
+"""Types that are kept; all others become float64."""
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Rows of which only some entries are given.
+
+    Attributes
+    ----------
+    lengths : ndarray of int, shape (r,)
+        Numbers of entries of each row.
+    columns : ndarray of int32, shape (nnz,)
+        Their attributes, as the file numbers them, strictly increasing within a row.
+    data : ndarray of float64, shape (nnz,)
+        Their values, finite.
+    """
+
+    lengths: np.ndarray
+    columns: np.ndarray
+    data: np.ndarray
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that is known to hold a table, before its rows are read.
+
+    Attributes
+    ----------
+    target : str
+        What the target is called in messages.
+    size : int
+        About how many bytes the table takes in memory.
+    pieces : iterator of (ndarray of shape (r, d) or SparseRows, pandas.Series of length r)
+        Successive rows, attributes finite and of one of the types `STORED`, and their targets as they were read.
+        Raises DataError where the file turns out to be damaged.
+    mapped : ndarray of shape (n, d), optional
+        The attributes, if the file can be mapped as it is.
+    """
+
+    target: str
+    size: int
+    pieces: Iterator[tuple["np.ndarray | SparseRows", "pd.Series[Any]"]]
+    mapped: np.ndarray | None = None
+
+
+def rows_per_piece(d: int) -> int:
+    """Return how many rows of d values make a piece."""
+    return max(1, PIECE_ENTRIES // d)
+
+
+def first_not_finite(X: np.ndarray) -> tuple[int, int] | None:
+    """Return row and column of the first entry, row by row, that is NaN or infinite, or None."""
+    rows = np.flatnonzero(~np.isfinite(X).all(axis=1))
+    return (int(rows[0]), int(np.flatnonzero(~np.isfinite(X[rows[0]]))[0])) if rows.size else None
+
+
+def is_number(field: str) -> bool:
+    """Return whether text is a number, NaN and infinity included."""
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def one_line(error: Exception) -> str:
+    """Return a library's message without line breaks and prefixes that tell a user nothing."""
+    return " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
+
+
+def shown(names: list[str]) -> str:
+    """Return the first names of a list."""
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+
+
+def column_of(names: list[str], target: str | None, where: str) -> str:
+    """Return the name of the target's column, by default the last.
+
+    Raises
+    ------
+    DataError
+        If there is no such column, or fewer than two besides it.
+    """
+    from budgetreg.errors import nearest
+
+    name = names[-1] if target is None else target
+    if name not in names:
+        raise DataError(f"{where}: no column {name!r}{nearest(name, names)}; columns: {shown(names)}")
+    return name

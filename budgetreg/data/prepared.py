@@ -1,0 +1,264 @@
+"""A table read piece by piece into memory, or into a folder of arrays that many workers map.
+
+Either way no more than the result and one piece are in memory, and both ways give the same numbers.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from budgetreg.data.formats import Source, SparseRows
+from budgetreg.data.formats.source import is_number
+from budgetreg.errors import DataError
+from budgetreg.values import Sparse, Values
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A table, and what one pass over it tells.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d), or Values
+        Attributes; finite.
+    y : ndarray of shape (n,), float64
+        Targets; two values of any kind are -1 and +1 in sorted order.
+    largest : ndarray of shape (d,), float64
+        Largest absolute value of each attribute.
+    two_valued : bool
+        Whether the targets are -1 and +1.
+    notes : tuple of str
+        What was done to the targets.
+    digest : str
+        Digest of attributes and targets.
+    """
+
+    X: np.ndarray | Values
+    y: np.ndarray
+    largest: np.ndarray
+    two_valued: bool
+    notes: tuple[str, ...]
+    digest: str
+
+
+def in_memory(source: Source, path: Path) -> Prepared:
+    """Read a source into arrays.
+
+    Parameters
+    ----------
+    source : Source
+        What to read.
+    path : Path
+        The file, for messages.
+
+    Raises
+    ------
+    DataError
+        If the file is damaged, or is no table of finite numbers with one target.
+    """
+    pieces: dict[str, list[np.ndarray]] = {}
+    facts = _Facts(f"{path}: target {source.target!r}")
+    for X, y in _readable(source, path):
+        for name, array in facts.note(X, y).items():
+            pieces.setdefault(name, []).append(array)
+    return facts.prepared({name: np.concatenate(pieces.pop(name)) for name in list(pieces)}, path)
+
+
+def into_folder(source: Source, path: Path, folder: Path) -> None:
+    """Read a source into a folder that `from_folder` maps; an array that can be mapped already is not copied.
+
+    Raises
+    ------
+    DataError
+        As `in_memory`.
+    """
+    folder.mkdir()
+    facts = _Facts(f"{path}: target {source.target!r}")
+    with ExitStack() as stack:
+        files: dict[str, _GrowingArray] = {}
+        for X, y in _readable(source, path):
+            arrays = facts.note(X, y)
+            for name, array in arrays.items() if source.mapped is None else ():
+                if name not in files:
+                    files[name] = _GrowingArray(stack.enter_context((folder / f"{name}.npy").open("wb")), array)
+                files[name].append(array)
+        for file in files.values():
+            file.finish()
+    mapped = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in files}
+    result = facts.prepared(mapped if source.mapped is None else {"X": source.mapped}, path)
+    for name, array in (("y", result.y), ("largest", result.largest), ("lengths", facts.row_lengths())):
+        np.save(folder / f"{name}.npy", array)
+    told = {"two_valued": result.two_valued, "notes": result.notes, "digest": result.digest, "first": facts.first}
+    (folder / "facts.json").write_text(json.dumps(told))
+
+
+def from_folder(folder: Path, mapped: Path) -> Prepared | None:
+    """Map what `into_folder` wrote; None if it is not there or not whole.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it was written.
+    mapped : Path
+        Array of the attributes, if they were not copied.
+    """
+    try:
+        told = json.loads((folder / "facts.json").read_text())
+        y, largest, lengths = (np.load(folder / f"{name}.npy") for name in ("y", "largest", "lengths"))
+        X: np.ndarray | Values
+        if lengths.size:
+            columns, data = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("columns", "data"))
+            X = _sparse(lengths, columns, data, largest.size, told["first"])
+        else:
+            copied = folder / "X.npy"
+            X = np.load(copied if copied.exists() else mapped, mmap_mode="r")
+    except (OSError, ValueError, EOFError):  # missing, or cut short by a full disk
+        return None
+    return Prepared(X, y, largest, told["two_valued"], tuple(told["notes"]), told["digest"])
+
+
+def _readable(source: Source, path: Path) -> Iterator[tuple[np.ndarray | SparseRows, Any]]:
+    """Tell errors of reading apart from those of writing."""
+    try:
+        yield from source.pieces
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+class _Facts:
+    """What is learnt about a table from its pieces, as they pass."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._content = hashlib.blake2b(digest_size=8)
+        self._targets: list[Any] = []
+        self._lengths: list[np.ndarray] = []
+        self._largest = np.zeros(0)
+        self.first = 1
+
+    def note(self, X: np.ndarray | SparseRows, y: Any) -> dict[str, np.ndarray]:
+        """Take a piece into account, and return the arrays that it consists of."""
+        self._targets.append(y)
+        if isinstance(X, np.ndarray):
+            arrays = {"X": X}
+            self._raise_largest(np.maximum(X.max(axis=0).astype(float), -X.min(axis=0).astype(float)))
+        else:
+            arrays = {"columns": X.columns, "data": X.data}
+            self._lengths.append(X.lengths)
+            self._content.update(X.lengths.data)
+            here = np.zeros(int(X.columns.max(initial=-1)) + 1)
+            np.maximum.at(here, X.columns, np.abs(X.data))
+            self._raise_largest(here)
+            if X.columns.size and not X.columns.min():
+                self.first = 0
+        for array in arrays.values():
+            self._content.update(array.data)
+        return arrays
+
+    def _raise_largest(self, here: np.ndarray) -> None:
+        if here.size > self._largest.size:
+            self._largest, here = here, self._largest
+        self._largest[: here.size] = np.maximum(self._largest[: here.size], here)
+
+    def row_lengths(self) -> np.ndarray:
+        """Return the numbers of entries of sparse rows, shape (n,); none if they are dense."""
+        return np.concatenate([np.empty(0, dtype=np.int64), *self._lengths])
+
+    def prepared(self, arrays: dict[str, np.ndarray], path: Path) -> Prepared:
+        """Put the whole together."""
+        import pandas as pd  # here, because it is slow to import and other kinds of data do without
+
+        column = pd.concat(self._targets, ignore_index=True) if self._targets else pd.Series(dtype=float)
+        if not column.size:
+            raise DataError(f"{path} has no rows of data")
+        y, two_valued, notes = as_target(column, self._where)
+        self._content.update(y.data)
+        X: np.ndarray | Values
+        if "X" in arrays:
+            X, largest = arrays["X"], self._largest
+        else:
+            largest = self._largest[self.first :]
+            if largest.size < 2:
+                raise DataError(f"{path}: two attributes are needed, and no index is above {self._largest.size - 1}")
+            X = _sparse(self.row_lengths(), arrays["columns"], arrays["data"], largest.size, self.first)
+        return Prepared(X, y, largest, two_valued, notes, self._content.hexdigest())
+
+
+def _sparse(lengths: np.ndarray, columns: np.ndarray, data: np.ndarray, d: int, first: int) -> Sparse:
+    return Sparse(np.concatenate([[0], np.cumsum(lengths)]), columns, data, d, first)
+
+
+class _GrowingArray:
+    """An NPY file whose number of rows is known at the end: its header leaves room for it."""
+
+    def __init__(self, file: BinaryIO, like: np.ndarray) -> None:
+        self._file, self._n = file, 0
+        self._like = like[:0]
+        self._write_header()
+
+    def append(self, array: np.ndarray) -> None:
+        self._file.write(array.data)
+        self._n += len(array)
+
+    def finish(self) -> None:
+        self._file.seek(0)
+        self._write_header()
+
+    def _write_header(self) -> None:
+        np.lib.format.write_array_header_1_0(
+            self._file,
+            {
+                "descr": np.lib.format.dtype_to_descr(self._like.dtype),
+                "fortran_order": False,
+                "shape": (self._n, *self._like.shape[1:]),
+            },
+        )
+
+
+def as_target(column: Any, where: str) -> tuple[np.ndarray, bool, tuple[str, ...]]:
+    """Turn a column into targets: real numbers, or two values of any kind as -1 and +1 in sorted order.
+
+    Parameters
+    ----------
+    column : pandas.Series of length n
+        What was read.
+    where : str
+        Begins the messages.
+
+    Returns
+    -------
+    y : ndarray of shape (n,), float64
+    two_valued : bool
+        Whether they are -1 and +1.
+    notes : tuple of str
+        Which values became which.
+
+    Raises
+    ------
+    DataError
+        If a target is missing or infinite, or they are text of other than two values.
+    """
+    empty = np.flatnonzero(column.isna())
+    if empty.size:
+        raise DataError(f"{where}: data row {empty[0] + 1}: empty or NaN")
+    numeric = column.dtype.kind in "biuf"
+    values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).to_numpy(dtype=object)
+    distinct = np.unique(values).tolist()
+    if not numeric and len(distinct) != 2:
+        row = next((row for row, value in enumerate(values) if not is_number(value)), 0)
+        need = f"text needs exactly two values, not {len(distinct)}"
+        raise DataError(f"{where}: data row {row + 1}: {values[row]!r} is not a number ({need})")
+    if numeric and not np.isfinite(values).all():
+        raise DataError(f"{where}: data row {np.flatnonzero(~np.isfinite(values))[0] + 1}: infinite")
+    if len(distinct) != 2:
+        return np.ascontiguousarray(values), False, ()
+    if distinct == [-1.0, 1.0]:
+        return np.ascontiguousarray(values), True, ()
+    low, high = (f"{value:g}" if numeric else repr(value) for value in distinct)
+    return np.where(values == distinct[1], 1.0, -1.0), True, (f"target: {low} -> -1, {high} -> +1",)

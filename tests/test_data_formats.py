@@ -1,0 +1,292 @@
+"""Tables of every format, read at once or converted piece by piece and mapped, against the arrays they come from."""
+
+import bz2
+import gzip
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hydra import compose, initialize_config_dir
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.datasets import dump_svmlight_file
+
+from budgetreg.accessor import Table
+from budgetreg.catalogue import conf_dir
+from budgetreg.config import validate
+from budgetreg.data import Dataset
+from budgetreg.data.formats import source
+from budgetreg.data.tabular import File, parse_file
+from budgetreg.errors import ConfigError, DataError
+from budgetreg.plan import make_plan
+from budgetreg.protocol import run_repetition
+
+pq = pytest.importorskip("pyarrow.parquet")
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(-3, 4, (50, 6)) * (RNG.random((50, 6)) < 0.5) / 4
+X[0] = 1.0  # no column is empty, and the last one is known to LIBSVM
+Y = RNG.choice([-1.0, 1.0], 50)
+
+
+def write_csv(folder: Path, X: np.ndarray, y: Any) -> Path:
+    frame(X, y).to_csv(folder / "table.csv", index=False)
+    return folder / "table.csv"
+
+
+def write_npz(folder: Path, X: np.ndarray, y: Any) -> Path:
+    np.savez_compressed(folder / "table.npz", X=X, y=y)
+    return folder / "table.npz"
+
+
+def write_folder(folder: Path, X: np.ndarray, y: Any) -> Path:
+    (folder / "table").mkdir(exist_ok=True)
+    np.save(folder / "table" / "X.npy", X)
+    np.save(folder / "table" / "y.npy", y)
+    return folder / "table"
+
+
+def write_parquet(folder: Path, X: np.ndarray, y: Any) -> Path:
+    frame(X, y).to_parquet(folder / "table.parquet", row_group_size=7)
+    return folder / "table.parquet"
+
+
+def write_libsvm(folder: Path, X: np.ndarray, y: Any, ending: str = "libsvm", zero_based: bool = False) -> Path:
+    text = io.BytesIO()
+    dump_svmlight_file(X, y, text, zero_based=zero_based, comment="made by a test")
+    path = folder / f"table.{ending}"
+    pack: Callable[[bytes], bytes] = {".gz": gzip.compress, ".bz2": bz2.compress}.get(path.suffix, bytes)
+    path.write_bytes(pack(text.getvalue()))
+    return path
+
+
+def frame(X: np.ndarray, y: Any) -> pd.DataFrame:
+    return pd.DataFrame({f"x{i}": column for i, column in enumerate(X.T)} | {"y": y})
+
+
+WRITERS = [write_csv, write_npz, write_folder, write_parquet, write_libsvm]
+
+
+def parsed(path: Path, target: str | None = None, scale: str = "none") -> File:
+    return parse_file({"path": str(path), "target": target, "scale": scale})
+
+
+def values(data: Dataset) -> np.ndarray:
+    return Table(data.X, data.y, data.scale).rows(np.arange(len(data.y)))
+
+
+@pytest.fixture
+def converting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Convert every table, a few rows at a time, into this cache."""
+    monkeypatch.setattr(source, "IN_MEMORY", -1)
+    monkeypatch.setattr(source, "PIECE_ENTRIES", 20)
+    monkeypatch.setattr("budgetreg.data.formats.libsvm._BLOCK", 100)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def is_mapped(array: object) -> bool:
+    return isinstance(array, np.memmap) or isinstance(getattr(array, "base", None), np.memmap)
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_every_format_gives_the_same_table(tmp_path: Path, write: Callable[..., Path]) -> None:
+    data = parsed(write(tmp_path, X, Y), scale="max_abs").load()
+    expected = X * (1 / np.abs(X).max(axis=0))
+    np.testing.assert_array_equal(values(data), expected)
+    np.testing.assert_array_equal(data.y, Y)
+    assert (data.name, data.n_train, data.two_valued) == ("table", None, True)
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_a_converted_table_is_the_same_and_mapped(
+    tmp_path: Path, converting: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[..., Path]
+) -> None:
+    file = parsed(write(tmp_path, X, Y), scale="max_abs")
+    converted, again = file.load(), file.load()
+    monkeypatch.setattr(source, "IN_MEMORY", 1 << 28)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+    direct = file.load()
+    for data in (converted, again):
+        np.testing.assert_array_equal(values(data), values(direct))
+        np.testing.assert_array_equal(data.y, direct.y)
+        np.testing.assert_array_equal(data.scale, direct.scale)
+        # The digest of sparse rows takes them piece by piece.
+        assert write is write_libsvm or data.fingerprint() == direct.fingerprint()
+        assert is_mapped(data.X if write is not write_libsvm else data.X._data)  # type: ignore[union-attr]
+    assert converted.fingerprint() == again.fingerprint()
+    assert not (tmp_path / "another").exists()
+    copies = list(converting.rglob("X.npy"))
+    assert len(copies) == (write not in (write_folder, write_libsvm))
+
+
+@given(
+    X=hnp.arrays(
+        st.sampled_from([np.uint8, np.int16, np.float32, np.float64]),
+        st.tuples(st.integers(1, 9), st.integers(2, 5)),
+        elements=st.integers(0, 3),
+    )
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=8)
+@pytest.mark.parametrize("write", [write_csv, write_npz, write_folder, write_parquet])
+def test_pieces_lose_no_row_and_keep_small_types(
+    tmp_path: Path, converting: Path, write: Callable[..., Path], X: np.ndarray
+) -> None:
+    for order in ("C", "F"):
+        data = parsed(write(tmp_path, np.asarray(X, order=order), np.arange(len(X)) / 4)).load()  # type: ignore[call-overload]
+        np.testing.assert_array_equal(values(data), X)
+        assert isinstance(data.X, np.ndarray)
+        assert data.X.dtype == (X.dtype if X.dtype.kind != "i" and write is not write_csv else np.float64)
+
+
+@pytest.mark.parametrize("ending", ["svm", "svmlight", "libsvm.gz", "libsvm.bz2", "SVM"])
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_libsvm_files_may_be_compressed_and_count_from_zero(
+    tmp_path: Path, converting: Path, ending: str, zero_based: bool
+) -> None:
+    data = parsed(write_libsvm(tmp_path, X, Y, ending, zero_based)).load()
+    np.testing.assert_array_equal(values(data), X)
+    assert data.name == "table"
+
+
+def test_text_targets_of_parquet_and_another_column(tmp_path: Path) -> None:
+    y = np.where(Y > 0, "yes", "no")
+    data = parsed(write_parquet(tmp_path, X, y)).load()
+    np.testing.assert_array_equal(data.y, Y)
+    assert data.notes == ("target: 'no' -> -1, 'yes' -> +1",)
+    np.testing.assert_array_equal(parsed(write_parquet(tmp_path, X, Y), target="x2").load().y, X[:, 2])
+
+
+def test_a_changed_file_is_converted_again(tmp_path: Path, converting: Path) -> None:
+    parsed(write_npz(tmp_path, X, Y)).load()
+    data = parsed(write_npz(tmp_path, X[::-1][:40], Y[:40])).load()
+    np.testing.assert_array_equal(values(data), X[::-1][:40])
+
+
+def test_a_damaged_or_abandoned_conversion_is_made_again(tmp_path: Path, converting: Path) -> None:
+    file = parsed(write_libsvm(tmp_path, X, Y))
+    file.load()
+    (array,) = converting.rglob("data.npy")
+    array.write_bytes(array.read_bytes()[:-8])
+    (array.parent.parent / "table.tmp").mkdir()
+    np.testing.assert_array_equal(values(file.load()), X)
+    assert [path.name for path in array.parent.parent.glob("*")].count("table.tmp") == 0
+
+
+def test_a_cache_that_cannot_be_written_is_told(
+    tmp_path: Path, converting: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(write_csv(tmp_path, X, Y)))
+    with pytest.raises(DataError, match="set XDG_CACHE_HOME"):
+        parsed(write_npz(tmp_path, X, Y)).load()
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", ["no rows"]),
+        ("# nothing\n\n", ["no rows"]),
+        ("1 1:2\n", ["two attributes", "no index is above 1"]),
+        ("1 1:2 3:4\n2 1:2 3:nan\n", ["line 2", "'nan' is not a finite number"]),
+        ("1 1:2 3:4\n2 1:2 3:1e999\n", ["line 2", "not a finite number"]),
+        ("1 1:2 3:4\n\n2 3:2 1:4\n", ["line 3", "index 1 follows 3"]),
+        ("1 1:2 1:4\n", ["line 1", "index 1 follows 1"]),
+        ("1 1:2 3:4\n2 1:2 3:", ["line 2", "'' is not a finite number"]),
+        ("1 1:2 3:4\n2 1:2 3", ["line 2", "'3' is not index:value"]),
+        ("1 1:2 c:4\n", ["line 1", "'c:4' is not index:value"]),
+        ("1 1:2 9999999999:4\n", ["line 1", "too large"]),
+        ("yes 1:2 3:4\n", ["line 1", "target 'yes' is not a finite number"]),
+        ("nan 1:2 3:4\n", ["line 1", "target 'nan' is not a finite number"]),
+        ("a,b,y\n1,2,3\n", ["line 1", "'a,b,y' is not a finite number"]),
+    ],
+)
+def test_a_bad_libsvm_file_is_told_in_one_line(tmp_path: Path, converting: Path, text: str, parts: list[str]) -> None:
+    path = tmp_path / "a.svm"
+    path.write_text(text)
+    tell(path, *parts)
+
+
+def test_the_line_is_counted_over_all_blocks(tmp_path: Path, converting: Path) -> None:
+    path = tmp_path / "a.svm"
+    path.write_text("1 1:2 3:4\n" * 100 + "1 x\n")
+    tell(path, "line 101", "'x'")
+
+
+@pytest.mark.parametrize(
+    ("table", "parts"),
+    [
+        (pd.DataFrame({"a": [1.0], "y": [2.0]}), ["two attributes"]),
+        (pd.DataFrame({"a": [1.0], "b": [1.0], "y": [2.0]}).iloc[:0], ["no rows"]),
+        (pd.DataFrame({"a": ["u"], "b": [1.0], "y": [2.0]}), ["'a'", "numbers are needed"]),
+        (pd.DataFrame({"a": [1.0] * 9, "b": [*[1.0] * 8, np.inf], "y": 2.0}), ["data row 9", "'b'", "inf"]),
+        (pd.DataFrame({"a": [1.0] * 9, "b": [*[1.0] * 8, None], "y": 2.0}), ["data row 9", "'b'", "empty"]),
+        (pd.DataFrame({"a": [1.0] * 9, "b": 1.0, "y": [*[1.0] * 8, None]}), ["data row 9", "'y'", "empty or NaN"]),
+        (pd.DataFrame({"a": [1.0, 2.0], "b": 1.0, "y": 2.0}, index=[3, 9]), ["__index_level_0__", "index=False"]),
+    ],
+)
+def test_a_bad_parquet_file_is_told_in_one_line(
+    tmp_path: Path, converting: Path, table: pd.DataFrame, parts: list[str]
+) -> None:
+    path = tmp_path / "a.parquet"
+    table.to_parquet(path)
+    tell(path, *parts)
+
+
+def test_damaged_files_are_told_in_one_line(tmp_path: Path, converting: Path) -> None:
+    for write in (write_parquet, write_npz, write_folder):
+        path = write(tmp_path, RNG.random((50, 6)), Y)
+        array = path / "X.npy" if path.is_dir() else path
+        array.write_bytes(array.read_bytes()[:-900])
+        tell(path)
+    path = write_libsvm(tmp_path, X, Y, "svm.gz")
+    path.write_bytes(path.read_bytes()[:-10])
+    tell(path, "cannot be read")
+    path.write_bytes(b"1 1:2 3:4\n")
+    tell(path, "cannot be read")
+
+
+def test_without_pyarrow_it_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_parquet(tmp_path, X, Y)
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    tell(path, "pip install 'budgetreg[parquet]'")
+
+
+def test_targets_that_a_format_does_not_have(tmp_path: Path) -> None:
+    tell(write_libsvm(tmp_path, X, Y), "begin with", target="x1")
+    tell(write_parquet(tmp_path, X, Y), "did you mean 'x1'", target="x11")
+    with pytest.raises(DataError, match=r"z\.npy"):
+        parsed(write_folder(tmp_path, X, Y), target="z")
+    with pytest.raises(ConfigError, match="must end in"):
+        parsed(tmp_path / "table.csv.gz")
+
+
+def tell(path: Path, *parts: str, target: str | None = None) -> None:
+    with pytest.raises(DataError) as caught:
+        parsed(path, target=target).load()
+    told = str(caught.value)
+    assert "\n" not in told
+    for part in (str(path), *parts):
+        assert part in told
+
+
+def test_a_run_gives_the_same_curve_whatever_the_format(tmp_path: Path, converting: Path, toy_config: Any) -> None:
+    results = []
+    for write in WRITERS:
+        config = toy_config(write(tmp_path, X, Y))
+        results.append(run_repetition(make_plan(config), 0, lambda done: None))
+    assert all(result == results[0] for result in results)
+
+
+@pytest.fixture
+def toy_config() -> Callable[[Path], Any]:
+    def make(path: Path) -> Any:
+        overrides = ["algo=aelr", "k=4", "dataset=file", f"dataset.path={path}", "dataset.center=full", "checkpoints=3"]
+        with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+            return validate(compose("config", overrides))
+
+    return make
