@@ -91,7 +91,7 @@ def _data(split: Requirement, *options: str) -> Rules:
 
 DATASETS: Mapping[str, Rules] = {  # by dataset.kind
     "mnist": _data(one_of("random", "official"), "root", "digits"),
-    "power_law": _data(one_of("random", "official"), "d", "alpha", "norm", "n", "n_test"),
+    "power_law": _data(one_of("random", "official"), "d", "alpha", "norm", "n", "n_test", "implicit"),
     "digits": _data(one_of("random")),
     "sphere": _data(one_of("random", "official"), "d", "noise", "n", "n_test"),
     "one_good_feature": _data(one_of("random", "official"), "d", "p", "n", "n_test"),

@@ -69,7 +69,7 @@ def test_loading_again_is_the_same_object() -> None:
 def test_describe_tells_the_shape_of_what_load_gives(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("a,b,y\n1,2,3\n4,5,6\n7,8,9\n")
-    power_law = config("power_law", d=7, alpha=-1, norm="l2", n=20, n_test=5)
+    power_law = config("power_law", d=7, alpha=-1, norm="l2", n=20, n_test=5, implicit=False)
     for each in (config("digits"), power_law, config("file", path=str(path), target=None, scale="none")):
         data = load(each, 0, 0)
         assert describe(each) == (*data.X.shape, data.n_train)

@@ -1,5 +1,6 @@
 """Kukliansky & Shamir's generator."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from budgetreg.data import Dataset, load
 from budgetreg.data import power_law as module
 from budgetreg.data.power_law import PowerLaw, parse
 from budgetreg.errors import ConfigError
+from budgetreg.values import as_values
 
-OPTIONS: dict[str, Any] = {"d": 20, "alpha": -1, "norm": "l2", "n": 4000, "n_test": 100}
+OPTIONS: dict[str, Any] = {"d": 20, "alpha": -1, "norm": "l2", "n": 4000, "n_test": 100, "implicit": False}
 
 
 def draw(seed: int = 0, repetition: int = 0, **changes: Any) -> Dataset:
@@ -43,10 +45,11 @@ def test_second_moments_have_the_published_ratios(norm: str, rho: dict[float, fl
 
 
 @pytest.mark.parametrize("norm", ["l2", "linf"])
-def test_attributes_are_coins_with_these_means(norm: str) -> None:
-    data = draw(norm=norm)
+@pytest.mark.parametrize("implicit", [False, True])
+def test_attributes_are_coins_with_these_means(norm: str, implicit: bool) -> None:
+    data = draw(norm=norm, implicit=implicit)
     u = parse(OPTIONS | {"norm": norm}).means()
-    X = data.X[: data.n_train]
+    X = as_values(data.X).rows(np.arange(4000))
     assert X.dtype == np.uint8
     assert set(np.unique(X)) <= {0, 1}
     assert np.abs(X.mean(axis=0) - u).max() < 5 * 0.5 / np.sqrt(len(X))
@@ -60,6 +63,38 @@ def test_targets_are_linear_with_a_drawn_weight_vector(norm: str, values: set[in
     assert np.array_equal(data.X @ np.round(w), data.y)
     assert set(np.round(w)) == values
     assert (data.scale, data.n_train, len(data.y), data.two_valued) == (1, 4000, 4100, False)
+
+
+def test_implicit_values_have_a_linear_target_too() -> None:
+    data = draw(implicit=True)
+    X = as_values(data.X).rows(np.arange(4100)).astype(float)
+    w, *_ = np.linalg.lstsq(X, data.y, rcond=None)
+    assert np.array_equal(X @ np.round(w), data.y)
+    assert set(np.round(w)) == {-1, 1}
+    assert (data.name, data.n_train) == ("power_law_l2_d20_alpha-1_implicit", 4000)
+
+
+def test_more_implicit_examples_keep_the_earlier_ones() -> None:
+    small, large = draw(implicit=True, n=50, n_test=10), draw(implicit=True, n=80, n_test=15)
+    earlier = np.concatenate([np.arange(50), np.arange(80, 90)])
+    assert np.array_equal(as_values(large.X).rows(earlier), as_values(small.X).rows(np.arange(60)))
+    assert np.array_equal(large.y[earlier], small.y)
+    others = [draw(implicit=True, n=50, n_test=10, **which) for which in ({"repetition": 1}, {"seed": 1})]
+    assert len({data.fingerprint() for data in (small, large, *others)}) == 4
+    assert not any(
+        np.array_equal(as_values(data.X).rows(np.arange(60)), as_values(small.X).rows(np.arange(60))) for data in others
+    )
+
+
+def test_targets_of_many_implicit_values_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    computed = draw(implicit=True)
+    monkeypatch.setattr(module, "_MOST_UNCACHED", 0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert np.array_equal(draw(implicit=True).y, computed.y)
+    (path,) = tmp_path.rglob("*.npy")
+    assert np.array_equal(np.load(path), computed.y)
+    path.write_bytes(path.read_bytes()[:-8])
+    assert np.array_equal(draw(implicit=True).y, computed.y)
 
 
 def test_lasso_weights_have_their_frequencies() -> None:
@@ -119,7 +154,7 @@ def test_load_draws_anew_for_each_repetition() -> None:
 @pytest.mark.parametrize(
     "change",
     [{"d": 0}, {"d": 2.5}, {"d": True}, {"d": None}, {"n": -1}, {"n_test": 0}, {"norm": "l1"}, {"alpha": 1},
-     {"alpha": float("nan")}, {"alpha": float("-inf")}, {"alpha": "steep"}, {"alpha": None}],
+     {"implicit": "yes"}, {"alpha": float("nan")}, {"alpha": float("-inf")}, {"alpha": "steep"}, {"alpha": None}],
 )  # fmt: skip
 def test_impossible_options_are_named(change: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=f"dataset.{next(iter(change))}") as caught:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -29,6 +29,7 @@ def sparse(array, first=0):
     return Sparse(rows.indptr, (rows.indices + first).astype(np.int32), rows.data, array.shape[1], first)
 
 
+@settings(max_examples=40)
 @given(
     array=hnp.arrays(
         np.float64,
@@ -93,8 +94,6 @@ def test_an_accessor_reveals_the_same_whatever_the_storage(scale, shift):
         accessor.open(0, 1)
         revealed = accessor.reveal_block(attributes)
         np.testing.assert_array_equal(revealed[:, 0], expected[orders[:, :1], attributes[:, 0]])
-        own = accessor.reveal(np.array([0, 0]), attributes, np.ones((2, 1), dtype=bool))
-        np.testing.assert_array_equal(own, revealed)
         np.testing.assert_array_equal(accessor.rows(1, 2)[0], expected[orders[:, 1:]])
 
 

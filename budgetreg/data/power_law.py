@@ -4,25 +4,37 @@ The attributes are independent coins with means ``u_i = i^alpha``, scaled into t
 they are 0 or 1, ``E x_i^2 = u_i`` too, so that `alpha` sets how unequal the second moments are. The target is
 ``y = <w*, x>``.
 
+An implicit table has no array of the examples: each value is computed when it is looked at. Only the targets, for
+which every value is looked at once, are kept.
+
 References
 ----------
 Kukliansky and Shamir (2015), "Attribute efficient linear regression with distribution-dependent sampling",
 Section 5.1.
 """
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required, whole_number
 from budgetreg.errors import ConfigError
 from budgetreg.streams import generator
+from budgetreg.values import Coins, Values, panels
 
 _NORMS = ("l2", "linf")
 _DRAWS_PER_BLOCK = 1 << 20  # uniform doubles held at once, 8 MiB
+_FIRST_TEST_ROW = 1 << 40
+"""Test rows are this far down the endless table, so that more training examples change none of them."""
+_MOST_UNCACHED = 1 << 28
+"""Values that are computed anew for the targets rather than kept in the cache: some seconds' worth."""
+_LAYOUT_VERSION = 1  # of the cached targets; part of their address
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,8 @@ class PowerLaw:
         Ball the vector of means is scaled into; it decides the law of ``w*`` too.
     n, n_test : int
         Numbers of training and of test examples.
+    implicit : bool
+        Whether values are computed when they are looked at, instead of drawn into an array.
     """
 
     d: int
@@ -46,11 +60,13 @@ class PowerLaw:
     norm: str
     n: int
     n_test: int
+    implicit: bool = False
 
     @property
     def name(self) -> str:
         """Name of the law; the numbers of examples are no part of it: more of them keep the earlier ones."""
-        return f"power_law_{self.norm}_d{self.d}_alpha{repr(self.alpha).removesuffix('.0')}"
+        alpha = repr(self.alpha).removesuffix(".0")
+        return f"power_law_{self.norm}_d{self.d}_alpha{alpha}{'_implicit' if self.implicit else ''}"
 
     def means(self) -> np.ndarray:
         """Return the means ``u`` of the attributes, shape (d,)."""
@@ -66,6 +82,12 @@ class PowerLaw:
         u = self.means()
         identity = ("power_law", seed, self.name, repetition)
         w = self._target(generator(*identity, "target"))
+        if self.implicit:
+            numbers = np.concatenate([np.arange(self.n), _FIRST_TEST_ROW + np.arange(self.n_test)])
+            coins = Coins(int(generator(*identity, "coins").integers(1 << 64, dtype=np.uint64)), u, numbers)
+            digest = hashlib.blake2b(repr((*identity, self.n, self.n_test)).encode(), digest_size=8).hexdigest()
+            y = _products(coins, w) if numbers.size * self.d <= _MOST_UNCACHED else _cached_products(coins, w, digest)
+            return Dataset(self.name, coins, y, 1.0, self.n, two_valued=False, digest=digest)
         X = np.empty((self.n + self.n_test, self.d), dtype=np.uint8)
         _flip_coins(generator(*identity, "train"), u, X[: self.n])
         _flip_coins(generator(*identity, "test"), u, X[self.n :])
@@ -80,7 +102,7 @@ class PowerLaw:
 
 
 def parse(options: Mapping[str, Any]) -> PowerLaw:
-    """Read ``dataset.d``, ``alpha``, ``norm``, ``n`` and ``n_test``.
+    """Read ``dataset.d``, ``alpha``, ``norm``, ``n``, ``n_test`` and ``implicit``.
 
     Raises
     ------
@@ -92,8 +114,11 @@ def parse(options: Mapping[str, Any]) -> PowerLaw:
         raise ConfigError(f"dataset.alpha must be a finite number of at most 0, not {alpha!r}")
     if norm not in _NORMS:
         raise ConfigError(f"dataset.norm must be one of {', '.join(_NORMS)}, not {norm!r}")
+    implicit = required(options, "implicit")
+    if not isinstance(implicit, bool):
+        raise ConfigError(f"dataset.implicit must be true or false, not {implicit!r}")
     d, n, n_test = (whole_number(options, key) for key in ("d", "n", "n_test"))
-    return PowerLaw(d, float(alpha) + 0.0, norm, n, n_test)  # + 0.0 turns -0.0 into 0.0: one name for one law
+    return PowerLaw(d, float(alpha) + 0.0, norm, n, n_test, implicit)  # + 0.0 turns -0.0 into 0.0: one name for one law
 
 
 def _blocks(X: np.ndarray) -> list[np.ndarray]:
@@ -104,3 +129,26 @@ def _blocks(X: np.ndarray) -> list[np.ndarray]:
 def _flip_coins(rng: np.random.Generator, u: np.ndarray, out: np.ndarray) -> None:
     for block in _blocks(out):
         block[...] = rng.random(block.shape) < u
+
+
+def _products(X: Values, w: np.ndarray) -> np.ndarray:
+    """Return ``<w, x>`` for every row; sums of small whole numbers, and so exact in any order."""
+    return np.concatenate([X.rows(rows) @ w for rows in panels(np.arange(X.shape[0]), w.size)])
+
+
+def _cached_products(X: Values, w: np.ndarray, digest: str) -> np.ndarray:
+    path = cache_root() / f"power_law-{_LAYOUT_VERSION}" / f"{digest}.npy"
+
+    def is_whole(path: Path) -> bool:
+        try:
+            return bool(np.load(path, mmap_mode="r").shape == X.shape[:1])
+        except (OSError, ValueError, EOFError):  # missing, or cut short by a full disk
+            return False
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as file:  # np.save would append .npy to a name
+            np.save(file, _products(X, w))
+
+    ensure(path, is_whole, write)
+    y: np.ndarray = np.load(path)
+    return y
