@@ -5,13 +5,16 @@ settings of a grid run along each stream on the same examples.  A *replica* is o
 are ordered (F streams, T examples, G settings).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from budgetreg.errors import BudgetExceeded
-from budgetreg.values import Values, as_values
+from budgetreg.values import Values, as_values, panels
+
+_COMMON = 32
+"""From this number on, examples with the same holders are handed out together; for fewer it saves nothing."""
 
 
 @dataclass(frozen=True)
@@ -246,6 +249,40 @@ class Accessor:
         self.open(start, stop)
         self._charge(slice(None), self.d)
         return self._table.rows(self._rows), self.targets()
+
+    def distinct_rows(self, start: int, stop: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Open a block and reveal it in full; what several streams hold is handed out once, but charged to each.
+
+        Parameters
+        ----------
+        start, stop : int
+            Examples ``start <= t < stop`` of every stream, following the block before.
+
+        Yields
+        ------
+        streams : ndarray of int
+            The streams that hold the examples; with all parts together, each stream has had its block once.
+        X : ndarray of float, shape (n, d)
+        y : ndarray of float, shape (n,)
+
+        Raises
+        ------
+        BudgetExceeded
+            If the budget is below d.
+        """
+        self.open(start, stop)
+        self._charge(slice(None), self.d)
+        rows, place = np.unique(self._rows, return_inverse=True)
+        held = np.zeros((rows.size, self.n_streams), dtype=bool)
+        held[place.reshape(self._rows.shape), self._stream[:, None]] = True
+        holders, group, sizes = np.unique(held, axis=0, return_inverse=True, return_counts=True)
+        group = group.reshape(-1)
+        common = sizes[group] >= _COMMON
+        parts = [(np.flatnonzero(holders[g]), rows[group == g]) for g in np.flatnonzero(sizes >= _COMMON)]
+        parts += [(self._stream[f : f + 1], rows[held[:, f] & ~common]) for f in range(self.n_streams)]
+        for streams, index in parts:
+            for some in panels(index, self.d):
+                yield streams, self._table.rows(some), np.asarray(self._table.y[some])
 
     def bill(self) -> Bill:
         """Return what has been charged so far."""

@@ -114,6 +114,8 @@ def _cross_validate(
     checkpoints = tuple(sorted({min(checkpoint, length) for checkpoint in plan.checkpoints}))
     losses = np.empty((len(checkpoints), n_folds, plan.n_settings))
     step = max(1, plan.config.backend.batch_size // plan.n_settings)
+    if plan.config.algo.core == "offline":
+        step = n_folds  # they share examples, and how their sums are formed depends on who is there
     charged = 0
     for begin in range(0, n_folds, step):
         batch = range(begin, min(begin + step, n_folds))

@@ -9,30 +9,24 @@ from scipy.optimize import brentq, linprog
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Lasso
 
+from budgetreg.accessor import Accessor, Table
 from budgetreg.learners import offline
+from budgetreg.tuning import folds
 
 RADII = np.array([0.01, 0.3, 1.0, 3.0, 8.0, 30.0])
 PROBLEMS = {"ridge": 2, "lasso": 1}
 problems = pytest.mark.parametrize("problem", PROBLEMS)
 
 
-class Rows:
-    """Stand-in for the accessor: hands out rows in order."""
-
-    def __init__(self, X, y, n_settings):
-        self.X, self.y = X, y
-        self.n_streams, self.n_examples, self.d = X.shape
-        self.n_settings = n_settings
-        self.read = 0
-
-    def rows(self, start, stop):
-        assert start == self.read < stop <= self.n_examples
-        self.read = stop
-        return self.X[:, start:stop].copy(), self.y[:, start:stop].copy()
+def reader(X, y, n_settings, checkpoints, orders=None):
+    """Make an accessor; streams read their own rows of X, or the rows that `orders` name."""
+    F, n, d = X.shape
+    orders = np.arange(F * n).reshape(F, n) if orders is None else orders
+    return Accessor(Table(X.reshape(-1, d), y.ravel()), orders, n_settings, d, checkpoints)
 
 
 def solve(problem, X, y, radii=RADII):
-    ((_, W),) = offline.fit(Rows(X[None], y[None], len(radii)), {"B": radii}, [len(X)], problem)
+    ((_, W),) = offline.fit(reader(X[None], y[None], len(radii), [len(X)]), {"B": radii}, [len(X)], problem)
     return W[0]
 
 
@@ -161,14 +155,14 @@ def test_nothing_to_learn_gives_the_zero_regressor(problem, X):
 
 @problems
 def test_checkpoints_are_prefixes_of_the_stream(problem, monkeypatch):
-    monkeypatch.setattr(offline, "_BLOCK", 7 * 12)  # blocks of 7 rows, and more examples than attributes later on
+    monkeypatch.setattr(offline, "_EXAMPLES", 7)
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(2, 50, 12)), rng.normal(size=(2, 50))
-    accessor = Rows(X, y, len(RADII))
-    checkpoints = [3, 12, 13, 40]
+    checkpoints = [3, 12, 13, 40]  # more examples than attributes later on
+    accessor = reader(X, y, len(RADII), checkpoints)
     found = dict(offline.fit(accessor, {"B": RADII}, checkpoints, problem))
     assert list(found) == checkpoints
-    assert accessor.read == 40
+    assert (accessor.bill().total == 40 * 12).all()
     for n, W in found.items():
         assert W.shape == (2, 12, len(RADII))
         for f in range(2):
@@ -176,10 +170,16 @@ def test_checkpoints_are_prefixes_of_the_stream(problem, monkeypatch):
 
 
 @problems
-@pytest.mark.parametrize("n", [9, 33])
-def test_a_stream_does_not_depend_on_its_company(problem, n):
-    rng = np.random.default_rng(4)
-    X, y = rng.normal(size=(3, n, 10)), rng.normal(size=(3, n))
-    ((_, together),) = offline.fit(Rows(X, y, len(RADII)), {"B": RADII}, [n], problem)
-    for f in range(3):
-        np.testing.assert_array_equal(solve(problem, X[f], y[f]), together[f])
+def test_folds_that_share_examples_learn_as_if_alone(problem):
+    X, y = digits(360, 6)
+    X = X / 16
+    training, _ = folds(np.random.default_rng(0).permutation(360), 5, np.random.default_rng(1))
+    checkpoints = [40, 200, training.shape[1]]
+    accessor = reader(X[None], y[None], len(RADII), checkpoints, training)
+    for n, W in offline.fit(accessor, {"B": RADII}, checkpoints, problem):
+        for rows, w in zip(training, W, strict=True):
+            assert_optimal(problem, X[rows[:n]], y[rows[:n]], w)
+    bill = accessor.bill()
+    for n in checkpoints:
+        assert (bill.at[n] == n * X.shape[1]).all()
+    assert bill.most == X.shape[1]

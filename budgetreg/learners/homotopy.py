@@ -1,14 +1,18 @@
-"""Exact path of the lasso: least squares over 1-balls of growing radius.
+"""Exact path of the lasso: a convex quadratic over 1-balls of growing radius.
 
-The minimisers of ``|X w - y|_2^2 / 2 + lambda |w|_1`` form, as lambda falls from ``max |X'y|`` to 0, a path
-that is linear between breakpoints; its point of norm ``|w|_1 = B`` minimises ``|X w - y|_2^2`` over the
-1-ball of radius B. With A the attributes in use, s their signs, ``G = X'X`` and ``b = X'y``,
+The minimisers of ``w'G w / 2 - b'w + lambda |w|_1`` form, as lambda falls from ``max |b|`` to 0, a path that is linear
+between breakpoints; its point of norm ``|w|_1 = B`` minimises ``w'G w / 2 - b'w`` over the 1-ball of radius B. Least
+squares have ``G = X'X`` and ``b = X'y``. With A the attributes in use and s their signs,
 
     w_A(lambda) = u - lambda v,   G_AA u = b_A,   G_AA v = s_A,
 
-until an attribute of A reaches 0 and leaves, or the correlation ``X_j'(y - X w)`` of another one reaches
-+-lambda and it joins. Ties (integer data, duplicated or collinear columns) let several events fall on one
-lambda; there attributes join and leave one at a time, smallest index first, until all move the right way.
+until an attribute of A reaches 0 and leaves, or the correlation ``b_j - G_j w`` of another one reaches +-lambda and it
+joins. Ties (integer data, duplicated or collinear columns) let several events fall on one lambda; there attributes join
+and leave one at a time, smallest index first, until all move the right way.
+
+If b is not in the range of G, which never happens in least squares, a column may reach lambda while it lies in the span
+of those in use. The minimisers at this lambda are a segment then, along which the 1-norm grows: the column takes the
+place of the first attribute that reaches 0. Where none does, the objective falls for ever, and so does the path's end.
 
 The result is exact to rounding, also with columns that are zero, duplicated or collinear. Columns that are
 collinear but for 1e-9 to 1e-4 of their length are beyond what ``X'X`` holds in double precision: they may be
@@ -28,12 +32,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.blas import dger
 
 _TIE = 1e-11
-"""Relative to the largest ``|X'y|``: what is closer than this is equal."""
+"""Relative to the largest ``|b|``: what is closer than this is equal."""
 
 _END = 1e-10
-"""Relative to the largest ``|X'y|``: a path that gets this low is at its end, lambda = 0."""
+"""Relative to the largest ``|b|``: a path that gets this low is at its end, lambda = 0."""
 
 _SLOPE = 1e-9
 """Relative slopes below this are rounding."""
@@ -47,83 +52,121 @@ _ROUNDING = 1e-13
 _WRONG_SIGN = 1e-8
 """A path is given up if weights have the wrong sign by more than this, relative to the largest weight."""
 
+_OUTSIDE = 1e-9
+"""Relative to the largest ``|b|``: a part of b outside the range of G below this is rounding."""
+
+_DRIFT = 1e-12
+"""The piece of the path is solved afresh where its equations fail by more than this, relative to their right sides."""
+
+_CHUNK = 64
+"""Attributes in use for which room is made at a time."""
+
 _DAMPING = (0.0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
-"""Added to the diagonal of X'X, relative to its largest element, in turn until a path is not given up."""
+"""Added to the diagonal of G, relative to its largest element, in turn until a path is not given up."""
 
 
-class _Segment(NamedTuple):
-    """A piece of the path: ``w_A = u - lambda v``, correlations ``X'(y - X w) = p + lambda q``."""
+class _Column(NamedTuple):
+    """A column of G seen from the columns in use."""
 
-    u: np.ndarray
-    v: np.ndarray
-    p: np.ndarray
-    q: np.ndarray
+    row: np.ndarray
+    """Its row of G, shape (d,)."""
+    h: np.ndarray
+    """Coefficients of its projection on the columns in use, shape (|A|,)."""
+    rest: np.ndarray
+    """``row - G_A h``: inner products with what is left of it, shape (d,)."""
+    distance: float
+    """Squared length of what is left, 0 if that is within rounding."""
 
 
 class _ActiveSet:
-    """The attributes in use, their signs, their rows of X'X, and the inverse of their Gram matrix."""
+    """The attributes in use, and the piece of the path along which they are.
+
+    On it ``w_A = u - lambda v``, and the correlations are ``b - G w = p + lambda q``. The inverse of G_AA and the rows
+    of G stand in buffers with room to spare, whose unused part is 0.
+    """
 
     def __init__(self, gram_row: Callable[[int], np.ndarray], b: np.ndarray, damping: float) -> None:
-        self._gram_row = gram_row
-        self._b = b
-        self._damping = damping
+        self._gram_row, self._b, self._damping = gram_row, b, damping
+        self._drift = _DRIFT * np.abs(b).max(initial=0.0)
+        self._rows, self._inverse = np.zeros((0, len(b))), np.zeros((0, 0))
         self.index = np.empty(0, dtype=np.intp)
-        self.sign = np.empty(0)
-        self._rows = np.empty((0, len(b)))
-        self._gram = np.empty((0, 0))
-        self._inverse = np.empty((0, 0))
+        self.sign, self.u, self.v = np.empty(0), np.empty(0), np.empty(0)
+        self.p, self.q = b.copy(), np.zeros(len(b))
 
-    def exchange(self, j: int, correlation: float) -> bool:
-        """Remove attribute j if it is in use, else add it; False if it lies in the span of the others."""
-        position = np.flatnonzero(self.index == j)
-        if len(position):
-            self._leave(int(position[0]))
-            return True
-        return self._join(j, np.sign(correlation))
-
-    def _join(self, j: int, sign: float) -> bool:
+    def column(self, j: int) -> _Column:
+        """Project column j on the columns in use."""
         row = self._gram_row(j).copy()
         row[j] += self._damping
-        cross = row[self.index]
-        h = self._inverse @ cross
-        h += self._inverse @ (cross - self._gram @ h)
-        distance = row[j] - cross @ h
-        if distance <= _SPAN * row[j] + _ROUNDING * (h**2 @ self._gram.diagonal()):
-            return False
-        self._gram = _bordered(self._gram, cross, row[j])
-        self._inverse = _bordered(self._inverse + np.outer(h, h / distance), -h / distance, 1 / distance)
-        self._rows = np.vstack([self._rows, row])
-        self.index = np.append(self.index, j)
-        self.sign = np.append(self.sign, sign)
-        return True
+        h = self._solve(row[self.index])
+        rest = row - self._combine(h)
+        if np.abs(rest[self.index]).max(initial=0.0) > 0.1 * _DRIFT * row[j]:
+            h += self._solve(rest[self.index])
+            rest = row - self._combine(h)
+        lengths = self._rows[np.arange(len(h)), self.index]
+        spanned = rest[j] <= _SPAN * row[j] + _ROUNDING * (h**2 @ lengths)
+        return _Column(row, h, rest, 0.0 if spanned else float(rest[j]))
 
-    def _leave(self, position: int) -> None:
-        others = np.delete(np.arange(len(self.index)), position)
-        square = np.ix_(others, others)
-        column = self._inverse[others, position]
-        self._gram = self._gram[square]
-        self._inverse = self._inverse[square] - np.outer(column, column / self._inverse[position, position])
-        self._rows = self._rows[others]
-        self.index = self.index[others]
-        self.sign = self.sign[others]
+    def join(self, j: int, sign: float, column: _Column) -> None:
+        """Take attribute j into use; its column is not in the span of the others."""
+        n = len(self.index)
+        if n == len(self._rows):
+            self._rows = np.pad(self._rows, ((0, _CHUNK), (0, 0)))
+            self._inverse = np.pad(self._inverse, (0, _CHUNK))
+        self._rows[n] = column.row
+        self._add_to_inverse(1 / column.distance, np.append(-column.h, 1.0))
+        u_j, v_j = self.p[j] / column.distance, (sign - self.q[j]) / column.distance
+        self.u, self.v = np.append(self.u - u_j * column.h, u_j), np.append(self.v - v_j * column.h, v_j)
+        self.p -= u_j * column.rest
+        self.q += v_j * column.rest
+        self.index, self.sign = np.append(self.index, j), np.append(self.sign, sign)
+        self._settle()
 
-    def segment(self) -> _Segment:
-        """Return the piece of the path along which these attributes are in use."""
-        right = np.column_stack([self._b[self.index], self.sign])
-        solution = self._inverse @ right
-        solution += self._inverse @ (right - self._gram @ solution)
-        product = solution.T @ self._rows
-        return _Segment(solution[:, 0], solution[:, 1], self._b - product[0], product[1])
+    def leave(self, position: int) -> None:
+        """Take the attribute at a position of `index` out of use; the last one moves to its place."""
+        last = len(self.index) - 1
+        pivot = self._inverse[position, position]
+        column = self._inverse[: last + 1, position] / pivot
+        combined = self._combine(column)
+        self.p += self.u[position] * combined
+        self.q -= self.v[position] * combined
+        self.u -= self.u[position] * column
+        self.v -= self.v[position] * column
+        self._add_to_inverse(-pivot, column)
+        for rows in (self._inverse, self._inverse.T, self._rows):
+            rows[position] = rows[last]
+            rows[last] = 0
+        for vector in (self.index, self.sign, self.u, self.v):
+            vector[position] = vector[last]
+        self.index, self.sign, self.u, self.v = self.index[:last], self.sign[:last], self.u[:last], self.v[:last]
+        self._settle()
+
+    def refine(self) -> None:
+        """Correct u and v by what is left of their equations."""
+        self.u += self._solve(self.p[self.index])
+        self.v += self._solve(self.sign - self.q[self.index])
+        self.p, self.q = self._b - self._combine(self.u), self._combine(self.v)
+
+    def _settle(self) -> None:
+        left = np.abs(self.p[self.index]).max(initial=0.0), np.abs(self.q[self.index] - self.sign).max(initial=0.0)
+        if left[0] > self._drift or left[1] > _DRIFT:
+            self.refine()
+
+    def _solve(self, right: np.ndarray) -> np.ndarray:
+        return self._inverse[: len(right), : len(right)] @ right
+
+    def _combine(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return a combination of the rows of G that are in use."""
+        return coefficients @ self._rows[: len(coefficients)]
+
+    def _add_to_inverse(self, factor: float, vector: np.ndarray) -> None:
+        border = np.zeros(len(self._rows))
+        border[: len(vector)] = vector
+        dger(factor, border, border, a=self._inverse.T, overwrite_a=True)
 
 
-def _bordered(matrix: np.ndarray, border: np.ndarray, corner: float) -> np.ndarray:
-    """Append a row and the same column to a symmetric matrix."""
-    return np.block([[matrix, border[:, None]], [border, corner]])
-
-
-def _breakpoints(active: _ActiveSet, lam: float, tie: float, line: _Segment) -> np.ndarray:
+def _breakpoints(active: _ActiveSet, lam: float, tie: float) -> np.ndarray:
     """For each attribute the lambda at which it leaves or joins, 0 if it never does; shape (d,)."""
-    u, v, p, q = line
+    u, v, p, q = active.u, active.v, active.p, active.q
     result = np.zeros(len(p))
     with np.errstate(divide="ignore", invalid="ignore"):
         for side in (1, -1):
@@ -138,19 +181,18 @@ def _breakpoints(active: _ActiveSet, lam: float, tie: float, line: _Segment) -> 
 def lasso_path(
     gram_row: Callable[[int], np.ndarray], squares: np.ndarray, b: np.ndarray, radii: np.ndarray
 ) -> np.ndarray:
-    """Minimise |X w - y|_2^2 over the 1-balls of several radii.
+    """Minimise ``w'G w / 2 - b'w`` over the 1-balls of several radii; least squares have ``G = X'X`` and ``b = X'y``.
 
-    Where least-squares solutions lie inside a ball, the end of the path is returned, the one of smallest
-    1-norm.
+    Where minimisers of the whole space lie inside a ball, the end of the path is returned, the one of smallest 1-norm.
 
     Parameters
     ----------
     gram_row : callable
-        Row j of X'X, shape (d,).
+        Row j of G, symmetric and positive semidefinite, shape (d,).
     squares : ndarray, shape (d,)
-        Squared lengths of the columns, the diagonal of X'X.
+        The diagonal of G.
     b : ndarray, shape (d,)
-        X'y.
+        The linear part; it need not be in the range of G.
     radii : ndarray, shape (G,)
         Radii B > 0, in any order.
 
@@ -162,7 +204,7 @@ def lasso_path(
     Raises
     ------
     ArithmeticError
-        If rounding defeats the path even with the diagonal of X'X raised.
+        If rounding defeats the path even with the diagonal of G raised.
     """
     W = np.zeros((len(b), len(radii)))
     waiting = [int(i) for i in np.argsort(radii, kind="stable")]
@@ -182,29 +224,71 @@ def _follow(W: np.ndarray, waiting: list[int], radii: np.ndarray, active: _Activ
     stuck: list[int] = []
     exchanges = 0
     while waiting and lam > 0:
-        line = active.segment()
-        breakpoints = _breakpoints(active, lam, tie, line)
+        breakpoints = _breakpoints(active, lam, tie)
         breakpoints[stuck] = 0
         j = int(np.argmax(breakpoints))
         exchanges = 0 if breakpoints[j] < lam - tie else exchanges + 1
         if exchanges > 100 * len(W):
             raise ArithmeticError(f"the lasso path stalled at lambda = {lam:.3g} (largest: {start:.3g})")
         lam = breakpoints[j] if breakpoints[j] > _END * start else 0.0
-        _record(W, waiting, radii, active, lam, line)
+        _record(W, waiting, radii, active, lam)
+        if not waiting:
+            return
+        if j in active.index:
+            active.leave(int(np.flatnonzero(active.index == j)[0]))
+            stuck = []
+            continue
+        column = active.column(j)
+        sign = float(np.sign(active.p[j] + lam * active.q[j]))
+        if column.distance:
+            active.join(j, sign, column)
+        elif abs(active.p[j]) > _OUTSIDE * start:
+            _replace(W, waiting, radii, active, lam, j, sign, column)
         # A column in the span of the active ones cannot join until one of those has left.
-        stuck = [] if active.exchange(j, line.p[j] + lam * line.q[j]) else [*stuck, j]
+        stuck = [] if j in active.index else [*stuck, j]
 
 
-def _record(
-    W: np.ndarray, waiting: list[int], radii: np.ndarray, active: _ActiveSet, lam: float, line: _Segment
-) -> None:
+def _record(W: np.ndarray, waiting: list[int], radii: np.ndarray, active: _ActiveSet, lam: float) -> None:
     """Write the solutions for the radii reached before the segment ends at lambda; for all, if that is 0."""
-    intercept, slope = active.sign @ line.u, active.sign @ line.v
+    if lam and radii[waiting[0]] > active.sign @ (active.u - lam * active.v):
+        return
+    active.refine()
+    intercept, slope = active.sign @ active.u, active.sign @ active.v
     while waiting and (lam == 0 or radii[waiting[0]] <= intercept - lam * slope):
         i = waiting[0]
         at = max((intercept - radii[i]) / slope, lam)
-        w = line.u - at * line.v
+        w = active.u - at * active.v
         if (active.sign * w).min() < -_WRONG_SIGN * np.abs(w).max():
             raise ArithmeticError(f"weights of the wrong sign on the lasso path at lambda = {at:.3g}")
         W[active.index, i] = w
         waiting.pop(0)
+
+
+def _replace(
+    W: np.ndarray,
+    waiting: list[int],
+    radii: np.ndarray,
+    active: _ActiveSet,
+    lam: float,
+    j: int,
+    sign: float,
+    column: _Column,
+) -> None:
+    """Let attribute j, whose column is spanned, grow at constant lambda until it replaces one in use."""
+    active.refine()
+    w, change = active.u - lam * active.v, -sign * column.h
+    norm, rate = active.sign @ w, 1 - sign * active.q[j]
+    falling = active.sign * change < -_SLOPE * np.abs(change).max(initial=0)
+    reach = np.full(len(w), np.inf)
+    reach[falling] = np.maximum(-w[falling] / change[falling], 0)
+    length = reach.min(initial=np.inf)
+    while waiting and radii[waiting[0]] <= norm + length * rate:
+        i = waiting.pop(0)
+        step = max((radii[i] - norm) / rate, 0)
+        W[active.index, i], W[j, i] = w + step * change, sign * step
+    if waiting:
+        active.leave(int(reach.argmin()))
+        column = active.column(j)
+        if not column.distance:
+            raise ArithmeticError(f"the lasso path lost its way at lambda = {lam:.3g}")
+        active.join(j, sign, column)

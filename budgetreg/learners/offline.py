@@ -1,18 +1,22 @@
 """Offline ridge and lasso: the empirical squared loss minimised exactly over balls of several radii.
 
-For F streams, at each checkpoint, on the examples up to it. Rows are kept while they are no more than the
-attributes; from then on ``X'X`` and ``X'y`` stand for them.
+For F streams, at each checkpoint, on the examples up to it. Rows are kept while they are no more than the attributes;
+from then on ``X'X`` and ``X'y`` stand for them. The training parts of a cross-validation share most of their examples,
+whose products are computed once and added up: which streams run together decides the order of these sums, so that the
+configuration has to decide it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
+from scipy.linalg import eigh_tridiagonal
+from scipy.linalg.lapack import dormqr, dsytrd, dsytrd_lwork
 
 from budgetreg.accessor import Accessor
 from budgetreg.learners.homotopy import lasso_path
 
-_BLOCK = 2**18
-"""Attribute values of one stream read at a time; whatever F is, as it decides the order of sums."""
+_EXAMPLES = 2**14
+"""Examples of each stream opened at a time."""
 
 _MOST_NEWTON_STEPS = 200
 
@@ -44,20 +48,34 @@ def fit(
     """
     solve = {"ridge": _ridge, "lasso": _lasso}[problem]
     streams = [_LeastSquares(accessor.d) for _ in range(accessor.n_streams)]
-    block = max(1, _BLOCK // accessor.d)
     start = 0
     for checkpoint in sorted(set(checkpoints)):
+        many = checkpoint > accessor.d
+        if many:
+            for stream in streams:
+                stream.sum_up()
         while start < checkpoint:
-            stop = min(start + block, checkpoint)
-            X, y = accessor.rows(start, stop)
-            for f, stream in enumerate(streams):
-                stream.append(X[f], y[f])
+            stop = min(start + _EXAMPLES, checkpoint)
+            for members, X, y in accessor.distinct_rows(start, stop):
+                b, gram = y @ X, _gram(X) if many else None
+                for f in members:
+                    streams[f].append(X, y, b, gram)
             start = stop
-        yield checkpoint, np.stack([solve(stream, settings["B"]) for stream in streams])
+        yield checkpoint, np.stack([stream.solved(solve, settings["B"]) for stream in streams])
+
+
+def _gram(X: np.ndarray) -> np.ndarray:
+    """Return X'X; attributes that are 0 throughout (the margins of images) are not multiplied."""
+    seen = np.flatnonzero(X.any(axis=0))
+    gram = np.zeros((X.shape[1], X.shape[1]))
+    if len(seen) < len(gram):
+        X = X[:, seen]
+    gram[np.ix_(seen, seen)] = X.T @ X
+    return gram
 
 
 class _LeastSquares:
-    """One stream's examples so far: ``b = X'y``; ``X`` and ``y`` while n <= d, ``gram = X'X`` afterwards."""
+    """One stream's examples so far: ``b = X'y``; ``X`` and ``y``, or ``gram = X'X`` instead."""
 
     def __init__(self, d: int) -> None:
         self.X: np.ndarray | None = np.empty((0, d))
@@ -65,14 +83,32 @@ class _LeastSquares:
         self.gram = np.empty((0, 0))
         self.b = np.zeros(d)
 
-    def append(self, X: np.ndarray, y: np.ndarray) -> None:
-        self.b += y @ X
+    def append(self, X: np.ndarray, y: np.ndarray, b: np.ndarray, gram: np.ndarray | None) -> None:
+        """Add examples; their products b and gram, or b alone while rows are kept."""
+        self.b += b
+        if gram is not None:
+            self.gram += gram
+        else:
+            assert self.X is not None
+            self.X, self.y = np.concatenate([self.X, X]), np.concatenate([self.y, y])
+
+    def sum_up(self) -> None:
+        """Go over from rows to their products."""
+        if self.X is not None:
+            self.gram, self.X = _gram(self.X), None
+
+    def solved(self, solve: Callable[["_LeastSquares", np.ndarray], np.ndarray], radii: np.ndarray) -> np.ndarray:
+        """Solve for the attributes that are not 0 throughout; the others have weight 0."""
+        seen = np.flatnonzero(self.squares())
+        W = np.zeros((len(self.b), len(radii)))
+        part = _LeastSquares(len(seen))
+        part.y, part.b = self.y, self.b[seen]
         if self.X is None:
-            self.gram += X.T @ X
-            return
-        self.X, self.y = np.concatenate([self.X, X]), np.concatenate([self.y, y])
-        if len(self.X) > self.X.shape[1]:
-            self.gram, self.X = self.X.T @ self.X, None
+            part.gram, part.X = self.gram[np.ix_(seen, seen)], None
+        else:
+            part.X = self.X[:, seen]
+        W[seen] = solve(part, radii)
+        return W
 
     def gram_row(self, j: int) -> np.ndarray:
         return self.gram[j] if self.X is None else self.X[:, j] @ self.X
@@ -81,16 +117,39 @@ class _LeastSquares:
         """Return the squared lengths of the columns, shape (d,)."""
         return self.gram.diagonal() if self.X is None else (self.X**2).sum(axis=0)
 
-    def spectrum(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the positive eigenvalues of X'X, their eigenvectors as rows, (r, d), and X'y in it."""
+    def spectrum(self) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        """Return eigenvalues of X'X, X'y in the basis of their eigenvectors, and the way back from that basis.
+
+        Where eigenvalues are 0 but for rounding, X'y is 0 and the largest eigenvalue stands for them.
+        """
         precision = np.finfo(float).eps
         if self.X is None:
-            s, V = np.linalg.eigh(self.gram)
-            kept = s > precision * len(s) * s[-1]
-            return s[kept], V.T[kept], (self.b @ V)[kept]
-        U, sigma, basis = np.linalg.svd(self.X, full_matrices=False)
-        kept = sigma > precision * max(self.X.shape) * sigma[0]
-        return sigma[kept] ** 2, basis[kept], (sigma * (self.y @ U))[kept]
+            s, b, back = _eigen(self.gram, self.b)
+            kept = s > precision * len(s) * s.max()
+        else:
+            U, sigma, basis = np.linalg.svd(self.X, full_matrices=False)
+            s, b, back = sigma**2, sigma * (self.y @ U), basis.T.__matmul__
+            kept = sigma > precision * max(self.X.shape) * sigma[0]
+        return np.where(kept, s, s.max()), np.where(kept, b, 0), back
+
+
+def _eigen(gram: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """Decompose a matrix, see `_LeastSquares.spectrum`.
+
+    With ``gram = Q T Q'``, T tridiagonal, and ``T = S diag(s) S'``, vectors pass through S and Q in turn: the
+    eigenvectors Q S are not needed themselves, and to form them would take as long as the rest.
+    """
+    d = len(b)
+    reflectors, diagonal, above, factors, _ = dsytrd(gram, lower=1, lwork=int(dsytrd_lwork(d, lower=1)[0]))
+    s, S = eigh_tridiagonal(diagonal, above, lapack_driver="stevd", check_finite=False)
+
+    def turn(vectors: np.ndarray, trans: str) -> np.ndarray:
+        turned = vectors.copy()
+        if d > 1:
+            turned[1:] = dormqr("L", trans, reflectors[1:, :-1], factors, vectors[1:], 64 * vectors.shape[1])[0]
+        return turned
+
+    return s, turn(b[:, None], "T")[:, 0] @ S, lambda coordinates: turn(S @ coordinates, "N")
 
 
 def _lasso(examples: _LeastSquares, radii: np.ndarray) -> np.ndarray:
@@ -103,18 +162,17 @@ def _ridge(examples: _LeastSquares, radii: np.ndarray) -> np.ndarray:
     Newton's method on ``1/|w(lambda)| = 1/B`` (Moré & Sorensen 1983, Sec. 3): the left side is concave in
     lambda, so that the iteration rises to the root from any start below it.
     """
-    s, basis, b = examples.spectrum()
-    if not len(s):
+    if not examples.b.any():
         return np.zeros((len(examples.b), len(radii)))
+    s, b, back = examples.spectrum()
     lam = np.maximum(np.linalg.norm(b) / radii - s.max(), 0)
     for _ in range(_MOST_NEWTON_STEPS):
         coordinates = b / (s + lam[:, None])
         norm = np.linalg.norm(coordinates, axis=1)
         slope = (coordinates**2 / (s + lam[:, None])).sum(axis=1)
-        with np.errstate(invalid="ignore"):  # 0/0 where b = 0, hence w = 0
-            higher = lam + np.where(norm > radii, norm**2 * (norm - radii) / (radii * slope), 0)
+        higher = lam + np.where(norm > radii, norm**2 * (norm - radii) / (radii * slope), 0)
         if not (higher > lam).any():
             break
         lam = higher
     coordinates *= np.minimum(1, radii / np.maximum(norm, radii))[:, None]
-    return basis.T @ coordinates.T
+    return back(coordinates.T)
