@@ -21,7 +21,7 @@ from budgetreg.rules import BACKEND, DATASETS, GRIDS, LEARNERS, TOP, TUNINGS, ch
 _EXECUTION = ("n_jobs", "backend", "out", "repetitions")  # change no result
 _LOCATION = ("root",)  # of a data set: where it lies, not what it is
 # By algo.core: what such a learner makes no use of.
-_WITHOUT = {"partial": (), "exact": ("split",), "offline": ("split", "average")}
+_WITHOUT = {"partial": (), "svr": (), "exact": ("split",), "offline": ("split", "average")}
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class AlgoConfig:
     ----------
     name : str
         What the learner is called in files and figures.
-    core : {'partial', 'exact', 'offline'}
+    core : {'partial', 'svr', 'exact', 'offline'}
         The module of `budgetreg.learners` that runs it.
     update : {'ogd', 'eg', 'pegasos', 'ridge', 'lasso'}
         The update of an online learner, or the constrained problem that an offline one solves.
@@ -46,6 +46,10 @@ class AlgoConfig:
         Which iterates are averaged; None if there are none.
     grid : mapping of str to tuple of float
         Candidates for ``B`` and for ``eta`` (multiples of theory's step size) or ``lambda`` (absolute).
+    residual : {'gen_est', 'plug_in'} or None
+        How the slope of the SVR loss is estimated; None for the squared loss.
+    delta, eps : float or None
+        The SVR loss ``max(|residual| - delta, 0)`` and the scale of its smoothing; None for the squared loss.
     """
 
     name: str
@@ -56,6 +60,9 @@ class AlgoConfig:
     split: str | int | None
     average: str | None
     grid: Mapping[str, tuple[float, ...]]
+    residual: str | None = None
+    delta: float | None = None
+    eps: float | None = None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from budgetreg.errors import DataError
 from budgetreg.labels import differences
 from budgetreg.schema import CURVE_COLUMNS, CURVES, MANIFEST, RUNS
 
-MEASURES = ("test_relative", "test_mse", "test_error_rate")
+MEASURES = ("test_relative", "test_mse", "test_error_rate", "test_svr_loss")
 _TEXT_COLUMNS = ("experiment", "algo", "dataset", "edge", "status")
 _COUNT_COLUMNS = ("k", "repetition", "examples")
 
@@ -214,6 +214,8 @@ def _read_folder(folder: Path) -> list[Series]:
 
 def _read_curves(path: Path) -> pd.DataFrame:
     table = _read_table(path)
+    if "test_svr_loss" not in table:  # as in files from before there were learners of this loss
+        table["test_svr_loss"] = float("nan")
     missing = [column for column in CURVE_COLUMNS if column not in table.columns]
     if missing:
         raise DataError(f"{path}: not the curves of a regression run: no column {', '.join(missing)}")

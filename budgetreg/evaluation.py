@@ -32,7 +32,20 @@ def squared_error(table: Table, index: np.ndarray, W: np.ndarray) -> np.ndarray:
     return total / index.size
 
 
-def error_columns(table: Table, index: np.ndarray, w: np.ndarray, two_valued: bool) -> dict[str, float | None]:
+def svr_loss(table: Table, index: np.ndarray, W: np.ndarray, delta: float) -> np.ndarray:
+    """Mean loss of support-vector regression, ``mean(max(|<w, x> - y| - delta, 0))``, of each regressor.
+
+    Parameters and result as in `squared_error`, in units of the target.
+    """
+    total = np.zeros(W.shape[1])
+    for rows in panels(index, table.d):
+        total += np.maximum(np.abs(table.rows(rows) @ W - table.y[rows, None]) - delta, 0).sum(axis=0)
+    return total / index.size
+
+
+def error_columns(
+    table: Table, index: np.ndarray, w: np.ndarray, two_valued: bool, delta: float | None = None
+) -> dict[str, float | None]:
     """Test columns of the curve for one regressor.
 
     Parameters
@@ -45,19 +58,24 @@ def error_columns(table: Table, index: np.ndarray, w: np.ndarray, two_valued: bo
         Regressor.
     two_valued : bool
         Whether targets are -1 and +1.
+    delta : float, optional
+        That of the SVR loss, for learners of it.
 
     Returns
     -------
     dict
         ``test_mse``; ``test_relative``, divided by the zero predictor's ``mean(y^2)``; ``test_error_rate``, the
-        fraction of signs that are wrong, None unless targets are two-valued.
+        fraction of signs that are wrong, None unless targets are two-valued; ``test_svr_loss`` if there is a delta.
     """
     y = table.y[index]
     predictions = np.concatenate([table.rows(rows) @ w for rows in panels(index, table.d)])
     mse = float(np.square(predictions - y).mean())
     error_rate = float((np.sign(predictions) != y).mean()) if two_valued else None
-    return {
+    columns = {
         "test_mse": mse,
         "test_relative": mse / float(np.square(y).mean()),
         "test_error_rate": error_rate,
     }
+    if delta is not None:
+        columns["test_svr_loss"] = float(np.maximum(np.abs(predictions - y) - delta, 0).mean())
+    return columns

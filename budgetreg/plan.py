@@ -10,10 +10,15 @@ import numpy as np
 from budgetreg.config import AlgoConfig, Config, TuningConfig
 from budgetreg.data import Dataset, load
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.theory import eg_step, ogd_step, pegasos_regularisation
+from budgetreg.gen_est import INNER_PRODUCT_DRAWS, averaged_draws, second_moment
+from budgetreg.theory import eg_step, ogd_step, pegasos_regularisation, svr_step
 
 AXIS_SPAN = 256
 """The attribute axis begins at the cost of a full row, or at its end divided by this."""
+
+
+LARGE_SECOND_MOMENT = 1e4
+"""Of GenEst's estimates of a slope that is 1 at most: beyond it, nothing can be learned in a pass of usual length."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,8 @@ class Plan:
     k_x, k_ip : int or None
         Draws for the data point and for the inner product; None if all attributes are seen.
     per_example : int
-        Attributes that a replica may be charged for one example: k, or d for a full-information learner.
+        Attributes that a replica may be charged for one example: k, or d for a full-information learner.  On average
+        at most, if `budget` is None.
     checkpoints : tuple of int
         Numbers of examples at which the curve is evaluated.
     settings : mapping of str to tuple of float
@@ -63,6 +69,11 @@ class Plan:
     attributes_final: int
     attributes_tuning: int
     notes: tuple[str, ...]
+
+    @property
+    def budget(self) -> int | None:
+        """Most attributes of one example that are revealed; None if their number is random and bounded on average."""
+        return None if self.config.algo.residual == "gen_est" else self.per_example
 
     @property
     def n_settings(self) -> int:
@@ -113,6 +124,8 @@ def make_plan(config: Config) -> Plan:
     notes = data.notes
     if config.dataset.center == "full":
         notes += ("dataset.center=full: the training means come from full rows, which no budget pays for",)
+    if config.algo.residual == "gen_est":
+        notes += _gen_est_notes(config.algo, max(settings["B"]), float(np.abs(data.y).max()))
     return Plan(
         config=config,
         folder=config.folder(),
@@ -161,7 +174,14 @@ def split_budget(algo: AlgoConfig, k: int) -> tuple[int | None, int | None]:
     ConfigError
         If the budget is too small, or the split leaves no draw for either.
     """
-    if algo.core != "partial":
+    if algo.core == "svr" and (algo.residual == "gen_est" or algo.split == "literal"):
+        if k <= INNER_PRODUCT_DRAWS:
+            raise ConfigError(
+                f"k={k}: {algo.name} needs a budget of at least {INNER_PRODUCT_DRAWS + 1}, one attribute for the data "
+                f"point and {INNER_PRODUCT_DRAWS} for the inner product"
+            )
+        return k - INNER_PRODUCT_DRAWS, INNER_PRODUCT_DRAWS
+    if algo.core not in ("partial", "svr"):
         return None, None
     if k < 2:
         raise ConfigError(
@@ -204,6 +224,8 @@ def _settings(
     def theory(B: float) -> float:
         if algo.update == "pegasos":
             return pegasos_regularisation(B, d, m, k)
+        if algo.core == "svr" and k_x:
+            return svr_step(B, d, m, k_x)
         return eg_step(B, d, m, k_x) if algo.update == "eg" else ogd_step(d, m, k_x)
 
     if tuning.name == "fixed":
@@ -215,3 +237,16 @@ def _settings(
         pairs = [(B, v if name == "lambda" else v * theory(B)) for v, B in product(algo.grid[name], radii)]
     first, second = zip(*pairs, strict=True)
     return {"B": first, name: second}
+
+
+def _gen_est_notes(algo: AlgoConfig, B: float, largest: float) -> tuple[str, ...]:
+    """Warn if the second moment of GenEst's estimates is hopeless, for the largest target and ``|x|_2 <= 1``."""
+    assert algo.delta is not None and algo.eps is not None
+    N = int(averaged_draws(np.array(B), algo.eps))
+    moment = second_moment((largest + algo.delta) / algo.eps, (B / algo.eps) ** 2, N)
+    if moment <= LARGE_SECOND_MOMENT:
+        return ()
+    return (
+        f"algo.eps={algo.eps:g} is small for targets up to {largest:.3g} and B up to {B:g}: GenEst's estimates of a "
+        f"slope of at most 1 have a second moment of {moment:.1g}; raise algo.eps, or take algo.residual=plug_in",
+    )

@@ -8,7 +8,7 @@ import numpy as np
 from budgetreg.accessor import Accessor, Table
 from budgetreg.data import Dataset, load
 from budgetreg.errors import DataError
-from budgetreg.evaluation import error_columns, squared_error
+from budgetreg.evaluation import error_columns, squared_error, svr_loss
 from budgetreg.learners import exact, partial
 from budgetreg.plan import Plan
 from budgetreg.streams import generator
@@ -71,7 +71,7 @@ def run_repetition(plan: Plan, repetition: int, progress: Progress) -> dict[str,
         {
             "examples": checkpoint,
             "attributes": int(bill.at[checkpoint][0, place[n]]),
-            **error_columns(table, test, regressors[checkpoint], data.two_valued),
+            **error_columns(table, test, regressors[checkpoint], data.two_valued, config.algo.delta),
         }
         for n, checkpoint in enumerate(plan.checkpoints)
     ]
@@ -128,9 +128,15 @@ def _cross_validate(
         stages = [f"fold {f}" for f in batch]
         for n, (_, W) in enumerate(_fit(plan, accessor, settings, checkpoints, repetition, stages)):
             for f in batch:
-                losses[n, f] = squared_error(table, held_out[f], W[f - begin])
+                losses[n, f] = _held_out_loss(plan, table, held_out[f], W[f - begin])
         charged += int(accessor.bill().total.sum())
     return losses[[checkpoints.index(min(c, length)) for c in plan.checkpoints]], charged
+
+
+def _held_out_loss(plan: Plan, table: Table, index: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """Return the loss that the learner is after, by which its parameters are chosen."""
+    delta = plan.config.algo.delta
+    return squared_error(table, index, W) if delta is None else svr_loss(table, index, W, delta)
 
 
 def _accessor(
@@ -144,7 +150,7 @@ def _accessor(
     def opened(stop: int) -> None:
         progress(stop / checkpoints[-1])
 
-    return Accessor(table, orders, n_settings, plan.per_example, checkpoints, opened)
+    return Accessor(table, orders, n_settings, plan.budget, checkpoints, opened)
 
 
 def _fit(
@@ -167,7 +173,24 @@ def _fit(
     if algo.core == "exact":
         return exact.fit(accessor, settings, checkpoints, update=algo.update, average=str(algo.average))
     rngs = [generator("draws", config.seed, plan.dataset, algo.name, config.k, repetition, stage) for stage in stages]
-    assert plan.k_x and plan.k_ip and algo.data_point
+    assert plan.k_x and plan.k_ip
+    if algo.core == "svr":
+        from budgetreg.learners import svr  # here, as only this learner needs scipy, which is slow to load
+
+        assert algo.residual and algo.delta is not None and algo.eps
+        return svr.fit(
+            accessor,
+            settings,
+            checkpoints,
+            rngs,
+            residual=algo.residual,
+            delta=algo.delta,
+            eps=algo.eps,
+            k_x=plan.k_x,
+            k_ip=plan.k_ip,
+            average=str(algo.average),
+        )
+    assert algo.data_point
     return partial.fit(
         accessor,
         settings,

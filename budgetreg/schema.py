@@ -23,6 +23,7 @@ CURVE_COLUMNS: dict[str, str] = {
     "test_mse": "mean squared error on the test part, without a factor 1/2, in squared units of the target",
     "test_relative": "test_mse divided by that of the zero predictor",
     "test_error_rate": "share of test examples with the wrong sign; empty unless labels are two-valued",
+    "test_svr_loss": "mean of max(|residual| - delta, 0) on the test part, for learners of this loss; empty for others",
 }
 
 CHOSEN = "p_*"

@@ -12,7 +12,12 @@ from budgetreg.captions import chosen_parameters, edges
 from budgetreg.curves import Series, mean_curve, read_series
 
 _MOST_ROWS = 20
-_HEADS = {"test_relative": "relative error", "test_mse": "test mse", "test_error_rate": "error rate"}
+_HEADS = {
+    "test_relative": "relative error",
+    "test_mse": "test mse",
+    "test_error_rate": "error rate",
+    "test_svr_loss": "SVR loss",
+}
 _MEANING = "mean ± s.d. over repetitions; relative error: mse / that of the zero predictor"
 
 
@@ -43,8 +48,7 @@ def run_table(folder: Path) -> Table:
         "; ".join(shared if several else [f"{series[0].label} on {shared[0]}"]), "\n".join([_MEANING, *bills])
     )
     curves = [mean_curve(one.points) for one in series]
-    two_valued = any(curve["test_error_rate"].notna().any() for curve in curves)
-    measures = [measure for measure in _HEADS if two_valued or measure != "test_error_rate"]
+    measures = [measure for measure in _HEADS if any(curve[measure].notna().any() for curve in curves)]
     if several:
         table.add_column("learner")
     for head in ("examples", "attributes", *(_HEADS[measure] for measure in measures)):

@@ -29,6 +29,7 @@ def _rows(plan: "Plan") -> dict[str, str]:
     config, tuning = plan.config, plan.config.tuning
     settings = max((len(values) for values in plan.settings.values()), default=1)
     paid = plan.attributes_final + plan.attributes_tuning
+    most = "at most" if plan.budget else "on average at most"
     examples = f"{plan.n_train} training and {plan.n_test} test examples"
     return {
         "learner": config.algo.name,
@@ -38,9 +39,9 @@ def _rows(plan: "Plan") -> dict[str, str]:
         "checkpoints (examples)": ", ".join(map(str, plan.checkpoints)),
         "repetitions": f"{config.repetitions}, seed {config.seed}",
         "folder": str(config.folder()),
-        "bill: one final run": f"at most {plan.attributes_final:,} attributes",
-        "bill: its tuning": f"at most {plan.attributes_tuning:,} attributes",
-        "bill: all repetitions": f"at most {config.repetitions * paid:,} attributes",
+        "bill: one final run": f"{most} {plan.attributes_final:,} attributes",
+        "bill: its tuning": f"{most} {plan.attributes_tuning:,} attributes",
+        "bill: all repetitions": f"{most} {config.repetitions * paid:,} attributes",
     }
 
 

@@ -1,0 +1,234 @@
+"""AESVR: support-vector regression that sees k attributes of an example, k on average if GenEst estimates the slope.
+
+Gradient descent on the 2-ball as in AERR, along ``phi~ x~``: x~ estimates the data point, phi~ the slope of the
+smoothed loss at the residual (see `budgetreg.gen_est`).  All F x G replicas take each step together, as arrays
+(F, G, d); a replica's numbers do not depend on the others.
+
+References
+----------
+Hazan and Koren (2012), "Linear regression with limited observation", Procedure 3 and Algorithm 4.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from budgetreg.accessor import Accessor
+from budgetreg.draws import BLOCK, uniform
+from budgetreg.gen_est import WEIGHTS, averaged_draws, draws_per_factor, smoothed_slope
+from budgetreg.geometry import project_l2
+from budgetreg.learners.average import Averager
+
+
+class Slope(Protocol):
+    """How the slope of the smoothed loss is estimated."""
+
+    def next_block(self, rngs: Sequence[np.random.Generator]) -> None:
+        """Draw what the next `BLOCK` examples of each stream need."""
+
+    def estimate(self, accessor: Accessor, position: int, w: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return ``phi~``, shape (F, G), for the example at a position: regressors (F, G, d), targets (F,)."""
+
+
+def fit(
+    accessor: Accessor,
+    settings: Mapping[str, np.ndarray],
+    checkpoints: Sequence[int],
+    rngs: Sequence[np.random.Generator],
+    *,
+    residual: str,
+    delta: float,
+    eps: float,
+    k_x: int,
+    k_ip: int,
+    average: str,
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Run all settings along all streams of the accessor, one pass.
+
+    Parameters
+    ----------
+    accessor : Accessor
+        F streams of examples, G settings.  GenEst's draws for one example have no limit: the accessor must have no
+        budget for it.
+    settings : mapping of str to ndarray of shape (G,)
+        ``B``, radius; ``eta``, step size.
+    checkpoints : sequence of int
+        Numbers of examples at which the output is wanted, increasing.
+    rngs : sequence of numpy.random.Generator
+        One per stream.
+    residual : {'gen_est', 'plug_in'}
+        The paper's estimate of the slope, unbiased; or the slope at an estimate of the residual, biased but bounded.
+    delta : float
+        Residuals up to this cost nothing, at least 0.
+    eps : float
+        Scale of the smoothing, above 0.
+    k_x : int
+        Draws for the data point.
+    k_ip : int
+        Draws for the inner product, of ``plug_in`` alone.
+    average : {'all', 'suffix', 'last'}
+        Which iterates are averaged.
+
+    Yields
+    ------
+    checkpoint : int
+    W : ndarray of float, shape (F, d, G)
+        Output regressors.
+    """
+    F, G, d = accessor.n_streams, accessor.n_settings, accessor.d
+    B, eta = settings["B"], settings["eta"]
+    slope: Slope = GenEst(B, delta, eps, rngs) if residual == "gen_est" else PlugIn(delta, eps, k_ip)
+    averager = Averager(checkpoints, average)
+    marks = set(averager.marks)
+    w, total = np.zeros((F, G, d)), np.zeros((F, G, d))
+    stream, example = np.ogrid[:F, :BLOCK]
+
+    def running_sum() -> np.ndarray:
+        return total
+
+    def iterate() -> np.ndarray:
+        return w
+
+    for start in range(0, checkpoints[-1], BLOCK):
+        stop = min(start + BLOCK, checkpoints[-1])
+        attributes = np.stack([uniform(rng, d, k_x) for rng in rngs])[:, : stop - start]
+        slope.next_block(rngs)
+        accessor.open(start, stop)
+        y = accessor.targets()
+        points = np.zeros((F, stop - start, d))
+        where = stream[..., None], example[:, : stop - start, None], attributes
+        np.add.at(points, where, accessor.reveal_block(attributes) * (d / k_x))
+        for position in range(stop - start):
+            total += w
+            t = start + position + 1
+            output = averager.observe(t, running_sum, iterate) if t in marks else None
+            if output:
+                yield output[0], np.ascontiguousarray(output[1].swapaxes(1, 2))
+            phi = slope.estimate(accessor, position, w, y[:, position])
+            w = project_l2(w - (eta * phi)[:, :, None] * points[:, position, None, :], B)
+
+
+class PlugIn:
+    """The slope at an estimate of the residual: at most 1, but biased where the smoothed loss is not quadratic.
+
+    Parameters
+    ----------
+    delta, eps : float
+        The smoothed loss.
+    k_ip : int
+        Draws for the inner product.
+    """
+
+    def __init__(self, delta: float, eps: float, k_ip: int) -> None:
+        self._delta, self._eps, self._k_ip = delta, eps, k_ip
+
+    def next_block(self, rngs: Sequence[np.random.Generator]) -> None:
+        """Draw what the next `BLOCK` examples of each stream need."""
+        self._uniforms = np.stack([rng.random((BLOCK, self._k_ip)) for rng in rngs])
+
+    def estimate(self, accessor: Accessor, position: int, w: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return ``phi~``, shape (F, G); where ``w = 0`` the inner product is known, and nothing is drawn."""
+        weights = np.cumsum(np.square(w), axis=2)
+        j, coefficient = _draw(w, weights, self._uniforms[:, position])
+        alive = weights[:, :, -1] > 0
+        x = accessor.reveal_some(position, j, np.broadcast_to(alive[:, :, None], j.shape))
+        return smoothed_slope((coefficient * x).mean(axis=2) - y[:, None], self._delta, self._eps)
+
+
+class GenEst:
+    """The paper's estimate, unbiased; its second moment grows fast with ``1/eps``, see `gen_est.second_moment`.
+
+    Parameters
+    ----------
+    B : ndarray of float, shape (G,)
+        Radii, which decide how many draws are averaged.
+    delta, eps : float
+        The smoothed loss.
+    rngs : sequence of numpy.random.Generator
+        One per stream.
+    """
+
+    AT_HAND = 8
+    """Uniforms drawn in advance for each call.  Few need more; these read on from a generator of their own, so that
+    no replica's draws depend on how many another needs."""
+
+    def __init__(self, B: np.ndarray, delta: float, eps: float, rngs: Sequence[np.random.Generator]) -> None:
+        self._N = averaged_draws(B, eps)
+        self._delta, self._eps = delta, eps
+        self._keys = [rng.integers(2**64, size=2, dtype=np.uint64) for rng in rngs]
+        self._block = -1
+
+    def next_block(self, rngs: Sequence[np.random.Generator]) -> None:
+        """Draw what the next `BLOCK` examples of each stream need."""
+        self._block += 1
+        orders = np.stack([rng.geometric(0.5, (BLOCK, 2)) - 1 for rng in rngs])
+        self._orders = np.where(orders % 2, orders, 0)  # an even order gives 0, whatever is drawn
+        self._uniforms = np.stack([rng.random((BLOCK, 2, self.AT_HAND)) for rng in rngs])
+
+    def estimate(self, accessor: Accessor, position: int, w: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return ``phi~``, shape (F, G); where ``w = 0`` the slope is known, and nothing is drawn."""
+        weights = np.cumsum(np.square(w), axis=2)
+        alive = weights[:, :, -1] > 0
+        if not alive.any():
+            return np.broadcast_to(smoothed_slope(-y[:, None], self._delta, self._eps), alive.shape)
+        calls = []
+        for call, target in enumerate((y + self._delta, y - self._delta)):
+            n = self._orders[:, position, call]
+            repeats = draws_per_factor(n[:, None], self._N)
+            count = n[:, None] * repeats * alive
+            if not count.any():
+                calls.append(np.zeros(alive.shape))
+                continue
+            j, coefficient = _draw(w, weights, self._read(position, call, count.max(axis=1)))
+            x = accessor.reveal_some(position, j, np.arange(j.shape[2]) < count[:, :, None])
+            theta = (coefficient * x - target[:, None, None]) / self._eps
+            calls.append(WEIGHTS[n][:, None] * _product(theta, count, repeats))
+        return np.where(alive, (calls[0] + calls[1]) / 2, smoothed_slope(-y[:, None], self._delta, self._eps))
+
+    def _read(self, position: int, call: int, count: np.ndarray) -> np.ndarray:
+        """Return uniforms for each stream, shape (F, most of `count`); those beyond its own count are 0."""
+        uniforms = np.zeros((count.size, max(self.AT_HAND, int(count.max()))))
+        uniforms[:, : self.AT_HAND] = self._uniforms[:, position, call]
+        for f in np.flatnonzero(count > self.AT_HAND):
+            # The lowest word counts the numbers read; the others name the call.
+            place = np.array([0, self._block, position, call], dtype=np.uint64)
+            rng = np.random.Generator(np.random.Philox(key=self._keys[f], counter=place))
+            uniforms[f, self.AT_HAND : count[f]] = rng.random(count[f] - self.AT_HAND)
+        return uniforms[:, : count.max()]
+
+
+def _product(theta: np.ndarray, count: np.ndarray, repeats: np.ndarray) -> np.ndarray:
+    """Multiply factors, each the mean of `repeats` of the `count` estimates that a replica has in ``theta[f, g]``."""
+    product = np.ones(count.shape)
+    single = np.where(repeats == 1, count, 0)
+    for r in range(single.max()):
+        np.multiply(product, theta[:, :, r], out=product, where=r < single)
+    for f, g in np.argwhere((repeats > 1) & (count > 0)):
+        product[f, g] = theta[f, g, : count[f, g]].reshape(-1, repeats[f, g]).mean(axis=1).prod()
+    return product
+
+
+def _draw(w: np.ndarray, weights: np.ndarray, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Draw attributes with probabilities ``w_j^2 / |w|^2``.
+
+    Parameters
+    ----------
+    w, weights : ndarray of float, shape (F, G, d)
+        Regressors, and the running sums of their squares.
+    uniforms : ndarray of float, shape (F, n)
+        Numbers in [0, 1), shared by the settings of a stream.
+
+    Returns
+    -------
+    attributes : ndarray of int, shape (F, G, n)
+    coefficients : ndarray of float, shape (F, G, n)
+        ``w_j / p_j = |w|^2 / w_j``; 0 where w is.
+    """
+    square = weights[:, :, -1]
+    targets = square[:, :, None] * uniforms[:, None, :]
+    n = targets.shape[2]
+    below = [np.count_nonzero(weights <= targets[:, :, r, None], axis=2) for r in range(n)]
+    attributes = np.minimum(np.stack(below, axis=2), w.shape[2] - 1)
+    drawn = np.take_along_axis(w, attributes, axis=2)
+    return attributes, np.divide(square[:, :, None], drawn, out=np.zeros_like(drawn), where=drawn != 0)

@@ -1,0 +1,391 @@
+"""AESVR: GenEst by exact enumeration, the learner against the paper's listing on the same draws, and what it learns."""
+
+from itertools import product
+from math import ceil, erf, log2
+
+import numpy as np
+import pytest
+from omegaconf import OmegaConf
+
+from budgetreg import gen_est
+from budgetreg.accessor import Accessor, Table
+from budgetreg.config import validate
+from budgetreg.data.sphere import Sphere
+from budgetreg.evaluation import svr_loss
+from budgetreg.learners import svr
+from budgetreg.learners.svr import GenEst, PlugIn
+from budgetreg.plan import make_plan
+from budgetreg.protocol import run_repetition
+from budgetreg.streams import generator
+from tests.listings import data_point, invert
+
+DELTA = 0.2
+
+
+def slope(u, eps, delta=DELTA):
+    """``f_eps'(u)``: half a sum of error functions, from the standard library."""
+    return (erf((u - delta) / eps) + erf((u + delta) / eps)) / 2
+
+
+# The loss and the series
+
+
+@pytest.mark.parametrize("eps", [0.3, 1.0, 2.0])
+def test_smoothed_loss_is_near_and_has_its_slope(eps):
+    u = np.linspace(-4, 4, 161)
+    smooth = gen_est.smoothed_loss(u, DELTA, eps)
+    gap = smooth - np.maximum(np.abs(u) - DELTA, 0)
+    assert (gap > -1e-12).all() and gap.max() <= eps
+    numeric = (gen_est.smoothed_loss(u + 1e-6, DELTA, eps) - gen_est.smoothed_loss(u - 1e-6, DELTA, eps)) / 2e-6
+    np.testing.assert_allclose(gen_est.smoothed_slope(u, DELTA, eps), numeric, atol=1e-8)
+    np.testing.assert_allclose(gen_est.smoothed_slope(u, DELTA, eps), [slope(each, eps) for each in u], atol=1e-14)
+
+
+def test_series_is_that_of_the_error_function():
+    for theta in (-2.0, -0.4, 0.0, 1.3):
+        powers = theta ** np.arange(gen_est.ORDERS)
+        assert gen_est.COEFFICIENTS @ powers == pytest.approx(erf(theta), abs=1e-12)
+        # Orders come with probability 2^-(n+1).
+        assert (gen_est.WEIGHTS * 0.5 ** np.arange(1, gen_est.ORDERS + 1)) @ powers == pytest.approx(
+            erf(theta), abs=1e-12
+        )
+
+
+def test_draws_averaged_and_their_expected_number():
+    # The radius is scaled: ceil(16 B^2 / eps^2), and no round-off lifts it to the next whole number.
+    B = np.array([1.0, 1.0, 0.1, 1.2, 0.3])
+    eps = (2, 0.5, 1, 0.4, 0.3)
+    assert [int(gen_est.averaged_draws(b, e)) for b, e in zip(B, eps, strict=True)] == [4, 64, 1, 144, 16]
+    for N in (1, 4, 5, 64, 1000):
+        literal = sum(n / 2 ** (n + 1) * (1 if n <= 2 * log2(N) else N) for n in range(1, 200, 2))
+        assert gen_est.expected_draws(N) == pytest.approx(2 * literal)
+    worst = max(gen_est.expected_draws(N) for N in range(1, 2000))
+    assert worst == pytest.approx(2.0556, abs=1e-4)
+    assert worst < gen_est.INNER_PRODUCT_DRAWS
+
+
+class Scripted:
+    """Hands out what a generator would draw: orders, then uniforms for the first example's two calls."""
+
+    def __init__(self, orders, uniforms):
+        self._orders, self._uniforms = orders, uniforms
+
+    def integers(self, high, size, dtype):
+        return np.zeros(size, dtype)
+
+    def geometric(self, p, size):
+        assert p == 0.5
+        return np.broadcast_to(np.array(self._orders) + 1, size)
+
+    def random(self, size):
+        numbers = np.zeros(size)
+        numbers[0, :, : len(self._uniforms)] = self._uniforms
+        return numbers
+
+
+W = np.array([0.6, 0.0, -0.9])
+X = np.array([0.5, np.nan, -0.3])  # where w is 0, nothing is drawn
+Y = 0.4
+
+
+def enumerated(n, call, B, eps):
+    """Every outcome of GenEst at order n for one of the two calls: its estimates, probabilities and costs."""
+    N = ceil(round(4 * (2 * B / eps) ** 2, 9))
+    factors = n * (1 if n <= 2 * log2(N) else N)
+    p = W**2 / (W @ W)
+    first = p[0]
+    outcomes = list(product([0, 2], repeat=factors))
+    # The other call gets an even order: it draws nothing and gives 0.
+    orders = [n, 2] if call == 0 else [0, n]
+    rngs = [Scripted(orders, [first / 2 if j == 0 else (1 + first) / 2 for j in drawn]) for drawn in outcomes]
+    accessor = Accessor(Table(X[None], np.array([Y])), np.zeros((len(rngs), 1)), 1, None, [1])
+    accessor.open(0, 1)
+    estimator = GenEst(np.array([B]), DELTA, eps, rngs)
+    estimator.next_block(rngs)
+    w = np.broadcast_to(W, (len(rngs), 1, 3))
+    estimates = estimator.estimate(accessor, 0, w, np.full(len(rngs), Y))[:, 0]
+    return estimates, np.array([p[list(drawn)].prod() for drawn in outcomes]), accessor.bill().total[:, 0]
+
+
+@pytest.mark.parametrize("call", [0, 1])
+@pytest.mark.parametrize(("n", "B", "eps", "N_n"), [(1, 1.0, 2.0, 1), (3, 1.0, 2.0, 1), (3, 1.0, 8**0.5, 2)])
+def test_each_order_has_its_exact_moments(n, B, eps, N_n, call):
+    estimates, probabilities, paid = enumerated(n, call, B, eps)
+    assert probabilities.sum() == pytest.approx(1)
+    assert (paid == n * N_n).all()
+    product_ = np.nansum(W * X)
+    theta = (product_ - Y + (-DELTA if call == 0 else DELTA)) / eps
+    variance = ((W @ W) * np.square(X[W != 0]).sum() - product_**2) / eps**2
+    weight = 2 ** (n + 1) * {1: 2 / np.pi**0.5, 3: -2 / (3 * np.pi**0.5)}[n]
+    assert probabilities @ (2 * estimates) == pytest.approx(weight * theta**n)
+    second = weight**2 * (theta**2 + variance / N_n) ** n
+    assert probabilities @ np.square(2 * estimates) == pytest.approx(second)
+
+
+@pytest.mark.parametrize(("B", "eps"), [(1.0, 6.0), (2**0.5, 8.0)])
+def test_second_moment_is_the_sum_over_orders(B, eps):
+    """At a large scale orders beyond 3 add nothing to speak of."""
+    product_ = np.nansum(W * X)
+    theta, variance = (product_ - Y - DELTA) / eps, ((W @ W) * np.square(X[W != 0]).sum() - product_**2) / eps**2
+    total = 0.0
+    for n in (1, 3):
+        estimates, probabilities, _ = enumerated(n, 0, B, eps)
+        total += 0.5 ** (n + 1) * probabilities @ np.square(2 * estimates)
+    N = int(gen_est.averaged_draws(np.array(B), eps))
+    assert gen_est.second_moment(theta, variance, N) == pytest.approx(total, rel=1e-4)
+
+
+def test_second_moment_explodes_below_the_residuals():
+    """Averaging shrinks the variance, not the mean: Lemma 4.1's bound fails."""
+    moments = [
+        gen_est.second_moment(1 / eps, 0.0, int(gen_est.averaged_draws(np.array(1.0), eps)))
+        for eps in (2, 1, 0.5, 0.25)
+    ]
+    assert moments[0] < 2 and moments[1] < 10
+    assert moments[2] > 1e4 and moments[3] > 1e20
+    assert gen_est.second_moment(1e6, 0.0, 4) == np.inf
+
+
+# The learner
+
+
+CHECKPOINTS = [1, 3, 256, 257, 400]
+OPTIONS = {"delta": DELTA, "k_x": 2, "k_ip": 3}
+
+
+def problem(m=400, d=7, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, d)) * (rng.random((m, d)) > 0.3) / np.sqrt(d)
+    return X, np.clip(X @ rng.normal(size=d), -1, 1)
+
+
+def run(X, y, streams, settings, *, checkpoints=CHECKPOINTS, budget=None, average="all", **options):
+    settings = {name: np.asarray(values, dtype=float) for name, values in settings.items()}
+    orders = np.stack([np.random.default_rng(f).permutation(len(X)) for f in streams])
+    accessor = Accessor(Table(X, y), orders, len(settings["B"]), budget, checkpoints)
+    rngs = [generator("test", f) for f in streams]
+    outputs = dict(svr.fit(accessor, settings, checkpoints, rngs, average=average, **OPTIONS, **options))
+    return outputs, accessor.bill()
+
+
+class Draws:
+    """The draws of a stream, one by one."""
+
+    def __init__(self, stream, d, residual):
+        self._rng, self._d, self._residual = generator("test", stream), d, residual
+        if residual == "gen_est":
+            self._key = self._rng.integers(2**64, size=2, dtype=np.uint64)
+
+    def examples(self, m):
+        for block in range(-(-m // 256)):
+            attributes = self._rng.integers(0, self._d, size=(256, 2))
+            if self._residual == "plug_in":
+                for drawn, uniforms in zip(attributes, self._rng.random((256, 3)), strict=True):
+                    yield drawn, iter(uniforms)
+                continue
+            orders = self._rng.geometric(0.5, (256, 2)) - 1
+            uniforms = self._rng.random((256, 2, 8))
+            for t in range(256):
+                yield attributes[t], [(orders[t, call], self._numbers(uniforms, block, t, call)) for call in (0, 1)]
+
+    def _numbers(self, uniforms, block, t, call):
+        yield from uniforms[t, call]
+        counter = np.array([0, block, t, call], dtype=np.uint64)
+        rng = np.random.Generator(np.random.Philox(key=self._key, counter=counter))
+        while True:
+            yield rng.random()
+
+
+def listed(X, y, stream, B, eta, eps, residual):
+    """Hazan & Koren 2012, Algorithm 4 with Procedure 3, literally; even orders are not drawn, as they give 0.
+
+    Returns iterates (m, d), attributes paid (m,) and which values were seen.
+    """
+    order = np.random.default_rng(stream).permutation(len(X))
+    w, iterates, paid, seen = np.zeros(X.shape[1]), [], [], np.zeros(X.shape, dtype=bool)
+    N = ceil(round(4 * (2 * B / eps) ** 2, 9))
+
+    def estimate(row, x, uniforms):
+        """One draw's estimate of the inner product."""
+        j = invert(w**2, next(uniforms))
+        seen[row, j] = True
+        paid[-1] += 1
+        return w @ w * x[j] / w[j]
+
+    def procedure(row, x, y, n, uniforms):
+        if n % 2 == 0:
+            return 0.0
+        theta = [
+            np.mean([estimate(row, x, uniforms) for _ in range(1 if n <= 2 * log2(N) else N)]) - y for _ in range(n)
+        ]
+        return 2 ** (n + 1) * gen_est.COEFFICIENTS[n] * np.prod(theta)
+
+    for row, (drawn, rest) in zip(order, Draws(stream, X.shape[1], residual).examples(len(X)), strict=False):
+        x, target = X[row], y[row]
+        iterates.append(w)
+        paid.append(drawn.size)
+        seen[row, drawn] = True
+        if not w.any():
+            phi = slope(-target, eps)
+        elif residual == "plug_in":
+            phi = slope(np.mean([estimate(row, x, rest) for _ in range(3)]) - target, eps)
+        else:
+            (n_plus, u_plus), (n_minus, u_minus) = rest
+            phi = 0.5 * procedure(row, x / eps, (target + DELTA) / eps, n_plus, u_plus)
+            phi += 0.5 * procedure(row, x / eps, (target - DELTA) / eps, n_minus, u_minus)
+        v = w - eta * phi * data_point(x, drawn)
+        w = v * (B / max(np.sqrt(v @ v), B))
+    return np.array(iterates), np.array(paid), seen
+
+
+@pytest.mark.parametrize(("residual", "eps"), [("gen_est", 2.0), ("gen_est", 0.9), ("plug_in", 0.3)])
+def test_learner_equals_listing(residual, eps):
+    X, y = problem()
+    settings = {"B": [1.0, 0.4, 3.0], "eta": [0.05, 0.3, 0.02]}
+    results = {rule: run(X, y, [0, 1], settings, average=rule, residual=residual, eps=eps) for rule in ("all", "last")}
+    for f, g in np.ndindex(2, 3):
+        iterates, paid, _ = listed(X, y, f, settings["B"][g], settings["eta"][g], eps, residual)
+        if residual == "gen_est":
+            assert paid.max() > 2 + 8  # the long products are among those compared
+        for c in CHECKPOINTS:
+            for rule, expected in (("all", iterates[:c].mean(axis=0)), ("last", iterates[c - 1])):
+                outputs, bill = results[rule]
+                np.testing.assert_allclose(outputs[c][f, :, g], expected, rtol=0, atol=1e-9, err_msg=f"{rule} at {c}")
+                assert bill.at[c][f, g] == paid[:c].sum()
+    if residual == "plug_in":
+        run(X, y, [0], settings, residual=residual, eps=eps, budget=5)  # which refuses to be passed
+
+
+@pytest.mark.parametrize("residual", ["gen_est", "plug_in"])
+def test_a_replica_has_the_same_bytes_in_any_batch(residual):
+    X, y = problem()
+    settings = {"B": [0.5, 1.0, 2.0], "eta": [0.2, 0.1, 0.05]}
+    options = {"residual": residual, "eps": 1.5, "average": "suffix"}
+    together, bill = run(X, y, [0, 1, 2], settings, **options)
+    for f in range(3):
+        alone, own = run(X, y, [f], settings, checkpoints=[400], **options)
+        assert alone[400][0].tobytes() == together[400][f].tobytes()
+        np.testing.assert_array_equal(own.total[0], bill.total[f])
+    one, _ = run(X, y, [2, 1], {name: values[1:2] for name, values in settings.items()}, **options)
+    assert one[400][0, :, 0].tobytes() == together[400][2, :, 1].tobytes()
+
+
+@pytest.mark.parametrize("residual", ["gen_est", "plug_in"])
+def test_values_that_are_not_bought_change_nothing(residual):
+    X, y = problem(m=150, d=30)
+    settings, options = {"B": [1.0], "eta": [0.1]}, {"residual": residual, "eps": 2.0, "checkpoints": [150]}
+    *_, seen = listed(X, y, 0, 1.0, 0.1, 2.0, residual)
+    assert 0 < seen.mean() < 0.25
+    expected, _ = run(X, y, [0], settings, **options)
+    outputs, _ = run(np.where(seen, X, np.nan), y, [0], settings, **options)
+    assert np.isfinite(outputs[150]).all()
+    assert outputs[150].tobytes() == expected[150].tobytes()
+
+
+def test_plug_in_is_bounded_and_biased():
+    """Over all draws: not the slope at the inner product, but the mean slope at its estimates."""
+    p = W**2 / (W @ W)
+    outcomes = list(product([0, 2], repeat=2))
+    rngs = [Uniforms([p[0] / 2 if j == 0 else (1 + p[0]) / 2 for j in drawn]) for drawn in outcomes]
+    accessor = Accessor(Table(X[None], np.array([Y])), np.zeros((4, 1)), 1, 2, [1])
+    accessor.open(0, 1)
+    estimator = PlugIn(DELTA, 0.5, k_ip=2)
+    estimator.next_block(rngs)
+    estimates = estimator.estimate(accessor, 0, np.broadcast_to(W, (4, 1, 3)), np.full(4, Y))[:, 0]
+    expected = [slope(np.mean([W @ W * X[j] / W[j] for j in drawn]) - Y, 0.5) for drawn in outcomes]
+    np.testing.assert_allclose(estimates, expected, atol=1e-14)
+    mean = np.array([p[list(drawn)].prod() for drawn in outcomes]) @ estimates
+    assert abs(mean - slope(np.nansum(W * X) - Y, 0.5)) > 1e-3
+    assert (accessor.bill().total == 2).all()
+
+
+class Uniforms:
+    def __init__(self, numbers):
+        self._numbers = numbers
+
+    def random(self, size):
+        return np.broadcast_to(self._numbers, size)
+
+
+def test_it_learns_on_the_sphere():
+    """After 2000 examples: the zero predictor's loss is .216, and 5.8 attributes were paid per example."""
+    law = Sphere(d=10, noise=0.05, n=2000, n_test=1000)
+    data = law.draw(0, 0)
+    table, test = Table(data.X, data.y), np.arange(2000, 3000)
+    losses = {}
+    for residual in ("gen_est", "plug_in"):
+        accessor = Accessor(table, np.tile(np.arange(2000), (3, 1)), 1, None, [2000])
+        options = {"residual": residual, "delta": 0.05, "eps": 2.0, "k_x": 4, "k_ip": 3, "average": "all"}
+        rngs = [generator("learn", f) for f in range(3)]
+        ((_, W),) = svr.fit(accessor, {"B": np.ones(1), "eta": np.full(1, 0.02)}, [2000], rngs, **options)
+        losses[residual] = np.mean([svr_loss(table, test, w, 0.05)[0] for w in W])
+        mean = accessor.bill().total / 2000
+        if residual == "gen_est":
+            assert np.abs(mean - 4 - gen_est.expected_draws(4)).max() < 0.3
+    zero = np.maximum(np.abs(data.y[test]) - 0.05, 0).mean()
+    assert svr_loss(table, test, np.zeros((10, 1)), 0.05) == pytest.approx(zero)
+    assert zero == pytest.approx(0.215, abs=0.01)
+    assert losses["gen_est"] < 0.45 * zero
+    assert losses["plug_in"] < 0.35 * zero
+
+
+# The configuration
+
+
+def config(**changes):
+    algo = {
+        "name": "aesvr",
+        "core": "svr",
+        "update": "ogd",
+        "residual": "gen_est",
+        "delta": 0.05,
+        "eps": 2,
+        "split": "literal",
+        "average": "all",
+        "grid": {"B": [0.5, 1], "eta": [0.5, 2]},
+    }
+    dataset = {"name": "sphere", "kind": "sphere", "center": "none", "split": "official", "test_fraction": 0.1}
+    tree = {
+        "experiment": "",
+        "algo": algo,
+        "dataset": dataset | {"d": 10, "noise": 0.05, "n": 60, "n_test": 50},
+        "tuning": {"name": "cv", "at": "end", "folds": 3},
+        "backend": {"name": "sequential", "batch_size": 64},
+        "k": 7,
+        "repetitions": 1,
+        "seed": 0,
+        "checkpoints": [20, 60],
+        "n_jobs": 1,
+        "out": None,
+    }
+    for key, value in changes.items():
+        group, _, name = key.partition("__")
+        tree[group] = tree[group] | {name: value} if name else value
+    return validate(OmegaConf.create(tree))
+
+
+def test_plan_of_a_budget_that_holds_on_average():
+    plan = make_plan(config())
+    assert (plan.k_x, plan.per_example, plan.budget, plan.notes) == (4, 7, None, ())
+    assert plan.settings["eta"][:2] == pytest.approx([0.5 * np.sqrt(4 / 1200), 1.0 * np.sqrt(4 / 1200)])
+    # GenEst has no use for a split; the plug-in's budget is hard.
+    assert make_plan(config(algo__split="even")).k_x == 4
+    plan = make_plan(config(algo__residual="plug_in", algo__split=5))
+    assert (plan.k_x, plan.k_ip, plan.budget) == (2, 5, 7)
+
+
+def test_small_eps_is_warned_of_once_unless_it_does_no_harm():
+    (note,) = make_plan(config(algo__eps=0.5)).notes
+    assert "algo.eps=0.5" in note and "plug_in" in note and "\n" not in note
+    assert make_plan(config(algo__eps=0.5, algo__residual="plug_in")).notes == ()
+
+
+def test_repetition_is_tuned_and_measured_by_its_loss_whatever_the_batch():
+    plan = make_plan(config())
+    result = run_repetition(plan, 0, lambda done: None)
+    again = make_plan(config(backend={"name": "sequential", "batch_size": 1}))
+    assert run_repetition(again, 0, lambda done: None) == result
+    last = result["curve"][-1]
+    assert 0 < last["test_svr_loss"] < 0.3
+    assert last["test_svr_loss"] != last["test_mse"]
+    assert result["run"]["attributes_mean"] < 7 < result["run"]["attributes_max"]
