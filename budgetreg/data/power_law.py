@@ -26,10 +26,11 @@ from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required, whole_number
 from budgetreg.errors import ConfigError
 from budgetreg.streams import generator
-from budgetreg.values import Coins, Values, panels
+from budgetreg.values import Coins, Values
 
 _NORMS = ("l2", "linf")
 _DRAWS_PER_BLOCK = 1 << 20  # uniform doubles held at once, 8 MiB
+_VALUES_PER_PRODUCT = 1 << 16  # so few that they stay in the processor's cache
 _FIRST_TEST_ROW = 1 << 40
 """Test rows are this far down the endless table, so that more training examples change none of them."""
 _MOST_UNCACHED = 1 << 28
@@ -133,7 +134,12 @@ def _flip_coins(rng: np.random.Generator, u: np.ndarray, out: np.ndarray) -> Non
 
 def _products(X: Values, w: np.ndarray) -> np.ndarray:
     """Return ``<w, x>`` for every row; sums of small whole numbers, and so exact in any order."""
-    return np.concatenate([X.rows(rows) @ w for rows in panels(np.arange(X.shape[0]), w.size)])
+    y = np.empty(X.shape[0])
+    step = max(1, _VALUES_PER_PRODUCT // w.size)
+    for start in range(0, y.size, step):
+        rows = np.arange(start, min(start + step, y.size))
+        y[rows] = X.rows(rows) @ w
+    return y
 
 
 def _cached_products(X: Values, w: np.ndarray, digest: str) -> np.ndarray:
