@@ -60,14 +60,14 @@ LEARNERS: Mapping[str, Rules] = {
         "data_point": ("the draw of attributes for the data point", one_of("uniform", "subset")),
         "literal_split": ("the meaning of split=literal", one_of("one", "half")),
     },
+    "exact": _learner(_SPLIT | NOTHING, _AVERAGE, "ogd", "eg"),
+    "offline": _learner(_SPLIT | NOTHING, _AVERAGE | NOTHING, "ridge", "lasso"),
     "svr": {
         **_learner(_SPLIT, _AVERAGE, "ogd"),
         "residual": ("the estimate of the residual's slope", one_of("gen_est", "plug_in")),
         "delta": ("the residual that costs nothing", NOT_NEGATIVE),
         "eps": ("the scale of the smoothing", POSITIVE),
     },
-    "exact": _learner(_SPLIT | NOTHING, _AVERAGE, "ogd", "eg"),
-    "offline": _learner(_SPLIT | NOTHING, _AVERAGE | NOTHING, "ridge", "lasso"),
 }
 
 

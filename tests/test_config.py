@@ -73,11 +73,11 @@ def test_learners(default: DictConfig, name: str, core: str, parameters: set[str
 
 
 def test_every_learner_has_a_file() -> None:
-    names = {"aerr", "aelr", "aer", "online_ridge", "online_lasso", "ridge", "lasso"}
+    names = {"aerr", "aelr", "aer", "aesvr", "online_ridge", "online_lasso", "ridge", "lasso"}
     assert set(catalogue.options("algo")) == names
 
 
-@pytest.mark.parametrize("name", ["mnist_3v5", "mnist", "power_law", "digits_3v5"])
+@pytest.mark.parametrize("name", ["mnist_3v5", "mnist", "power_law", "digits_3v5", "sphere", "three_bits"])
 def test_data_sets(default: DictConfig, name: str) -> None:
     assert validate(choosing(default, dataset=name)).dataset.name == name
 

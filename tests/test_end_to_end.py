@@ -55,7 +55,7 @@ def test_every_learner_leaves_an_honest_curve(budgetreg, tmp_path):
         }
         curves = pd.read_csv(folder / "curves.csv", keep_default_na=False)
         assert ",".join(curves.columns) == (
-            "experiment,algo,dataset,k,repetition,examples,attributes,test_mse,test_relative,test_error_rate"
+            "experiment,algo,dataset,k,repetition,examples,attributes,test_mse,test_relative,test_error_rate,test_svr_loss"
         )
         assert set(curves.algo) == {algo}
         assert set(curves.dataset) == {"digits_3v5"}

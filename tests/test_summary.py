@@ -32,10 +32,11 @@ def write_run(
     relative: tuple[float, ...] = (0.7, 0.8),
     rate: float | None = 0.25,
     checkpoints: int = 3,
+    svr: float | None = None,
 ) -> Path:
     """Write a run whose repetitions end at the given relative errors."""
     rows = [
-        ("", algo, dataset, 4, repetition, 100 * at, 400 * at, 2 * last, last + (checkpoints - at) / 10, rate)
+        ("", algo, dataset, 4, repetition, 100 * at, 400 * at, 2 * last, last + (checkpoints - at) / 10, rate, svr)
         for repetition, last in enumerate(relative)
         for at in range(1, checkpoints + 1)
     ]
@@ -59,6 +60,14 @@ def test_run_table_shows_each_checkpoint_with_mean_and_deviation(tmp_path: Path)
     table = run_table(write_run(tmp_path / "run"))
     assert table.row_count == 3
     assert rows(table)[-1] == ["300", "1200", "0.75 ± 0.071", "1.5 ± 0.14", "0.25 ± 0"]
+
+
+def test_svr_loss_is_shown_where_there_is_one_and_missed_by_no_older_file(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", rate=None, svr=0.125)
+    assert rows(run_table(folder))[-1][3:] == ["1.5 ± 0.14", "0.125 ± 0"]
+    curves = pd.read_csv(folder / "curves.csv").drop(columns="test_svr_loss")
+    curves.to_csv(folder / "curves.csv", index=False)
+    assert rows(run_table(folder))[-1][3:] == ["1.5 ± 0.14"]
 
 
 def test_run_table_names_the_run_the_bill_and_the_parameters(tmp_path: Path) -> None:
