@@ -27,6 +27,8 @@ _UPDATES = {
     "pegasos": "regularised gradient descent (Pegasos) in the 1-ball",
     "ridge": "least squares in the 2-ball",
     "lasso": "least squares in the 1-ball",
+    "program": "estimated least squares in the 1-ball, negative eigenvalues set to 0",
+    "correlation": "estimated correlations scaled to a 1-norm",
 }
 _AVERAGES = {
     "all": "average of all iterates",
@@ -35,6 +37,7 @@ _AVERAGES = {
 }
 _INFORMATION = {
     "partial": "k attributes per example",
+    "pairs": "k attributes per example, in pairs",
     "exact": "all attributes, one pass",
     "offline": "all attributes, offline solution for each prefix of the examples",
 }

@@ -21,7 +21,13 @@ from budgetreg.rules import BACKEND, DATASETS, GRIDS, LEARNERS, TOP, TUNINGS, ch
 _EXECUTION = ("n_jobs", "backend", "out", "repetitions")  # change no result
 _LOCATION = ("root",)  # of a data set: where it lies, not what it is
 # By algo.core: what such a learner makes no use of.
-_WITHOUT = {"partial": (), "svr": (), "exact": ("split",), "offline": ("split", "average")}
+_WITHOUT = {
+    "partial": (),
+    "svr": (),
+    "exact": ("split",),
+    "offline": ("split", "average"),
+    "pairs": ("split", "average"),
+}
 
 
 @dataclass(frozen=True)
@@ -32,10 +38,10 @@ class AlgoConfig:
     ----------
     name : str
         What the learner is called in files and figures.
-    core : {'partial', 'svr', 'exact', 'offline'}
+    core : {'partial', 'svr', 'pairs', 'exact', 'offline'}
         The module of `budgetreg.learners` that runs it.
-    update : {'ogd', 'eg', 'pegasos', 'ridge', 'lasso'}
-        The update of an online learner, or the constrained problem that an offline one solves.
+    update : {'ogd', 'eg', 'pegasos', 'ridge', 'lasso', 'program', 'correlation'}
+        The update of an online learner, or the problem that another learner solves.
     data_point : {'uniform', 'subset'} or None
         Independent uniform draws, or a uniform subset; None if all attributes are seen.
     literal_split : {'one', 'half'} or None
@@ -105,6 +111,7 @@ class Config:
     tuning: TuningConfig
     backend: BackendConfig
     k: int
+    axis: str
     repetitions: int
     seed: int
     checkpoints: int | tuple[int, ...]
@@ -157,6 +164,7 @@ def validate(cfg: DictConfig) -> Config:
         tuning=tuning,
         backend=BackendConfig(**tree["backend"]),
         k=tree["k"],
+        axis=tree["axis"],
         repetitions=tree["repetitions"],
         seed=tree["seed"],
         checkpoints=_frozen(tree["checkpoints"]),

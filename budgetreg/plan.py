@@ -38,7 +38,7 @@ class Plan:
     n_train, n_test, d : int
         Training examples, test examples, attributes.
     k_x, k_ip : int or None
-        Draws for the data point and for the inner product; None if all attributes are seen.
+        Draws for the data point and for the inner product; None if all attributes are seen, or pairs of them.
     per_example : int
         Attributes that a replica may be charged for one example: k, or d for a full-information learner.  On average
         at most, if `budget` is None.
@@ -113,8 +113,8 @@ def make_plan(config: Config) -> Plan:
     if config.k > d:
         raise ConfigError(f"k={config.k}: the attribute budget must be at most d={d}, the attributes of {data.name}")
     k_x, k_ip = split_budget(config.algo, config.k)
-    per_example = config.k if k_x else d
-    checkpoints = _checkpoints(config, n_train, d, per_example)
+    per_example = config.k if k_x or config.algo.core == "pairs" else d
+    checkpoints = _checkpoints(config, n_train, d, per_example if config.axis == "attributes" else config.k)
     settings = _settings(config.algo, config.tuning, d=d, m=checkpoints[-1], k=config.k, k_x=k_x)
     n_settings = len(settings["B"])
     folds = config.tuning.folds if n_settings > 1 else 0
@@ -167,7 +167,7 @@ def split_sizes(config: Config, data: Dataset) -> tuple[int, int]:
 
 
 def split_budget(algo: AlgoConfig, k: int) -> tuple[int | None, int | None]:
-    """Return the draws for the data point and for the inner product; None for full-information learners.
+    """Return the draws for the data point and for the inner product; None for learners that draw for neither.
 
     Raises
     ------
@@ -181,6 +181,8 @@ def split_budget(algo: AlgoConfig, k: int) -> tuple[int | None, int | None]:
                 f"point and {INNER_PRODUCT_DRAWS} for the inner product"
             )
         return k - INNER_PRODUCT_DRAWS, INNER_PRODUCT_DRAWS
+    if algo.core == "pairs" and k < 2:
+        raise ConfigError(f"k={k}: {algo.name} needs a budget of at least 2, the attributes of one pair")
     if algo.core not in ("partial", "svr"):
         return None, None
     if k < 2:
@@ -217,7 +219,7 @@ def _settings(
 ) -> dict[str, tuple[float, ...]]:
     """Lay out the grid: every radius with every step size, in absolute values."""
     radii = (tuning.values["B"],) if "B" in tuning.values else algo.grid["B"]
-    if algo.core == "offline":
+    if algo.core in ("offline", "pairs"):
         return {"B": radii}
     name = "lambda" if algo.update == "pegasos" else "eta"
 

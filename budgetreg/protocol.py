@@ -165,14 +165,16 @@ def _fit(
     config = plan.config
     algo = config.algo
     if algo.core == "offline":
-        from budgetreg.learners import (
-            offline,
-        )  # here, as only these learners need scikit-learn, which is slow to load
+        from budgetreg.learners import offline  # here, as only these learners need scipy, which is slow to load
 
         return offline.fit(accessor, settings, checkpoints, problem=algo.update)
     if algo.core == "exact":
         return exact.fit(accessor, settings, checkpoints, update=algo.update, average=str(algo.average))
     rngs = [generator("draws", config.seed, plan.dataset, algo.name, config.k, repetition, stage) for stage in stages]
+    if algo.core == "pairs":
+        from budgetreg.learners import pairs
+
+        return pairs.fit(accessor, settings, checkpoints, rngs, k=config.k, problem=algo.update)
     assert plan.k_x and plan.k_ip
     if algo.core == "svr":
         from budgetreg.learners import svr  # here, as only this learner needs scipy, which is slow to load

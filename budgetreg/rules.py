@@ -28,6 +28,7 @@ TOP: Rules = {
     "tuning": ("the tuning", ANYTHING),
     "backend": ("the backend", ANYTHING),
     "k": ("the attribute budget", whole(1)),
+    "axis": ("the axis on which learners end alike", one_of("attributes", "examples")),
     "repetitions": ("the number of repetitions", whole(1)),
     "seed": ("the seed", whole(0)),
     "checkpoints": (
@@ -62,6 +63,7 @@ LEARNERS: Mapping[str, Rules] = {
     },
     "exact": _learner(_SPLIT | NOTHING, _AVERAGE, "ogd", "eg"),
     "offline": _learner(_SPLIT | NOTHING, _AVERAGE | NOTHING, "ridge", "lasso"),
+    "pairs": _learner(_SPLIT | NOTHING, _AVERAGE | NOTHING, "program", "correlation"),
     "svr": {
         **_learner(_SPLIT, _AVERAGE, "ogd"),
         "residual": ("the estimate of the residual's slope", one_of("gen_est", "plug_in")),
@@ -82,6 +84,8 @@ GRIDS: Mapping[str, Rules] = {  # by algo.update
     "pegasos": _grid("B", "lambda"),
     "ridge": _grid("B"),
     "lasso": _grid("B"),
+    "program": _grid("B"),
+    "correlation": _grid("B"),
 }
 
 

@@ -352,6 +352,7 @@ def config(**changes):
         "tuning": {"name": "cv", "at": "end", "folds": 3},
         "backend": {"name": "sequential", "batch_size": 64},
         "k": 7,
+        "axis": "attributes",
         "repetitions": 1,
         "seed": 0,
         "checkpoints": [20, 60],

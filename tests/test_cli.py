@@ -135,7 +135,7 @@ def test_mistakes(capsys: pytest.CaptureFixture[str], here: Path, line: str, cod
 def test_list_has_a_row_for_everything(capsys: pytest.CaptureFixture[str]) -> None:
     algos = budgetreg(capsys, "list algos").out
     assert {line.split()[0] for line in algos.splitlines()[1:]} == {
-        "aelr", "aer", "aerr", "lasso", "online_lasso", "online_ridge", "ridge",
+        "aelr", "aer", "aerr", "aesvr", "baseline", "lasso", "naive", "online_lasso", "online_ridge", "ridge",
     }  # fmt: skip
     assert "Hazan & Koren 2012" in algos
     everything = budgetreg(capsys, "list").out

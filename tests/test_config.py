@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -63,17 +64,19 @@ def refusal(config: DictConfig) -> str:
         ("online_lasso", "exact", {"B", "eta"}),
         ("ridge", "offline", {"B"}),
         ("lasso", "offline", {"B"}),
+        ("baseline", "pairs", {"B"}),
+        ("naive", "pairs", {"B"}),
     ],
 )
 def test_learners(default: DictConfig, name: str, core: str, parameters: set[str]) -> None:
     algo = validate(choosing(default, algo=name)).algo
     assert (algo.name, algo.core, set(algo.grid)) == (name, core, parameters)
     assert (algo.split is None) == (core != "partial")
-    assert (algo.average is None) == (core == "offline")
+    assert (algo.average is None) == (core in ("offline", "pairs"))
 
 
 def test_every_learner_has_a_file() -> None:
-    names = {"aerr", "aelr", "aer", "aesvr", "online_ridge", "online_lasso", "ridge", "lasso"}
+    names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", "online_ridge", "online_lasso", "ridge", "lasso"}
     assert set(catalogue.options("algo")) == names
 
 
@@ -122,6 +125,16 @@ def test_recipes(composed: Compose, recipe: str, k: int, algos: list[str]) -> No
         assert (config.experiment, config.k, config.repetitions) == (recipe, k, 10)
         assert (config.dataset.name, config.tuning.at) == ("mnist_3v5", "each")
         assert config.algo.name == algo
+
+
+def test_the_table_of_all_pairs_of_digits(composed: Compose) -> None:
+    recipe = "experiment=cesa_bianchi_2010/table"
+    sweep = compose("config", overrides=[recipe], return_hydra_config=True).hydra.sweeper.params
+    pairs = [tuple(json.loads(pair)) for pair in sweep["dataset.digits"].replace("],", "]\n").split("\n")]
+    assert pairs == list(combinations(range(10), 2))
+    config = validate(composed(recipe, "dataset.digits=[0,1]", "algo=lasso"))
+    assert (config.k, config.axis, config.checkpoints, config.repetitions) == (4, "examples", 1, 10)
+    assert sweep.algo.split(",") == ["baseline", "aer", "ridge", "lasso"]
 
 
 def test_recipes_give_way_to_the_command_line(composed: Compose) -> None:
@@ -216,6 +229,7 @@ def test_identity_is_what_decides_the_results(default: DictConfig) -> None:
     assert validate(otherwise_executed(config)).identity() == identity
     for key, value in {
         "k": 5,
+        "axis": "examples",
         "seed": 1,
         "checkpoints": 3,
         "algo__split": "even",

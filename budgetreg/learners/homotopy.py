@@ -260,7 +260,8 @@ def _record(W: np.ndarray, waiting: list[int], radii: np.ndarray, active: _Activ
         w = active.u - at * active.v
         if (active.sign * w).min() < -_WRONG_SIGN * np.abs(w).max():
             raise ArithmeticError(f"weights of the wrong sign on the lasso path at lambda = {at:.3g}")
-        W[active.index, i] = w
+        # w is a difference, of large numbers now and then: make sure of the ball.
+        W[active.index, i] = w * (radii[i] / max(np.abs(w).sum(), radii[i]))
         waiting.pop(0)
 
 
@@ -277,7 +278,7 @@ def _replace(
     """Let attribute j, whose column is spanned, grow at constant lambda until it replaces one in use."""
     active.refine()
     w, change = active.u - lam * active.v, -sign * column.h
-    norm, rate = active.sign @ w, 1 - sign * active.q[j]
+    norm, rate = active.sign @ w, 1 + active.sign @ change
     falling = active.sign * change < -_SLOPE * np.abs(change).max(initial=0)
     reach = np.full(len(w), np.inf)
     reach[falling] = np.maximum(-w[falling] / change[falling], 0)

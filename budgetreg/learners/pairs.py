@@ -1,0 +1,132 @@
+"""Learners that estimate the loss itself from pairs of attributes: Baseline, and what it becomes without its matrix.
+
+Of each example, ``n = floor(k/2)`` ordered pairs (i, j), uniform and without replacement from ``[d] x [d]`` (i = j
+included), add to estimates of ``x x'`` and of ``x``:
+
+    A_ij += (d^2 / 2n) x_i x_j,  A_ji += the same;   v_i += (d / 2n) x_i,  v_j += (d / 2n) x_j,
+
+which is unbiased. With the averages A and ``v = mean(2 y v)``, the empirical loss is estimated by
+``w'A w - w'v + mean(y^2)``; the paper's Algorithm 1 prints ``+ w'v``.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from budgetreg.accessor import Accessor
+from budgetreg.draws import BLOCK, subset
+from budgetreg.learners.homotopy import lasso_path
+
+
+def fit(
+    accessor: Accessor,
+    settings: Mapping[str, np.ndarray],
+    checkpoints: Sequence[int],
+    rngs: list[np.random.Generator],
+    *,
+    k: int,
+    problem: str,
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Estimate the loss along all streams of the accessor and minimise it at the checkpoints.
+
+    Parameters
+    ----------
+    accessor : Accessor
+        F streams of examples; a pair is charged 2 attributes, also if they are the same.
+    settings : mapping of str to ndarray, shape (G,)
+        ``B``, the 1-norm that the regressor has at most.
+    checkpoints : sequence of int
+        Numbers of examples at which the output is wanted, increasing.
+    rngs : list of numpy.random.Generator
+        One per stream.
+    k : int
+        Attributes of an example that may be seen, at least 2; the last one of an odd number is not.
+    problem : {'program', 'correlation'}
+        How the output follows from the estimates, see `minimisers` and `correlation`.
+
+    Yields
+    ------
+    checkpoint : int
+    W : ndarray of float, shape (F, d, G)
+        Output regressors.
+
+    References
+    ----------
+    N. Cesa-Bianchi, S. Shalev-Shwartz, O. Shamir. Efficient Learning with Partially Observed Attributes. ICML 2010,
+    Algorithm 1 and footnote 2.
+    """
+    solve = {"program": minimisers, "correlation": correlation}[problem]
+    F, d = accessor.n_streams, accessor.d
+    A, v = np.zeros((F, d, d)), np.zeros((F, d))
+    for start in range(0, checkpoints[-1], BLOCK):
+        stop = min(start + BLOCK, checkpoints[-1])
+        pairs = np.stack([subset(rng, d * d, k // 2) for rng in rngs])[:, : stop - start]
+        attributes = np.stack(np.divmod(pairs, d), axis=-1)
+        accessor.open(start, stop)
+        x = accessor.reveal_block(attributes.reshape(F, stop - start, -1)).reshape(attributes.shape)
+        first = start
+        for last in [c for c in checkpoints if start < c < stop] + [stop]:
+            part = slice(first - start, last - start)
+            _add(A, v, attributes[:, part], x[:, part], accessor.targets()[:, part])
+            first = last
+            if last in checkpoints:
+                means = A * (d**2 / (2 * (k // 2) * last)), v * (d / ((k // 2) * last))
+                yield last, np.stack([solve(*estimates, settings["B"]) for estimates in zip(*means, strict=True)])
+
+
+def _add(A: np.ndarray, v: np.ndarray, attributes: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+    """Add ``x_i x_j`` of pairs (F, T, n, 2) to A (F, d, d), symmetrically, and ``y x_i``, ``y x_j`` to v (F, d)."""
+    products = x.prod(axis=-1)
+    d = v.shape[1]
+    pairs = np.nonzero(products)
+    i, j = attributes[pairs].T
+    np.add.at(A.reshape(-1), (pairs[0] * d + i) * d + j, products[pairs])
+    np.add.at(A.reshape(-1), (pairs[0] * d + j) * d + i, products[pairs])
+    singles = np.nonzero(x)
+    np.add.at(v.reshape(-1), singles[0] * d + attributes[singles], x[singles] * y[singles[:2]])
+
+
+def minimisers(A: np.ndarray, v: np.ndarray, radii: np.ndarray) -> np.ndarray:
+    """Minimise ``w'A w - w'v`` over 1-balls, with the negative eigenvalues of A set to 0.
+
+    The estimate A is symmetric, but hardly ever positive semidefinite: as it is, the program is not convex.
+
+    Parameters
+    ----------
+    A : ndarray of float, shape (d, d)
+        Estimate of ``mean(x x')``.
+    v : ndarray of float, shape (d,)
+        Estimate of ``mean(2 y x)``.
+    radii : ndarray of float, shape (G,)
+        Radii B.
+
+    Returns
+    -------
+    ndarray of float, shape (d, G)
+    """
+    W = np.zeros((len(v), len(radii)))
+    known = np.flatnonzero(A.any(axis=0) | (v != 0))
+    clipped = _clipped(A[np.ix_(known, known)])
+    W[known] = lasso_path(clipped.__getitem__, clipped.diagonal(), v[known] / 2, radii)
+    return W
+
+
+def _clipped(A: np.ndarray) -> np.ndarray:
+    """Set the negative eigenvalues of a symmetric matrix to 0; what is 0 but for rounding becomes 0 too."""
+    result = np.zeros_like(A)
+    seen = np.flatnonzero(A.any(axis=0))
+    s, V = np.linalg.eigh(A[np.ix_(seen, seen)])
+    rounding = np.finfo(float).eps * len(s) * np.abs(s).max(initial=0)
+    roots = V[:, s > rounding] * np.sqrt(s[s > rounding])
+    roots[(roots**2).sum(axis=1) <= rounding] = 0
+    result[np.ix_(seen, seen)] = roots @ roots.T
+    return result
+
+
+def correlation(A: np.ndarray, v: np.ndarray, norms: np.ndarray) -> np.ndarray:
+    """Return ``w = B v / |v|_1``: the direction that minimises ``w'w - w'v``, as if attributes were uncorrelated.
+
+    Parameters and return value are those of `minimisers`; the estimate A is not used.
+    """
+    del A
+    return np.outer(v, norms) / max(np.abs(v).sum(), np.finfo(float).tiny)

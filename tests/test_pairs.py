@@ -1,0 +1,147 @@
+"""Baseline and naive: unbiased estimates by enumeration, the listing, optimality certificates."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from budgetreg.accessor import Accessor, Table
+from budgetreg.learners import pairs
+
+D = 3
+ALL_PAIRS = list(product(range(D), repeat=2))
+RADII = np.array([0.05, 0.4, 1.5, 6.0, 40.0])
+
+
+def estimates(monkeypatch, X, y, k, drawn=None, seed=0, orders=None, checkpoints=None):
+    """Return (A, v) of each stream at the last checkpoint, and the accessor; `drawn` names each example's pairs."""
+    found = []
+    with monkeypatch.context() as patch:
+        patch.setattr(pairs, "correlation", lambda A, v, B: found.append((A.copy(), v.copy())) or np.zeros((len(v), 1)))
+        if drawn is not None:
+            patch.setattr(pairs, "subset", lambda rng, n, size: np.tile(drawn, (pairs.BLOCK, 1)))
+        orders = np.arange(len(X))[None] if orders is None else orders
+        checkpoints = [orders.shape[1]] if checkpoints is None else checkpoints
+        accessor = Accessor(Table(X, y), orders, 1, k, checkpoints)
+        rngs = [np.random.default_rng([seed, f]) for f in range(len(orders))]
+        list(pairs.fit(accessor, {"B": np.ones(1)}, checkpoints, rngs, k=k, problem="correlation"))
+    return found[-len(orders) :], accessor
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 6])
+def test_estimates_are_unbiased_over_all_sets_of_pairs(monkeypatch, k):
+    x, y = np.array([[0.7, -1.3, 0.4]]), np.array([-1.5])
+    A, v = np.zeros((D, D)), np.zeros(D)
+    sets = list(combinations(range(len(ALL_PAIRS)), k // 2))
+    for drawn in sets:
+        ((a, b),), _ = estimates(monkeypatch, x, y, k, drawn)
+        A += a / len(sets)
+        v += b / len(sets)
+    np.testing.assert_allclose(A, x.T @ x, rtol=1e-12)
+    np.testing.assert_allclose(v, 2 * y[0] * x[0], rtol=1e-12)
+
+
+def test_estimates_are_those_of_the_listing(monkeypatch):
+    rng = np.random.default_rng(1)
+    m, d, k = 300, 5, 6  # more than a block
+    X, y = rng.normal(size=(m, d)) * (rng.random((m, d)) < 0.6), rng.normal(size=m)
+    ((found_A, found_v),), accessor = estimates(monkeypatch, X, y, k, seed=4, checkpoints=[7, m])
+    draws = np.random.default_rng([4, 0])
+    codes = np.concatenate([pairs.subset(draws, d * d, k // 2) for _ in range(2)])
+    A, v = np.zeros((d, d)), np.zeros(d)
+    for x, target, drawn in zip(X, y, codes, strict=False):
+        A_t, v_t = np.zeros((d, d)), np.zeros(d)
+        for i, j in (divmod(code, d) for code in drawn):
+            v_t[i] += d / k * x[i]
+            v_t[j] += d / k * x[j]
+            A_t[i, j] += d**2 / k * x[i] * x[j]
+            A_t[j, i] += d**2 / k * x[i] * x[j]
+        A += A_t / m
+        v += 2 * target * v_t / m
+    np.testing.assert_allclose(found_A, A, atol=1e-12)
+    np.testing.assert_allclose(found_v, v, atol=1e-12)
+    assert (accessor.bill().at[7] == 7 * k).all()
+    assert (accessor.bill().total == m * k).all()
+
+
+def test_pairs_are_uniform_ordered_and_not_repeated():
+    drawn = np.concatenate([pairs.subset(np.random.default_rng(s), 9, 2) for s in range(80)])
+    assert (drawn[:, 0] != drawn[:, 1]).all()
+    counts = np.bincount(drawn.ravel(), minlength=9) / len(drawn)
+    np.testing.assert_allclose(counts, 2 / 9, atol=4 * np.sqrt(2 / 9 / len(drawn)))
+
+
+def test_an_odd_budget_leaves_one_attribute_unseen(monkeypatch):
+    X, y = np.ones((5, 4)), np.ones(5)
+    _, accessor = estimates(monkeypatch, X, y, 3)
+    assert (accessor.bill().total == 10).all()
+
+
+def test_a_stream_does_not_depend_on_its_company(monkeypatch):
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(40, 6)), rng.normal(size=40)
+    orders = np.stack([rng.permutation(40) for _ in range(3)])
+
+    def regressors(streams, problem):
+        accessor = Accessor(Table(X, y), orders[streams], len(RADII), 4, [40])
+        rngs = [np.random.default_rng(f) for f in streams]
+        ((_, W),) = pairs.fit(accessor, {"B": RADII}, [40], rngs, k=4, problem=problem)
+        return W
+
+    for problem in ("program", "correlation"):
+        together = regressors([0, 1, 2], problem)
+        for f in range(3):
+            np.testing.assert_array_equal(regressors([f], problem)[0], together[f])
+
+
+def estimate(seed, integers):
+    """Make what pairs of a few sparse examples give: A is indefinite, and v is not in the range of the clipped A."""
+    rng = np.random.default_rng(seed)
+    d, n = rng.integers(1, 12), rng.integers(1, 60)
+    A, v = np.zeros((d, d)), np.zeros(d)
+    for _ in range(n):
+        i, j = rng.integers(0, d, 2)
+        x = rng.integers(-2, 3, 2) if integers else rng.normal(size=2) * (rng.random(2) < 0.6)
+        A[i, j] += x[0] * x[1]
+        A[j, i] += x[0] * x[1]
+        y = rng.choice([-1, 1])
+        v[i] += y * x[0]
+        v[j] += y * x[1]
+    return A, v
+
+
+@pytest.mark.parametrize("integers", [False, True])
+def test_minimisers_have_a_certificate_also_where_the_loss_falls_for_ever(integers):
+    for seed in range(150):
+        A, v = estimate(seed, integers)
+        s, V = np.linalg.eigh(A)
+        P = (V * np.maximum(s, 0)) @ V.T
+        for w, B in zip(pairs.minimisers(A, v, RADII).T, RADII, strict=True):
+            assert np.abs(w).sum() <= B * (1 + 1e-9)
+            g = 2 * P @ w - v
+            # Convexity: no point of the ball is better by more than the largest <g, w - z>.
+            assert g @ w + B * np.abs(g).max() <= 1e-6 * (B * np.abs(v).max() + w @ P @ w), seed
+
+
+def test_minimisers_agree_with_another_solver():
+    A, v = estimate(17, False)
+    s, V = np.linalg.eigh(A)
+    P, d = (V * np.maximum(s, 0)) @ V.T, len(v)
+    signs = np.hstack([np.eye(d), -np.eye(d)])
+    for B, w in zip(RADII, pairs.minimisers(A, v, RADII).T, strict=True):
+        loss = minimize(
+            lambda z: (signs @ z) @ P @ (signs @ z) - v @ signs @ z,
+            np.full(2 * d, B / (4 * d)),
+            jac=lambda z: signs.T @ (2 * P @ signs @ z - v),
+            bounds=[(0, None)] * (2 * d),
+            constraints={"type": "ineq", "fun": lambda z, B=B: B - z.sum(), "jac": lambda z: -np.ones(2 * d)},
+            options={"maxiter": 500, "ftol": 1e-13},
+        ).fun
+        assert w @ P @ w - w @ v == pytest.approx(loss, rel=1e-5, abs=1e-7)
+
+
+def test_naive_has_the_direction_of_the_correlations_and_the_norm_asked_for():
+    v = np.array([1.0, -3.0, 0.0])
+    np.testing.assert_allclose(pairs.correlation(np.eye(3), v, np.array([2.0, 8.0])), np.outer(v, [0.5, 2.0]))
+    assert not pairs.correlation(np.eye(3), np.zeros(3), RADII).any()
