@@ -169,24 +169,24 @@ class Accessor:
         ----------
         position : ndarray of int, shape (F,)
             The example, as a position in the current block.
-        attributes : ndarray of int, shape (F, G, n)
+        attributes : ndarray of int, shape (n, F, G)
             Attributes drawn by each replica.
         paid : ndarray of bool, shape (F, G)
             Replicas that draw; the others are charged nothing and get zeros.
 
         Returns
         -------
-        ndarray of float, shape (F, G, n)
+        ndarray of float, shape (n, F, G)
 
         Raises
         ------
         BudgetExceeded
             If an example's budget would be passed; nothing is revealed then.
         """
-        n, everyone = attributes.shape[-1], paid.all()
+        n, everyone = len(attributes), paid.all()
         self._charge((self._stream, position), n if everyone else n * paid)
-        values = self._table.entries(self._rows[self._stream, position][:, None, None], attributes)
-        return values if everyone else np.where(paid[:, :, None], values, 0.0)
+        values = self._table.entries(self._rows[self._stream, position][:, None], attributes)
+        return values if everyone else np.where(paid, values, 0.0)
 
     def reveal_some(self, position: int, attributes: np.ndarray, drawn: np.ndarray) -> np.ndarray:
         """Reveal to each replica as many attributes of one example as it has drawn itself.

@@ -7,8 +7,11 @@ does something, and a stream that has run out idles.  A replica's arithmetic is 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
+
+from budgetreg.sampling import FAN, Layout
 
 
 @dataclass(frozen=True)
@@ -39,23 +42,28 @@ class Round:
         Streams that take part.
     step : ndarray of int, shape (F,)
         The step t = 1..m each stream is at; an idle stream stays at the last step it took.
-    stream, attribute : ndarray of int, shape (N,)
-        Coordinates touched, sorted by stream, then attribute.
+    stream, row : ndarray of int, shape (N,)
+        Coordinates touched, sorted: the stream, and the row of (stream, attribute) in state arrays.
     value : ndarray of float, shape (N,)
         Their coordinates of ``x~``.
-    block_start : ndarray of int, shape (K,)
-        Where a new (stream, block of attributes) begins among the coordinates.
     stream_start : ndarray of int, shape (L,)
         Where a new stream begins among them.
+    nodes : tuple of ndarray of int
+        The nodes of the sampler above them at each level, without repetition.
     """
 
     live: np.ndarray
     step: np.ndarray
     stream: np.ndarray
-    attribute: np.ndarray
+    row: np.ndarray
     value: np.ndarray
-    block_start: np.ndarray
     stream_start: np.ndarray
+    nodes: tuple[np.ndarray, ...]
+
+    @property
+    def streams(self) -> np.ndarray:
+        """Streams with a coordinate touched, shape (L,)."""
+        return self.stream[self.stream_start]
 
 
 def touched(attributes: np.ndarray, values: np.ndarray) -> Touched:
@@ -70,18 +78,20 @@ def touched(attributes: np.ndarray, values: np.ndarray) -> Touched:
     """
     _, n_examples, k_x = attributes.shape
     order = np.argsort(attributes, axis=-1, kind="stable")
-    attribute = np.take_along_axis(attributes, order, axis=-1)
-    first = np.ones(attributes.shape, dtype=bool)
-    np.not_equal(attribute[..., 1:], attribute[..., :-1], out=first[..., 1:])
+    order += np.arange(0, attributes.size, k_x).reshape(*attributes.shape[:2], 1)
+    attribute = attributes.reshape(-1).take(order.reshape(-1))
+    first = np.ones(attributes.size, dtype=bool)
+    np.not_equal(attribute[1:], attribute[:-1], out=first[1:])
+    first[::k_x] = True
     starts = np.flatnonzero(first)
-    value = np.add.reduceat(np.take_along_axis(values, order, axis=-1).ravel(), starts)
+    value = np.add.reduceat(values.reshape(-1).take(order.reshape(-1)), starts)
     kept = value != 0
     starts, value = starts[kept], value[kept]
     stream, position = np.divmod(starts // k_x, n_examples)
-    return Touched(stream, position, attribute.ravel()[starts], value)
+    return Touched(stream, position, attribute[starts], value)
 
 
-def rounds(points: Touched, start: int, first: int, last: int, previous: np.ndarray, width: int) -> Iterator[Round]:
+def rounds(points: Touched, start: int, first: int, last: int, previous: np.ndarray, layout: Layout) -> Iterator[Round]:
     """Line up the steps ``first < t <= last`` of all streams.
 
     Parameters
@@ -94,8 +104,8 @@ def rounds(points: Touched, start: int, first: int, last: int, previous: np.ndar
         The stretch; within the block.
     previous : ndarray of int, shape (F,)
         Last step each stream has taken.
-    width : int
-        Attributes per block of the sampler.
+    layout : Layout
+        Shape of the sampler's trees.
 
     Yields
     ------
@@ -106,8 +116,7 @@ def rounds(points: Touched, start: int, first: int, last: int, previous: np.ndar
     if not inside.size:
         return
     stream, step = points.stream[inside], step[inside]
-    opens = np.ones(inside.size, dtype=bool)
-    opens[1:] = (stream[1:] != stream[:-1]) | (step[1:] != step[:-1])
+    opens = _changes(stream) | _changes(step)
     heads = np.flatnonzero(opens)
     head_stream, head_step = stream[heads], step[heads]
     n_streams = previous.size
@@ -124,21 +133,30 @@ def rounds(points: Touched, start: int, first: int, last: int, previous: np.ndar
     round_of = head_round[np.cumsum(opens) - 1]
     by_round = np.argsort(round_of, kind="stable")
     round_of, inside = round_of[by_round], inside[by_round]
-    stream, attribute, value = points.stream[inside], points.attribute[inside], points.value[inside]
-    block = attribute // width
-    new_stream, new_block = np.ones(inside.size, dtype=bool), np.ones(inside.size, dtype=bool)
-    new_stream[1:] = (stream[1:] != stream[:-1]) | (round_of[1:] != round_of[:-1])
-    new_block[1:] = new_stream[1:] | (block[1:] != block[:-1])
-    every_round = np.arange(n_rounds)
-    ends = np.searchsorted(round_of, every_round, side="right")
-    begins = np.searchsorted(round_of, every_round)
-    block_starts, stream_starts = (_split(np.flatnonzero(new), begins, ends) for new in (new_block, new_stream))
-    for n, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
+    stream, value = points.stream[inside], points.value[inside]
+    row = stream * layout.padded + points.attribute[inside]
+    new_stream, new_round = _changes(stream), _changes(round_of)
+    bounds = np.append(np.flatnonzero(new_round), inside.size)
+    starts = _parts(np.flatnonzero(new_stream | new_round), bounds)
+    node, nodes = row, []
+    for _ in range(layout.levels):
+        node = node // FAN
+        opening = np.flatnonzero(_changes(node) | new_round)
+        nodes.append([node[part] for part in _parts(opening, bounds)])
+    for n, (begin, end) in enumerate(pairwise(bounds.tolist())):
         part = slice(begin, end)
-        yield Round(live[n], steps[n], stream[part], attribute[part], value[part], block_starts[n], stream_starts[n])
+        above = tuple(level[n] for level in nodes)
+        yield Round(live[n], steps[n], stream[part], row[part], value[part], starts[n] - begin, above)
 
 
-def _split(marks: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> list[np.ndarray]:
-    """Cut sorted positions at the rounds' bounds and count each part from its round's begin."""
-    cuts = np.searchsorted(marks, ends)[:-1]
-    return [part - begin for part, begin in zip(np.split(marks, cuts), begins, strict=True)]
+def _changes(values: np.ndarray) -> np.ndarray:
+    """Tell where a value differs from the one before it; the first one does."""
+    changes = np.ones(values.size, dtype=bool)
+    np.not_equal(values[1:], values[:-1], out=changes[1:])
+    return changes
+
+
+def _parts(positions: np.ndarray, bounds: np.ndarray) -> list[np.ndarray]:
+    """Cut ascending positions at bounds, the first and the last of which enclose them."""
+    cuts = np.searchsorted(positions, bounds).tolist()
+    return [positions[begin:end] for begin, end in pairwise(cuts)]

@@ -1,20 +1,24 @@
-"""Two-level sampling of attributes in proportion to weights that change by a few coordinates per step.
+"""Sampling of attributes in proportion to weights that change by a few coordinates per step: trees of prefix sums.
 
-The weights of a replica are cut into blocks of about sqrt(d) attributes.  A draw inverts the distribution function of
-the block sums, then that of one block: O(sqrt(d)) instead of O(d), and an update of a weight touches one sum.
-Prefix sums are products with a triangular matrix, stream by stream, since numpy's cumsum is slow on short rows; the
-shapes of these products never depend on the batch, hence neither do their bits.
+The attributes of a replica are the leaves of a tree of fan-out 8 below a root of at most 32 children.  Each node holds
+the sums of its children's weights before each child, so that a draw is a handful of comparisons per level, one cache
+line each, and a changed weight makes one node per level anew: O(log d) both.  A node is always the same function of the
+weights below it: nothing drifts, and no bit depends on how a weight came about.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from budgetreg.rounds import Round
+FAN = 8
+"""Children of a node; MOST_AT_ROOT may be a root's."""
+MOST_AT_ROOT = 32
+
+Where = tuple[np.ndarray, ...]
 
 
-class BlockLayout:
-    """How d attributes are cut into blocks of equal width.
+class Layout:
+    """The shape of the trees over d attributes.
 
     Parameters
     ----------
@@ -23,126 +27,190 @@ class BlockLayout:
 
     Attributes
     ----------
-    width, n_blocks : int
-        About ``sqrt(d)`` each; ``width * n_blocks >= d``, the last block is padded with weight 0.
+    levels : int
+        Levels of nodes below the root: level 1 holds the nodes above the attributes.
+    root : int
+        Children of the root.
+    padded : int
+        Leaves, ``root * FAN**levels``, at least d.  State arrays have as many rows per stream, so that row ``r`` of all
+        streams lies below node ``r // FAN**level``.
     """
 
     def __init__(self, d: int) -> None:
-        self.d = d
-        self.width = int(np.ceil(np.sqrt(d)))
-        self.n_blocks = -(-d // self.width)
-        self._prefix_blocks = np.tri(self.n_blocks + 1, self.n_blocks, -1)
-        self._prefix_width = np.tri(self.width)
+        self.d, self.levels, self.root = d, 0, d
+        while self.root > MOST_AT_ROOT:
+            self.root = -(-self.root // FAN)
+            self.levels += 1
+        self.padded = self.root * FAN**self.levels
 
-    def prefix(self, sums: np.ndarray) -> np.ndarray:
-        """Return the sums before each block and, last, the total: (F, n_blocks, G) to (F, n_blocks + 1, G)."""
-        return np.matmul(self._prefix_blocks, sums)
+    def nodes(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return the nodes above sorted rows, level by level from 1, without repetition."""
+        above = []
+        for _ in range(self.levels):
+            rows = rows // FAN
+            rows = rows[np.flatnonzero(np.diff(rows, prepend=-1))]
+            above.append(rows)
+        return tuple(above)
 
-    def invert(
-        self, prefix: np.ndarray, uniforms: np.ndarray, leaves: Callable[[np.ndarray], np.ndarray]
-    ) -> np.ndarray:
-        """Turn uniforms into attributes by inverting each replica's distribution function.
+    def below(self, level: int, nodes: np.ndarray) -> np.ndarray:
+        """Return the children, shape (n, K), of K nodes of a level, the roots' level being ``levels + 1``."""
+        width = self.root if level > self.levels else FAN
+        return nodes * width + np.arange(width)[:, None]
+
+    def leaves(self, nodes: Sequence[np.ndarray], streams: np.ndarray) -> np.ndarray:
+        """Return the rows of state arrays, (n, K), below nodes of level 1, or below roots if there is no such level."""
+        return self.below(1, (*nodes, streams)[0])
+
+    def ascend(
+        self,
+        block: np.ndarray,
+        values: Sequence[np.ndarray],
+        nodes: Sequence[np.ndarray],
+        streams: np.ndarray,
+        settings: np.ndarray | None = None,
+    ) -> Iterator[tuple[int, Where, np.ndarray]]:
+        """Go from changed leaves up to the roots.
 
         Parameters
         ----------
-        prefix : ndarray of float, shape (F, n_blocks + 1, G)
-            From `prefix`.
-        uniforms : ndarray of float, shape (F, n)
-            Numbers in [0, 1), shared by the settings of a stream.
-        leaves : callable
-            Gives the weights, shape (F, G * n, width), of blocks named by an array of shape (F, G * n), in which the
-            draws of a setting stand together.
+        block : ndarray, shape (n, K, G)
+            What there is at the rows `leaves`.
+        values : sequence of ndarray, (nodes, G) each
+            Values of the nodes of each level, the root's last.
+        nodes : sequence of ndarray of int
+            Changed nodes of each level, see `nodes`.
+        streams : ndarray of int
+            Changed streams.
+        settings : ndarray of int, shape (K,), optional
+            One setting for each node, instead of all; then `nodes` and `streams` have shape (K,) and `block` (n, K).
 
-        Returns
-        -------
-        ndarray of int, shape (F, G, n)
-            Attributes.  One of weight 0 comes only by round-off at the edge of a block, or where all weights are 0.
+        Yields
+        ------
+        level : int
+            From 1, which is the level above the leaves.
+        where : tuple
+            Index of the changed nodes in ``values[level - 1]``, which the caller sets before it asks for more.
+        block : ndarray, shape (n, K, G) or (n, K)
+            Values of their children.
         """
-        n_streams, n_prefix, n_settings = prefix.shape
-        n = uniforms.shape[1]
-        target = prefix[:, -1, :, None] * uniforms[:, None, :]
-        block = _count(prefix[:, 1:, :, None] <= target[:, None, :, :], self.n_blocks - 1)
-        target -= prefix.reshape(-1).take(block * n_settings + corners(n_streams, n_settings, n_prefix))
-        flat = (n_streams, n_settings * n)
-        block = block.reshape(flat)
-        inside = np.matmul(self._prefix_width, leaves(block).transpose(0, 2, 1)) <= target.reshape(flat)[:, None, :]
-        attributes = block * self.width + _count(inside, self.width - 1)
-        return np.minimum(attributes, self.d - 1).reshape(n_streams, n_settings, n)
+        for level, changed in enumerate((*nodes, streams), start=1):
+            if level > 1:
+                children = self.below(level, changed)
+                below = values[level - 2]
+                block = below.take(children, axis=0) if settings is None else below[children, settings]
+            yield level, (changed,) if settings is None else (changed, settings), block
 
 
-def corners(n_streams: int, n_settings: int, d: int) -> np.ndarray:
-    """Return the flat position of attribute 0 of each replica in an array (F, d, G), shape (F, G, 1)."""
-    return np.arange(n_streams)[:, None, None] * (d * n_settings) + np.arange(n_settings)[:, None]
-
-
-def _count(below: np.ndarray, most: int) -> np.ndarray:
-    """Count along axis 1, at most `most`; in the narrowest integers, which is where the time goes."""
-    dtype = np.min_scalar_type(below.shape[1])
-    return np.minimum(np.add.reduce(below.view(np.uint8), axis=1, dtype=dtype), most).astype(np.intp)
-
-
-class Weights:
-    """Nonnegative sampling weights of every replica, with the sums of their blocks.
+class PrefixTrees:
+    """One tree for each of F x G replicas.
 
     Parameters
     ----------
     n_streams, n_settings : int
         F and G.
-    d : int
-        Number of attributes.
+    layout : Layout
+        The shape of the trees.
 
-    Notes
-    -----
-    The leaves are stored replica by replica, so that a block is one short row to fetch; the sums block by block, so
-    that the settings of a stream are updated together.
     """
 
-    def __init__(self, n_streams: int, n_settings: int, d: int) -> None:
-        self.layout = BlockLayout(d)
-        self._shape = (n_streams, n_settings)
-        self._leaves = np.zeros((n_streams, n_settings, self.layout.n_blocks * self.layout.width))
-        self.sums = np.zeros((n_streams, self.layout.n_blocks, n_settings))
-        self._setting_base = np.arange(n_settings) * self._leaves.shape[2]
-        self._replica_row = np.arange(n_streams * n_settings).reshape(self._shape) * self.layout.n_blocks
+    def __init__(self, n_streams: int, n_settings: int, layout: Layout, dtype: type = float) -> None:
+        self.layout = layout
+        nodes = [n_streams * layout.padded // FAN**level for level in range(1, layout.levels + 1)]
+        self._sums = [np.zeros((n, n_settings), dtype) for n in (*nodes, n_streams)]
+        self._before = [np.zeros((FAN, n, n_settings), dtype) for n in nodes]
+        self._before.append(np.zeros((layout.root, n_streams, n_settings), dtype))
 
-    def blocks(self, block: np.ndarray) -> np.ndarray:
-        """Fetch the weights of blocks, (F, G * n) to (F, G * n, width), as `BlockLayout.invert` asks for."""
-        n_streams, n_settings = self._shape
-        rows = self._replica_row[:, :, None] + block.reshape(n_streams, n_settings, -1)
-        table = self._leaves.reshape(-1, self.layout.width)
-        return table.take(rows.reshape(block.shape), axis=0, mode="clip")
+    @property
+    def total(self) -> np.ndarray:
+        """Sum of all weights of each replica, shape (F, G)."""
+        return self._sums[-1]
 
-    def assign(self, coordinates: Round, new: np.ndarray) -> None:
-        """Set the weights (N, G) of the coordinates a round touches; the sums are left to `add`."""
-        stride = self._leaves.shape[2]
-        base = coordinates.stream * (self._shape[1] * stride) + coordinates.attribute
-        self._leaves.reshape(-1)[base[:, None] + self._setting_base] = new
+    def update(
+        self,
+        leaves: np.ndarray,
+        nodes: Sequence[np.ndarray],
+        streams: np.ndarray,
+        settings: np.ndarray | None = None,
+    ) -> None:
+        """Make the nodes above changed weights anew; the arguments are those of `Layout.ascend`."""
+        for level, where, block in self.layout.ascend(leaves, self._sums, nodes, streams, settings):
+            sums = block.copy()
+            for child in range(1, len(block)):
+                sums[child] += sums[child - 1]
+            self._before[level - 1][1:, *where] = sums[:-1]
+            self._sums[level - 1][where] = sums[-1]
 
-    def add(self, coordinates: Round, change: np.ndarray) -> None:
-        """Add the changes (N, G) of the weights a round touches to the sums of their blocks."""
-        starts = coordinates.block_start
-        where = coordinates.stream[starts], coordinates.attribute[starts] // self.layout.width
-        self.sums[where] += np.add.reduceat(change, starts, axis=0)
+    @property
+    def root(self) -> np.ndarray:
+        """Sums before each child of the roots, shape (W, F, G)."""
+        return self._before[-1]
 
-    def rows(self, blocks: tuple[np.ndarray, ...]) -> np.ndarray:
-        """Fetch the weights of K blocks (streams, blocks, settings), each of shape (K,), as rows (K, width)."""
-        stream, block, setting = blocks
-        return self._leaves.reshape(-1, self.layout.width).take(self._replica_row[stream, setting] + block, axis=0)
+    def before(self, level: int, position: np.ndarray) -> np.ndarray:
+        """Return the sums before each child, shape (n, K), of nodes at positions ``node * G + setting`` of a level."""
+        sums = self._before[level - 1]
+        return sums.reshape(len(sums), -1).take(position, axis=1)
 
-    def set_rows(self, blocks: tuple[np.ndarray, ...], rows: np.ndarray) -> None:
-        """Set the weights (K, width) of K blocks, named as in `rows`, and sum them afresh."""
-        stream, block, setting = blocks
-        self._leaves.reshape(-1, self.layout.width)[self._replica_row[stream, setting] + block] = rows
-        self.sums[blocks] = rows.sum(axis=1)
 
-    def rebuild(self, stream: np.ndarray, setting: np.ndarray, new: np.ndarray) -> None:
-        """Set all weights of some replicas, (n,) each, to `new` of shape (n, d), and sum them afresh."""
-        self._leaves[stream, setting, : self.layout.d] = new
-        leaves = self._leaves[stream, setting].reshape(-1, self.layout.n_blocks, self.layout.width)
-        self.sums[stream, :, setting] = leaves.sum(axis=2)
+class Inverter:
+    """Turns uniforms into attributes by inverting each replica's distribution function.
 
-    def rebuild_all(self, new: np.ndarray) -> None:
-        """Set all weights of all replicas to `new` of shape (F, d, G), and sum them afresh."""
-        self._leaves[:, :, : self.layout.d] = new.transpose(0, 2, 1)
-        leaves = self._leaves.reshape(*self._shape, self.layout.n_blocks, self.layout.width)
-        self.sums[:] = leaves.sum(axis=3).transpose(0, 2, 1)
+    Parameters
+    ----------
+    n_streams, n_settings : int
+        F and G.
+    layout : Layout
+        The shape of the trees.
+    n_draws : int
+        Draws n per replica.
+    """
+
+    def __init__(self, n_streams: int, n_settings: int, layout: Layout, n_draws: int) -> None:
+        self._layout, self._n_settings = layout, n_settings
+        self._shape = n_draws, n_streams, n_settings
+        stream, setting = np.arange(n_streams)[:, None], np.arange(n_settings)
+        sizes = [*(layout.padded // FAN**level for level in range(layout.levels + 1)), 1]
+        # Flat arrays, as numpy spends more on the bookkeeping of three axes than on the numbers of a small batch.
+        *self._corner, self._replica = (
+            np.tile((stream * (size * n_settings) + setting).ravel(), n_draws) for size in sizes
+        )
+        self._draw = np.arange(self._corner[0].size)
+
+    def __call__(
+        self, target: np.ndarray, root: np.ndarray, before: Callable[[int, np.ndarray], np.ndarray]
+    ) -> np.ndarray:
+        """Find the leaves whose weights reach over the targets.
+
+        Parameters
+        ----------
+        target : ndarray of float, shape (n, F, G)
+            Uniforms times the total weight; overwritten.
+        root : ndarray of float, shape (W, F, G)
+            As `PrefixTrees.root`.
+        before : callable
+            As `PrefixTrees.before`.
+
+        Returns
+        -------
+        ndarray of int, shape (n, F, G)
+            Attributes.  One of weight 0 comes only by round-off at the edge of a node, or where all weights are 0.
+        """
+        node = _count(root[1:, None] <= target).reshape(-1)
+        target = target.reshape(-1)
+        target -= root.reshape(-1).take(node * root[0].size + self._replica)
+        for level in range(self._layout.levels, 0, -1):
+            sums = before(level, node * self._n_settings + self._corner[level])
+            child = _count(sums[1:] <= target)
+            target -= sums.reshape(-1).take(child * target.size + self._draw)
+            node = node * FAN + child
+        return np.minimum(node, self._layout.d - 1).reshape(self._shape)
+
+    def values(self, state: np.ndarray, attributes: np.ndarray) -> np.ndarray:
+        """Return what a state array, (F * padded, G), holds at each replica's attributes, (n, F, G)."""
+        where = attributes.reshape(-1) * self._n_settings + self._corner[0]
+        return state.reshape(-1).take(where).reshape(self._shape)
+
+
+def _count(below: np.ndarray) -> np.ndarray:
+    """Count along the first axis, at most 255; in the narrowest integers, which is where the time goes."""
+    count: np.ndarray = np.add.reduce(below.view(np.uint8), axis=0, dtype=np.uint8)
+    return count.astype(np.intp)

@@ -21,9 +21,9 @@ def test_values_are_those_of_the_named_examples():
     attributes = np.array([[[5], [0]], [[1], [2]]])
     expected = X[[[3, 0], [2, 1]], attributes[..., 0]] * 0.5 - 1.0
     np.testing.assert_array_equal(a.reveal_block(attributes)[..., 0], expected)
-    own = np.array([[[4], [0]], [[3], [2]]])
-    expected = X[[[0, 0], [1, 1]], own[..., 0]] * 0.5 - 1.0
-    np.testing.assert_array_equal(a.reveal(np.array([1, 1]), own, ALL)[..., 0], expected)
+    own = np.array([[[4, 0], [3, 2]]])
+    expected = X[[[0, 0], [1, 1]], own[0]] * 0.5 - 1.0
+    np.testing.assert_array_equal(a.reveal(np.array([1, 1]), own, ALL)[0], expected)
     np.testing.assert_array_equal(a.targets(), [[3, 0], [2, 1]])
 
 
@@ -46,8 +46,8 @@ def test_unpaid_replicas_get_nothing():
     a = accessor()
     a.open(0, 1)
     paid = np.array([[False, True], [True, True]])
-    values = a.reveal(np.array([0, 0]), np.full((2, 2, 1), 5), paid)
-    np.testing.assert_array_equal(values[..., 0], np.where(paid, (X[[3, 2], 5] * 0.5)[:, None], 0))
+    values = a.reveal(np.array([0, 0]), np.full((1, 2, 2), 5), paid)
+    np.testing.assert_array_equal(values[0], np.where(paid, (X[[3, 2], 5] * 0.5)[:, None], 0))
 
 
 @pytest.mark.parametrize("way", ["block", "own", "pay", "rows"])
@@ -74,7 +74,7 @@ def test_one_replica_over_its_budget_is_enough():
     a.open(0, 1)
     a.pay(np.array([[[1, 0]], [[0, 0]]]))
     with pytest.raises(BudgetExceeded):
-        a.reveal(np.array([0, 0]), np.zeros((2, 2, 1), dtype=int), ALL)
+        a.reveal(np.array([0, 0]), np.zeros((1, 2, 2), dtype=int), ALL)
 
 
 def test_full_rows_cost_d_each():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from budgetreg.rounds import Round, touched
+from budgetreg.rounds import Touched, rounds, touched
 from budgetreg.updates.eg import EG
 from budgetreg.updates.ogd import OGD
 from budgetreg.updates.pegasos import Pegasos
@@ -43,15 +43,21 @@ def test_subset_data_point(k_x):
     np.testing.assert_allclose(np.square(estimates).sum(axis=1).mean(), D / k_x * (X @ X), rtol=1e-12)
 
 
+def step(state, x, residual, t):
+    """Take step t of the only stream along residual * x."""
+    nonzero = np.flatnonzero(x)
+    zeros = np.zeros(nonzero.size, dtype=int)
+    points = Touched(zeros, zeros, nonzero, x[nonzero])
+    state.seen.note(points)
+    for one in rounds(points, t - 1, t - 1, t, np.array([t - 1]), state.layout):
+        state.step(one, np.array([[residual]]))
+
+
 def state_at(update, parameter):
     """A state moved away from 0 by one step on all coordinates, and its regressor."""
-    state = update(1, D, {"B": np.array([1.7]), parameter: np.array([0.8])})
-    nonzero = np.flatnonzero(POINT)
-    blocks = np.unique(nonzero // state.width, return_index=True)[1]
-    one, none = np.ones(1, dtype=int), np.zeros(nonzero.size, dtype=int)
-    coordinates = Round(one > 0, one, none, nonzero, POINT[nonzero], blocks, np.zeros(1, dtype=int))
+    state, one = update(1, D, 1, {"B": np.array([1.7]), parameter: np.array([0.8])}), np.ones(1, dtype=int)
     state.settle(one * 0, one)
-    state.step(coordinates, np.array([[-1.0]]))
+    step(state, POINT, -1.0, 1)
     state.settle(one, one * 2)
     return state, state.iterate()[0, :, 0]
 
@@ -64,7 +70,8 @@ def test_inner_product(update, parameter):
     p /= p.sum()
     edges = np.concatenate([[0.0], np.cumsum(p)])
     middles = (edges[:-1] + edges[1:])[p > 0] / 2
-    j, coefficient = (result[0, 0] for result in state.draw(middles[None, :]))
+    drawn = [state.draw(np.array([[u]])) for u in middles]
+    j, coefficient = (np.array(part).ravel() for part in zip(*drawn, strict=True))
     np.testing.assert_array_equal(j, np.flatnonzero(p))
     estimates, p = coefficient * X[j], p[p > 0]
     np.testing.assert_allclose(p @ estimates, w @ X, atol=1e-12)
@@ -76,7 +83,7 @@ def test_inner_product(update, parameter):
 
 @pytest.mark.parametrize(("update", "parameter"), [(OGD, "eta"), (EG, "eta"), (Pegasos, "lambda")])
 def test_nothing_is_drawn_from_a_zero_regressor(update, parameter):
-    state = update(2, D, {"B": np.ones(3), parameter: np.ones(3)})
+    state = update(2, D, 1, {"B": np.ones(3), parameter: np.ones(3)})
     state.settle(np.zeros(2, dtype=int), np.ones(2, dtype=int))
     assert not state.alive.any()
     assert not state.iterate().any()
@@ -89,15 +96,15 @@ def test_nothing_is_drawn_from_a_zero_regressor(update, parameter):
 )
 def test_pegasos_holds_the_projection_of_each_step(steps, B):
     """``U = t w`` against the Euclidean projection onto the ball of radius ``t B``, by sorting."""
-    state, U, held = Pegasos(1, 7, {"B": np.array([B]), "lambda": np.array([2.0])}), np.zeros(7), np.zeros(1, dtype=int)
+    state, U, held = (
+        Pegasos(1, 7, 1, {"B": np.array([B]), "lambda": np.array([2.0])}),
+        np.zeros(7),
+        np.zeros(1, dtype=int),
+    )
     for t, g in enumerate(steps, start=1):
         state.settle(held, held * 0 + t)
         held = held * 0 + t
-        moved = np.flatnonzero(g)
-        if moved.size:
-            blocks = np.unique(moved // state.width, return_index=True)[1]
-            none = np.zeros(moved.size, dtype=int)
-            state.step(Round(held > 0, held, none, moved, g[moved], blocks, held * 0), np.array([[1.0]]))
+        step(state, g, 1.0, t)
         U = listings.project_l1(U - g, t * B)
     state.settle(held, held + 1)
     np.testing.assert_allclose(state.iterate()[0, :, 0], U / len(steps), rtol=0, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Two-level sampling against plain inversion, and the rounds that line up steps."""
+"""Sampling from trees against plain inversion, and the rounds that line up steps."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -6,38 +6,110 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from budgetreg.draws import BLOCK, subset, uniform
+from budgetreg.least import LeastTrees
 from budgetreg.rounds import rounds, touched
-from budgetreg.sampling import Weights
+from budgetreg.sampling import FAN, Inverter, Layout, PrefixTrees
 
 WEIGHT = st.sampled_from([0.0, 0.0, 1e-12, 0.25, 1.0, 3.5, 1e6])
 
 
+def trees(w):
+    """Trees with the weights w (F, d, G), all nodes made at once, and what draws from them."""
+    F, d, G = w.shape
+    layout = Layout(d)
+    state = np.zeros((F, layout.padded, G))
+    state[:, :d] = w
+    built, streams = PrefixTrees(F, G, layout), np.arange(F)
+    nodes = layout.nodes(np.arange(F * layout.padded))
+    built.update(state.reshape(-1, G)[layout.leaves(nodes, streams)], nodes, streams)
+    return built, state.reshape(-1, G)
+
+
+def draw(built, u):
+    invert = Inverter(*built.total.shape, built.layout, len(u))
+    return invert(u[:, :, None] * built.total, built.root, built.before)
+
+
 @settings(max_examples=60, deadline=None)
-@given(data=st.data(), d=st.integers(1, 40), n=st.integers(1, 4))
+@given(data=st.data(), d=st.one_of(st.integers(1, 40), st.sampled_from([64, 257, 784, 2100])), n=st.integers(1, 4))
 def test_invert_is_the_inverse_distribution_function(data, d, n):
-    w = data.draw(arrays(float, (2, d, 3), elements=WEIGHT))
-    u = np.random.default_rng(d).random((2, n))
-    weights = Weights(2, 3, d)
-    weights.rebuild_all(w)
-    drawn = weights.layout.invert(weights.layout.prefix(weights.sums), u, weights.blocks)
-    for f, g, i in np.ndindex(2, 3, n):
+    places = data.draw(st.lists(st.tuples(st.integers(0, 1), st.integers(0, d - 1), st.integers(0, 2)), max_size=30))
+    w = np.zeros((2, d, 3))
+    for place in places:
+        w[place] = data.draw(WEIGHT)
+    u = np.random.default_rng(d).random((n, 2))
+    built, _ = trees(w)
+    np.testing.assert_allclose(built.total, w.sum(axis=1), rtol=1e-13)
+    drawn = draw(built, u)
+    for i, f, g in np.ndindex(n, 2, 3):
         total = w[f, :, g].sum()
-        j = drawn[f, g, i]
+        j = drawn[i, f, g]
         assert 0 <= j < d
         if total:
             assert w[f, j, g] > 0
             low, high = w[f, :j, g].sum(), w[f, : j + 1, g].sum()
-            assert low - 1e-9 * total <= u[f, i] * total <= high + 1e-9 * total
+            assert low - 1e-9 * total <= u[i, f] * total <= high + 1e-9 * total
 
 
 def test_frequencies_follow_the_weights():
     rng = np.random.default_rng(0)
-    w = rng.random((1, 11, 1)) * (rng.random((1, 11, 1)) > 0.3)
-    weights = Weights(1, 1, 11)
-    weights.rebuild_all(w)
-    u = (np.arange(20_000)[None, :] + 0.5) / 20_000
-    drawn = weights.layout.invert(weights.layout.prefix(weights.sums), u, weights.blocks)
-    np.testing.assert_allclose(np.bincount(drawn.ravel(), minlength=11) / 20_000, w[0, :, 0] / w.sum(), atol=1e-4)
+    w = rng.random((1, 61, 1)) * (rng.random((1, 61, 1)) > 0.3)
+    u = (np.arange(20_000)[:, None] + 0.5) / 20_000
+    drawn = draw(trees(w)[0], u)
+    np.testing.assert_allclose(np.bincount(drawn.ravel(), minlength=61) / 20_000, w[0, :, 0] / w.sum(), atol=1e-4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), d=st.sampled_from([5, 40, 300, 2500]))
+def test_trees_forget_how_their_weights_came_about(data, d):
+    """Changes in any order, of all settings of a row or of one, leave what the final weights alone would give."""
+    F, G = 2, 3
+    built, state = trees(np.zeros((F, d, G)))
+    layout = built.layout
+    for _ in range(data.draw(st.integers(1, 4))):
+        f, g = data.draw(st.integers(0, F - 1)), data.draw(st.one_of(st.none(), st.integers(0, G - 1)))
+        rows = np.unique(data.draw(st.lists(st.integers(0, d - 1), min_size=1, max_size=5))) + f * layout.padded
+        new = data.draw(arrays(float, (rows.size, G), elements=WEIGHT))
+        if g is None:
+            state[rows] = new
+            nodes, streams = layout.nodes(rows), np.array([f])
+            built.update(state[layout.leaves(nodes, streams)], nodes, streams)
+            continue
+        for row, value in zip(rows, new[:, g], strict=True):
+            state[row, g] = value
+            nodes, streams = layout.nodes(np.array([row])), np.array([f])
+            leaves = layout.leaves(nodes, streams)
+            built.update(state[leaves, [g]], nodes, streams, np.array([g]))
+    fresh, _ = trees(state.reshape(F, -1, G)[:, :d])
+    np.testing.assert_array_equal(built.total, fresh.total)
+    u = np.random.default_rng(0).random((8, F))
+    np.testing.assert_array_equal(draw(built, u), draw(fresh, u))
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), d=st.sampled_from([5, 40, 300, 2500]))
+def test_least_trees_find_every_key_up_to_a_bound(data, d):
+    F, G = 2, 2
+    layout = Layout(d)
+    keys = np.full((F, layout.padded, G), np.inf)
+    for _ in range(data.draw(st.integers(0, 12))):
+        place = data.draw(st.tuples(st.integers(0, F - 1), st.integers(0, d - 1), st.integers(0, G - 1)))
+        keys[place] = data.draw(st.sampled_from([0.5, 1.0, 2.0]))
+    rows = keys.reshape(-1, G)
+    least, streams = LeastTrees(F, G, layout), np.arange(F)
+    nodes = layout.nodes(np.arange(len(rows)))
+    least.update(rows[layout.leaves(nodes, streams)], nodes, streams)
+    np.testing.assert_array_equal(least.least, keys.min(axis=1))
+    stream, setting = (part.ravel() for part in np.indices((F, G)))
+    bound = np.array([1.0, 0.2, 3.0, 0.5])
+    replica, found = least.reaching(stream, setting, bound)
+    leaves = layout.leaves(found, stream[replica])
+    reached = {(row, setting[k]) for k, column in zip(replica, leaves.T, strict=True) for row in column}
+    for k in range(F * G):
+        for row in np.flatnonzero(keys[stream[k], :, setting[k]] <= bound[k]):
+            assert (stream[k] * layout.padded + row, setting[k]) in reached
+    for k, column in zip(replica, leaves.T, strict=True):
+        assert not found or (rows[column, setting[k]] <= bound[k]).any()
 
 
 def test_uniform_draws_are_uniform_and_subsets_have_no_repetition():
@@ -64,10 +136,10 @@ def test_every_subset_is_equally_likely():
 @given(
     data=st.data(),
     shape=st.tuples(st.integers(1, 4), st.integers(1, 9), st.integers(1, 4)),
-    d=st.integers(1, 12),
-    width=st.integers(1, 4),
+    d=st.sampled_from([1, 3, 12, 50]),
 )
-def test_rounds_take_every_step_that_does_something_once_and_in_order(data, shape, d, width):
+def test_rounds_take_every_step_that_does_something_once_and_in_order(data, shape, d):
+    layout = Layout(d)
     attributes = data.draw(arrays(int, shape, elements=st.integers(0, d - 1)))
     table = data.draw(arrays(float, (*shape[:2], d), elements=st.sampled_from([0.0, 0.0, 1.0, 2.5])))
     values = np.take_along_axis(table, attributes, axis=2)
@@ -80,16 +152,17 @@ def test_rounds_take_every_step_that_does_something_once_and_in_order(data, shap
     found, last = np.zeros((F, T, d)), np.full(F, start)
     for first, end in [(start, cut), (cut, start + T)]:
         held = np.maximum(last, first)
-        for one in rounds(points, start, first, end, held, width):
+        for one in rounds(points, start, first, end, held, layout):
             assert (one.step >= last).all()
             assert (one.step[one.live] > last[one.live]).all()
             assert set(one.stream) == set(np.flatnonzero(one.live))
-            key = one.stream * d + one.attribute
-            assert (np.diff(key) > 0).all()
-            block = one.stream * d + one.attribute // width
-            np.testing.assert_array_equal(one.block_start, np.unique(block, return_index=True)[1])
-            np.testing.assert_array_equal(one.stream_start, np.unique(one.stream, return_index=True)[1])
-            found[one.stream, one.step[one.stream] - 1 - start, one.attribute] += one.value
+            stream, attribute = np.divmod(one.row, layout.padded)
+            np.testing.assert_array_equal(one.stream, stream)
+            assert (np.diff(one.row) > 0).all()
+            np.testing.assert_array_equal(one.streams, np.unique(one.stream))
+            for level, nodes in enumerate(one.nodes, start=1):
+                np.testing.assert_array_equal(nodes, np.unique(one.row // FAN**level))
+            found[stream, one.step[stream] - 1 - start, attribute] += one.value
             last = one.step
         assert (last <= max(end, start)).all() or (last == held).all()
         last = np.maximum(last, end)

@@ -12,20 +12,21 @@ import numpy as np
 from budgetreg.accessor import Accessor
 from budgetreg.draws import BLOCK, DATA_POINT_SAMPLERS, next_block
 from budgetreg.learners.average import Averager
-from budgetreg.rounds import Round, rounds, touched
+from budgetreg.rounds import Round, Touched, rounds, touched
+from budgetreg.sampling import Layout
 from budgetreg.updates.eg import EG
 from budgetreg.updates.ogd import OGD
 from budgetreg.updates.pegasos import Pegasos
-
-REFRESH_BLOCKS = 4
-"""Blocks between two refreshes of the state: rare enough to cost little, often enough to stop round-off drifting."""
+from budgetreg.updates.seen import Seen
 
 
 class Update(Protocol):
     """State of F x G replicas of one update rule, with the running sums of their iterates."""
 
-    width: int
-    """Attributes per block of the sampler, see `budgetreg.sampling.BlockLayout`."""
+    layout: Layout
+    """Shape of the sampler's trees."""
+    seen: Seen
+    """Which coordinates are touched, told before they are."""
 
     @property
     def alive(self) -> np.ndarray:
@@ -35,13 +36,10 @@ class Update(Protocol):
         """Project, then hold the regressors from step ``before + 1`` to step ``now`` (both of shape (F,))."""
 
     def draw(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Draw for the inner product: attributes j and coefficients ``w_j / p_j``, both (F, G, n), from (F, n)."""
+        """Draw for the inner product: attributes j and coefficients ``w_j / p_j``, both (n, F, G), from (n, F)."""
 
     def step(self, coordinates: Round, residual: np.ndarray) -> None:
         """Move along ``phi~ x~`` for residual estimates ``phi~`` of shape (F, G)."""
-
-    def refresh(self) -> None:
-        """Sum everything afresh, against the drift of round-off."""
 
     def running_sum(self) -> np.ndarray:
         """Return the sum of the iterates held so far, shape (F, d, G)."""
@@ -50,7 +48,7 @@ class Update(Protocol):
         """Return the regressors, shape (F, d, G); valid after `settle`."""
 
 
-UPDATES: Mapping[str, Callable[[int, int, Mapping[str, np.ndarray]], Update]] = {
+UPDATES: Mapping[str, Callable[[int, int, int, Mapping[str, np.ndarray]], Update]] = {
     "ogd": OGD,
     "eg": EG,
     "pegasos": Pegasos,
@@ -97,33 +95,32 @@ def fit(
         Output regressors.
     """
     F, d = accessor.n_streams, accessor.d
-    state: Update = UPDATES[update](F, d, settings)
+    state: Update = UPDATES[update](F, d, k_ip, settings)
     sampler = DATA_POINT_SAMPLERS[data_point]
     averager = Averager(checkpoints, average)
     stream = np.arange(F)
     held = np.zeros(F, dtype=int)
     for start in range(0, checkpoints[-1], BLOCK):
         stop = min(start + BLOCK, checkpoints[-1])
-        if start % (REFRESH_BLOCKS * BLOCK) == 0:
-            state.refresh()
         attributes, uniforms = next_block(rngs, sampler, d, k_x, k_ip)
         attributes = attributes[:, : stop - start]
         accessor.open(start, stop)
         y = accessor.targets()
         points = touched(attributes, accessor.reveal_block(attributes) * (d / k_x))
-        passed_over = _PassedOver(start, stop, F)
+        state.seen.note(points)
+        passed_over = _PassedOver(points, stop - start, F)
         first = start
         last: int
         for last, mark in [(m - 1, m) for m in averager.marks if start < m <= stop] + [(stop, None)]:
-            for coordinates in rounds(points, start, first, last, held, state.width):
+            for coordinates in rounds(points, start, first, last, held, state.layout):
                 state.settle(held, coordinates.step)
                 held = coordinates.step
                 position = np.maximum(held - 1 - start, 0)
                 alive = state.alive
-                passed_over.note(coordinates, alive)
-                j, coefficient = state.draw(uniforms[stream, position])
+                passed_over.note(coordinates.live, position, alive)
+                j, coefficient = state.draw(uniforms[stream, position].T)
                 x = accessor.reveal(position, j, alive & coordinates.live[:, None])
-                product = np.where(alive, (coefficient * x).sum(axis=2) / k_ip, 0.0)
+                product = np.where(alive, _sum(coefficient * x) / k_ip, 0.0)
                 state.step(coordinates, product - y[stream, position][:, None])
             now = np.full(F, stop if mark is None else mark)
             state.settle(held, now)
@@ -134,30 +131,34 @@ def fit(
         accessor.pay(k_ip * passed_over.alive(state.alive))
 
 
+def _sum(terms: np.ndarray) -> np.ndarray:
+    """Add up along the first axis, one after the other: numpy's own order would depend on the other axes' lengths."""
+    total = terms[0].copy()
+    for term in terms[1:]:
+        total += term
+    return total
+
+
 class _PassedOver:
-    """Which replicas had ``w != 0``, and so drew for the inner product, at the steps that no round took."""
+    """Which replicas had ``w != 0``, and so drew for the inner product, at the steps that no round takes."""
 
-    def __init__(self, start: int, stop: int, n_streams: int) -> None:
-        self._start, self._stop = start, stop
+    def __init__(self, points: Touched, n_examples: int, n_streams: int) -> None:
+        self._points, self._shape = points, (n_streams, n_examples)
         self._rounds: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        self._n_streams = n_streams
 
-    def note(self, coordinates: Round, alive: np.ndarray) -> None:
-        self._rounds.append((coordinates.live, coordinates.step - 1 - self._start, alive))
+    def note(self, live: np.ndarray, position: np.ndarray, alive: np.ndarray) -> None:
+        """Take down, for a round, which streams take part (F,), where they are (F,), and `alive` (F, G)."""
+        self._rounds.append((live, position, alive))
 
     def alive(self, at_end: np.ndarray) -> np.ndarray:
         """Return 1 where a step was passed over with ``w != 0``, else 0: (F, T, G), from the final `alive` (F, G)."""
-        always = at_end.all() and all(alive.all() for _, _, alive in self._rounds)
-        result = np.ones((self._n_streams, self._stop - self._start, at_end.shape[1]), dtype=np.int32)
-        begin = np.zeros(self._n_streams, dtype=np.intp)
-        for live, position, alive in self._rounds:
-            streams = np.flatnonzero(live)
-            if not always:
-                for f in streams:
+        result = np.ones((*self._shape, at_end.shape[1]), dtype=np.int32)
+        if not (at_end.all() and all(alive.all() for _, _, alive in self._rounds)):
+            result[:] = at_end[:, None]
+            begin = np.zeros(len(at_end), dtype=np.intp)
+            for live, position, alive in self._rounds:
+                for f in np.flatnonzero(live):
                     result[f, begin[f] : position[f]] = alive[f]
-                    begin[f] = position[f] + 1
-            result[streams, position[streams]] = 0
-        if not always:
-            for stream, first in enumerate(begin):
-                result[stream, first:] = at_end[stream]
+                    begin[f] = position[f]
+        result[self._points.stream, self._points.position] = 0
         return result

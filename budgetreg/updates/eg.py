@@ -1,19 +1,24 @@
 """Exponentiated gradient on the 1-ball (GAELR: AELR and its relatives), for F streams of G settings at once.
 
 Notation: ``w = B S / Z`` with ``S = exp(theta - M) - exp(-theta - M)`` and ``Z`` the sum of
-``H = exp(theta - M) + exp(-theta - M)``; ``M`` is a reference exponent that keeps everything finite.  ``C`` sums
-``B / Z`` over the steps since the last fold, so that ``V + C S`` is the sum of all iterates.
+``exp(theta - M) + exp(-theta - M)``; ``M`` is a reference exponent that keeps everything finite.  As these two add up
+to ``|S| + 2 exp(-|theta| - M)``, ``Z = |S|_1 + 2 N``, of which the sampler knows ``|S|_1`` and ``N`` is a sum of terms
+of at most ``exp(-M)``: no coordinate that returns from a large exponent can spoil it.  ``C`` sums ``B / Z`` over the
+steps since the last fold, so that ``V + C S`` is the sum of all iterates.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from budgetreg.rounds import Round
-from budgetreg.sampling import Weights, corners
+from budgetreg.sampling import Inverter, Layout, PrefixTrees
+from budgetreg.updates.seen import Seen
 
 FOLD_RATIO = 1e3
-"""Largest change of the normaliser Z, up or down, before a new reference exponent is chosen, lest sums lose digits."""
+"""Largest change of the normaliser Z, up or down, before ``C S`` is added to ``V``: later, they would cancel digits."""
+RESCALE_RATIO = 1e100
+"""Largest Z, or 1/Z, that is let stand before a new reference exponent is chosen."""
 
 
 class EG:
@@ -25,94 +30,97 @@ class EG:
 
     Parameters
     ----------
-    n_streams, d : int
-        Streams F and attributes d.
+    n_streams, d, k_ip : int
+        Streams F, attributes d, and draws for the inner product.
     settings : mapping of str to ndarray of shape (G,)
         ``B``, radius; ``eta``, step size.
     """
 
-    def __init__(self, n_streams: int, d: int, settings: Mapping[str, np.ndarray]) -> None:
+    def __init__(self, n_streams: int, d: int, k_ip: int, settings: Mapping[str, np.ndarray]) -> None:
         self.B, self.eta = settings["B"], settings["eta"]
-        shape = (n_streams, self.B.size)
-        self._shape = shape
-        self._theta, self._S, self._V = (np.zeros((n_streams, d, shape[1])) for _ in range(3))
-        self._H = np.full((n_streams, d, shape[1]), 2.0)
+        shape = n_streams, self.B.size
+        self.layout = Layout(d)
+        self._d, self._shape = d, (n_streams, self.layout.padded, self.B.size)
+        self._theta, self._S, self._V = (np.zeros(self._shape).reshape(-1, self.B.size) for _ in range(3))
         self._M, self._C = np.zeros(shape), np.zeros(shape)
-        self._Z = np.full(shape, 2.0 * d)
-        self._Z_folded = self._Z.copy()
-        self._weights = Weights(*shape, d)
-        self._prefix = self._weights.layout.prefix(self._weights.sums)
-        self.width = self._weights.layout.width
-        self._corner = corners(*self._shape, d)
+        self._N = np.full(shape, float(d))
+        self._Z = self._Z_folded = 2 * self._N
+        self._trees, self._inverter = PrefixTrees(*shape, self.layout), Inverter(*shape, self.layout, k_ip)
+        self.seen = Seen(n_streams, self.layout)
 
     @property
     def alive(self) -> np.ndarray:
-        """Replicas with ``w != 0``, shape (F, G); valid after `settle`."""
-        return self._prefix[:, -1] > 0
+        """Replicas with ``w != 0``, shape (F, G)."""
+        return self._trees.total > 0
 
     def settle(self, before: np.ndarray, now: np.ndarray) -> None:
         """Hold the regressors from step ``before + 1`` to step ``now`` (both of shape (F,))."""
+        self._Z = self._trees.total + 2 * self._N
         ratio = self._Z / self._Z_folded
-        if ratio.max() > FOLD_RATIO or ratio.min() < 1 / FOLD_RATIO:
-            self._fold(*np.nonzero((ratio > FOLD_RATIO) | (ratio < 1 / FOLD_RATIO)))
-        self._prefix = self._weights.layout.prefix(self._weights.sums)
+        if ratio.max() > FOLD_RATIO or ratio.min() * FOLD_RATIO < 1:
+            self._fold((ratio > FOLD_RATIO) | (ratio * FOLD_RATIO < 1))
         self._C += (now - before)[:, None] * (self.B / self._Z)
 
     def draw(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Draw for the inner product: attributes j and coefficients ``w_j / p_j``, both (F, G, n), from (F, n)."""
-        attributes = self._weights.layout.invert(self._prefix, uniforms, self._weights.blocks)
-        s = self._S.reshape(-1).take(attributes * self._shape[1] + self._corner)
-        norm = self.B * self._prefix[:, -1] / self._Z
-        return attributes, np.sign(s) * norm[:, :, None]
+        """Draw for the inner product: attributes j and coefficients ``w_j / p_j``, both (n, F, G), from (n, F)."""
+        target = uniforms[:, :, None] * self._trees.total
+        attributes = self._inverter(target, self._trees.root, self._trees.before)
+        s = self._inverter.values(self._S, attributes)
+        norm = self.B * self._trees.total / self._Z
+        return attributes, np.sign(s) * norm
 
     def step(self, coordinates: Round, residual: np.ndarray) -> None:
         """Take the step ``theta -= eta clip(phi~ x~, 1/eta)`` for residual estimates of shape (F, G)."""
-        where = coordinates.stream, coordinates.attribute
-        rate = (residual * self.eta).take(coordinates.stream, axis=0)
-        change = np.clip(rate * coordinates.value[:, None], -1.0, 1.0)
-        theta = self._theta[where] - change
-        self._theta[where] = theta
-        M = self._M.take(coordinates.stream, axis=0)
-        S, H = _sinh_cosh(theta, M)
-        S_old, H_old = self._S[where], self._H[where]
-        self._S[where], self._H[where] = S, H
-        self._V[where] += (S_old - S) * self._C.take(coordinates.stream, axis=0)
-        opens = coordinates.stream_start
-        self._Z[coordinates.stream[opens]] += np.add.reduceat(H - H_old, opens, axis=0)
-        weight = np.abs(S)
-        self._weights.assign(coordinates, weight)
-        self._weights.add(coordinates, weight - np.abs(S_old))
-
-    def refresh(self) -> None:
-        """Choose the reference exponents and sum everything afresh, against the drift of round-off."""
-        self._V += self._S * self._C[:, None, :]
-        self._M, self._C = np.abs(self._theta).max(axis=1), np.zeros(self._shape)
-        self._S, self._H = _sinh_cosh(self._theta, self._M[:, None, :])
-        self._Z = self._H.sum(axis=1)
-        self._Z_folded = self._Z.copy()
-        self._weights.rebuild_all(np.abs(self._S))
+        stream, row = coordinates.stream, coordinates.row
+        change = (residual * self.eta).take(stream, axis=0) * coordinates.value[:, None]
+        old = self._theta.take(row, axis=0)
+        theta = old - np.minimum(np.maximum(change, -1.0), 1.0)
+        M = self._M.take(stream, axis=0)
+        S, small = _parts(theta, M)
+        self._theta[row] = theta
+        moved = (self._S.take(row, axis=0) - S) * self._C.take(stream, axis=0)
+        self._V[row] = self._V.take(row, axis=0) + moved
+        self._S[row] = S
+        small -= np.exp(-np.abs(old) - M)
+        self._N[coordinates.streams] += np.add.reduceat(small, coordinates.stream_start, axis=0)
+        self._reweigh(coordinates.nodes, coordinates.streams)
 
     def running_sum(self) -> np.ndarray:
         """Return the sum of the iterates held so far, shape (F, d, G)."""
-        return self._V + self._S * self._C[:, None, :]
+        S, V = self._S.reshape(self._shape), self._V.reshape(self._shape)
+        return V[:, : self._d] + S[:, : self._d] * self._C[:, None, :]
 
     def iterate(self) -> np.ndarray:
         """Return the regressors, shape (F, d, G); valid after `settle`."""
-        return self._S * (self.B / self._Z)[:, None, :]
+        return self._S.reshape(self._shape)[:, : self._d] * (self.B / self._Z)[:, None, :]
 
-    def _fold(self, stream: np.ndarray, setting: np.ndarray) -> None:
-        replicas = stream, slice(None), setting
-        theta = np.ascontiguousarray(self._theta[replicas])
-        self._V[replicas] += self._S[replicas] * self._C[stream, setting][:, None]
-        M = np.abs(theta).max(axis=1)
-        S, H = _sinh_cosh(theta, M[:, None])
-        self._S[replicas], self._H[replicas] = S, H
-        self._M[stream, setting], self._C[stream, setting] = M, 0.0
-        self._Z[stream, setting] = self._Z_folded[stream, setting] = H.sum(axis=1)
-        self._weights.rebuild(stream, setting, np.abs(S))
+    def _reweigh(self, nodes: Sequence[np.ndarray], streams: np.ndarray) -> None:
+        s = self._S.take(self.layout.leaves(nodes, streams), axis=0)
+        self._trees.update(np.abs(s), nodes, streams)
+
+    def _fold(self, replicas: np.ndarray) -> None:
+        for f, rows, settings in self.seen.by_stream(replicas):
+            where = rows[:, None], settings
+            self._V[where] += self._S[where] * self._C[f, settings]
+            far = replicas[f] & ((self._Z[f] > RESCALE_RATIO) | (self._Z[f] * RESCALE_RATIO < 1))
+            if far.any():
+                self._rescale(f, rows, np.flatnonzero(far))
+        self._C[replicas] = 0.0
+        self._Z_folded = np.where(replicas, self._Z, self._Z_folded)
+
+    def _rescale(self, stream: int, rows: np.ndarray, settings: np.ndarray) -> None:
+        where = rows[:, None], settings
+        theta = self._theta[where]
+        M = np.abs(theta).max(axis=0)
+        self._S[where], small = _parts(theta, M)
+        self._M[stream, settings] = M
+        self._N[stream, settings] = np.ascontiguousarray(small.T).sum(axis=1) + (self._d - rows.size) * np.exp(-M)
+        self._reweigh(self.layout.nodes(rows), np.array([stream]))
+        self._Z[stream] = self._trees.total[stream] + 2 * self._N[stream]
 
 
-def _sinh_cosh(theta: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``2 exp(-M) sinh(theta)`` and ``2 exp(-M) cosh(theta)`` without overflow for ``M >= |theta|``."""
-    up, down = np.exp(theta - M), np.exp(-theta - M)
-    return up - down, up + down
+def _parts(theta: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``2 exp(-M) sinh(theta)`` and ``exp(-|theta| - M)``, without overflow for ``|theta| <= M + 700``."""
+    size = np.abs(theta)
+    small = np.exp(-size - M)
+    return np.copysign(np.exp(size - M) - small, theta), small

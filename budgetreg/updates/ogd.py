@@ -4,15 +4,18 @@ Notation: ``w = sigma U``, so that the projection is a change of the scale ``sig
 steps since the last fold, so that ``V + C U`` is the sum of all iterates although a step touches few coordinates.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from budgetreg.rounds import Round
-from budgetreg.sampling import Weights, corners
+from budgetreg.sampling import Inverter, Layout, PrefixTrees
+from budgetreg.updates.seen import Seen
 
-FOLD_BELOW = 1e-3
-"""Smallest scale that is let stand: below, ``V`` and ``C U`` would cancel too many digits."""
+FOLD_RATIO = 1e3
+"""Largest fall of the scale before ``C U`` is added to ``V``: later, they would cancel too many digits."""
+RESCALE_BELOW = 1e-100
+"""Smallest scale that is let stand, lest ``U^2`` overflow."""
 
 
 class OGD:
@@ -23,82 +26,79 @@ class OGD:
 
     Parameters
     ----------
-    n_streams, d : int
-        Streams F and attributes d.
+    n_streams, d, k_ip : int
+        Streams F, attributes d, and draws for the inner product.
     settings : mapping of str to ndarray of shape (G,)
         ``B``, radius; ``eta``, step size.
     """
 
-    def __init__(self, n_streams: int, d: int, settings: Mapping[str, np.ndarray]) -> None:
+    def __init__(self, n_streams: int, d: int, k_ip: int, settings: Mapping[str, np.ndarray]) -> None:
         self.B, self.eta = settings["B"], settings["eta"]
-        shape = (n_streams, self.B.size)
-        self._shape = shape
-        self._U, self._V = np.zeros((n_streams, d, shape[1])), np.zeros((n_streams, d, shape[1]))
-        self._sigma, self._C = np.ones(shape), np.zeros(shape)
+        shape = n_streams, self.B.size
+        self.layout = Layout(d)
+        self._d, self._shape = d, (n_streams, self.layout.padded, self.B.size)
+        self._U, self._V = (
+            np.zeros(self._shape).reshape(-1, self.B.size),
+            np.zeros(self._shape).reshape(-1, self.B.size),
+        )
+        self._sigma, self._sigma_folded, self._C = np.ones(shape), np.ones(shape), np.zeros(shape)
         # A projection moves the last bits even of what it has projected: once per step, however often one settles.
         self._moved = np.zeros(n_streams, dtype=bool)
-        self._weights = Weights(*shape, d)
-        self._prefix = self._weights.layout.prefix(self._weights.sums)
-        self.width = self._weights.layout.width
-        self._corner = corners(*self._shape, d)
+        self._trees, self._inverter = PrefixTrees(*shape, self.layout), Inverter(*shape, self.layout, k_ip)
+        self.seen = Seen(n_streams, self.layout)
 
     @property
     def alive(self) -> np.ndarray:
-        """Replicas with ``w != 0``, shape (F, G); valid after `settle`."""
-        return self._prefix[:, -1] > 0
+        """Replicas with ``w != 0``, shape (F, G)."""
+        return self._trees.total > 0
 
     def settle(self, before: np.ndarray, now: np.ndarray) -> None:
         """Project, then hold the regressors from step ``before + 1`` to step ``now`` (both of shape (F,))."""
-        self._prefix = self._weights.layout.prefix(self._weights.sums)
-        norm = self._sigma * np.sqrt(np.maximum(self._prefix[:, -1], 0.0))
-        self._sigma[self._moved] *= (self.B / np.maximum(norm, self.B))[self._moved]
+        norm = self._sigma * np.sqrt(self._trees.total)
+        self._sigma *= np.where(self._moved[:, None], self.B / np.maximum(norm, self.B), 1.0)
         self._moved[:] = False
-        if self._sigma.min() < FOLD_BELOW:
-            self._fold(*np.nonzero(self._sigma < FOLD_BELOW))
-            self._prefix = self._weights.layout.prefix(self._weights.sums)
+        fallen = self._sigma * FOLD_RATIO < self._sigma_folded
+        if fallen.any():
+            self._fold(fallen)
         self._C += (now - before)[:, None] * self._sigma
 
     def draw(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Draw for the inner product: attributes j and coefficients ``w_j / p_j``, both (F, G, n), from (F, n)."""
-        attributes = self._weights.layout.invert(self._prefix, uniforms, self._weights.blocks)
-        u = self._U.reshape(-1).take(attributes * self._shape[1] + self._corner)
-        scale = (self._prefix[:, -1] * self._sigma)[:, :, None]
-        return attributes, np.divide(scale, u, out=np.zeros_like(u), where=u != 0)
+        """Draw for the inner product: attributes j and coefficients ``w_j / p_j``, both (n, F, G), from (n, F)."""
+        target = uniforms[:, :, None] * self._trees.total
+        attributes = self._inverter(target, self._trees.root, self._trees.before)
+        u = self._inverter.values(self._U, attributes)
+        return attributes, np.divide(self._trees.total * self._sigma, u, out=np.zeros_like(u), where=u != 0)
 
     def step(self, coordinates: Round, residual: np.ndarray) -> None:
         """Take the gradient step ``w -= eta phi~ x~`` for residual estimates of shape (F, G)."""
-        self._moved[coordinates.stream] = True
-        where = coordinates.stream, coordinates.attribute
-        rate = residual * (self.eta / self._sigma)
-        change = rate.take(coordinates.stream, axis=0) * coordinates.value[:, None]
-        old = self._U[where]
-        new = old - change
-        self._U[where] = new
-        self._V[where] += change * self._C.take(coordinates.stream, axis=0)
-        square = new * new
-        self._weights.assign(coordinates, square)
-        self._weights.add(coordinates, square - old * old)
-
-    def refresh(self) -> None:
-        """Fold the scale into the state and sum everything afresh, against the drift of round-off."""
-        self._V += self._U * self._C[:, None, :]
-        self._U *= self._sigma[:, None, :]
-        self._sigma[:], self._C[:] = 1.0, 0.0
-        self._weights.rebuild_all(np.square(self._U))
+        stream, row = coordinates.stream, coordinates.row
+        self._moved[coordinates.streams] = True
+        change = (residual * (self.eta / self._sigma)).take(stream, axis=0) * coordinates.value[:, None]
+        self._U[row] = self._U.take(row, axis=0) - change
+        self._V[row] = self._V.take(row, axis=0) + change * self._C.take(stream, axis=0)
+        self._reweigh(coordinates.nodes, coordinates.streams)
 
     def running_sum(self) -> np.ndarray:
         """Return the sum of the iterates held so far, shape (F, d, G)."""
-        return self._V + self._U * self._C[:, None, :]
+        U, V = self._U.reshape(self._shape), self._V.reshape(self._shape)
+        return V[:, : self._d] + U[:, : self._d] * self._C[:, None, :]
 
     def iterate(self) -> np.ndarray:
         """Return the regressors, shape (F, d, G); valid after `settle`."""
-        return self._U * self._sigma[:, None, :]
+        return self._U.reshape(self._shape)[:, : self._d] * self._sigma[:, None, :]
 
-    def _fold(self, stream: np.ndarray, setting: np.ndarray) -> None:
-        replicas = stream, slice(None), setting
-        U, sigma, C = self._U[replicas], self._sigma[stream, setting], self._C[stream, setting]
-        self._V[replicas] += U * C[:, None]
-        U = U * sigma[:, None]
-        self._U[replicas] = U
-        self._sigma[stream, setting], self._C[stream, setting] = 1.0, 0.0
-        self._weights.rebuild(stream, setting, U * U)
+    def _reweigh(self, nodes: Sequence[np.ndarray], streams: np.ndarray) -> None:
+        u = self._U.take(self.layout.leaves(nodes, streams), axis=0)
+        self._trees.update(u * u, nodes, streams)
+
+    def _fold(self, replicas: np.ndarray) -> None:
+        for f, rows, settings in self.seen.by_stream(replicas):
+            where = rows[:, None], settings
+            self._V[where] += self._U[where] * self._C[f, settings]
+            low = replicas[f] & (self._sigma[f] < RESCALE_BELOW)
+            if low.any():
+                self._U[rows] *= np.where(low, self._sigma[f], 1.0)
+                self._sigma[f, low] = 1.0
+                self._reweigh(self.layout.nodes(rows), np.array([f]))
+        self._C[replicas] = 0.0
+        self._sigma_folded[replicas] = self._sigma[replicas]

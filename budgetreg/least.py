@@ -1,0 +1,62 @@
+"""The least of each replica's keys, and where it is, as keys change: trees of minima in the shape of the sampler's."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from budgetreg.sampling import FAN, Layout
+
+
+class LeastTrees:
+    """One tree for each of F x G replicas; all keys are infinite at first.
+
+    Parameters
+    ----------
+    n_streams, n_settings : int
+        F and G.
+    layout : Layout
+        The shape of the trees.
+    """
+
+    def __init__(self, n_streams: int, n_settings: int, layout: Layout) -> None:
+        self.layout = layout
+        nodes = [n_streams * layout.padded // FAN**level for level in range(1, layout.levels + 1)]
+        self._least = [np.full((n, n_settings), np.inf) for n in (*nodes, n_streams)]
+
+    @property
+    def least(self) -> np.ndarray:
+        """Least key of each replica, shape (F, G)."""
+        return self._least[-1]
+
+    def update(
+        self,
+        leaves: np.ndarray,
+        nodes: Sequence[np.ndarray],
+        streams: np.ndarray,
+        settings: np.ndarray | None = None,
+    ) -> None:
+        """Make the nodes above changed keys anew; the arguments are those of `Layout.ascend`."""
+        for level, where, block in self.layout.ascend(leaves, self._least, nodes, streams, settings):
+            self._least[level - 1][where] = block.min(axis=0)
+
+    def reaching(
+        self, stream: np.ndarray, setting: np.ndarray, bound: np.ndarray
+    ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+        """Find the lowest nodes that hold a key of at most `bound` (K,), for K replicas (stream, setting).
+
+        Returns
+        -------
+        replica : ndarray of int, shape (N,)
+            Which of the K.
+        nodes : tuple of ndarray of int, (N,) each
+            The node and those above it, level by level from 1; a node above several of them is repeated.
+        """
+        replica, node = np.arange(stream.size), stream
+        nodes: list[np.ndarray] = []
+        for level in range(self.layout.levels + 1, 1, -1):
+            children = self.layout.below(level, node)
+            child, at = np.nonzero(self._least[level - 2][children, setting[replica]] <= bound[replica])
+            nodes = [above[at] for above in nodes]
+            replica, node = replica[at], children[child, at]
+            nodes.insert(0, node)
+        return replica, tuple(nodes)
