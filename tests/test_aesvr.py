@@ -149,11 +149,11 @@ def test_second_moment_explodes_below_the_residuals():
 # The learner
 
 
-CHECKPOINTS = [1, 3, 256, 257, 400]
+CHECKPOINTS = [1, 3, 256, 257, 290]
 OPTIONS = {"delta": DELTA, "k_x": 2, "k_ip": 3}
 
 
-def problem(m=400, d=7, seed=0):
+def problem(m=290, d=7, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(m, d)) * (rng.random((m, d)) > 0.3) / np.sqrt(d)
     return X, np.clip(X @ rng.normal(size=d), -1, 1)
@@ -241,11 +241,11 @@ def listed(X, y, stream, B, eta, eps, residual):
 @pytest.mark.parametrize(("residual", "eps"), [("gen_est", 2.0), ("gen_est", 0.9), ("plug_in", 0.3)])
 def test_learner_equals_listing(residual, eps):
     X, y = problem()
-    settings = {"B": [1.0, 0.4, 3.0], "eta": [0.05, 0.3, 0.02]}
+    settings = {"B": [eps / 2, 3.0], "eta": [0.3, 0.02]}  # four draws are averaged, or many
     results = {rule: run(X, y, [0, 1], settings, average=rule, residual=residual, eps=eps) for rule in ("all", "last")}
-    for f, g in np.ndindex(2, 3):
+    for f, g in np.ndindex(2, 2):
         iterates, paid, _ = listed(X, y, f, settings["B"][g], settings["eta"][g], eps, residual)
-        if residual == "gen_est":
+        if residual == "gen_est" and g == 0:
             assert paid.max() > 2 + 8  # the long products are among those compared
         for c in CHECKPOINTS:
             for rule, expected in (("all", iterates[:c].mean(axis=0)), ("last", iterates[c - 1])):
@@ -263,11 +263,11 @@ def test_a_replica_has_the_same_bytes_in_any_batch(residual):
     options = {"residual": residual, "eps": 1.5, "average": "suffix"}
     together, bill = run(X, y, [0, 1, 2], settings, **options)
     for f in range(3):
-        alone, own = run(X, y, [f], settings, checkpoints=[400], **options)
-        assert alone[400][0].tobytes() == together[400][f].tobytes()
+        alone, own = run(X, y, [f], settings, checkpoints=[290], **options)
+        assert alone[290][0].tobytes() == together[290][f].tobytes()
         np.testing.assert_array_equal(own.total[0], bill.total[f])
     one, _ = run(X, y, [2, 1], {name: values[1:2] for name, values in settings.items()}, **options)
-    assert one[400][0, :, 0].tobytes() == together[400][2, :, 1].tobytes()
+    assert one[290][0, :, 0].tobytes() == together[290][2, :, 1].tobytes()
 
 
 @pytest.mark.parametrize("residual", ["gen_est", "plug_in"])
@@ -308,25 +308,25 @@ class Uniforms:
 
 
 def test_it_learns_on_the_sphere():
-    """After 2000 examples: the zero predictor's loss is .216, and 5.8 attributes were paid per example."""
-    law = Sphere(d=10, noise=0.05, n=2000, n_test=1000)
+    """After 1500 examples: the zero predictor's loss is .216, and 5.8 attributes were paid per example."""
+    law = Sphere(d=10, noise=0.05, n=1500, n_test=1000)
     data = law.draw(0, 0)
-    table, test = Table(data.X, data.y), np.arange(2000, 3000)
+    table, test = Table(data.X, data.y), np.arange(1500, 2500)
     losses = {}
     for residual in ("gen_est", "plug_in"):
-        accessor = Accessor(table, np.tile(np.arange(2000), (3, 1)), 1, None, [2000])
+        accessor = Accessor(table, np.tile(np.arange(1500), (2, 1)), 1, None, [1500])
         options = {"residual": residual, "delta": 0.05, "eps": 2.0, "k_x": 4, "k_ip": 3, "average": "all"}
-        rngs = [generator("learn", f) for f in range(3)]
-        ((_, W),) = svr.fit(accessor, {"B": np.ones(1), "eta": np.full(1, 0.02)}, [2000], rngs, **options)
+        rngs = [generator("learn", f) for f in range(2)]
+        ((_, W),) = svr.fit(accessor, {"B": np.ones(1), "eta": np.full(1, 0.03)}, [1500], rngs, **options)
         losses[residual] = np.mean([svr_loss(table, test, w, 0.05)[0] for w in W])
-        mean = accessor.bill().total / 2000
+        mean = accessor.bill().total / 1500
         if residual == "gen_est":
-            assert np.abs(mean - 4 - gen_est.expected_draws(4)).max() < 0.3
+            assert np.abs(mean - 4 - gen_est.expected_draws(4)).max() < 0.4
     zero = np.maximum(np.abs(data.y[test]) - 0.05, 0).mean()
     assert svr_loss(table, test, np.zeros((10, 1)), 0.05) == pytest.approx(zero)
     assert zero == pytest.approx(0.215, abs=0.01)
-    assert losses["gen_est"] < 0.45 * zero
-    assert losses["plug_in"] < 0.35 * zero
+    assert losses["gen_est"] < 0.5 * zero
+    assert losses["plug_in"] < 0.4 * zero
 
 
 # The configuration
@@ -390,3 +390,10 @@ def test_repetition_is_tuned_and_measured_by_its_loss_whatever_the_batch():
     assert 0 < last["test_svr_loss"] < 0.3
     assert last["test_svr_loss"] != last["test_mse"]
     assert result["run"]["attributes_mean"] < 7 < result["run"]["attributes_max"]
+
+
+def test_parameters_are_chosen_by_the_loss_itself():
+    """Within delta nothing costs anything: all settings are equal, and the first is taken for all its squared error."""
+    plan = make_plan(config(algo__residual="plug_in", algo__delta=1.5))
+    run = run_repetition(plan, 0, lambda done: None)["run"]
+    assert (run["p_B"], run["p_eta"]) == (0.5, plan.settings["eta"][0])
