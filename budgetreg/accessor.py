@@ -29,8 +29,8 @@ class Table:
         Targets.
     scale : float or ndarray of shape (d,)
         The value of an attribute is ``X * scale - shift``.
-    shift : ndarray of shape (d,) or None
-        Subtracted from every example (centring); None means 0.
+    shift : ndarray of shape (d,) or (T, d), or None
+        Subtracted from every example (centring), or from those of each T-th of the rows; None means 0.
     """
 
     X: np.ndarray | Values
@@ -52,12 +52,47 @@ class Table:
         """Return single values as float64; the two arrays of int are broadcast against each other."""
         scale = self.scale.take(attributes) if isinstance(self.scale, np.ndarray) else self.scale
         values = np.multiply(self._values.entries(rows, attributes), scale, dtype=np.float64)
-        return values if self.shift is None else values - self.shift.take(attributes)
+        if self.shift is None:
+            return values
+        where = attributes if self.shift.ndim == 1 else self._part(rows) * self.d + attributes
+        return values - self.shift.take(where)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         """Return full rows as float64, shape ``index.shape + (d,)``."""
         values = np.multiply(self._values.rows(index), self.scale, dtype=np.float64)
-        return values if self.shift is None else values - self.shift
+        if self.shift is None:
+            return values
+        return values - (self.shift if self.shift.ndim == 1 else self.shift[self._part(index)])
+
+    def _part(self, rows: np.ndarray) -> np.ndarray:
+        assert self.shift is not None
+        return rows // (len(self.y) // len(self.shift))
+
+
+def stack(tables: Sequence[Table]) -> tuple[Table, list[int]]:
+    """Put tables of equal shape and scale one above the other, to be read together.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+        Several only if their values are arrays.
+
+    Returns
+    -------
+    table : Table
+        The only one there is, if they are all the same data.
+    offsets : list of int
+        Row number of each table's first row.
+    """
+    first = tables[0]
+    if all(table.X is first.X and table.shift is first.shift for table in tables):
+        return first, [0] * len(tables)
+    X = np.concatenate([np.asarray(table.X) for table in tables])
+    y = np.concatenate([table.y for table in tables])
+    shifts = [table.shift for table in tables if table.shift is not None]
+    return Table(X, y, first.scale, np.stack(shifts) if shifts else None), [
+        len(first.y) * i for i in range(len(tables))
+    ]
 
 
 @dataclass(frozen=True)
@@ -70,13 +105,13 @@ class Bill:
         Attributes charged up to each checkpoint (a number of examples).
     total : ndarray of shape (F, G)
         Attributes charged over the whole pass.
-    most : int
+    most : ndarray of shape (F, G)
         The most attributes charged for any one example.
     """
 
     at: dict[int, np.ndarray]
     total: np.ndarray
-    most: int
+    most: np.ndarray
 
 
 class Accessor:
@@ -125,7 +160,7 @@ class Accessor:
         self._spent = np.zeros((self.n_streams, 0, n_settings), dtype=np.int32)
         self._total = np.zeros((self.n_streams, n_settings), dtype=np.int64)
         self._at: dict[int, np.ndarray] = {}
-        self._most = 0
+        self._most = np.zeros((self.n_streams, n_settings), dtype=np.int64)
 
     def open(self, start: int, stop: int) -> None:
         """Make examples ``start <= t < stop`` (counted from 0 along each stream) the current block."""
@@ -304,4 +339,4 @@ class Accessor:
                 within = self._spent[:, : checkpoint - self._start].sum(axis=1, dtype=np.int64)
                 self._at[checkpoint] = self._total + within
         self._total = self._total + self._spent.sum(axis=1, dtype=np.int64)
-        self._most = max(self._most, int(self._spent.max()))
+        self._most = np.maximum(self._most, self._spent.max(axis=1))

@@ -21,6 +21,12 @@ LARGE_SECOND_MOMENT = 1e4
 """Of GenEst's estimates of a slope that is 1 at most: beyond it, nothing can be learned in a pass of usual length."""
 
 
+REPLICA_BYTES = 64
+"""Per attribute and replica: what the largest state and its output take."""
+STATE_BYTES = 1 << 30
+"""Memory of one worker for the replicas that advance together, and for the data that they read."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """A run, decided.
@@ -74,6 +80,26 @@ class Plan:
     def budget(self) -> int | None:
         """Most attributes of one example that are revealed; None if their number is random and bounded on average."""
         return None if self.config.algo.residual == "gen_est" else self.per_example
+
+    @property
+    def streams_at_once(self) -> int:
+        """Streams that advance together: as many as memory is set aside for.
+
+        Offline learners share what their folds have in common, so that a repetition's folds are never parted.
+        """
+        if self.config.algo.core == "offline":
+            return self.config.tuning.folds
+        replicas = min(self.config.backend.batch_size, STATE_BYTES // (REPLICA_BYTES * self.d))
+        return max(1, replicas // self.n_settings)
+
+    @property
+    def repetitions_at_once(self) -> int:
+        """Repetitions that advance together, of learners whose streams do."""
+        data = load(self.config.dataset, self.config.seed, 0)
+        if self.config.algo.core not in ("partial", "svr") or not isinstance(data.X, np.ndarray):
+            return 1
+        streams = self.config.tuning.folds if self.tuned else 1
+        return max(1, min(self.streams_at_once // streams, STATE_BYTES // data.X.nbytes))
 
     @property
     def n_settings(self) -> int:

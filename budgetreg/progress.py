@@ -17,15 +17,17 @@ _PATIENCE = 1.0  # seconds of work before anything is shown
 _PERIOD = 0.2  # seconds between two looks at the slots
 
 
-def reporter(slots: Path | None, slot: int) -> Callable[[float], None]:
-    """Return the function with which a repetition says how far it is.
+def reporter(slots: Path | None, slot: int, repetitions: int) -> Callable[[float], None]:
+    """Return the function with which repetitions that advance together say how far they are.
 
     Parameters
     ----------
     slots : Path or None
         The file of float64 fractions that `progress_bar` gave; None if nobody looks.
     slot : int
-        The place of this repetition in it.
+        The place of the first of them in it.
+    repetitions : int
+        How many they are.
 
     Returns
     -------
@@ -37,7 +39,7 @@ def reporter(slots: Path | None, slot: int) -> Callable[[float], None]:
     fractions = np.memmap(slots, dtype=np.float64, mode="r+")
 
     def report(fraction: float) -> None:
-        fractions[slot] = fraction
+        fractions[slot : slot + repetitions] = fraction
 
     return report
 

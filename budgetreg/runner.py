@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +27,7 @@ from budgetreg.workers import exit_with_parent, interrupts_ignored, termination_
 if TYPE_CHECKING:  # the runner takes any object with the attributes of a plan
     from budgetreg.plan import Plan
 
-Repetition = Callable[["Plan", int, Callable[[float], None]], dict[str, Any]]
+Repetitions = Callable[["Plan", Sequence[int], Callable[[float], None]], list[dict[str, Any]]]
 
 
 class WorkerDied(UserError):  # noqa: N818 - it says what happened
@@ -57,7 +59,7 @@ class RunOutcome:
 def execute(
     plan: "Plan",
     *,
-    repetition_function: Repetition | None = None,
+    function: Repetitions | None = None,
     draw: Callable[[Path], object] | None = None,
 ) -> RunOutcome:
     """Compute the repetitions of a plan that its folder does not hold yet.
@@ -66,9 +68,9 @@ def execute(
     ----------
     plan : Plan
         What is run. ``plan.folder`` is where the results go.
-    repetition_function : callable, optional
-        What computes a repetition: ``function(plan, repetition, progress) -> result``; picklable.
-        `protocol.run_repetition` unless given.
+    function : callable, optional
+        What computes repetitions: ``function(plan, repetitions, progress) -> results``; picklable.
+        `protocol.run_repetitions` unless given.
     draw : callable, optional
         What draws the finished run in a folder; the learning curve unless given.
 
@@ -91,7 +93,7 @@ def execute(
             _say(note)
         resumed = len(store.finished())
         try:
-            _compute(plan, store, repetition_function)
+            _compute(plan, store, function)
         except BaseException:
             with suppress(UserError):  # the first error is the one to tell
                 store.finish()
@@ -125,7 +127,7 @@ def edge_warnings(edges: Sequence[str]) -> list[str]:
     ]
 
 
-def _compute(plan: "Plan", store: Store, function: Repetition | None) -> None:
+def _compute(plan: "Plan", store: Store, function: Repetitions | None) -> None:
     missing = store.missing()
     if not missing:
         return
@@ -134,7 +136,7 @@ def _compute(plan: "Plan", store: Store, function: Repetition | None) -> None:
         progress_bar(f"{config.algo.name} on {plan.dataset}, k={config.k}", len(missing)) as slots,
         _outcomes(plan, missing, function or _protocol(), slots) as outcomes,
     ):
-        for entry, trace in outcomes:
+        for entry, trace in chain.from_iterable(outcomes):
             if trace:
                 print(f"repetition {entry['repetition']} failed:\n{trace}", file=sys.stderr)
             store.add(entry)
@@ -142,14 +144,15 @@ def _compute(plan: "Plan", store: Store, function: Repetition | None) -> None:
 
 @contextmanager
 def _outcomes(
-    plan: "Plan", repetitions: Sequence[int], function: Repetition, slots: Path | None
-) -> Iterator[Iterator[tuple[Entry, str]]]:
+    plan: "Plan", repetitions: Sequence[int], function: Repetitions, slots: Path | None
+) -> Iterator[Iterator[list[tuple[Entry, str]]]]:
     """Give the outcomes as they arrive; however the block ends, no worker goes on computing."""
     backend = plan.config.backend.name
     n_jobs = min(plan.config.n_jobs, len(repetitions))
+    together = min(plan.repetitions_at_once, ceil(len(repetitions) / n_jobs))
     tasks = (
-        delayed(_attempt)(function, plan, repetition, slots, slot, os.getpid())
-        for slot, repetition in enumerate(repetitions)
+        delayed(_attempt)(function, plan, repetitions[first : first + together], slots, first, os.getpid())
+        for first in range(0, len(repetitions), together)
     )
     parallel = Parallel(n_jobs=n_jobs, backend=backend, return_as="generator_unordered", batch_size=1)
     with ExitStack() as stack:
@@ -173,31 +176,44 @@ def _close(outcomes: Generator[object, None, None]) -> None:
 
 
 def _attempt(
-    function: Repetition, plan: "Plan", repetition: int, slots: Path | None, slot: int, parent: int
-) -> tuple[Entry, str]:
-    """Compute one repetition in whatever process this is; return its entry of the journal and a traceback."""
+    function: Repetitions, plan: "Plan", repetitions: Sequence[int], slots: Path | None, slot: int, parent: int
+) -> list[tuple[Entry, str]]:
+    """Compute repetitions in whatever process this is; return their entries of the journal with a traceback each."""
     if os.getpid() != parent:
         exit_with_parent(parent)
-    progress = reporter(slots, slot)
+    progress = reporter(slots, slot, len(repetitions))
     started = time.perf_counter()
-    entry: Entry = {"repetition": repetition}
+    outcomes: list[dict[str, Any]]
     trace = ""
     try:
         with threadpool_limits(1):  # as the last bits of a sum depend on the number of threads
-            entry |= {"status": FINISHED, "result": function(plan, repetition, progress)}
+            results = function(plan, repetitions, progress)
+        outcomes = [{"status": FINISHED, "result": result} for result in results]
     except UserError:
         raise
     except Exception as error:
-        entry |= {"status": FAILED, "message": f"{type(error).__name__}: {error}"}
+        if len(repetitions) > 1:  # it is one of them: the others have done nothing wrong
+            alone = ([repetition] for repetition in repetitions)
+            places = range(slot, slot + len(repetitions))
+            return [
+                outcome
+                for one, place in zip(alone, places, strict=True)
+                for outcome in _attempt(function, plan, one, slots, place, parent)
+            ]
+        outcomes = [{"status": FAILED, "message": f"{type(error).__name__}: {error}"}]
         trace = traceback.format_exc()
     progress(1.0)
-    return entry | {"seconds": time.perf_counter() - started}, trace
+    seconds = (time.perf_counter() - started) / len(repetitions)
+    return [
+        ({"repetition": repetition, **outcome, "seconds": seconds}, trace)
+        for repetition, outcome in zip(repetitions, outcomes, strict=True)
+    ]
 
 
-def _protocol() -> Repetition:
-    from budgetreg.protocol import run_repetition  # here, as a finished run needs none of what it loads
+def _protocol() -> Repetitions:
+    from budgetreg.protocol import run_repetitions  # here, as a finished run needs none of what it loads
 
-    return run_repetition
+    return run_repetitions
 
 
 def _draw_curve(folder: Path) -> None:

@@ -7,6 +7,7 @@ weights below it: nothing drifts, and no bit depends on how a weight came about.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -137,7 +138,8 @@ class PrefixTrees:
             sums = block.copy()
             for child in range(1, len(block)):
                 sums[child] += sums[child - 1]
-            self._before[level - 1][1:, *where] = sums[:-1]
+            index: Any = (slice(1, None), *where)
+            self._before[level - 1][index] = sums[:-1]
             self._sums[level - 1][where] = sums[-1]
 
     @property

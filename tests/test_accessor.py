@@ -39,7 +39,7 @@ def test_bill_counts_every_draw_even_repeated_ones():
     np.testing.assert_array_equal(bill.at[1], [[2, 2], [2, 2]])
     np.testing.assert_array_equal(bill.total, [[2 + 2 + 2 + 1, 2 + 2 + 1], [2 + 2 + 2, 2 + 2 + 2]])
     np.testing.assert_array_equal(bill.at[3], bill.total)
-    assert bill.most == 3
+    assert bill.most.max() == 3
 
 
 def test_unpaid_replicas_get_nothing():
@@ -66,7 +66,7 @@ def test_overspend_is_refused(way):
             a.reveal(np.array([0, 0]), np.zeros((2, 2, 2), dtype=int), ALL)
         else:
             a.pay(np.full((2, 1, 2), 2))
-    assert a.bill().most == 2
+    assert a.bill().most.max() == 2
 
 
 def test_one_replica_over_its_budget_is_enough():

@@ -15,7 +15,7 @@ from budgetreg.evaluation import svr_loss
 from budgetreg.learners import svr
 from budgetreg.learners.svr import GenEst, PlugIn
 from budgetreg.plan import make_plan
-from budgetreg.protocol import run_repetition
+from budgetreg.protocol import run_repetitions
 from budgetreg.streams import generator
 from tests.listings import data_point, invert
 
@@ -383,9 +383,9 @@ def test_small_eps_is_warned_of_once_unless_it_does_no_harm():
 
 def test_repetition_is_tuned_and_measured_by_its_loss_whatever_the_batch():
     plan = make_plan(config())
-    result = run_repetition(plan, 0, lambda done: None)
+    result = run_repetitions(plan, [0], lambda done: None)[0]
     again = make_plan(config(backend={"name": "sequential", "batch_size": 1}))
-    assert run_repetition(again, 0, lambda done: None) == result
+    assert run_repetitions(again, [0], lambda done: None)[0] == result
     last = result["curve"][-1]
     assert 0 < last["test_svr_loss"] < 0.3
     assert last["test_svr_loss"] != last["test_mse"]
@@ -395,5 +395,5 @@ def test_repetition_is_tuned_and_measured_by_its_loss_whatever_the_batch():
 def test_parameters_are_chosen_by_the_loss_itself():
     """Within delta nothing costs anything: all settings are equal, and the first is taken for all its squared error."""
     plan = make_plan(config(algo__residual="plug_in", algo__delta=1.5))
-    run = run_repetition(plan, 0, lambda done: None)["run"]
+    run = run_repetitions(plan, [0], lambda done: None)[0]["run"]
     assert (run["p_B"], run["p_eta"]) == (0.5, plan.settings["eta"][0])

@@ -24,7 +24,7 @@ from budgetreg.data.formats import source
 from budgetreg.data.tabular import File, parse_file
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.plan import make_plan
-from budgetreg.protocol import run_repetition
+from budgetreg.protocol import run_repetitions
 
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -278,7 +278,7 @@ def test_a_run_gives_the_same_curve_whatever_the_format(tmp_path: Path, converti
     results = []
     for write in WRITERS:
         config = toy_config(write(tmp_path, X, Y))
-        results.append(run_repetition(make_plan(config), 0, lambda done: None))
+        results.append(run_repetitions(make_plan(config), [0], lambda done: None)[0])
     assert all(result == results[0] for result in results)
 
 

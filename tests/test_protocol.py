@@ -5,9 +5,14 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
+from hydra import compose, initialize_config_dir
 
 from budgetreg.accessor import Table
+from budgetreg.catalogue import conf_dir
+from budgetreg.config import validate
 from budgetreg.evaluation import error_columns, squared_error
+from budgetreg.plan import make_plan
+from budgetreg.protocol import run_repetitions
 from budgetreg.streams import generator
 from budgetreg.theory import eg_step, ogd_step, pegasos_regularisation
 from budgetreg.tuning import folds, on_edge, winners
@@ -79,3 +84,35 @@ def test_errors_of_regressors():
     assert error_columns(table, index, W[:, 1], two_valued=True)["test_error_rate"] == 1.0
     assert error_columns(table, index, W[:, 0], two_valued=False)["test_error_rate"] is None
     json.dumps(errors)
+
+
+SMALL = ["dataset.n=150", "dataset.n_test=30", "tuning.folds=3", "checkpoints=[7,60,150]", "tuning.at=each"]
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        ["algo=aelr", "k=4", "dataset=power_law", "dataset.d=40"],
+        ["algo=aerr", "k=6", "algo.split=even", "dataset=power_law", "dataset.d=40", "dataset.center=full"],
+        ["algo=aer", "k=4", "dataset=power_law", "dataset.d=9", "algo.average=suffix", "dataset.split=random"],
+        ["algo=aesvr", "k=8", "dataset=sphere"],
+        ["algo=aelr", "k=4", "dataset=digits_3v5", "dataset.center=full"],
+    ],
+)
+def test_repetitions_have_the_same_numbers_together_and_alone(learner):
+    sizes = [key for key in SMALL if "digits_3v5" not in learner[2] or not key.startswith("dataset.n")]
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        plans = [
+            make_plan(validate(compose("config", [*learner, *sizes, f"backend.batch_size={size}"])))
+            for size in (4096, 1)
+        ]
+    together = run_repetitions(plans[0], [2, 0, 1], lambda done: None)
+    assert [result["repetition"] for result in together] == [2, 0, 1]
+    for result in together:
+        assert run_repetitions(plans[1], [result["repetition"]], lambda done: None) == [result]
+
+
+def test_offline_learners_keep_a_repetition_s_folds_together():
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        plan = make_plan(validate(compose("config", ["algo=ridge", "k=64", "backend.batch_size=1"])))
+    assert (plan.streams_at_once, plan.repetitions_at_once) == (10, 1)

@@ -14,7 +14,7 @@ import pytest
 from budgetreg.errors import DataError, UserError
 from budgetreg.runner import edge_warnings, execute
 from budgetreg.store import Store, read_status
-from tests.toy_runs import toy_plan, toy_repetition, toy_run
+from tests.toy_runs import toy_plan, toy_repetitions, toy_run
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = "import sys; from tests.toy_runs import main; sys.exit(main())"
@@ -165,10 +165,28 @@ def test_a_failed_repetition_is_told_and_tried_again(tmp_path, reference, n_jobs
     assert curves(folder) == reference
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_one_that_fails_takes_none_of_those_beside_it_along(tmp_path, reference, n_jobs, capsys):
+    plan = toy_plan(
+        tmp_path / "run",
+        log=tmp_path / "log",
+        repetitions=4,
+        n_jobs=n_jobs,
+        behaviour={1: "fail"},
+        repetitions_at_once=3,
+    )
+    outcome = toy_run(plan)
+    assert (outcome.finished, outcome.failed) == (3, 1)
+    assert "repetition 1 failed" in capsys.readouterr().err
+    again = toy_plan(plan.folder, log=plan.log, repetitions=4, n_jobs=n_jobs, repetitions_at_once=3)
+    assert toy_run(again).resumed == 3
+    assert curves(plan.folder) == reference
+
+
 def test_a_run_of_which_all_fails_draws_nothing(tmp_path):
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1, behaviour={0: "fail"})
     drawn = []
-    outcome = execute(plan, repetition_function=toy_repetition, draw=drawn.append)
+    outcome = execute(plan, function=toy_repetitions, draw=drawn.append)
     assert (outcome.finished, outcome.failed, drawn) == (0, 1, [])
     assert len(curves(plan.folder).splitlines()) == 1
 
@@ -176,7 +194,7 @@ def test_a_run_of_which_all_fails_draws_nothing(tmp_path):
 def test_a_finished_run_is_drawn_with_its_tables_there(tmp_path):
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2)
     drawn = []
-    execute(plan, repetition_function=toy_repetition, draw=lambda folder: drawn.append((folder, curves(folder))))
+    execute(plan, function=toy_repetitions, draw=lambda folder: drawn.append((folder, curves(folder))))
     assert drawn == [(plan.folder, curves(plan.folder))]
 
 
@@ -269,5 +287,5 @@ def test_the_learning_curve_is_drawn_by_default(tmp_path, monkeypatch):
     plots = SimpleNamespace(plot_folders=lambda *arguments, **options: drawn.append((arguments, options)))
     monkeypatch.setitem(sys.modules, "budgetreg.plots", plots)
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1)
-    execute(plan, repetition_function=toy_repetition)
+    execute(plan, function=toy_repetitions)
     assert drawn == [(([plan.folder], plan.folder), {"name": "curve"})]

@@ -51,10 +51,20 @@ class ToyPlan:
     log: Path | None = None  # a line for each repetition that is computed
     behaviour: dict = field(default_factory=dict)  # repetition -> what it does instead of succeeding
     pause: float = 0.0
+    repetitions_at_once: int = 1
 
 
-def toy_plan(folder, *, log=None, behaviour=None, pause=0.0, notes=(), n_train=90, **config):
-    return ToyPlan(folder, ToyConfig(**config), notes, n_train=n_train, log=log, behaviour=behaviour or {}, pause=pause)
+def toy_plan(folder, *, log=None, behaviour=None, pause=0.0, notes=(), n_train=90, repetitions_at_once=1, **config):
+    return ToyPlan(
+        folder,
+        ToyConfig(**config),
+        notes,
+        n_train=n_train,
+        log=log,
+        behaviour=behaviour or {},
+        pause=pause,
+        repetitions_at_once=repetitions_at_once,
+    )
 
 
 def toy_result(repetition, edge=""):
@@ -106,12 +116,16 @@ def toy_repetition(plan, repetition, progress):
     return toy_result(repetition, edge="eta:high" if behaviour == "edge" else "")
 
 
+def toy_repetitions(plan, repetitions, progress):
+    return [toy_repetition(plan, repetition, progress) for repetition in repetitions]
+
+
 def no_drawing(folder):
     """Stand in for the figures, which are slow and not of interest here."""
 
 
 def toy_run(plan):
-    return execute(plan, repetition_function=toy_repetition, draw=no_drawing)
+    return execute(plan, function=toy_repetitions, draw=no_drawing)
 
 
 def main():
@@ -120,7 +134,7 @@ def main():
     options["behaviour"] = {int(key): value for key, value in options.get("behaviour", {}).items()}
     plan = toy_plan(Path(options.pop("folder")), log=Path(options.pop("log")), **options)
     try:
-        execute(plan, repetition_function=toy_repetition, draw=no_drawing)
+        execute(plan, function=toy_repetitions, draw=no_drawing)
     except KeyboardInterrupt:
         return 130
     return 0
