@@ -10,7 +10,7 @@ from budgetreg.accessor import Accessor, Table, stack
 from budgetreg.data import load
 from budgetreg.errors import DataError
 from budgetreg.evaluation import error_columns, squared_error, svr_loss
-from budgetreg.learners import exact, partial
+from budgetreg.learners.dispatch import fit
 from budgetreg.plan import Plan
 from budgetreg.streams import generator
 from budgetreg.tuning import folds, on_edge, winners
@@ -178,44 +178,5 @@ def _fit(
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Run the plan's learner along the accessor's streams, each a stage of a repetition."""
     config = plan.config
-    algo = config.algo
-    if algo.core == "offline":
-        from budgetreg.learners import offline  # here, as only these learners need scipy, which is slow to load
-
-        return offline.fit(accessor, settings, checkpoints, problem=algo.update)
-    if algo.core == "exact":
-        return exact.fit(accessor, settings, checkpoints, update=algo.update, average=str(algo.average))
-    rngs = [generator("draws", config.seed, plan.dataset, algo.name, config.k, *stage) for stage in stages]
-    if algo.core == "pairs":
-        from budgetreg.learners import pairs
-
-        return pairs.fit(accessor, settings, checkpoints, rngs, k=config.k, problem=algo.update)
-    assert plan.k_x and plan.k_ip
-    if algo.core == "svr":
-        from budgetreg.learners import svr  # here, as only this learner needs scipy, which is slow to load
-
-        assert algo.residual and algo.delta is not None and algo.eps
-        return svr.fit(
-            accessor,
-            settings,
-            checkpoints,
-            rngs,
-            residual=algo.residual,
-            delta=algo.delta,
-            eps=algo.eps,
-            k_x=plan.k_x,
-            k_ip=plan.k_ip,
-            average=str(algo.average),
-        )
-    assert algo.data_point
-    return partial.fit(
-        accessor,
-        settings,
-        checkpoints,
-        rngs,
-        update=algo.update,
-        data_point=algo.data_point,
-        k_x=plan.k_x,
-        k_ip=plan.k_ip,
-        average=str(algo.average),
-    )
+    rngs = [generator("draws", config.seed, plan.dataset, config.algo.name, config.k, *stage) for stage in stages]
+    return fit(config.algo, accessor, settings, checkpoints, rngs, k=config.k, k_x=plan.k_x, k_ip=plan.k_ip)

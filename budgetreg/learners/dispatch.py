@@ -1,0 +1,86 @@
+"""Which module runs a learner: from its configuration to the call of that core."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from budgetreg.accessor import Accessor
+from budgetreg.config import AlgoConfig
+from budgetreg.learners import exact, partial
+
+
+def fit(
+    algo: AlgoConfig,
+    accessor: Accessor,
+    settings: Mapping[str, np.ndarray],
+    checkpoints: Sequence[int],
+    rngs: list[np.random.Generator],
+    *,
+    k: int,
+    k_x: int | None,
+    k_ip: int | None,
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Run a learner along all streams of the accessor, one pass.
+
+    Parameters
+    ----------
+    algo : AlgoConfig
+        The learner.
+    accessor : Accessor
+        F streams of examples, G settings.
+    settings : mapping of str to ndarray of shape (G,)
+        Parameters of the update, in absolute values.
+    checkpoints : sequence of int
+        Numbers of examples at which the output is wanted, increasing.
+    rngs : list of numpy.random.Generator
+        One per stream; a learner that sees every attribute draws nothing.
+    k : int
+        Attribute budget.
+    k_x, k_ip : int or None
+        Draws for the data point and for the inner product; None for learners that draw for neither.
+
+    Yields
+    ------
+    checkpoint : int
+    W : ndarray of float, shape (F, d, G)
+        Output regressors.
+    """
+    if algo.core == "offline":
+        from budgetreg.learners import offline  # here, as only these learners need scipy, which is slow to load
+
+        return offline.fit(accessor, settings, checkpoints, problem=algo.update)
+    if algo.core == "exact":
+        return exact.fit(accessor, settings, checkpoints, update=algo.update, average=str(algo.average))
+    if algo.core == "pairs":
+        from budgetreg.learners import pairs
+
+        return pairs.fit(accessor, settings, checkpoints, rngs, k=k, problem=algo.update)
+    assert k_x and k_ip
+    if algo.core == "svr":
+        from budgetreg.learners import svr  # here, as only this learner needs scipy, which is slow to load
+
+        assert algo.residual and algo.delta is not None and algo.eps
+        return svr.fit(
+            accessor,
+            settings,
+            checkpoints,
+            rngs,
+            residual=algo.residual,
+            delta=algo.delta,
+            eps=algo.eps,
+            k_x=k_x,
+            k_ip=k_ip,
+            average=str(algo.average),
+        )
+    assert algo.data_point
+    return partial.fit(
+        accessor,
+        settings,
+        checkpoints,
+        rngs,
+        update=algo.update,
+        data_point=algo.data_point,
+        k_x=k_x,
+        k_ip=k_ip,
+        average=str(algo.average),
+    )
