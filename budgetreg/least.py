@@ -33,7 +33,7 @@ class LeastTrees:
         leaves: np.ndarray,
         nodes: Sequence[np.ndarray],
         streams: np.ndarray,
-        settings: np.ndarray | None = None,
+        settings: Sequence[np.ndarray] | None = None,
     ) -> None:
         """Make the nodes above changed keys anew; the arguments are those of `Layout.ascend`."""
         for level, where, block in self.layout.ascend(leaves, self._least, nodes, streams, settings):
@@ -41,22 +41,18 @@ class LeastTrees:
 
     def reaching(
         self, stream: np.ndarray, setting: np.ndarray, bound: np.ndarray
-    ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-        """Find the lowest nodes that hold a key of at most `bound` (K,), for K replicas (stream, setting).
+    ) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+        """Find the nodes below which K replicas (stream, setting) have a key of at most `bound` (K,), which all do.
 
         Returns
         -------
-        replica : ndarray of int, shape (N,)
-            Which of the K.
-        nodes : tuple of ndarray of int, (N,) each
-            The node and those above it, level by level from 1; a node above several of them is repeated.
+        replicas, nodes : tuple of ndarray of int
+            Level by level from 1, the last being the replicas themselves: which of the K, and the node.
         """
-        replica, node = np.arange(stream.size), stream
-        nodes: list[np.ndarray] = []
+        replicas, nodes = [np.arange(stream.size)], [stream]
         for level in range(self.layout.levels + 1, 1, -1):
-            children = self.layout.below(level, node)
-            child, at = np.nonzero(self._least[level - 2][children, setting[replica]] <= bound[replica])
-            nodes = [above[at] for above in nodes]
-            replica, node = replica[at], children[child, at]
-            nodes.insert(0, node)
-        return replica, tuple(nodes)
+            children = self.layout.below(level, nodes[0])
+            child, at = np.nonzero(self._least[level - 2][children, setting[replicas[0]]] <= bound[replicas[0]])
+            nodes.insert(0, children[child, at])
+            replicas.insert(0, replicas[0][at])
+        return tuple(replicas), tuple(nodes)

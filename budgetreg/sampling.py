@@ -68,7 +68,7 @@ class Layout:
         values: Sequence[np.ndarray],
         nodes: Sequence[np.ndarray],
         streams: np.ndarray,
-        settings: np.ndarray | None = None,
+        settings: Sequence[np.ndarray] | None = None,
     ) -> Iterator[tuple[int, Where, np.ndarray]]:
         """Go from changed leaves up to the roots.
 
@@ -82,8 +82,9 @@ class Layout:
             Changed nodes of each level, see `nodes`.
         streams : ndarray of int
             Changed streams.
-        settings : ndarray of int, shape (K,), optional
-            One setting for each node, instead of all; then `nodes` and `streams` have shape (K,) and `block` (n, K).
+        settings : sequence of ndarray of int, optional
+            For each level, the root's last, one setting for each of the nodes instead of all; then `block` has shape
+            (n, K).
 
         Yields
         ------
@@ -95,11 +96,12 @@ class Layout:
             Values of their children.
         """
         for level, changed in enumerate((*nodes, streams), start=1):
+            own = None if settings is None else settings[level - 1]
             if level > 1:
                 children = self.below(level, changed)
                 below = values[level - 2]
-                block = below.take(children, axis=0) if settings is None else below[children, settings]
-            yield level, (changed,) if settings is None else (changed, settings), block
+                block = below.take(children, axis=0) if own is None else below[children, own]
+            yield level, (changed,) if own is None else (changed, own), block
 
 
 class PrefixTrees:
@@ -131,7 +133,7 @@ class PrefixTrees:
         leaves: np.ndarray,
         nodes: Sequence[np.ndarray],
         streams: np.ndarray,
-        settings: np.ndarray | None = None,
+        settings: Sequence[np.ndarray] | None = None,
     ) -> None:
         """Make the nodes above changed weights anew; the arguments are those of `Layout.ascend`."""
         for level, where, block in self.layout.ascend(leaves, self._sums, nodes, streams, settings):

@@ -79,7 +79,7 @@ def test_trees_forget_how_their_weights_came_about(data, d):
             state[row, g] = value
             nodes, streams = layout.nodes(np.array([row])), np.array([f])
             leaves = layout.leaves(nodes, streams)
-            built.update(state[leaves, [g]], nodes, streams, np.array([g]))
+            built.update(state[leaves, [g]], nodes, streams, [np.array([g])] * (layout.levels + 1))
     fresh, _ = trees(state.reshape(F, -1, G)[:, :d])
     np.testing.assert_array_equal(built.total, fresh.total)
     u = np.random.default_rng(0).random((8, F))
@@ -102,14 +102,20 @@ def test_least_trees_find_every_key_up_to_a_bound(data, d):
     np.testing.assert_array_equal(least.least, keys.min(axis=1))
     stream, setting = (part.ravel() for part in np.indices((F, G)))
     bound = np.array([1.0, 0.2, 3.0, 0.5])
-    replica, found = least.reaching(stream, setting, bound)
-    leaves = layout.leaves(found, stream[replica])
-    reached = {(row, setting[k]) for k, column in zip(replica, leaves.T, strict=True) for row in column}
-    for k in range(F * G):
-        for row in np.flatnonzero(keys[stream[k], :, setting[k]] <= bound[k]):
-            assert (stream[k] * layout.padded + row, setting[k]) in reached
-    for k, column in zip(replica, leaves.T, strict=True):
-        assert not found or (rows[column, setting[k]] <= bound[k]).any()
+    some = keys.min(axis=1)[stream, setting] <= bound
+    stream, setting, bound = stream[some], setting[some], bound[some]
+    replicas, found = least.reaching(stream, setting, bound)
+    np.testing.assert_array_equal(replicas[-1], np.arange(stream.size))
+    np.testing.assert_array_equal(found[-1], stream)
+    for level, (replica, node) in enumerate(zip(replicas, found, strict=True), start=1):
+        width = layout.padded if level > layout.levels else FAN**level
+        expected = {
+            (k, row // width)
+            for k in range(stream.size)
+            for row in np.flatnonzero(rows[:, setting[k]] <= bound[k])
+            if row // layout.padded == stream[k]
+        }
+        assert sorted(zip(replica.tolist(), node.tolist(), strict=True)) == sorted(expected)
 
 
 def test_uniform_draws_are_uniform_and_subsets_have_no_repetition():

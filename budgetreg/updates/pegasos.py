@@ -129,19 +129,24 @@ class Pegasos:
 
     def _drop(self, stream: np.ndarray, setting: np.ndarray, T: np.ndarray) -> None:
         """Set to 0 the coordinates of K replicas whose keys are at most T (K,)."""
-        replica, nodes = self._least.reaching(stream, setting, T)
-        stream, setting, T = stream[replica], setting[replica], T[replica]
-        where = self.layout.leaves(nodes, stream), setting
+        replicas, nodes = self._least.reaching(stream, setting, T)
+        settings = [setting[of] for of in replicas]
+        lowest = stream[replicas[0]], settings[0]
+        where = self.layout.below(1, nodes[0]), settings[0]
         kappa = self._kappa[where]
-        dropped = np.abs(kappa) <= T
-        held = kappa * self._h[stream, setting] - np.sign(kappa) * self._P[stream, setting]
+        dropped = np.abs(kappa) <= T[replicas[0]]
+        held = kappa * self._h[lowest] - np.sign(kappa) * self._P[lowest]
         self._V[where] += np.where(dropped, held, 0.0)
         kappa[dropped] = 0.0
         self._kappa[where] = kappa
-        self._rekey(kappa, nodes, stream, setting)
+        self._rekey(kappa, nodes[:-1], stream, settings)
 
     def _rekey(
-        self, kappa: np.ndarray, nodes: Sequence[np.ndarray], streams: np.ndarray, settings: np.ndarray | None = None
+        self,
+        kappa: np.ndarray,
+        nodes: Sequence[np.ndarray],
+        streams: np.ndarray,
+        settings: Sequence[np.ndarray] | None = None,
     ) -> None:
         key = np.abs(kappa)
         active = key > 0
