@@ -56,6 +56,23 @@ def fit(
     Algorithm 1 and footnote 2.
     """
     solve = {"program": minimisers, "correlation": correlation}[problem]
+    for checkpoint, A, v in estimates(accessor, checkpoints, rngs, k):
+        yield checkpoint, np.stack([solve(*own, settings["B"]) for own in zip(A, v, strict=True)])
+
+
+def estimates(
+    accessor: Accessor, checkpoints: Sequence[int], rngs: Sequence[np.random.Generator], k: int
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Estimate the loss along all streams of the accessor; the parameters are those of `fit`.
+
+    Yields
+    ------
+    checkpoint : int
+    A : ndarray of float, shape (F, d, d)
+        Estimates of ``mean(x x')``.
+    v : ndarray of float, shape (F, d)
+        Estimates of ``mean(2 y x)``.
+    """
     F, d = accessor.n_streams, accessor.d
     A, v = np.zeros((F, d, d)), np.zeros((F, d))
     for start in range(0, checkpoints[-1], BLOCK):
@@ -70,8 +87,7 @@ def fit(
             _add(A, v, attributes[:, part], x[:, part], accessor.targets()[:, part])
             first = last
             if last in checkpoints:
-                means = A * (d**2 / (2 * (k // 2) * last)), v * (d / ((k // 2) * last))
-                yield last, np.stack([solve(*estimates, settings["B"]) for estimates in zip(*means, strict=True)])
+                yield last, A * (d**2 / (2 * (k // 2) * last)), v * (d / ((k // 2) * last))
 
 
 def _add(A: np.ndarray, v: np.ndarray, attributes: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
