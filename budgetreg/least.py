@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from budgetreg.sampling import FAN, Layout
+from budgetreg.sampling import FAN, Layout, laid
 
 
 class LeastTrees:
@@ -37,7 +37,7 @@ class LeastTrees:
     ) -> None:
         """Make the nodes above changed keys anew; the arguments are those of `Layout.ascend`."""
         for level, where, block in self.layout.ascend(leaves, self._least, nodes, streams, settings):
-            self._least[level - 1][where] = block.min(axis=0)
+            laid(self._least[level - 1], settings)[where] = block.min(axis=0)
 
     def reaching(
         self, stream: np.ndarray, setting: np.ndarray, bound: np.ndarray
@@ -51,8 +51,9 @@ class LeastTrees:
         """
         replicas, nodes = [np.arange(stream.size)], [stream]
         for level in range(self.layout.levels + 1, 1, -1):
-            children = self.layout.below(level, nodes[0])
-            child, at = np.nonzero(self._least[level - 2][children, setting[replicas[0]]] <= bound[replicas[0]])
+            children, below = self.layout.below(level, nodes[0]), self._least[level - 2]
+            keys = below.reshape(-1).take(children * below.shape[1] + setting[replicas[0]])
+            child, at = np.nonzero(keys <= bound[replicas[0]])
             nodes.insert(0, children[child, at])
             replicas.insert(0, replicas[0][at])
         return tuple(replicas), tuple(nodes)

@@ -7,15 +7,12 @@ weights below it: nothing drifts, and no bit depends on how a weight came about.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 FAN = 8
 """Children of a node; MOST_AT_ROOT may be a root's."""
 MOST_AT_ROOT = 32
-
-Where = tuple[np.ndarray, ...]
 
 
 class Layout:
@@ -69,7 +66,7 @@ class Layout:
         nodes: Sequence[np.ndarray],
         streams: np.ndarray,
         settings: Sequence[np.ndarray] | None = None,
-    ) -> Iterator[tuple[int, Where, np.ndarray]]:
+    ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Go from changed leaves up to the roots.
 
         Parameters
@@ -90,18 +87,23 @@ class Layout:
         ------
         level : int
             From 1, which is the level above the leaves.
-        where : tuple
-            Index of the changed nodes in ``values[level - 1]``, which the caller sets before it asks for more.
+        where : ndarray of int
+            The changed nodes, as rows of ``values[level - 1]`` or, if there are settings, as places in it laid flat
+            (see `laid`); the caller sets their values before it asks for more.
         block : ndarray, shape (n, K, G) or (n, K)
             Values of their children.
         """
         for level, changed in enumerate((*nodes, streams), start=1):
-            own = None if settings is None else settings[level - 1]
             if level > 1:
-                children = self.below(level, changed)
-                below = values[level - 2]
-                block = below.take(children, axis=0) if own is None else below[children, own]
-            yield level, (changed,) if own is None else (changed, own), block
+                below, children = values[level - 2], self.below(level, changed)
+                where = children if settings is None else children * below.shape[1] + settings[level - 1]
+                block = laid(below, settings).take(where, axis=0)
+            yield level, changed if settings is None else changed * values[0].shape[1] + settings[level - 1], block
+
+
+def laid(values: np.ndarray, settings: object) -> np.ndarray:
+    """Return an array (..., nodes, G) as it is, or with its last axes laid flat if there are settings."""
+    return values if settings is None else values.reshape(*values.shape[:-2], -1)
 
 
 class PrefixTrees:
@@ -140,9 +142,8 @@ class PrefixTrees:
             sums = block.copy()
             for child in range(1, len(block)):
                 sums[child] += sums[child - 1]
-            index: Any = (slice(1, None), *where)
-            self._before[level - 1][index] = sums[:-1]
-            self._sums[level - 1][where] = sums[-1]
+            laid(self._before[level - 1], settings)[1:, where] = sums[:-1]
+            laid(self._sums[level - 1], settings)[where] = sums[-1]
 
     @property
     def root(self) -> np.ndarray:

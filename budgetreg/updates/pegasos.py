@@ -131,14 +131,14 @@ class Pegasos:
         """Set to 0 the coordinates of K replicas whose keys are at most T (K,)."""
         replicas, nodes = self._least.reaching(stream, setting, T)
         settings = [setting[of] for of in replicas]
-        lowest = stream[replicas[0]], settings[0]
-        where = self.layout.below(1, nodes[0]), settings[0]
-        kappa = self._kappa[where]
-        dropped = np.abs(kappa) <= T[replicas[0]]
-        held = kappa * self._h[lowest] - np.sign(kappa) * self._P[lowest]
-        self._V[where] += np.where(dropped, held, 0.0)
-        kappa[dropped] = 0.0
-        self._kappa[where] = kappa
+        where = self.layout.below(1, nodes[0]) * self.B.size + settings[0]
+        all_kappa, V = self._kappa.reshape(-1), self._V.reshape(-1)
+        kappa = all_kappa.take(where)
+        child, at = np.nonzero((np.abs(kappa) <= T[replicas[0]]) & (kappa != 0))
+        dropped, gone = where[child, at], kappa[child, at]
+        replica = stream[replicas[0][at]], settings[0][at]
+        V[dropped] += gone * self._h[replica] - np.sign(gone) * self._P[replica]
+        all_kappa[dropped] = kappa[child, at] = 0.0
         self._rekey(kappa, nodes[:-1], stream, settings)
 
     def _rekey(
