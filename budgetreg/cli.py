@@ -17,6 +17,7 @@ COMMANDS = {  # name -> (module of budgetreg.commands, what it does)
     "plot": ("plot", "merge the curves of one or several folders into a figure"),
     "status": ("status", "tell how far the runs in a folder are"),
     "list": ("listing", "list learners, data sets and recipes"),
+    "check": ("check", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
     "fetch": ("fetch", "obtain a data set that is not bundled"),
 }
 
@@ -36,7 +37,7 @@ examples:
   budgetreg run -m algo=aelr,aer,lasso k=4 out=runs/main
   budgetreg plot runs/main
 
-exit codes: 0 ok, 1 some runs failed, 2 usage or configuration, 3 data unavailable, 130 interrupted"""
+exit codes: 0 ok, 1 some runs or checks failed, 2 usage or configuration, 3 data unavailable, 130 interrupted"""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -50,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
     Returns
     -------
     int
-        0 ok, 1 some runs failed, 2 usage or configuration, 3 data unavailable, 130 interrupted.
+        0 ok, 1 some runs or checks failed, 2 usage or configuration, 3 data unavailable, 130 interrupted.
     """
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] in ("--help", "-h"):

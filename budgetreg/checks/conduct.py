@@ -1,0 +1,118 @@
+"""Checks of how a learner behaves on a run: what it pays, what it depends on, which budgets it refuses."""
+
+import numpy as np
+
+from budgetreg.accessor import Table
+from budgetreg.checks.learner import Learner, expect
+from budgetreg.errors import ConfigError
+from budgetreg.streams import generator
+
+D, K = 8, 5
+
+_SETTINGS = {"B": [1.0, 0.5], "eta": [0.1, 0.3], "lambda": [1.0, 3.0]}
+"""Steps get to the ball's boundary by both."""
+
+_ERRORS = 5
+"""Standard errors that a mean may be off.  Seeds are fixed: what passes once passes always."""
+
+
+def budget(learner: Learner) -> None:
+    """Compare the bill with the budget, and with what was shown; for a budget that holds on average, the mean bill."""
+    plan = learner.plan(D, K)
+    if plan.budget is None:
+        m, F = 64, 16
+        _, accessor = learner.run(_table(m), np.tile(np.arange(m), (F, 1)), _rngs(F), K, _setting(0))
+        paid = accessor.bill().total[:, 0] / m
+        least = paid.mean() - _ERRORS * paid.std(ddof=1) / np.sqrt(F)
+        expect(least <= K, f"an example costs {paid.mean():.2f} attributes on average; the budget is {K}")
+    else:
+        m = 60
+        _, accessor = learner.run(_table(m), np.arange(m)[None], _rngs(1), K, _setting(0))
+        most = accessor.bill().most.max()
+        expect(most <= plan.per_example, f"an example cost {most} attributes; the budget is {plan.per_example}")
+    shown, paid_for = len(accessor.seen()[0]), accessor.bill().total.sum()
+    expect(shown <= paid_for, f"{shown} values were shown and {paid_for} paid for")
+
+
+def same_bytes(learner: Learner) -> None:
+    """Run the learner again, then each replica without the others.
+
+    Two exceptions, of what no run parts: settings that one solver's path serves (offline learners, pairs), and streams
+    that share products of examples (offline learners). Their company is the configuration's, so that bytes stay.
+    """
+    core = learner.config.algo.core
+    m, F, checkpoints = 40, 3, [3, 40]
+    table, orders = _table(m), np.stack([generator("check order", f).permutation(m) for f in range(F)])
+    together, _ = learner.run(table, orders, _rngs(F), K, _SETTINGS, checkpoints)
+    again, _ = learner.run(table, orders, _rngs(F), K, _SETTINGS, checkpoints)
+    expect(_equal(together, again), "the same seed gave other bytes")
+    for g in range(2 if core not in ("offline", "pairs") else 0):
+        alone, _ = learner.run(table, orders, _rngs(F), K, _setting(g), checkpoints)
+        expect(_equal([W[:, :, g : g + 1] for W in together], alone), "a setting's bytes depend on the other settings")
+    for f in range(F if core != "offline" else 0):
+        alone, _ = learner.run(table, orders[f : f + 1], _rngs(F)[f : f + 1], K, _SETTINGS, checkpoints)
+        expect(_equal([W[f : f + 1] for W in together], alone), "a stream's bytes depend on the other streams")
+
+
+def permutation(learner: Learner) -> None:
+    """Permute the attributes: the mean of the regressors after a few examples is permuted too, but for chance."""
+    m, F = 12, 250 if learner.draws else 1
+    table, order = _table(m), generator("check permutation").permutation(D)
+    permuted = Table(np.asarray(table.X)[:, order], table.y)
+    orders = np.tile(np.arange(m), (F, 1))
+    (W,), _ = learner.run(table, orders, _rngs(F), K, _setting(0))
+    (V,), _ = learner.run(permuted, orders, _rngs(F, "permuted"), K, _setting(0))
+    W, V = W[:, order, 0], V[:, :, 0]
+    error = np.sqrt((W.var(axis=0) + V.var(axis=0)) / F)
+    off = np.abs(W.mean(axis=0) - V.mean(axis=0))
+    expect(
+        (off <= _ERRORS * error + 1e-9 * np.abs(W).max()).all(),
+        f"a mean weight is off by {off.max():.2g}, the standard error being {error[off.argmax()]:.2g}",
+    )
+
+
+def unobserved(learner: Learner) -> None:
+    """Run the learner again on examples whose values are NaN where it was not shown them."""
+    m, extra = 40, 5
+    table, orders = _table(m + extra), generator("check order").permutation(m + extra)[None, :m]
+    (W,), accessor = learner.run(table, orders, _rngs(1), K, _setting(0))
+    hidden = np.full(np.shape(table.X), np.nan)
+    seen = accessor.seen()
+    hidden[seen] = np.asarray(table.X)[seen]
+    expect(np.isnan(hidden).any(), "everything was shown")
+    (V,), _ = learner.run(Table(hidden, table.y), orders, _rngs(1), K, _setting(0))
+    expect(_equal([W], [V]), "values that were not shown changed the regressor")
+
+
+def refusal(learner: Learner) -> None:
+    """Ask for every budget from 1 on: those too small are refused in one line, the others suffice to run."""
+    accepted: list[int] = []
+    for k in range(1, D + 1):
+        try:
+            learner.plan(D, k)
+        except ConfigError as error:
+            expect(not accepted, f"k={accepted[-1] if accepted else 0} is accepted and k={k} refused")
+            expect(f"k={k}" in str(error) and "\n" not in str(error), f"k={k} is refused by {str(error)!r}")
+        else:
+            accepted.append(k)
+    expect(accepted and accepted[0] > 1, "k=1 is accepted" if accepted else "no budget is accepted")
+    learner.run(_table(10), np.arange(10)[None], _rngs(1), accepted[0], _setting(0))
+
+
+def _table(m: int) -> Table:
+    """Return sparse examples with targets that depend on them, unlike for different attributes."""
+    rng = generator("check examples", m)
+    X = rng.standard_normal((m, D)) * (rng.random((m, D)) < 0.7) / np.sqrt(D)
+    return Table(X, np.clip(X @ np.linspace(-1, 2, D), -1, 1))
+
+
+def _rngs(F: int, purpose: str = "draws") -> list[np.random.Generator]:
+    return [generator("check", purpose, f) for f in range(F)]
+
+
+def _setting(g: int) -> dict[str, list[float]]:
+    return {name: values[g : g + 1] for name, values in _SETTINGS.items()}
+
+
+def _equal(first: list[np.ndarray], second: list[np.ndarray]) -> bool:
+    return [W.tobytes() for W in first] == [W.tobytes() for W in second]

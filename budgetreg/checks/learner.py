@@ -1,0 +1,182 @@
+"""A learner under examination: composed as a run composes it, then run on examples of the check's own making."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from budgetreg import catalogue
+from budgetreg.accessor import Accessor, Table
+from budgetreg.config import Config, validate
+from budgetreg.learners import dispatch
+from budgetreg.plan import Plan, make_plan
+
+Fit = Callable[..., Iterator[tuple[int, np.ndarray]]]
+
+_RUN = (
+    "algo.average=last",  # the iterates themselves, which tell the steps
+    "dataset=sphere",
+    "dataset.n=20",
+    "dataset.n_test=5",
+    "tuning=fixed",
+    "tuning.B=1",
+    "tuning.eta=1",
+    "tuning.lambda=1",
+)
+
+
+class CheckError(AssertionError):
+    """A learner does not do what it should; the message says what."""
+
+
+def expect(holds: Any, otherwise: str) -> None:
+    """Do nothing if something holds.
+
+    Raises
+    ------
+    CheckError
+        If it does not.
+    """
+    if not holds:
+        raise CheckError(otherwise)
+
+
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """A learner and what runs it.
+
+    Attributes
+    ----------
+    config : Config
+        Its configuration; a check sets budget and attributes to its own.
+    fit : callable
+        Runs it, see `budgetreg.learners.dispatch.fit`.
+    """
+
+    config: Config
+    fit: Fit = dispatch.fit
+
+    @property
+    def draws(self) -> bool:
+        """Whether it draws anything."""
+        return self.config.algo.core not in ("exact", "offline")
+
+    def plan(self, d: int, k: int) -> Plan:
+        """Return the plan of a run on d attributes.
+
+        Raises
+        ------
+        ConfigError
+            If the learner refuses the budget.
+        """
+        dataset = replace(self.config.dataset, options={**self.config.dataset.options, "d": d})
+        return make_plan(replace(self.config, dataset=dataset, k=k))
+
+    def run(
+        self,
+        table: Table,
+        orders: np.ndarray,
+        rngs: Sequence[Any],
+        k: int,
+        settings: Mapping[str, Sequence[float]],
+        checkpoints: Sequence[int] | None = None,
+    ) -> tuple[list[np.ndarray], "Recorder"]:
+        """Run the learner along F streams.
+
+        Parameters
+        ----------
+        table : Table
+            Examples.
+        orders : ndarray of int, shape (F, m)
+            Rows of each stream.
+        rngs : sequence of numpy.random.Generator
+            One per stream.
+        k : int
+            Attribute budget.
+        settings : mapping of str to sequence of float
+            Parameters; those that the learner has are taken.
+        checkpoints : sequence of int, optional
+            Numbers of examples at which the iterate is wanted; that of all by default.
+
+        Returns
+        -------
+        outputs : list of ndarray, shape (F, d, G)
+            One for each checkpoint.
+        accessor : Recorder
+            What it saw, and the bill.
+        """
+        plan = self.plan(table.d, k)
+        own = {name: np.array(settings[name], dtype=float) for name in plan.settings}
+        checkpoints = checkpoints or [orders.shape[1]]
+        accessor = Recorder(table, orders, len(own["B"]), plan.budget, checkpoints)
+        outputs = self.fit(
+            plan.config.algo, accessor, own, checkpoints, list(rngs), k=plan.config.k, k_x=plan.k_x, k_ip=plan.k_ip
+        )
+        return [W for _, W in outputs], accessor
+
+
+class Recorder(Accessor):
+    """An accessor that remembers which values it has handed out.
+
+    It takes down what was asked for and charged, not what was looked up: a learner that reads around it is not seen.
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._log: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def reveal_block(self, attributes: np.ndarray) -> np.ndarray:
+        """Reveal, see `Accessor.reveal_block`."""
+        values = super().reveal_block(attributes)
+        self._note(self._rows[:, :, None], attributes)
+        return values
+
+    def reveal(self, position: np.ndarray, attributes: np.ndarray, paid: np.ndarray) -> np.ndarray:
+        """Reveal, see `Accessor.reveal`."""
+        values = super().reveal(position, attributes, paid)
+        self._note(self._rows[self._stream, position][:, None], attributes, paid)
+        return values
+
+    def reveal_some(self, position: int, attributes: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+        """Reveal, see `Accessor.reveal_some`."""
+        values = super().reveal_some(position, attributes, drawn)
+        self._note(self._rows[:, position, None, None], attributes, drawn)
+        return values
+
+    def rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Reveal, see `Accessor.rows`."""
+        examples = super().rows(start, stop)
+        self._note(self._rows[:, :, None], np.arange(self.d))
+        return examples
+
+    def distinct_rows(self, start: int, stop: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Reveal, see `Accessor.distinct_rows`."""
+        self._note(self._orders[:, start:stop, None], np.arange(self.d))
+        return super().distinct_rows(start, stop)
+
+    def seen(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows and attributes of the values handed out, in this order."""
+        rows, attributes = zip(*self._log, strict=True)
+        return np.concatenate(rows), np.concatenate(attributes)
+
+    def _note(self, rows: np.ndarray, attributes: np.ndarray, which: np.ndarray | bool = True) -> None:
+        rows, attributes, shown = np.broadcast_arrays(rows, attributes, which)
+        self._log.append((rows[shown], attributes[shown]))
+
+
+@cache
+def compose(name: str) -> Learner:
+    """Return the learner of a file in ``conf/algo``.
+
+    Raises
+    ------
+    ConfigError
+        If the file does not describe one.
+    """
+    from hydra import compose as composed
+    from hydra import initialize_config_dir
+
+    with initialize_config_dir(str(catalogue.conf_dir()), version_base="1.3"):
+        return Learner(validate(composed("config", overrides=[f"algo={name}", *_RUN])))

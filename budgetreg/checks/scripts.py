@@ -1,0 +1,116 @@
+"""All that a learner may draw for one example, each outcome with its probability: exact laws, not samples.
+
+A learner turns the numbers of its Generator into attributes. For one example these numbers are given here: each is a
+coordinate of the unit cube, and what the learner does is constant on boxes of it. The walls between them are found by
+asking the learner itself; one point of each box, weighted by its volume, gives the law to about 1e-11.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from budgetreg.draws import BLOCK
+
+_PARTS = (256, *(16,) * 8)
+"""Parts into which an interval with walls inside is divided, again and again; at first, a box may be no narrower."""
+
+_MOST_OUTCOMES = 2**14
+
+
+class Scripted:
+    """A Generator whose numbers for one example are given.
+
+    Parameters
+    ----------
+    script : ndarray of shape (n,)
+        Points of the unit interval, one for each number that is drawn for the example; further ones are 1/2.
+    example : int
+        The example, from 0.
+
+    Attributes
+    ----------
+    values : list of int
+        How many equally probable values each of these numbers has; 0 for a continuum.
+    """
+
+    def __init__(self, script: np.ndarray, example: int) -> None:
+        self._script, self._example, self._rng = script, example, np.random.default_rng(7)
+        self.values: list[int] = []
+
+    def integers(self, low: int, high: int | None = None, size: Any = None, **options: Any) -> np.ndarray:
+        """Draw whole numbers, as a Generator does."""
+        numbers = self._rng.integers(low, high, size, **options)
+        first, end = (0, low) if high is None else (low, high)
+        return self._given(numbers, end - first, lambda u: first + np.floor(u * (end - first)))
+
+    def random(self, size: Any = None) -> np.ndarray:
+        """Draw from the uniform distribution, as a Generator does."""
+        return self._given(self._rng.random(size), 0, lambda u: u)
+
+    def geometric(self, p: float, size: Any = None) -> np.ndarray:
+        """Draw from the geometric distribution, as a Generator does."""
+        return self._given(self._rng.geometric(p, size), 0, lambda u: np.ceil(np.log1p(-u) / np.log1p(-p)))
+
+    def _given(self, numbers: np.ndarray, values: int, inverse: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        if numbers.shape[:1] == (BLOCK,):  # other draws are not for single examples
+            own = numbers[self._example]
+            given = self._script[len(self.values) : len(self.values) + own.size]
+            u = np.concatenate([given, np.full(own.size - given.size, 0.5)])
+            numbers[self._example] = inverse(u).reshape(own.shape)
+            self.values += [values] * own.size
+        return numbers
+
+
+def outcomes(
+    values: Sequence[int], act: Callable[[np.ndarray], np.ndarray], fixed: Mapping[int, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find one script for each outcome.
+
+    Parameters
+    ----------
+    values : sequence of int
+        See `Scripted`.
+    act : callable
+        Returns what the learner does, shape (N, ...), by scripts of shape (N, n).
+    fixed : mapping of int to float
+        Numbers that do not vary, and the points of the unit interval given for them.
+
+    Returns
+    -------
+    scripts : ndarray of shape (N, n)
+    probability : ndarray of shape (N,)
+
+    Raises
+    ------
+    ValueError
+        If there are too many.
+    """
+    base = np.array([fixed.get(i, 0.5) for i in range(len(values))])
+    edges = {i: np.linspace(0, 1, n + 1) for i, n in enumerate(values) if n}
+    edges |= {i: np.array([0.0, 1.0]) for i in fixed}
+    edges |= _walls(act, base, [i for i in range(len(values)) if i not in edges])
+    ordered = [edges[i] for i in range(len(values))]
+    if prod(len(own) - 1 for own in ordered) > _MOST_OUTCOMES:
+        raise ValueError("too many outcomes to enumerate")
+    points = [[fixed[i]] if i in fixed else (own[:-1] + own[1:]) / 2 for i, own in enumerate(ordered)]
+    widths = [np.diff(own) for own in ordered]
+    return np.array(list(product(*points))), np.array(list(product(*widths))).prod(axis=1)
+
+
+def _walls(act: Callable[[np.ndarray], np.ndarray], base: np.ndarray, free: list[int]) -> dict[int, np.ndarray]:
+    """Return 0, the places where what the learner does changes with one number alone, and 1."""
+    number, low, high = np.array(free, dtype=int), np.zeros(len(free)), np.ones(len(free))
+    for parts in _PARTS:
+        if not number.size:
+            break
+        points = np.minimum(np.linspace(low, high, parts + 1, axis=1), np.nextafter(1, 0))
+        scripts = np.tile(base, (*points.shape, 1))
+        np.put_along_axis(scripts, np.broadcast_to(number[:, None, None], (*points.shape, 1)), points[..., None], 2)
+        done = act(scripts.reshape(-1, base.size)).reshape(*points.shape, -1)
+        i, j = np.nonzero((done[:, 1:] != done[:, :-1]).any(axis=2))
+        number, low, high = number[i], points[i, j], points[i, j + 1]
+    middle = (low + high) / 2
+    return {i: np.concatenate([[0.0], np.sort(middle[number == i]), [1.0]]) for i in free}

@@ -1,0 +1,158 @@
+"""One step of an online learner in all ways that its draws allow, and the gradient that it followed."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from budgetreg.accessor import Table
+from budgetreg.checks.learner import Learner, expect
+from budgetreg.checks.scripts import Scripted, outcomes
+
+STEP = 13
+"""The step that is looked at: by then no weight of the regressor is 0 any more."""
+
+INSIDE = {"B": 50.0, "eta": 0.02, "lambda": 20.0}
+"""Parameters by which no step gets to the ball's boundary, nor to where exponentiated gradient clips."""
+
+_STREAMS = 1024
+"""Streams that run together."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """All outcomes of one step.
+
+    Attributes
+    ----------
+    x, y : ndarray of shape (d,), float
+        The example.
+    w : ndarray of shape (d,)
+        The regressor that meets it.
+    probability : ndarray of shape (N,)
+        Of each outcome.
+    gradient : ndarray of shape (N, d)
+        The estimate ``phi~ x~`` that the learner follows.
+    attributes : ndarray of int, shape (N, n)
+        The attributes that it saw, in order; -1 where it saw fewer than in another outcome.
+    """
+
+    x: np.ndarray
+    y: float
+    w: np.ndarray
+    probability: np.ndarray
+    gradient: np.ndarray
+    attributes: np.ndarray
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """Return the expectation of values of the outcomes, shape (N, ...)."""
+        return np.tensordot(self.probability, values, axes=1)
+
+
+@lru_cache(maxsize=8)
+def enumerate_step(learner: Learner, d: int, k: int, fixed: tuple[tuple[int, float], ...] = ()) -> Step:
+    """Take a step in all ways.
+
+    Parameters
+    ----------
+    learner : Learner
+        An online learner.
+    d, k : int
+        Attributes and budget.
+    fixed : tuple of pairs (int, float), optional
+        Numbers drawn for the example that do not vary, see `scripts.outcomes`.
+
+    Raises
+    ------
+    CheckError
+        If the regressor that meets the example depends on what is drawn for it.
+    """
+    rng = np.random.default_rng(3)
+    X = rng.uniform(0.2, 1, (STEP + 1, d)) * rng.choice([-1, 1], (STEP + 1, d))
+    y = rng.uniform(-1, 1, STEP + 1)
+    probe = Scripted(np.empty(0), STEP - 1)
+    _run(learner, X, y, k, [probe])
+
+    def regressors(scripts: np.ndarray) -> np.ndarray:
+        return _take(learner, X, y, k, scripts)[1]
+
+    scripts, probability = outcomes(probe.values, regressors, dict(fixed))
+    before, after, attributes = _take(learner, X, y, k, scripts)
+    expect((before == before[0]).all(), "the regressor that meets an example depends on what is drawn for it")
+    gradient = followed(learner.config.algo.update, before, after, STEP)
+    return Step(X[STEP - 1], float(y[STEP - 1]), before[0], probability, gradient, attributes)
+
+
+def exact_gradient(learner: Learner, step: Step) -> np.ndarray:
+    """Return the gradient (d,) that a learner with full information follows at the same regressor and example.
+
+    From ``w_1 = 0``, one example made for it leads the learner to the regressor.
+    """
+    update = learner.config.algo.update
+    position = step.w if update == "ogd" else eg_exponents(step.w[None])[0]
+    X = np.stack([position / INSIDE["eta"], step.x, step.x])
+    table = Table(X, np.array([1.0, step.y, step.y]))
+    settings = {name: [value] for name, value in INSIDE.items()}
+    (before, after), _ = learner.run(table, np.arange(3)[None], [], len(step.w), settings, [2, 3])
+    expect(np.allclose(before[0, :, 0], step.w, rtol=1e-9), f"{learner.config.algo.name} was not led to the regressor")
+    return followed(update, before[:, :, 0], after[:, :, 0], 2)[0]
+
+
+def followed(update: str, before: np.ndarray, after: np.ndarray, t: int) -> np.ndarray:
+    """Return the gradients that led from w_t to w_{t+1}, both (N, d), inside the ball and with `INSIDE`.
+
+    Raises
+    ------
+    NotImplementedError
+        If it is not known how the update moves.
+    """
+    if update == "ogd":
+        return (before - after) / INSIDE["eta"]
+    if update == "eg":
+        return (eg_exponents(before) - eg_exponents(after)) / INSIDE["eta"]
+    if update == "pegasos":
+        return INSIDE["lambda"] / 2 * ((t - 1) * before - t * after)
+    raise NotImplementedError(f"update={update}: tell budgetreg.checks.steps how it moves")
+
+
+def eg_exponents(w: np.ndarray) -> np.ndarray:
+    """Return theta with ``w = B sinh(theta) / sum(cosh(theta))``, of regressors (N, d) inside the ball.
+
+    ``theta = asinh(C w / B)``, C the fixed point of ``sum sqrt(1 + (C w / B)^2)``, which is a contraction.
+    """
+    share = w / INSIDE["B"]
+    C = np.full((len(w), 1), float(w.shape[1]))
+    for _ in range(60):
+        C = np.sqrt(1 + np.square(C * share)).sum(axis=1, keepdims=True)
+    return np.arcsinh(C * share)
+
+
+def _take(
+    learner: Learner, X: np.ndarray, y: np.ndarray, k: int, scripts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the regressors (N, d) before and after the step, and the attributes seen, by scripts (N, n)."""
+    parts = []
+    for start in range(0, len(scripts), _STREAMS):
+        parts.append(_run(learner, X, y, k, [Scripted(own, STEP - 1) for own in scripts[start : start + _STREAMS]]))
+    before, after, seen = zip(*parts, strict=True)
+    most = max(own.shape[1] for own in seen)
+    padded = [np.pad(own, ((0, 0), (0, most - own.shape[1])), constant_values=-1) for own in seen]
+    return np.concatenate(before), np.concatenate(after), np.concatenate(padded)
+
+
+def _run(
+    learner: Learner, X: np.ndarray, y: np.ndarray, k: int, rngs: list[Scripted]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    F, m = len(rngs), len(X)
+    orders = np.arange(F * m).reshape(F, m)  # rows of its own for each stream, by which the log tells them apart
+    table = Table(np.tile(X, (F, 1)), np.tile(y, F))
+    settings = {name: [value] for name, value in INSIDE.items()}
+    (before, after), recorder = learner.run(table, orders, rngs, k, settings, [STEP, STEP + 1])
+    rows, attributes = recorder.seen()
+    own = rows % m == STEP - 1
+    stream, attributes = rows[own] // m, attributes[own]
+    order = np.argsort(stream, kind="stable")
+    counts = np.bincount(stream, minlength=F)
+    seen = np.full((F, counts.max()), -1)
+    seen[np.arange(counts.max()) < counts[:, None]] = attributes[order]
+    return before[:, :, 0], after[:, :, 0], seen

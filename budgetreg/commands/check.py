@@ -1,0 +1,105 @@
+"""``budgetreg check``: the checks that every learner has to pass, as a table of ticks."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from budgetreg import catalogue
+from budgetreg.commands.common import Parser, console
+from budgetreg.errors import ConfigError, nearest
+from budgetreg.threads import pin_blas_threads
+
+if TYPE_CHECKING:
+    from budgetreg.checks import Learner, Verdict
+
+_MARKS = {True: "✓", False: "✗", None: "–"}
+_ABOUT = """Check learners: unbiased estimates and their second moments (exactly, over all draws), agreement with full
+information at k = d, the budget, same seed same bytes, permuted attributes, values never shown, budgets too small."""
+
+
+def main(argv: list[str]) -> int:
+    """Check all learners, or some.
+
+    Parameters
+    ----------
+    argv : list of str
+        What follows ``check`` on the command line.
+
+    Returns
+    -------
+    int
+        0, or 1 if a check failed.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such learner, or its file describes none.
+    """
+    parser = Parser("check", _ABOUT)
+    parser.add_argument("algo", nargs="?", metavar="algo=NAME,NAME", help="learners; all of them by default")
+    names = _learners(parser.parse_args(argv).algo)
+    pin_blas_threads()
+    from budgetreg.checks import verdicts  # here, because numpy is slow to load and --help is not
+
+    found = {}
+    with Console(stderr=True).status("") as status:  # which is shown on a terminal alone
+        for name in names:
+            status.update(f"checking {name}")
+            found[name] = list(verdicts(_composed(name)))
+    console().print(_table(found))
+    for line in _reasons(found):
+        console().print(line)
+    return 1 if any(verdict.passed is False for own in found.values() for verdict in own) else 0
+
+
+def _composed(name: str) -> "Learner":
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    from budgetreg.checks import compose
+    from budgetreg.commands.hydra_errors import explained
+
+    try:
+        return compose(name)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise explained(error, [f"algo={name}"]) from error
+
+
+def _table(found: Mapping[str, list["Verdict"]]) -> Table:
+    checks = [verdict.check for verdict in next(iter(found.values()))]
+    table = Table("algo", box=None, pad_edge=False)
+    for check in checks:
+        table.add_column(check, justify="center")
+    for name, own in found.items():
+        table.add_row(name, *(_MARKS[verdict.passed] for verdict in own))
+    return table
+
+
+def _reasons(found: Mapping[str, list["Verdict"]]) -> list[str]:
+    """Return why learners were excused, each reason once, then what failed."""
+    excused: dict[tuple[str, str], list[str]] = {}
+    failed = []
+    for name, own in found.items():
+        for verdict in own:
+            if verdict.passed is None:
+                excused.setdefault((verdict.check, verdict.reason), []).append(name)
+            elif not verdict.passed:
+                failed.append(f"{_MARKS[False]} {name}, {verdict.check}: {verdict.reason}")
+    reasons = [f"{_MARKS[None]} {check}: {reason} ({', '.join(names)})" for (check, reason), names in excused.items()]
+    return reasons + failed
+
+
+def _learners(word: str | None) -> list[str]:
+    offered = catalogue.options("algo")
+    if word is None:
+        return offered
+    key, equals, value = word.partition("=")
+    if key != "algo" or not equals:
+        raise ConfigError(f"check {word}: must be algo=NAME or algo=NAME,NAME; learners: {', '.join(offered)}")
+    names = value.split(",")
+    for name in names:
+        if name not in offered:
+            raise ConfigError(f"algo={name}: no such algo{nearest(name, offered)}; choices: {', '.join(offered)}")
+    return names
