@@ -10,15 +10,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
-from scipy.linalg.lapack import dormqr, dsytrd, dsytrd_lwork
+from scipy.linalg.lapack import dormqr, dpttrf, dpttrs, dsytrd, dsytrd_lwork
 
 from budgetreg.accessor import Accessor
-from budgetreg.learners.homotopy import lasso_path
+from budgetreg.learners.homotopy import lasso, lasso_path
 
 _EXAMPLES = 2**14
 """Examples of each stream opened at a time."""
 
 _MOST_NEWTON_STEPS = 200
+
+_LEAST_MULTIPLIER = 1e-10
+"""Relative to the trace of X'X: from this lambda on, ``X'X + lambda`` is safely positive definite."""
 
 
 def fit(
@@ -69,7 +72,7 @@ def _gram(X: np.ndarray) -> np.ndarray:
     seen = np.flatnonzero(X.any(axis=0))
     gram = np.zeros((X.shape[1], X.shape[1]))
     if len(seen) < len(gram):
-        X = X[:, seen]
+        X = X.take(seen, axis=1)
     gram[np.ix_(seen, seen)] = X.T @ X
     return gram
 
@@ -110,50 +113,15 @@ class _LeastSquares:
         W[seen] = solve(part, radii)
         return W
 
-    def gram_row(self, j: int) -> np.ndarray:
-        return self.gram[j] if self.X is None else self.X[:, j] @ self.X
-
     def squares(self) -> np.ndarray:
         """Return the squared lengths of the columns, shape (d,)."""
         return self.gram.diagonal() if self.X is None else (self.X**2).sum(axis=0)
 
-    def spectrum(self) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-        """Return eigenvalues of X'X, X'y in the basis of their eigenvectors, and the way back from that basis.
-
-        Where eigenvalues are 0 but for rounding, X'y is 0 and the largest eigenvalue stands for them.
-        """
-        precision = np.finfo(float).eps
-        if self.X is None:
-            s, b, back = _eigen(self.gram, self.b)
-            kept = s > precision * len(s) * s.max()
-        else:
-            U, sigma, basis = np.linalg.svd(self.X, full_matrices=False)
-            s, b, back = sigma**2, sigma * (self.y @ U), basis.T.__matmul__
-            kept = sigma > precision * max(self.X.shape) * sigma[0]
-        return np.where(kept, s, s.max()), np.where(kept, b, 0), back
-
-
-def _eigen(gram: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """Decompose a matrix, see `_LeastSquares.spectrum`.
-
-    With ``gram = Q T Q'``, T tridiagonal, and ``T = S diag(s) S'``, vectors pass through S and Q in turn: the
-    eigenvectors Q S are not needed themselves, and to form them would take as long as the rest.
-    """
-    d = len(b)
-    reflectors, diagonal, above, factors, _ = dsytrd(gram, lower=1, lwork=int(dsytrd_lwork(d, lower=1)[0]))
-    s, S = eigh_tridiagonal(diagonal, above, lapack_driver="stevd", check_finite=False)
-
-    def turn(vectors: np.ndarray, trans: str) -> np.ndarray:
-        turned = vectors.copy()
-        if d > 1:
-            turned[1:] = dormqr("L", trans, reflectors[1:, :-1], factors, vectors[1:], 64 * vectors.shape[1])[0]
-        return turned
-
-    return s, turn(b[:, None], "T")[:, 0] @ S, lambda coordinates: turn(S @ coordinates, "N")
-
 
 def _lasso(examples: _LeastSquares, radii: np.ndarray) -> np.ndarray:
-    return lasso_path(examples.gram_row, examples.squares(), examples.b, radii)
+    if examples.X is None:
+        return lasso(examples.gram, examples.b, radii)
+    return lasso_path(lambda j: examples.X[:, j] @ examples.X, examples.squares(), examples.b, radii)
 
 
 def _ridge(examples: _LeastSquares, radii: np.ndarray) -> np.ndarray:
@@ -164,7 +132,67 @@ def _ridge(examples: _LeastSquares, radii: np.ndarray) -> np.ndarray:
     """
     if not examples.b.any():
         return np.zeros((len(examples.b), len(radii)))
-    s, b, back = examples.spectrum()
+    if examples.X is None:
+        return _ridge_of_products(examples.gram, examples.b, radii)
+    U, sigma, basis = np.linalg.svd(examples.X, full_matrices=False)
+    kept = sigma > np.finfo(float).eps * max(examples.X.shape) * sigma[0]
+    return basis.T @ _ridge_of_spectrum(sigma**2, sigma * (examples.y @ U), kept, radii)
+
+
+def _ridge_of_products(gram: np.ndarray, b: np.ndarray, radii: np.ndarray) -> np.ndarray:
+    """Solve with ``gram = Q T Q'``, T tridiagonal: for one lambda that takes no longer than to write w down.
+
+    Only radii that are reached at lambda = 0, or so close to it that T may be singular, take T's eigenvectors too.
+    """
+    d = len(b)
+    reflectors, diagonal, above, factors, _ = dsytrd(
+        np.array(gram, order="F"), lower=1, lwork=int(dsytrd_lwork(d, lower=1)[0]), overwrite_a=1
+    )
+
+    def turn(vectors: np.ndarray, trans: str) -> np.ndarray:
+        turned = vectors.copy()
+        if d > 1:
+            turned[1:] = dormqr("L", trans, reflectors[1:, :-1], factors, vectors[1:], 64 * vectors.shape[1])[0]
+        return turned
+
+    right = turn(b[:, None], "T")[:, 0]
+    coordinates = np.empty((d, len(radii)))
+    order = np.argsort(-radii, kind="stable")
+    lam = least = _LEAST_MULTIPLIER * diagonal.sum()
+    outer = []
+    for i in order:
+        lam, coordinates[:, i] = _on_the_sphere(diagonal, above, right, radii[i], lam)
+        if lam == least:
+            outer.append(i)
+    if outer:
+        s, S = eigh_tridiagonal(diagonal, above, lapack_driver="stevd", check_finite=False)
+        kept = s > np.finfo(float).eps * d * s.max()
+        coordinates[:, outer] = S @ _ridge_of_spectrum(s, right @ S, kept, radii[outer])
+    return turn(coordinates, "N")
+
+
+def _on_the_sphere(
+    diagonal: np.ndarray, above: np.ndarray, right: np.ndarray, radius: float, lam: float
+) -> tuple[float, np.ndarray]:
+    """Raise lambda until the solution of ``(T + lambda) z = right`` has the radius as its norm; return both."""
+    for _ in range(_MOST_NEWTON_STEPS):
+        pivots, factors, _ = dpttrf(diagonal + lam, above)
+        z = dpttrs(pivots, factors, right)[0]
+        norm = np.linalg.norm(z)
+        slope = z @ dpttrs(pivots, factors, z)[0]
+        higher = lam + max(norm**2 * (norm - radius) / (radius * slope), 0)
+        if higher == lam:
+            break
+        lam = higher
+    return lam, z * min(1, radius / norm)
+
+
+def _ridge_of_spectrum(s: np.ndarray, b: np.ndarray, kept: np.ndarray, radii: np.ndarray) -> np.ndarray:
+    """Solve with eigenvalues s of X'X and X'y = b in the basis of their eigenvectors; return w in that basis, (r, G).
+
+    Where eigenvalues are 0 but for rounding, i.e. not kept, X'y is 0 and the largest eigenvalue stands for them.
+    """
+    s, b = np.where(kept, s, s.max()), np.where(kept, b, 0)
     lam = np.maximum(np.linalg.norm(b) / radii - s.max(), 0)
     for _ in range(_MOST_NEWTON_STEPS):
         coordinates = b / (s + lam[:, None])
@@ -175,4 +203,4 @@ def _ridge(examples: _LeastSquares, radii: np.ndarray) -> np.ndarray:
             break
         lam = higher
     coordinates *= np.minimum(1, radii / np.maximum(norm, radii))[:, None]
-    return back(coordinates.T)
+    return coordinates.T

@@ -15,7 +15,7 @@ import numpy as np
 
 from budgetreg.accessor import Accessor
 from budgetreg.draws import BLOCK, subset
-from budgetreg.learners.homotopy import lasso_path
+from budgetreg.learners.homotopy import lasso
 
 
 def fit(
@@ -123,7 +123,7 @@ def minimisers(A: np.ndarray, v: np.ndarray, radii: np.ndarray) -> np.ndarray:
     W = np.zeros((len(v), len(radii)))
     known = np.flatnonzero(A.any(axis=0) | (v != 0))
     clipped = _clipped(A[np.ix_(known, known)])
-    W[known] = lasso_path(clipped.__getitem__, clipped.diagonal(), v[known] / 2, radii)
+    W[known] = lasso(clipped, v[known] / 2, radii)
     return W
 
 
