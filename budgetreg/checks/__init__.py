@@ -10,7 +10,7 @@ from budgetreg.checks import conduct, estimates
 from budgetreg.checks.learner import CheckError, Learner, compose
 from budgetreg.config import AlgoConfig
 
-__all__ = ["CHECKS", "CheckError", "Learner", "Verdict", "compose", "excuse", "verdict", "verdicts"]
+__all__ = ["CHECKS", "EXCUSES", "CheckError", "Learner", "Verdict", "compose", "excuse", "verdict", "verdicts"]
 
 CHECKS: Mapping[str, Callable[[Learner], None]] = {
     "unbiased": estimates.unbiased,
@@ -25,7 +25,7 @@ CHECKS: Mapping[str, Callable[[Learner], None]] = {
 
 _SEES_ALL = "all attributes are seen, nothing is estimated"
 _ANY_BUDGET = "k decides how many full rows a run buys, and any k is enough"
-_EXCUSES: Mapping[tuple[str, str], str] = {  # by algo.core and check
+EXCUSES: Mapping[tuple[str, str], str] = {  # by algo.core and check
     ("offline", "unbiased"): "the loss is minimised itself, without gradients",
     ("offline", "second moments"): _SEES_ALL,
     ("offline", "full at k=d"): _SEES_ALL,
@@ -64,7 +64,7 @@ def excuse(algo: AlgoConfig, check: str) -> str | None:
     """Return why a check does not apply to a learner; None if it does."""
     if algo.residual == "plug_in" and check in ("unbiased", "second moments"):
         return _PLUG_IN
-    return _EXCUSES.get((algo.core, check))
+    return EXCUSES.get((algo.core, check))
 
 
 def verdict(learner: Learner, check: str) -> Verdict:

@@ -14,7 +14,7 @@ import numpy as np
 
 from budgetreg.draws import BLOCK
 
-_PARTS = (256, *(16,) * 8)
+_PARTS = (128, *(64,) * 5)
 """Parts into which an interval with walls inside is divided, again and again; at first, a box may be no narrower."""
 
 _MOST_OUTCOMES = 2**14
