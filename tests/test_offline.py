@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import Lasso
 
 from budgetreg.accessor import Accessor, Table
-from budgetreg.learners import offline
+from budgetreg.learners import homotopy, offline
 from budgetreg.tuning import folds
 
 RADII = np.array([0.01, 0.3, 1.0, 3.0, 8.0, 30.0])
@@ -108,6 +108,15 @@ def test_ridge_returns_the_shortest_least_squares_solution_of_a_large_ball(n):
     np.testing.assert_allclose(solve("ridge", X, y, np.array([1e6]))[:, 0], expected, rtol=1e-7, atol=1e-10)
 
 
+def test_ridge_of_a_small_ball_does_not_depend_on_a_large_one():
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(40, 5)) @ rng.normal(size=(5, 12)), rng.normal(size=40)
+    radii = np.array([1e-3, 0.02, 1e6])
+    W = solve("ridge", X, y, radii)
+    assert_optimal("ridge", X, y, W, radii)
+    np.testing.assert_array_equal(solve("ridge", X, y, radii[:2]), W[:, :2])
+
+
 def test_ridge_reaches_the_sphere_exactly_when_eigenvalues_span_many_decades():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(25, 25)) * np.logspace(0, -9, 25)
@@ -126,6 +135,14 @@ def test_lasso_agrees_with_coordinate_descent(n, d):
         w = Lasso(alpha=alpha, fit_intercept=False, tol=1e-13, max_iter=200_000).fit(X, y).coef_
         B = np.abs(w).sum()
         np.testing.assert_allclose(solve("lasso", X, y, np.array([B]))[:, 0], w, atol=1e-6)
+
+
+@pytest.mark.parametrize("radii", [RADII, [20.0], [4.0, 0.1, 9.0]])
+def test_lasso_from_radius_to_radius_is_the_point_on_the_path(radii):
+    X, y = digits(300, 7)
+    gram, b, radii = X.T @ X / 256, y @ X / 16, np.array(radii)
+    expected = homotopy.lasso_path(gram.__getitem__, gram.diagonal(), b, radii)
+    np.testing.assert_allclose(homotopy.lasso(gram, b, radii), expected, rtol=1e-7, atol=1e-9)
 
 
 def test_lasso_of_a_large_ball_interpolates_with_the_smallest_1_norm():

@@ -107,7 +107,7 @@ class _LeastSquares:
         part = _LeastSquares(len(seen))
         part.y, part.b = self.y, self.b[seen]
         if self.X is None:
-            part.gram, part.X = self.gram[np.ix_(seen, seen)], None
+            part.gram, part.X = self.gram.take(seen, axis=0).take(seen, axis=1), None
         else:
             part.X = self.X[:, seen]
         W[seen] = solve(part, radii)
@@ -121,7 +121,8 @@ class _LeastSquares:
 def _lasso(examples: _LeastSquares, radii: np.ndarray) -> np.ndarray:
     if examples.X is None:
         return lasso(examples.gram, examples.b, radii)
-    return lasso_path(lambda j: examples.X[:, j] @ examples.X, examples.squares(), examples.b, radii)
+    X = examples.X
+    return lasso_path(lambda j: X[:, j] @ X, examples.squares(), examples.b, radii)
 
 
 def _ridge(examples: _LeastSquares, radii: np.ndarray) -> np.ndarray:

@@ -87,7 +87,9 @@ def estimates(
             _add(A, v, attributes[:, part], x[:, part], accessor.targets()[:, part])
             first = last
             if last in checkpoints:
-                yield last, A * (d**2 / (2 * (k // 2) * last)), v * (d / ((k // 2) * last))
+                # After the last one the sums are not needed: memory for F d x d more numbers is slow to come by.
+                means = np.multiply(A, d**2 / (2 * (k // 2) * last), out=A if last == checkpoints[-1] else None)
+                yield last, means, v * (d / ((k // 2) * last))
 
 
 def _add(A: np.ndarray, v: np.ndarray, attributes: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
