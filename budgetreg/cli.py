@@ -17,8 +17,8 @@ COMMANDS = {  # name -> (module of budgetreg.commands, what it does)
     "plot": ("plot", "merge the curves of one or several folders into a figure"),
     "status": ("status", "tell how far the runs in a folder are"),
     "list": ("listing", "list learners, data sets and recipes"),
-    "check": ("check", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
     "fetch": ("fetch", "obtain a data set that is not bundled"),
+    "check": ("check", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
 }
 
 _HELP = """usage: budgetreg COMMAND ...
