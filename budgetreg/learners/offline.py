@@ -11,12 +11,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 from scipy.linalg.lapack import dormqr, dpttrf, dpttrs, dsytrd, dsytrd_lwork
+from scipy.sparse import csr_array
 
 from budgetreg.accessor import Accessor
 from budgetreg.learners.homotopy import lasso, lasso_path
 
 _EXAMPLES = 2**14
 """Examples of each stream opened at a time."""
+
+_SELDOM = 0.1
+"""Fraction of examples, below which an attribute's values other than 0 are multiplied one by one."""
 
 _MOST_NEWTON_STEPS = 200
 
@@ -68,12 +72,16 @@ def fit(
 
 
 def _gram(X: np.ndarray) -> np.ndarray:
-    """Return X'X; attributes that are 0 throughout (the margins of images) are not multiplied."""
-    seen = np.flatnonzero(X.any(axis=0))
+    """Return X'X; attributes that are seldom other than 0 (the margins of images) are multiplied as sparse ones."""
+    nonzero = np.count_nonzero(X, axis=0)
+    seldom = np.flatnonzero((nonzero > 0) & (nonzero < _SELDOM * len(X)))
+    often = np.flatnonzero((nonzero > 0) & (nonzero >= _SELDOM * len(X)))
     gram = np.zeros((X.shape[1], X.shape[1]))
-    if len(seen) < len(gram):
-        X = X.take(seen, axis=1)
-    gram[np.ix_(seen, seen)] = X.T @ X
+    part = X if len(often) == X.shape[1] else X.take(often, axis=1)
+    gram[np.ix_(often, often)] = part.T @ part
+    if len(seldom):
+        products = csr_array(X.take(seldom, axis=1).T) @ X
+        gram[seldom], gram[:, seldom] = products, products.T
     return gram
 
 
