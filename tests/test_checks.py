@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from budgetreg import catalogue, checks
-from budgetreg.checks.scripts import Scripted, outcomes
+from budgetreg.checks.scripts import Scripted, outcomes, rows_of
 from budgetreg.cli import main
 from budgetreg.draws import BLOCK
 from budgetreg.learners import dispatch, pairs, svr
@@ -171,10 +171,11 @@ def test_an_update_that_nothing_is_known_of_and_a_crash():
 def test_outcomes_have_their_probabilities():
     """A whole number and two uniforms, one of which has a box of width 0.01: against the law worked out by hand."""
     walls = np.array([0.123456789, 0.5, 0.51])
-    rng = Scripted(np.empty(0), 4)
+    rng = Scripted([4, None, 3])
     rng.integers(2, 5, size=(BLOCK,))
+    rng.random((BLOCK, 5))
     rng.random((BLOCK, 2))
-    rng.random(3)
+    rng.integers(2**64, size=2, dtype=np.uint64)
     assert rng.values == [3, 0, 0]
 
     def act(scripts):
@@ -196,13 +197,20 @@ def test_outcomes_have_their_probabilities():
 
 
 def test_scripts_give_the_numbers_of_one_example_alone():
-    one, other = Scripted(np.array([0.99, 0.0, 0.3]), 2), Scripted(np.empty(0), 2)
+    one, other = Scripted([2, 2, None], [0.99, 0.0, 0.8]), Scripted([None] * 3)
     first, second = one.integers(0, 7, size=(BLOCK, 2)), other.integers(0, 7, size=(BLOCK, 2))
     assert first[2].tolist() == [6, 0]
     rest = np.arange(BLOCK) != 2
     np.testing.assert_array_equal(first[rest], second[rest])
-    assert one.geometric(0.5, (BLOCK, 1))[2] == 1
-    assert Scripted(np.array([0.8]), 2).geometric(0.5, (BLOCK, 1))[2] == 3
+    assert one.geometric(0.5, (BLOCK, 1))[2] == 3
+    np.testing.assert_array_equal(one.random((BLOCK, 3)), Scripted(()).random((BLOCK, 3)))
+
+
+def test_an_example_is_in_one_row_of_the_calls_for_its_block():
+    """Blocks of 10 and 256 examples with two calls each, then one with a single call."""
+    assert rows_of(9, [(2, 10), (4, 266), (5, 300)]) == [9, 9, None, None, None]
+    assert rows_of(10, [(2, 10), (4, 266), (5, 300)]) == [None, None, 0, 0, None]
+    assert rows_of(270, [(2, 10), (4, 266), (5, 300)]) == [None, None, None, None, 4]
 
 
 # The command

@@ -175,14 +175,15 @@ def _compare_squares_of_pairs(k: int) -> None:
 
 def _pair_estimates(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return A (N, d, d) and v (N, d) of one example for all outcomes, and these outcomes' probabilities."""
-    probe = Scripted(np.empty(0), 0)
+    rows = [0] * (k // 2)  # a call for each pair, all for the only example
+    probe = Scripted(rows)
     _estimated(k, [probe])
 
     def act(scripts: np.ndarray) -> np.ndarray:
-        return _estimated(k, [Scripted(own, 0) for own in scripts])[1]
+        return _estimated(k, [Scripted(rows, own) for own in scripts])[1]
 
     scripts, probability = outcomes(probe.values, act, {})
-    A, v = _estimated(k, [Scripted(own, 0) for own in scripts])
+    A, v = _estimated(k, [Scripted(rows, own) for own in scripts])
     return A, v, probability
 
 

@@ -82,6 +82,7 @@ class Learner:
         k: int,
         settings: Mapping[str, Sequence[float]],
         checkpoints: Sequence[int] | None = None,
+        opened: Callable[[int], None] = lambda stop: None,
     ) -> tuple[list[np.ndarray], "Recorder"]:
         """Run the learner along F streams.
 
@@ -99,6 +100,8 @@ class Learner:
             Parameters; those that the learner has are taken.
         checkpoints : sequence of int, optional
             Numbers of examples at which the iterate is wanted; that of all by default.
+        opened : callable, optional
+            Told the number of examples opened so far at each new block.
 
         Returns
         -------
@@ -108,9 +111,10 @@ class Learner:
             What it saw, and the bill.
         """
         plan = self.plan(table.d, k)
-        own = {name: np.array(settings[name], dtype=float) for name in plan.settings}
+        # A step size such as eta_two, of a second phase, is that of the first.
+        own = {name: np.array(settings[name.partition("_")[0]], dtype=float) for name in plan.settings}
         checkpoints = checkpoints or [orders.shape[1]]
-        accessor = Recorder(table, orders, len(own["B"]), plan.budget, checkpoints)
+        accessor = Recorder(table, orders, len(own["B"]), plan.budget, checkpoints, opened)
         outputs = self.fit(
             plan.config.algo, accessor, own, checkpoints, list(rngs), k=plan.config.k, k_x=plan.k_x, k_ip=plan.k_ip
         )

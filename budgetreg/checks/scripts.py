@@ -6,6 +6,7 @@ asking the learner itself; one point of each box, weighted by its volume, gives 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import product
 from math import prod
 from typing import Any
@@ -21,47 +22,84 @@ _MOST_OUTCOMES = 2**14
 
 
 class Scripted:
-    """A Generator whose numbers for one example are given.
+    """A Generator whose numbers for one example are given, the others being spread evenly.
+
+    Learners draw for a block of examples at a time, ``BLOCK`` rows in one or several calls.
 
     Parameters
     ----------
+    rows : sequence of int or None
+        For each of these calls the example's row; None if it is not in that block.
     script : ndarray of shape (n,)
         Points of the unit interval, one for each number that is drawn for the example; further ones are 1/2.
-    example : int
-        The example, from 0.
 
     Attributes
     ----------
+    calls : int
+        How many of these calls there were.
     values : list of int
-        How many equally probable values each of these numbers has; 0 for a continuum.
+        How many equally probable values each number for the example has; 0 for a continuum.
     """
 
-    def __init__(self, script: np.ndarray, example: int) -> None:
-        self._script, self._example, self._rng = script, example, np.random.default_rng(7)
+    def __init__(self, rows: Sequence[int | None], script: Sequence[float] | np.ndarray = ()) -> None:
+        self._rows, self._script = rows, np.asarray(script, dtype=float)
+        self.calls = 0
         self.values: list[int] = []
 
     def integers(self, low: int, high: int | None = None, size: Any = None, **options: Any) -> np.ndarray:
         """Draw whole numbers, as a Generator does."""
-        numbers = self._rng.integers(low, high, size, **options)
+        if np.ravel(size)[0] != BLOCK:  # a key of some sort, not draws for examples
+            return np.random.default_rng(7).integers(low, high, size, **options)
         first, end = (0, low) if high is None else (low, high)
+        numbers = first + _counted(size) % (end - first)
         return self._given(numbers, end - first, lambda u: first + np.floor(u * (end - first)))
 
     def random(self, size: Any = None) -> np.ndarray:
         """Draw from the uniform distribution, as a Generator does."""
-        return self._given(self._rng.random(size), 0, lambda u: u)
+        return self._given(_golden(size).copy(), 0, lambda u: u)
 
     def geometric(self, p: float, size: Any = None) -> np.ndarray:
         """Draw from the geometric distribution, as a Generator does."""
-        return self._given(self._rng.geometric(p, size), 0, lambda u: np.ceil(np.log1p(-u) / np.log1p(-p)))
+        return self._given(np.full(size, 2), 0, lambda u: np.ceil(np.log1p(-u) / np.log1p(-p)))
 
     def _given(self, numbers: np.ndarray, values: int, inverse: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        if numbers.shape[:1] == (BLOCK,):  # other draws are not for single examples
-            own = numbers[self._example]
+        row = self._rows[self.calls] if self.calls < len(self._rows) else None
+        self.calls += 1
+        if row is not None:
+            own = numbers[row]
             given = self._script[len(self.values) : len(self.values) + own.size]
             u = np.concatenate([given, np.full(own.size - given.size, 0.5)])
-            numbers[self._example] = inverse(u).reshape(own.shape)
+            numbers[row] = inverse(u).reshape(own.shape)
             self.values += [values] * own.size
         return numbers
+
+
+@cache
+def _counted(size: int | tuple[int, ...]) -> np.ndarray:
+    return np.arange(np.prod(size)).reshape(size)
+
+
+@cache
+def _golden(size: int | tuple[int, ...]) -> np.ndarray:
+    return (_counted(size) + 1) * (np.sqrt(5) / 2 - 0.5) % 1
+
+
+def rows_of(example: int, opened: Sequence[tuple[int, int]]) -> list[int | None]:
+    """Return in which row of which call an example is, see `Scripted`.
+
+    Parameters
+    ----------
+    example : int
+        Its number, from 0.
+    opened : sequence of pairs (int, int)
+        For each block that was opened the number of calls before, and the number of examples up to its end.
+    """
+    rows: list[int | None] = []
+    start = 0
+    for calls, stop in opened:
+        rows += [example - start if start <= example < stop else None] * (calls - len(rows))
+        start = stop
+    return rows
 
 
 def outcomes(

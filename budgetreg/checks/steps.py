@@ -1,5 +1,6 @@
 """One step of an online learner in all ways that its draws allow, and the gradient that it followed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -7,12 +8,12 @@ import numpy as np
 
 from budgetreg.accessor import Table
 from budgetreg.checks.learner import Learner, expect
-from budgetreg.checks.scripts import Scripted, outcomes
+from budgetreg.checks.scripts import Scripted, outcomes, rows_of
 
 STEP = 13
-"""The step that is looked at: by then no weight of the regressor is 0 any more."""
+"""The step that is looked at: by then every attribute has been drawn."""
 
-INSIDE = {"B": 50.0, "eta": 0.02, "lambda": 20.0}
+INSIDE = {"B": 50.0, "eta": 0.005, "lambda": 20.0}
 """Parameters by which no step gets to the ball's boundary, nor to where exponentiated gradient clips."""
 
 _STREAMS = 1024
@@ -68,16 +69,21 @@ def enumerate_step(learner: Learner, d: int, k: int, fixed: tuple[tuple[int, flo
         If the regressor that meets the example depends on what is drawn for it.
     """
     rng = np.random.default_rng(3)
-    X = rng.uniform(0.2, 1, (STEP + 1, d)) * rng.choice([-1, 1], (STEP + 1, d))
-    y = rng.uniform(-1, 1, STEP + 1)
-    probe = Scripted(np.empty(0), STEP - 1)
+    # All steps go the same way, so that the weights are alike and no attribute is drawn too seldom to be noticed.
+    X = rng.uniform(0.5, 1, (STEP + 1, d)) * rng.choice([-1, 1], d)
+    y = rng.uniform(0.5, 1, STEP + 1)
+    probe = Scripted(())
+    opened: list[tuple[int, int]] = []
+    _run(learner, X, y, k, [probe], lambda stop: opened.append((probe.calls, stop)))
+    rows = rows_of(STEP - 1, opened)
+    probe = Scripted(rows)
     _run(learner, X, y, k, [probe])
 
     def regressors(scripts: np.ndarray) -> np.ndarray:
-        return _take(learner, X, y, k, scripts)[1]
+        return _take(learner, X, y, k, rows, scripts)[1]
 
     scripts, probability = outcomes(probe.values, regressors, dict(fixed))
-    before, after, attributes = _take(learner, X, y, k, scripts)
+    before, after, attributes = _take(learner, X, y, k, rows, scripts)
     expect((before == before[0]).all(), "the regressor that meets an example depends on what is drawn for it")
     gradient = followed(learner.config.algo.update, before, after, STEP)
     return Step(X[STEP - 1], float(y[STEP - 1]), before[0], probability, gradient, attributes)
@@ -128,12 +134,12 @@ def eg_exponents(w: np.ndarray) -> np.ndarray:
 
 
 def _take(
-    learner: Learner, X: np.ndarray, y: np.ndarray, k: int, scripts: np.ndarray
+    learner: Learner, X: np.ndarray, y: np.ndarray, k: int, rows: list[int | None], scripts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the regressors (N, d) before and after the step, and the attributes seen, by scripts (N, n)."""
     parts = []
     for start in range(0, len(scripts), _STREAMS):
-        parts.append(_run(learner, X, y, k, [Scripted(own, STEP - 1) for own in scripts[start : start + _STREAMS]]))
+        parts.append(_run(learner, X, y, k, [Scripted(rows, own) for own in scripts[start : start + _STREAMS]]))
     before, after, seen = zip(*parts, strict=True)
     most = max(own.shape[1] for own in seen)
     padded = [np.pad(own, ((0, 0), (0, most - own.shape[1])), constant_values=-1) for own in seen]
@@ -141,13 +147,18 @@ def _take(
 
 
 def _run(
-    learner: Learner, X: np.ndarray, y: np.ndarray, k: int, rngs: list[Scripted]
+    learner: Learner,
+    X: np.ndarray,
+    y: np.ndarray,
+    k: int,
+    rngs: list[Scripted],
+    opened: Callable[[int], None] = lambda stop: None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     F, m = len(rngs), len(X)
     orders = np.arange(F * m).reshape(F, m)  # rows of its own for each stream, by which the log tells them apart
     table = Table(np.tile(X, (F, 1)), np.tile(y, F))
     settings = {name: [value] for name, value in INSIDE.items()}
-    (before, after), recorder = learner.run(table, orders, rngs, k, settings, [STEP, STEP + 1])
+    (before, after), recorder = learner.run(table, orders, rngs, k, settings, [STEP, STEP + 1], opened)
     rows, attributes = recorder.seen()
     own = rows % m == STEP - 1
     stream, attributes = rows[own] // m, attributes[own]
