@@ -188,7 +188,7 @@ def test_outcomes_have_their_probabilities():
     assert len(law) == len(scripts) == 3 * 4 * 4
     for (a, b, c), p in law.items():
         assert 0 <= a < 3
-        assert p == pytest.approx(widths[b] * widths[c] / 3, rel=1e-8)
+        assert p == pytest.approx(widths[b] * widths[c] / 3, abs=1e-9)
     scripts, probability = outcomes(rng.values, act, {1: 0.505})
     assert probability.sum() == pytest.approx(1)
     assert len(scripts) == 3 * 4

@@ -2,7 +2,7 @@
 
 A learner turns the numbers of its Generator into attributes. For one example these numbers are given here: each is a
 coordinate of the unit cube, and what the learner does is constant on boxes of it. The walls between them are found by
-asking the learner itself; one point of each box, weighted by its volume, gives the law to about 1e-11.
+asking the learner itself; one point of each box, weighted by its volume, gives the law to about 1e-9.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ import numpy as np
 
 from budgetreg.draws import BLOCK
 
-_PARTS = (128, *(64,) * 5)
+_PARTS = (128, *(16,) * 6)
 """Parts into which an interval with walls inside is divided, again and again; at first, a box may be no narrower."""
 
 _MOST_OUTCOMES = 2**14
@@ -48,9 +48,9 @@ class Scripted:
 
     def integers(self, low: int, high: int | None = None, size: Any = None, **options: Any) -> np.ndarray:
         """Draw whole numbers, as a Generator does."""
-        if np.ravel(size)[0] != BLOCK:  # a key of some sort, not draws for examples
-            return np.random.default_rng(7).integers(low, high, size, **options)
         first, end = (0, low) if high is None else (low, high)
+        if np.ravel(size)[0] != BLOCK:  # the key of other streams, not draws for examples
+            return np.full(size, first, **options)
         numbers = first + _counted(size) % (end - first)
         return self._given(numbers, end - first, lambda u: first + np.floor(u * (end - first)))
 

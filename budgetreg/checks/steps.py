@@ -10,7 +10,7 @@ from budgetreg.accessor import Table
 from budgetreg.checks.learner import Learner, expect
 from budgetreg.checks.scripts import Scripted, outcomes, rows_of
 
-STEP = 13
+STEP = 9
 """The step that is looked at: by then every attribute has been drawn."""
 
 INSIDE = {"B": 50.0, "eta": 0.005, "lambda": 20.0}
