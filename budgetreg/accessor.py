@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from budgetreg.errors import BudgetExceeded
+from budgetreg.running_means import RunningMeans
 from budgetreg.values import Values, as_values, panels
 
 _COMMON = 32
@@ -132,6 +133,10 @@ class Accessor:
         Numbers of examples at which the bill is noted.
     opened : callable, optional
         Told the number of examples opened so far at each new block, to show progress.
+    centred : bool
+        Whether values are handed out minus the running means of what `reveal_block` and `rows` revealed to the stream
+        in earlier blocks.  What `reveal` and `reveal_some` reveal is left out of the means: each replica draws for
+        itself there, and would get a zero of its own, whereas the settings of a stream share what they are shown.
 
     Notes
     -----
@@ -147,6 +152,7 @@ class Accessor:
         budget: int | None,
         checkpoints: Sequence[int] = (),
         opened: Callable[[int], None] = lambda stop: None,
+        centred: bool = False,
     ) -> None:
         self._table = table
         self._orders = np.ascontiguousarray(orders, dtype=np.intp)
@@ -156,6 +162,7 @@ class Accessor:
         self.budget = budget
         self._checkpoints = tuple(checkpoints)
         self._opened = opened
+        self._means = RunningMeans(self.n_streams, self.d) if centred else None
         self._start = self._stop = 0
         self._spent = np.zeros((self.n_streams, 0, n_settings), dtype=np.int32)
         self._total = np.zeros((self.n_streams, n_settings), dtype=np.int64)
@@ -171,11 +178,28 @@ class Accessor:
         self._spent = np.zeros((self.n_streams, stop - start, self.n_settings), dtype=np.int32)
         self._rows = np.ascontiguousarray(self._orders[:, start:stop])
         self._stream = np.arange(self.n_streams)
+        if self._means:
+            self._means.open(start)
         self._opened(stop)
 
     def targets(self) -> np.ndarray:
         """Return the targets of the current block, shape (F, T); they are free."""
         return np.asarray(self._table.y[self._rows])
+
+    def shift(self, examples: int) -> np.ndarray | None:
+        """Return what belongs to a regressor as its zero: the means that centre the last of so many examples.
+
+        Parameters
+        ----------
+        examples : int
+            A number of examples in the current block, counted from the beginning of the stream.
+
+        Returns
+        -------
+        ndarray of float, shape (F, d), or None
+            None if the accessor does not centre.
+        """
+        return self._means.at(examples) if self._means else None
 
     def reveal_block(self, attributes: np.ndarray) -> np.ndarray:
         """Reveal the same attributes to all settings, for every example of the block.
@@ -195,7 +219,11 @@ class Accessor:
             If an example's budget would be passed; nothing is revealed then.
         """
         self._charge(slice(None), attributes.shape[-1])
-        return self._table.entries(self._rows[:, :, None], attributes)
+        values = self._table.entries(self._rows[:, :, None], attributes)
+        if self._means:
+            self._means.add(values, attributes)
+            values = self._means.centred(values, self._stream[:, None, None], attributes)
+        return values
 
     def reveal(self, position: np.ndarray, attributes: np.ndarray, paid: np.ndarray) -> np.ndarray:
         """Reveal to each replica its own attributes of one example per stream.
@@ -221,6 +249,8 @@ class Accessor:
         n, everyone = len(attributes), paid.all()
         self._charge((self._stream, position), n if everyone else n * paid)
         values = self._table.entries(self._rows[self._stream, position][:, None], attributes)
+        if self._means:
+            values = self._means.centred(values, self._stream[:, None], attributes)
         return values if everyone else np.where(paid, values, 0.0)
 
     def reveal_some(self, position: int, attributes: np.ndarray, drawn: np.ndarray) -> np.ndarray:
@@ -246,6 +276,8 @@ class Accessor:
         """
         self._charge((self._stream, np.full(self.n_streams, position)), np.count_nonzero(drawn, axis=2))
         values = self._table.entries(self._rows[:, position, None, None], attributes)
+        if self._means:
+            values = self._means.centred(values, self._stream[:, None, None], attributes)
         return np.where(drawn, values, 0.0)
 
     def pay(self, draws: np.ndarray) -> None:
@@ -283,10 +315,15 @@ class Accessor:
         """
         self.open(start, stop)
         self._charge(slice(None), self.d)
-        return self._table.rows(self._rows), self.targets()
+        X = self._table.rows(self._rows)
+        if self._means:
+            self._means.centre_rows(X)
+        return X, self.targets()
 
     def distinct_rows(self, start: int, stop: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Open a block and reveal it in full; what several streams hold is handed out once, but charged to each.
+
+        Streams that share examples share their zero: an accessor that centres each stream has no such rows.
 
         Parameters
         ----------
@@ -305,6 +342,7 @@ class Accessor:
         BudgetExceeded
             If the budget is below d.
         """
+        assert self._means is None
         self.open(start, stop)
         self._charge(slice(None), self.d)
         rows, place = np.unique(self._rows, return_inverse=True)

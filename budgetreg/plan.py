@@ -131,6 +131,8 @@ def make_plan(config: Config) -> Plan:
     DataError
         If the data cannot be had.
     """
+    if config.dataset.center == "revealed" and config.algo.core in ("offline", "pairs"):
+        raise ConfigError(f"dataset.center=revealed: {config.algo.name} stores what it sees; use full or none")
     data = load(config.dataset, config.seed, 0)
     if config.dataset.kind == "mnist" and not data.two_valued:
         raise ConfigError("dataset.digits=all has ten classes; a regression learner needs two: dataset.digits=[3,5]")

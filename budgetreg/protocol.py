@@ -1,7 +1,7 @@
 """The papers' protocol: split, cross-validation under the budget, one pass, errors at checkpoints."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,8 +70,9 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
     curves: list[list[dict[str, Any]]] = [[] for _ in splits]
     for n, (checkpoint, W) in enumerate(_fit(plan, accessor, settings, plan.checkpoints, stages)):
         for i, split in enumerate(splits):
+            own_zero = _with_zero(split.table, accessor, checkpoint, i)
             w = np.ascontiguousarray(W[i, :, place[i, n]])
-            errors = error_columns(split.table, split.test, w, split.two_valued, plan.config.algo.delta)
+            errors = error_columns(own_zero, split.test, w, split.two_valued, plan.config.algo.delta)
             curves[i].append({"examples": checkpoint, **errors})
     bill = accessor.bill()
     for i, n in np.ndindex(best.shape):
@@ -141,12 +142,19 @@ def _cross_validate(
 
         accessor = _accessor(plan, table, orders_of, plan.n_settings, checkpoints, within)
         stages = [(splits[i].repetition, f"fold {f}") for i, f, _ in batch]
-        for n, (_, W) in enumerate(_fit(plan, accessor, settings, checkpoints, stages)):
-            for own, (i, f, held_out_rows) in zip(W, batch, strict=True):
-                losses[i, n, f] = _held_out_loss(plan, splits[i].table, held_out_rows, own)
+        for n, (checkpoint, W) in enumerate(_fit(plan, accessor, settings, checkpoints, stages)):
+            for s, (i, f, held_out_rows) in enumerate(batch):
+                own_zero = _with_zero(splits[i].table, accessor, checkpoint, s)
+                losses[i, n, f] = _held_out_loss(plan, own_zero, held_out_rows, W[s])
         for bill, (i, _, _) in zip(accessor.bill().total, batch, strict=True):
             paid[i] += bill.sum()
     return losses[:, [checkpoints.index(min(c, length)) for c in plan.checkpoints]], paid
+
+
+def _with_zero(table: Table, accessor: Accessor, checkpoint: int, stream: int) -> Table:
+    """Return the table as the regressors of a stream see it at a checkpoint: centred by what was revealed to them."""
+    shift = accessor.shift(checkpoint)
+    return table if shift is None else replace(table, shift=shift[stream])
 
 
 def _held_out_loss(plan: Plan, table: Table, index: np.ndarray, W: np.ndarray) -> np.ndarray:
@@ -166,7 +174,8 @@ def _accessor(
     def opened(stop: int) -> None:
         progress(stop / checkpoints[-1])
 
-    return Accessor(table, orders, n_settings, plan.budget, checkpoints, opened)
+    centred = plan.config.dataset.center == "revealed"
+    return Accessor(table, orders, n_settings, plan.budget, checkpoints, opened, centred)
 
 
 def _fit(

@@ -93,7 +93,7 @@ def _data(split: Requirement, *options: str) -> Rules:
     return {
         "name": ("the data set's name", NAME),
         "kind": ("the kind of data", ANYTHING),
-        "center": ("the centring", one_of("none", "full")),
+        "center": ("the centring", one_of("none", "revealed", "full")),
         "split": ("the split into training and test part", split),
         "test_fraction": ("the test part", FRACTION),
         **{key: (key, ANYTHING) for key in options},

@@ -182,7 +182,7 @@ def test_checkpoints_increase(default: DictConfig, examples: list[int]) -> None:
         ("tuning__at", "never", "one of end, each"),
         ("tuning__folds", 1, "at least 2"),
         ("dataset__center", "ful", "did you mean 'full'?"),
-        ("dataset__center", "revealed", "one of none, full"),
+        ("dataset__center", "mean", "one of none, revealed, full"),
         ("dataset__test_fraction", 2, "above 0 and below 1"),
         ("dataset__split", "official", "must be random"),
         ("dataset__kind", "digit", "did you mean 'digits'?"),

@@ -1,0 +1,61 @@
+"""Centring that costs nothing: attributes minus the means of what was revealed before."""
+
+import numpy as np
+
+HELD = 256
+"""Most examples for which means are held still: as many as learners that draw have in a block."""
+
+
+class RunningMeans:
+    """Means of the values that were revealed to each of F streams, held still from block to block.
+
+    An example is centred by means of the blocks before its own: nothing that is drawn for it decides where its zero is,
+    so that unbiased estimates stay unbiased.  An attribute that was never revealed has the mean 0.
+
+    Parameters
+    ----------
+    n_streams, d : int
+        Streams F and attributes d.
+    """
+
+    def __init__(self, n_streams: int, d: int) -> None:
+        self._d, self._stream = d, np.arange(n_streams)
+        self._sum, self._count = np.zeros((n_streams, d)), np.zeros((n_streams, d))
+        self._held: list[tuple[int, np.ndarray]] = []
+
+    def open(self, start: int) -> None:
+        """Begin a block at example ``start``, counted from 0, with the means of all that was revealed before it."""
+        self._held.clear()
+        self._hold(start)
+
+    def at(self, examples: int) -> np.ndarray:
+        """Return the means (F, d) by which the last of so many examples, one of the current block, is centred."""
+        return next(means for start, means in reversed(self._held) if start < examples)
+
+    def centred(self, values: np.ndarray, streams: np.ndarray, attributes: np.ndarray) -> np.ndarray:
+        """Return values minus the means of their attributes; streams and attributes are broadcast to the values."""
+        _, means = self._held[-1]
+        return values - means.take(streams * self._d + attributes)
+
+    def add(self, values: np.ndarray, attributes: np.ndarray) -> None:
+        """Take in values of single attributes, both of shape (F, T, n)."""
+        place = (self._stream[:, None, None] * self._d + attributes).reshape(-1)
+        # bincount adds one after the other: a stream's sums depend on no other stream.
+        self._sum += np.bincount(place, values.reshape(-1), self._sum.size).reshape(self._sum.shape)
+        self._count += np.bincount(place, minlength=self._sum.size).reshape(self._sum.shape)
+
+    def centre_rows(self, X: np.ndarray) -> None:
+        """Centre the full rows of a block, (F, T, d), in place, and take them in `HELD` examples at a time."""
+        start, _ = self._held[-1]
+        for begin in range(0, X.shape[1], HELD):
+            if begin:
+                self._hold(start + begin)
+            _, means = self._held[-1]
+            part = X[:, begin : begin + HELD]
+            sums = np.stack([rows.sum(axis=0) for rows in part])
+            part -= means[:, None, :]
+            self._sum += sums
+            self._count += part.shape[1]
+
+    def _hold(self, start: int) -> None:
+        self._held.append((start, self._sum / np.maximum(self._count, 1)))
