@@ -6,15 +6,13 @@ from typing import Any
 
 import pandas as pd
 
+from budgetreg.axes import axes_of
 from budgetreg.curves import Series, mean_curve
 from budgetreg.labels import flatten, show, telling
 
 _WIDTH = 100
-HOW_TO_READ = (
-    "x: attributes seen in training (log scale), the mean over repetitions of what was charged at each "
-    "checkpoint; a checkpoint is a number of training examples. y: mean squared test error divided by that "
-    "of the predictor that always answers zero, so that the thin line at 1 is that predictor. Lines: mean "
-    "over repetitions. Bands: one standard deviation over repetitions (divisor n - 1) on either side; none "
+_LINES = (
+    "Lines: mean over repetitions. Bands: one standard deviation over repetitions (divisor n - 1) on either side; none "
     "for a single repetition."
 )
 _TUNED_AT = {
@@ -37,6 +35,7 @@ _AVERAGES = {
 }
 _INFORMATION = {
     "partial": "k attributes per example",
+    "two_phase": "k attributes per example",
     "pairs": "k attributes per example, in pairs",
     "exact": "all attributes, one pass",
     "offline": "all attributes, offline solution for each prefix of the examples",
@@ -77,11 +76,12 @@ def caption(title: str, series: Sequence[Series], remarks: Iterable[str]) -> str
     str
         Paragraphs wrapped at 100 columns, ending with a newline.
     """
+    x, y = axes_of(series)
     configured = [about_config(one.config) for one in series]
     shared = [line for line in configured[0] if all(line in lines for lines in configured)] if configured[1:] else []
     blocks = [
         title,
-        _wrap(" ".join([HOW_TO_READ, *remarks])),
+        _wrap(" ".join([f"x: {x.meaning}. y: {y.meaning}.", _LINES, *remarks])),
         *([_block("all curves", shared)] if shared else []),
     ]
     for one, lines in zip(series, configured, strict=True):
@@ -177,6 +177,7 @@ def _data(flat: Mapping[str, Any]) -> str:
     centred = {
         "none": "attributes not centred",
         "full": "attributes centred by the means of the full training part (outside the budget)",
+        "revealed": "attributes centred by running means of what the budget revealed",
     }
     split = str(flat.get("dataset.split"))
     fraction = flat.get("dataset.test_fraction")

@@ -37,6 +37,8 @@ class Series:
         Its rows of ``runs.csv``: one per repetition with a curve; empty if the file is missing.
     config
         The resolved configuration, nested; empty if there is no manifest.
+    d
+        Number of attributes of the data; None if there is no manifest.
     folder
         Where it was read.
     """
@@ -49,6 +51,7 @@ class Series:
     points: pd.DataFrame
     runs: pd.DataFrame
     config: dict[str, Any]
+    d: int | None
     folder: Path
 
     @property
@@ -199,7 +202,7 @@ def _union(one: Series, other: Series) -> Series:
 def _read_folder(folder: Path) -> list[Series]:
     points = _read_curves(folder / CURVES)
     runs = _read_table(folder / RUNS) if (folder / RUNS).exists() else pd.DataFrame()
-    config = _read_config(folder / MANIFEST)
+    config, d = _read_manifest(folder / MANIFEST)
     cells = []
     for _, rows in points.groupby(["dataset", "algo", "k"], sort=True):
         cell: dict[str, Any] = {column: rows[column].iloc[0] for column in ("dataset", "algo", "k")}
@@ -208,7 +211,7 @@ def _read_folder(folder: Path) -> list[Series]:
             own = own[own[column] == cell[column]]
         if "repetition" in own:
             own = own[own["repetition"].isin(rows["repetition"])]  # failed repetitions have no curve
-        cells.append(Series(**cell, variant="", label="", points=rows, runs=own, config=config, folder=folder))
+        cells.append(Series(**cell, variant="", label="", points=rows, runs=own, config=config, d=d, folder=folder))
     return cells
 
 
@@ -240,10 +243,12 @@ def _read_table(path: Path) -> pd.DataFrame:
     return table
 
 
-def _read_config(path: Path) -> dict[str, Any]:
+def _read_manifest(path: Path) -> tuple[dict[str, Any], int | None]:
+    """Return the configuration and the number of attributes."""
     if not path.exists():
-        return {}
+        return {}, None
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8"))["config"])
-    except (OSError, ValueError, TypeError, KeyError):
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        return dict(manifest["config"]), manifest.get("data", {}).get("d")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         raise DataError(f"{path}: is damaged: holds no configuration") from None

@@ -1,4 +1,4 @@
-"""Figures: test error against attributes seen, the same bytes whenever the same curves are drawn."""
+"""Figures: test error against attributes or examples, the same bytes whenever the same curves are drawn."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from budgetreg.axes import RELATIVE, Axis, axes_of
+from budgetreg.bounds import Bounds, bounds
 from budgetreg.captions import caption
 from budgetreg.curves import Series, mean_curve, read_series
 from budgetreg.files import explained, write_atomically
@@ -32,8 +34,7 @@ _MOST_MARKERS = 15
 _GREY = "#555555"
 # Variants of one learner share its colour and marker, and differ in these; after them markers are hollow.
 _DASHES = ("-", "--", ":", "-.")
-X_LABEL = "attributes seen in training (log scale)"
-Y_LABEL = "test error / error of the zero predictor"
+_BOUND: dict[str, Any] = {"linestyle": (0, (1, 2)), "linewidth": 0.9}
 # Without these, files would hold the date and the version of the drawing library.
 _NO_METADATA = {
     "png": {"Software": None},
@@ -92,7 +93,8 @@ def plot_folders(folders: Iterable[Path], out: Path | None = None, name: str = "
     with _own_settings():
         figure, remarks = draw(series)
         contents = {ending: _render(figure, ending) for ending in ("png", "pdf")}
-    title = f"{name}: test error against attributes seen in training"
+    x, y = axes_of(series)
+    title = f"{name}: {y.name} against {x.name}"
     contents["txt"] = caption(title, series, remarks).encode()
     with explained(f"create {target}"):
         target.mkdir(parents=True, exist_ok=True)
@@ -116,9 +118,13 @@ def draw(series: Sequence[Series]) -> tuple[Figure, list[str]]:
     remarks : list of str
         What a reader of the figure has to know about the axes.
     """
+    x, y = axes_of(series)
     panels = [(dataset, list(own)) for dataset, own in groupby(series, key=lambda one: one.dataset)]
     looks = _looks(series)
-    legend = _legend(series, looks)
+    curves = {dataset: [mean_curve(one.points) for one in own] for dataset, own in panels}
+    nothing = Bounds({}, "")
+    theory = {dataset: bounds(own, curves[dataset]) if y is RELATIVE else nothing for dataset, own in panels}
+    legend = _legend(series, looks, any(own.lines for own in theory.values()))
     columns = min(len(panels), 2)
     rows = ceil(len(panels) / columns)
     legend_columns = columns * (2 if max(map(len, legend)) <= _LONGEST_IN_TWO_COLUMNS else 1)
@@ -127,7 +133,7 @@ def draw(series: Sequence[Series]) -> tuple[Figure, list[str]]:
     axes = figure.subplots(rows, columns, squeeze=False)
     remarks = []
     for ax, (dataset, own) in zip(axes.flat, panels, strict=False):
-        drawn = _panel(ax, own, looks)
+        drawn = _panel(ax, own, curves[dataset], theory[dataset].lines, looks, x, y)
         budgets = sorted({one.k for one in own})
         ax.set_title(f"{dataset}, k = {budgets[0]}" if len(budgets) == 1 else dataset, loc="left", fontsize=10)
         if drawn.clipped:
@@ -137,6 +143,8 @@ def draw(series: Sequence[Series]) -> tuple[Figure, list[str]]:
             remarks.append(f"{dataset}: {text} (largest {drawn.largest:.3g}).")
         if drawn.log:
             remarks.append(f"{dataset}: the y axis is logarithmic.")
+        if theory[dataset].remark:
+            remarks.append(f"{dataset}: {theory[dataset].remark}")
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
     figure.legend(
@@ -150,7 +158,7 @@ def draw(series: Sequence[Series]) -> tuple[Figure, list[str]]:
     return figure, remarks
 
 
-def y_range(curves: Sequence[pd.DataFrame]) -> Range:
+def y_range(curves: Sequence[pd.DataFrame], y: Axis = RELATIVE) -> Range:
     """Choose what the y axis shows of some mean curves.
 
     Online learners can be far worse than the zero predictor on their first examples. The axis ends at twice
@@ -161,40 +169,73 @@ def y_range(curves: Sequence[pd.DataFrame]) -> Range:
     ----------
     curves
         As `budgetreg.curves.mean_curve` returns them.
+    y
+        What is drawn of them.
 
     Returns
     -------
     Range
     """
-    late = np.concatenate([curve["test_relative"].to_numpy()[len(curve) // 2 :] for curve in curves])
-    means = np.concatenate([curve["test_relative"].to_numpy() for curve in curves])
-    cap = 2 * max(1.0, late[np.isfinite(late)].max(initial=1.0))
+    zero = [] if y.zero is None else [y.zero]
+    late = np.concatenate([*(curve[y.column].to_numpy()[len(curve) // 2 :] for curve in curves), zero])
+    means = np.concatenate([curve[y.column].to_numpy() for curve in curves])
+    cap = 2 * late[np.isfinite(late)].max(initial=0) or 1.0
     shown = means[means <= cap]
     away = means[~(means <= cap)]
     largest = float(np.fmax.reduce(away)) if away.size else float("nan")
-    low, high = shown.min(initial=1.0), shown.max(initial=1.0)
+    inside = np.concatenate([shown, zero]) if shown.size or zero else np.array([0.0])
+    low, high = inside.min(), inside.max()
     if low > 0 and log10(high / low) > 1.5:
         return Range(low / 1.3, cap if away.size else high * 1.3, True, away.size, largest)
-    half_bands = np.concatenate([curve["test_relative_sd"].fillna(0).to_numpy() for curve in curves])
+    half_bands = np.concatenate([curve[f"{y.column}_sd"].fillna(0).to_numpy() for curve in curves])
     half_bands = half_bands[means <= cap]
     low = max(0.0, (shown - half_bands).min(initial=low))
     high = min(cap, (shown + half_bands).max(initial=high))
-    margin = 0.06 * max(high - low, 0.1)
+    margin = 0.06 * max(high - low, 0.1 * (y.zero or high))
     top = cap if away.size else high + 1.5 * margin
     return Range(max(0.0, low - 1.5 * margin), top, False, away.size, largest)
 
 
-def _panel(ax: Axes, series: Sequence[Series], looks: Mapping[str, Mapping[str, Any]]) -> Range:
-    curves = [mean_curve(one.points) for one in series]
-    shown = y_range(curves)
+def _panel(
+    ax: Axes,
+    series: Sequence[Series],
+    curves: Sequence[pd.DataFrame],
+    lines: Mapping[str, np.ndarray],
+    looks: Mapping[str, Mapping[str, Any]],
+    x: Axis,
+    y: Axis,
+) -> Range:
+    shown = y_range(curves, y)
     ax.set_xscale("log", nonpositive="mask")
     if shown.log:
         ax.set_yscale("log", nonpositive="mask")
-    ax.axhline(1, color=_GREY, linewidth=0.8, zorder=1)
+    if y.zero is not None:
+        _zero_predictor(ax, y.zero)
+    for one, curve in zip(series, curves, strict=True):
+        look = looks[one.label]
+        at, mean, sd = (curve[column].to_numpy() for column in (x.column, y.column, f"{y.column}_sd"))
+        ax.plot(at, mean, markevery=ceil(len(at) / _MOST_MARKERS), **look)
+        if one.repetitions > 1:
+            # A log axis has no place for a band's negative end: it ends at the axis instead.
+            lower = np.maximum(mean - sd, shown.low) if shown.log else mean - sd
+            ax.fill_between(at, lower, mean + sd, color=look["color"], alpha=0.15, linewidth=0, zorder=2)
+        if one.label in lines:
+            ax.plot(at, lines[one.label], color=look["color"], zorder=2, **_BOUND)
+    ax.autoscale_view(scaley=False)
+    ax.set_ylim(shown.low, shown.high)
+    ax.set_xlabel(x.label)
+    ax.set_ylabel(y.label)
+    ax.grid(True, color="#E6E6E6", linewidth=0.6)
+    ax.set_axisbelow(True)
+    return shown
+
+
+def _zero_predictor(ax: Axes, height: float) -> None:
+    ax.axhline(height, color=_GREY, linewidth=0.8, zorder=1)
     # Beside the axes, where no curve can run over it.
     ax.annotate(
         "zero\npredictor",
-        (1, 1),
+        (1, height),
         xytext=(3, 0),
         xycoords=("axes fraction", "data"),
         textcoords="offset points",
@@ -202,20 +243,6 @@ def _panel(ax: Axes, series: Sequence[Series], looks: Mapping[str, Mapping[str, 
         fontsize=7.5,
         color=_GREY,
     )
-    for one, curve in zip(series, curves, strict=True):
-        x, mean, sd = (curve[column].to_numpy() for column in ("attributes", "test_relative", "test_relative_sd"))
-        ax.plot(x, mean, markevery=ceil(len(x) / _MOST_MARKERS), **looks[one.label])
-        if one.repetitions > 1:
-            # A log axis has no place for a band's negative end: it ends at the axis instead.
-            lower = np.maximum(mean - sd, shown.low) if shown.log else mean - sd
-            ax.fill_between(x, lower, mean + sd, color=looks[one.label]["color"], alpha=0.15, linewidth=0, zorder=2)
-    ax.autoscale_view(scaley=False)
-    ax.set_ylim(shown.low, shown.high)
-    ax.set_xlabel(X_LABEL)
-    ax.set_ylabel(Y_LABEL)
-    ax.grid(True, color="#E6E6E6", linewidth=0.6)
-    ax.set_axisbelow(True)
-    return shown
 
 
 def _looks(series: Sequence[Series]) -> dict[str, dict[str, Any]]:
@@ -240,8 +267,8 @@ def _looks(series: Sequence[Series]) -> dict[str, dict[str, Any]]:
     return looks
 
 
-def _legend(series: Sequence[Series], looks: Mapping[str, Mapping[str, Any]]) -> dict[str, Artist]:
-    """Map the texts of the legend to their samples: each label once, and the meaning of the band."""
+def _legend(series: Sequence[Series], looks: Mapping[str, Mapping[str, Any]], bounded: bool) -> dict[str, Artist]:
+    """Map the texts of the legend to their samples: each label once, and the meaning of band and dotted line."""
     counts = {one.repetitions for one in series}
     entries: dict[str, Artist] = {}
     for one in series:
@@ -252,6 +279,8 @@ def _legend(series: Sequence[Series], looks: Mapping[str, Mapping[str, Any]]) ->
         entries[f"band: mean ± one s.d. over {number}"] = Patch(color="black", alpha=0.15, linewidth=0)
     else:
         entries["1 repetition: no band"] = Line2D([], [], linestyle="none")
+    if bounded:
+        entries["bound of the theorem"] = Line2D([], [], color="black", **_BOUND)
     return entries
 
 

@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import log, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,8 @@ def write_run(
     k: int = 4,
     repetitions: int = 2,
     shift: float = 0.0,
+    examples: Sequence[int] = EXAMPLES,
+    d: int = 784,
     **changes: Any,
 ) -> Path:
     """Write what a run leaves; repetition r is charged r attributes less than k per example would be."""
@@ -81,21 +84,29 @@ def write_run(
             "dataset": dataset,
             "k": k,
             "repetition": repetition,
-            "examples": examples,
-            "attributes": k * examples - repetition,
+            "examples": seen,
+            "attributes": k * seen - repetition,
             "test_mse": 0.9 + shift + repetition / 10 - at / 10,
             "test_relative": 0.9 + shift + repetition / 10 - at / 10,
             "test_error_rate": 0.1,
         }
         for repetition in range(repetitions)
-        for at, examples in enumerate(EXAMPLES)
+        for at, seen in enumerate(examples)
     ]
     folder.mkdir(parents=True, exist_ok=True)
     pd.DataFrame(rows, columns=list(CURVE_COLUMNS)).to_csv(folder / "curves.csv", index=False)
     runs = pd.DataFrame({"repetition": range(repetitions), "p_B": 2.0, "edge": ["B:high"] + [""] * (repetitions - 1)})
     runs.to_csv(folder / "runs.csv", index=False)
     resolved = config(algo, dataset, k, repetitions=repetitions, **changes)
-    (folder / "manifest.json").write_text(json.dumps({"config": resolved, "schema_version": 1}))
+    (folder / "manifest.json").write_text(json.dumps({"config": resolved, "data": {"d": d}, "schema_version": 1}))
+    return folder
+
+
+def add_svr_loss(folder: Path) -> Path:
+    """Let the curves of a run have a column of SVR losses, half of the other errors."""
+    table = pd.read_csv(folder / "curves.csv")
+    table["test_svr_loss"] = table["test_relative"] / 2
+    table.to_csv(folder / "curves.csv", index=False)
     return folder
 
 
@@ -365,6 +376,105 @@ def test_the_legend_defines_the_band(tmp_path: Path) -> None:
     other = write_run(tmp_path / "2", algo="aer", repetitions=1)
     texts = [text.get_text() for text in draw(read_series([tmp_path / "1", other]))[0].legends[0].get_texts()]
     assert texts == ["aelr (2 repetitions)", "aer (1 repetition)", "band: mean ± one s.d. over repetitions"]
+
+
+def test_runs_at_equal_examples_are_drawn_against_examples(tmp_path: Path) -> None:
+    one = write_run(tmp_path / "one", axis="examples")
+    (ax,) = draw(read_series([one]))[0].axes
+    assert ax.lines[1].get_xdata().tolist() == list(EXAMPLES)
+    assert ax.get_xlabel() == "training examples (log scale)"
+    assert plot_folders([one])[2].read_text().startswith("curves: test error against training examples\n\nx: training")
+    (ax,) = draw(read_series([one, write_run(tmp_path / "two", algo="aer")]))[0].axes
+    assert ax.lines[1].get_xdata().tolist() == [39.5, 159.5, 639.5]
+    assert "attributes" in ax.get_xlabel()
+
+
+def test_the_svr_loss_is_drawn_where_all_learners_have_it(tmp_path: Path) -> None:
+    one = add_svr_loss(write_run(tmp_path / "one", algo="aesvr"))
+    (ax,) = draw(read_series([one]))[0].axes
+    (line,) = ax.lines  # of whose zero predictor nothing is known
+    assert line.get_ydata().tolist() == pytest.approx([0.95 / 2, 0.85 / 2, 0.75 / 2])
+    low, high = ax.get_ylim()
+    assert low < 0.75 / 2 < 0.95 / 2 < high < 1
+    assert "residual" in ax.get_ylabel()
+    text = caption("fig", read_series([one]), [])
+    assert "max(|residual| - delta, 0)" in text
+    assert "answers zero" not in text
+    (ax,) = draw(read_series([one, write_run(tmp_path / "two", algo="aerr")]))[0].axes
+    assert ax.lines[1].get_ydata().tolist() == pytest.approx([0.95, 0.85, 0.75])
+
+
+LONG = (100, 10_000, 1_000_000)
+THEOREMS = {  # learner -> what its theorem allows with B = 2 and d = 2, in the loss without 1/2
+    "aelr": lambda m: 8 * 2**2 * sqrt(10 * 2 * log(4) / (3 * m)),  # k_x = 3 of k = 4
+    "aerr": lambda m: 8 * 2**2 * sqrt(2 * 2 / (2 * m)),  # k_x = 2, an even split
+    "online_lasso": lambda m: 8 * 2**2 * sqrt(5 * log(4) / m),
+    "online_ridge": lambda m: 8 * 2**2 / sqrt(m),
+}
+
+
+def bounded_run(folder: Path, algo: str, **changes: Any) -> Path:
+    partial = algo in ("aelr", "aerr")
+    composition = {
+        "algo__core": "partial" if partial else "exact",
+        "algo__update": "eg" if algo in ("aelr", "online_lasso") else "ogd",
+        "algo__data_point": "uniform" if partial else None,
+        "algo__literal_split": "one",
+        "algo__split": "even" if algo == "aerr" else "literal",
+        "dataset__kind": "sphere",
+    }
+    return write_run(folder, algo, **{"dataset": "sphere", "examples": LONG, "d": 2, **composition, **changes})
+
+
+@pytest.mark.parametrize("algo", THEOREMS)
+def test_a_bound_has_the_height_that_the_theorem_gives_it(tmp_path: Path, algo: str) -> None:
+    figure, remarks = draw(read_series([bounded_run(tmp_path / "run", algo)]))
+    _, curve, bound = figure.axes[0].lines
+    assert bound.get_ydata().tolist() == pytest.approx([0.75 + THEOREMS[algo](m) for m in LONG])
+    assert bound.get_xdata().tolist() == curve.get_xdata().tolist()
+    assert bound.get_color() == curve.get_color()
+    assert bound.get_linestyle() != curve.get_linestyle()
+    assert [text.get_text() for text in figure.legends[0].get_texts()][-1] == "bound of the theorem"
+    assert "in place of the unknown risk of the best regressor" in remarks[0]
+
+
+def test_bounds_stand_on_the_least_error_of_all_learners(tmp_path: Path) -> None:
+    write_run(tmp_path / "aer", algo="aer", dataset="sphere", examples=LONG, shift=-0.2)
+    bounded_run(tmp_path / "aelr", "aelr")
+    (ax,) = draw(read_series([tmp_path]))[0].axes
+    (bound,) = (line for line in ax.lines if line.get_linewidth() < 1 and len(line.get_xdata()) == len(LONG))
+    assert bound.get_ydata()[-1] == pytest.approx(0.55 + THEOREMS["aelr"](LONG[-1]))
+
+
+@pytest.mark.parametrize(
+    ("algo", "changes", "said"),
+    [
+        ("aelr", {"examples": EXAMPLES}, "they lie above the zero predictor's error (aelr)"),
+        ("aerr", {"dataset__kind": "mnist"}, "the data may lie outside what the theorems assume"),
+        ("aelr", {"dataset__center": "full"}, "the data may lie outside what the theorems assume"),
+        ("aelr", {"dataset__kind": "file"}, "the data may lie outside what the theorems assume"),
+        ("aelr", {"algo__average": "last"}, None),
+        ("aelr", {"algo__data_point": "subset"}, None),
+        ("aelr", {"algo__update": "pegasos"}, None),
+    ],
+)
+def test_bounds_that_say_nothing_are_not_drawn(
+    tmp_path: Path, algo: str, changes: Mapping[str, Any], said: str | None
+) -> None:
+    figure, remarks = draw(read_series([bounded_run(tmp_path / "run", algo, **changes)]))
+    assert len(figure.axes[0].lines) == 2
+    assert "bound" not in figure.legends[0].get_texts()[-1].get_text()
+    assert [said in remark for remark in remarks] == ([True] if said else [])
+
+
+def test_targets_beyond_the_radius_have_no_bound(tmp_path: Path) -> None:
+    folder = bounded_run(tmp_path / "run", "aelr")
+    runs = pd.read_csv(folder / "runs.csv")
+    runs["p_B"] = [2.0, 0.5]
+    runs.to_csv(folder / "runs.csv", index=False)
+    figure, remarks = draw(read_series([folder]))
+    assert len(figure.axes[0].lines) == 2
+    assert "|y| <= B" in remarks[0]
 
 
 def test_learners_of_one_kind_never_look_alike() -> None:
