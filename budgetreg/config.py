@@ -7,7 +7,7 @@ checked for being there: its meaning belongs to `budgetreg.data`.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from budgetreg.errors import ConfigError
+from budgetreg.catalogue import options
+from budgetreg.errors import ConfigError, nearest
 from budgetreg.rules import BACKEND, DATASETS, GRIDS, LEARNERS, TOP, TUNINGS, check, chosen
 
 _EXECUTION = ("n_jobs", "backend", "out", "repetitions")  # change no result
@@ -23,6 +24,7 @@ _LOCATION = ("root",)  # of a data set: where it lies, not what it is
 # By algo.core: what such a learner makes no use of.
 _WITHOUT = {
     "partial": (),
+    "two_phase": (),
     "svr": (),
     "exact": ("split",),
     "offline": ("split", "average"),
@@ -38,12 +40,15 @@ class AlgoConfig:
     ----------
     name : str
         What the learner is called in files and figures.
-    core : {'partial', 'svr', 'pairs', 'exact', 'offline'}
+    core : {'partial', 'two_phase', 'svr', 'pairs', 'exact', 'offline'}
         The module of `budgetreg.learners` that runs it.
     update : {'ogd', 'eg', 'pegasos', 'ridge', 'lasso', 'program', 'correlation'}
         The update of an online learner, or the problem that another learner solves.
-    data_point : {'uniform', 'subset'} or None
-        Independent uniform draws, or a uniform subset; None if all attributes are seen.
+    data_point : {'uniform', 'subset', 'moment'} or None
+        Independent uniform draws, a uniform subset, or independent draws guided by second moments; None if all
+        attributes are seen.
+    inner_product : {'weight', 'moment'} or None
+        Draws in proportion to the regressor's weights, or guided by second moments, too; None as above.
     literal_split : {'one', 'half'} or None
         How many draws the paper gives to the inner product; None if all attributes are seen.
     split : {'literal', 'even'}, int or None
@@ -51,7 +56,13 @@ class AlgoConfig:
     average : {'all', 'suffix', 'last'} or None
         Which iterates are averaged; None if there are none.
     grid : mapping of str to tuple of float
-        Candidates for ``B`` and for ``eta`` (multiples of theory's step size) or ``lambda`` (absolute).
+        Candidates for ``B`` and for ``eta`` and ``eta_two`` (multiples of theory's step size) or ``lambda`` (absolute).
+    phase_one : float or None
+        The first phase's share of the examples; None for learners of one phase.
+    smoothing : float, 'theory' or None
+        What is added to estimated moments, in units of 13/6; None for learners of one phase.
+    mix : float or None
+        Share of equal weights in the second phase's draws; None for learners of one phase.
     residual : {'gen_est', 'plug_in'} or None
         How the slope of the SVR loss is estimated; None for the squared loss.
     delta, eps : float or None
@@ -66,9 +77,18 @@ class AlgoConfig:
     split: str | int | None
     average: str | None
     grid: Mapping[str, tuple[float, ...]]
+    inner_product: str | None = None
+    phase_one: float | None = None
+    smoothing: float | str | None = None
+    mix: float | None = None
     residual: str | None = None
     delta: float | None = None
     eps: float | None = None
+
+    @property
+    def knows_moments(self) -> bool:
+        """Whether the learner is given the attributes' second moments."""
+        return self.core == "partial" and "moment" in (self.data_point, self.inner_product)
 
 
 @dataclass(frozen=True)
@@ -138,13 +158,15 @@ class Config:
         return Path("runs", self.experiment, self.dataset.name, leaf).absolute()
 
 
-def validate(cfg: DictConfig) -> Config:
+def validate(cfg: DictConfig, given: Mapping[str, Any] | None = None) -> Config:
     """Check a composed configuration and return it as dataclasses.
 
     Parameters
     ----------
     cfg : DictConfig
         What Hydra composes: the groups ``algo``, ``dataset``, ``tuning``, ``backend`` and the plain keys.
+    given : mapping, optional
+        Keys such as ``algo.split`` that were given by hand, which prevail over what a recipe sets in ``learners``.
 
     Raises
     ------
@@ -153,6 +175,7 @@ def validate(cfg: DictConfig) -> Config:
     """
     tree = _plain(cfg)
     check(tree, TOP, "")
+    _apply_recipe(tree["algo"], tree.pop("learners"), given or {})
     algo = _algo(tree["algo"])
     dataset = _dataset(tree["dataset"])
     tuning = _tuning(tree["tuning"], algo)
@@ -185,9 +208,35 @@ def _plain(cfg: DictConfig) -> dict[str, Any]:
     return {str(key): value for key, value in tree.items()}
 
 
+def _apply_recipe(section: Any, learners: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Set in the section ``algo`` what a recipe sets for this learner, unless it was given by hand."""
+    for name in learners:
+        if name not in options("algo"):
+            raise ConfigError(f"learners.{name}: no such learner{nearest(name, options('algo'))}")
+    own = learners.get(str(section.get("name")), {}) if isinstance(section, dict) else {}
+    for key, value in _leaves(own, "algo"):
+        if key not in given:
+            *path, last = key.split(".")[1:]
+            place = section
+            for step in path:
+                place = place.setdefault(step, {})
+            place[last] = value
+
+
+def _leaves(tree: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    if not isinstance(tree, dict):
+        yield prefix, tree
+        return
+    for key, value in tree.items():
+        yield from _leaves(value, f"{prefix}.{key}")
+
+
 def _algo(section: Any) -> AlgoConfig:
     check(section, chosen(section, "algo", "core", LEARNERS), "algo")
-    check(section["grid"], GRIDS[section["update"]], "algo.grid")
+    kind = f"{section['core']} {section['update']}"
+    check(section["grid"], GRIDS[kind if kind in GRIDS else section["update"]], "algo.grid")
+    if section["update"] == "pegasos" and "moment" in (section["data_point"], section["inner_product"]):
+        raise ConfigError("algo.update=pegasos: its draws cannot be guided by moments; use ogd or eg")
     section.update(dict.fromkeys(_WITHOUT[section["core"]]))
     grid = {key: tuple(map(float, values)) for key, values in section["grid"].items()}
     return AlgoConfig(**{"data_point": None, "literal_split": None, **section, "grid": grid})

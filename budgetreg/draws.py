@@ -4,7 +4,7 @@ Draws come in fixed blocks of `BLOCK` examples per stream, whatever the checkpoi
 numbers never depend on how its work was cut.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -31,20 +31,41 @@ def subset(rng: np.random.Generator, d: int, k_x: int) -> np.ndarray:
     return chosen
 
 
+class Proportional:
+    """Draw attributes i.i.d. in proportion to given weights, shape (BLOCK, k_x) (DDAERR and DDAELR).
+
+    Parameters
+    ----------
+    weights : ndarray of float, shape (d,)
+        At least 0, one of them above.
+    """
+
+    def __init__(self, weights: np.ndarray) -> None:
+        self.q = weights / weights.sum()
+        self._below = np.cumsum(self.q)
+        self._last = int(np.flatnonzero(self.q)[-1])
+
+    def __call__(self, rng: np.random.Generator, d: int, k_x: int) -> np.ndarray:
+        """Invert the distribution function; ``side="right"`` never hits an attribute of weight 0."""
+        u = rng.random((BLOCK, k_x)) * self._below[-1]
+        return np.minimum(np.searchsorted(self._below, u, side="right"), self._last)
+
+
 DATA_POINT_SAMPLERS: Mapping[str, DataPointSampler] = {"uniform": uniform, "subset": subset}
+"""Those with ``q = 1/d``."""
 
 
 def next_block(
-    rngs: list[np.random.Generator], sampler: DataPointSampler, d: int, k_x: int, k_ip: int
+    rngs: Sequence[np.random.Generator], samplers: Sequence[DataPointSampler], d: int, k_x: int, k_ip: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw the next block of every stream.
 
     Parameters
     ----------
-    rngs : list of numpy.random.Generator
+    rngs : sequence of numpy.random.Generator
         One per stream.
-    sampler : callable
-        How the data point's attributes are drawn, see `DATA_POINT_SAMPLERS`.
+    samplers : sequence of callable
+        How the data point's attributes of each stream are drawn.
     d, k_x, k_ip : int
         Attributes, draws for the data point, draws for the inner product.
 
@@ -55,6 +76,6 @@ def next_block(
     uniforms : ndarray of float, shape (F, BLOCK, k_ip)
         Numbers in [0, 1), later turned into attributes by each replica's own distribution.
     """
-    blocks = [(sampler(rng, d, k_x), rng.random((BLOCK, k_ip))) for rng in rngs]
+    blocks = [(sampler(rng, d, k_x), rng.random((BLOCK, k_ip))) for rng, sampler in zip(rngs, samplers, strict=True)]
     attributes, uniforms = zip(*blocks, strict=True)
     return np.stack(attributes), np.stack(uniforms)

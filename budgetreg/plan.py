@@ -1,17 +1,28 @@
 """What will be run: every decision of a run, made before anything is computed, and its attribute bill."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from budgetreg.config import AlgoConfig, Config, TuningConfig
+from budgetreg.config import AlgoConfig, Config
 from budgetreg.data import Dataset, load
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.gen_est import INNER_PRODUCT_DRAWS, averaged_draws, second_moment
-from budgetreg.theory import eg_step, ogd_step, pegasos_regularisation, svr_step
+from budgetreg.knowledge import second_moments, table_of
+from budgetreg.theory import (
+    ddaelr_step,
+    ddaelr_two_phase_step,
+    ddaerr_step,
+    ddaerr_two_phase_step,
+    eg_step,
+    first_phase,
+    ogd_step,
+    pegasos_regularisation,
+    svr_step,
+)
 
 AXIS_SPAN = 256
 """The attribute axis begins at the cost of a full row, or at its end divided by this."""
@@ -20,6 +31,9 @@ AXIS_SPAN = 256
 LARGE_SECOND_MOMENT = 1e4
 """Of GenEst's estimates of a slope that is 1 at most: beyond it, nothing can be learned in a pass of usual length."""
 
+
+ONLINE_ON_A_BUDGET = ("partial", "two_phase", "svr")
+"""Kinds of learners that draw for the data point and for the inner product, and whose streams advance together."""
 
 REPLICA_BYTES = 64
 """Per attribute and replica: what the largest state and its output take."""
@@ -96,7 +110,7 @@ class Plan:
     def repetitions_at_once(self) -> int:
         """Repetitions that advance together, of learners whose streams do."""
         data = load(self.config.dataset, self.config.seed, 0)
-        if self.config.algo.core not in ("partial", "svr") or not isinstance(data.X, np.ndarray):
+        if self.config.algo.core not in ONLINE_ON_A_BUDGET or not isinstance(data.X, np.ndarray):
             return 1
         streams = self.config.tuning.folds if self.tuned else 1
         return max(1, min(self.streams_at_once // streams, STATE_BYTES // data.X.nbytes))
@@ -143,7 +157,7 @@ def make_plan(config: Config) -> Plan:
     k_x, k_ip = split_budget(config.algo, config.k)
     per_example = config.k if k_x or config.algo.core == "pairs" else d
     checkpoints = _checkpoints(config, n_train, d, per_example if config.axis == "attributes" else config.k)
-    settings = _settings(config.algo, config.tuning, d=d, m=checkpoints[-1], k=config.k, k_x=k_x)
+    settings = _settings(config, data, m=checkpoints[-1], k_x=k_x)
     n_settings = len(settings["B"])
     folds = config.tuning.folds if n_settings > 1 else 0
     if folds > n_train:
@@ -152,6 +166,11 @@ def make_plan(config: Config) -> Plan:
     notes = data.notes
     if config.dataset.center == "full":
         notes += ("dataset.center=full: the training means come from full rows, which no budget pays for",)
+    if config.algo.knows_moments:
+        notes += (
+            f"{config.algo.name} is given the attributes' second moments over the training part, "
+            "which no budget pays for",
+        )
     if config.algo.residual == "gen_est":
         notes += _gen_est_notes(config.algo, max(settings["B"]), float(np.abs(data.y).max()))
     return Plan(
@@ -211,7 +230,7 @@ def split_budget(algo: AlgoConfig, k: int) -> tuple[int | None, int | None]:
         return k - INNER_PRODUCT_DRAWS, INNER_PRODUCT_DRAWS
     if algo.core == "pairs" and k < 2:
         raise ConfigError(f"k={k}: {algo.name} needs a budget of at least 2, the attributes of one pair")
-    if algo.core not in ("partial", "svr"):
+    if algo.core not in ONLINE_ON_A_BUDGET:
         return None, None
     if k < 2:
         raise ConfigError(
@@ -242,31 +261,54 @@ def _checkpoints(config: Config, n_train: int, d: int, per_example: int) -> tupl
     return tuple(sorted(examples - {0}))
 
 
-def _settings(
-    algo: AlgoConfig, tuning: TuningConfig, *, d: int, m: int, k: int, k_x: int | None
-) -> dict[str, tuple[float, ...]]:
-    """Lay out the grid: every radius with every step size, in absolute values."""
+def _settings(config: Config, data: Dataset, *, m: int, k_x: int | None) -> dict[str, tuple[float, ...]]:
+    """Lay out the grid: every radius with all other parameters, in absolute values."""
+    algo, tuning = config.algo, config.tuning
     radii = (tuning.values["B"],) if "B" in tuning.values else algo.grid["B"]
-    if algo.core in ("offline", "pairs"):
-        return {"B": radii}
-    name = "lambda" if algo.update == "pegasos" else "eta"
-
-    def theory(B: float) -> float:
-        if algo.update == "pegasos":
-            return pegasos_regularisation(B, d, m, k)
-        if algo.core == "svr" and k_x:
-            return svr_step(B, d, m, k_x)
-        return eg_step(B, d, m, k_x) if algo.update == "eg" else ogd_step(d, m, k_x)
-
-    if tuning.name == "fixed":
-        pairs = [(radii[0], tuning.values[name])]
-    elif tuning.name == "theory":
-        pairs = [(B, theory(B)) for B in radii]
+    names = [name for name in algo.grid if name != "B"]
+    if tuning.name == "fixed" or not names:
+        others = [tuning.values[name] for name in names]
+        return dict(zip(algo.grid, zip(*((B, *others) for B in radii), strict=True), strict=True))
+    theory = _theory(config, data, m, k_x)
+    units = {B: theory(B) for B in radii}
+    if tuning.name == "theory":
+        rows = [(B, *(units[B][name] for name in names)) for B in radii]
     else:
         # lambda is no step size: it has a scale of its own, and its grid is absolute.
-        pairs = [(B, v if name == "lambda" else v * theory(B)) for v, B in product(algo.grid[name], radii)]
-    first, second = zip(*pairs, strict=True)
-    return {"B": first, name: second}
+        multiples = product(*(algo.grid[name] for name in names), radii)
+        rows = [
+            (B, *(v if name == "lambda" else v * units[B][name] for name, v in zip(names, values, strict=True)))
+            for *values, B in multiples
+        ]
+    return dict(zip(("B", *names), zip(*rows, strict=True), strict=True))
+
+
+def _theory(config: Config, data: Dataset, m: int, k_x: int | None) -> Callable[[float], dict[str, float]]:
+    """Return the function from a radius to the parameters that the learner's theorem prescribes for it."""
+    algo, d = config.algo, data.X.shape[1]
+    if algo.update == "pegasos":
+        return lambda B: {"lambda": pegasos_regularisation(B, d, m, config.k)}
+    if algo.core == "svr" and k_x:
+        return lambda B: {"eta": svr_step(B, d, m, k_x)}
+
+    def uniform_step(B: float, m: int) -> float:
+        return eg_step(B, d, m, k_x) if algo.update == "eg" else ogd_step(d, m, k_x)
+
+    if algo.core == "two_phase":
+        assert algo.phase_one and k_x
+        m_1 = first_phase(algo.phase_one, m)
+        # Where the theorems make use of the estimates they cannot be had yet: what holds for any moments is taken.
+        two_phase_step = ddaelr_two_phase_step if algo.update == "eg" else lambda B, *rest: ddaerr_two_phase_step(*rest)
+        worst = np.ones(d)
+        return lambda B: {"eta": uniform_step(B, m_1), "eta_two": two_phase_step(B, worst, 1.0, max(1, m - m_1), k_x)}
+    if algo.data_point == "moment":
+        assert k_x
+        # Of the first repetition, all examples: a unit for the grid, and close enough for theory.
+        moments = second_moments(table_of(config.dataset, data, np.arange(data.y.size)), np.arange(data.y.size))
+        if algo.update == "eg":
+            return lambda B: {"eta": ddaelr_step(B, moments, m, k_x)}
+        return lambda B: {"eta": ddaerr_step(moments, m, k_x)}
+    return lambda B: {"eta": uniform_step(B, m)}
 
 
 def _gen_est_notes(algo: AlgoConfig, B: float, largest: float) -> tuple[str, ...]:

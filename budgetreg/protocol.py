@@ -10,24 +10,25 @@ from budgetreg.accessor import Accessor, Table, stack
 from budgetreg.data import load
 from budgetreg.errors import DataError
 from budgetreg.evaluation import error_columns, squared_error, svr_loss
+from budgetreg.knowledge import second_moments, table_of
 from budgetreg.learners.dispatch import fit
 from budgetreg.plan import Plan
 from budgetreg.streams import generator
 from budgetreg.tuning import folds, on_edge, winners
-from budgetreg.values import as_values, means
 
 Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True)
 class _Split:
-    """One repetition's data: test rows, and training rows in the order in which they are presented."""
+    """One repetition's data: test rows, training rows in the order in which they are presented, and given moments."""
 
     repetition: int
     table: Table
     two_valued: bool
     test: np.ndarray
     order: np.ndarray
+    moments: np.ndarray | None
 
 
 def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[dict[str, Any]]:
@@ -66,7 +67,7 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
     settings = {name: np.array(values)[chosen] for name, values in plan.settings.items()}
     orders = np.stack([split.order + offset for split, offset in zip(splits, offsets, strict=True)])
     accessor = _accessor(plan, table, orders, chosen.size, plan.checkpoints, lambda done: progress(0.9 + done / 10))
-    stages = [(repetition, "final") for repetition in repetitions]
+    stages = [(split, "final") for split in splits]
     curves: list[list[dict[str, Any]]] = [[] for _ in splits]
     for n, (checkpoint, W) in enumerate(_fit(plan, accessor, settings, plan.checkpoints, stages)):
         for i, split in enumerate(splits):
@@ -110,9 +111,10 @@ def _split(plan: Plan, repetition: int) -> _Split:
         train, test = np.sort(shuffled[plan.n_test :]), np.sort(shuffled[: plan.n_test])
     if not data.y[test].any():
         raise DataError(f"the test part of {data.name} has only targets 0, which no error can be relative to")
-    shift = means(as_values(data.X), train) * data.scale if config.dataset.center == "full" else None
+    table = table_of(config.dataset, data, train)
     order = generator("order", config.seed, data.name, repetition).permutation(train)
-    return _Split(repetition, Table(data.X, data.y, data.scale, shift), data.two_valued, test, order)
+    moments = second_moments(table, train) if config.algo.knows_moments else None
+    return _Split(repetition, table, data.two_valued, test, order, moments)
 
 
 def _cross_validate(
@@ -141,7 +143,7 @@ def _cross_validate(
             progress((begin + done * n) / len(streams))
 
         accessor = _accessor(plan, table, orders_of, plan.n_settings, checkpoints, within)
-        stages = [(splits[i].repetition, f"fold {f}") for i, f, _ in batch]
+        stages = [(splits[i], f"fold {f}") for i, f, _ in batch]
         for n, (checkpoint, W) in enumerate(_fit(plan, accessor, settings, checkpoints, stages)):
             for s, (i, f, held_out_rows) in enumerate(batch):
                 own_zero = _with_zero(splits[i].table, accessor, checkpoint, s)
@@ -183,9 +185,22 @@ def _fit(
     accessor: Accessor,
     settings: Mapping[str, np.ndarray],
     checkpoints: tuple[int, ...],
-    stages: Sequence[tuple[int, str]],
+    stages: Sequence[tuple[_Split, str]],
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Run the plan's learner along the accessor's streams, each a stage of a repetition."""
+    """Run the plan's learner along the accessor's streams, each a stage of a split."""
     config = plan.config
-    rngs = [generator("draws", config.seed, plan.dataset, config.algo.name, config.k, *stage) for stage in stages]
-    return fit(config.algo, accessor, settings, checkpoints, rngs, k=config.k, k_x=plan.k_x, k_ip=plan.k_ip)
+    identity = ("draws", config.seed, plan.dataset, config.algo.name, config.k)
+    rngs = [generator(*identity, split.repetition, stage) for split, stage in stages]
+    known = [split.moments for split, _ in stages if split.moments is not None]
+    moments = np.stack(known) if known else None
+    return fit(
+        config.algo,
+        accessor,
+        settings,
+        checkpoints,
+        rngs,
+        k=config.k,
+        k_x=plan.k_x,
+        k_ip=plan.k_ip,
+        moments=moments,
+    )

@@ -8,11 +8,13 @@ from budgetreg.errors import ConfigError, nearest
 from budgetreg.requirements import (
     ANYTHING,
     FRACTION,
+    MAPPING,
     NAME,
     NOT_NEGATIVE,
     NOTHING,
     POSITIVE,
     TEXT,
+    ZERO,
     Requirement,
     increasing,
     one_of,
@@ -24,6 +26,7 @@ Rules = Mapping[str, tuple[str, Requirement]]  # key -> (what it is, what it mus
 TOP: Rules = {
     "experiment": ("the recipe's name", TEXT),
     "algo": ("the learner", ANYTHING),
+    "learners": ("what a recipe sets for each learner", MAPPING),
     "dataset": ("the data set", ANYTHING),
     "tuning": ("the tuning", ANYTHING),
     "backend": ("the backend", ANYTHING),
@@ -54,12 +57,23 @@ def _learner(split: Requirement, average: Requirement, *updates: str) -> Rules:
     }
 
 
+_PARTIAL: Rules = {
+    **_learner(_SPLIT, _AVERAGE, "ogd", "eg", "pegasos"),
+    "data_point": ("the draw of attributes for the data point", one_of("uniform", "subset", "moment")),
+    "inner_product": ("the draw of attributes for the inner product", one_of("weight", "moment")),
+    "literal_split": ("the meaning of split=literal", one_of("one", "half")),
+}
+
 # By algo.core. A learner accepts a split or average it has no use for: a sweep over learners sets it for all.
 LEARNERS: Mapping[str, Rules] = {
-    "partial": {
-        **_learner(_SPLIT, _AVERAGE, "ogd", "eg", "pegasos"),
-        "data_point": ("the draw of attributes for the data point", one_of("uniform", "subset")),
-        "literal_split": ("the meaning of split=literal", one_of("one", "half")),
+    "partial": _PARTIAL,
+    "two_phase": {
+        **_PARTIAL,
+        **_learner(_SPLIT, _AVERAGE, "ogd", "eg"),
+        "data_point": ("the draw of attributes for the data point", one_of("moment")),
+        "phase_one": ("the first phase's share of the examples", FRACTION),
+        "smoothing": ("the smoothing of estimated moments", one_of("theory") | NOT_NEGATIVE),
+        "mix": ("the share of equal weights in the draws", ZERO | FRACTION),
     },
     "exact": _learner(_SPLIT | NOTHING, _AVERAGE, "ogd", "eg"),
     "offline": _learner(_SPLIT | NOTHING, _AVERAGE | NOTHING, "ridge", "lasso"),
@@ -78,10 +92,12 @@ def _grid(*parameters: str) -> Rules:
     return {key: (f"the grid of {key}", requirement) for key in parameters}
 
 
-GRIDS: Mapping[str, Rules] = {  # by algo.update
+GRIDS: Mapping[str, Rules] = {  # by algo.update, preceded by the kind of learner if that matters
     "ogd": _grid("B", "eta"),
     "eg": _grid("B", "eta"),
     "pegasos": _grid("B", "lambda"),
+    "two_phase ogd": _grid("B", "eta", "eta_two"),
+    "two_phase eg": _grid("B", "eta", "eta_two"),
     "ridge": _grid("B"),
     "lasso": _grid("B"),
     "program": _grid("B"),
@@ -124,7 +140,12 @@ def _tuning(**values: str) -> Rules:
 TUNINGS: Mapping[str, Rules] = {  # by tuning.name
     "cv": _tuning(),
     "theory": _tuning(B="the radius"),
-    "fixed": _tuning(B="the radius", eta="the step size", **{"lambda": "the regularisation"}),
+    "fixed": _tuning(
+        B="the radius",
+        eta="the step size",
+        eta_two="the second phase's step size",
+        **{"lambda": "the regularisation"},
+    ),
 }
 
 BACKEND: Rules = {

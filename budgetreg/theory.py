@@ -72,6 +72,11 @@ def ddaelr_step(B: float, second_moments: np.ndarray, m: int, k_x: int) -> float
     return _eg_step(B, _lasso_spread(second_moments, k_x), len(second_moments), m)
 
 
+def first_phase(share: float, m: int) -> int:
+    """Examples of the first of two phases (Kukliansky & Shamir 2015, Section 5: a tenth)."""
+    return max(1, int(share * m))
+
+
 def moment_error(d: int, delta: float, k: int, m_1: int) -> float:
     """Half-width eps of the confidence interval of second moments estimated by uniform draws.
 

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP))  # the listings are among the tests, which are not installed
@@ -33,7 +34,7 @@ from tests import listings  # noqa: E402
 
 FOLDS = 10
 RADII = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
-CASES = {  # name: update, data point, k_x, k_ip, parameter, its 8 values, listing
+CASES: dict[str, tuple[Any, ...]] = {  # name: update, data point, k_x, k_ip, parameter, its 8 values, listing
     "aelr 3+1": ("eg", "uniform", 3, 1, "eta", 1e-4 * 2.0 ** np.arange(8), listings.aelr),
     "aerr 55+1": ("ogd", "uniform", 55, 1, "eta", 1e-5 * 2.0 ** np.arange(8), listings.aerr),
     "aerr 28+28": ("ogd", "uniform", 28, 28, "eta", 1e-5 * 2.0 ** np.arange(8), listings.aerr),
@@ -73,6 +74,7 @@ def core(table: Table, case: str, replicas: int, steps: int) -> Callable[[], obj
                 rngs,
                 update=update,
                 data_point=data_point,
+                inner_product="weight",
                 k_x=k_x,
                 k_ip=k_ip,
                 average="all",
@@ -89,7 +91,7 @@ def transcription(table: Table, case: str, steps: int) -> Callable[[], object]:
     X, y = table.rows(order), table.y[order]
     rng = generator("bench", 0)
     blocks = [
-        next_block([rng], DATA_POINT_SAMPLERS[data_point], X.shape[1], k_x, k_ip) for _ in range(-(-steps // 256))
+        next_block([rng], [DATA_POINT_SAMPLERS[data_point]], X.shape[1], k_x, k_ip) for _ in range(-(-steps // 256))
     ]
     attributes, uniforms = (np.concatenate(part, axis=1)[0, :steps] for part in zip(*blocks, strict=True))
 

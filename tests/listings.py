@@ -17,10 +17,18 @@ def invert(p: np.ndarray, u: np.ndarray) -> np.ndarray:
     return np.minimum(np.searchsorted(cumulative, u * cumulative[-1], side="right"), p.size - 1)
 
 
-def data_point(x: np.ndarray, attributes: np.ndarray) -> np.ndarray:
-    """Unbiased estimate of x from uniform draws of attributes."""
+def data_point(x: np.ndarray, attributes: np.ndarray, q: np.ndarray | None = None) -> np.ndarray:
+    """Unbiased estimate of x from draws of attributes with probabilities q, uniform unless given."""
     d = x.size
-    return np.bincount(attributes, x[attributes], minlength=d) * (d / attributes.size)
+    if q is None:
+        return np.bincount(attributes, x[attributes], minlength=d) * (d / attributes.size)
+    return np.bincount(attributes, x[attributes] / q[attributes], minlength=d) / attributes.size
+
+
+def inner_product(w: np.ndarray, x: np.ndarray, weights: np.ndarray, u: np.ndarray) -> float:
+    """Unbiased estimate of <w, x> from draws in proportion to weights."""
+    j = invert(weights, u)
+    return float((w[j] * weights.sum() / weights[j] * x[j]).mean())
 
 
 def project_l1(v: np.ndarray, radius: float | np.ndarray) -> np.ndarray:
@@ -48,35 +56,55 @@ def project_l1(v: np.ndarray, radius: float | np.ndarray) -> np.ndarray:
     return np.copysign(np.maximum(magnitude - np.maximum(threshold, 0), 0), v)
 
 
-def aerr(X: np.ndarray, y: np.ndarray, attributes: np.ndarray, uniforms: np.ndarray, B: float, eta: float) -> Steps:
-    """Hazan & Koren 2012, AERR."""
-    w = np.zeros(X.shape[1])
+def aerr(
+    X: np.ndarray,
+    y: np.ndarray,
+    attributes: np.ndarray,
+    uniforms: np.ndarray,
+    B: float,
+    eta: float,
+    q: np.ndarray | None = None,
+    s: np.ndarray | None = None,
+    start: np.ndarray | None = None,
+) -> Steps:
+    """Hazan & Koren 2012, AERR; with q and s = sqrt(E x^2), Kukliansky & Shamir 2015, DDAERR with the improved p."""
+    w = np.zeros(X.shape[1]) if start is None else start
     for x, target, drawn, u in zip(X, y, attributes, uniforms, strict=True):
         phi, cost = -target, drawn.size
         if w.any():
-            j = invert(w**2, u)
-            phi += (w @ w / w[j] * x[j]).mean()
-            cost += j.size
+            phi += inner_product(w, x, w**2 if s is None else np.abs(w) * s, u)
+            cost += u.size
         yield w, cost
-        v = w - eta * phi * data_point(x, drawn)
+        v = w - eta * phi * data_point(x, drawn, q)
         w = v * (B / max(np.sqrt(v @ v), B))
 
 
-def aelr(X: np.ndarray, y: np.ndarray, attributes: np.ndarray, uniforms: np.ndarray, B: float, eta: float) -> Steps:
-    """Hazan & Koren 2012, AELR, in the exponents: the printed form overflows."""
-    theta = np.zeros(X.shape[1])
+def aelr(
+    X: np.ndarray,
+    y: np.ndarray,
+    attributes: np.ndarray,
+    uniforms: np.ndarray,
+    B: float,
+    eta: float,
+    q: np.ndarray | None = None,
+    s: np.ndarray | None = None,
+    start: np.ndarray | None = None,
+) -> Steps:
+    """Hazan & Koren 2012, AELR, in the exponents: the printed form overflows; with q and s, DDAELR as for `aerr`.
+
+    The start is given in exponents.
+    """
+    theta = np.zeros(X.shape[1]) if start is None else start
     for x, target, drawn, u in zip(X, y, attributes, uniforms, strict=True):
         top = np.abs(theta).max()
         up, down = np.exp(theta - top), np.exp(-theta - top)
         w = B * (up - down) / (up.sum() + down.sum())
         phi, cost = -target, drawn.size
         if w.any():
-            size = np.abs(w)
-            j = invert(size, u)
-            phi += (np.sign(w[j]) * size.sum() * x[j]).mean()
-            cost += j.size
+            phi += inner_product(w, x, np.abs(w) if s is None else np.abs(w) * s, u)
+            cost += u.size
         yield w, cost
-        theta = theta - eta * np.clip(phi * data_point(x, drawn), -1 / eta, 1 / eta)
+        theta = theta - eta * np.clip(phi * data_point(x, drawn, q), -1 / eta, 1 / eta)
 
 
 def aer(X: np.ndarray, y: np.ndarray, attributes: np.ndarray, uniforms: np.ndarray, B: float, lam: float) -> Steps:
@@ -85,9 +113,7 @@ def aer(X: np.ndarray, y: np.ndarray, attributes: np.ndarray, uniforms: np.ndarr
     for t, (x, target, drawn, u) in enumerate(zip(X, y, attributes, uniforms, strict=True), start=1):
         phi, cost = -target, drawn.size
         if w.any():
-            size = np.abs(w)
-            j = invert(size, u)
-            phi += (np.sign(w[j]) * size.sum() * x[j]).mean()
-            cost += j.size
+            phi += inner_product(w, x, np.abs(w), u)
+            cost += u.size
         yield w, cost
         w = project_l1((1 - 1 / t) * w - 2 / (lam * t) * phi * data_point(x, drawn), B)

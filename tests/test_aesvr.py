@@ -353,6 +353,7 @@ def config(**changes):
         "backend": {"name": "sequential", "batch_size": 64},
         "k": 7,
         "axis": "attributes",
+        "learners": {},
         "repetitions": 1,
         "seed": 0,
         "checkpoints": [20, 60],

@@ -76,7 +76,9 @@ def test_learners(default: DictConfig, name: str, core: str, parameters: set[str
 
 
 def test_every_learner_has_a_file() -> None:
-    names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", "online_ridge", "online_lasso", "ridge", "lasso"}
+    guided = {"ddaerr", "ddaelr", "ddaerr_two_phase", "ddaelr_two_phase"}
+    full = {"online_ridge", "online_lasso", "ridge", "lasso"}
+    names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", *guided, *full}
     assert set(catalogue.options("algo")) == names
 
 
@@ -100,6 +102,19 @@ def test_theory_takes_a_radius_or_leaves_it_to_cross_validation(default: DictCon
     config = choosing(default, tuning="theory")
     assert dict(validate(config).tuning.values) == {}
     assert dict(validate(changed(config, tuning__B=2)).tuning.values) == {"B": 2.0}
+
+
+def test_a_recipe_sets_keys_of_a_learner_unless_they_are_given_by_hand(default: DictConfig) -> None:
+    recipe = {"aelr": {"grid": {"B": [3]}, "split": "even"}, "aer": {"average": "last"}}
+    config = changed(default, learners=recipe)
+    algo = validate(config).algo
+    assert (algo.grid["B"], algo.split, algo.average) == ((3.0,), "even", "all")
+    assert len(algo.grid["eta"]) > 1
+    by_hand = changed(config, algo__split=2)
+    assert validate(by_hand, {"algo.split": 2}).algo.split == 2
+    assert "learners" not in validate(config).identity()
+    assert "did you mean 'lasso'" in refusal(changed(default, learners={"lasssso": {}}))
+    assert "algo.gird: no such key" in refusal(changed(default, learners={"aelr": {"gird": 1}}))
 
 
 def test_fixed_parameters_are_those_the_learner_has(default: DictConfig) -> None:
@@ -171,7 +186,7 @@ def test_checkpoints_increase(default: DictConfig, examples: list[int]) -> None:
         ("algo__split", "evn", "did you mean 'even'?"),
         ("algo__split", 0, "whole number of at least 1"),
         ("algo__average", "foo", "one of all, suffix, last"),
-        ("algo__core", "exactly", "one of partial, exact, offline"),
+        ("algo__core", "exactly", "one of partial, two_phase, exact, offline"),
         ("algo__update", "adam", "one of ogd, eg, pegasos"),
         ("algo__grid__eta", [], "increasing list of numbers above 0"),
         ("algo__grid__eta", [1, 0.5], "increasing list of numbers above 0"),

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from budgetreg.accessor import Accessor, Table
-from budgetreg.draws import DATA_POINT_SAMPLERS, next_block
-from budgetreg.learners import partial
+from budgetreg.draws import DATA_POINT_SAMPLERS, Proportional, next_block, uniform
+from budgetreg.learners import partial, two_phase
 from budgetreg.streams import generator
 from tests import listings
 
@@ -51,21 +52,20 @@ def run(
         checkpoints,
     )
     rngs = [generator("test", f) for f in streams]
-    outputs = dict(partial.fit(accessor, settings, checkpoints, rngs, **options))
+    outputs = dict(partial.fit(accessor, settings, checkpoints, rngs, **{"inner_product": "weight", **options}))
     return outputs, accessor.bill()
 
 
-def draws(stream, m, d, data_point, k_x, k_ip):
-    rng, parts = [generator("test", stream)], []
-    for _ in range(-(-m // 256)):
-        parts.append(next_block(rng, DATA_POINT_SAMPLERS[data_point], d, k_x, k_ip))
+def draws(rng, m, d, sampler, k_x, k_ip):
+    parts = [next_block([rng], [sampler], d, k_x, k_ip) for _ in range(-(-m // 256))]
     return tuple(np.concatenate(part, axis=1)[0, :m] for part in zip(*parts, strict=True))
 
 
 def listed(X, y, stream, update, data_point, k_x, k_ip, B, parameter, shift=0.0):
     """Iterates (m, d) and attributes paid (m,) of the literal listing on the draws of a stream."""
     order = np.random.default_rng(stream).permutation(len(X))
-    attributes, uniforms = draws(stream, *X.shape, data_point, k_x, k_ip)
+    sampler = DATA_POINT_SAMPLERS[data_point]
+    attributes, uniforms = draws(generator("test", stream), *X.shape, sampler, k_x, k_ip)
     steps = LISTING[update][0](X[order] * SCALE - shift, y[order], attributes, uniforms, B, parameter)
     iterates, paid = zip(*steps, strict=True)
     return np.array(iterates), np.array(paid)
@@ -153,7 +153,7 @@ def test_values_that_are_not_bought_change_nothing(update):
     draw = {"update": update, "data_point": "uniform", "k_x": 2, "k_ip": 1}
     seen = np.zeros(X.shape, dtype=bool)
     order = np.random.default_rng(0).permutation(len(X))
-    attributes, uniforms = draws(0, *X.shape, "uniform", 2, 1)
+    attributes, uniforms = draws(generator("test", 0), *X.shape, uniform, 2, 1)
     seen[order[:, None], attributes] = True
     iterates, _ = listed(X, y, 0, *draw.values(), 1.5, 0.5)
     for t, w in enumerate(iterates):
@@ -174,3 +174,91 @@ def test_order_of_checkpoints_does_not_change_draws():
     few, _ = run(X, y, [0], {"B": [2.0], "eta": [0.1]}, [600], **draw)
     many, _ = run(X, y, [0], {"B": [2.0], "eta": [0.1]}, [7, 255, 256, 300, 599, 600], **draw)
     np.testing.assert_allclose(many[600], few[600], rtol=0, atol=1e-14)
+
+
+def literal(update, X, y, rng, m, sampler, k_x, k_ip, *rest, **options):
+    """Iterates and payments of a listing on the next blocks of draws."""
+    attributes, uniforms = draws(rng, m, X.shape[1], sampler, k_x, k_ip)
+    iterates, paid = zip(*LISTING[update][0](X, y, attributes, uniforms, *rest, **options), strict=True)
+    return attributes, np.array(iterates), np.array(paid)
+
+
+@pytest.mark.parametrize("inner_product", ["weight", "moment"])
+@pytest.mark.parametrize(("update", "eta"), [("ogd", 0.1), ("eg", 0.2)])
+def test_guided_draws_equal_the_listing(update, eta, inner_product):
+    X, y = problem(600, 37)
+    X[:, 5] = 0
+    moments = np.square(X * SCALE).mean(axis=0)
+    weights = np.sqrt(moments) if update == "ogd" else moments
+    order = np.random.default_rng(0).permutation(600)
+    sampler = Proportional(weights)
+    np.testing.assert_allclose(sampler.q, weights / weights.sum(), rtol=1e-15)
+    guide = {"q": sampler.q, "s": np.sqrt(moments) if inner_product == "moment" else None}
+    _, iterates, paid = literal(
+        update, X[order] * SCALE, y[order], generator("test", 0), 600, sampler, 4, 3, 1.5, eta, **guide
+    )
+    outputs, bill = run(
+        X,
+        y,
+        [0],
+        {"B": [1.5], "eta": [eta]},
+        [300, 600],
+        update=update,
+        data_point="moment",
+        inner_product=inner_product,
+        k_x=4,
+        k_ip=3,
+        average="suffix",
+        moments=moments[None],
+    )
+    np.testing.assert_allclose(outputs[600][0, :, 0], average(iterates, "suffix"), rtol=0, atol=1e-9)
+    assert bill.at[300][0, 0] == paid[:300].sum()
+
+
+@pytest.mark.parametrize(("inner_product", "smoothing"), [("weight", 0.02), ("moment", 0.0), ("moment", "theory")])
+@pytest.mark.parametrize(("update", "etas"), [("ogd", (0.1, 0.05)), ("eg", (0.2, 0.1))])
+def test_two_phases_equal_the_listings_one_after_the_other(update, etas, inner_product, smoothing):
+    X, y = problem(1200, 23)
+    X[:, 5] = 0
+    order = np.random.default_rng(0).permutation(1200)
+    rows, targets, rng, m_1 = X[order] * SCALE, y[order], generator("test", 0), 300
+    attributes, early, paid_1 = literal(update, rows[:m_1], targets[:m_1], rng, m_1, uniform, 3, 2, 2.0, etas[0])
+    values = np.take_along_axis(rows[:m_1], attributes, axis=1)
+    times = np.bincount(attributes.ravel(), minlength=23)
+    A = np.bincount(attributes.ravel(), values.ravel() ** 2, minlength=23) / times
+    assert times.min() > 0 and A[5] == 0
+    eps = min(1, 23 * np.log(2 * 23 / 0.05) / (5 * m_1)) if smoothing == "theory" else smoothing
+    A += 13 / 6 * eps
+    weights = np.sqrt(A) if update == "ogd" else A
+    q = 0.9 * weights / weights.sum() + 0.1 / 23
+    s = 0.9 * np.sqrt(A) / np.sqrt(A).mean() + 0.1 if inner_product == "moment" else None
+    start = early.mean(axis=0)
+    if update == "eg":  # its exponents: sinh(theta) is in proportion to w, and its sum of cosh is what w says
+        C = brentq(lambda C: np.sqrt(1 + np.square(C * start / 2)).sum() - C, 0, 1e6, xtol=1e-13)
+        start = np.arcsinh(C * start / 2)
+    _, late, paid_2 = literal(
+        update, rows[m_1:], targets[m_1:], rng, 900, Proportional(q), 3, 2, 2.0, etas[1], q=q, s=s, start=start
+    )
+    accessor = Accessor(Table(X, y, SCALE), order[None], 1, 5, [100, 500, 1200])
+    outputs = dict(
+        two_phase.fit(
+            accessor,
+            {"B": np.array([2.0]), "eta": np.array([etas[0]]), "eta_two": np.array([etas[1]])},
+            [100, 500, 1200],
+            [generator("test", 0)],
+            update=update,
+            inner_product=inner_product,
+            k_x=3,
+            k_ip=2,
+            average="all",
+            phase_one=0.25,
+            smoothing=smoothing,
+            mix=0.1,
+        )
+    )
+    np.testing.assert_allclose(outputs[100][0, :, 0], early[:100].mean(axis=0), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(outputs[500][0, :, 0], late[:200].mean(axis=0), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(outputs[1200][0, :, 0], late.mean(axis=0), rtol=0, atol=1e-9)
+    bill = accessor.bill()
+    assert bill.total[0, 0] == paid_1.sum() + paid_2.sum()
+    assert bill.at[100][0, 0] == paid_1[:100].sum()

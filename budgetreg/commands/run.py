@@ -144,6 +144,7 @@ def _refuse(message: str) -> NoReturn:
 def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
     """Do something with the plan of one configuration, and write down what came of it."""
     from hydra.core.hydra_config import HydraConfig
+    from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.types import RunMode
     from omegaconf import OmegaConf
 
@@ -156,7 +157,9 @@ def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
     overrides: str = job["override_dirname"]
     outcome: dict[str, Any] = {"code": 0, "message": "", "folder": None, "made": False}
     try:
-        config = validate(cfg)
+        parser = OverridesParser.create()
+        given = parser.parse_overrides(OmegaConf.to_container(hydra.overrides.task))  # type: ignore[arg-type]
+        config = validate(cfg, {override.key_or_group: override.value() for override in given})
         if swept and config.out is not None:
             config = replace(config, out=str(Path(config.out, overrides.replace("/", "_"))))
         config = replace(config, out=str(config.folder()))

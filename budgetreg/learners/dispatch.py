@@ -6,7 +6,7 @@ import numpy as np
 
 from budgetreg.accessor import Accessor
 from budgetreg.config import AlgoConfig
-from budgetreg.learners import exact, partial
+from budgetreg.learners import exact, partial, two_phase
 
 
 def fit(
@@ -19,6 +19,7 @@ def fit(
     k: int,
     k_x: int | None,
     k_ip: int | None,
+    moments: np.ndarray | None = None,
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Run a learner along all streams of the accessor, one pass.
 
@@ -38,6 +39,8 @@ def fit(
         Attribute budget.
     k_x, k_ip : int or None
         Draws for the data point and for the inner product; None for learners that draw for neither.
+    moments : ndarray of float, shape (F, d), optional
+        Second moments of the attributes, for learners that are given them.
 
     Yields
     ------
@@ -72,7 +75,23 @@ def fit(
             k_ip=k_ip,
             average=str(algo.average),
         )
-    assert algo.data_point
+    assert algo.data_point and algo.inner_product
+    if algo.core == "two_phase":
+        assert algo.phase_one and algo.smoothing is not None and algo.mix is not None
+        return two_phase.fit(
+            accessor,
+            settings,
+            checkpoints,
+            rngs,
+            update=algo.update,
+            inner_product=algo.inner_product,
+            k_x=k_x,
+            k_ip=k_ip,
+            average=str(algo.average),
+            phase_one=algo.phase_one,
+            smoothing=algo.smoothing,
+            mix=algo.mix,
+        )
     return partial.fit(
         accessor,
         settings,
@@ -80,7 +99,9 @@ def fit(
         rngs,
         update=algo.update,
         data_point=algo.data_point,
+        inner_product=algo.inner_product,
         k_x=k_x,
         k_ip=k_ip,
         average=str(algo.average),
+        moments=moments,
     )

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from budgetreg.accessor import Accessor
-from budgetreg.draws import BLOCK, DATA_POINT_SAMPLERS, next_block
+from budgetreg.draws import BLOCK, DATA_POINT_SAMPLERS, DataPointSampler, Proportional, next_block
 from budgetreg.learners.average import Averager
 from budgetreg.rounds import Round, Touched, rounds, touched
 from budgetreg.sampling import Layout
@@ -48,24 +48,25 @@ class Update(Protocol):
         """Return the regressors, shape (F, d, G); valid after `settle`."""
 
 
-UPDATES: Mapping[str, Callable[[int, int, int, Mapping[str, np.ndarray]], Update]] = {
-    "ogd": OGD,
-    "eg": EG,
-    "pegasos": Pegasos,
-}
+UPDATES: Mapping[str, Callable[..., Update]] = {"ogd": OGD, "eg": EG, "pegasos": Pegasos}
+
+BEST_WEIGHTS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {"ogd": np.sqrt, "eg": np.asarray}
+"""Of the data point's draws, given second moments, see Kukliansky & Shamir 2015, Equation 2."""
 
 
 def fit(
     accessor: Accessor,
     settings: Mapping[str, np.ndarray],
     checkpoints: Sequence[int],
-    rngs: list[np.random.Generator],
+    rngs: Sequence[np.random.Generator],
     *,
     update: str,
     data_point: str,
+    inner_product: str,
     k_x: int,
     k_ip: int,
     average: str,
+    moments: np.ndarray | None = None,
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Run all settings along all streams of the accessor, one pass.
 
@@ -77,16 +78,20 @@ def fit(
         Parameters of the update (``B`` and ``eta`` or ``lambda``).
     checkpoints : sequence of int
         Numbers of examples at which the output is wanted, increasing.
-    rngs : list of numpy.random.Generator
+    rngs : sequence of numpy.random.Generator
         One per stream.
     update : {'ogd', 'eg', 'pegasos'}
         How the regressor moves.
-    data_point : {'uniform', 'subset'}
-        How the attributes of the data point are drawn, both with ``q = 1/d``.
+    data_point : {'uniform', 'subset', 'moment'}
+        How the attributes of the data point are drawn: the first two with ``q = 1/d``, the last guided by the moments.
+    inner_product : {'weight', 'moment'}
+        Whether the draws for the inner product are guided by the moments, too; not for 'pegasos'.
     k_x, k_ip : int
         Draws for the data point and for the inner product.
     average : {'all', 'suffix', 'last'}
         Which iterates are averaged.
+    moments : ndarray of float, shape (F, d), optional
+        Second moments ``E x_i^2``, which each stream is given, for 'moment'.
 
     Yields
     ------
@@ -95,24 +100,76 @@ def fit(
         Output regressors.
     """
     F, d = accessor.n_streams, accessor.d
-    state: Update = UPDATES[update](F, d, k_ip, settings)
-    sampler = DATA_POINT_SAMPLERS[data_point]
-    averager = Averager(checkpoints, average)
+    options = {}
+    if inner_product == "moment":
+        assert moments is not None
+        options["root_moments"] = np.sqrt(moments)
+    samplers: Sequence[DataPointSampler]
+    if data_point == "moment":
+        assert moments is not None
+        samplers = [Proportional(weights) for weights in BEST_WEIGHTS[update](moments)]
+    else:
+        samplers = [DATA_POINT_SAMPLERS[data_point]] * F
+    state = UPDATES[update](F, d, k_ip, settings, **options)
+    yield from run(accessor, state, 0, checkpoints, rngs, samplers, k_x=k_x, k_ip=k_ip, average=average)
+
+
+def run(
+    accessor: Accessor,
+    state: Update,
+    first: int,
+    checkpoints: Sequence[int],
+    rngs: Sequence[np.random.Generator],
+    samplers: Sequence[DataPointSampler],
+    *,
+    k_x: int,
+    k_ip: int,
+    average: str,
+    revealed: Callable[[np.ndarray, np.ndarray], None] = lambda attributes, values: None,
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Let a state learn from the examples after the first ones up to the last checkpoint.
+
+    Parameters
+    ----------
+    accessor, checkpoints, rngs, k_x, k_ip, average
+        As for `fit`; only iterates of this run are averaged.
+    state : Update
+        The replicas, at their start.
+    first : int
+        Examples that went before.
+    samplers : sequence of callable
+        How the data point's attributes of each stream are drawn, see `budgetreg.draws`.
+    revealed : callable, optional
+        Told the data points' attributes and values, (F, T, k_x) each, block by block.
+
+    Yields
+    ------
+    checkpoint : int
+    W : ndarray of float, shape (F, d, G)
+    """
+    F, d = accessor.n_streams, accessor.d
+    guided = [sampler.q for sampler in samplers if isinstance(sampler, Proportional)]
+    inverse_q = 1 / np.where(np.stack(guided) > 0, guided, 1.0) if guided else None
+    averager = Averager([checkpoint - first for checkpoint in checkpoints], average)
     stream = np.arange(F)
-    held = np.zeros(F, dtype=int)
-    for start in range(0, checkpoints[-1], BLOCK):
+    held = np.full(F, first)
+    for start in range(first, checkpoints[-1], BLOCK):
         stop = min(start + BLOCK, checkpoints[-1])
-        attributes, uniforms = next_block(rngs, sampler, d, k_x, k_ip)
+        attributes, uniforms = next_block(rngs, samplers, d, k_x, k_ip)
         attributes = attributes[:, : stop - start]
         accessor.open(start, stop)
         y = accessor.targets()
-        points = touched(attributes, accessor.reveal_block(attributes) * (d / k_x))
+        values = accessor.reveal_block(attributes)
+        revealed(attributes, values)
+        scale = d if inverse_q is None else inverse_q[stream[:, None, None], attributes]
+        points = touched(attributes, values * (scale / k_x))
         state.seen.note(points)
         passed_over = _PassedOver(points, stop - start, F)
-        first = start
+        before = start
         last: int
-        for last, mark in [(m - 1, m) for m in averager.marks if start < m <= stop] + [(stop, None)]:
-            for coordinates in rounds(points, start, first, last, held, state.layout):
+        marks = [first + mark for mark in averager.marks]
+        for last, mark in [(m - 1, m) for m in marks if start < m <= stop] + [(stop, None)]:
+            for coordinates in rounds(points, start, before, last, held, state.layout):
                 state.settle(held, coordinates.step)
                 held = coordinates.step
                 position = np.maximum(held - 1 - start, 0)
@@ -124,10 +181,10 @@ def fit(
                 state.step(coordinates, product - y[stream, position][:, None])
             now = np.full(F, stop if mark is None else mark)
             state.settle(held, now)
-            held, first = now, last
-            output = averager.observe(mark, state.running_sum, state.iterate) if mark else None
+            held, before = now, last
+            output = averager.observe(mark - first, state.running_sum, state.iterate) if mark else None
             if output:
-                yield output
+                yield first + output[0], output[1]
         accessor.pay(k_ip * passed_over.alive(state.alive))
 
 

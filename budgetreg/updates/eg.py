@@ -7,12 +7,13 @@ of at most ``exp(-M)``: no coordinate that returns from a large exponent can spo
 steps since the last fold, so that ``V + C S`` is the sum of all iterates.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from budgetreg.rounds import Round
-from budgetreg.sampling import Inverter, Layout, PrefixTrees
+from budgetreg.sampling import Layout
+from budgetreg.updates.inner_product import InnerProduct
 from budgetreg.updates.seen import Seen
 
 FOLD_RATIO = 1e3
@@ -34,9 +35,22 @@ class EG:
         Streams F, attributes d, and draws for the inner product.
     settings : mapping of str to ndarray of shape (G,)
         ``B``, radius; ``eta``, step size.
+    root_moments : ndarray of float, shape (F, d), optional
+        See `InnerProduct`.
+    start : ndarray of float, shape (F, d, G), optional
+        The regressors ``w_1``, of 1-norm below B; 0 unless given.
     """
 
-    def __init__(self, n_streams: int, d: int, k_ip: int, settings: Mapping[str, np.ndarray]) -> None:
+    def __init__(
+        self,
+        n_streams: int,
+        d: int,
+        k_ip: int,
+        settings: Mapping[str, np.ndarray],
+        *,
+        root_moments: np.ndarray | None = None,
+        start: np.ndarray | None = None,
+    ) -> None:
         self.B, self.eta = settings["B"], settings["eta"]
         shape = n_streams, self.B.size
         self.layout = Layout(d)
@@ -44,18 +58,23 @@ class EG:
         self._theta, self._S, self._V = (np.zeros(self._shape).reshape(-1, self.B.size) for _ in range(3))
         self._M, self._C = np.zeros(shape), np.zeros(shape)
         self._N = np.full(shape, float(d))
-        self._Z = self._Z_folded = 2 * self._N
-        self._trees, self._inverter = PrefixTrees(*shape, self.layout), Inverter(*shape, self.layout, k_ip)
+        self._Z, self._Z_folded = 2 * self._N, 2 * self._N
+        self._sampler = InnerProduct(*shape, k_ip, self.layout, np.abs, root_moments)
         self.seen = Seen(n_streams, self.layout)
+        if start is not None:
+            self._theta.reshape(self._shape)[:, :d] = exponents(start / self.B)
+            self.seen.note_all()
+            for f in range(n_streams):
+                self._rescale(f, self.seen.rows(f), np.arange(self.B.size))
 
     @property
     def alive(self) -> np.ndarray:
-        """Replicas with ``w != 0``, shape (F, G)."""
-        return self._trees.total > 0
+        """Replicas with an inner product to estimate, shape (F, G)."""
+        return self._sampler.mass > 0
 
     def settle(self, before: np.ndarray, now: np.ndarray) -> None:
         """Hold the regressors from step ``before + 1`` to step ``now`` (both of shape (F,))."""
-        self._Z = self._trees.total + 2 * self._N
+        self._Z = self._sampler.norm + 2 * self._N
         ratio = self._Z / self._Z_folded
         if ratio.max() > FOLD_RATIO or ratio.min() * FOLD_RATIO < 1:
             self._fold((ratio > FOLD_RATIO) | (ratio * FOLD_RATIO < 1))
@@ -63,11 +82,8 @@ class EG:
 
     def draw(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Draw for the inner product: attributes j and coefficients ``w_j / p_j``, both (n, F, G), from (n, F)."""
-        target = uniforms[:, :, None] * self._trees.total
-        attributes = self._inverter(target, self._trees.root, self._trees.before)
-        s = self._inverter.values(self._S, attributes)
-        norm = self.B * self._trees.total / self._Z
-        return attributes, np.sign(s) * norm
+        attributes, ratio = self._sampler.draw(uniforms, self._S)
+        return attributes, ratio * (self.B / self._Z)
 
     def step(self, coordinates: Round, residual: np.ndarray) -> None:
         """Take the step ``theta -= eta clip(phi~ x~, 1/eta)`` for residual estimates of shape (F, G)."""
@@ -83,7 +99,7 @@ class EG:
         self._S[row] = S
         small -= np.exp(-np.abs(old) - M)
         self._N[coordinates.streams] += np.add.reduceat(small, coordinates.stream_start, axis=0)
-        self._reweigh(coordinates.nodes, coordinates.streams)
+        self._sampler.update(self._S, coordinates.nodes, coordinates.streams)
 
     def running_sum(self) -> np.ndarray:
         """Return the sum of the iterates held so far, shape (F, d, G)."""
@@ -93,10 +109,6 @@ class EG:
     def iterate(self) -> np.ndarray:
         """Return the regressors, shape (F, d, G); valid after `settle`."""
         return self._S.reshape(self._shape)[:, : self._d] * (self.B / self._Z)[:, None, :]
-
-    def _reweigh(self, nodes: Sequence[np.ndarray], streams: np.ndarray) -> None:
-        s = self._S.take(self.layout.leaves(nodes, streams), axis=0)
-        self._trees.update(np.abs(s), nodes, streams)
 
     def _fold(self, replicas: np.ndarray) -> None:
         for f, rows, settings in self.seen.by_stream(replicas):
@@ -115,8 +127,8 @@ class EG:
         self._S[where], small = _parts(theta, M)
         self._M[stream, settings] = M
         self._N[stream, settings] = np.ascontiguousarray(small.T).sum(axis=1) + (self._d - rows.size) * np.exp(-M)
-        self._reweigh(self.layout.nodes(rows), np.array([stream]))
-        self._Z[stream] = self._trees.total[stream] + 2 * self._N[stream]
+        self._sampler.update(self._S, self.layout.nodes(rows), np.array([stream]))
+        self._Z[stream] = self._sampler.norm[stream] + 2 * self._N[stream]
 
 
 def _parts(theta: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -124,3 +136,29 @@ def _parts(theta: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     size = np.abs(theta)
     small = np.exp(-size - M)
     return np.copysign(np.exp(size - M) - small, theta), small
+
+
+def exponents(v: np.ndarray) -> np.ndarray:
+    """Return the exponents theta whose regressor ``sinh(theta) / sum(cosh(theta))`` is v, of 1-norm below 1.
+
+    ``theta_j = asinh(C v_j)``, where ``C = sum(cosh(theta))`` is the root of ``sum_j sqrt(1 + (C v_j)^2) = C``.  The
+    difference of the two sides is convex and falls, so that Newton's method rises to the root from 0.
+
+    Parameters
+    ----------
+    v : ndarray of float, shape (F, d, G)
+        Regressors in the unit 1-ball; on its surface, which no exponents reach, they are drawn back from it a little.
+
+    Returns
+    -------
+    ndarray of float, shape (F, d, G)
+    """
+    v = v * np.minimum(1, (1 - 1e-9) / np.maximum(np.abs(v).sum(axis=1, keepdims=True), 1e-9))
+    C = np.zeros((v.shape[0], 1, v.shape[2]))
+    while True:
+        cosh = np.sqrt(1 + np.square(C * v))
+        slope = (C * np.square(v) / cosh).sum(axis=1, keepdims=True) - 1
+        step = -(cosh.sum(axis=1, keepdims=True) - C) / slope
+        if (step <= 1e-15 * C).all():
+            return np.arcsinh(C * v)
+        C += np.maximum(step, 0)

@@ -4,12 +4,13 @@ Notation: ``w = sigma U``, so that the projection is a change of the scale ``sig
 steps since the last fold, so that ``V + C U`` is the sum of all iterates although a step touches few coordinates.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from budgetreg.rounds import Round
-from budgetreg.sampling import Inverter, Layout, PrefixTrees
+from budgetreg.sampling import Layout
+from budgetreg.updates.inner_product import InnerProduct
 from budgetreg.updates.seen import Seen
 
 FOLD_RATIO = 1e3
@@ -30,31 +31,46 @@ class OGD:
         Streams F, attributes d, and draws for the inner product.
     settings : mapping of str to ndarray of shape (G,)
         ``B``, radius; ``eta``, step size.
+    root_moments : ndarray of float, shape (F, d), optional
+        See `InnerProduct`.
+    start : ndarray of float, shape (F, d, G), optional
+        The regressors ``w_1``, 0 unless given.
     """
 
-    def __init__(self, n_streams: int, d: int, k_ip: int, settings: Mapping[str, np.ndarray]) -> None:
+    def __init__(
+        self,
+        n_streams: int,
+        d: int,
+        k_ip: int,
+        settings: Mapping[str, np.ndarray],
+        *,
+        root_moments: np.ndarray | None = None,
+        start: np.ndarray | None = None,
+    ) -> None:
         self.B, self.eta = settings["B"], settings["eta"]
         shape = n_streams, self.B.size
         self.layout = Layout(d)
         self._d, self._shape = d, (n_streams, self.layout.padded, self.B.size)
-        self._U, self._V = (
-            np.zeros(self._shape).reshape(-1, self.B.size),
-            np.zeros(self._shape).reshape(-1, self.B.size),
-        )
+        self._U, self._V = (np.zeros(self._shape).reshape(-1, self.B.size) for _ in range(2))
         self._sigma, self._sigma_folded, self._C = np.ones(shape), np.ones(shape), np.zeros(shape)
         # A projection moves the last bits even of what it has projected: once per step, however often one settles.
         self._moved = np.zeros(n_streams, dtype=bool)
-        self._trees, self._inverter = PrefixTrees(*shape, self.layout), Inverter(*shape, self.layout, k_ip)
+        self._sampler = InnerProduct(*shape, k_ip, self.layout, np.square, root_moments)
         self.seen = Seen(n_streams, self.layout)
+        if start is not None:
+            self._U.reshape(self._shape)[:, :d] = start
+            streams = np.arange(n_streams)
+            self.seen.note_all()
+            self._sampler.update(self._U, self.layout.nodes(np.arange(len(self._U))), streams)
 
     @property
     def alive(self) -> np.ndarray:
-        """Replicas with ``w != 0``, shape (F, G)."""
-        return self._trees.total > 0
+        """Replicas with an inner product to estimate, shape (F, G)."""
+        return self._sampler.mass > 0
 
     def settle(self, before: np.ndarray, now: np.ndarray) -> None:
         """Project, then hold the regressors from step ``before + 1`` to step ``now`` (both of shape (F,))."""
-        norm = self._sigma * np.sqrt(self._trees.total)
+        norm = self._sigma * np.sqrt(self._sampler.norm)
         self._sigma *= np.where(self._moved[:, None], self.B / np.maximum(norm, self.B), 1.0)
         self._moved[:] = False
         fallen = self._sigma * FOLD_RATIO < self._sigma_folded
@@ -64,10 +80,8 @@ class OGD:
 
     def draw(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Draw for the inner product: attributes j and coefficients ``w_j / p_j``, both (n, F, G), from (n, F)."""
-        target = uniforms[:, :, None] * self._trees.total
-        attributes = self._inverter(target, self._trees.root, self._trees.before)
-        u = self._inverter.values(self._U, attributes)
-        return attributes, np.divide(self._trees.total * self._sigma, u, out=np.zeros_like(u), where=u != 0)
+        attributes, ratio = self._sampler.draw(uniforms, self._U)
+        return attributes, ratio * self._sigma
 
     def step(self, coordinates: Round, residual: np.ndarray) -> None:
         """Take the gradient step ``w -= eta phi~ x~`` for residual estimates of shape (F, G)."""
@@ -76,7 +90,7 @@ class OGD:
         change = (residual * (self.eta / self._sigma)).take(stream, axis=0) * coordinates.value[:, None]
         self._U[row] = self._U.take(row, axis=0) - change
         self._V[row] = self._V.take(row, axis=0) + change * self._C.take(stream, axis=0)
-        self._reweigh(coordinates.nodes, coordinates.streams)
+        self._sampler.update(self._U, coordinates.nodes, coordinates.streams)
 
     def running_sum(self) -> np.ndarray:
         """Return the sum of the iterates held so far, shape (F, d, G)."""
@@ -87,10 +101,6 @@ class OGD:
         """Return the regressors, shape (F, d, G); valid after `settle`."""
         return self._U.reshape(self._shape)[:, : self._d] * self._sigma[:, None, :]
 
-    def _reweigh(self, nodes: Sequence[np.ndarray], streams: np.ndarray) -> None:
-        u = self._U.take(self.layout.leaves(nodes, streams), axis=0)
-        self._trees.update(u * u, nodes, streams)
-
     def _fold(self, replicas: np.ndarray) -> None:
         for f, rows, settings in self.seen.by_stream(replicas):
             where = rows[:, None], settings
@@ -99,6 +109,6 @@ class OGD:
             if low.any():
                 self._U[rows] *= np.where(low, self._sigma[f], 1.0)
                 self._sigma[f, low] = 1.0
-                self._reweigh(self.layout.nodes(rows), np.array([f]))
+                self._sampler.update(self._U, self.layout.nodes(rows), np.array([f]))
         self._C[replicas] = 0.0
         self._sigma_folded[replicas] = self._sigma[replicas]

@@ -18,11 +18,15 @@ class Seen:
     """
 
     def __init__(self, n_streams: int, layout: Layout) -> None:
-        self._touched = np.zeros((n_streams, layout.padded), dtype=bool)
+        self._d, self._touched = layout.d, np.zeros((n_streams, layout.padded), dtype=bool)
 
     def note(self, points: Touched) -> None:
         """Add the coordinates of a block."""
         self._touched[points.stream, points.attribute] = True
+
+    def note_all(self) -> None:
+        """Add all coordinates."""
+        self._touched[:, : self._d] = True
 
     def rows(self, stream: int) -> np.ndarray:
         """Return the rows of a stream, ascending."""

@@ -1,0 +1,110 @@
+"""Two-phased DDAERR and DDAELR: the second moments that guide the draws are estimated on the way.
+
+The first phase runs AERR or AELR, uniform draws, and estimates the moments from what they reveal; the second starts
+from the first one's average and draws as DDAERR or DDAELR do (Kukliansky & Shamir 2015, Algorithms 2 and 4, with the
+first phase learning as in Section 5).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from budgetreg.accessor import Accessor
+from budgetreg.draws import Proportional, uniform
+from budgetreg.learners.partial import BEST_WEIGHTS, UPDATES, run
+from budgetreg.theory import first_phase, moment_error
+
+CONFIDENCE = 0.05
+"""Probability delta with which theory lets the estimated moments be too small."""
+
+
+class MomentEstimates:
+    """Second moments ``A_i`` of the attributes of F streams, from what their uniform draws reveal."""
+
+    def __init__(self, n_streams: int, d: int) -> None:
+        self._squares, self._times = np.zeros((n_streams, d)), np.zeros((n_streams, d))
+
+    def note(self, attributes: np.ndarray, values: np.ndarray) -> None:
+        """Add the attributes and values, (F, T, k_x) each, of a block."""
+        n_streams, d = self._times.shape
+        for f in range(n_streams):
+            drawn = attributes[f].ravel()
+            self._times[f] += np.bincount(drawn, minlength=d)
+            self._squares[f] += np.bincount(drawn, np.square(values[f]).ravel(), minlength=d)
+
+    def means(self) -> np.ndarray:
+        """Return ``A``, shape (F, d); an attribute that was never drawn is unknown and gets the mean of the others."""
+        known = self._times > 0
+        A = np.divide(self._squares, self._times, out=np.zeros_like(self._squares), where=known)
+        typical = A.sum(axis=1, keepdims=True) / np.maximum(known.sum(axis=1, keepdims=True), 1)
+        return np.where(known, A, typical)
+
+
+def mixed(weights: np.ndarray, mix: float) -> np.ndarray:
+    """Return weights (F, d) divided by their means, mixed with equal ones.
+
+    An attribute that was 0 whenever it was drawn would never be drawn again, and what it says would be lost for good.
+    """
+    mean = weights.mean(axis=1, keepdims=True)
+    return np.where(mean > 0, (1 - mix) * weights / np.where(mean > 0, mean, 1.0) + mix, 1.0)
+
+
+def fit(
+    accessor: Accessor,
+    settings: Mapping[str, np.ndarray],
+    checkpoints: Sequence[int],
+    rngs: Sequence[np.random.Generator],
+    *,
+    update: str,
+    inner_product: str,
+    k_x: int,
+    k_ip: int,
+    average: str,
+    phase_one: float,
+    smoothing: float | str,
+    mix: float,
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Run all settings along all streams of the accessor, one pass.
+
+    Parameters
+    ----------
+    accessor, checkpoints, rngs, update, inner_product, k_x, k_ip
+        As for `budgetreg.learners.partial.fit`, with 'ogd' or 'eg'.
+    settings : mapping of str to ndarray of shape (G,)
+        ``B``; ``eta`` and ``eta_two``, step sizes of the two phases.
+    average : {'all', 'suffix', 'last'}
+        Which iterates of its own phase an output averages; the second phase starts from that of the first.
+    phase_one : float
+        Share of the examples that make the first phase.
+    smoothing : float or 'theory'
+        The error eps of the estimates: ``A + 13 eps / 6`` stands for the moments; theory's is `moment_error`.
+    mix : float
+        Share of equal weights in the second phase's draws, see `mixed`.
+
+    Yields
+    ------
+    checkpoint : int
+    W : ndarray of float, shape (F, d, G)
+        Output regressors.
+    """
+    F, d, m = accessor.n_streams, accessor.d, checkpoints[-1]
+    m_1 = first_phase(phase_one, m)
+    estimates = MomentEstimates(F, d)
+    first = UPDATES[update](F, d, k_ip, {"B": settings["B"], "eta": settings["eta"]})
+    early = sorted({*(checkpoint for checkpoint in checkpoints if checkpoint < m_1), m_1})
+    phase = run(
+        accessor, first, 0, early, rngs, [uniform] * F, k_x=k_x, k_ip=k_ip, average=average, revealed=estimates.note
+    )
+    for checkpoint, W in phase:
+        start = W
+        if checkpoint in checkpoints:
+            yield checkpoint, W
+    late = [checkpoint for checkpoint in checkpoints if checkpoint > m_1]
+    if not late:
+        return
+    eps = moment_error(d, CONFIDENCE, k_x + k_ip, m_1) if smoothing == "theory" else float(smoothing)
+    A = estimates.means() + 13 / 6 * eps
+    options = {"root_moments": mixed(np.sqrt(A), mix)} if inner_product == "moment" else {}
+    second = UPDATES[update](F, d, k_ip, {"B": settings["B"], "eta": settings["eta_two"]}, start=start, **options)
+    samplers = [Proportional(weights) for weights in mixed(BEST_WEIGHTS[update](A), mix)]
+    yield from run(accessor, second, m_1, late, rngs, samplers, k_x=k_x, k_ip=k_ip, average=average)

@@ -1,0 +1,86 @@
+"""Draws for the inner product: trees of the probabilities p, and of the norm that the update rule needs anyway.
+
+Notation: ``w = c u`` with a factor c per replica.  The plain probabilities are those of the listings, in proportion to
+the update's own norm: ``u_j^2`` on the 2-ball, ``|u_j|`` on the 1-ball.  The improved ones (Kukliansky & Shamir 2015,
+Section 5) are in proportion to ``|u_j| sqrt(E x_j^2)``, which minimises the second moment of the estimate.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from budgetreg.sampling import Inverter, Layout, PrefixTrees
+
+
+class InnerProduct:
+    """Sampler of F x G replicas whose regressors are in proportion to the rows of a state array.
+
+    Parameters
+    ----------
+    n_streams, n_settings, n_draws : int
+        F, G and n.
+    layout : Layout
+        The shape of the trees.
+    size : callable
+        The plain weights, as a function of ``u``.
+    root_moments : ndarray of float, shape (F, d), or None
+        ``sqrt(E x_j^2)`` as each stream knows it, for the improved probabilities; None for the plain ones.
+    """
+
+    def __init__(
+        self,
+        n_streams: int,
+        n_settings: int,
+        n_draws: int,
+        layout: Layout,
+        size: Callable[[np.ndarray], np.ndarray],
+        root_moments: np.ndarray | None,
+    ) -> None:
+        self._layout, self._size = layout, size
+        self._root_moments = None
+        if root_moments is not None:
+            padded = np.zeros((n_streams, layout.padded))
+            padded[:, : layout.d] = root_moments
+            self._root_moments = padded.reshape(-1, 1)
+        # Probabilities that are not the norm's go along with it as its imaginary part: one tree instead of two.
+        dtype = float if root_moments is None else complex
+        self._trees = PrefixTrees(n_streams, n_settings, layout, dtype)
+        self._inverter = Inverter(n_streams, n_settings, layout, n_draws)
+
+    @property
+    def norm(self) -> np.ndarray:
+        """Sum of the plain weights of each replica, shape (F, G)."""
+        return self._trees.total.real
+
+    @property
+    def mass(self) -> np.ndarray:
+        """Sum of the weights that p is in proportion to, shape (F, G)."""
+        return self._trees.total.real if self._root_moments is None else self._trees.total.imag
+
+    def update(self, state: np.ndarray, nodes: Sequence[np.ndarray], streams: np.ndarray) -> None:
+        """Make nodes and streams of the trees anew from the state array (F * padded, G)."""
+        rows = self._layout.leaves(nodes, streams)
+        u = state.take(rows, axis=0)
+        weights = self._size(u)
+        if self._root_moments is not None:
+            weights = weights + 1j * self._weigh(u, rows)
+        self._trees.update(weights, nodes, streams)
+
+    def draw(self, uniforms: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Draw attributes j, (n, F, G), from uniforms (n, F); return them and ``u_j / p_j``, 0 where ``u_j`` is."""
+        target = uniforms[:, :, None] * self.mass
+        if self._root_moments is None:
+            attributes = self._inverter(target, self._trees.root, self._trees.before)
+        else:
+            attributes = self._inverter(target, self._trees.root.imag, lambda *node: self._trees.before(*node).imag)
+        u = self._inverter.values(state, attributes)
+        if self._root_moments is None:
+            weight = self._size(u)
+        else:
+            stream = np.arange(len(self.mass))[:, None] * self._layout.padded
+            weight = np.abs(u) * self._root_moments.reshape(-1).take(attributes + stream)
+        return attributes, np.divide(self.mass * u, weight, out=np.zeros_like(u), where=weight != 0)
+
+    def _weigh(self, u: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        assert self._root_moments is not None
+        return np.abs(u) * self._root_moments.take(rows, axis=0)
