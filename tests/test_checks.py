@@ -98,8 +98,8 @@ def test_an_exact_step_that_is_wrong():
 
 
 def test_learners_that_pass_their_budget():
-    def more(algo, *args, k, k_x, k_ip):
-        return dispatch.fit(algo, *args, k=k, k_x=k_x + 4, k_ip=k_ip)
+    def more(algo, *args, k_x, **budget):
+        return dispatch.fit(algo, *args, k_x=k_x + 4, **budget)
 
     assert failure("aelr", "budget", more).startswith("BudgetExceeded")
     assert "on average" in failure("aesvr", "budget", more)

@@ -80,7 +80,7 @@ def unobserved(learner: Learner) -> None:
     seen = accessor.seen()
     hidden[seen] = np.asarray(table.X)[seen]
     expect(np.isnan(hidden).any(), "everything was shown")
-    (V,), _ = learner.run(Table(hidden, table.y), orders, _rngs(1), K, _setting(0))
+    (V,), _ = learner.run(Table(hidden, table.y), orders, _rngs(1), K, _setting(0), known=table)
     expect(_equal([W], [V]), "values that were not shown changed the regressor")
 
 

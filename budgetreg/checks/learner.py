@@ -20,10 +20,6 @@ _RUN = (
     "dataset=sphere",
     "dataset.n=20",
     "dataset.n_test=5",
-    "tuning=fixed",
-    "tuning.B=1",
-    "tuning.eta=1",
-    "tuning.lambda=1",
 )
 
 
@@ -83,6 +79,7 @@ class Learner:
         settings: Mapping[str, Sequence[float]],
         checkpoints: Sequence[int] | None = None,
         opened: Callable[[int], None] = lambda stop: None,
+        known: Table | None = None,
     ) -> tuple[list[np.ndarray], "Recorder"]:
         """Run the learner along F streams.
 
@@ -102,6 +99,8 @@ class Learner:
             Numbers of examples at which the iterate is wanted; that of all by default.
         opened : callable, optional
             Told the number of examples opened so far at each new block.
+        known : Table, optional
+            The examples from which learners that are given second moments have them; `table` by default.
 
         Returns
         -------
@@ -115,9 +114,11 @@ class Learner:
         own = {name: np.array(settings[name.partition("_")[0]], dtype=float) for name in plan.settings}
         checkpoints = checkpoints or [orders.shape[1]]
         accessor = Recorder(table, orders, len(own["B"]), plan.budget, checkpoints, opened)
-        outputs = self.fit(
-            plan.config.algo, accessor, own, checkpoints, list(rngs), k=plan.config.k, k_x=plan.k_x, k_ip=plan.k_ip
-        )
+        algo, budget = plan.config.algo, {"k": plan.config.k, "k_x": plan.k_x, "k_ip": plan.k_ip}
+        given = {}
+        if getattr(algo, "knows_moments", False):
+            given["moments"] = np.square((known or table).rows(orders)).mean(axis=1)
+        outputs = self.fit(algo, accessor, own, checkpoints, list(rngs), **budget, **given)
         return [W for _, W in outputs], accessor
 
 
