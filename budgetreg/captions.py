@@ -35,8 +35,9 @@ _AVERAGES = {
 }
 _INFORMATION = {
     "partial": "k attributes per example",
-    "two_phase": "k attributes per example",
+    "two_phase": "k attributes per example, the first of two phases estimating moments",
     "pairs": "k attributes per example, in pairs",
+    "svr": "k attributes per example (residual=gen_est: on average)",
     "exact": "all attributes, one pass",
     "offline": "all attributes, offline solution for each prefix of the examples",
 }
