@@ -116,7 +116,7 @@ class Learner:
         accessor = Recorder(table, orders, len(own["B"]), plan.budget, checkpoints, opened)
         algo, budget = plan.config.algo, {"k": plan.config.k, "k_x": plan.k_x, "k_ip": plan.k_ip}
         given = {}
-        if getattr(algo, "knows_moments", False):
+        if algo.knows_moments:
             given["moments"] = np.square((known or table).rows(orders)).mean(axis=1)
         outputs = self.fit(algo, accessor, own, checkpoints, list(rngs), **budget, **given)
         return [W for _, W in outputs], accessor

@@ -153,12 +153,14 @@ def exponents(v: np.ndarray) -> np.ndarray:
     -------
     ndarray of float, shape (F, d, G)
     """
-    v = v * np.minimum(1, (1 - 1e-9) / np.maximum(np.abs(v).sum(axis=1, keepdims=True), 1e-9))
-    C = np.zeros((v.shape[0], 1, v.shape[2]))
-    while True:
-        cosh = np.sqrt(1 + np.square(C * v))
-        slope = (C * np.square(v) / cosh).sum(axis=1, keepdims=True) - 1
-        step = -(cosh.sum(axis=1, keepdims=True) - C) / slope
-        if (step <= 1e-15 * C).all():
-            return np.arcsinh(C * v)
-        C += np.maximum(step, 0)
+    rows = np.ascontiguousarray(v.transpose(0, 2, 1))  # so that a replica's sums do not depend on how many there are
+    rows *= np.minimum(1, (1 - 1e-9) / np.maximum(np.abs(rows).sum(axis=2, keepdims=True), 1e-9))
+    C = np.zeros((*rows.shape[:2], 1))
+    unsettled = np.ones(C.shape, dtype=bool)
+    while unsettled.any():
+        cosh = np.sqrt(1 + np.square(C * rows))
+        slope = (C * np.square(rows) / cosh).sum(axis=2, keepdims=True) - 1
+        step = (C - cosh.sum(axis=2, keepdims=True)) / slope
+        unsettled &= step > 1e-15 * C
+        C += np.where(unsettled, step, 0)
+    return np.arcsinh(C * rows).transpose(0, 2, 1)

@@ -79,7 +79,7 @@ class InnerProduct:
         else:
             stream = np.arange(len(self.mass))[:, None] * self._layout.padded
             weight = np.abs(u) * self._root_moments.reshape(-1).take(attributes + stream)
-        return attributes, np.divide(self.mass * u, weight, out=np.zeros_like(u), where=weight != 0)
+        return attributes, np.divide(u, weight, out=np.zeros_like(u), where=weight != 0) * self.mass
 
     def _weigh(self, u: np.ndarray, rows: np.ndarray) -> np.ndarray:
         assert self._root_moments is not None

@@ -15,7 +15,7 @@ from budgetreg.updates.seen import Seen
 
 FOLD_RATIO = 1e3
 """Largest fall of the scale before ``C U`` is added to ``V``: later, they would cancel too many digits."""
-RESCALE_BELOW = 1e-100
+RESCALE_BELOW = 1e-60
 """Smallest scale that is let stand, lest ``U^2`` overflow."""
 
 

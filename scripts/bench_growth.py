@@ -1,0 +1,112 @@
+"""Measure how the cost of a step grows with the number of attributes: AELR and AERR at k = 8, 48 replicas.
+
+The data are coins of mean .2 that are computed when they are looked at, so that no step is spared as d grows and no
+table is held.  A pass of 3072 examples less one of 1024 gives the cost of a step without that of the state and of the
+output, which take O(d) once per pass.  Prints a table and writes results/bench/growth.csv, growth.png and growth.pdf:
+
+- us_per_replica_step: CPU microseconds, the least of several rounds
+- ratio: to the cheapest d of the same learner, measured in the same rounds
+
+    .venv/bin/python scripts/bench_growth.py
+"""
+
+import argparse
+import time
+from io import BytesIO
+from pathlib import Path
+
+from budgetreg.threads import pin_blas_threads
+
+pin_blas_threads()
+
+import numpy as np  # noqa: E402 - after the threads are pinned
+import pandas as pd  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+
+from budgetreg.accessor import Accessor, Table  # noqa: E402
+from budgetreg.files import write_atomically  # noqa: E402
+from budgetreg.learners import partial  # noqa: E402
+from budgetreg.palette import style  # noqa: E402
+from budgetreg.streams import generator  # noqa: E402
+from budgetreg.values import Coins  # noqa: E402
+
+TARGET = Path(__file__).resolve().parent.parent / "results" / "bench"
+FOLDS, SHORT, LONG = 8, 1024, 3072
+B, MULTIPLES = 2.0, 2.0 ** np.arange(-6, 0)
+CASES = {"aelr 7+1": ("eg", 7, 1), "aelr 4+4": ("eg", 4, 4), "aerr 7+1": ("ogd", 7, 1), "aerr 4+4": ("ogd", 4, 4)}
+
+
+def seconds(table: Table, update: str, k_x: int, k_ip: int, steps: int) -> float:
+    """Return the CPU seconds of one pass of 8 streams with 6 step sizes each."""
+    orders = np.stack([np.random.default_rng(f).permutation(LONG)[:steps] for f in range(FOLDS)])
+    accessor = Accessor(table, orders, MULTIPLES.size, k_x + k_ip, [steps])
+    # A step moves a prediction by about eta |x|^2 d / k_x (OGD), an exponent by eta d / k_x (EG): alike at every d.
+    eta = MULTIPLES * k_x / (table.d**2 if update == "ogd" else table.d)
+    settings = {"B": np.full(MULTIPLES.size, B), "eta": eta}
+    rngs = [generator("growth", f) for f in range(FOLDS)]
+    start = time.process_time()
+    passes = partial.fit(
+        accessor,
+        settings,
+        [steps],
+        rngs,
+        update=update,
+        data_point="uniform",
+        inner_product="weight",
+        k_x=k_x,
+        k_ip=k_ip,
+        average="all",
+    )
+    for _ in passes:
+        pass
+    return time.process_time() - start
+
+
+def draw(frame: pd.DataFrame) -> dict[str, bytes]:
+    """Return the figure in two formats, the same bytes for the same numbers."""
+    figure = Figure((6.4, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for core, rows in frame.groupby("core"):
+        look = style(str(core).split()[0])
+        dashes = "-" if str(core).endswith("+1") else "--"
+        axes.loglog(rows["d"], rows["us_per_replica_step"], dashes, color=look.colour, marker=look.marker, label=core)
+    axes.set_xlabel("attributes d")
+    axes.set_ylabel("CPU microseconds per replica and step")
+    axes.set_ylim(bottom=1)
+    axes.legend(title="learner, draws for x and for <w, x>")
+    contents = {}
+    for ending, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None, "Producer": None})):
+        buffer = BytesIO()
+        figure.savefig(buffer, format=ending, dpi=150, metadata=metadata)
+        contents[ending] = buffer.getvalue()
+    return contents
+
+
+def main() -> None:
+    """Measure every case at every number of attributes, in turns."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=2, help="how often everything is measured in turn")
+    parser.add_argument("--d", type=int, nargs="+", default=[10**3, 10**4, 10**5, 10**6], help="numbers of attributes")
+    arguments = parser.parse_args()
+    found: dict[tuple[str, int], list[float]] = {}
+    for _ in range(arguments.rounds):
+        for d in arguments.d:
+            y = np.random.default_rng(0).choice([-1.0, 1.0], LONG)
+            table = Table(Coins(1, np.full(d, 0.2), np.arange(LONG)), y)
+            for case, (update, k_x, k_ip) in CASES.items():
+                own = seconds(table, update, k_x, k_ip, LONG) - seconds(table, update, k_x, k_ip, SHORT)
+                replica_steps = (LONG - SHORT) * FOLDS * MULTIPLES.size
+                found.setdefault((case, d), []).append(1e6 * own / replica_steps)
+    rows = [{"core": case, "d": d, "us_per_replica_step": round(min(own), 2)} for (case, d), own in found.items()]
+    frame = pd.DataFrame(rows).sort_values(["core", "d"], ignore_index=True)
+    least = frame.groupby("core")["us_per_replica_step"].transform("min")
+    frame["ratio"] = (frame["us_per_replica_step"] / least).round(2)
+    print(frame.to_string(index=False))
+    TARGET.mkdir(parents=True, exist_ok=True)
+    write_atomically(TARGET / "growth.csv", frame.to_csv(index=False).encode())
+    for ending, content in draw(frame).items():
+        write_atomically(TARGET / f"growth.{ending}", content)
+
+
+if __name__ == "__main__":
+    main()
