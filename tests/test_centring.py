@@ -9,6 +9,7 @@ from budgetreg.accessor import Accessor, Table
 from budgetreg.catalogue import conf_dir
 from budgetreg.config import validate
 from budgetreg.data import load
+from budgetreg.draws import DATA_POINT_SAMPLERS
 from budgetreg.errors import BudgetExceeded, ConfigError
 from budgetreg.learners import dispatch
 from budgetreg.plan import make_plan
@@ -94,9 +95,10 @@ def test_learners_equal_their_listings_on_centred_examples(algo, listing, names,
     X, y = problem(400, 13)
     orders = np.stack([np.random.default_rng(f).permutation(400) for f in (0, 1)])
     settings = {name: np.array([value]) for name, value in names.items()}
+    sampler = DATA_POINT_SAMPLERS[plan.config.algo.data_point]
     outputs, _ = centred_run(plan, X, y, orders, settings, [256, 257, 400], [0, 1])
     for f, order in enumerate(orders):
-        attributes, uniforms = draws(f, *X.shape, plan.config.algo.data_point, plan.k_x, plan.k_ip)
+        attributes, uniforms = draws(generator("test", f), *X.shape, sampler, plan.k_x, plan.k_ip)
         means = running_means(X[order] * SCALE, attributes)
         steps = listing(X[order] * SCALE - means, y[order], attributes, uniforms, *names.values())
         iterates = [w for w, _ in steps]
