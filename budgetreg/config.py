@@ -49,6 +49,8 @@ class AlgoConfig:
         attributes are seen.
     inner_product : {'weight', 'moment'} or None
         Draws in proportion to the regressor's weights, or guided by second moments, too; None as above.
+    control_variate : {'none', 'mean', 'label'} or None
+        What the inner product's draws are compared with; None for learners that offer none.
     literal_split : {'one', 'half'} or None
         How many draws the paper gives to the inner product; None if all attributes are seen.
     split : {'literal', 'even'}, int or None
@@ -78,6 +80,7 @@ class AlgoConfig:
     average: str | None
     grid: Mapping[str, tuple[float, ...]]
     inner_product: str | None = None
+    control_variate: str | None = None
     phase_one: float | None = None
     smoothing: float | str | None = None
     mix: float | None = None
@@ -237,6 +240,8 @@ def _algo(section: Any) -> AlgoConfig:
     check(section["grid"], GRIDS[kind if kind in GRIDS else section["update"]], "algo.grid")
     if section["update"] == "pegasos" and "moment" in (section["data_point"], section["inner_product"]):
         raise ConfigError("algo.update=pegasos: its draws cannot be guided by moments; use ogd or eg")
+    if section["update"] == "pegasos" and section["control_variate"] != "none":
+        raise ConfigError("algo.update=pegasos: its inner product has no control variate; use ogd or eg")
     section.update(dict.fromkeys(_WITHOUT[section["core"]]))
     grid = {key: tuple(map(float, values)) for key, values in section["grid"].items()}
     return AlgoConfig(**{"data_point": None, "literal_split": None, **section, "grid": grid})

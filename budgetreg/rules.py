@@ -66,7 +66,7 @@ _PARTIAL: Rules = {
 
 # By algo.core. A learner accepts a split or average it has no use for: a sweep over learners sets it for all.
 LEARNERS: Mapping[str, Rules] = {
-    "partial": _PARTIAL,
+    "partial": {**_PARTIAL, "control_variate": ("the control variate", one_of("none", "mean", "label"))},
     "two_phase": {
         **_PARTIAL,
         **_learner(_SPLIT, _AVERAGE, "ogd", "eg"),

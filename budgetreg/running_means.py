@@ -6,6 +6,28 @@ HELD = 256
 """Most examples for which means are held still: as many as learners that draw have in a block."""
 
 
+def sums(attributes: np.ndarray, values: np.ndarray, d: int) -> np.ndarray:
+    """Add up what belongs to each attribute.
+
+    Parameters
+    ----------
+    attributes : ndarray of int, shape (F, T, n)
+        Attributes, below d.
+    values : ndarray of float, shape (F, T, n)
+        What belongs to them.
+    d : int
+        Number of attributes.
+
+    Returns
+    -------
+    ndarray of float, shape (F, d)
+        One added after the other: a stream's sums depend on no other stream.
+    """
+    F = len(attributes)
+    place = np.arange(F)[:, None, None] * d + attributes
+    return np.bincount(place.reshape(-1), values.reshape(-1), F * d).reshape(F, d)
+
+
 class RunningMeans:
     """Means of the values that were revealed to each of F streams, held still from block to block.
 
@@ -19,7 +41,7 @@ class RunningMeans:
     """
 
     def __init__(self, n_streams: int, d: int) -> None:
-        self._d, self._stream = d, np.arange(n_streams)
+        self._d = d
         self._sum, self._count = np.zeros((n_streams, d)), np.zeros((n_streams, d))
         self._held: list[tuple[int, np.ndarray]] = []
 
@@ -39,10 +61,8 @@ class RunningMeans:
 
     def add(self, values: np.ndarray, attributes: np.ndarray) -> None:
         """Take in values of single attributes, both of shape (F, T, n)."""
-        place = (self._stream[:, None, None] * self._d + attributes).reshape(-1)
-        # bincount adds one after the other: a stream's sums depend on no other stream.
-        self._sum += np.bincount(place, values.reshape(-1), self._sum.size).reshape(self._sum.shape)
-        self._count += np.bincount(place, minlength=self._sum.size).reshape(self._sum.shape)
+        self._sum += sums(attributes, values, self._d)
+        self._count += sums(attributes, np.ones(values.shape), self._d)
 
     def centre_rows(self, X: np.ndarray) -> None:
         """Centre the full rows of a block, (F, T, d), in place, and take them in `HELD` examples at a time."""

@@ -104,4 +104,5 @@ def fit(
         k_ip=k_ip,
         average=str(algo.average),
         moments=moments,
+        control_variate=str(algo.control_variate),
     )

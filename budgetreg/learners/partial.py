@@ -5,11 +5,12 @@ inner product (`updates`), and which iterates are averaged (`average`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
 from budgetreg.accessor import Accessor
+from budgetreg.control_variates import ControlVariate, Expecting
 from budgetreg.draws import BLOCK, DATA_POINT_SAMPLERS, DataPointSampler, Proportional, next_block
 from budgetreg.learners.average import Averager
 from budgetreg.rounds import Round, Touched, rounds, touched
@@ -67,6 +68,7 @@ def fit(
     k_ip: int,
     average: str,
     moments: np.ndarray | None = None,
+    control_variate: str = "none",
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Run all settings along all streams of the accessor, one pass.
 
@@ -92,6 +94,9 @@ def fit(
         Which iterates are averaged.
     moments : ndarray of float, shape (F, d), optional
         Second moments ``E x_i^2``, which each stream is given, for 'moment'.
+    control_variate : {'none', 'mean', 'label'}
+        Whether the inner product's draws estimate what differs from the attributes' means, or from their means given
+        the target, see `budgetreg.control_variates`; 'none' for 'pegasos'.
 
     Yields
     ------
@@ -111,7 +116,12 @@ def fit(
     else:
         samplers = [DATA_POINT_SAMPLERS[data_point]] * F
     state = UPDATES[update](F, d, k_ip, settings, **options)
-    yield from run(accessor, state, 0, checkpoints, rngs, samplers, k_x=k_x, k_ip=k_ip, average=average)
+    control = None
+    if control_variate != "none":
+        control = ControlVariate(cast(Expecting, state), F, d, slope=control_variate == "label")
+    yield from run(
+        accessor, state, 0, checkpoints, rngs, samplers, k_x=k_x, k_ip=k_ip, average=average, control=control
+    )
 
 
 def run(
@@ -126,6 +136,7 @@ def run(
     k_ip: int,
     average: str,
     revealed: Callable[[np.ndarray, np.ndarray], None] = lambda attributes, values: None,
+    control: ControlVariate | None = None,
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Let a state learn from the examples after the first ones up to the last checkpoint.
 
@@ -141,6 +152,8 @@ def run(
         How the data point's attributes of each stream are drawn, see `budgetreg.draws`.
     revealed : callable, optional
         Told the data points' attributes and values, (F, T, k_x) each, block by block.
+    control : ControlVariate, optional
+        That of the inner product's estimate.
 
     Yields
     ------
@@ -161,6 +174,8 @@ def run(
         y = accessor.targets()
         values = accessor.reveal_block(attributes)
         revealed(attributes, values)
+        if control:
+            control.open(attributes, values, y)
         scale = d if inverse_q is None else inverse_q[stream[:, None, None], attributes]
         points = touched(attributes, values * (scale / k_x))
         state.seen.note(points)
@@ -177,8 +192,13 @@ def run(
                 passed_over.note(coordinates.live, position, alive)
                 j, coefficient = state.draw(uniforms[stream, position].T)
                 x = accessor.reveal(position, j, alive & coordinates.live[:, None])
-                product = np.where(alive, _sum(coefficient * x) / k_ip, 0.0)
-                state.step(coordinates, product - y[stream, position][:, None])
+                target = y[stream, position]
+                if control:
+                    x, expected = control.split(j, x, target)
+                product = _sum(coefficient * x) / k_ip
+                if control:
+                    product += expected
+                state.step(coordinates, np.where(alive, product, 0.0) - target[:, None])
             now = np.full(F, stop if mark is None else mark)
             state.settle(held, now)
             held, before = now, last

@@ -85,6 +85,15 @@ class EG:
         attributes, ratio = self._sampler.draw(uniforms, self._S)
         return attributes, ratio * (self.B / self._Z)
 
+    def expect(self, coefficients: np.ndarray) -> None:
+        """Keep inner products with what attributes are expected to be, see `control_variates.Expecting`."""
+        self._sampler.expect(coefficients, self._S)
+
+    def expected(self, attributes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return coefficients of attributes and the regressors' inner products with all; valid after `settle`."""
+        single, product = self._sampler.expected(attributes)
+        return single, product * (self.B / self._Z)
+
     def step(self, coordinates: Round, residual: np.ndarray) -> None:
         """Take the step ``theta -= eta clip(phi~ x~, 1/eta)`` for residual estimates of shape (F, G)."""
         stream, row = coordinates.stream, coordinates.row

@@ -46,6 +46,7 @@ class InnerProduct:
         dtype = float if root_moments is None else complex
         self._trees = PrefixTrees(n_streams, n_settings, layout, dtype)
         self._inverter = Inverter(n_streams, n_settings, layout, n_draws)
+        self._coefficients: np.ndarray | None = None
 
     @property
     def norm(self) -> np.ndarray:
@@ -65,6 +66,24 @@ class InnerProduct:
         if self._root_moments is not None:
             weights = weights + 1j * self._weigh(u, rows)
         self._trees.update(weights, nodes, streams)
+        if self._coefficients is not None:
+            self._products.update(u * self._coefficients.take(rows, axis=0), nodes, streams)
+
+    def expect(self, coefficients: np.ndarray, state: np.ndarray) -> None:
+        """Keep the products ``<u, a>`` of the state array with coefficients a, (F, d), real or complex, from now on."""
+        F, d = coefficients.shape
+        padded = np.zeros((F, self._layout.padded), coefficients.dtype)
+        padded[:, :d] = coefficients
+        self._coefficients = padded.reshape(-1, 1)
+        # Sums in a tree do not drift, and a state that is rescaled needs no care of its own.
+        self._products = PrefixTrees(F, state.shape[1], self._layout, coefficients.dtype.type)
+        self.update(state, self._layout.nodes(np.arange(len(state))), np.arange(F))
+
+    def expected(self, attributes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coefficients of attributes (n, F, G), and the products, (F, G)."""
+        assert self._coefficients is not None
+        stream = np.arange(attributes.shape[1])[:, None] * self._layout.padded
+        return self._coefficients.reshape(-1).take(attributes + stream), self._products.total
 
     def draw(self, uniforms: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Draw attributes j, (n, F, G), from uniforms (n, F); return them and ``u_j / p_j``, 0 where ``u_j`` is."""

@@ -83,6 +83,15 @@ class OGD:
         attributes, ratio = self._sampler.draw(uniforms, self._U)
         return attributes, ratio * self._sigma
 
+    def expect(self, coefficients: np.ndarray) -> None:
+        """Keep inner products with what attributes are expected to be, see `control_variates.Expecting`."""
+        self._sampler.expect(coefficients, self._U)
+
+    def expected(self, attributes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return coefficients of attributes and the regressors' inner products with all; valid after `settle`."""
+        single, product = self._sampler.expected(attributes)
+        return single, product * self._sigma
+
     def step(self, coordinates: Round, residual: np.ndarray) -> None:
         """Take the gradient step ``w -= eta phi~ x~`` for residual estimates of shape (F, G)."""
         stream, row = coordinates.stream, coordinates.row
