@@ -78,7 +78,7 @@ def draw(frame: pd.DataFrame) -> dict[str, bytes]:
         axes.loglog(rows["d"], rows["us_per_replica_step"], dashes, color=look.colour, marker=look.marker, label=core)
     axes.set_xlabel("attributes d")
     axes.set_ylabel("CPU microseconds per replica and step")
-    axes.set_ylim(bottom=1)
+    axes.set_ylim(1, 2 * frame["us_per_replica_step"].max())
     axes.legend(title="learner, draws for x and for <w, x>")
     contents = {}
     for ending, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None, "Producer": None})):
