@@ -60,7 +60,7 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
     best = np.zeros((len(splits), len(plan.checkpoints)), dtype=np.intp)
     if plan.tuned:
         losses, bills = _cross_validate(plan, splits, table, offsets, lambda done: progress(0.9 * done))
-        best = np.stack([winners(own, plan.config.tuning.at) for own in losses])
+        best[:] = np.stack([winners(own) for own in losses])
 
     chosen, place = np.unique(best, return_inverse=True)
     place = place.reshape(best.shape)
@@ -120,7 +120,10 @@ def _split(plan: Plan, repetition: int) -> _Split:
 def _cross_validate(
     plan: Plan, splits: Sequence[_Split], table: Table, offsets: Sequence[int], progress: Progress
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the held-out losses (N, C, F, G) of all settings on all folds of N splits, and what they paid (N,)."""
+    """Return the held-out losses (N, C, F, G) of all settings on all folds of N splits, and what they paid (N,).
+
+    There are C choices to make: one for each checkpoint, or a single one.
+    """
     config = plan.config
     n_folds = config.tuning.folds
     streams, orders = [], []
@@ -132,7 +135,8 @@ def _cross_validate(
     training = np.concatenate(orders)
     length = training.shape[1]
     settings = {name: np.array(values) for name, values in plan.settings.items()}
-    checkpoints = tuple(sorted({min(checkpoint, length) for checkpoint in plan.checkpoints}))
+    wanted = plan.checkpoints if config.tuning.at == "each" else plan.checkpoints[-1:]
+    checkpoints = tuple(sorted({min(checkpoint, length) for checkpoint in wanted}))
     losses = np.empty((len(splits), len(checkpoints), n_folds, plan.n_settings))
     paid = np.zeros(len(splits), dtype=np.int64)
     for begin in range(0, len(streams), plan.streams_at_once):
@@ -150,7 +154,7 @@ def _cross_validate(
                 losses[i, n, f] = _held_out_loss(plan, own_zero, held_out_rows, W[s])
         for bill, (i, _, _) in zip(accessor.bill().total, batch, strict=True):
             paid[i] += bill.sum()
-    return losses[:, [checkpoints.index(min(c, length)) for c in plan.checkpoints]], paid
+    return losses[:, [checkpoints.index(min(c, length)) for c in wanted]], paid
 
 
 def _with_zero(table: Table, accessor: Accessor, checkpoint: int, stream: int) -> Table:

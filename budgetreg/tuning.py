@@ -30,23 +30,20 @@ def folds(order: np.ndarray, n_folds: int, rng: np.random.Generator) -> tuple[np
     return training, [order[fold == f] for f in range(n_folds)]
 
 
-def winners(losses: np.ndarray, at: str) -> np.ndarray:
-    """Return the best setting for each checkpoint.
+def winners(losses: np.ndarray) -> np.ndarray:
+    """Return the best setting for each choice.
 
     Parameters
     ----------
     losses : ndarray of float, shape (C, F, G)
-        Held-out loss at C checkpoints, on F folds, of G settings.
-    at : {'end', 'each'}
-        One choice, made at the last checkpoint, or one for each checkpoint.
+        Held-out loss for C choices, on F folds, of G settings.
 
     Returns
     -------
     ndarray of int, shape (C,)
     """
     mean = losses.mean(axis=1)
-    best = np.where(np.isnan(mean), np.inf, mean).argmin(axis=1)
-    return np.full_like(best, best[-1]) if at == "end" else best
+    return np.where(np.isnan(mean), np.inf, mean).argmin(axis=1)
 
 
 def on_edge(settings: Mapping[str, tuple[float, ...]], winner: int) -> str:

@@ -158,7 +158,7 @@ def test_errors_are_those_of_rows_centred_as_the_regressors_saw_them(monkeypatch
     """Test errors and held-out losses follow from the learner's own regressors and means."""
     plan = planned("algo=aerr", "k=5", "dataset=power_law", "dataset.d=8", GRID, *SMALL, "tuning.at=each")
     losses = []
-    monkeypatch.setattr(protocol, "winners", lambda own, at: losses.append(own) or winners(own, at))
+    monkeypatch.setattr(protocol, "winners", lambda own: losses.append(own) or winners(own))
     (result,) = protocol.run_repetitions(plan, [0], lambda done: None)
     data = load(plan.config.dataset, 0, 0)
     table = Table(data.X, data.y, data.scale)
@@ -180,7 +180,7 @@ def test_errors_are_those_of_rows_centred_as_the_regressors_saw_them(monkeypatch
         expected = list(errors(own, [100, 300], f"fold {f}", rows))
         np.testing.assert_allclose(losses[0][:, f], [*expected, expected[-1]], rtol=1e-12)
     expected = errors(order, [100, 300, 450], "final", np.arange(450, 480))
-    for point, own, best in zip(result["curve"], expected, winners(losses[0], "each"), strict=True):
+    for point, own, best in zip(result["curve"], expected, winners(losses[0]), strict=True):
         assert point["test_mse"] == pytest.approx(own[best], rel=1e-12)
 
 

@@ -44,10 +44,9 @@ def test_folds_hold_out_everything_once_and_keep_the_order(n, n_folds):
         assert (np.diff([place[row] for row in rows]) > 0).all()
 
 
-def test_winners_at_the_end_or_at_each_checkpoint():
+def test_winner_of_each_choice_over_folds():
     losses = np.array([[[3.0, 1.0, 2.0], [3.0, 2.0, 2.0]], [[1.0, np.nan, 2.0], [4.0, 0.0, 1.0]]])
-    np.testing.assert_array_equal(winners(losses, "each"), [1, 2])
-    np.testing.assert_array_equal(winners(losses, "end"), [2, 2])
+    np.testing.assert_array_equal(winners(losses), [1, 2])
 
 
 def test_edges_are_named():
@@ -110,6 +109,16 @@ def test_repetitions_have_the_same_numbers_together_and_alone(learner):
     assert [result["repetition"] for result in together] == [2, 0, 1]
     for result in together:
         assert run_repetitions(plans[1], [result["repetition"]], lambda done: None) == [result]
+
+
+def test_a_single_choice_is_that_of_the_last_checkpoint():
+    learner = ["algo=aerr", "k=6", "dataset=power_law", "dataset.d=40", *SMALL]
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        each, once = (make_plan(validate(compose("config", [*learner, f"tuning.at={at}"]))) for at in ("each", "end"))
+    (several,), (single,) = (run_repetitions(plan, [0], lambda done: None) for plan in (each, once))
+    assert single["run"] == several["run"]
+    assert single["curve"][-1] == several["curve"][-1]
+    assert single["curve"] != several["curve"]
 
 
 def test_offline_learners_keep_a_repetition_s_folds_together():
