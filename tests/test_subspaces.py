@@ -1,0 +1,100 @@
+"""The evaluation of subspaces, against its definitions and against extended precision."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import subspace_angles
+from scipy.stats import ortho_group
+
+from budgetreg.accessor import Table
+from budgetreg.subspaces import columns, losses, second_moment, top
+
+
+def _moment(rng, d):
+    X = rng.standard_normal((3 * d, d)) * rng.random(d)
+    return X.T @ X / len(X)
+
+
+def _basis(rng, d, n):
+    return np.ascontiguousarray(np.linalg.qr(rng.standard_normal((d, n)))[0])
+
+
+def test_the_second_moment_is_the_mean_of_outer_products_of_scaled_and_shifted_rows():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 256, (5000, 4)).astype(np.uint8)
+    table = Table(X, np.zeros(len(X)), scale=1 / 255, shift=rng.random(4))
+    index = rng.permutation(len(X))[:4500]  # more than one panel
+    rows = X[index] / 255 - table.shift
+    C = second_moment(table, index)
+    np.testing.assert_allclose(C, np.mean(rows[:, :, None] * rows[:, None, :], axis=0), rtol=1e-12)
+    np.testing.assert_array_equal(C, C.T)
+
+
+def test_the_top_spans_what_the_best_projection_spans():
+    rng = np.random.default_rng(1)
+    C = _moment(rng, 7)
+    V = top(C, 3)
+    eigenvalues = np.linalg.eigvalsh(C)[::-1]
+    np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-14)
+    np.testing.assert_allclose(np.diag(V.T @ C @ V), eigenvalues[:3], rtol=1e-12)  # the largest first
+    np.testing.assert_allclose(losses(C, V[None]), eigenvalues[3:].sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("u", [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [-1e-9, -3.0, 2.0]])
+def test_the_sign_of_a_column_does_not_hang_on_rounding(u):
+    u = np.array(u) / np.linalg.norm(u)
+    C = np.outer(u, u)
+    for noise in (0, 1e-15, -1e-15):
+        v = top(C + noise * np.diag([1.0, 0, 0]), 1)[:, 0]
+        np.testing.assert_allclose(v, u * np.sign(u[np.abs(u) > 0.1][0]), atol=1e-12)
+
+
+def test_the_top_of_nothing_is_a_subspace_all_the_same():
+    V = top(np.zeros((5, 5)), 2)
+    np.testing.assert_allclose(V.T @ V, np.eye(2), atol=1e-15)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 8), st.data())
+def test_columns_are_what_they_are_called(seed, d, data):
+    n = data.draw(st.integers(1, d))
+    rng = np.random.default_rng(seed)
+    C, v = _moment(rng, d), _basis(rng, d, n)
+    best = top(C, n)
+    told = columns(C, v, best)
+    loss = np.trace(C @ (np.eye(d) - v @ v.T))
+    assert losses(C, v[None])[0] == pytest.approx(loss, abs=1e-12)
+    assert told["relative_error"] == pytest.approx(loss / np.trace(C), abs=1e-12)
+    assert told["excess_loss"] == pytest.approx(np.trace((best @ best.T - v @ v.T) @ C), abs=1e-12)
+    assert told["excess_loss"] >= 0
+    assert told["principal_angle"] == pytest.approx(np.degrees(subspace_angles(v, best).max()), abs=1e-6)
+
+
+@pytest.mark.parametrize("angle", [1e-3, 1e-6, 1e-9])
+def test_a_tiny_excess_keeps_its_digits(angle):
+    Q = ortho_group.rvs(6, random_state=3)
+    C = (Q * [5.0, 4.0, 3.0, 2.0, 1.0, 0.5]) @ Q.T
+    best = top((C + C.T) / 2, 2)
+    v = best @ np.diag([1, np.cos(angle)]) + np.outer(Q[:, 2], [0, np.sin(angle)])
+    told = columns((C + C.T) / 2, v, best)
+    # The second direction turns towards the third: eigenvalues 4 and 3.
+    assert told["excess_loss"] == pytest.approx((4 - 3) * np.sin(angle) ** 2, rel=1e-5)
+    assert told["principal_angle"] == pytest.approx(np.degrees(angle), rel=1e-5)
+
+
+def test_the_best_and_the_worst_subspace():
+    C = np.diag([2.0, 1.0, 0.0])
+    best = top(C, 1)
+    assert columns(C, best, best) == {"excess_loss": 0, "relative_error": pytest.approx(1 / 3), "principal_angle": 0}
+    worst = np.array([[0.0], [0.0], [1.0]])
+    assert columns(C, worst, best) == {"excess_loss": 2, "relative_error": 1, "principal_angle": 90}
+
+
+def test_a_loss_has_the_same_bits_alone_and_among_others():
+    rng = np.random.default_rng(5)
+    C = _moment(rng, 40)
+    V = np.stack([_basis(rng, 40, 6) for _ in range(5)])
+    together = losses(C, V)
+    apart = [losses(C, V[g : g + 1])[0] for g in range(5)]
+    np.testing.assert_array_equal(together, apart)
+    np.testing.assert_array_equal(together, losses(C, V.transpose(1, 2, 0).copy().transpose(2, 0, 1)))
