@@ -8,10 +8,12 @@ from budgetreg.errors import ConfigError, nearest
 from budgetreg.requirements import (
     ANYTHING,
     FRACTION,
+    LIST,
     MAPPING,
     NAME,
     NOT_NEGATIVE,
     NOTHING,
+    ONE,
     POSITIVE,
     TEXT,
     ZERO,
@@ -25,6 +27,8 @@ Rules = Mapping[str, tuple[str, Requirement]]  # key -> (what it is, what it mus
 
 TOP: Rules = {
     "experiment": ("the recipe's name", TEXT),
+    "protocol": ("the preset", NAME | NOTHING),
+    "protocols": ("what each preset of a recipe sets", MAPPING),
     "algo": ("the learner", ANYTHING),
     "learners": ("what a recipe sets for each learner", MAPPING),
     "dataset": ("the data set", ANYTHING),
@@ -36,10 +40,15 @@ TOP: Rules = {
     "seed": ("the seed", whole(0)),
     "checkpoints": (
         "the checkpoints",
-        whole(1) | increasing("an increasing list of numbers of examples, each at least 1", whole(1)),
+        whole(1)
+        | increasing("an increasing list of numbers of examples, each at least 1", whole(1))
+        | increasing("of shares of the whole axis, above 0 and up to 1", FRACTION | ONE),
     ),
     "n_jobs": ("the number of workers", whole(1)),
     "out": ("the folder of the results", NAME | NOTHING),
+    "figure": ("how a recipe's figure is drawn", MAPPING),
+    "differs": ("what differs from the paper", LIST),
+    "claims": ("a recipe's claims", LIST),
 }
 
 _SPLIT = one_of("literal", "even") | whole(1)
@@ -116,6 +125,15 @@ def _data(split: Requirement, *options: str) -> Rules:
     }
 
 
+def _law(*options: str) -> Rules:
+    """Return the rules of data whose second moment is known: all examples train, and nothing needs full rows."""
+    rest: Rules = {
+        "center": ("the centring", one_of("none")),
+        "test_fraction": ("the test part", NOTHING),
+    }
+    return {**_data(one_of("official"), *options), **rest}
+
+
 DATASETS: Mapping[str, Rules] = {  # by dataset.kind
     "mnist": _data(one_of("random", "official"), "root", "digits"),
     "power_law": _data(one_of("random", "official"), "d", "alpha", "norm", "n", "n_test", "implicit"),
@@ -124,6 +142,10 @@ DATASETS: Mapping[str, Rules] = {  # by dataset.kind
     "one_good_feature": _data(one_of("random", "official"), "d", "p", "n", "n_test"),
     "three_bits": _data(one_of("random", "official"), "n", "n_test"),
     "hidden_basis": _data(one_of("random", "official"), "d", "eps", "n", "n_test"),
+    "coins": _law("d", "n_coins", "alpha", "n"),
+    "hadamard": _law("d", "n_coins", "alpha", "n"),
+    "spike": _law("d", "p", "n"),
+    "two_lines": _law("n"),
     "file": _data(one_of("random"), "path", "target", "scale"),
 }
 

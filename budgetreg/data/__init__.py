@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from budgetreg.data import hard, mnist, power_law, sphere, tabular
+from budgetreg.data import directions, hard, mnist, power_law, sphere, tabular
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.mnist import Mnist
 from budgetreg.data.tabular import Digits, File
@@ -18,7 +18,10 @@ __all__ = ["Dataset", "describe", "load"]
 
 @runtime_checkable
 class Synthetic(Protocol):
-    """A law that examples are drawn from: d attributes, n training and n_test test examples."""
+    """A law that examples are drawn from: d attributes, n training and n_test test examples.
+
+    Where its second moment is known, subspaces need no test examples: n_test may be 0.
+    """
 
     @property
     def d(self) -> int: ...
@@ -46,6 +49,10 @@ _PARSERS: Mapping[str, Callable[[Mapping[str, Any]], _Source]] = {
     "one_good_feature": hard.parse_one_good_feature,
     "three_bits": hard.parse_three_bits,
     "hidden_basis": hard.parse_hidden_basis,
+    "coins": directions.parse_coins,
+    "hadamard": directions.parse_hadamard,
+    "spike": directions.parse_spike,
+    "two_lines": directions.parse_two_lines,
 }
 
 

@@ -22,21 +22,24 @@ class Dataset:
     ----------
     name : str
         Name in the column ``dataset`` and in the identities of random streams.
-    X : ndarray of shape (n, d), uint8, float32 or float64; or Values
+    X : ndarray of shape (n, d), int8, uint8, float32 or float64; or Values
         Stored values, an array being C-contiguous and possibly memory-mapped. An attribute's value is
         ``X * scale``. Not checked for finiteness here, because that would read a large mapped file in full.
     y : ndarray of shape (n,), float64
-        Targets.
+        Targets; all 0 if there are none.
     scale : float or ndarray of shape (d,)
         Value of one stored unit.
     n_train : int or None
-        Official split: rows ``[0, n_train)`` train, the others test. None if the data have none.
+        Official split: rows ``[0, n_train)`` train, the others test. None if the data have none; n, so that none
+        test, only where the second moment is known.
     two_valued : bool
         Whether every target is -1 or +1, so that an error rate makes sense.
     notes : tuple of str
         What the user should be told once.
     digest : str
         Digest of the content if one is known, because computing it takes a while. An array needs none.
+    second_moment : ndarray of shape (d, d), float64, or None
+        ``E x x'`` of the law that the examples are drawn from, if it is known, in squared units of the attributes.
 
     Raises
     ------
@@ -52,14 +55,15 @@ class Dataset:
     two_valued: bool
     notes: tuple[str, ...] = ()
     digest: str = ""
+    second_moment: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         """Check shapes, types and targets, and make the arrays read-only."""
         if len(self.X.shape) != 2 or self.y.shape != self.X.shape[:1] or 0 in self.X.shape:
             raise ValueError(f"X has shape {self.X.shape} and y {self.y.shape}; (n, d) and (n,) are needed")
         if isinstance(self.X, np.ndarray):
-            if self.X.dtype not in (np.uint8, np.float32, np.float64) or not self.X.flags.c_contiguous:
-                raise ValueError(f"X must be C-contiguous uint8, float32 or float64, not {self.X.dtype}")
+            if self.X.dtype not in (np.int8, np.uint8, np.float32, np.float64) or not self.X.flags.c_contiguous:
+                raise ValueError(f"X must be C-contiguous int8, uint8, float32 or float64, not {self.X.dtype}")
             self.X.setflags(write=False)
         elif not self.digest:
             raise ValueError("values that are no array need a digest")
@@ -69,11 +73,21 @@ class Dataset:
             raise ValueError(f"scale must be positive, not {self.scale}")
         if np.shape(self.scale) not in ((), self.X.shape[1:]):
             raise ValueError(f"scale has shape {np.shape(self.scale)}; one number, or one for each attribute is needed")
-        if self.n_train is not None and not 0 < self.n_train < len(self.y):
+        most = len(self.y) - (self.second_moment is None)
+        if self.n_train is not None and not 0 < self.n_train <= most:
             raise ValueError(f"n_train must leave rows on both sides of {len(self.y)}, not {self.n_train}")
         if self.two_valued and not np.isin(self.y, (-1.0, 1.0)).all():
             raise ValueError("two_valued targets must be -1 or +1")
+        if self.second_moment is not None:
+            if self.second_moment.shape != (self.X.shape[1],) * 2:
+                raise ValueError(f"second_moment has shape {self.second_moment.shape}; (d, d) is needed")
+            self.second_moment.setflags(write=False)
         self.y.setflags(write=False)
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether there is anything to predict: a target that is not 0."""
+        return bool(self.y.any())
 
     def fingerprint(self) -> str:
         """Return a short digest of the content, by which a changed file is recognised."""

@@ -1,0 +1,144 @@
+"""The laws with known second moments, against enumerations of the papers' constructions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.linalg import hadamard
+
+from budgetreg.accessor import Table
+from budgetreg.config import DatasetConfig
+from budgetreg.data import describe, load
+from budgetreg.data.dataset import Dataset
+from budgetreg.data.directions import BiasedCoins, Spike
+from budgetreg.errors import ConfigError
+from budgetreg.subspaces import columns, second_moment, top
+
+OPTIONS = {
+    "coins": {"d": 7, "n_coins": 3, "alpha": 0.4},
+    "hadamard": {"d": 8, "n_coins": 3, "alpha": 0.4},
+    "spike": {"d": 5, "p": 0.2},
+    "two_lines": {},
+}
+
+
+def config(kind, **changes):
+    options = {"n": 4000} | OPTIONS[kind] | changes
+    return DatasetConfig(kind, kind, center="none", split="official", test_fraction=None, options=options)
+
+
+def pairs_of(law):
+    """Theorem 4's pairs (u_i, u_{i+c}), and the same with columns of Sylvester's matrix."""
+    e, c = np.eye(law.d), law.n_coins
+    if law.family == "hadamard":
+        H = hadamard(law.d) / np.sqrt(law.d)
+        return [(H[:, i], H[:, i + c]) for i in range(c)]
+    return [((e[i] + e[i + c]) / np.sqrt(2), (-e[i] + e[i + c]) / np.sqrt(2)) for i in range(c)]
+
+
+def outcomes(law, seed, repetition):
+    """Every example with its probability, by the steps of Theorem 5's proof."""
+    if isinstance(law, Spike):
+        return [(np.zeros(law.d), 1 - law.p), (np.eye(law.d)[law.spike(seed, repetition)], law.p)]
+    found = []
+    for (one, other), b in zip(pairs_of(law), law.signs(seed, repetition), strict=True):
+        chance = (1 + b * law.alpha) / 2
+        for u, p in ((one, chance), (other, 1 - chance)):
+            found += [(sign * u, p / law.n_coins / 2) for sign in (-1, 1) if p]
+    return found
+
+
+LAWS = [
+    BiasedCoins("coins", 7, 3, 0.4, 40_000),
+    BiasedCoins("hadamard", 8, 3, 0.4, 40_000),
+    BiasedCoins("hadamard", 4, 2, 1.0, 40_000),
+    BiasedCoins("two_lines", 2, 1, 1.0, 40_000),
+    Spike(5, 0.2, 40_000),
+]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_the_second_moment_is_exact(law):
+    for repetition in range(4):
+        C = sum(p * np.outer(x, x) for x, p in outcomes(law, 1, repetition))
+        np.testing.assert_allclose(law.second_moment(1, repetition), C, atol=1e-15)
+        np.testing.assert_array_equal(law.draw(1, repetition).second_moment, law.second_moment(1, repetition))
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_draws_follow_the_law_and_their_second_moment_converges_to_its_own(law):
+    data = law.draw(1, 2)
+    assert not data.has_targets
+    seen: dict[tuple[float, ...], int] = {}
+    for row in (data.X * data.scale).round(9) + 0.0:
+        seen[tuple(row)] = seen.get(tuple(row), 0) + 1
+    expected = {tuple(np.round(x, 9) + 0.0): p for x, p in outcomes(law, 1, 2)}
+    assert set(seen) == set(expected)
+    for outcome, p in expected.items():
+        assert abs(seen[outcome] / law.n - p) < 5 * np.sqrt(p * (1 - p) / law.n)
+    table = Table(data.X, data.y, data.scale)
+    for n in (400, law.n):
+        assert np.abs(second_moment(table, np.arange(n)) - data.second_moment).max() < 2 / np.sqrt(n)
+
+
+@pytest.mark.parametrize("law", LAWS[:3], ids=lambda law: law.name)
+def test_the_best_subspace_takes_the_likelier_direction_of_each_pair_and_each_mistake_costs_its_bias(law):
+    C = law.second_moment(0, 1)
+    best = top(C, law.n_coins)
+    both = [(u, v) if b > 0 else (v, u) for (u, v), b in zip(pairs_of(law), law.signs(0, 1), strict=True)]
+    right = np.stack([likelier for likelier, _ in both], axis=1)
+    assert columns(C, right, best)["excess_loss"] == pytest.approx(0, abs=1e-15)
+    right[:, 0] = both[0][1]
+    assert columns(C, right, best)["excess_loss"] == pytest.approx(law.alpha / law.n_coins)
+
+
+def test_one_attribute_of_two_lines_is_a_fair_sign_on_either():
+    for repetition in range(4):
+        X = replace(LAWS[3], n=40_000).draw(0, repetition).X
+        assert np.abs(X.mean(axis=0)).max() < 5 / np.sqrt(len(X))
+        assert abs((X[:, 0] * X[:, 1]).mean()) == 1
+
+
+def test_the_law_is_drawn_too():
+    assert {int(Spike(4, 0.1, 1).spike(0, r)) for r in range(60)} == set(range(4))
+    assert len({tuple(LAWS[0].signs(0, r)) for r in range(80)}) == 2**3
+    assert {np.sign(load(config("two_lines"), 0, r).second_moment[0, 1]) for r in range(20)} == {-1, 1}
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_each_repetition_has_its_own_draw_and_more_examples_keep_the_earlier_ones(kind):
+    data = load(config(kind), 3, 0)
+    assert describe(config(kind)) == (4000, data.X.shape[1], 4000)
+    for other in (load(config(kind), 3, 1), load(config(kind), 4, 0)):
+        assert other.X.tobytes() != data.X.tobytes()
+    np.testing.assert_array_equal(load(config(kind, n=4500), 3, 0).X[:4000], data.X)
+    assert data.X.itemsize == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("coins", {"n_coins": 4}),
+        ("coins", {"alpha": 0}),
+        ("coins", {"alpha": 1.5}),
+        ("hadamard", {"d": 12}),
+        ("hadamard", {"n_coins": 5}),
+        ("spike", {"p": 0.0}),
+        ("spike", {"p": True}),
+        ("spike", {"d": 0}),
+        ("two_lines", {"n": None}),
+    ],
+)
+def test_impossible_options_are_named(kind, change):
+    with pytest.raises(ConfigError, match=f"dataset.{next(iter(change))}") as caught:
+        load(config(kind, **change), 0, 0)
+    assert "\n" not in str(caught.value)
+
+
+def test_only_where_the_second_moment_is_known_may_all_examples_train():
+    X, y = np.ones((3, 2)), np.zeros(3)
+    Dataset("a", X, y, 1.0, 3, two_valued=False, second_moment=np.ones((2, 2)))
+    with pytest.raises(ValueError, match="n_train"):
+        Dataset("a", X, y, 1.0, 3, two_valued=False)
+    with pytest.raises(ValueError, match="second_moment"):
+        Dataset("a", X, y, 1.0, 3, two_valued=False, second_moment=np.ones(2))
