@@ -19,8 +19,9 @@ from budgetreg.catalogue import options
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.rules import BACKEND, DATASETS, GRIDS, LEARNERS, TOP, TUNINGS, check, chosen
 
-_EXECUTION = ("n_jobs", "backend", "out", "repetitions")  # change no result
+_EXECUTION = ("n_jobs", "backend", "out", "repetitions", "protocol")  # change no result, but by what they set
 _LOCATION = ("root",)  # of a data set: where it lies, not what it is
+_RECIPE = ("protocols", "figure", "differs", "claims")  # what a recipe tells of its results
 # By algo.core: what such a learner makes no use of.
 _WITHOUT = {
     "partial": (),
@@ -137,7 +138,7 @@ class Config:
     axis: str
     repetitions: int
     seed: int
-    checkpoints: int | tuple[int, ...]
+    checkpoints: int | tuple[float, ...]
     n_jobs: int
     out: str | None
     resolved: Mapping[str, Any]
@@ -178,6 +179,9 @@ def validate(cfg: DictConfig, given: Mapping[str, Any] | None = None) -> Config:
     """
     tree = _plain(cfg)
     check(tree, TOP, "")
+    _apply_protocol(tree, given or {})
+    for key in _RECIPE:
+        del tree[key]
     _apply_recipe(tree["algo"], tree.pop("learners"), given or {})
     algo = _algo(tree["algo"])
     dataset = _dataset(tree["dataset"])
@@ -211,6 +215,20 @@ def _plain(cfg: DictConfig) -> dict[str, Any]:
     return {str(key): value for key, value in tree.items()}
 
 
+def _apply_protocol(tree: dict[str, Any], given: Mapping[str, Any]) -> None:
+    """Set what a recipe's preset sets, unless it was given by hand."""
+    name, protocols = tree["protocol"], tree["protocols"]
+    if name is None:
+        return
+    if name not in protocols:
+        offered = ", ".join(protocols) or "no recipe with presets was chosen (experiment=NAME)"
+        raise ConfigError(f"protocol={name}: no such preset{nearest(name, protocols)}; presets: {offered}")
+    for key, value in _leaves(protocols[name] or {}, ""):
+        if key not in given:
+            _set(tree, key, value)
+    check(tree, TOP, "")
+
+
 def _apply_recipe(section: Any, learners: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """Set in the section ``algo`` what a recipe sets for this learner, unless it was given by hand."""
     for name in learners:
@@ -219,11 +237,14 @@ def _apply_recipe(section: Any, learners: Mapping[str, Any], given: Mapping[str,
     own = learners.get(str(section.get("name")), {}) if isinstance(section, dict) else {}
     for key, value in _leaves(own, "algo"):
         if key not in given:
-            *path, last = key.split(".")[1:]
-            place = section
-            for step in path:
-                place = place.setdefault(step, {})
-            place[last] = value
+            _set(section, key.removeprefix("algo."), value)
+
+
+def _set(tree: dict[str, Any], key: str, value: Any) -> None:
+    *path, last = key.split(".")
+    for step in path:
+        tree = tree.setdefault(step, {})
+    tree[last] = value
 
 
 def _leaves(tree: Any, prefix: str) -> Iterator[tuple[str, Any]]:
@@ -231,7 +252,7 @@ def _leaves(tree: Any, prefix: str) -> Iterator[tuple[str, Any]]:
         yield prefix, tree
         return
     for key, value in tree.items():
-        yield from _leaves(value, f"{prefix}.{key}")
+        yield from _leaves(value, f"{prefix}.{key}" if prefix else key)
 
 
 def _algo(section: Any) -> AlgoConfig:

@@ -245,10 +245,12 @@ def split_budget(algo: AlgoConfig, k: int) -> tuple[int | None, int | None]:
 
 
 def _checkpoints(config: Config, n_train: int, d: int, per_example: int) -> tuple[int, ...]:
-    if not isinstance(config.checkpoints, int):
-        if config.checkpoints[-1] > n_train:
-            raise ConfigError(f"checkpoints={list(config.checkpoints)}: there are only {n_train} training examples")
-        return config.checkpoints
+    asked = config.checkpoints
+    in_shares = not isinstance(asked, int) and any(isinstance(one, float) for one in asked)
+    if not isinstance(asked, int) and not in_shares:
+        if asked[-1] > n_train:
+            raise ConfigError(f"checkpoints={list(asked)}: there are only {n_train} training examples")
+        return tuple(map(int, asked))
     end = config.k * n_train
     if end < per_example:
         raise ConfigError(
@@ -256,8 +258,12 @@ def _checkpoints(config: Config, n_train: int, d: int, per_example: int) -> tupl
             f"k={d} gives it every example"
         )
     begin = min(max(d, end // AXIS_SPAN), end)
-    axis = np.geomspace(begin, end, config.checkpoints) if config.checkpoints > 1 else [end]
-    examples = {int(attributes) // per_example for attributes in [*axis[:-1], end]}
+    if isinstance(asked, int):
+        axis = np.geomspace(begin, end, asked) if asked > 1 else np.array([end])
+        axis[-1] = end
+    else:
+        axis = np.round(end * np.array(asked), 6)  # as 0.29 of 100 lies a bit below 29
+    examples = {int(attributes) // per_example for attributes in axis}
     return tuple(sorted(examples - {0}))
 
 

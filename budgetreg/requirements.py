@@ -63,10 +63,12 @@ def increasing(phrase: str, element: Requirement) -> Requirement:
 
 ANYTHING = Requirement("anything", lambda value: True)
 MAPPING = Requirement("keys with values", lambda value: isinstance(value, dict))
+LIST = Requirement("a list", lambda value: isinstance(value, list))
 NOTHING = Requirement("null", lambda value: value is None)
 TEXT = Requirement("text", lambda value: type(value) is str)
 NAME = Requirement("text, not empty", lambda value: type(value) is str and value.strip() != "")
 POSITIVE = Requirement("a number above 0", lambda value: _is_real(value) and value > 0)
 NOT_NEGATIVE = Requirement("a number of at least 0", lambda value: _is_real(value) and value >= 0)
 ZERO = Requirement("0", lambda value: _is_real(value) and value == 0)
+ONE = Requirement("1", lambda value: _is_real(value) and value == 1)
 FRACTION = Requirement("a number above 0 and below 1", lambda value: _is_real(value) and 0 < value < 1)
