@@ -18,9 +18,10 @@ from sklearn.datasets import dump_svmlight_file
 
 from budgetreg.accessor import Table
 from budgetreg.catalogue import conf_dir
-from budgetreg.config import validate
-from budgetreg.data import Dataset
+from budgetreg.config import DatasetConfig, validate
+from budgetreg.data import Dataset, load
 from budgetreg.data.formats import source
+from budgetreg.data.formats.source import NO_TARGET
 from budgetreg.data.tabular import File, parse_file
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.plan import make_plan
@@ -123,6 +124,37 @@ def test_a_converted_table_is_the_same_and_mapped(
     assert not (tmp_path / "another").exists()
     copies = list(converting.rglob("X.npy"))
     assert len(copies) == (write not in (write_folder, write_libsvm))
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_without_a_target_all_columns_are_attributes(
+    tmp_path: Path, converting: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[..., Path]
+) -> None:
+    path = write(tmp_path, X, Y)
+    if write is write_folder:
+        (path / "y.npy").unlink()
+    table = np.column_stack([X, Y]) if write in (write_csv, write_parquet) else X  # elsewhere the target lies apart
+    options = {"path": str(path), "target": None, "scale": "none"}
+    config = DatasetConfig("file", "file", center="none", split="random", test_fraction=0.1, options=options)
+    converted, mapped = load(config, 0, 0, targets=False), parsed(path, NO_TARGET).load()
+    monkeypatch.setattr(source, "IN_MEMORY", 1 << 28)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+    for data in (converted, mapped, parsed(path, NO_TARGET).load()):
+        np.testing.assert_array_equal(values(data), table)
+        assert not data.y.any()
+    if write is not write_folder:
+        assert load(config, 0, 0).y.any()
+
+
+def test_two_columns_suffice_where_nothing_is_predicted(tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text("a,b\n1,2\n")
+    pd.DataFrame({"a": [1], "b": [2]}).to_parquet(tmp_path / "two.parquet", index=False)
+    (tmp_path / "one.csv").write_text("a\n1\n")
+    for path in (tmp_path / "two.csv", tmp_path / "two.parquet"):
+        assert values(parsed(path, NO_TARGET).load()).tolist() == [[1, 2]]
+        tell(path, "two attributes and a target are needed")
+    with pytest.raises(DataError, match=r"1 column\(s\).*; two attributes are needed"):
+        parsed(tmp_path / "one.csv", NO_TARGET).load()
 
 
 @given(

@@ -1,11 +1,13 @@
 """Data sets: from a configuration to arrays."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from budgetreg.data import directions, hard, mnist, power_law, sphere, tabular
 from budgetreg.data.dataset import Dataset
+from budgetreg.data.formats.source import NO_TARGET
 from budgetreg.data.mnist import Mnist
 from budgetreg.data.tabular import Digits, File
 from budgetreg.errors import ConfigError
@@ -56,7 +58,7 @@ _PARSERS: Mapping[str, Callable[[Mapping[str, Any]], _Source]] = {
 }
 
 
-def load(config: "DatasetConfig", seed: int, repetition: int) -> Dataset:
+def load(config: "DatasetConfig", seed: int, repetition: int, *, targets: bool = True) -> Dataset:
     """Return the data set of a configuration; calling it again is cheap.
 
     Parameters
@@ -65,6 +67,9 @@ def load(config: "DatasetConfig", seed: int, repetition: int) -> Dataset:
         Kind and options.
     seed, repetition : int
         Identity of the draw of a synthetic data set (each repetition has its own); real data ignore them.
+    targets : bool
+        Whether a file's last column (or its array ``y``) is the target unless ``dataset.target`` names another; if
+        not, all that is not named is an attribute.
 
     Raises
     ------
@@ -76,6 +81,8 @@ def load(config: "DatasetConfig", seed: int, repetition: int) -> Dataset:
     source = _source(config)
     if isinstance(source, Synthetic):
         return _drawn(source, seed, repetition)
+    if isinstance(source, File) and source.target is None and not targets:
+        source = replace(source, target=NO_TARGET)
     return _loaded(source)
 
 

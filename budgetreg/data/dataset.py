@@ -84,11 +84,6 @@ class Dataset:
             self.second_moment.setflags(write=False)
         self.y.setflags(write=False)
 
-    @property
-    def has_targets(self) -> bool:
-        """Whether there is anything to predict: a target that is not 0."""
-        return bool(self.y.any())
-
     def fingerprint(self) -> str:
         """Return a short digest of the content, by which a changed file is recognised."""
         if self.digest or not isinstance(self.X, np.ndarray):

@@ -28,7 +28,7 @@ class Prepared:
     X : ndarray of shape (n, d), or Values
         Attributes; finite.
     y : ndarray of shape (n,), float64
-        Targets; two values of any kind are -1 and +1 in sorted order.
+        Targets; two values of any kind are -1 and +1 in sorted order; zeros if there are none.
     largest : ndarray of shape (d,), float64
         Largest absolute value of each attribute.
     two_valued : bool
@@ -138,13 +138,16 @@ class _Facts:
         self._where = where
         self._content = hashlib.blake2b(digest_size=8)
         self._targets: list[Any] = []
+        self._n = 0
         self._lengths: list[np.ndarray] = []
         self._largest = np.zeros(0)
         self.first = 1
 
     def note(self, X: np.ndarray | SparseRows, y: Any) -> dict[str, np.ndarray]:
         """Take a piece into account, and return the arrays that it consists of."""
-        self._targets.append(y)
+        if y is not None:
+            self._targets.append(y)
+        self._n += len(X if isinstance(X, np.ndarray) else X.lengths)
         if isinstance(X, np.ndarray):
             arrays = {"X": X}
             self._raise_largest(np.maximum(X.max(axis=0).astype(float), -X.min(axis=0).astype(float)))
@@ -174,10 +177,13 @@ class _Facts:
         """Put the whole together."""
         import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
-        column = pd.concat(self._targets, ignore_index=True) if self._targets else pd.Series(dtype=float)
-        if not column.size:
+        if not self._n:
             raise DataError(f"{path} has no rows of data")
-        y, two_valued, notes = as_target(column, self._where)
+        y, two_valued, notes = (
+            as_target(pd.concat(self._targets, ignore_index=True), self._where)
+            if self._targets
+            else (np.zeros(self._n), False, ())
+        )
         self._content.update(y.data)
         X: np.ndarray | Values
         if "X" in arrays:

@@ -45,7 +45,7 @@ class File:
     path : str
         File of one of the `FORMATS`, or folder with ``X.npy`` and ``y.npy``.
     target : str or None
-        Column (CSV, Parquet; None: the last) or array (NPZ, folder; None: ``y``) to predict.
+        Column (CSV, Parquet; None: the last) or array (NPZ, folder; None: ``y``) to predict; `NO_TARGET`: nothing is.
     scale : {"max_abs", "none"}
         Whether each attribute is divided by its largest absolute value.
     stamp : tuple of int
@@ -136,6 +136,8 @@ def parse_file(options: Mapping[str, Any]) -> File:
         files = [path / "X.npy", path / f"{target or 'y'}.npy"]
         if not files[0].exists():
             raise DataError(f"{path} is a folder without X.npy (dataset.path)")
+        if not target and not files[1].exists():
+            files.pop()  # only a regression learner misses it
     else:
         files = [path]
     if opener(path) is None:

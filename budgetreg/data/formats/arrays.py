@@ -40,7 +40,7 @@ def open_npz(path: Path, target: str | None) -> Source:
     path : Path
         The file.
     target : str or None
-        Array of the targets; None: ``y``.
+        Array of the targets; None: ``y``; `NO_TARGET`: none.
 
     Raises
     ------
@@ -85,11 +85,12 @@ class _Header:
 
 def _source(path: Path, names: list[str], target: str | None, open_array: _Open) -> Source:
     name = "y" if target is None else target
-    for wanted in ("X", name):
+    for wanted in filter(None, ("X", name)):
         if wanted not in names:
             raise DataError(f"{path}: no array {wanted!r}{nearest(wanted, names)}; arrays: {shown(names)}")
     try:
-        X, y = _header(open_array, "X"), _header(open_array, name)
+        X = _header(open_array, "X")
+        y = _header(open_array, name) if name else _Header(X.shape[:1], False, np.dtype(float))
     except _DAMAGE as error:
         raise DataError(f"{path} cannot be read: {one_line(error)}") from error
     if len(X.shape) != 2 or y.shape != X.shape[:1]:
@@ -124,15 +125,19 @@ def _read_header(file: BinaryIO) -> _Header:
     return _Header(*read(file))
 
 
-def _pieces(path: Path, header: _Header, name: str, open_array: _Open) -> Iterator[tuple[np.ndarray, "pd.Series[Any]"]]:
+def _pieces(
+    path: Path, header: _Header, name: str, open_array: _Open
+) -> Iterator[tuple[np.ndarray, "pd.Series[Any] | None"]]:
     import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
     n, d = header.shape
     step = n if header.fortran else rows_per_piece(d)
+    targets = None
     try:
-        with open_array(name) as file:
-            y = np.lib.format.read_array(file, allow_pickle=False)
-        targets = pd.Series(y.astype(str) if y.dtype.kind == "S" else y)
+        if name:
+            with open_array(name) as file:
+                y = np.lib.format.read_array(file, allow_pickle=False)
+            targets = pd.Series(y.astype(str) if y.dtype.kind == "S" else y)
         with open_array("X") as file:
             _read_header(file)
             for start in range(0, n, step):
@@ -145,7 +150,7 @@ def _pieces(path: Path, header: _Header, name: str, open_array: _Open) -> Iterat
                 if place is not None:
                     where = f"row {start + place[0] + 1}, column {place[1] + 1} of X"
                     raise DataError(f"{path}: {where}: {X[place]} is not a finite number")
-                yield X, targets[start : start + r]
+                yield X, None if targets is None else targets[start : start + r]
             file.read(1)  # past the end, where a ZIP file's checksum is compared
     except _DAMAGE as error:
         raise DataError(f"{path} cannot be read: {one_line(error)}") from error

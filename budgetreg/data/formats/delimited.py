@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from budgetreg.data.formats.source import (
+    NO_TARGET,
     Source,
     column_of,
     first_not_finite,
@@ -33,19 +34,19 @@ def open_csv(path: Path, target: str | None) -> Source:
     path : Path
         The file; fields are separated by commas.
     target : str or None
-        Column of the target; None: the last one.
+        Column of the target; None: the last one; `NO_TARGET`: none.
 
     Raises
     ------
     DataError
         If it is no such table.
     """
-    header = _header(path)
+    header = _header(path, 2 if target == NO_TARGET else 3)
     name = column_of(header, target, str(path))
     return Source(name, path.stat().st_size, _pieces(path, header, name))
 
 
-def _pieces(path: Path, header: list[str], name: str) -> Iterator[tuple[np.ndarray, "pd.Series[Any]"]]:
+def _pieces(path: Path, header: list[str], name: str) -> Iterator[tuple[np.ndarray, "pd.Series[Any] | None"]]:
     import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
     attributes = [column for column in header if column != name]
@@ -59,7 +60,7 @@ def _pieces(path: Path, header: list[str], name: str) -> Iterator[tuple[np.ndarr
                 encoding="utf-8-sig", chunksize=rows_per_piece(len(header)),
             ) as frames:  # fmt: skip
                 for frame in filter(len, frames):
-                    yield _numbers(frame[attributes], str(path), done), frame[name]
+                    yield _numbers(frame[attributes], str(path), done), frame.get(name)
                     done += len(frame)
     except pd.errors.ParserWarning as warning:
         raise DataError(f"{path}: rows have more fields than the header") from warning
@@ -80,7 +81,7 @@ def _numbers(frame: "pd.DataFrame", where: str, done: int) -> np.ndarray:
     return np.ascontiguousarray(X)
 
 
-def _header(path: Path) -> list[str]:
+def _header(path: Path, least: int) -> list[str]:
     """Return the names of the columns, having checked that they are names."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -91,10 +92,9 @@ def _header(path: Path) -> list[str]:
         raise DataError(f"{path} is empty")
     if all(is_number(field) for field in header):
         raise DataError(f"{path} has no header: its first row holds numbers only; the names of the columns go there")
-    if len(header) < 3:
-        raise DataError(
-            f"{path} has {len(header)} column(s), separated by commas; two attributes and a target are needed"
-        )
+    if len(header) < least:
+        need = "two attributes and a target" if least > 2 else "two attributes"
+        raise DataError(f"{path} has {len(header)} column(s), separated by commas; {need} are needed")
     for position, field in enumerate(header, start=1):
         if not field:
             raise DataError(f"{path}: column {position} has no name (an index that was written along? leave it out)")

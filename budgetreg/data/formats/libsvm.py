@@ -28,19 +28,20 @@ def open_libsvm(path: Path, target: str | None) -> Source:
     ----------
     path : Path
         The file; ``.gz`` and ``.bz2`` are decompressed while it is read.
-    target : None
-        There is no choice: the number that begins a line.
+    target : None or `NO_TARGET`
+        There is no choice: the number that begins a line, or not even that.
 
     Raises
     ------
     DataError
         If a target is named.
     """
-    if target is not None:
+    if target:
         raise DataError(f"{path}: dataset.target={target}: the target of a LIBSVM file is what its lines begin with")
     compressed = path.suffix.lower() in (".gz", ".bz2")
     # An entry takes 12 bytes, and about half of that as text; how much text was compressed is not known beforehand.
-    return Source("target", IN_MEMORY + 1 if compressed else 2 * path.stat().st_size, _pieces(path))
+    size = IN_MEMORY + 1 if compressed else 2 * path.stat().st_size
+    return Source("target" if target is None else target, size, _pieces(path, target is None))
 
 
 def _open(path: Path) -> BinaryIO:
@@ -48,7 +49,7 @@ def _open(path: Path) -> BinaryIO:
     return cast(BinaryIO, opener(path, "rb"))
 
 
-def _pieces(path: Path) -> Iterator[tuple[SparseRows, "pd.Series[Any]"]]:
+def _pieces(path: Path, targets: bool) -> Iterator[tuple[SparseRows, "pd.Series[Any] | None"]]:
     import pandas as pd  # here, because these are slow to import and other kinds of data do without
     from sklearn.datasets import load_svmlight_file
 
@@ -62,7 +63,8 @@ def _pieces(path: Path) -> Iterator[tuple[SparseRows, "pd.Series[Any]"]]:
                     raise DataError(f"{path}: {_first_fault(block, lines) or error}") from error
                 if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
                     raise DataError(f"{path}: {_first_fault(block, lines)}")
-                yield SparseRows(np.diff(X.indptr), X.indices.astype(np.int32), X.data), pd.Series(y)
+                rows = SparseRows(np.diff(X.indptr), X.indices.astype(np.int32), X.data)
+                yield rows, pd.Series(y) if targets else None
                 lines += block.count(b"\n")
     except (EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from budgetreg.data.formats.source import STORED, Source, column_of, first_not_finite, one_line, rows_per_piece
+from budgetreg.data.formats.source import (
+    NO_TARGET,
+    STORED,
+    Source,
+    column_of,
+    first_not_finite,
+    one_line,
+    rows_per_piece,
+)
 from budgetreg.errors import DataError
 
 if TYPE_CHECKING:
@@ -24,7 +32,7 @@ def open_parquet(path: Path, target: str | None) -> Source:
     path : Path
         The file; attributes are numbers or truth values.
     target : str or None
-        Column of the target; None: the last one.
+        Column of the target; None: the last one; `NO_TARGET`: none.
 
     Raises
     ------
@@ -41,8 +49,10 @@ def open_parquet(path: Path, target: str | None) -> Source:
     except pa.ArrowInvalid as error:
         raise DataError(f"{path} is not a Parquet file: {one_line(error)}") from error
     names, n = file.schema_arrow.names, file.metadata.num_rows
-    if len(names) < 3:
-        raise DataError(f"{path} has {len(names)} column(s); two attributes and a target are needed")
+    least = 2 if target == NO_TARGET else 3
+    if len(names) < least:
+        need = "two attributes and a target" if least > 2 else "two attributes"
+        raise DataError(f"{path} has {len(names)} column(s); {need} are needed")
     for name in names:
         if names.count(name) > 1:
             raise DataError(f"{path}: two columns are named {name!r}")
@@ -63,12 +73,12 @@ def open_parquet(path: Path, target: str | None) -> Source:
 
 def _pieces(
     path: Path, file: Any, attributes: list[str], target: str, stored: np.dtype[Any]
-) -> Iterator[tuple[np.ndarray, "pd.Series[Any]"]]:
+) -> Iterator[tuple[np.ndarray, "pd.Series[Any] | None"]]:
     import pyarrow as pa
 
     done = 0
     try:
-        for batch in file.iter_batches(rows_per_piece(len(attributes)), columns=[*attributes, target]):
+        for batch in file.iter_batches(rows_per_piece(len(attributes)), columns=[*attributes, *filter(None, [target])]):
             X = np.empty((batch.num_rows, len(attributes)), dtype=stored)
             for i, name in enumerate(attributes):
                 column = batch.column(name)
@@ -80,7 +90,7 @@ def _pieces(
             if place is not None:
                 where = f"data row {done + place[0] + 1}, column {attributes[place[1]]!r}"
                 raise DataError(f"{path}: {where}: {X[place]} is not a finite number")
-            yield X, batch.column(target).to_pandas()
+            yield X, batch.column(target).to_pandas() if target else None
             done += len(X)
     except pa.ArrowException as error:
         raise DataError(f"{path} cannot be read: {one_line(error)}") from error

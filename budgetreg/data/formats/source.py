@@ -17,6 +17,9 @@ PIECE_ENTRIES = 1 << 22
 IN_MEMORY = 1 << 28
 """Tables of more bytes are not held in memory but in the cache, from where they are mapped."""
 
+NO_TARGET = ""
+"""In place of a target's name: all columns are attributes."""
+
 STORED = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 """Types that are kept; all others become float64."""
 
@@ -47,11 +50,12 @@ class Source:
     Attributes
     ----------
     target : str
-        What the target is called in messages.
+        What the target is called in messages; `NO_TARGET` if there is none.
     size : int
         About how many bytes the table takes in memory.
-    pieces : iterator of (ndarray of shape (r, d) or SparseRows, pandas.Series of length r)
-        Successive rows, attributes finite and of one of the types `STORED`, and their targets as they were read.
+    pieces : iterator of (ndarray of shape (r, d) or SparseRows, pandas.Series of length r or None)
+        Successive rows, attributes finite and of one of the types `STORED`, and their targets as they were read,
+        if there are any.
         Raises DataError where the file turns out to be damaged.
     mapped : ndarray of shape (n, d), optional
         The attributes, if the file can be mapped as it is.
@@ -59,7 +63,7 @@ class Source:
 
     target: str
     size: int
-    pieces: Iterator[tuple["np.ndarray | SparseRows", "pd.Series[Any]"]]
+    pieces: Iterator[tuple["np.ndarray | SparseRows", "pd.Series[Any] | None"]]
     mapped: np.ndarray | None = None
 
 
@@ -94,7 +98,7 @@ def shown(names: list[str]) -> str:
 
 
 def column_of(names: list[str], target: str | None, where: str) -> str:
-    """Return the name of the target's column, by default the last.
+    """Return the name of the target's column, by default the last, or `NO_TARGET` if that is asked for.
 
     Raises
     ------
@@ -104,6 +108,6 @@ def column_of(names: list[str], target: str | None, where: str) -> str:
     from budgetreg.errors import nearest
 
     name = names[-1] if target is None else target
-    if name not in names:
+    if name not in (*names, NO_TARGET):
         raise DataError(f"{where}: no column {name!r}{nearest(name, names)}; columns: {shown(names)}")
     return name
