@@ -190,7 +190,7 @@ def run(
                 position = np.maximum(held - 1 - start, 0)
                 alive = state.alive
                 passed_over.note(coordinates.live, position, alive)
-                j, coefficient = state.draw(uniforms[stream, position].T)
+                j, coefficient = state.draw(np.ascontiguousarray(uniforms[stream, position].T))
                 x = accessor.reveal(position, j, alive & coordinates.live[:, None])
                 target = y[stream, position]
                 if control:
