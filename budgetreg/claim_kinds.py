@@ -1,0 +1,254 @@
+"""The kinds of claims: what each is told, the statistic that it computes from curves, and where this must lie."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isnan
+from typing import Any
+
+import numpy as np
+
+from budgetreg.bootstrap import Estimate
+from budgetreg.curves import Series
+from budgetreg.errors import ConfigError
+from budgetreg.evidence import Evidence, NoEvidence, chosen
+from budgetreg.mean_curves import Means
+from budgetreg.requirements import FRACTION, LIST, MAPPING, NAME, NOTHING, NUMBER, POSITIVE, Requirement, one_of
+from budgetreg.rules import Rules
+from budgetreg.variables import of
+
+HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
+Published = Mapping[str, tuple[np.ndarray, np.ndarray]]
+"""Of a figure, by learner: where its published points lie on the x axis, and their values."""
+
+_SLACK = 1.05
+"""A published point may lie this much beyond the ends of a curve: numbers of examples are rounded."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where a statistic must lie: between two ends, at least one of them finite."""
+
+    low: float
+    high: float
+
+    def verdict(self, estimate: Estimate) -> str:
+        """Decide by the interval of the estimate."""
+        if isnan(estimate.low) or isnan(estimate.high):
+            return UNDECIDED
+        if self.low <= estimate.low and estimate.high <= self.high:
+            return HOLDS
+        return FAILS if estimate.high < self.low or self.high < estimate.low else UNDECIDED
+
+    def __str__(self) -> str:
+        """Return it as a reader writes it: ``below 0``, ``0.8 to 1.2``."""
+        if self.low == -inf:
+            return f"below {self.high:g}"
+        return f"above {self.low:g}" if self.high == inf else f"{self.low:g} to {self.high:g}"
+
+
+class Case:
+    """What a claim is told, with the curves of its learners ``a``, ``b`` and ``minus``.
+
+    Raises
+    ------
+    NoEvidence
+        If there are no such curves.
+    """
+
+    def __init__(self, options: Mapping[str, Any], series: Sequence[Series], published: Published) -> None:
+        self.options = options
+        own = chosen(series, options["where"])
+        roles = [role for role in ("a", "b", "minus") if self.options.get(role)]
+        self._of = {role: chosen(own, self.options[role]) for role in roles}
+        together = [one for several in self._of.values() for one in several]
+        self.evidence = Evidence(together, self.options["measure"], self.options["x"])
+        self._published = published
+
+    def means(self, role: str) -> Means:
+        """Return the curves of one learner."""
+        return self.evidence.merged(self._of[role], self.options["across"])
+
+    def each(self, role: str) -> list[tuple[float, Means]]:
+        """Return the curves of one learner for each value of the key ``over``, ascending."""
+        values: dict[float, list[Series]] = {}
+        for one in self._of[role]:
+            value = of(self.options["over"], one)
+            if not isinstance(value, int | float):
+                raise ConfigError(f"over={self.options['over']}: {value} is not a number")
+            values.setdefault(float(value), []).append(one)
+        if len(values) < 2:
+            raise NoEvidence(f"curves for one value of {self.options['over']}, where two are needed")
+        across = self.options["across"]
+        return [(value, self.evidence.merged(values[value], across)) for value in sorted(values)]
+
+    def singles(self, role: str) -> Means:
+        """Return the curves of the repetitions of one learner."""
+        if len(self._of[role]) > 1:
+            raise NoEvidence(f"{len(self._of[role])} curves of {self.options[role]} where one is compared")
+        return self.evidence.rows(self._of[role][0])
+
+    def targets(self, means: Means) -> tuple[np.ndarray, np.ndarray]:
+        """Return the points at which the learner ``a`` is compared with given numbers, and these."""
+        at, value = self.options.get("at"), self.options.get("value")
+        if value is not None:
+            return np.atleast_1d(means.x[-1] if at is None else at).astype(float), np.array([float(value)])
+        name = self._of["a"][0].algo
+        if name not in self._published:
+            raise NoEvidence(f"no published curve of {name}")
+        x, values = self._published[name]
+        if at is not None:
+            nearby = np.isclose(x[:, None], np.atleast_1d(at).astype(float), rtol=0.02).any(axis=1)
+            x, values = x[nearby], values[nearby]
+        inside = (means.x[0] / _SLACK <= x) & (x <= means.x[-1] * _SLACK)
+        if not inside.any():
+            raise NoEvidence(f"no published point of {name} within the curve")
+        return x[inside], values[inside]
+
+
+def _below(case: Case) -> np.ndarray:
+    """Return the largest amount by which a exceeds b, at any checkpoint of a from some point on."""
+    a, b = case.means("a"), case.means("b")
+    a = a.since(max(b.x[0], case.options["from"] or 0))
+    if not a.x.size:
+        raise NoEvidence("curves without a checkpoint to compare")
+    worst: np.ndarray = (a.values - b.at(a.x)).max(axis=1)
+    return worst
+
+
+def _ratio(case: Case) -> np.ndarray:
+    a, b = case.means("a"), case.means("b")
+    at = np.atleast_1d(case.options["at"] or min(a.x[-1], b.x[-1])).astype(float)
+    zero = case.means("minus").at(at) if case.options["minus"] else 0.0
+    above, below = a.at(at) - zero, b.at(at) - zero
+    return np.divide(above, below, out=np.full(above.shape, np.nan), where=below != 0)[:, 0]
+
+
+def _slope(case: Case) -> np.ndarray:
+    a = case.means("a").since(case.options["from"] or 0)
+    return _log_slope(a.x, a.values)
+
+
+def _near(case: Case) -> np.ndarray:
+    a = case.means("a")
+    points, values = case.targets(a)
+    away: np.ndarray = np.abs(a.at(points) - values).max(axis=1)
+    return away
+
+
+def _inside(case: Case) -> np.ndarray:
+    """Return the least share of repetitions on either side of a published value."""
+    rows = case.singles("a")
+    points, values = case.targets(rows)
+    under = case.evidence.weights @ (rows.at(points) < values)
+    share: np.ndarray = np.minimum(under, 1 - under).min(axis=1)
+    return share
+
+
+def _monotone(case: Case) -> np.ndarray:
+    """Return the least step of the gap between a and b from one value of ``over`` to the next."""
+    a, b = dict(case.each("a")), dict(case.each("b"))
+    shared = sorted(a.keys() & b.keys())
+    if len(shared) < 2:
+        raise NoEvidence(f"curves for one value of {case.options['over']}, where two are needed")
+    gaps = np.stack([a[value].end - b[value].end for value in shared], axis=1)
+    steps: np.ndarray = np.diff(gaps, axis=1) * {"increasing": 1, "decreasing": -1}[case.options["direction"]]
+    least: np.ndarray = steps.min(axis=1)
+    return least
+
+
+def _exponent(case: Case) -> np.ndarray:
+    """Return the slope, on log axes, of what is needed to fall to a level against the values of ``over``.
+
+    Curves that never fall to it, or begin below it, are left out.
+    """
+    values, means = zip(*case.each("a"), strict=True)
+    needed = np.stack([own.crossing(case.options["level"]) for own in means], axis=1)
+    known = np.isfinite(needed) & (needed > 0)
+    if known[0].sum() < 2:
+        raise NoEvidence(f"fewer than two curves that fall to {case.options['level']:g}")
+    return _log_slope(np.array(values), np.where(known, needed, np.nan))
+
+
+def _log_slope(x: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the least-squares slopes of log values against log x, shape (S,); NaN values are left out."""
+    known = values > 0
+    counts = known.sum(axis=1, keepdims=True)
+    log_x = np.where(known, np.log(x), 0.0)
+    log_y = np.log(values, out=np.zeros(values.shape), where=known)
+    centred = np.where(known, log_x - log_x.sum(axis=1, keepdims=True) / np.maximum(counts, 1), 0.0)
+    spread = (centred**2).sum(axis=1)
+    return np.divide((centred * log_y).sum(axis=1), spread, out=np.full(len(values), np.nan), where=spread > 0)
+
+
+def _within(options: Mapping[str, Any]) -> Region:
+    low, high = options["within"]
+    return Region(-inf if low is None else low, inf if high is None else high)
+
+
+def _is_within(value: Any) -> bool:
+    ends = value if isinstance(value, list) else []
+    known = [end for end in ends if end is not None]
+    return len(ends) == 2 and bool(known) and all(map(NUMBER.accepts, known)) and known == sorted(known)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of claim: its keys, the region of its statistic, and the statistic of each resampled mean, shape (S,)."""
+
+    rules: Rules
+    defaults: Mapping[str, Any]
+    region: Callable[[Mapping[str, Any]], Region]
+    statistic: Callable[[Case], np.ndarray]
+
+
+_LEARNER = NAME | MAPPING
+_A: Rules = {"a": ("the learner", _LEARNER)}
+_A_AND_B: Rules = {**_A, "b": ("the other learner", _LEARNER)}
+_FROM: Rules = {"from": ("where it begins", POSITIVE | NOTHING)}
+_WITHIN: Rules = {
+    "within": ("where it must lie", Requirement("two increasing numbers, one of them perhaps null", _is_within))
+}
+_OVER: Rules = {"over": ("what is varied", NAME)}
+_TARGETS: Rules = {
+    "at": ("where it is compared", POSITIVE | LIST | NOTHING),
+    "value": ("the number it is compared with", NUMBER | NOTHING),
+}
+KINDS: Mapping[str, Kind] = {
+    "below": Kind({**_A_AND_B, **_FROM}, {"from": None}, lambda options: Region(-inf, 0), _below),
+    "ratio": Kind(
+        {
+            **_A_AND_B,
+            **_WITHIN,
+            "minus": ("the learner whose error is subtracted from both", _LEARNER | NOTHING),
+            "at": ("where it is compared", POSITIVE | NOTHING),
+        },
+        {"minus": None, "at": None},
+        _within,
+        _ratio,
+    ),
+    "slope": Kind({**_A, **_FROM, **_WITHIN}, {"from": None}, _within, _slope),
+    "near": Kind(
+        {**_A, **_TARGETS, "tolerance": ("the tolerance", POSITIVE)},
+        {"at": None, "value": None},
+        lambda options: Region(-inf, options["tolerance"]),
+        _near,
+    ),
+    "inside": Kind(
+        {**_A, **_TARGETS, "share": ("the least share of repetitions on either side", FRACTION)},
+        {"at": None, "value": None, "share": 0.05},
+        lambda options: Region(options["share"], inf),
+        _inside,
+    ),
+    "monotone": Kind(
+        {**_A_AND_B, **_OVER, "direction": ("the direction", one_of("increasing", "decreasing"))},
+        {},
+        lambda options: Region(0, inf),
+        _monotone,
+    ),
+    "exponent": Kind(
+        {**_A, **_OVER, **_WITHIN, "level": ("the level", POSITIVE)}, {"x": "examples"}, _within, _exponent
+    ),
+}
+"""By name: ``below`` (a lies below b), ``ratio`` (of a to b at the end), ``slope`` (of a on log axes), ``near`` (a lies
+near the published curve, or a value), ``inside`` (published values lie inside the spread of a), ``monotone`` (the gap
+between a and b moves one way over a key) and ``exponent`` (of what a needs to fall to a level over a variable)."""

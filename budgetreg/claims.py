@@ -1,0 +1,138 @@
+"""The claims of a recipe, each a test on curves with a verdict: ``holds``, ``fails`` or ``undecided``.
+
+A claim is a statistic of mean curves and a region in which it must lie. One rule decides: the claim holds if the
+statistic's bootstrap interval lies in the region, fails if it lies outside, and is undecided otherwise.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from budgetreg.bootstrap import Estimate, basic
+from budgetreg.claim_kinds import KINDS, UNDECIDED, Case, Published, Region
+from budgetreg.curves import Series
+from budgetreg.errors import ConfigError, nearest
+from budgetreg.evidence import ACROSS, NoEvidence
+from budgetreg.requirements import LIST, MAPPING, NAME, NOTHING, TEXT, one_of
+from budgetreg.rules import Rules, check
+
+_COMMON: Rules = {
+    "id": ("the claim's name", NAME),
+    "says": ("what the paper says", TEXT),
+    "kind": ("the kind", NAME),
+    "where": ("the condition on all curves", MAPPING),
+    "measure": ("what is measured", NAME),
+    "x": ("what it is measured against", NAME),
+    "across": ("how several curves become one", one_of(*ACROSS) | NOTHING),
+    "also": ("other recipes", LIST),
+}
+_COMMON_DEFAULTS: Mapping[str, Any] = {
+    "where": {},
+    "measure": "test_relative",
+    "x": "attributes",
+    "across": None,
+    "also": [],
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim as a recipe states it.
+
+    Attributes
+    ----------
+    id : str
+        Its name among the claims of the recipe.
+    says : str
+        What the paper says.
+    kind : str
+        One of `KINDS`.
+    options : mapping
+        The keys of its kind, and those of all kinds: ``where`` (conditions on all curves), ``measure``, ``x``,
+        ``across`` and ``also`` (recipes whose curves are looked at, too).
+    """
+
+    id: str
+    says: str
+    kind: str
+    options: Mapping[str, Any]
+
+    @property
+    def also(self) -> tuple[str, ...]:
+        """Other recipes whose curves the claim speaks of."""
+        return tuple(self.options["also"])
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What became of a claim.
+
+    Attributes
+    ----------
+    claim : Claim
+    protocol : str
+        The preset it was judged under; empty if the recipe has none.
+    verdict : {'holds', 'fails', 'undecided'}
+    estimate : Estimate
+        Of the statistic; NaN if there was nothing to compute it from.
+    region : Region
+    repetitions : int
+        How many it was computed from.
+    note : str
+        Why nothing could be decided; empty unless curves are missing.
+    """
+
+    claim: Claim
+    protocol: str
+    verdict: str
+    estimate: Estimate
+    region: Region
+    repetitions: int
+    note: str
+
+
+def parse(entry: Any) -> Claim:
+    """Read a claim of a recipe.
+
+    Raises
+    ------
+    ConfigError
+        If a key is unknown or missing, or a value is not what its key needs.
+    """
+    if not isinstance(entry, Mapping) or not {"id", "says", "kind"} <= entry.keys():
+        raise ConfigError("claims: each must have the keys id, says and kind")
+    name, kind = entry["id"], entry["kind"]
+    if kind not in KINDS:
+        raise ConfigError(f"claims: {name}: {kind}: no such kind{nearest(str(kind), KINDS)}; kinds: {', '.join(KINDS)}")
+    filled = {**_COMMON_DEFAULTS, **KINDS[kind].defaults, **entry}
+    check(filled, {**_COMMON, **KINDS[kind].rules}, f"claims: {name}: ")
+    options = {key: value for key, value in filled.items() if key not in ("id", "says", "kind")}
+    return Claim(str(name), str(entry["says"]), str(kind), options)
+
+
+def judge(claim: Claim, series: Sequence[Series], published: Published, protocol: str = "") -> Judgement:
+    """Judge one claim.
+
+    Parameters
+    ----------
+    claim : Claim
+    series : sequence of Series
+        All curves that it may speak of.
+    published : mapping
+        The figure's published curves.
+    protocol : str, optional
+        The preset under which it is judged; those of others are left out.
+    """
+    region = KINDS[claim.kind].region(claim.options)
+    nothing = Judgement(claim, protocol, UNDECIDED, Estimate(np.nan, np.nan, np.nan), region, 0, "")
+    where = {**({"protocol": protocol} if protocol else {}), **claim.options["where"]}
+    try:
+        case = Case({**claim.options, "where": where}, series, published)
+        values = KINDS[claim.kind].statistic(case)
+    except NoEvidence as lack:
+        return replace(nothing, note=str(lack))
+    estimate = basic(values, case.evidence.repetitions)
+    verdict = region.verdict(estimate)
+    return replace(nothing, verdict=verdict, estimate=estimate, repetitions=case.evidence.repetitions)

@@ -1,0 +1,66 @@
+"""What a figure's axis, or a sweep, can run over, by name: columns of the curves, keys, and their combinations."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from budgetreg.curves import Series
+from budgetreg.errors import ConfigError, nearest
+from budgetreg.labels import flatten
+
+
+def _d(series: Series) -> int:
+    assert series.d is not None  # a manifest says it
+    return series.d
+
+
+def _components(series: Series) -> int:
+    return int(series.config["algo"]["n_components"])
+
+
+# Along a curve: from a series and its mean curve.
+ALONG: Mapping[str, Callable[[Series, pd.DataFrame], np.ndarray]] = {
+    "attributes": lambda series, curve: curve["attributes"].to_numpy(dtype=float),
+    "examples": lambda series, curve: curve["examples"].to_numpy(dtype=float),
+    # m (r/d)^2/n: what the excess of a subspace depends on, if Theorem 7 of Gonen et al. 2016 is sharp.
+    "effective_examples": lambda series, curve: (
+        curve["examples"].to_numpy(dtype=float) * (series.k / _d(series)) ** 2 / _components(series)
+    ),
+}
+
+# Of a whole series.
+OF: Mapping[str, Callable[[Series], float]] = {
+    "k": lambda series: float(series.k),
+    "d": lambda series: float(_d(series)),
+    "d/k": lambda series: _d(series) / series.k,
+}
+
+
+def along(name: str, series: Series, curve: pd.DataFrame) -> np.ndarray:
+    """Return a variable at each checkpoint of a mean curve.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such variable.
+    """
+    if name not in ALONG:
+        raise ConfigError(f"x: {name}: no such variable{nearest(name, ALONG)}; variables: {', '.join(ALONG)}")
+    return ALONG[name](series, curve)
+
+
+def of(name: str, series: Series) -> object:
+    """Return a variable of a series: one of `OF`, or a key of its configuration such as ``dataset.alpha``.
+
+    Raises
+    ------
+    ConfigError
+        If it has no such variable.
+    """
+    if name in OF:
+        return OF[name](series)
+    flat = flatten(series.config)
+    if name not in flat:
+        raise ConfigError(f"{name}: no such key{nearest(name, flat)} or variable ({', '.join(OF)})")
+    return flat[name]
