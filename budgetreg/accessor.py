@@ -201,13 +201,16 @@ class Accessor:
         """
         return self._means.at(examples) if self._means else None
 
-    def reveal_block(self, attributes: np.ndarray) -> np.ndarray:
+    def reveal_block(self, attributes: np.ndarray, drawn: np.ndarray | None = None) -> np.ndarray:
         """Reveal the same attributes to all settings, for every example of the block.
 
         Parameters
         ----------
         attributes : ndarray of int, shape (F, T, n)
             Attributes drawn for each example.
+        drawn : ndarray of bool, shape (F, T, n), optional
+            Which of them are drawn, if not all; the others are charged nothing and come out as zeros.  Not for an
+            accessor that centres.
 
         Returns
         -------
@@ -218,8 +221,14 @@ class Accessor:
         BudgetExceeded
             If an example's budget would be passed; nothing is revealed then.
         """
-        self._charge(slice(None), attributes.shape[-1])
+        if drawn is None:
+            self._charge(slice(None), attributes.shape[-1])
+        else:
+            assert self._means is None
+            self._charge(slice(None), np.count_nonzero(drawn, axis=2)[:, :, None])
         values = self._table.entries(self._rows[:, :, None], attributes)
+        if drawn is not None:
+            return np.where(drawn, values, 0.0)
         if self._means:
             self._means.add(values, attributes)
             values = self._means.centred(values, self._stream[:, None, None], attributes)

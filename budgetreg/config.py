@@ -17,7 +17,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from budgetreg.catalogue import options
 from budgetreg.errors import ConfigError, nearest
-from budgetreg.rules import BACKEND, DATASETS, GRIDS, LEARNERS, TOP, TUNINGS, check, chosen
+from budgetreg.rules import BACKEND, DATASETS, GRIDS, LEARNERS, OPTIONS, TOP, TUNINGS, check, chosen
 
 _EXECUTION = ("n_jobs", "backend", "out", "repetitions", "protocol")  # change no result, but by what they set
 _LOCATION = ("root",)  # of a data set: where it lies, not what it is
@@ -30,6 +30,7 @@ _WITHOUT = {
     "exact": ("split",),
     "offline": ("split", "average"),
     "pairs": ("split", "average"),
+    "second_moment": ("split", "average"),
 }
 
 
@@ -41,10 +42,11 @@ class AlgoConfig:
     ----------
     name : str
         What the learner is called in files and figures.
-    core : {'partial', 'two_phase', 'svr', 'pairs', 'exact', 'offline'}
+    core : {'partial', 'two_phase', 'svr', 'pairs', 'exact', 'offline', 'second_moment'}
         The module of `budgetreg.learners` that runs it.
-    update : {'ogd', 'eg', 'pegasos', 'ridge', 'lasso', 'program', 'correlation'}
-        The update of an online learner, or the problem that another learner solves.
+    update : {'ogd', 'eg', 'pegasos', 'ridge', 'lasso', 'program', 'correlation', 'active', 'passive', ...}
+        The update of an online learner, the problem that another learner solves, or how a learner of subspaces sees
+        attributes.
     data_point : {'uniform', 'subset', 'moment'} or None
         Independent uniform draws, a uniform subset, or independent draws guided by second moments; None if all
         attributes are seen.
@@ -60,12 +62,20 @@ class AlgoConfig:
         Which iterates are averaged; None if there are none.
     grid : mapping of str to tuple of float
         Candidates for ``B`` and for ``eta`` and ``eta_two`` (multiples of theory's step size) or ``lambda`` (absolute).
+    n_components : int or None
+        Dimension of the subspace; None for regression.
+    replacement : bool or None
+        Whether the attributes are drawn with replacement; None for learners that offer no choice.
     phase_one : float or None
         The first phase's share of the examples; None for learners of one phase.
     smoothing : float, 'theory' or None
         What is added to estimated moments, in units of 13/6; None for learners of one phase.
     mix : float or None
         Share of equal weights in the second phase's draws; None for learners of one phase.
+    alpha : float, 'theory' or None
+        Share of pairs that are drawn uniformly; None for learners that draw no pairs.
+    output : {'decompose', 'top'} or None
+        How a weight matrix becomes a subspace; None for learners without.
     residual : {'gen_est', 'plug_in'} or None
         How the slope of the SVR loss is estimated; None for the squared loss.
     delta, eps : float or None
@@ -88,6 +98,10 @@ class AlgoConfig:
     residual: str | None = None
     delta: float | None = None
     eps: float | None = None
+    n_components: int | None = None
+    replacement: bool | None = None
+    alpha: float | str | None = None
+    output: str | None = None
 
     @property
     def knows_moments(self) -> bool:
@@ -256,8 +270,9 @@ def _leaves(tree: Any, prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def _algo(section: Any) -> AlgoConfig:
-    check(section, chosen(section, "algo", "core", LEARNERS), "algo")
-    kind = f"{section['core']} {section['update']}"
+    rules = chosen(section, "algo", "core", LEARNERS)
+    kind = f"{section['core']} {section.get('update')}"
+    check(section, {**rules, **OPTIONS.get(kind, {})}, "algo")
     check(section["grid"], GRIDS[kind if kind in GRIDS else section["update"]], "algo.grid")
     if section["update"] == "pegasos" and "moment" in (section["data_point"], section["inner_product"]):
         raise ConfigError("algo.update=pegasos: its draws cannot be guided by moments; use ogd or eg")

@@ -12,6 +12,7 @@ from budgetreg.data import Dataset, load
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.gen_est import INNER_PRODUCT_DRAWS, averaged_draws, second_moment
 from budgetreg.knowledge import second_moments, table_of
+from budgetreg.tasks import task_of
 from budgetreg.theory import (
     ddaelr_step,
     ddaelr_two_phase_step,
@@ -19,6 +20,8 @@ from budgetreg.theory import (
     ddaerr_two_phase_step,
     eg_step,
     first_phase,
+    mbeg_least_examples,
+    mbeg_step,
     ogd_step,
     pegasos_regularisation,
     svr_step,
@@ -33,10 +36,12 @@ LARGE_SECOND_MOMENT = 1e4
 
 
 ONLINE_ON_A_BUDGET = ("partial", "two_phase", "svr")
-"""Kinds of learners that draw for the data point and for the inner product, and whose streams advance together."""
+"""Kinds of learners that draw for the data point and for the inner product."""
+IN_STEP = (*ONLINE_ON_A_BUDGET, "mbeg", "streaming")
+"""Kinds of learners whose streams advance together, example by example."""
 
 REPLICA_BYTES = 64
-"""Per attribute and replica: what the largest state and its output take."""
+"""Per attribute and replica: what the largest state and its output take; per pair of them if subspaces are learned."""
 STATE_BYTES = 1 << 30
 """Memory of one worker for the replicas that advance together, and for the data that they read."""
 
@@ -93,7 +98,8 @@ class Plan:
     @property
     def budget(self) -> int | None:
         """Most attributes of one example that are revealed; None if their number is random and bounded on average."""
-        return None if self.config.algo.residual == "gen_est" else self.per_example
+        on_average = self.config.algo.residual == "gen_est" or self.config.algo.update == "passive"
+        return None if on_average else self.per_example
 
     @property
     def streams_at_once(self) -> int:
@@ -103,22 +109,23 @@ class Plan:
         """
         if self.config.algo.core == "offline":
             return self.config.tuning.folds
-        replicas = min(self.config.backend.batch_size, STATE_BYTES // (REPLICA_BYTES * self.d))
+        numbers = self.d if self.config.algo.n_components is None else self.d**2
+        replicas = min(self.config.backend.batch_size, STATE_BYTES // (REPLICA_BYTES * numbers))
         return max(1, replicas // self.n_settings)
 
     @property
     def repetitions_at_once(self) -> int:
         """Repetitions that advance together, of learners whose streams do."""
         data = load(self.config.dataset, self.config.seed, 0)
-        if self.config.algo.core not in ONLINE_ON_A_BUDGET or not isinstance(data.X, np.ndarray):
+        if self.config.algo.core not in IN_STEP or not isinstance(data.X, np.ndarray):
             return 1
         streams = self.config.tuning.folds if self.tuned else 1
         return max(1, min(self.streams_at_once // streams, STATE_BYTES // data.X.nbytes))
 
     @property
     def n_settings(self) -> int:
-        """Number of settings G."""
-        return len(self.settings["B"])
+        """Number of settings G; 1 of a learner without parameters."""
+        return _count(self.settings)
 
     @property
     def tuned(self) -> bool:
@@ -148,17 +155,16 @@ def make_plan(config: Config) -> Plan:
     if config.dataset.center == "revealed" and config.algo.core in ("offline", "pairs"):
         raise ConfigError(f"dataset.center=revealed: {config.algo.name} stores what it sees; use full or none")
     data = load(config.dataset, config.seed, 0)
-    if config.dataset.kind == "mnist" and not data.two_valued:
-        raise ConfigError("dataset.digits=all has ten classes; a regression learner needs two: dataset.digits=[3,5]")
+    task_of(config.algo).admit(config, data)
     n_train, n_test = split_sizes(config, data)
     d = data.X.shape[1]
     if config.k > d:
         raise ConfigError(f"k={config.k}: the attribute budget must be at most d={d}, the attributes of {data.name}")
     k_x, k_ip = split_budget(config.algo, config.k)
-    per_example = config.k if k_x or config.algo.core == "pairs" else d
+    per_example = d if config.algo.core in ("exact", "offline") or config.algo.update == "full" else config.k
     checkpoints = _checkpoints(config, n_train, d, per_example if config.axis == "attributes" else config.k)
     settings = _settings(config, data, m=checkpoints[-1], k_x=k_x)
-    n_settings = len(settings["B"])
+    n_settings = _count(settings)
     folds = config.tuning.folds if n_settings > 1 else 0
     if folds > n_train:
         raise ConfigError(f"tuning.folds={folds}: at most the {n_train} training examples of {data.name}")
@@ -171,6 +177,8 @@ def make_plan(config: Config) -> Plan:
             f"{config.algo.name} is given the attributes' second moments over the training part, "
             "which no budget pays for",
         )
+    if config.algo.core == "mbeg":
+        notes += _mbeg_notes(config.algo, max(settings["eta"]), config.k, d)
     if config.algo.residual == "gen_est":
         notes += _gen_est_notes(config.algo, max(settings["B"]), float(np.abs(data.y).max()))
     return Plan(
@@ -228,6 +236,8 @@ def split_budget(algo: AlgoConfig, k: int) -> tuple[int | None, int | None]:
                 f"point and {INNER_PRODUCT_DRAWS} for the inner product"
             )
         return k - INNER_PRODUCT_DRAWS, INNER_PRODUCT_DRAWS
+    if algo.n_components is not None:
+        _check_subspace_budget(algo, k, algo.n_components)
     if algo.core == "pairs" and k < 2:
         raise ConfigError(f"k={k}: {algo.name} needs a budget of at least 2, the attributes of one pair")
     if algo.core not in ONLINE_ON_A_BUDGET:
@@ -242,6 +252,23 @@ def split_budget(algo: AlgoConfig, k: int) -> tuple[int | None, int | None]:
     if not 1 <= k_ip < k:
         raise ConfigError(f"algo.split={k_ip}: inner-product draws must be between 1 and k-1={k - 1}")
     return k - k_ip, k_ip
+
+
+def _check_subspace_budget(algo: AlgoConfig, k: int, n_components: int) -> None:
+    if algo.update in ("passive", "full"):  # at any budget, these see two attributes of an example now and then
+        return
+    if k < 2:
+        raise ConfigError(
+            f"k={k}: {algo.name} needs a budget of at least 2, as one attribute of each example tells nothing of how "
+            "attributes go together"
+        )
+    if algo.core == "mbeg" and k % 2:
+        raise ConfigError(f"k={k}: {algo.name} sees attributes in pairs and needs an even budget")
+    if algo.update in ("grouse", "petrels") and k <= n_components:
+        raise ConfigError(
+            f"k={k}: {algo.name} fits {n_components} weights to the attributes of each example, and needs a budget "
+            f"above algo.n_components={n_components}"
+        )
 
 
 def _checkpoints(config: Config, n_train: int, d: int, per_example: int) -> tuple[int, ...]:
@@ -268,8 +295,10 @@ def _checkpoints(config: Config, n_train: int, d: int, per_example: int) -> tupl
 
 
 def _settings(config: Config, data: Dataset, *, m: int, k_x: int | None) -> dict[str, tuple[float, ...]]:
-    """Lay out the grid: every radius with all other parameters, in absolute values."""
+    """Lay out the grid: every radius, of learners that have one, with all other parameters, in absolute values."""
     algo, tuning = config.algo, config.tuning
+    if "B" not in algo.grid:
+        return _settings_without_radius(config, data, m)
     radii = (tuning.values["B"],) if "B" in tuning.values else algo.grid["B"]
     names = [name for name in algo.grid if name != "B"]
     if tuning.name == "fixed" or not names:
@@ -287,6 +316,25 @@ def _settings(config: Config, data: Dataset, *, m: int, k_x: int | None) -> dict
             for *values, B in multiples
         ]
     return dict(zip(("B", *names), zip(*rows, strict=True), strict=True))
+
+
+def _settings_without_radius(config: Config, data: Dataset, m: int) -> dict[str, tuple[float, ...]]:
+    algo, tuning = config.algo, config.tuning
+    units = dict.fromkeys(algo.grid, 1.0)
+    if algo.core == "mbeg":
+        units["eta"] = mbeg_step(config.k, data.X.shape[1], m)
+    elif algo.grid and tuning.name == "theory":
+        raise ConfigError(f"tuning=theory: no theorem says what {' and '.join(algo.grid)} of {algo.name} should be")
+    if tuning.name == "fixed":
+        return {name: (tuning.values[name],) for name in algo.grid}
+    if tuning.name == "theory":
+        return {name: (unit,) for name, unit in units.items()}
+    rows = product(*([v * units[name] for v in values] for name, values in algo.grid.items()))
+    return dict(zip(algo.grid, zip(*rows, strict=True), strict=True))
+
+
+def _count(settings: Mapping[str, tuple[float, ...]]) -> int:
+    return len(next(iter(settings.values()))) if settings else 1
 
 
 def _theory(config: Config, data: Dataset, m: int, k_x: int | None) -> Callable[[float], dict[str, float]]:
@@ -315,6 +363,16 @@ def _theory(config: Config, data: Dataset, m: int, k_x: int | None) -> Callable[
             return lambda B: {"eta": ddaelr_step(B, moments, m, k_x)}
         return lambda B: {"eta": ddaerr_step(moments, m, k_x)}
     return lambda B: {"eta": uniform_step(B, m)}
+
+
+def _mbeg_notes(algo: AlgoConfig, eta: float, k: int, d: int) -> tuple[str, ...]:
+    """Warn if the theorem does not hold, which wants ``alpha = eta d^2`` and at most 1/2."""
+    if algo.alpha != "theory" or eta * d**2 <= 1 / 2:
+        return ()
+    return (
+        f"{algo.name} is outside its theory: alpha = eta d^2 would be {eta * d**2:.2g} for eta up to {eta:.2g}, and is "
+        f"set to 1/2; theory's eta has {mbeg_least_examples(k, d):.2g} examples or more",
+    )
 
 
 def _gen_est_notes(algo: AlgoConfig, B: float, largest: float) -> tuple[str, ...]:

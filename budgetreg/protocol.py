@@ -1,19 +1,18 @@
 """The papers' protocol: split, cross-validation under the budget, one pass, errors at checkpoints."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from budgetreg.accessor import Accessor, Table, stack
 from budgetreg.data import load
-from budgetreg.errors import DataError
-from budgetreg.evaluation import error_columns, squared_error, svr_loss
 from budgetreg.knowledge import second_moments, table_of
 from budgetreg.learners.dispatch import fit
 from budgetreg.plan import Plan
 from budgetreg.streams import generator
+from budgetreg.tasks import Judge, task_of
 from budgetreg.tuning import folds, on_edge, winners
 
 Progress = Callable[[float], None]
@@ -21,12 +20,11 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class _Split:
-    """One repetition's data: test rows, training rows in the order in which they are presented, and given moments."""
+    """One repetition's data: the test, training rows in the order in which they are presented, and given moments."""
 
     repetition: int
     table: Table
-    two_valued: bool
-    test: np.ndarray
+    judge: Judge
     order: np.ndarray
     moments: np.ndarray | None
 
@@ -52,7 +50,7 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
     Raises
     ------
     DataError
-        If all targets of a test part are 0.
+        If all targets of a test part are 0, or all attributes where subspaces are learned.
     """
     splits = [_split(plan, repetition) for repetition in repetitions]
     table, offsets = stack([split.table for split in splits])
@@ -69,11 +67,9 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
     accessor = _accessor(plan, table, orders, chosen.size, plan.checkpoints, lambda done: progress(0.9 + done / 10))
     stages = [(split, "final") for split in splits]
     curves: list[list[dict[str, Any]]] = [[] for _ in splits]
-    for n, (checkpoint, W) in enumerate(_fit(plan, accessor, settings, plan.checkpoints, stages)):
+    for n, (checkpoint, outputs) in enumerate(_fit(plan, accessor, settings, plan.checkpoints, stages)):
         for i, split in enumerate(splits):
-            own_zero = _with_zero(split.table, accessor, checkpoint, i)
-            w = np.ascontiguousarray(W[i, :, place[i, n]])
-            errors = error_columns(own_zero, split.test, w, split.two_valued, plan.config.algo.delta)
+            errors = split.judge.columns(outputs[i], place[i, n], _zero(accessor, checkpoint, i))
             curves[i].append({"examples": checkpoint, **errors})
     bill = accessor.bill()
     for i, n in np.ndindex(best.shape):
@@ -109,12 +105,11 @@ def _split(plan: Plan, repetition: int) -> _Split:
     else:
         shuffled = generator("split", config.seed, data.name, repetition).permutation(data.y.size)
         train, test = np.sort(shuffled[plan.n_test :]), np.sort(shuffled[: plan.n_test])
-    if not data.y[test].any():
-        raise DataError(f"the test part of {data.name} has only targets 0, which no error can be relative to")
     table = table_of(config.dataset, data, train)
+    judge = task_of(config.algo).test(data, table, test)
     order = generator("order", config.seed, data.name, repetition).permutation(train)
     moments = second_moments(table, train) if config.algo.knows_moments else None
-    return _Split(repetition, table, data.two_valued, test, order, moments)
+    return _Split(repetition, table, judge, order, moments)
 
 
 def _cross_validate(
@@ -148,25 +143,19 @@ def _cross_validate(
 
         accessor = _accessor(plan, table, orders_of, plan.n_settings, checkpoints, within)
         stages = [(splits[i], f"fold {f}") for i, f, _ in batch]
-        for n, (checkpoint, W) in enumerate(_fit(plan, accessor, settings, checkpoints, stages)):
-            for s, (i, f, held_out_rows) in enumerate(batch):
-                own_zero = _with_zero(splits[i].table, accessor, checkpoint, s)
-                losses[i, n, f] = _held_out_loss(plan, own_zero, held_out_rows, W[s])
+        judges = [task_of(config.algo).held_out(splits[i].table, rows) for i, _, rows in batch]
+        for n, (checkpoint, outputs) in enumerate(_fit(plan, accessor, settings, checkpoints, stages)):
+            for s, (i, f, _) in enumerate(batch):
+                losses[i, n, f] = judges[s].losses(outputs[s], _zero(accessor, checkpoint, s))
         for bill, (i, _, _) in zip(accessor.bill().total, batch, strict=True):
             paid[i] += bill.sum()
     return losses[:, [checkpoints.index(min(c, length)) for c in wanted]], paid
 
 
-def _with_zero(table: Table, accessor: Accessor, checkpoint: int, stream: int) -> Table:
-    """Return the table as the regressors of a stream see it at a checkpoint: centred by what was revealed to them."""
+def _zero(accessor: Accessor, checkpoint: int, stream: int) -> np.ndarray | None:
+    """Return the zero of a stream's outputs at a checkpoint, if the accessor centred by what it revealed."""
     shift = accessor.shift(checkpoint)
-    return table if shift is None else replace(table, shift=shift[stream])
-
-
-def _held_out_loss(plan: Plan, table: Table, index: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """Return the loss that the learner is after, by which its parameters are chosen."""
-    delta = plan.config.algo.delta
-    return squared_error(table, index, W) if delta is None else svr_loss(table, index, W, delta)
+    return None if shift is None else shift[stream]
 
 
 def _accessor(

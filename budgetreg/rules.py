@@ -7,6 +7,7 @@ from typing import Any
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.requirements import (
     ANYTHING,
+    FLAG,
     FRACTION,
     LIST,
     MAPPING,
@@ -73,6 +74,9 @@ _PARTIAL: Rules = {
     "literal_split": ("the meaning of split=literal", one_of("one", "half")),
 }
 
+_SUBSPACE: Rules = {"n_components": ("the dimension of the subspace", whole(1))}
+_SECOND_MOMENT = ("active", "passive", "importance", "zero_filled", "full")
+
 # By algo.core. A learner accepts a split or average it has no use for: a sweep over learners sets it for all.
 LEARNERS: Mapping[str, Rules] = {
     "partial": {**_PARTIAL, "control_variate": ("the control variate", one_of("none", "mean", "label"))},
@@ -93,6 +97,16 @@ LEARNERS: Mapping[str, Rules] = {
         "delta": ("the residual that costs nothing", NOT_NEGATIVE),
         "eps": ("the scale of the smoothing", POSITIVE),
     },
+    "second_moment": {**_SUBSPACE, **_learner(_SPLIT | NOTHING, _AVERAGE | NOTHING, *_SECOND_MOMENT)},
+}
+
+
+OPTIONS: Mapping[str, Rules] = {  # by algo.core and update, what only such learners have
+    "second_moment active": {"replacement": ("whether attributes are drawn with replacement", FLAG)},
+    "second_moment importance": {
+        "phase_one": ("the first phase's share of the examples", FRACTION),
+        "mix": ("the share of equal probabilities in the draws", FRACTION),
+    },
 }
 
 
@@ -111,6 +125,7 @@ GRIDS: Mapping[str, Rules] = {  # by algo.update, preceded by the kind of learne
     "lasso": _grid("B"),
     "program": _grid("B"),
     "correlation": _grid("B"),
+    **{update: _grid() for update in _SECOND_MOMENT},
 }
 
 

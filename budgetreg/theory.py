@@ -72,6 +72,22 @@ def ddaelr_step(B: float, second_moments: np.ndarray, m: int, k_x: int) -> float
     return _eg_step(B, _lasso_spread(second_moments, k_x), len(second_moments), m)
 
 
+def mbeg_step(r: int, d: int, m: int) -> float:
+    """Step size of MBEG for r attributes per example: ``sqrt(r log(d) / (2 m (d + r)))``.
+
+    Gonen et al. 2016, Algorithm 2.
+    """
+    return sqrt(r * log(d) / (2 * m * (d + r)))
+
+
+def mbeg_least_examples(r: int, d: int) -> float:
+    """Examples m from which on MBEG's ``alpha = eta d^2`` is at most 1/2: ``2 d^4 r log(d) / (d + r)``.
+
+    Gonen et al. 2016, Theorem 7; its introduction prints a quarter of it.
+    """
+    return 2 * d**4 * r * log(d) / (d + r)
+
+
 def first_phase(share: float, m: int) -> int:
     """Examples of the first of two phases (Kukliansky & Shamir 2015, Section 5: a tenth)."""
     return max(1, int(share * m))

@@ -52,15 +52,16 @@ def on_edge(settings: Mapping[str, tuple[float, ...]], winner: int) -> str:
     Parameters
     ----------
     settings : mapping of str to tuple of float
-        The grid, one entry per setting.  A step size may depend on ``B``: its edge is that among equal ``B``.
+        The grid, one entry per setting.  A step size may depend on ``B``, if there is one: its edge is that among
+        equal ``B``.
     winner : int
         The setting.
     """
     found = []
+    radii = settings.get("B", ())
     for name, values in settings.items():
-        peers = [
-            value for value, B in zip(values, settings["B"], strict=True) if name == "B" or settings["B"][winner] == B
-        ]
+        alike = name == "B" or not radii
+        peers = [value for g, value in enumerate(values) if alike or radii[g] == radii[winner]]
         low, high = min(peers), max(peers)
         if low < high and values[winner] in (low, high):
             found.append(f"{name}:{'low' if values[winner] == low else 'high'}")

@@ -66,19 +66,23 @@ def refusal(config: DictConfig) -> str:
         ("lasso", "offline", {"B"}),
         ("baseline", "pairs", {"B"}),
         ("naive", "pairs", {"B"}),
+        ("popca", "second_moment", set()),
+        ("popca_importance", "second_moment", set()),
     ],
 )
 def test_learners(default: DictConfig, name: str, core: str, parameters: set[str]) -> None:
     algo = validate(choosing(default, algo=name)).algo
     assert (algo.name, algo.core, set(algo.grid)) == (name, core, parameters)
     assert (algo.split is None) == (core != "partial")
-    assert (algo.average is None) == (core in ("offline", "pairs"))
+    assert (algo.average is None) == (core in ("offline", "pairs", "second_moment"))
+    assert (algo.n_components is None) == (core != "second_moment")
 
 
 def test_every_learner_has_a_file() -> None:
     guided = {"ddaerr", "ddaelr", "ddaerr_two_phase", "ddaelr_two_phase"}
     full = {"online_ridge", "online_lasso", "ridge", "lasso"}
-    names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", *guided, *full}
+    subspaces = {"popca", "popca_passive", "popca_importance", "pca", "zero_filled_pca"}
+    names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", *guided, *full, *subspaces}
     assert set(catalogue.options("algo")) == names
 
 

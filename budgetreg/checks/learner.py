@@ -132,10 +132,10 @@ class Recorder(Accessor):
         super().__init__(*args)
         self._log: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def reveal_block(self, attributes: np.ndarray) -> np.ndarray:
+    def reveal_block(self, attributes: np.ndarray, drawn: np.ndarray | None = None) -> np.ndarray:
         """Reveal, see `Accessor.reveal_block`."""
-        values = super().reveal_block(attributes)
-        self._note(self._rows[:, :, None], attributes)
+        values = super().reveal_block(attributes, drawn)
+        self._note(self._rows[:, :, None], attributes, True if drawn is None else drawn)
         return values
 
     def reveal(self, position: np.ndarray, attributes: np.ndarray, paid: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ def fit(
     k_ip: int | None,
     moments: np.ndarray | None = None,
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Run a learner along all streams of the accessor, one pass.
+    """Run a learner of regressors or of subspaces along all streams of the accessor, one pass.
 
     Parameters
     ----------
@@ -45,9 +45,11 @@ def fit(
     Yields
     ------
     checkpoint : int
-    W : ndarray of float, shape (F, d, G)
-        Output regressors.
+    outputs : ndarray of float, shape (F, d, G) or (F, G, d, n)
+        Regressors, or orthonormal columns that span subspaces of n dimensions.
     """
+    if algo.n_components is not None:
+        return _subspaces(algo, accessor, settings, checkpoints, rngs, k, algo.n_components)
     if algo.core == "offline":
         from budgetreg.learners import offline  # here, as only these learners need scipy, which is slow to load
 
@@ -105,4 +107,29 @@ def fit(
         average=str(algo.average),
         moments=moments,
         control_variate=str(algo.control_variate),
+    )
+
+
+def _subspaces(
+    algo: AlgoConfig,
+    accessor: Accessor,
+    settings: Mapping[str, np.ndarray],
+    checkpoints: Sequence[int],
+    rngs: list[np.random.Generator],
+    k: int,
+    n_components: int,
+) -> Iterator[tuple[int, np.ndarray]]:
+    from budgetreg.learners import second_moment  # here, as it needs scipy, which is slow to load
+
+    return second_moment.fit(
+        accessor,
+        settings,
+        checkpoints,
+        rngs,
+        k=k,
+        n_components=n_components,
+        update=algo.update,
+        replacement=bool(algo.replacement),
+        phase_one=algo.phase_one,
+        mix=algo.mix,
     )
