@@ -23,12 +23,12 @@ def subset(rng: np.random.Generator, d: int, k_x: int) -> np.ndarray:
 
     Bentley & Floyd, "A sample of brilliance", 1987: O(k_x^2) per example, whatever d is.
     """
-    chosen = np.empty((BLOCK, k_x), dtype=np.int64)
+    chosen = np.empty((k_x, BLOCK), dtype=np.int64)
     for position, last in enumerate(range(d - k_x, d)):
         candidate = rng.integers(0, last + 1, size=BLOCK)
-        repeated = (chosen[:, :position] == candidate[:, None]).any(axis=1)
-        chosen[:, position] = np.where(repeated, last, candidate)
-    return chosen
+        repeated = (chosen[:position] == candidate).any(axis=0)
+        chosen[position] = np.where(repeated, last, candidate)
+    return np.ascontiguousarray(chosen.T)
 
 
 class Proportional:
