@@ -22,6 +22,8 @@ class Axis:
         What the caption says of it.
     zero
         Where the predictor that always answers zero lies; None if that is not known.
+    log
+        Whether it is logarithmic whatever it shows: rates are straight lines on it.
     """
 
     column: str
@@ -29,6 +31,7 @@ class Axis:
     name: str
     meaning: str
     zero: float | None = None
+    log: bool = False
 
 
 ATTRIBUTES = Axis(
@@ -58,6 +61,22 @@ SVR_LOSS = Axis(
     "SVR loss",
     "mean of max(|residual| - delta, 0) over the test part",
 )
+RELATIVE_ERROR = Axis(
+    "relative_error",
+    "relative error: share of squared length outside the subspace",
+    "relative error",
+    "mean squared distance of the test examples from the subspace, divided by their mean squared length",
+)
+EXCESS_LOSS = Axis(
+    "excess_loss",
+    "excess loss (log scale)",
+    "excess loss",
+    "mean squared distance from the subspace above that from the best one of as many dimensions, exact, by the second "
+    "moment of the law that examples are drawn from",
+    log=True,
+)
+_KNOWN_LAWS = {"coins", "hadamard", "spike", "two_lines"}
+"""Kinds of data whose second moment is known."""
 
 
 def axes_of(series: Sequence[Series]) -> tuple[Axis, Axis]:
@@ -73,8 +92,12 @@ def axes_of(series: Sequence[Series]) -> tuple[Axis, Axis]:
     x : Axis
         Examples if all runs were made to be compared at equal examples (``axis=examples``), else attributes.
     y : Axis
-        The SVR loss if all learners minimise it, else the relative squared error.
+        The SVR loss if all learners minimise it, else the relative squared error. Of subspaces: the excess loss if it
+        is exact for all, else the relative error.
     """
-    at_examples = all(one.config.get("axis") == "examples" for one in series)
+    x = EXAMPLES if all(one.config.get("axis") == "examples" for one in series) else ATTRIBUTES
+    if all(one.of_subspaces for one in series):
+        exact = all(one.config.get("dataset", {}).get("kind") in _KNOWN_LAWS for one in series)
+        return x, EXCESS_LOSS if exact else RELATIVE_ERROR
     of_svr = all(one.points["test_svr_loss"].notna().any() for one in series)
-    return EXAMPLES if at_examples else ATTRIBUTES, SVR_LOSS if of_svr else RELATIVE
+    return x, SVR_LOSS if of_svr else RELATIVE

@@ -27,6 +27,16 @@ _UPDATES = {
     "lasso": "least squares in the 1-ball",
     "program": "estimated least squares in the 1-ball, negative eigenvalues set to 0",
     "correlation": "estimated correlations scaled to a 1-norm",
+    "active": "k attributes per example",
+    "passive": "each attribute with probability k/d, k per example on average",
+    "importance": "k attributes per example, after a first phase those with larger second moments the likelier",
+    "zero_filled": "k attributes per example, the others taken for 0",
+    "full": "all attributes",
+    "pairs": "matrix exponentiated gradient",
+    "singles": "matrix exponentiated gradient, the diagonal estimated from single attributes",
+    "oja": "Oja's rule with an unbiased estimate of the second moment",
+    "grouse": "GROUSE, gradient steps on the Grassmannian",
+    "petrels": "PETRELS, recursive least squares for each attribute",
 }
 _AVERAGES = {
     "all": "average of all iterates",
@@ -40,6 +50,9 @@ _INFORMATION = {
     "svr": "k attributes per example (residual=gen_est: on average)",
     "exact": "all attributes, one pass",
     "offline": "all attributes, offline solution for each prefix of the examples",
+    "second_moment": "leading eigenvectors of the estimated second moment",
+    "mbeg": "k attributes per example, in pairs",
+    "streaming": "k attributes per example",
 }
 _SPLITS = {"random": "random split", "official": "the data set's own split into training and test part"}
 # What the words of `about_config` say, and what they need not: checkpoints and file are told with the curve.
@@ -188,6 +201,8 @@ def _data(flat: Mapping[str, Any]) -> str:
 
 
 def _tuning(flat: Mapping[str, Any]) -> str:
+    if not any(key.startswith("algo.grid.") for key in flat):
+        return ""
     name = flat.get("tuning.name")
     at = _TUNED_AT.get(str(flat.get("tuning.at")), "")
     if name == "cv":

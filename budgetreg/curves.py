@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -12,10 +12,11 @@ import pandas as pd
 
 from budgetreg.errors import DataError
 from budgetreg.labels import differences
-from budgetreg.schema import CURVE_COLUMNS, CURVES, MANIFEST, RUNS
+from budgetreg.schema import CELL, CURVES, MANIFEST, RUNS, columns
 
 MEASURES = ("test_relative", "test_mse", "test_error_rate", "test_svr_loss")
-_TEXT_COLUMNS = ("experiment", "algo", "dataset", "edge", "status")
+SUBSPACE_MEASURES = ("relative_error", "excess_loss", "principal_angle")
+_TEXT_COLUMNS = ("experiment", "algo", "dataset", "edge", "status", CELL)
 _COUNT_COLUMNS = ("k", "repetition", "examples")
 
 
@@ -53,6 +54,11 @@ class Series:
     config: dict[str, Any]
     d: int | None
     folder: Path
+
+    @property
+    def of_subspaces(self) -> bool:
+        """Whether the learner learns a subspace, and its points hold `SUBSPACE_MEASURES`."""
+        return _is_of_subspaces(self.points)
 
     @property
     def repetitions(self) -> int:
@@ -111,14 +117,41 @@ def read_series(folders: Iterable[Path]) -> list[Series]:
     Raises
     ------
     DataError
-        If a folder is missing or holds no curves, or a file is empty, damaged or of another schema.
+        If a folder is missing or holds no curves, or a file is empty, damaged or of another schema; if some learn
+        subspaces and others do not.
     """
-    read = [series for folder in find_folders(folders) for series in _read_folder(folder)]
+    return labelled(series for folder in find_folders(folders) for series in read_folder(folder))
+
+
+def labelled(series: Iterable[Series]) -> list[Series]:
+    """Give series the labels that tell them apart; those that repeat each other become one.
+
+    Parameters
+    ----------
+    series
+        As `read_folder` returns them.
+
+    Returns
+    -------
+    list of Series
+        As `read_series` does.
+
+    Raises
+    ------
+    DataError
+        If some learn subspaces and others do not.
+    """
+    read = list(series)
+    kinds = {series.of_subspaces: series.folder for series in read}
+    if len(kinds) > 1:
+        raise DataError(
+            f"{kinds[True]} holds errors of subspaces, {kinds[False]} of regressors: give folders of one kind"
+        )
     read.sort(key=_cell)
     merged = [series for _, same in groupby(read, key=_cell) for series in _tell_apart(list(same))]
     several_budgets = len({series.k for series in merged}) > 1
-    labelled = [replace(series, label=_label(series, several_budgets)) for series in merged]
-    return sorted(labelled, key=lambda series: (*_cell(series), series.variant))
+    told = [replace(series, label=_label(series, several_budgets)) for series in merged]
+    return sorted(told, key=lambda series: (*_cell(series), series.variant))
 
 
 def mean_curve(points: pd.DataFrame) -> pd.DataFrame:
@@ -136,16 +169,24 @@ def mean_curve(points: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         One row per checkpoint, ascending: ``examples``, ``attributes`` (mean), ``repetitions`` (count), and
-        for each of `MEASURES` its mean and, as ``<measure>_sd``, its standard deviation over repetitions
-        (divisor n - 1; NaN for one repetition).
+        for each of `MEASURES`, or of `SUBSPACE_MEASURES`, its mean and, as ``<measure>_sd``, its standard
+        deviation over repetitions (divisor n - 1; NaN for one repetition).
     """
     groups = points.groupby("examples", sort=True)
     curve = groups.agg(attributes=("attributes", "mean"), repetitions=("repetition", "nunique"))
-    for measure in MEASURES:
+    for measure in _measures(points):
         # What is undefined in one repetition is so in the mean.
         curve[measure] = groups[measure].agg(lambda values: values.mean(skipna=False))
         curve[f"{measure}_sd"] = groups[measure].agg(lambda values: values.std(ddof=1, skipna=False))
     return curve.reset_index()
+
+
+def _is_of_subspaces(points: pd.DataFrame) -> bool:
+    return "relative_error" in points
+
+
+def _measures(points: pd.DataFrame) -> tuple[str, ...]:
+    return SUBSPACE_MEASURES if _is_of_subspaces(points) else MEASURES
 
 
 def _cell(series: Series) -> tuple[str, str, int]:
@@ -178,13 +219,14 @@ def _tell_apart(same: Sequence[Series]) -> list[Series]:
 def _folder_names(folders: Sequence[Path]) -> list[str]:
     """Name each folder by the shortest end of its path that tells it from the others."""
     parts = [folder.resolve().parts for folder in folders]
-    depth = next(n for n in range(1, max(map(len, parts)) + 1) if len({part[-n:] for part in parts}) == len(parts))
+    different = len(set(parts))
+    depth = next(n for n in range(1, max(map(len, parts)) + 1) if len({part[-n:] for part in parts}) == different)
     return ["/".join(part[-depth:]) for part in parts]
 
 
 def _agree(one: Series, other: Series) -> bool:
     keys = ["repetition", "examples"]
-    values = ["attributes", *MEASURES]
+    values = ["attributes", *_measures(one.points)]
     if set(one.points["examples"]) != set(other.points["examples"]):
         return False
     both = one.points.merge(other.points, on=keys, suffixes=("", "_other"))
@@ -199,11 +241,28 @@ def _union(one: Series, other: Series) -> Series:
     return replace(one, points=points.sort_values(["repetition", "examples"], ignore_index=True), runs=runs)
 
 
-def _read_folder(folder: Path) -> list[Series]:
+def read_folder(folder: Path) -> list[Series]:
+    """Read the curves of one run, or of all cells of a reproduced figure, without labels.
+
+    Raises
+    ------
+    DataError
+        If a file is missing, empty, damaged or of another schema.
+    """
     points = _read_curves(folder / CURVES)
     runs = _read_table(folder / RUNS) if (folder / RUNS).exists() else pd.DataFrame()
-    config, d = _read_manifest(folder / MANIFEST)
-    cells = []
+    found = []
+    for cell, config, d in _read_manifest(folder / MANIFEST):
+        own_points, own_runs = (
+            table if cell is None or CELL not in table else table[table[CELL] == cell] for table in (points, runs)
+        )
+        found += _series(own_points, own_runs, config, d, folder)
+    return found
+
+
+def _series(
+    points: pd.DataFrame, runs: pd.DataFrame, config: dict[str, Any], d: int | None, folder: Path
+) -> Iterator[Series]:
     for _, rows in points.groupby(["dataset", "algo", "k"], sort=True):
         cell: dict[str, Any] = {column: rows[column].iloc[0] for column in ("dataset", "algo", "k")}
         own = runs
@@ -211,17 +270,17 @@ def _read_folder(folder: Path) -> list[Series]:
             own = own[own[column] == cell[column]]
         if "repetition" in own:
             own = own[own["repetition"].isin(rows["repetition"])]  # failed repetitions have no curve
-        cells.append(Series(**cell, variant="", label="", points=rows, runs=own, config=config, d=d, folder=folder))
-    return cells
+        yield Series(**cell, variant="", label="", points=rows, runs=own, config=config, d=d, folder=folder)
 
 
 def _read_curves(path: Path) -> pd.DataFrame:
     table = _read_table(path)
-    if "test_svr_loss" not in table:  # as in files from before there were learners of this loss
+    of_subspaces = _is_of_subspaces(table)
+    if not of_subspaces and "test_svr_loss" not in table:  # as in files from before there were learners of this loss
         table["test_svr_loss"] = float("nan")
-    missing = [column for column in CURVE_COLUMNS if column not in table.columns]
+    missing = [column for column in columns(of_subspaces)[CURVES] if column not in table.columns]
     if missing:
-        raise DataError(f"{path}: not the curves of a regression run: no column {', '.join(missing)}")
+        raise DataError(f"{path}: not the curves of a run: no column {', '.join(missing)}")
     if table.empty:
         raise DataError(f"{path}: holds no finished repetition yet")
     return table
@@ -243,12 +302,13 @@ def _read_table(path: Path) -> pd.DataFrame:
     return table
 
 
-def _read_manifest(path: Path) -> tuple[dict[str, Any], int | None]:
-    """Return the configuration and the number of attributes."""
+def _read_manifest(path: Path) -> list[tuple[str | None, dict[str, Any], int | None]]:
+    """Return the name, the configuration and the number of attributes of each cell; a run is one without a name."""
     if not path.exists():
-        return {}, None
+        return [(None, {}, None)]
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        return dict(manifest["config"]), manifest.get("data", {}).get("d")
+        cells = manifest.get("cells", [manifest])
+        return [(cell.get(CELL), dict(cell["config"]), cell.get("data", {}).get("d")) for cell in cells]
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         raise DataError(f"{path}: is damaged: holds no configuration") from None

@@ -41,6 +41,7 @@ STYLES = {
     "mbeg": Style(PURPLE, "D"),
     "mbeg_plus": Style(SKY, "d"),
     "pca": Style(BLACK, "p"),
+    "zero_filled_pca": Style(GREY, "*"),
     "oja": Style(ORANGE, "v"),
     "grouse": Style(OLIVE, "X"),
     "petrels": Style(WINE, "P"),

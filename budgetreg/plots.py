@@ -32,6 +32,7 @@ _LEGEND_ROW = 0.21  # inches
 _LONGEST_IN_TWO_COLUMNS = 42  # letters
 _MOST_MARKERS = 15
 _GREY = "#555555"
+_ROUNDING = 1e-12  # relative to the largest value of a logarithmic axis
 # Variants of one learner share its colour and marker, and differ in these; after them markers are hollow.
 _DASHES = ("-", "--", ":", "-.")
 _BOUND: dict[str, Any] = {"linestyle": (0, (1, 2)), "linewidth": 0.9}
@@ -56,6 +57,8 @@ class Range:
         Number of mean values above `high` or undefined.
     largest
         Largest of them; NaN if there are none.
+    below
+        Number of mean values that lie below a logarithmic axis, zeros among them.
     """
 
     low: float
@@ -63,6 +66,7 @@ class Range:
     log: bool
     clipped: int
     largest: float
+    below: int = 0
 
 
 def plot_folders(folders: Iterable[Path], out: Path | None = None, name: str = "curves") -> list[Path]:
@@ -137,10 +141,13 @@ def draw(series: Sequence[Series]) -> tuple[Figure, list[str]]:
         budgets = sorted({one.k for one in own})
         ax.set_title(f"{dataset}, k = {budgets[0]}" if len(budgets) == 1 else dataset, loc="left", fontsize=10)
         if drawn.clipped:
-            values = "value" if drawn.clipped == 1 else "values"
-            text = f"{drawn.clipped} mean {values} above {drawn.high:.3g} not shown"
+            text = f"{_number_of(drawn.clipped)} above {drawn.high:.3g} not shown"
             ax.set_title(text, loc="right", fontsize=8, color=_GREY)
             remarks.append(f"{dataset}: {text} (largest {drawn.largest:.3g}).")
+        if drawn.below:
+            text = f"{_number_of(drawn.below)} of 0, or as small as rounding, not shown"
+            ax.set_title(text, loc="right", fontsize=8, color=_GREY)
+            remarks.append(f"{dataset}: {text}.")
         if drawn.log:
             remarks.append(f"{dataset}: the y axis is logarithmic.")
         if theory[dataset].remark:
@@ -163,7 +170,8 @@ def y_range(curves: Sequence[pd.DataFrame], y: Axis = RELATIVE) -> Range:
 
     Online learners can be far worse than the zero predictor on their first examples. The axis ends at twice
     the worst value (zero predictor included) of the later half of the checkpoints, so that such beginnings do
-    not flatten what matters. It is logarithmic if the values shown span more than a decade and a half.
+    not flatten what matters. It is logarithmic if the values shown span more than a decade and a half. An axis that is
+    logarithmic in any case shows all values that are more than rounding.
 
     Parameters
     ----------
@@ -176,6 +184,8 @@ def y_range(curves: Sequence[pd.DataFrame], y: Axis = RELATIVE) -> Range:
     -------
     Range
     """
+    if y.log:
+        return _log_range(np.concatenate([curve[y.column].to_numpy() for curve in curves]))
     zero = [] if y.zero is None else [y.zero]
     late = np.concatenate([*(curve[y.column].to_numpy()[len(curve) // 2 :] for curve in curves), zero])
     means = np.concatenate([curve[y.column].to_numpy() for curve in curves])
@@ -196,6 +206,13 @@ def y_range(curves: Sequence[pd.DataFrame], y: Axis = RELATIVE) -> Range:
     return Range(max(0.0, low - 1.5 * margin), top, False, away.size, largest)
 
 
+def _log_range(means: np.ndarray) -> Range:
+    known = means[np.isfinite(means)]
+    shown = known[known > _ROUNDING * known.max(initial=0)]
+    low, high = (shown.min(), shown.max()) if shown.size else (1.0, 1.0)
+    return Range(low / 1.3, high * 1.3, True, means.size - known.size, float("nan"), known.size - shown.size)
+
+
 def _panel(
     ax: Axes,
     series: Sequence[Series],
@@ -209,6 +226,7 @@ def _panel(
     ax.set_xscale("log", nonpositive="mask")
     if shown.log:
         ax.set_yscale("log", nonpositive="mask")
+    ax.set_ylim(shown.low, shown.high)
     if y.zero is not None:
         _zero_predictor(ax, y.zero)
     for one, curve in zip(series, curves, strict=True):
@@ -222,7 +240,6 @@ def _panel(
         if one.label in lines:
             ax.plot(at, lines[one.label], color=look["color"], zorder=2, **_BOUND)
     ax.autoscale_view(scaley=False)
-    ax.set_ylim(shown.low, shown.high)
     ax.set_xlabel(x.label)
     ax.set_ylabel(y.label)
     ax.grid(True, color="#E6E6E6", linewidth=0.6)
@@ -282,6 +299,10 @@ def _legend(series: Sequence[Series], looks: Mapping[str, Mapping[str, Any]], bo
     if bounded:
         entries["bound of the theorem"] = Line2D([], [], color="black", **_BOUND)
     return entries
+
+
+def _number_of(means: int) -> str:
+    return f"{means} mean value{'s' if means > 1 else ''}"
 
 
 def _times(number: int) -> str:

@@ -7,6 +7,10 @@ RUNS = "runs.csv"
 MANIFEST = "manifest.json"
 JOURNAL = "journal.jsonl"
 LOCK = ".lock"
+CLAIMS = "claims.csv"
+SAVINGS = "savings.csv"
+CELL = "cell"
+"""Where runs of a figure are merged, the column that says which of them a row belongs to."""
 
 IDENTIFIERS: dict[str, str] = {
     "experiment": "name of the experiment the run belongs to; empty if none",
@@ -16,14 +20,26 @@ IDENTIFIERS: dict[str, str] = {
     "repetition": "number of the random split, from 0",
 }
 
-CURVE_COLUMNS: dict[str, str] = {
+POINTS: dict[str, str] = {
     **IDENTIFIERS,
     "examples": "training examples seen by this checkpoint",
     "attributes": "attributes charged to the final run by this checkpoint (counted, tuning not included)",
+}
+
+CURVE_COLUMNS: dict[str, str] = {
+    **POINTS,
     "test_mse": "mean squared error on the test part, without a factor 1/2, in squared units of the target",
     "test_relative": "test_mse divided by that of the zero predictor",
     "test_error_rate": "share of test examples with the wrong sign; empty unless labels are two-valued",
     "test_svr_loss": "mean of max(|residual| - delta, 0) on the test part, for learners of this loss; empty for others",
+}
+
+SUBSPACE_COLUMNS: dict[str, str] = {
+    **POINTS,
+    "excess_loss": "mean squared distance of examples from the subspace, above that from the best one of as many "
+    "dimensions; under the law if its second moment is known, else on the test part; squared units of the attributes",
+    "relative_error": "mean squared distance divided by the mean squared length of examples",
+    "principal_angle": "largest angle between the subspace and the best one, in degrees",
 }
 
 CHOSEN = "p_*"
@@ -40,4 +56,7 @@ RUN_COLUMNS: dict[str, str] = {
     "status": "finished or failed",
 }
 
-COLUMNS: dict[str, dict[str, str]] = {CURVES: CURVE_COLUMNS, RUNS: RUN_COLUMNS}
+
+def columns(of_subspaces: bool) -> dict[str, dict[str, str]]:
+    """Return the columns of both files, and what they mean, for learners of subspaces or of regressors."""
+    return {CURVES: SUBSPACE_COLUMNS if of_subspaces else CURVE_COLUMNS, RUNS: RUN_COLUMNS}

@@ -12,7 +12,7 @@ from budgetreg.files import explained, remove_leftovers, write_atomically
 from budgetreg.journal import Entry, Journal, read_journal
 from budgetreg.manifest import adopt_manifest, identity_of, read_manifest
 from budgetreg.provenance import provenance
-from budgetreg.schema import COLUMNS, CURVES, JOURNAL, LOCK, MANIFEST, RUNS, SCHEMA_VERSION
+from budgetreg.schema import CURVES, JOURNAL, LOCK, MANIFEST, RUNS, SCHEMA_VERSION, columns
 from budgetreg.tables import curves_csv, runs_csv
 
 if TYPE_CHECKING:  # `status` reads folders without loading what a plan needs
@@ -124,7 +124,7 @@ class Store:
             If a file cannot be written; that file and those after it stay as they were.
         """
         self._load()
-        write_atomically(self.folder / CURVES, curves_csv(self._labels(), self.finished()))
+        write_atomically(self.folder / CURVES, curves_csv(self._columns()[CURVES], self._labels(), self.finished()))
         write_atomically(self.folder / RUNS, runs_csv(self._labels(), self.finished() + self.failed()))
         self._write_manifest()
 
@@ -169,6 +169,9 @@ class Store:
             "k": config.k,
         }
 
+    def _columns(self) -> dict[str, dict[str, str]]:
+        return columns(of_subspaces=self._plan.config.algo.n_components is not None)
+
     def _write_manifest(self) -> None:
         config = self._plan.config
         manifest = {
@@ -184,7 +187,7 @@ class Store:
             "notes": self._plan.notes,
             **self._provenance,
             "earlier": self._earlier,
-            "columns": COLUMNS,
+            "columns": self._columns(),
         }
         text = json.dumps(manifest, indent=2) + "\n"
         write_atomically(self.folder / MANIFEST, text.encode())

@@ -1,6 +1,6 @@
 """Tables of what runs left: one run checkpoint by checkpoint, or several runs side by side."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,17 @@ _HEADS = {
     "test_error_rate": "error rate",
     "test_svr_loss": "SVR loss",
 }
+_SUBSPACE_HEADS = {
+    "excess_loss": "excess loss",
+    "relative_error": "relative error",
+    "principal_angle": "angle",
+}
+_ONLY_ALONG_A_RUN = ("test_mse", "test_svr_loss")
 _MEANING = "mean ± s.d. over repetitions; relative error: mse / that of the zero predictor"
+_SUBSPACE_MEANING = (
+    "mean ± s.d. over repetitions; excess loss: above that of the best subspace; relative error: share of squared "
+    "length outside the subspace; angle: largest to the best subspace, in degrees"
+)
 
 
 def run_table(folder: Path) -> Table:
@@ -44,14 +54,15 @@ def run_table(folder: Path) -> Table:
     several = len(series) > 1
     shared = sorted({f"{one.dataset}, k = {one.k}" for one in series})
     bills = [f"{one.label}: {_bill(one)}" if several else _bill(one) for one in series]
+    heads, meaning = _wording(series)
     table = _table(
-        "; ".join(shared if several else [f"{series[0].label} on {shared[0]}"]), "\n".join([_MEANING, *bills])
+        "; ".join(shared if several else [f"{series[0].label} on {shared[0]}"]), "\n".join([meaning, *bills])
     )
     curves = [mean_curve(one.points) for one in series]
-    measures = [measure for measure in _HEADS if any(curve[measure].notna().any() for curve in curves)]
+    measures = [measure for measure in heads if any(curve[measure].notna().any() for curve in curves)]
     if several:
         table.add_column("learner")
-    for head in ("examples", "attributes", *(_HEADS[measure] for measure in measures)):
+    for head in ("examples", "attributes", *(heads[measure] for measure in measures)):
         table.add_column(head, justify="right", no_wrap=True)
     for one, curve in zip(series, curves, strict=True):
         for _, row in _thinned(curve).iterrows():
@@ -80,16 +91,22 @@ def comparison_table(folders: Iterable[Path]) -> Table:
     DataError
         As `budgetreg.curves.read_series`.
     """
-    last = [(one, mean_curve(one.points).iloc[-1]) for one in read_series(folders)]
-    last.sort(key=lambda pair: (pair[0].dataset, pair[1]["test_relative"]))
-    two_valued = any(pd.notna(row["test_error_rate"]) for _, row in last)
-    measures = ["test_relative", *(["test_error_rate"] if two_valued else [])]
+    series = read_series(folders)
+    heads, meaning = _wording(series)
+    last = [(one, mean_curve(one.points).iloc[-1]) for one in series]
+    by = "relative_error" if series[0].of_subspaces else "test_relative"
+    last.sort(key=lambda pair: (pair[0].dataset, pair[1][by]))
+    measures = [
+        measure
+        for measure in heads
+        if measure not in _ONLY_ALONG_A_RUN and any(pd.notna(row[measure]) for _, row in last)
+    ]
     datasets = {one.dataset for one, _ in last}
     several = len(datasets) > 1
-    table = _table("At the last checkpoint" if several else f"{datasets.pop()}, at the last checkpoint", _MEANING)
+    table = _table("At the last checkpoint" if several else f"{datasets.pop()}, at the last checkpoint", meaning)
     for head in ("data set", "learner") if several else ("learner",):
         table.add_column(head)
-    for head in ("k", "examples", "attributes", *(_HEADS[measure] for measure in measures), "reps"):
+    for head in ("k", "examples", "attributes", *(heads[measure] for measure in measures), "reps"):
         table.add_column(head, justify="right", no_wrap=True)
     for one, row in last:
         table.add_row(
@@ -102,6 +119,11 @@ def comparison_table(folders: Iterable[Path]) -> Table:
             str(one.repetitions),
         )
     return table
+
+
+def _wording(series: Sequence[Series]) -> tuple[dict[str, str], str]:
+    """Return what the measures of some series are called, and what the table says of them."""
+    return (_SUBSPACE_HEADS, _SUBSPACE_MEANING) if series[0].of_subspaces else (_HEADS, _MEANING)
 
 
 def _table(title: str, caption: str) -> Table:

@@ -6,22 +6,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from budgetreg.journal import Entry
-from budgetreg.schema import CHOSEN, CURVE_COLUMNS, RUN_COLUMNS
+from budgetreg.schema import CHOSEN, RUN_COLUMNS
 
 Row = dict[str, Any]
 
 
-def curves_csv(labels: Mapping[str, Any], entries: Iterable[Entry]) -> bytes:
+def curves_csv(columns: Iterable[str], labels: Mapping[str, Any], entries: Iterable[Entry]) -> bytes:
     """Return ``curves.csv``: one row per repetition and checkpoint, sorted; it depends on the results alone.
 
     Parameters
     ----------
+    columns : iterable of str
+        Names of all columns.
     labels : mapping
         The columns that are the same in all rows: ``experiment``, ``algo``, ``dataset``, ``k``.
     entries : iterable of dict
         Finished entries of the journal.
     """
-    return _csv(CURVE_COLUMNS, _curve_rows(labels, _sorted(entries)))
+    return _csv(columns, _curve_rows(labels, _sorted(entries)))
 
 
 def runs_csv(labels: Mapping[str, Any], entries: Iterable[Entry]) -> bytes:

@@ -17,6 +17,7 @@ class ToyConfig:
     repetitions: int = 3
     k: int = 4
     algo_name: str = "toy"
+    n_components: int | None = None
     n_jobs: int = 1
     backend_name: str = "loky"
     experiment: str = ""
@@ -24,7 +25,7 @@ class ToyConfig:
 
     @property
     def algo(self):
-        return SimpleNamespace(name=self.algo_name)
+        return SimpleNamespace(name=self.algo_name, n_components=self.n_components)
 
     @property
     def backend(self):

@@ -1,0 +1,162 @@
+"""What runs of subspace learners leave: their columns, tables and figures."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from budgetreg.axes import EXCESS_LOSS, axes_of
+from budgetreg.captions import about_config
+from budgetreg.curves import mean_curve, read_series
+from budgetreg.errors import DataError
+from budgetreg.palette import STYLES
+from budgetreg.plots import draw, plot_folders, y_range
+from budgetreg.schema import CURVE_COLUMNS, SUBSPACE_COLUMNS
+from budgetreg.store import Store
+from budgetreg.summary import comparison_table, run_table
+
+from .toy_runs import toy_plan
+
+EXCESS = (0.3, 0.02, 0.001)
+
+
+def write_run(folder: Path, algo: str = "popca", kind: str = "coins", k: int = 4, excess=EXCESS, repetitions=2) -> Path:
+    """Write a run whose excess loss falls, the more the later the repetition; the least relative error is 0.2."""
+    rows = [
+        {
+            "experiment": "",
+            "algo": algo,
+            "dataset": kind,
+            "k": k,
+            "repetition": repetition,
+            "examples": examples,
+            "attributes": k * examples,
+            "excess_loss": value / (repetition + 1),
+            "relative_error": 0.2 + value / (repetition + 1),
+            "principal_angle": 90 * value,
+        }
+        for repetition in range(repetitions)
+        for examples, value in zip((10, 100, 1000), excess, strict=True)
+    ]
+    folder.mkdir(parents=True)
+    pd.DataFrame(rows, columns=list(SUBSPACE_COLUMNS)).to_csv(folder / "curves.csv", index=False)
+    config = {
+        "algo": {"name": algo, "core": "second_moment", "update": "active", "n_components": 2, "grid": {}},
+        "dataset": {"name": kind, "kind": kind, "center": "none", "split": "official"},
+        "tuning": {"name": "cv", "at": "end", "folds": 10},
+        "k": k,
+        "seed": 0,
+    }
+    (folder / "manifest.json").write_text(json.dumps({"config": config, "data": {"d": 16}, "schema_version": 1}))
+    return folder
+
+
+def text_of(table) -> str:
+    console = Console(width=110)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get()
+
+
+def test_a_run_writes_the_columns_of_what_it_learns(tmp_path):
+    point = {"examples": 5, "attributes": 10, "excess_loss": 0.1, "relative_error": 0.3, "principal_angle": 4.0}
+    result = {"repetition": 0, "curve": [point], "run": {"edge": ""}}
+    plan = toy_plan(tmp_path, repetitions=1, n_components=2)
+    with Store.open(tmp_path, plan) as store:
+        store.add({"repetition": 0, "status": "finished", "seconds": 0.5, "result": result})
+        store.finish()
+    lines = (tmp_path / "curves.csv").read_text().splitlines()
+    assert lines[0] == ",".join(SUBSPACE_COLUMNS)
+    assert lines[0].endswith("k,repetition,examples,attributes,excess_loss,relative_error,principal_angle")
+    assert lines[1].endswith("4,0,5,10,0.1,0.3,4.0")
+    told = json.loads((tmp_path / "manifest.json").read_text())["columns"]["curves.csv"]
+    assert told == SUBSPACE_COLUMNS
+
+
+def test_curves_are_read_and_averaged(tmp_path):
+    (series,) = read_series([write_run(tmp_path / "run")])
+    assert series.of_subspaces
+    curve = mean_curve(series.points)
+    assert curve["excess_loss"].tolist() == pytest.approx([0.225, 0.015, 0.00075])
+    assert curve["relative_error_sd"].tolist() == pytest.approx([np.std([v, v / 2], ddof=1) for v in EXCESS])
+    again = write_run(tmp_path / "again")  # the same results: repetitions that count once
+    assert len(read_series([tmp_path / "run", again])) == 1
+
+
+def test_subspaces_and_regressors_do_not_mix(tmp_path):
+    write_run(tmp_path / "subspaces")
+    (tmp_path / "regressors").mkdir()
+    row = ",aelr,mnist,4,0,10,40,1,1,,\n"
+    (tmp_path / "regressors" / "curves.csv").write_text(",".join(CURVE_COLUMNS) + "\n" + row)
+    with pytest.raises(DataError, match="folders of one kind") as caught:
+        read_series([tmp_path])
+    assert "\n" not in str(caught.value)
+
+
+def test_where_the_law_is_known_figures_show_the_excess_loss_on_logarithmic_axes(tmp_path):
+    coins = read_series([write_run(tmp_path / "coins")])
+    mnist = read_series([write_run(tmp_path / "mnist", kind="mnist")])
+    assert [axes_of(series)[1].column for series in (coins, mnist, [*coins, *mnist])] == [
+        "excess_loss",
+        "relative_error",
+        "relative_error",
+    ]
+    (axes,) = draw(coins)[0].axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    (axes,) = draw(mnist)[0].axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
+
+
+@pytest.mark.parametrize(
+    ("excess", "below", "low"), [((0.3, 0.0, 0.001), 1, 0.001), ((0.3, 1e-17, 0.0), 2, 0.3), ((0.0, 0.0, 0.0), 0, 1.0)]
+)
+def test_values_that_are_zero_or_rounding_leave_a_logarithmic_axis_whole(tmp_path, excess, below, low):
+    series = read_series([write_run(tmp_path / "run", excess=excess, repetitions=1)])
+    shown = y_range([mean_curve(series[0].points)], EXCESS_LOSS)
+    assert shown.log
+    assert shown.below == (below or 3)
+    assert shown.low < low < shown.high < 10 * max(excess[0], 1)
+    remarks = draw(series)[1]
+    assert any(f"{below or 3} mean value" in remark and "as small as rounding" in remark for remark in remarks)
+
+
+def test_figures_are_the_same_bytes_again_and_their_caption_speaks_of_subspaces(tmp_path):
+    folders = [write_run(tmp_path / f"{algo}{k}", algo, k=k) for algo in ("popca", "oja") for k in (2, 4)]
+    first = [path.read_bytes() for path in plot_folders(folders, tmp_path / "a")]
+    assert first == [path.read_bytes() for path in plot_folders(folders, tmp_path / "b")]
+    caption = first[2].decode()
+    assert "curves: excess loss against attributes seen in training" in caption
+    assert "n_components=2" in caption
+    assert "cross-validation" not in caption
+
+
+def test_each_learner_is_told_in_words_and_has_a_style_of_its_own(tmp_path):
+    told = {"algo": {"core": "second_moment", "update": "passive", "grid": {}}, "tuning": {"name": "cv"}}
+    (learner,) = [line for line in about_config(told) if line.startswith("learner")]
+    assert "leading eigenvectors" in learner
+    assert "k per example on average" in learner
+    names = ["popca", "popca_passive", "popca_importance", "mbeg", "mbeg_plus"]
+    names += ["pca", "zero_filled_pca", "oja", "grouse", "petrels"]
+    assert len({STYLES[name] for name in names}) == len({STYLES[name].colour for name in names}) == len(names)
+
+
+def test_budgets_of_one_learner_look_different(tmp_path):
+    series = read_series([write_run(tmp_path / f"k{k}", k=k) for k in (2, 4, 6, 8, 10, 12)])
+    (axes,) = draw(series)[0].axes
+    looks = {(line.get_color(), line.get_linestyle(), line.get_markerfacecolor()) for line in axes.get_lines()}
+    assert len(looks) == len(axes.get_lines()) == 6
+
+
+def test_tables_tell_excess_loss_and_relative_error(tmp_path):
+    write_run(tmp_path / "worse", "oja", excess=(0.3, 0.2, 0.1))
+    write_run(tmp_path / "better", "popca")
+    text = text_of(run_table(tmp_path / "better"))
+    for part in ("excess loss", "relative error", "angle", "0.00075 ± 0.00035", "share of squared"):
+        assert part in text
+    compared = text_of(comparison_table([tmp_path]))
+    assert compared.index("popca") < compared.index("oja")
+    assert "0.2008" in compared
+    assert "zero predictor" not in compared
