@@ -251,7 +251,7 @@ def read_folder(folder: Path) -> list[Series]:
     """
     points = _read_curves(folder / CURVES)
     runs = _read_table(folder / RUNS) if (folder / RUNS).exists() else pd.DataFrame()
-    found = []
+    found: list[Series] = []
     for cell, config, d in _read_manifest(folder / MANIFEST):
         own_points, own_runs = (
             table if cell is None or CELL not in table else table[table[CELL] == cell] for table in (points, runs)

@@ -11,6 +11,7 @@ from budgetreg.files import explained
 from budgetreg.schema import CURVES, JOURNAL, MANIFEST, RUNS, SCHEMA_VERSION
 
 if TYPE_CHECKING:
+    from budgetreg.config import Config
     from budgetreg.plan import Plan
 
 Tree = dict[str, Any]
@@ -78,11 +79,9 @@ def identity_of(plan: "Plan") -> Tree:
         ``identity``: the configuration as far as it can change a result; ``identity_digest``: its SHA-256;
         ``data``: name, content and shape of the data, as files can change under an unchanged configuration.
     """
-    configuration = plan.config.identity()
-    text = json.dumps(configuration, sort_keys=True)
     identity: Tree = {
-        "identity_digest": hashlib.sha256(text.encode()).hexdigest(),
-        "identity": json.loads(text),
+        "identity_digest": digest_of(plan.config),
+        "identity": json.loads(_identity_text(plan.config)),
         "data": {
             "name": plan.dataset,
             "fingerprint": plan.fingerprint,
@@ -92,6 +91,15 @@ def identity_of(plan: "Plan") -> Tree:
         },
     }
     return identity
+
+
+def digest_of(config: "Config") -> str:
+    """Return the SHA-256 of a configuration as far as it can change a result."""
+    return hashlib.sha256(_identity_text(config).encode()).hexdigest()
+
+
+def _identity_text(config: "Config") -> str:
+    return json.dumps(config.identity(), sort_keys=True)
 
 
 def _difference(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
