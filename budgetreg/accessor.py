@@ -137,6 +137,9 @@ class Accessor:
         Whether values are handed out minus the running means of what `reveal_block` and `rows` revealed to the stream
         in earlier blocks.  What `reveal` and `reveal_some` reveal is left out of the means: each replica draws for
         itself there, and would get a zero of its own, whereas the settings of a stream share what they are shown.
+    lengths : ndarray of int, shape (F,), optional
+        How many of the m examples each stream really has.  Beyond its end it is charged nothing and gets zeros; full
+        rows are not for streams of unequal lengths.
 
     Notes
     -----
@@ -153,10 +156,12 @@ class Accessor:
         checkpoints: Sequence[int] = (),
         opened: Callable[[int], None] = lambda stop: None,
         centred: bool = False,
+        lengths: np.ndarray | None = None,
     ) -> None:
         self._table = table
         self._orders = np.ascontiguousarray(orders, dtype=np.intp)
         self.n_streams, self.n_examples = self._orders.shape
+        self._lengths = np.full(self.n_streams, self.n_examples) if lengths is None else lengths
         self.n_settings = n_settings
         self.d = table.d
         self.budget = budget
@@ -178,6 +183,7 @@ class Accessor:
         self._spent = np.zeros((self.n_streams, stop - start, self.n_settings), dtype=np.int32)
         self._rows = np.ascontiguousarray(self._orders[:, start:stop])
         self._stream = np.arange(self.n_streams)
+        self._ended = self._lengths[:, None] <= np.arange(start, stop) if self._lengths.min() < stop else None
         if self._means:
             self._means.open(start)
         self._opened(stop)
@@ -221,18 +227,17 @@ class Accessor:
         BudgetExceeded
             If an example's budget would be passed; nothing is revealed then.
         """
-        if drawn is None:
-            self._charge(slice(None), attributes.shape[-1])
-        else:
-            assert self._means is None
-            self._charge(slice(None), np.count_nonzero(drawn, axis=2)[:, :, None])
+        assert drawn is None or self._means is None
+        if self._ended is not None:
+            drawn = np.broadcast_to(~self._ended[:, :, None], attributes.shape) & (True if drawn is None else drawn)
+        draws = attributes.shape[-1] if drawn is None else np.count_nonzero(drawn, axis=2)[:, :, None]
+        self._charge(slice(None), draws)
         values = self._table.entries(self._rows[:, :, None], attributes)
-        if drawn is not None:
-            return np.where(drawn, values, 0.0)
         if self._means:
+            # What lies beyond a stream's end gets into means that nothing is centred by any more.
             self._means.add(values, attributes)
             values = self._means.centred(values, self._stream[:, None, None], attributes)
-        return values
+        return values if drawn is None else np.where(drawn, values, 0.0)
 
     def reveal(self, position: np.ndarray, attributes: np.ndarray, paid: np.ndarray) -> np.ndarray:
         """Reveal to each replica its own attributes of one example per stream.
@@ -255,6 +260,8 @@ class Accessor:
         BudgetExceeded
             If an example's budget would be passed; nothing is revealed then.
         """
+        if self._ended is not None:
+            paid = paid & ~self._ended[self._stream, position][:, None]
         n, everyone = len(attributes), paid.all()
         self._charge((self._stream, position), n if everyone else n * paid)
         values = self._table.entries(self._rows[self._stream, position][:, None], attributes)
@@ -283,6 +290,8 @@ class Accessor:
         BudgetExceeded
             If an example's budget would be passed; nothing is revealed then.
         """
+        if self._ended is not None:
+            drawn = drawn & ~self._ended[:, position, None, None]
         self._charge((self._stream, np.full(self.n_streams, position)), np.count_nonzero(drawn, axis=2))
         values = self._table.entries(self._rows[:, position, None, None], attributes)
         if self._means:
@@ -302,7 +311,7 @@ class Accessor:
         BudgetExceeded
             If an example's budget would be passed.
         """
-        self._charge(slice(None), draws)
+        self._charge(slice(None), draws if self._ended is None else np.where(self._ended[:, :, None], 0, draws))
 
     def rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Open a block and reveal it in full, d attributes for every example and replica.
@@ -323,6 +332,7 @@ class Accessor:
             If the budget is below d.
         """
         self.open(start, stop)
+        assert self._ended is None
         self._charge(slice(None), self.d)
         X = self._table.rows(self._rows)
         if self._means:
@@ -353,6 +363,7 @@ class Accessor:
         """
         assert self._means is None
         self.open(start, stop)
+        assert self._ended is None
         self._charge(slice(None), self.d)
         rows, place = np.unique(self._rows, return_inverse=True)
         held = np.zeros((rows.size, self.n_streams), dtype=bool)

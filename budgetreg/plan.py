@@ -109,17 +109,28 @@ class Plan:
         """
         if self.config.algo.core == "offline":
             return self.config.tuning.folds
-        numbers = self.d if self.config.algo.n_components is None else self.d**2
+        numbers = self.d if self.config.algo.predicts else self.d**2
         replicas = min(self.config.backend.batch_size, STATE_BYTES // (REPLICA_BYTES * numbers))
         return max(1, replicas // self.n_settings)
 
     @property
+    def one_pass(self) -> bool:
+        """Whether the final runs advance beside the folds, for all settings, rather than after them for those chosen.
+
+        Worth more than it costs where a step of few replicas is dear and where the outputs of all settings, which have
+        to be kept until one is chosen, take little memory.  Learners that divide the examples into phases or see full
+        rows do not let passes be of unequal lengths.
+        """
+        kept = 8 * self.d * self.n_settings * len(self.checkpoints)
+        return self.tuned and self.config.algo.core in ("partial", "svr") and kept <= STATE_BYTES
+
+    @property
     def repetitions_at_once(self) -> int:
         """Repetitions that advance together, of learners whose streams do."""
-        data = load(self.config.dataset, self.config.seed, 0)
+        data = load(self.config.dataset, self.config.seed, 0, targets=self.config.algo.predicts)
         if self.config.algo.core not in IN_STEP or not isinstance(data.X, np.ndarray):
             return 1
-        streams = self.config.tuning.folds if self.tuned else 1
+        streams = (self.config.tuning.folds if self.tuned else 0) + (not self.tuned or self.one_pass)
         return max(1, min(self.streams_at_once // streams, STATE_BYTES // data.X.nbytes))
 
     @property
@@ -154,7 +165,7 @@ def make_plan(config: Config) -> Plan:
     """
     if config.dataset.center == "revealed" and config.algo.core in ("offline", "pairs"):
         raise ConfigError(f"dataset.center=revealed: {config.algo.name} stores what it sees; use full or none")
-    data = load(config.dataset, config.seed, 0)
+    data = load(config.dataset, config.seed, 0, targets=config.algo.predicts)
     task_of(config.algo).admit(config, data)
     n_train, n_test = split_sizes(config, data)
     d = data.X.shape[1]

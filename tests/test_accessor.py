@@ -77,6 +77,21 @@ def test_one_replica_over_its_budget_is_enough():
         a.reveal(np.array([0, 0]), np.zeros((1, 2, 2), dtype=int), ALL)
 
 
+def test_a_stream_that_has_ended_is_shown_nothing_and_pays_nothing():
+    a = Accessor(Table(X, np.arange(4.0)), ORDERS, 2, 4, (1, 3), lengths=np.array([3, 1]))
+    a.open(0, 3)
+    there = np.array([[1, 1, 1], [1, 0, 0]])
+    np.testing.assert_array_equal(a.reveal_block(np.full((2, 3, 1), 5))[..., 0], X[ORDERS, 5] * there)
+    own = a.reveal(np.array([1, 1]), np.full((1, 2, 2), 5), ALL)
+    np.testing.assert_array_equal(own[0], [[5, 5], [0, 0]])
+    some = a.reveal_some(2, np.full((2, 2, 1), 5), np.ones((2, 2, 1), dtype=bool))
+    np.testing.assert_array_equal(some[..., 0], [[11, 11], [0, 0]])
+    a.pay(np.ones((2, 3, 2), dtype=int))
+    bill = a.bill()
+    np.testing.assert_array_equal(bill.at[1], [[2, 2], [2, 2]])
+    np.testing.assert_array_equal(bill.total, [[8, 8], [2, 2]])
+
+
 def test_full_rows_cost_d_each():
     a = accessor(budget=6)
     rows, y = a.rows(0, 2)

@@ -11,7 +11,7 @@ from budgetreg.accessor import Table
 from budgetreg.catalogue import conf_dir
 from budgetreg.config import validate
 from budgetreg.evaluation import error_columns, squared_error
-from budgetreg.plan import make_plan
+from budgetreg.plan import Plan, make_plan
 from budgetreg.protocol import run_repetitions
 from budgetreg.streams import generator
 from budgetreg.theory import eg_step, ogd_step, pegasos_regularisation
@@ -119,6 +119,22 @@ def test_a_single_choice_is_that_of_the_last_checkpoint():
     assert single["run"] == several["run"]
     assert single["curve"][-1] == several["curve"][-1]
     assert single["curve"] != several["curve"]
+
+
+@pytest.mark.parametrize("average", ["all", "suffix"])
+def test_final_runs_have_the_same_numbers_beside_the_folds_and_after_them(average, monkeypatch):
+    """The bill and the errors of the settings chosen, up to round-off: stops at other checkpoints move last bits."""
+    keys = ["algo=aerr", "k=6", f"algo.average={average}", "dataset=power_law", "dataset.d=40", *SMALL]
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        plan = make_plan(validate(compose("config", keys)))
+    assert plan.one_pass
+    (beside,) = run_repetitions(plan, [0], lambda done: None)
+    monkeypatch.setattr(Plan, "one_pass", False)
+    (after,) = run_repetitions(plan, [0], lambda done: None)
+    assert beside["run"] == after["run"]
+    for one, other in zip(beside["curve"], after["curve"], strict=True):
+        assert one.pop("test_error_rate") == other.pop("test_error_rate")
+        assert one == pytest.approx(other, rel=1e-9)
 
 
 def test_offline_learners_keep_a_repetition_s_folds_together():

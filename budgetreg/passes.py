@@ -1,0 +1,138 @@
+"""Passes: a learner runs along many streams of examples at once, those of folds and those of final runs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from budgetreg.accessor import Accessor, Table
+from budgetreg.learners.dispatch import fit
+from budgetreg.plan import Plan
+from budgetreg.streams import generator
+
+Progress = Callable[[float], None]
+Keep = Callable[[np.ndarray, np.ndarray | None], Any]
+
+
+@dataclass
+class Pass:
+    """One pass over a sequence of training examples, and what is kept of it.
+
+    Attributes
+    ----------
+    repetition : int
+        Whose examples these are.
+    stage : str
+        ``fold 3`` or ``final``: with the repetition, the identity of its draws.
+    order : ndarray of int, shape (m,)
+        Row numbers of the examples, in the order in which they are presented.
+    moments : ndarray of float, shape (d,), or None
+        What the learner is given of the attributes' second moments.
+    checkpoints : tuple of int
+        Numbers of examples, at most m, at which something is kept.
+    keeping : callable
+        Called when the pass begins; what it returns is given the outputs of all settings at a checkpoint and their
+        zero (d,), None if nothing is centred, and returns what is kept.
+    kept : list
+        What was kept at the checkpoints.
+    attributes : ndarray of int, shape (C, G)
+        Attributes charged up to each checkpoint.
+    most : ndarray of int, shape (G,)
+        The most attributes charged for any one example.
+    paid : int
+        Attributes charged in all, all settings together.
+    """
+
+    repetition: int
+    stage: str
+    order: np.ndarray
+    moments: np.ndarray | None
+    checkpoints: tuple[int, ...]
+    keeping: Callable[[], Keep]
+    kept: list[Any] = field(default_factory=list)
+    attributes: np.ndarray = field(init=False)
+    most: np.ndarray = field(init=False)
+    paid: int = field(init=False)
+
+
+def advance(
+    plan: Plan,
+    table: Table,
+    passes: Sequence[Pass],
+    settings: Mapping[str, np.ndarray],
+    n_settings: int,
+    progress: Progress,
+) -> None:
+    """Make passes, as many at a time as the plan allows; no number of any depends on which others there are.
+
+    Parameters
+    ----------
+    plan : Plan
+        Which learner runs.
+    table : Table
+        Where the examples are.
+    passes : sequence of Pass
+        Filled in.  Passes of unequal lengths are for learners that let them be, see `Plan.one_pass`.
+    settings : mapping of str to ndarray of shape (G,)
+        Parameters of the learner.
+    n_settings : int
+        Their number G, 1 for a learner without parameters.
+    progress : callable
+        Told the fraction done, between 0 and 1.
+    """
+    # The same for all batches: to stop at a checkpoint may move the last bits of what comes after.
+    checkpoints = sorted({checkpoint for one in passes for checkpoint in one.checkpoints})
+    for begin in range(0, len(passes), plan.streams_at_once):
+        batch = passes[begin : begin + plan.streams_at_once]
+
+        def opened(stop: int, begin: int = begin, n: int = len(batch)) -> None:
+            progress((begin + n * min(stop / checkpoints[-1], 1)) / len(passes))
+
+        lengths = np.array([one.order.size for one in batch])
+        longest = max(lengths.max(), checkpoints[-1])
+        orders = np.stack([np.pad(one.order, (0, longest - one.order.size), mode="edge") for one in batch])
+        accessor = Accessor(
+            table,
+            orders,
+            n_settings,
+            plan.budget,
+            checkpoints,
+            opened,
+            centred=plan.config.dataset.center == "revealed",
+            lengths=lengths,
+        )
+        _run(plan, accessor, settings, checkpoints, batch)
+        bill = accessor.bill()
+        for s, one in enumerate(batch):
+            one.attributes = np.stack([bill.at[checkpoint][s] for checkpoint in one.checkpoints])
+            one.most, one.paid = bill.most[s], int(bill.total[s].sum())
+
+
+def _run(
+    plan: Plan,
+    accessor: Accessor,
+    settings: Mapping[str, np.ndarray],
+    checkpoints: Sequence[int],
+    batch: Sequence[Pass],
+) -> None:
+    config = plan.config
+    identity = ("draws", config.seed, plan.dataset, config.algo.name, config.k)
+    known = [one.moments for one in batch if one.moments is not None]
+    outputs_at = fit(
+        config.algo,
+        accessor,
+        settings,
+        checkpoints,
+        [generator(*identity, one.repetition, one.stage) for one in batch],
+        k=config.k,
+        k_x=plan.k_x,
+        k_ip=plan.k_ip,
+        moments=np.stack(known) if known else None,
+    )
+    keep = [one.keeping() for one in batch]
+    for checkpoint, outputs in outputs_at:
+        zeros = accessor.shift(checkpoint)
+        for s, one in enumerate(batch):
+            if checkpoint in one.checkpoints:
+                one.kept.append(keep[s](outputs[s], None if zeros is None else zeros[s]))
