@@ -1,9 +1,10 @@
 """What a figure shows of its curves: a column on either axis, and the words for it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from budgetreg.curves import Series
+from budgetreg.figure import Drawing
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Axis:
     column
         What is drawn, a column of `budgetreg.curves.mean_curve`.
     label
-        Text beside the axis.
+        What it is called beside the axis.
     name
         What the figure's title calls it.
     meaning
@@ -23,7 +24,7 @@ class Axis:
     zero
         Where the predictor that always answers zero lies; None if that is not known.
     log
-        Whether it is logarithmic whatever it shows: rates are straight lines on it.
+        Whether it is logarithmic whatever it shows. A y axis that is not may become so by its values.
     """
 
     column: str
@@ -33,19 +34,38 @@ class Axis:
     zero: float | None = None
     log: bool = False
 
+    @property
+    def text(self) -> str:
+        """Text beside the axis."""
+        return f"{self.label} (log scale)" if self.log else self.label
+
+    @property
+    def said(self) -> str:
+        """What the caption says of it, its scale included."""
+        return f"{self.meaning}; log scale" if self.log else self.meaning
+
 
 ATTRIBUTES = Axis(
     "attributes",
-    "attributes seen in training (log scale)",
     "attributes seen in training",
-    "attributes seen in training (log scale), the mean over repetitions of what was charged at each checkpoint; a "
+    "attributes seen in training",
+    "attributes seen in training, the mean over repetitions of what was charged at each checkpoint; a "
     "checkpoint is a number of training examples",
+    log=True,
 )
 EXAMPLES = Axis(
     "examples",
-    "training examples (log scale)",
     "training examples",
-    "training examples (log scale), as many for every learner, whatever it was charged for them",
+    "training examples",
+    "training examples, as many for every learner, whatever it was charged for them",
+    log=True,
+)
+EFFECTIVE_EXAMPLES = Axis(
+    "effective_examples",
+    "m (r/d)² / n",
+    "effective examples",
+    "m (r/d)² / n, for m examples of d attributes, r of which are seen, and n dimensions of the subspace",
+    log=True,
 )
 RELATIVE = Axis(
     "test_relative",
@@ -61,6 +81,18 @@ SVR_LOSS = Axis(
     "SVR loss",
     "mean of max(|residual| - delta, 0) over the test part",
 )
+MSE = Axis(
+    "test_mse",
+    "mean squared test error",
+    "test error",
+    "mean squared error on the test part, in squared units of the target",
+)
+ERROR_RATE = Axis(
+    "test_error_rate",
+    "test examples of the wrong sign",
+    "error rate",
+    "share of test examples whose prediction has the wrong sign",
+)
 RELATIVE_ERROR = Axis(
     "relative_error",
     "relative error: share of squared length outside the subspace",
@@ -69,23 +101,33 @@ RELATIVE_ERROR = Axis(
 )
 EXCESS_LOSS = Axis(
     "excess_loss",
-    "excess loss (log scale)",
+    "excess loss",
     "excess loss",
     "mean squared distance from the subspace above that from the best one of as many dimensions, exact, by the second "
     "moment of the law that examples are drawn from",
     log=True,
 )
+ANGLE = Axis(
+    "principal_angle",
+    "largest principal angle in degrees",
+    "principal angle",
+    "largest angle between the subspace and the best one, in degrees",
+)
+_X = {axis.column: axis for axis in (ATTRIBUTES, EXAMPLES, EFFECTIVE_EXAMPLES)}
+_Y = {axis.column: axis for axis in (RELATIVE, SVR_LOSS, MSE, ERROR_RATE, RELATIVE_ERROR, EXCESS_LOSS, ANGLE)}
 _KNOWN_LAWS = {"coins", "hadamard", "spike", "two_lines"}
 """Kinds of data whose second moment is known."""
 
 
-def axes_of(series: Sequence[Series]) -> tuple[Axis, Axis]:
+def axes_of(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Axis, Axis]:
     """Choose the axes of a figure.
 
     Parameters
     ----------
     series
         All that it draws.
+    drawing
+        What is asked for; what it leaves open is chosen here.
 
     Returns
     -------
@@ -95,6 +137,14 @@ def axes_of(series: Sequence[Series]) -> tuple[Axis, Axis]:
         The SVR loss if all learners minimise it, else the relative squared error. Of subspaces: the excess loss if it
         is exact for all, else the relative error.
     """
+    drawing = drawing or Drawing()
+    x, y = _usual(series)
+    x = replace(_X[drawing.x] if drawing.x else x, log=drawing.x_scale == "log")
+    y = _Y[drawing.measure] if drawing.measure else y
+    return x, y if drawing.y_scale == "auto" else replace(y, log=drawing.y_scale == "log")
+
+
+def _usual(series: Sequence[Series]) -> tuple[Axis, Axis]:
     x = EXAMPLES if all(one.config.get("axis") == "examples" for one in series) else ATTRIBUTES
     if all(one.of_subspaces for one in series):
         exact = all(one.config.get("dataset", {}).get("kind") in _KNOWN_LAWS for one in series)

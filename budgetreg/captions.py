@@ -8,13 +8,18 @@ import pandas as pd
 
 from budgetreg.axes import axes_of
 from budgetreg.curves import Series, mean_curve
+from budgetreg.figure import Drawing
 from budgetreg.labels import flatten, show, telling
 
 _WIDTH = 100
-_LINES = (
-    "Lines: mean over repetitions. Bands: one standard deviation over repetitions (divisor n - 1) on either side; none "
-    "for a single repetition."
-)
+_LINES = {
+    "sd": "Lines: mean over repetitions. Bands: one standard deviation over repetitions (divisor n - 1) on either "
+    "side; none for a single repetition.",
+    "interval": "Lines: mean over repetitions. Bands: the mean's interval from 2000 bootstrap resamples of the "
+    "repetitions, 5 % of them on either side; none for a single repetition.",
+    "spread": "Lines: mean over repetitions. Bands: from the 5 % to the 95 % quantile of the repetitions; none for a "
+    "single one.",
+}
 _TUNED_AT = {
     "end": "one choice, made at the last checkpoint",
     "each": "a choice of its own at each checkpoint",
@@ -73,7 +78,7 @@ _SAID = {
 }
 
 
-def caption(title: str, series: Sequence[Series], remarks: Iterable[str]) -> str:
+def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawing: Drawing | None = None) -> str:
     """Write the caption of a figure.
 
     Parameters
@@ -84,18 +89,20 @@ def caption(title: str, series: Sequence[Series], remarks: Iterable[str]) -> str
         What is drawn.
     remarks
         Sentences about the drawing itself, such as which points were left out.
+    drawing
+        How it is drawn, if not as usual.
 
     Returns
     -------
     str
         Paragraphs wrapped at 100 columns, ending with a newline.
     """
-    x, y = axes_of(series)
+    x, y = axes_of(series, drawing)
     configured = [about_config(one.config) for one in series]
     shared = [line for line in configured[0] if all(line in lines for lines in configured)] if configured[1:] else []
     blocks = [
         title,
-        _wrap(" ".join([f"x: {x.meaning}. y: {y.meaning}.", _LINES, *remarks])),
+        _wrap(" ".join([f"x: {x.said}. y: {y.said}.", _LINES[(drawing or Drawing()).band], *remarks])),
         *([_block("all curves", shared)] if shared else []),
     ]
     for one, lines in zip(series, configured, strict=True):

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from itertools import groupby
 from math import ceil, log10
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,10 @@ from budgetreg.axes import RELATIVE, Axis, axes_of
 from budgetreg.bounds import Bounds, bounds
 from budgetreg.captions import caption
 from budgetreg.curves import Series, mean_curve, read_series
+from budgetreg.figure import BANDS, Drawing
 from budgetreg.files import explained, write_atomically
 from budgetreg.palette import style
+from budgetreg.variables import along
 
 _PANEL = (6.4, 4.4)  # inches
 _DOTS_PER_INCH = 150
@@ -36,6 +37,7 @@ _ROUNDING = 1e-12  # relative to the largest value of a logarithmic axis
 # Variants of one learner share its colour and marker, and differ in these; after them markers are hollow.
 _DASHES = ("-", "--", ":", "-.")
 _BOUND: dict[str, Any] = {"linestyle": (0, (1, 2)), "linewidth": 0.9}
+_PUBLISHED: dict[str, Any] = {"linestyle": (0, (5, 2)), "linewidth": 0.9}
 # Without these, files would hold the date and the version of the drawing library.
 _NO_METADATA = {
     "png": {"Software": None},
@@ -93,13 +95,35 @@ def plot_folders(folders: Iterable[Path], out: Path | None = None, name: str = "
     """
     folders = [Path(folder) for folder in folders]
     series = read_series(folders)
-    target = out or (folders[0] if len(folders) == 1 else Path())
+    return plot_series(series, out or (folders[0] if len(folders) == 1 else Path()), name)
+
+
+def plot_series(series: Sequence[Series], target: Path, name: str, drawing: Drawing | None = None) -> list[Path]:
+    """Draw series in one figure.
+
+    Parameters
+    ----------
+    series
+        As `budgetreg.curves.labelled` returns them, panel by panel; at least one.
+    target
+        Folder of the files; made if need be.
+    name
+        Name of the files, without ending.
+    drawing
+        How they are drawn, if not as usual.
+
+    Returns
+    -------
+    list of Path
+        As `plot_folders` does.
+    """
+    drawing = drawing or Drawing()
     with _own_settings():
-        figure, remarks = draw(series)
+        figure, remarks = draw(series, drawing)
         contents = {ending: _render(figure, ending) for ending in ("png", "pdf")}
-    x, y = axes_of(series)
+    x, y = axes_of(series, drawing)
     title = f"{name}: {y.name} against {x.name}"
-    contents["txt"] = caption(title, series, remarks).encode()
+    contents["txt"] = caption(title, series, remarks, drawing).encode()
     with explained(f"create {target}"):
         target.mkdir(parents=True, exist_ok=True)
     paths = [target / f"{name}.{ending}" for ending in contents]
@@ -108,13 +132,15 @@ def plot_folders(folders: Iterable[Path], out: Path | None = None, name: str = "
     return paths
 
 
-def draw(series: Sequence[Series]) -> tuple[Figure, list[str]]:
+def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figure, list[str]]:
     """Draw series into a new figure.
 
     Parameters
     ----------
     series
         As `budgetreg.curves.read_series` returns them; at least one.
+    drawing
+        How they are drawn, if not as usual.
 
     Returns
     -------
@@ -122,13 +148,15 @@ def draw(series: Sequence[Series]) -> tuple[Figure, list[str]]:
     remarks : list of str
         What a reader of the figure has to know about the axes.
     """
-    x, y = axes_of(series)
-    panels = [(dataset, list(own)) for dataset, own in groupby(series, key=lambda one: one.dataset)]
+    drawing = drawing or Drawing()
+    x, y = axes_of(series, drawing)
+    names = dict.fromkeys(map(drawing.panel, series))
+    panels = [(panel, [one for one in series if drawing.panel(one) == panel]) for panel in names]
     looks = _looks(series)
-    curves = {dataset: [mean_curve(one.points) for one in own] for dataset, own in panels}
+    curves = {panel: [_mean_curve(one, x) for one in own] for panel, own in panels}
     nothing = Bounds({}, "")
-    theory = {dataset: bounds(own, curves[dataset]) if y is RELATIVE else nothing for dataset, own in panels}
-    legend = _legend(series, looks, any(own.lines for own in theory.values()))
+    theory = {panel: bounds(own, curves[panel]) if y.column == RELATIVE.column else nothing for panel, own in panels}
+    legend = _legend(series, looks, any(own.lines for own in theory.values()), drawing)
     columns = min(len(panels), 2)
     rows = ceil(len(panels) / columns)
     legend_columns = columns * (2 if max(map(len, legend)) <= _LONGEST_IN_TWO_COLUMNS else 1)
@@ -136,22 +164,22 @@ def draw(series: Sequence[Series]) -> tuple[Figure, list[str]]:
     figure = Figure((columns * _PANEL[0], rows * (_PANEL[1] - 0.6) + 0.2 + legend_height), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     remarks = []
-    for ax, (dataset, own) in zip(axes.flat, panels, strict=False):
-        drawn = _panel(ax, own, curves[dataset], theory[dataset].lines, looks, x, y)
-        budgets = sorted({one.k for one in own})
-        ax.set_title(f"{dataset}, k = {budgets[0]}" if len(budgets) == 1 else dataset, loc="left", fontsize=10)
+    for ax, (panel, own) in zip(axes.flat, panels, strict=False):
+        title = _title(panel, own, drawing)
+        drawn = _panel(ax, own, curves[panel], theory[panel].lines, looks, x, y, drawing)
+        ax.set_title(title, loc="left", fontsize=10)
         if drawn.clipped:
             text = f"{_number_of(drawn.clipped)} above {drawn.high:.3g} not shown"
             ax.set_title(text, loc="right", fontsize=8, color=_GREY)
-            remarks.append(f"{dataset}: {text} (largest {drawn.largest:.3g}).")
+            remarks.append(f"{title}: {text} (largest {drawn.largest:.3g}).")
         if drawn.below:
             text = f"{_number_of(drawn.below)} of 0, or as small as rounding, not shown"
             ax.set_title(text, loc="right", fontsize=8, color=_GREY)
-            remarks.append(f"{dataset}: {text}.")
+            remarks.append(f"{title}: {text}.")
         if drawn.log:
-            remarks.append(f"{dataset}: the y axis is logarithmic.")
-        if theory[dataset].remark:
-            remarks.append(f"{dataset}: {theory[dataset].remark}")
+            remarks.append(f"{title}: the y axis is logarithmic.")
+        if theory[panel].remark:
+            remarks.append(f"{title}: {theory[panel].remark}")
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
     figure.legend(
@@ -165,7 +193,7 @@ def draw(series: Sequence[Series]) -> tuple[Figure, list[str]]:
     return figure, remarks
 
 
-def y_range(curves: Sequence[pd.DataFrame], y: Axis = RELATIVE) -> Range:
+def y_range(curves: Sequence[pd.DataFrame], y: Axis = RELATIVE, may_be_log: bool = True) -> Range:
     """Choose what the y axis shows of some mean curves.
 
     Online learners can be far worse than the zero predictor on their first examples. The axis ends at twice
@@ -179,6 +207,8 @@ def y_range(curves: Sequence[pd.DataFrame], y: Axis = RELATIVE) -> Range:
         As `budgetreg.curves.mean_curve` returns them.
     y
         What is drawn of them.
+    may_be_log
+        Whether an axis that is not logarithmic in any case becomes so by its values.
 
     Returns
     -------
@@ -195,7 +225,7 @@ def y_range(curves: Sequence[pd.DataFrame], y: Axis = RELATIVE) -> Range:
     largest = float(np.fmax.reduce(away)) if away.size else float("nan")
     inside = np.concatenate([shown, zero]) if shown.size or zero else np.array([0.0])
     low, high = inside.min(), inside.max()
-    if low > 0 and log10(high / low) > 1.5:
+    if may_be_log and low > 0 and log10(high / low) > 1.5:
         return Range(low / 1.3, cap if away.size else high * 1.3, True, away.size, largest)
     half_bands = np.concatenate([curve[f"{y.column}_sd"].fillna(0).to_numpy() for curve in curves])
     half_bands = half_bands[means <= cap]
@@ -213,6 +243,19 @@ def _log_range(means: np.ndarray) -> Range:
     return Range(low / 1.3, high * 1.3, True, means.size - known.size, float("nan"), known.size - shown.size)
 
 
+def _mean_curve(series: Series, x: Axis) -> pd.DataFrame:
+    curve = mean_curve(series.points)
+    return curve.assign(**{x.column: along(x.column, series, curve)})
+
+
+def _title(panel: str, series: Sequence[Series], drawing: Drawing) -> str:
+    if panel in drawing.titles:
+        return drawing.titles[panel]
+    budgets = sorted({one.k for one in series})
+    budget = f", k = {budgets[0]}" if len(budgets) == 1 else ""
+    return f"{panel}{budget}" if drawing.panels in ("dataset", "algo") else f"{drawing.panels} {panel}{budget}"
+
+
 def _panel(
     ax: Axes,
     series: Sequence[Series],
@@ -221,9 +264,11 @@ def _panel(
     looks: Mapping[str, Mapping[str, Any]],
     x: Axis,
     y: Axis,
+    drawing: Drawing,
 ) -> Range:
-    shown = y_range(curves, y)
-    ax.set_xscale("log", nonpositive="mask")
+    shown = y_range(curves, y, may_be_log=drawing.y_scale == "auto")
+    if x.log:
+        ax.set_xscale("log", nonpositive="mask")
     if shown.log:
         ax.set_yscale("log", nonpositive="mask")
     ax.set_ylim(shown.low, shown.high)
@@ -231,17 +276,20 @@ def _panel(
         _zero_predictor(ax, y.zero)
     for one, curve in zip(series, curves, strict=True):
         look = looks[one.label]
-        at, mean, sd = (curve[column].to_numpy() for column in (x.column, y.column, f"{y.column}_sd"))
+        at, mean = (curve[column].to_numpy() for column in (x.column, y.column))
         ax.plot(at, mean, markevery=ceil(len(at) / _MOST_MARKERS), **look)
         if one.repetitions > 1:
+            lower, upper = drawing.edges(one.points, y.column)
             # A log axis has no place for a band's negative end: it ends at the axis instead.
-            lower = np.maximum(mean - sd, shown.low) if shown.log else mean - sd
-            ax.fill_between(at, lower, mean + sd, color=look["color"], alpha=0.15, linewidth=0, zorder=2)
+            lower = np.maximum(lower, shown.low) if shown.log else lower
+            ax.fill_between(at, lower, upper, color=look["color"], alpha=0.15, linewidth=0, zorder=2)
+        if one.algo in drawing.published:
+            ax.plot(*drawing.published[one.algo], color=look["color"], zorder=2, **_PUBLISHED)
         if one.label in lines:
             ax.plot(at, lines[one.label], color=look["color"], zorder=2, **_BOUND)
     ax.autoscale_view(scaley=False)
-    ax.set_xlabel(x.label)
-    ax.set_ylabel(y.label)
+    ax.set_xlabel(x.text)
+    ax.set_ylabel(y.text)
     ax.grid(True, color="#E6E6E6", linewidth=0.6)
     ax.set_axisbelow(True)
     return shown
@@ -284,7 +332,9 @@ def _looks(series: Sequence[Series]) -> dict[str, dict[str, Any]]:
     return looks
 
 
-def _legend(series: Sequence[Series], looks: Mapping[str, Mapping[str, Any]], bounded: bool) -> dict[str, Artist]:
+def _legend(
+    series: Sequence[Series], looks: Mapping[str, Mapping[str, Any]], bounded: bool, drawing: Drawing
+) -> dict[str, Artist]:
     """Map the texts of the legend to their samples: each label once, and the meaning of band and dotted line."""
     counts = {one.repetitions for one in series}
     entries: dict[str, Artist] = {}
@@ -293,11 +343,15 @@ def _legend(series: Sequence[Series], looks: Mapping[str, Mapping[str, Any]], bo
         entries[text] = Line2D([], [], **looks[one.label])
     if max(counts) > 1:
         number = _times(max(counts)) if len(counts) == 1 else "repetitions"
-        entries[f"band: mean ± one s.d. over {number}"] = Patch(color="black", alpha=0.15, linewidth=0)
+        entries["band: " + BANDS[drawing.band].format(times=number)] = Patch(color="black", alpha=0.15, linewidth=0)
     else:
         entries["1 repetition: no band"] = Line2D([], [], linestyle="none")
     if bounded:
         entries["bound of the theorem"] = Line2D([], [], color="black", **_BOUND)
+    if any(one.algo in drawing.published for one in series):
+        entries["as published"] = Line2D([], [], color="black", **_PUBLISHED)
+    if drawing.note:
+        entries[drawing.note] = Line2D([], [], linestyle="none")
     return entries
 
 

@@ -1,0 +1,98 @@
+"""How a figure is drawn, where a recipe asks for something else than usual: axes, panels, bands, published curves."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetreg.bootstrap import ONE_SIDED, weights
+from budgetreg.curves import MEASURES, SUBSPACE_MEASURES, Series
+from budgetreg.labels import flatten
+from budgetreg.requirements import MAPPING, NAME, NOTHING, one_of
+from budgetreg.rules import Rules, check
+from budgetreg.variables import ALONG
+
+_RULES: Rules = {
+    "kind": ("the kind of figure", one_of("curves", "strips")),
+    "x": ("the variable on the x axis", one_of(*ALONG) | NOTHING),
+    "x_scale": ("the scale of the x axis", one_of("log", "linear")),
+    "y_scale": ("the scale of the y axis", one_of("auto", "log", "linear")),
+    "measure": ("the column on the y axis", one_of(*MEASURES, *SUBSPACE_MEASURES) | NOTHING),
+    "panels": ("what has a panel for each value", NAME),
+    "titles": ("the titles of panels", MAPPING),
+    "band": ("the band", one_of("sd", "interval", "spread")),
+}
+BANDS = {
+    "sd": "mean ± one s.d. over {times}",
+    "interval": "interval of the mean, 90 % by bootstrap of {times}",
+    "spread": "5 to 95 % of {times}",
+}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How a figure is drawn.
+
+    Attributes
+    ----------
+    kind : {'curves', 'strips'}
+        Curves, or a point per data set and learner at the last checkpoint, with the median.
+    x : str or None
+        A variable of `budgetreg.variables`; None: attributes, or examples where runs end alike in them.
+    x_scale : {'log', 'linear'}
+    y_scale : {'auto', 'log', 'linear'}
+    measure : str or None
+        A column of the curves; None: what all learners minimise.
+    panels : str
+        ``dataset``, ``algo`` or a key of the configuration: each of its values has a panel.
+    titles : mapping of str to str
+        Titles of panels, by value.
+    band : {'sd', 'interval', 'spread'}
+        One standard deviation over repetitions; 90 % interval of the mean by bootstrap; 5 to 95 % of repetitions.
+    published : mapping
+        By learner: x and y of its published curve.
+    note : str
+        What the figure says of itself, in its legend.
+    """
+
+    kind: str = "curves"
+    x: str | None = None
+    x_scale: str = "log"
+    y_scale: str = "auto"
+    measure: str | None = None
+    panels: str = "dataset"
+    titles: Mapping[str, str] = field(default_factory=dict)
+    band: str = "sd"
+    published: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    note: str = ""
+
+    def panel(self, series: Series) -> str:
+        """Return the panel that a series is drawn in."""
+        own = {"dataset": series.dataset, "algo": series.algo}
+        return str(own.get(self.panels, flatten(series.config).get(self.panels)))
+
+    def edges(self, points: pd.DataFrame, column: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lower and upper edge of the band at each checkpoint."""
+        table = points.pivot(index="repetition", columns="examples", values=column).to_numpy(dtype=float)
+        if self.band == "sd":
+            mean, sd = table.mean(axis=0), table.std(axis=0, ddof=1)
+            return mean - sd, mean + sd
+        rows = table if self.band == "spread" else (weights(len(table)) @ table)[1:]
+        low, high = np.quantile(rows, [1 - ONE_SIDED, ONE_SIDED], axis=0)
+        return low, high
+
+
+def parse(options: Mapping[str, Any]) -> Drawing:
+    """Read the key ``figure`` of a recipe.
+
+    Raises
+    ------
+    ConfigError
+        If a key is unknown, or a value is not what its key needs.
+    """
+    default = Drawing()
+    filled = {**{key: getattr(default, key) for key in _RULES}, **options}
+    check(filled, _RULES, "figure")
+    return Drawing(**{**filled, "titles": {str(key): str(text) for key, text in filled["titles"].items()}})

@@ -1,0 +1,189 @@
+"""Recipes: what a paper's figure needs run, how it is drawn, what differs from the paper, and what is claimed of it."""
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from omegaconf import DictConfig, OmegaConf
+
+from budgetreg import catalogue
+from budgetreg.claim_kinds import Published
+from budgetreg.claims import Claim
+from budgetreg.claims import parse as parse_claim
+from budgetreg.config import Config, validate
+from budgetreg.errors import ConfigError, nearest
+from budgetreg.figure import Drawing
+from budgetreg.figure import parse as parse_drawing
+from budgetreg.manifest import digest_of
+
+PUBLISHED = "published.csv"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a recipe.
+
+    Attributes
+    ----------
+    name : str
+        What it sets, such as ``algo=aer,protocol=paper``.
+    config : Config
+    """
+
+    name: str
+    config: Config
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the configuration as far as it can change a result."""
+        return digest_of(self.config)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A recipe, read and checked.
+
+    Attributes
+    ----------
+    name : str
+        Such as ``hazan_koren_2012/fig1``.
+    title : str
+        The first comment of its file.
+    cells : tuple of Cell
+        What is run.
+    protocols : tuple of str
+        Its presets, each of which is run; empty if it has none.
+    drawing : Drawing
+        How its figure is drawn.
+    differs : tuple of str
+        What differs from the paper, and why.
+    claims : tuple of Claim
+    published : mapping
+        By learner: where the published points lie on the x axis, and their values.
+    """
+
+    name: str
+    title: str
+    cells: tuple[Cell, ...]
+    protocols: tuple[str, ...]
+    drawing: Drawing
+    differs: tuple[str, ...]
+    claims: tuple[Claim, ...]
+    published: Published
+
+    @property
+    def needs_mnist(self) -> bool:
+        """Whether it cannot be run without the files of MNIST."""
+        return any(cell.config.dataset.kind == "mnist" for cell in self.cells)
+
+
+def names() -> list[str]:
+    """Return the names of all recipes."""
+    return catalogue.options("experiment")
+
+
+def read_recipe(name: str, given: Mapping[str, Any] | None = None) -> Recipe:
+    """Read a recipe, its sweep and presets expanded into cells.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``hazan_koren_2012/fig1``.
+    given : mapping, optional
+        Keys that change no result, such as ``n_jobs``; ``dataset.root`` is for those cells that have it.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such recipe, or something in it is not what it must be; the message names the recipe.
+    """
+    if name not in names():
+        raise ConfigError(f"{name}: no such recipe{nearest(name, names())}; recipes: {', '.join(names())}")
+    try:
+        return _read(name, given or {})
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from error
+
+
+def _read(name: str, given: Mapping[str, Any]) -> Recipe:
+    with initialize_config_dir(str(catalogue.conf_dir()), version_base="1.3"):
+        base = compose("config", [f"experiment={name}"], return_hydra_config=True)
+        sweep = base.hydra.sweeper.params or {}
+        protocols = tuple(map(str, base.protocols))
+        cells = tuple(_cells(name, {str(key): str(value) for key, value in sweep.items()}, protocols, given))
+    told: dict[str, Any] = {key: OmegaConf.to_container(base[key]) for key in ("figure", "differs", "claims")}
+    claims = tuple(map(parse_claim, told["claims"]))
+    repeated = {claim.id for claim in claims if sum(claim.id == other.id for other in claims) > 1}
+    if repeated:
+        raise ConfigError(f"claims: {', '.join(sorted(repeated))}: an id that is not the only one")
+    published = _published(name)
+    return Recipe(
+        name=name,
+        title=catalogue.headline("experiment", name),
+        cells=cells,
+        protocols=protocols,
+        drawing=replace(parse_drawing(told["figure"]), published=published),
+        differs=tuple(map(str, told["differs"])),
+        claims=claims,
+        published=published,
+    )
+
+
+def _cells(name: str, sweep: Mapping[str, str], protocols: Sequence[str], given: Mapping[str, Any]) -> Iterator[Cell]:
+    swept = OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in sweep.items()])
+    axes = [_choices(override) for override in swept]
+    if protocols:
+        axes.append([("protocol", protocol) for protocol in protocols])
+    compose_choice = _composer(name)
+    for choice in product(*axes):
+        config = compose_choice(dict(choice))
+        for key, value in given.items():
+            if key != "dataset.root" or "root" in config.dataset:
+                OmegaConf.update(config, key, value)
+        yield Cell(",".join(f"{key}={_written(value)}" for key, value in choice), validate(config, dict(choice)))
+
+
+def _choices(override: Override) -> list[tuple[str, Any]]:
+    values = override.sweep_iterator() if override.is_sweep_override() else [override.value()]
+    return [(override.key_or_group, value) for value in values]
+
+
+def _composer(name: str) -> Callable[[Mapping[str, Any]], DictConfig]:
+    """Return a function that composes a cell; Hydra is slow, and is asked once for each choice of files."""
+    composed: dict[tuple[str, ...], DictConfig] = {}
+
+    def compose_choice(choice: Mapping[str, Any]) -> DictConfig:
+        files = tuple(f"{key}={value}" for key, value in choice.items() if key in catalogue.groups())
+        if files not in composed:
+            composed[files] = compose("config", [f"experiment={name}", *files])
+        config = composed[files].copy()
+        for key, value in choice.items():
+            if key not in catalogue.groups():
+                OmegaConf.update(config, key, value)
+        return config
+
+    return compose_choice
+
+
+def _written(value: Any) -> str:
+    return str(value).replace(" ", "")
+
+
+def _published(name: str) -> Published:
+    """Read the published points of a figure, which stand in a file beside its recipe."""
+    folder, _, figure = name.rpartition("/")
+    path = catalogue.conf_dir() / "experiment" / folder / PUBLISHED
+    points: dict[str, list[tuple[float, float]]] = {}
+    if path.exists():
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                if row["figure"] == figure:
+                    points.setdefault(row["algo"], []).append((float(row["x"]), float(row["value"])))
+    return {algo: (np.array(own).T[0], np.array(own).T[1]) for algo, own in points.items()}
