@@ -104,6 +104,11 @@ class AlgoConfig:
     output: str | None = None
 
     @property
+    def predicts(self) -> bool:
+        """Whether it predicts targets; if not, it learns a subspace."""
+        return self.n_components is None
+
+    @property
     def knows_moments(self) -> bool:
         """Whether the learner is given the attributes' second moments."""
         return self.core == "partial" and "moment" in (self.data_point, self.inner_product)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from budgetreg.draws import BLOCK, subset, uniform
+from budgetreg.draws import BLOCK, uniform
 
 
 class Draw(NamedTuple):
@@ -44,20 +44,29 @@ class Design:
     ----------
     draw : callable
         Draws for the next block of examples.
-    singles : float or ndarray of shape (d,)
-        ``pi_i``.
-    pairs : float or ndarray of shape (d, d)
-        ``pi_ij`` for ``i != j``; what stands on the diagonal has no meaning.
+    probability : ndarray of float, shape (d, d)
+        ``pi_ij``, and on the diagonal ``pi_i``.
     """
 
     draw: Callable[[np.random.Generator], Draw]
-    singles: float | np.ndarray
-    pairs: float | np.ndarray
+    probability: np.ndarray
 
 
 def uniform_subset(d: int, r: int) -> Design:
     """Draw exactly r of d attributes, all subsets alike."""
-    return Design(lambda rng: Draw(subset(rng, d, r)), r / d, r * (r - 1) / (d * (d - 1)))
+    return Design(lambda rng: Draw(_subset(rng, d, r)), _alike(d, r / d, r * (r - 1) / (d * (d - 1))))
+
+
+def _subset(rng: np.random.Generator, d: int, r: int) -> np.ndarray:
+    """Draw as `budgetreg.draws.subset` does, in O(r) instead of O(r^2) per example, with d flags for each."""
+    flags = np.zeros(BLOCK * d, dtype=bool)
+    own = np.arange(BLOCK) * d
+    chosen = np.empty((r, BLOCK), dtype=np.int64)
+    for position, last in enumerate(range(d - r, d)):
+        candidate = rng.integers(0, last + 1, size=BLOCK)
+        chosen[position] = np.where(flags.take(own + candidate), last, candidate)
+        flags[own + chosen[position]] = True
+    return chosen.T
 
 
 def with_replacement(d: int, r: int) -> Design:
@@ -70,7 +79,7 @@ def with_replacement(d: int, r: int) -> Design:
         return Draw(attributes, repeated=repeated)
 
     missed = (1 - 1 / d) ** r
-    return Design(draw, 1 - missed, 1 - 2 * missed + (1 - 2 / d) ** r)
+    return Design(draw, _alike(d, 1 - missed, 1 - 2 * missed + (1 - 2 / d) ** r))
 
 
 def bernoulli(d: int, r: int) -> Design:
@@ -84,7 +93,13 @@ def bernoulli(d: int, r: int) -> Design:
         attributes[drawn] = attribute
         return Draw(attributes, drawn)
 
-    return Design(draw, r / d, (r / d) ** 2)
+    return Design(draw, _alike(d, r / d, (r / d) ** 2))
+
+
+def _alike(d: int, single: float, pair: float) -> np.ndarray:
+    probability = np.full((d, d), pair)
+    np.fill_diagonal(probability, single)
+    return probability
 
 
 def conditional_poisson(p: np.ndarray, r: int) -> Design:
@@ -96,7 +111,7 @@ def conditional_poisson(p: np.ndarray, r: int) -> Design:
     Parameters
     ----------
     p : ndarray of float, shape (d,)
-        Above 0 and at most 1.
+        Above 0 and below 1.
     r : int
         From 2 to d.
 
@@ -104,38 +119,39 @@ def conditional_poisson(p: np.ndarray, r: int) -> Design:
     ----------
     Y. Tillé (2006), Sampling Algorithms, Section 5.5.
     """
-    d = len(p)
-    take = _list_sequential(p, r)
+    levels = -_log_survival(p, r)
 
     def draw(rng: np.random.Generator) -> Draw:
-        uniforms = np.ascontiguousarray(rng.random((BLOCK, d)).T)
-        taken = np.empty((d, BLOCK), dtype=bool)
-        wanting = np.full(BLOCK, r)
-        for i in range(d):
-            np.less(uniforms[i], take[i].take(wanting), out=taken[i])
-            wanting -= taken[i]
-        return Draw(np.nonzero(taken.T)[1].reshape(BLOCK, r))
+        attributes = np.empty((BLOCK, r), dtype=np.int64)
+        first = np.zeros(BLOCK, dtype=np.int64)
+        for position, waits in enumerate(np.log1p(-rng.random((BLOCK, r))).T):
+            level = levels[r - position]
+            attributes[:, position] = np.searchsorted(level, level.take(first) - waits, side="right") - 1
+            first = attributes[:, position] + 1
+        return Draw(attributes)
 
-    return Design(draw, *inclusion(p, r))
-
-
-def _list_sequential(p: np.ndarray, r: int) -> np.ndarray:
-    """Return the probability (d, r+1) that attribute i is taken while so many are wanting, of i and those after it."""
-    d = len(p)
-    left = np.zeros((d + 1, r + 1))  # that so many of the attributes i, i+1, ... are drawn independently
-    left[d, 0] = 1
-    for i in reversed(range(d)):
-        left[i] = (1 - p[i]) * left[i + 1]
-        left[i, 1:] += p[i] * left[i + 1, :-1]
-    take = np.zeros((d, r + 1))
-    np.divide(p[:, None] * left[1:, :-1], left[:-1, 1:], out=take[:, 1:], where=left[:-1, 1:] > 0)
-    # Rounding must not leave any wanting: when as many are wanting as remain, all are taken.
-    take[np.arange(r + 1) >= np.arange(d, 0, -1)[:, None]] = 1
-    return take
+    return Design(draw, inclusion(p, r))
 
 
-def inclusion(p: np.ndarray, r: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the probabilities that attributes, and pairs of them, are in a conditional Poisson sample of size r.
+def _log_survival(p: np.ndarray, r: int) -> np.ndarray:
+    """Return the table (r+1, d+1) by which attributes are drawn one after the other, in their order.
+
+    Its entry (j, i) is the logarithm of the probability that independent draws take none of the attributes before i and
+    j of the others.  While j are wanting, and the last one taken is the one before i, the next one comes at i' or later
+    with the probability ``exp(table[j, i'] - table[j, i])``.
+    """
+    taken, passed = np.log(p), np.log1p(-p)
+    left = np.full((len(p) + 1, r + 1), -np.inf)  # log of the probability that j of the attributes from i on are drawn
+    left[-1, 0] = 0
+    for i in reversed(range(len(p))):
+        left[i] = passed[i] + left[i + 1]
+        left[i, 1:] = np.logaddexp(left[i, 1:], taken[i] + left[i + 1, :-1])
+    table = np.concatenate([[0.0], np.cumsum(passed)]) + left.T
+    return np.minimum.accumulate(table, axis=1)  # which it is but for rounding
+
+
+def inclusion(p: np.ndarray, r: int) -> np.ndarray:
+    """Return the probabilities (d, d) that pairs of attributes, and single ones, are in a conditional Poisson sample.
 
     The Poisson-binomial law's generating function ``f(z) = prod_j (1 - p_j + p_j z)`` has degree d, so that the mean of
     ``z^-r f(z)`` over N > d roots of unity is exactly the probability of r draws.  Without the factor of i, times
@@ -144,21 +160,16 @@ def inclusion(p: np.ndarray, r: int) -> tuple[np.ndarray, np.ndarray]:
     Parameters
     ----------
     p : ndarray of float, shape (d,)
-        Working probabilities.
+        That with which each attribute would be drawn, were their number not given.
     r : int
-        Size.
-
-    Returns
-    -------
-    singles : ndarray of float, shape (d,)
-    pairs : ndarray of float, shape (d, d)
-        Symmetric; the diagonal has no meaning.
+        Size of the sample.
     """
     N = len(p) + 1 + len(p) % 2
     z = np.exp(2j * np.pi / N * np.arange(N // 2 + 1))  # the other roots give the conjugate terms
     factors = 1 - p + p * z[:, None]
     terms = np.where(np.arange(z.size) > 0, 2, 1) * z**-r * factors.prod(axis=1)
     ratios = p * z[:, None] / factors
-    total = terms.sum().real
-    pairs = (ratios.T @ (ratios * terms[:, None])).real / total
-    return (terms @ ratios).real / total, (pairs + pairs.T) / 2
+    probability = (ratios.T @ (ratios * terms[:, None])).real
+    probability = (probability + probability.T) / 2
+    np.fill_diagonal(probability, (terms @ ratios).real)
+    return probability / terms.sum().real

@@ -1,0 +1,115 @@
+"""Estimates of ``C = E x x'`` for which large attributes are seen more often.
+
+The first examples see uniform subsets and estimate the diagonal of C.  Then attributes are drawn in proportion to
+``sqrt(C_ii)``, by conditional Poisson sampling (`budgetreg.designs`).
+
+Both phases estimate C without bias, each entry the better the more often it was seen.  So the first phase's share of
+entry (i, j) should be ``m_1 pi'_ij / (m_1 pi'_ij + m_2 pi_ij)``, with the probabilities pi' and pi of the two phases.
+But pi comes from the first phase's values: pooled like that, values that happen to be large would count for less.
+Therefore each half of the first phase gets its shares from what the other half tells of pi, and the pooled estimate is
+unbiased, too.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from budgetreg.accessor import Accessor
+from budgetreg.designs import conditional_poisson, inclusion, uniform_subset
+from budgetreg.learners.moment_sums import sums
+from budgetreg.theory import first_phase
+
+_ALMOST_SURE = 1 - 2**-20
+"""Conditional Poisson sampling has no use for certainty; the probabilities of its samples are exact all the same."""
+
+
+def estimates(
+    accessor: Accessor,
+    checkpoints: Sequence[int],
+    rngs: Sequence[np.random.Generator],
+    *,
+    k: int,
+    phase_one: float,
+    mix: float,
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Estimate C along all streams of the accessor.
+
+    Parameters
+    ----------
+    accessor : Accessor
+        F streams of examples.
+    checkpoints : sequence of int
+        Numbers of examples at which the estimate is wanted, increasing.
+    rngs : sequence of numpy.random.Generator
+        One per stream.
+    k : int
+        Attributes of an example that are seen, at least 2.
+    phase_one : float
+        The first phase's share of the examples up to the last checkpoint.
+    mix : float
+        Share of equal probabilities in the second phase's draws.
+
+    Yields
+    ------
+    checkpoint : int
+    C : ndarray of float64, shape (F, d, d)
+        Symmetric and unbiased.
+    """
+    last, uniform = checkpoints[-1], uniform_subset(accessor.d, k)
+    m_1 = min(last, max(2, first_phase(phase_one, last)))
+    total = np.zeros((accessor.n_streams, accessor.d, accessor.d))
+    halves = []
+    for start, stop in ((0, m_1 // 2), (m_1 // 2, m_1)):
+        own = total
+        for checkpoint, own in sums(accessor, start, _within(checkpoints, start, stop), rngs, [uniform] * len(rngs)):
+            if checkpoint in checkpoints:
+                yield checkpoint, (total + own) / checkpoint
+        halves.append((stop - start, own / max(1, stop - start)))
+        total = total + own
+    late = [checkpoint for checkpoint in checkpoints if checkpoint > m_1]
+    if not late:
+        return
+    designs = [conditional_poisson(p, k) for p in _probabilities(total / m_1, k, mix)]
+    told = [np.stack([inclusion(p, k) for p in _probabilities(C, k, mix)]) for _, C in halves]
+    for checkpoint, own in sums(accessor, m_1, late, rngs, designs):
+        m_2 = checkpoint - m_1
+        pooled = np.zeros_like(own)
+        for (size, C), probability in zip(halves, reversed(told), strict=True):
+            share = m_1 * uniform.probability / (m_1 * uniform.probability + m_2 * probability)
+            pooled += size / m_1 * (share * C + (1 - share) * (own / m_2))
+        yield checkpoint, pooled
+
+
+def _within(checkpoints: Sequence[int], start: int, stop: int) -> list[int]:
+    return sorted({*(checkpoint for checkpoint in checkpoints if start < checkpoint < stop), stop})
+
+
+def _probabilities(C: np.ndarray, k: int, mix: float) -> list[np.ndarray]:
+    return [working_probabilities(np.sqrt(np.diagonal(own)), k, mix) for own in C]
+
+
+def working_probabilities(weights: np.ndarray, r: int, mix: float) -> np.ndarray:
+    """Share out r draws in proportion to weights, none more than nearly 1, and mix in equal shares.
+
+    Parameters
+    ----------
+    weights : ndarray of float, shape (d,)
+        At least 0.
+    r : int
+        Sum of the probabilities, at most d; what one has above 1 goes to the others.
+    mix : float
+        Share of ``r/d``, by which attributes of weight 0 are drawn, too.
+
+    Returns
+    -------
+    ndarray of float, shape (d,)
+    """
+    capped = np.zeros(len(weights), dtype=bool)
+    while True:
+        rest = np.where(capped, 0.0, weights)
+        if not rest.any():  # nothing tells those that are left apart
+            rest = np.where(capped, 0.0, 1.0)
+        p = np.where(capped, 1.0, (r - int(capped.sum())) * (rest / max(rest.sum(), np.finfo(float).tiny)))
+        if (p <= 1).all():
+            return np.minimum((1 - mix) * p + mix * r / len(weights), _ALMOST_SURE)
+        capped |= p > 1

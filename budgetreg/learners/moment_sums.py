@@ -1,0 +1,95 @@
+"""Sums of ``x x'``, estimated from products of what is seen, each divided by the probability that it is seen."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from budgetreg.accessor import Accessor
+from budgetreg.designs import Design, Draw
+from budgetreg.draws import BLOCK
+
+_DEAR = 256
+"""By how much a product of two values alone costs more than one within a product of matrices, zeros and all."""
+
+
+def sums(
+    accessor: Accessor,
+    first: int,
+    checkpoints: Sequence[int],
+    rngs: Sequence[np.random.Generator],
+    designs: Sequence[Design],
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Estimate the sum of ``x x'`` over the examples after the first ones up to each checkpoint, shape (F, d, d)."""
+    products = [_Products(accessor.d) for _ in rngs]
+    for start in range(first, checkpoints[-1], BLOCK):
+        stop = min(start + BLOCK, checkpoints[-1])
+        draws = [design.draw(rng) for design, rng in zip(designs, rngs, strict=True)]
+        attributes, drawn, repeated = _joined(draws, stop - start)
+        accessor.open(start, stop)
+        values = accessor.reveal_block(attributes, drawn)
+        if repeated is not None:
+            values = np.where(repeated, 0.0, values)
+        begin = start
+        for end in [c for c in checkpoints if start < c < stop] + [stop]:
+            part = slice(begin - start, end - start)
+            for f, own in enumerate(products):
+                own.add(attributes[f, part], values[f, part])
+            begin = end
+            if end in checkpoints:
+                pairs = zip(products, designs, strict=True)
+                yield end, np.stack([own.total() / design.probability for own, design in pairs])
+
+
+def _joined(draws: Sequence[Draw], T: int) -> Draw:
+    """Put all streams' draws for T examples, of different widths if their number is random, into arrays (F, T, n)."""
+    width = max(draw.attributes.shape[1] for draw in draws)
+
+    def stacked(arrays: Iterable[np.ndarray | None]) -> np.ndarray | None:
+        own = [np.pad(array[:T], ((0, 0), (0, width - array.shape[1]))) for array in arrays if array is not None]
+        return np.stack(own) if own else None
+
+    attributes, drawn, repeated = (stacked(arrays) for arrays in zip(*draws, strict=True))
+    assert attributes is not None
+    return Draw(attributes, drawn, repeated)
+
+
+class _Products:
+    """The sum of ``x x'`` over examples of which few values are known, and not all of these differ from 0."""
+
+    def __init__(self, d: int) -> None:
+        self._half = np.zeros((d, d))  # with its transpose, the sum
+        self._flat = self._half.reshape(-1)
+
+    def add(self, attributes: np.ndarray, values: np.ndarray) -> None:
+        """Add examples: distinct attributes (T, n) and their values, 0 for those that are not known."""
+        d = len(self._half)
+        present = np.flatnonzero(values != 0)
+        example, i, x = present // values.shape[1], attributes.take(present), values.take(present)
+        ends = np.cumsum(np.bincount(example, minlength=len(values)))
+        later = ends.take(example) - np.arange(1, present.size + 1)  # of the same example
+        if later.sum() * _DEAR > len(values) * d**2:
+            X = np.zeros((len(values), d))
+            X[example, i] = x
+            self._half += X.T @ X / 2
+            return
+        first = np.repeat(np.arange(present.size), later)
+        second = np.arange(1, first.size + 1) + np.repeat(np.arange(present.size) - np.cumsum(later) + later, later)
+        np.add.at(self._flat, i.take(first) * d + i.take(second), x.take(first) * x.take(second))
+        np.add.at(self._flat, i * (d + 1), x * x / 2)
+
+    def total(self) -> np.ndarray:
+        """Return the sum so far, shape (d, d)."""
+        return self._half + self._half.T
+
+
+def full_sums(accessor: Accessor, checkpoints: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
+    """Sum ``x x'`` over the examples up to each checkpoint, shape (F, d, d)."""
+    total = np.zeros((accessor.n_streams, accessor.d, accessor.d))
+    marks = sorted({*range(0, checkpoints[-1], BLOCK), *checkpoints})
+    for start, stop in pairwise(marks):
+        X, _ = accessor.rows(start, stop)
+        for own, x in zip(total, X, strict=True):
+            own += x.T @ x
+        if stop in checkpoints:
+            yield stop, total.copy()
