@@ -97,14 +97,15 @@ RELATIVE_ERROR = Axis(
     "relative_error",
     "relative error: share of squared length outside the subspace",
     "relative error",
-    "mean squared distance of the test examples from the subspace, divided by their mean squared length",
+    "mean squared distance from the subspace, divided by the mean squared length, of the test examples, or under the "
+    "law that examples are drawn from where its second moment is known",
 )
 EXCESS_LOSS = Axis(
     "excess_loss",
     "excess loss",
     "excess loss",
-    "mean squared distance from the subspace above that from the best one of as many dimensions, exact, by the second "
-    "moment of the law that examples are drawn from",
+    "mean squared distance from the subspace above that from the best one of as many dimensions, of the test examples, "
+    "or under the law that examples are drawn from where its second moment is known, and then exact",
     log=True,
 )
 ANGLE = Axis(
@@ -142,6 +143,19 @@ def axes_of(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[A
     x = replace(_X[drawing.x] if drawing.x else x, log=drawing.x_scale == "log")
     y = _Y[drawing.measure] if drawing.measure else y
     return x, y if drawing.y_scale == "auto" else replace(y, log=drawing.y_scale == "log")
+
+
+def settled(series: Sequence[Series], drawing: Drawing | None) -> Drawing:
+    """Decide the band where that is left open: the standard deviation, but on excess losses the mean's interval.
+
+    An excess is above 0, and in a few repetitions often many times as large as in all others: the mean less the
+    standard deviation is then negative, which has no place on a logarithmic axis.
+    """
+    drawing = drawing or Drawing()
+    if drawing.band != "auto":
+        return drawing
+    _, y = axes_of(series, drawing)
+    return replace(drawing, band="interval" if y.column == EXCESS_LOSS.column else "sd")
 
 
 def _usual(series: Sequence[Series]) -> tuple[Axis, Axis]:

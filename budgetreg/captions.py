@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from budgetreg.axes import axes_of
+from budgetreg.axes import axes_of, settled
 from budgetreg.curves import Series, mean_curve
 from budgetreg.figure import Drawing
 from budgetreg.labels import flatten, show, telling
@@ -102,7 +102,7 @@ def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawin
     shared = [line for line in configured[0] if all(line in lines for lines in configured)] if configured[1:] else []
     blocks = [
         title,
-        _wrap(" ".join([f"x: {x.said}. y: {y.said}.", _LINES[(drawing or Drawing()).band], *remarks])),
+        _wrap(" ".join([f"x: {x.said}. y: {y.said}.", _LINES[settled(series, drawing).band], *remarks])),
         *([_block("all curves", shared)] if shared else []),
     ]
     for one, lines in zip(series, configured, strict=True):

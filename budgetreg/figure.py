@@ -22,7 +22,7 @@ _RULES: Rules = {
     "measure": ("the column on the y axis", one_of(*MEASURES, *SUBSPACE_MEASURES) | NOTHING),
     "panels": ("what has a panel for each value", NAME),
     "titles": ("the titles of panels", MAPPING),
-    "band": ("the band", one_of("sd", "interval", "spread")),
+    "band": ("the band", one_of("auto", "sd", "interval", "spread")),
 }
 BANDS = {
     "sd": "mean ± one s.d. over {times}",
@@ -49,8 +49,9 @@ class Drawing:
         ``dataset``, ``algo`` or a key of the configuration: each of its values has a panel.
     titles : mapping of str to str
         Titles of panels, by value.
-    band : {'sd', 'interval', 'spread'}
+    band : {'auto', 'sd', 'interval', 'spread'}
         One standard deviation over repetitions; 90 % interval of the mean by bootstrap; 5 to 95 % of repetitions.
+        What ``auto`` is, `budgetreg.axes.settled` decides.
     published : mapping
         By learner: x and y of its published curve.
     note : str
@@ -64,7 +65,7 @@ class Drawing:
     measure: str | None = None
     panels: str = "dataset"
     titles: Mapping[str, str] = field(default_factory=dict)
-    band: str = "sd"
+    band: str = "auto"
     published: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     note: str = ""
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from budgetreg.axes import RELATIVE, Axis, axes_of
+from budgetreg.axes import RELATIVE, Axis, axes_of, settled
 from budgetreg.bounds import Bounds, bounds
 from budgetreg.captions import caption
 from budgetreg.curves import Series, mean_curve, read_series
@@ -117,13 +117,33 @@ def plot_series(series: Sequence[Series], target: Path, name: str, drawing: Draw
     list of Path
         As `plot_folders` does.
     """
-    drawing = drawing or Drawing()
-    with _own_settings():
+    with own_settings():
         figure, remarks = draw(series, drawing)
-        contents = {ending: _render(figure, ending) for ending in ("png", "pdf")}
-    x, y = axes_of(series, drawing)
-    title = f"{name}: {y.name} against {x.name}"
-    contents["txt"] = caption(title, series, remarks, drawing).encode()
+        x, y = axes_of(series, drawing)
+        title = f"{name}: {y.name} against {x.name}"
+        return write_figure(figure, caption(title, series, remarks, drawing), target, name)
+
+
+def write_figure(figure: Figure, text: str, target: Path, name: str) -> list[Path]:
+    """Write a figure, made under `own_settings` and still within them, and the text that says what it shows.
+
+    Parameters
+    ----------
+    figure
+        What is written as ``<name>.png`` and ``<name>.pdf``: the same bytes for the same figure.
+    text
+        Content of ``<name>.txt``.
+    target
+        Folder of the files; made if need be.
+    name
+        Name of the files, without ending.
+
+    Returns
+    -------
+    list of Path
+        The three files.
+    """
+    contents = {ending: _render(figure, ending) for ending in ("png", "pdf")} | {"txt": text.encode()}
     with explained(f"create {target}"):
         target.mkdir(parents=True, exist_ok=True)
     paths = [target / f"{name}.{ending}" for ending in contents]
@@ -148,7 +168,7 @@ def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figu
     remarks : list of str
         What a reader of the figure has to know about the axes.
     """
-    drawing = drawing or Drawing()
+    drawing = settled(series, drawing)
     x, y = axes_of(series, drawing)
     names = dict.fromkeys(map(drawing.panel, series))
     panels = [(panel, [one for one in series if drawing.panel(one) == panel]) for panel in names]
@@ -370,7 +390,7 @@ def _render(figure: Figure, ending: str) -> bytes:
 
 
 @contextmanager
-def _own_settings() -> Iterator[None]:
+def own_settings() -> Iterator[None]:
     """Draw with the library's defaults and our fonts, whatever the user's settings, and restore those."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
