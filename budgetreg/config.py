@@ -30,7 +30,7 @@ _WITHOUT = {
     "exact": ("split",),
     "offline": ("split", "average"),
     "pairs": ("split", "average"),
-    "second_moment": ("split", "average"),
+    **dict.fromkeys(("second_moment", "mbeg", "streaming"), ("split", "average")),
 }
 
 
@@ -42,7 +42,7 @@ class AlgoConfig:
     ----------
     name : str
         What the learner is called in files and figures.
-    core : {'partial', 'two_phase', 'svr', 'pairs', 'exact', 'offline', 'second_moment'}
+    core : {'partial', 'two_phase', 'svr', 'pairs', 'exact', 'offline', 'second_moment', 'mbeg', 'streaming'}
         The module of `budgetreg.learners` that runs it.
     update : {'ogd', 'eg', 'pegasos', 'ridge', 'lasso', 'program', 'correlation', 'active', 'passive', ...}
         The update of an online learner, the problem that another learner solves, or how a learner of subspaces sees

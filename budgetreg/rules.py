@@ -74,7 +74,12 @@ _PARTIAL: Rules = {
     "literal_split": ("the meaning of split=literal", one_of("one", "half")),
 }
 
-_SUBSPACE: Rules = {"n_components": ("the dimension of the subspace", whole(1))}
+
+def _subspace(*updates: str) -> Rules:
+    dimension: Rules = {"n_components": ("the dimension of the subspace", whole(1))}
+    return {**_learner(_SPLIT | NOTHING, _AVERAGE | NOTHING, *updates), **dimension}
+
+
 _SECOND_MOMENT = ("active", "passive", "importance", "zero_filled", "full")
 
 # By algo.core. A learner accepts a split or average it has no use for: a sweep over learners sets it for all.
@@ -97,7 +102,13 @@ LEARNERS: Mapping[str, Rules] = {
         "delta": ("the residual that costs nothing", NOT_NEGATIVE),
         "eps": ("the scale of the smoothing", POSITIVE),
     },
-    "second_moment": {**_SUBSPACE, **_learner(_SPLIT | NOTHING, _AVERAGE | NOTHING, *_SECOND_MOMENT)},
+    "second_moment": _subspace(*_SECOND_MOMENT),
+    "mbeg": {
+        **_subspace("pairs", "singles"),
+        "alpha": ("the share of uniform pairs", one_of("theory") | ZERO | FRACTION | ONE),
+        "output": ("what becomes of the average of the weight matrices", one_of("decompose", "top")),
+    },
+    "streaming": _subspace("oja", "grouse", "petrels"),
 }
 
 
@@ -126,6 +137,11 @@ GRIDS: Mapping[str, Rules] = {  # by algo.update, preceded by the kind of learne
     "program": _grid("B"),
     "correlation": _grid("B"),
     **{update: _grid() for update in _SECOND_MOMENT},
+    "mbeg pairs": _grid("eta"),
+    "mbeg singles": _grid("eta"),
+    "oja": _grid("eta"),
+    "grouse": _grid("eta"),
+    "petrels": _grid("forgetting"),
 }
 
 

@@ -119,7 +119,27 @@ def _subspaces(
     k: int,
     n_components: int,
 ) -> Iterator[tuple[int, np.ndarray]]:
-    from budgetreg.learners import second_moment  # here, as it needs scipy, which is slow to load
+    # Imports are here, as these learners need scipy, which is slow to load.
+    if algo.core == "mbeg":
+        from budgetreg.learners import mbeg
+
+        assert algo.alpha is not None and algo.output
+        return mbeg.fit(
+            accessor,
+            settings,
+            checkpoints,
+            rngs,
+            k=k,
+            n_components=n_components,
+            update=algo.update,
+            alpha=algo.alpha,
+            output=algo.output,
+        )
+    if algo.core == "streaming":
+        from budgetreg.learners import streaming
+
+        return streaming.fit(accessor, settings, checkpoints, rngs, k=k, n_components=n_components, update=algo.update)
+    from budgetreg.learners import second_moment
 
     return second_moment.fit(
         accessor,
