@@ -9,23 +9,17 @@ configuration has to decide it.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-from scipy.linalg import eigh_tridiagonal
-from scipy.linalg.lapack import dormqr, dpttrf, dpttrs, dsytrd, dsytrd_lwork
 from scipy.sparse import csr_array
 
 from budgetreg.accessor import Accessor
 from budgetreg.learners.homotopy import lasso, lasso_path
+from budgetreg.learners.shrinkage import ridge, ridge_of_rows
 
 _EXAMPLES = 2**14
 """Examples of each stream opened at a time."""
 
 _SELDOM = 0.1
 """Fraction of examples, below which an attribute's values other than 0 are multiplied one by one."""
-
-_MOST_NEWTON_STEPS = 200
-
-_LEAST_MULTIPLIER = 1e-10
-"""Relative to the trace of X'X: from this lambda on, ``X'X + lambda`` is safely positive definite."""
 
 
 def fit(
@@ -134,82 +128,8 @@ def _lasso(examples: _LeastSquares, radii: np.ndarray) -> np.ndarray:
 
 
 def _ridge(examples: _LeastSquares, radii: np.ndarray) -> np.ndarray:
-    """Solve ``(X'X + lambda) w = X'y`` for the smallest lambda >= 0 with ``|w|_2 <= B``.
-
-    Newton's method on ``1/|w(lambda)| = 1/B`` (Moré & Sorensen 1983, Sec. 3): the left side is concave in
-    lambda, so that the iteration rises to the root from any start below it.
-    """
     if not examples.b.any():
         return np.zeros((len(examples.b), len(radii)))
     if examples.X is None:
-        return _ridge_of_products(examples.gram, examples.b, radii)
-    U, sigma, basis = np.linalg.svd(examples.X, full_matrices=False)
-    kept = sigma > np.finfo(float).eps * max(examples.X.shape) * sigma[0]
-    return basis.T @ _ridge_of_spectrum(sigma**2, sigma * (examples.y @ U), kept, radii)
-
-
-def _ridge_of_products(gram: np.ndarray, b: np.ndarray, radii: np.ndarray) -> np.ndarray:
-    """Solve with ``gram = Q T Q'``, T tridiagonal: for one lambda that takes no longer than to write w down.
-
-    Only radii that are reached at lambda = 0, or so close to it that T may be singular, take T's eigenvectors too.
-    """
-    d = len(b)
-    reflectors, diagonal, above, factors, _ = dsytrd(
-        np.array(gram, order="F"), lower=1, lwork=int(dsytrd_lwork(d, lower=1)[0]), overwrite_a=1
-    )
-
-    def turn(vectors: np.ndarray, trans: str) -> np.ndarray:
-        turned = vectors.copy()
-        if d > 1:
-            turned[1:] = dormqr("L", trans, reflectors[1:, :-1], factors, vectors[1:], 64 * vectors.shape[1])[0]
-        return turned
-
-    right = turn(b[:, None], "T")[:, 0]
-    coordinates = np.empty((d, len(radii)))
-    order = np.argsort(-radii, kind="stable")
-    lam = least = _LEAST_MULTIPLIER * diagonal.sum()
-    outer = []
-    for i in order:
-        lam, coordinates[:, i] = _on_the_sphere(diagonal, above, right, radii[i], lam)
-        if lam == least:
-            outer.append(i)
-    if outer:
-        s, S = eigh_tridiagonal(diagonal, above, lapack_driver="stevd", check_finite=False)
-        kept = s > np.finfo(float).eps * d * s.max()
-        coordinates[:, outer] = S @ _ridge_of_spectrum(s, right @ S, kept, radii[outer])
-    return turn(coordinates, "N")
-
-
-def _on_the_sphere(
-    diagonal: np.ndarray, above: np.ndarray, right: np.ndarray, radius: float, lam: float
-) -> tuple[float, np.ndarray]:
-    """Raise lambda until the solution of ``(T + lambda) z = right`` has the radius as its norm; return both."""
-    for _ in range(_MOST_NEWTON_STEPS):
-        pivots, factors, _ = dpttrf(diagonal + lam, above)
-        z = dpttrs(pivots, factors, right)[0]
-        norm = np.linalg.norm(z)
-        slope = z @ dpttrs(pivots, factors, z)[0]
-        higher = lam + max(norm**2 * (norm - radius) / (radius * slope), 0)
-        if higher == lam:
-            break
-        lam = higher
-    return lam, z * min(1, radius / norm)
-
-
-def _ridge_of_spectrum(s: np.ndarray, b: np.ndarray, kept: np.ndarray, radii: np.ndarray) -> np.ndarray:
-    """Solve with eigenvalues s of X'X and X'y = b in the basis of their eigenvectors; return w in that basis, (r, G).
-
-    Where eigenvalues are 0 but for rounding, i.e. not kept, X'y is 0 and the largest eigenvalue stands for them.
-    """
-    s, b = np.where(kept, s, s.max()), np.where(kept, b, 0)
-    lam = np.maximum(np.linalg.norm(b) / radii - s.max(), 0)
-    for _ in range(_MOST_NEWTON_STEPS):
-        coordinates = b / (s + lam[:, None])
-        norm = np.linalg.norm(coordinates, axis=1)
-        slope = (coordinates**2 / (s + lam[:, None])).sum(axis=1)
-        higher = lam + np.where(norm > radii, norm**2 * (norm - radii) / (radii * slope), 0)
-        if not (higher > lam).any():
-            break
-        lam = higher
-    coordinates *= np.minimum(1, radii / np.maximum(norm, radii))[:, None]
-    return coordinates.T
+        return ridge(examples.gram, examples.b, radii)
+    return ridge_of_rows(examples.X, examples.y, radii)
