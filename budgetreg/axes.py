@@ -95,7 +95,7 @@ ERROR_RATE = Axis(
 )
 RELATIVE_ERROR = Axis(
     "relative_error",
-    "relative error: share of squared length outside the subspace",
+    "relative error, loss / mean |x|²",
     "relative error",
     "mean squared distance from the subspace, divided by the mean squared length, of the test examples, or under the "
     "law that examples are drawn from where its second moment is known",

@@ -26,7 +26,7 @@ _RULES: Rules = {
 }
 BANDS = {
     "sd": "mean ± one s.d. over {times}",
-    "interval": "interval of the mean, 90 % by bootstrap of {times}",
+    "interval": "mean, 90 % interval, {times}",
     "spread": "5 to 95 % of {times}",
 }
 

@@ -331,14 +331,17 @@ def _zero_predictor(ax: Axes, height: float) -> None:
 
 
 def _looks(series: Sequence[Series]) -> dict[str, dict[str, Any]]:
-    """Choose how each label's line looks: the learner's colour and marker, another dash for each variant."""
+    """Choose how each label's line looks: the learner's colour and marker, another dash for each budget or variant."""
     looks: dict[str, dict[str, Any]] = {}
     variants: Counter[str] = Counter()
+    budgets = sorted({one.k for one in series})
+    by_budget = len({(one.algo, one.k) for one in series}) == len({one.label for one in series})
     for one in series:
         if one.label in looks:
             continue
         colour, marker = style(one.algo)
-        hollow, dash = divmod(variants[one.algo], len(_DASHES))
+        # A dash is the same budget for all learners, unless it has to tell more apart.
+        hollow, dash = divmod(budgets.index(one.k) if by_budget else variants[one.algo], len(_DASHES))
         variants[one.algo] += 1
         looks[one.label] = {
             "color": colour,

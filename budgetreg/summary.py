@@ -12,6 +12,7 @@ from budgetreg.captions import chosen_parameters, edges
 from budgetreg.curves import Series, mean_curve, read_series
 
 _MOST_ROWS = 20
+_ROUNDING = 1e-12
 _HEADS = {
     "test_relative": "relative error",
     "test_mse": "test mse",
@@ -67,7 +68,7 @@ def run_table(folder: Path) -> Table:
     for one, curve in zip(series, curves, strict=True):
         for _, row in _thinned(curve).iterrows():
             cells = [f"{row['examples']:.0f}", f"{row['attributes']:.0f}"]
-            cells += [_mean_sd(row, measure) for measure in measures]
+            cells += [_mean_sd(row, measure, curve[measure].max()) for measure in measures]
             table.add_row(*([one.label] if several else []), *cells)
         table.add_section()
     return table
@@ -115,7 +116,7 @@ def comparison_table(folders: Iterable[Path]) -> Table:
             str(one.k),
             f"{row['examples']:.0f}",
             f"{row['attributes']:.0f}",
-            *(_mean_sd(row, measure) for measure in measures),
+            *(_mean_sd(row, measure, max(other[measure] for _, other in last)) for measure in measures),
             str(one.repetitions),
         )
     return table
@@ -143,8 +144,9 @@ def _thinned(curve: pd.DataFrame) -> pd.DataFrame:
     return curve.iloc[kept]
 
 
-def _mean_sd(row: pd.Series, measure: str) -> str:
-    mean, sd = row[measure], row[f"{measure}_sd"]
+def _mean_sd(row: pd.Series, measure: str, largest: float) -> str:
+    """Write a mean and its deviation, as 0 where they are rounding beside the largest value of the column."""
+    mean, sd = (0.0 if abs(value) < _ROUNDING * largest else value for value in (row[measure], row[f"{measure}_sd"]))
     if pd.isna(mean):
         return "-"
     return f"{mean:.4g}" if pd.isna(sd) else f"{mean:.4g} ± {sd:.2g}"

@@ -147,6 +147,18 @@ def test_budgets_of_one_learner_look_different(tmp_path):
     assert len(looks) == len(axes.get_lines()) == 6
 
 
+def test_a_dash_is_the_same_budget_for_all_learners(tmp_path):
+    series = read_series([write_run(tmp_path / f"{a}{k}", a, k=k) for a, k in (("oja", 2), ("oja", 4), ("popca", 4))])
+    (axes,) = draw(series)[0].axes
+    assert [line.get_linestyle() for line in axes.get_lines()] == ["-", "--", "--"]
+
+
+def test_rounding_is_0_in_tables(tmp_path):
+    text = text_of(run_table(write_run(tmp_path / "run", excess=(0.3, 1e-17, 0.001))))
+    assert "0 ± 0 " in text
+    assert "e-17" not in text
+
+
 def test_tables_tell_excess_loss_and_relative_error(tmp_path):
     write_run(tmp_path / "worse", "oja", excess=(0.3, 0.2, 0.1))
     write_run(tmp_path / "better", "popca")
