@@ -25,7 +25,21 @@ CHECKS: Mapping[str, Callable[[Learner], None]] = {
 
 _SEES_ALL = "all attributes are seen, nothing is estimated"
 _ANY_BUDGET = "k decides how many full rows a run buys, and any k is enough"
-EXCUSES: Mapping[tuple[str, str], str] = {  # by algo.core and check
+_FITTED = "the subspace is fitted to what is seen of each example, without an estimate of x x'"
+_ZEROS = "zeros in place of what is not seen: biased, which is the comparison"
+_NOW_AND_THEN = "at k=1 two attributes of an example are still seen now and then, and this learns"
+EXCUSES: Mapping[tuple[str, str], str] = {  # by algo.core, with algo.update if that matters, and check
+    ("second_moment full", "second moments"): _SEES_ALL,
+    ("second_moment full", "full at k=d"): _SEES_ALL,
+    ("second_moment full", "small k"): _ANY_BUDGET,
+    ("second_moment zero_filled", "unbiased"): _ZEROS,
+    ("second_moment zero_filled", "second moments"): _ZEROS,
+    ("second_moment passive", "small k"): _NOW_AND_THEN,
+    **{
+        (f"streaming {update}", check): _FITTED
+        for update in ("grouse", "petrels")
+        for check in ("unbiased", "second moments", "full at k=d")
+    },
     ("offline", "unbiased"): "the loss is minimised itself, without gradients",
     ("offline", "second moments"): _SEES_ALL,
     ("offline", "full at k=d"): _SEES_ALL,
@@ -64,7 +78,7 @@ def excuse(algo: AlgoConfig, check: str) -> str | None:
     """Return why a check does not apply to a learner; None if it does."""
     if algo.residual == "plug_in" and check in ("unbiased", "second moments"):
         return _PLUG_IN
-    return EXCUSES.get((algo.core, check))
+    return EXCUSES.get((algo.core, check), EXCUSES.get((f"{algo.core} {algo.update}", check)))
 
 
 def verdict(learner: Learner, check: str) -> Verdict:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from budgetreg.accessor import Accessor, Table
+from budgetreg.checks import moments
 from budgetreg.checks.learner import Learner, compose, expect
 from budgetreg.checks.scripts import Scripted, outcomes
 from budgetreg.checks.steps import Step, enumerate_step, exact_gradient
@@ -20,12 +21,14 @@ _ORDERS = (1, 3)
 
 
 def unbiased(learner: Learner) -> None:
-    """Compare the mean of the estimated gradient with ``(<w, x> - y) x``; of pairs, the means of A and v.
+    """Compare the mean of the estimated gradient with ``(<w, x> - y) x``; of pairs, the means of A and v; else of C.
 
     GenEst is compared order by order with its series, and the series with the slope of the smoothed loss.
     """
     core = learner.config.algo.core
-    if core == "pairs":
+    if not learner.config.algo.predicts:
+        moments.unbiased(learner)
+    elif core == "pairs":
         for k in (2, 3):
             _compare_pairs(k)
     elif core == "svr":
@@ -47,7 +50,9 @@ def second_moments(learner: Learner) -> None:
     for a subset, which has i with probability ``pi_i``, ``E |x~|^2 = sum x_i^2/pi_i``.
     """
     algo = learner.config.algo
-    if algo.core == "pairs":
+    if not algo.predicts:
+        moments.second_moments(learner)
+    elif algo.core == "pairs":
         _compare_squares_of_pairs(4)
     elif algo.core == "svr":
         for order in _ORDERS:
@@ -68,6 +73,9 @@ def second_moments(learner: Learner) -> None:
 def full_information(learner: Learner) -> None:
     """Compare, at k = d, the mean of the estimates with what full information gives."""
     algo = learner.config.algo
+    if not algo.predicts:
+        moments.full_information(learner)
+        return
     if algo.core == "pairs":
         _compare_pairs(D)
         return

@@ -138,6 +138,30 @@ def outcomes(
     return np.array(list(product(*points))), np.array(list(product(*widths))).prod(axis=1)
 
 
+def in_turn(n: int, act: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Find one script for each outcome where what a number does depends on those before it, but on none after it.
+
+    Parameters
+    ----------
+    n : int
+        How many numbers there are, all of a continuum.
+    act : callable
+        As for `outcomes`.
+
+    Returns
+    -------
+    scripts : ndarray of shape (N, n)
+    probability : ndarray of shape (N,)
+    """
+    scripts, probability = np.full((1, n), 0.5), np.ones(1)
+    for i in range(n):
+        edges = [_walls(act, own, [i])[i] for own in scripts]
+        scripts = np.repeat(scripts, [len(own) - 1 for own in edges], axis=0)
+        scripts[:, i] = np.concatenate([(own[:-1] + own[1:]) / 2 for own in edges])
+        probability = np.concatenate([p * np.diff(own) for p, own in zip(probability, edges, strict=True)])
+    return scripts, probability
+
+
 def _walls(act: Callable[[np.ndarray], np.ndarray], base: np.ndarray, free: list[int]) -> dict[int, np.ndarray]:
     """Return 0, the places where what the learner does changes with one number alone, and 1."""
     number, low, high = np.array(free, dtype=int), np.zeros(len(free)), np.ones(len(free))
