@@ -15,11 +15,13 @@ from budgetreg.streams import generator
 RESAMPLES = 2000
 ONE_SIDED = 0.95
 """Each end of an interval is passed with probability 1 - ONE_SIDED."""
+FEWEST = 5
+"""Fewer repetitions say too little of their spread: there is no interval then."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with an interval; the ends are NaN where a single repetition tells nothing of its spread.
+    """A number with an interval, whose ends are NaN for fewer than `FEWEST` repetitions.
 
     Attributes
     ----------
@@ -57,7 +59,7 @@ def basic(values: np.ndarray, repetitions: int) -> Estimate:
         Their number n.
     """
     value = float(values[0])
-    if repetitions < 2 or not np.isfinite(values).all():
+    if repetitions < FEWEST or not np.isfinite(values).all():
         return Estimate(value, np.nan, np.nan)
     deviations = (values[1:] - value) * sqrt(repetitions / (repetitions - 1))
     below, above = np.quantile(deviations, [1 - ONE_SIDED, ONE_SIDED])
@@ -73,7 +75,7 @@ def percentile(values: np.ndarray, repetitions: int) -> Estimate:
         As for `basic`.
     """
     value = float(values[0])
-    if repetitions < 2 or np.isnan(values).any():
+    if repetitions < FEWEST or np.isnan(values).any():
         return Estimate(value, np.nan, np.nan)
     low, high = np.quantile(values[1:], [1 - ONE_SIDED, ONE_SIDED], method="inverted_cdf")
     return Estimate(value, float(low), float(high))

@@ -14,6 +14,7 @@ COMMANDS = {  # name -> (module of budgetreg.commands, what it does)
         "run",
         "run one learner, a sweep (-m) or a recipe (experiment=...); resumes what was interrupted",
     ),
+    "reproduce": ("reproduce", "the figures of the papers, each claim judged; resumes what was interrupted"),
     "plot": ("plot", "merge the curves of one or several folders into a figure"),
     "status": ("status", "tell how far the runs in a folder are"),
     "list": ("listing", "list learners, data sets and recipes"),
@@ -55,7 +56,7 @@ def main(argv: list[str] | None = None) -> int:
     """
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] in ("--help", "-h"):
-        commands = "\n".join(f"  {name:<9}{what}" for name, (_, what) in COMMANDS.items())
+        commands = "\n".join(f"  {name:<11}{what}" for name, (_, what) in COMMANDS.items())
         print(_HELP.format(commands=commands))
         return 0
     if words and words[0] == "--version":

@@ -13,6 +13,7 @@ import pandas as pd
 from budgetreg.errors import DataError
 from budgetreg.labels import differences
 from budgetreg.schema import CELL, CURVES, MANIFEST, RUNS, columns
+from budgetreg.trees import overlay
 
 MEASURES = ("test_relative", "test_mse", "test_error_rate", "test_svr_loss")
 SUBSPACE_MEASURES = ("relative_error", "excess_loss", "principal_angle")
@@ -308,7 +309,10 @@ def _read_manifest(path: Path) -> list[tuple[str | None, dict[str, Any], int | N
         return [(None, {}, None)]
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        cells = manifest.get("cells", [manifest])
-        return [(cell.get(CELL), dict(cell["config"]), cell.get("data", {}).get("d")) for cell in cells]
+        if "cells" not in manifest:
+            return [(None, dict(manifest["config"]), manifest.get("data", {}).get("d"))]
+        return [
+            (cell[CELL], overlay(manifest["config"], cell["config"]), cell["data"]["d"]) for cell in manifest["cells"]
+        ]
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         raise DataError(f"{path}: is damaged: holds no configuration") from None

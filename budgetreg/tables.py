@@ -23,7 +23,7 @@ def curves_csv(columns: Iterable[str], labels: Mapping[str, Any], entries: Itera
     entries : iterable of dict
         Finished entries of the journal.
     """
-    return _csv(columns, _curve_rows(labels, _sorted(entries)))
+    return as_csv(columns, _curve_rows(labels, _sorted(entries)))
 
 
 def runs_csv(labels: Mapping[str, Any], entries: Iterable[Entry]) -> bytes:
@@ -37,9 +37,13 @@ def runs_csv(labels: Mapping[str, Any], entries: Iterable[Entry]) -> bytes:
         Entries of the journal, one per repetition.
     """
     rows = [_run_row(labels, entry) for entry in _sorted(entries)]
-    chosen = {name: None for row in rows for name in row if name.startswith("p_")}
-    columns = [name for column in RUN_COLUMNS for name in (chosen if column == CHOSEN else [column])]
-    return _csv(columns, rows)
+    return as_csv(run_columns(rows), rows)
+
+
+def run_columns(rows: Iterable[Row]) -> list[str]:
+    """Return the columns of ``runs.csv``, one for each parameter that some row has."""
+    chosen = dict.fromkeys(name for row in rows for name in row if name.startswith("p_"))
+    return [name for column in RUN_COLUMNS for name in (chosen if column == CHOSEN else [column])]
 
 
 def _sorted(entries: Iterable[Entry]) -> list[Entry]:
@@ -57,7 +61,8 @@ def _run_row(labels: Mapping[str, Any], entry: Entry) -> Row:
     return {**labels, **own, **entry.get("result", {}).get("run", {})}
 
 
-def _csv(columns: Iterable[str], rows: Iterable[Row]) -> bytes:
+def as_csv(columns: Iterable[str], rows: Iterable[Row]) -> bytes:
+    """Return rows as a CSV file; what a row lacks is left empty."""
     # Floats come out in the shortest form that reads back as the same number.
     text = io.StringIO()
     writer = csv.DictWriter(text, list(columns), restval="", lineterminator="\n")

@@ -1,0 +1,108 @@
+"""``budgetreg reproduce``: the figures of the papers, with each claim judged."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from budgetreg.commands.common import Parser, console
+from budgetreg.errors import ConfigError, UserError, nearest
+from budgetreg.threads import pin_blas_threads
+
+if TYPE_CHECKING:
+    from budgetreg.claims import Judgement
+
+_KEYS = {  # what may be given: it changes no result
+    "n_jobs": "repetitions worked on at the same time",
+    "dataset.root": "folder that holds MNIST/raw",
+    "backend.batch_size": "replicas that advance together at most",
+    "out": "folder of the merged results, results by default",
+}
+_QUICK = Path("runs", "quick")
+
+
+def main(argv: list[str]) -> int:
+    """Reproduce some recipes, or all.
+
+    Parameters
+    ----------
+    argv : list of str
+        What follows ``reproduce`` on the command line.
+
+    Returns
+    -------
+    int
+        0; the exit code of the worst mistake if recipes could not be finished: 1, 2, or 3 if data are missing. A claim
+        that fails is a finding, no mistake.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such recipe, or a key that would change results is given.
+    KeyboardInterrupt
+        The same command resumes.
+    """
+    parser = Parser("reproduce", "Run, draw and judge the figures of the papers; only what is missing is computed.")
+    parser.add_argument("words", nargs="*", metavar="NAME | KEY=VALUE", help=_help())
+    parser.add_argument("--quick", action="store_true", help="two repetitions, into runs/quick: a look, no verdict")
+    arguments = parser.parse_intermixed_args(argv)
+    pin_blas_threads()
+    from budgetreg import recipes  # here, because Hydra and numpy are slow to load and --help is not
+    from budgetreg.gallery import write_gallery
+    from budgetreg.reproduce import Places, quick, reproduce
+
+    asked = [word for word in arguments.words if "=" not in word]
+    given = dict(map(_setting, (word for word in arguments.words if "=" in word)))
+    out = Path(str(given.pop("out", _QUICK / "results" if arguments.quick else "results")))
+    places = Places(_QUICK if arguments.quick else Path("runs"), out)
+    read = [recipes.read_recipe(name, given) for name in asked or recipes.names()]
+    codes = [0]
+    for recipe in map(quick, read) if arguments.quick else read:
+        try:
+            judgements = reproduce(recipe, places)
+        except UserError as error:
+            print(f"budgetreg: {' '.join(str(error).split())} (in {recipe.name})", file=sys.stderr)
+            codes.append(error.exit_code)
+            continue
+        except KeyboardInterrupt:
+            print(f"budgetreg: interrupted in {recipe.name}; the same command resumes", file=sys.stderr)
+            return 130
+        if judgements:
+            console().print(_table(recipe.name, judgements))
+        print(f"results: {places.results / recipe.name}")
+    if out.is_dir():
+        write_gallery(out)
+    return max(codes)
+
+
+def _help() -> str:
+    keys = "; ".join(f"{key}: {what}" for key, what in _KEYS.items())
+    return f"recipes, all by default (see budgetreg list experiments); keys that change no result: {keys}"
+
+
+def _setting(word: str) -> tuple[str, object]:
+    key, _, text = word.partition("=")
+    if key not in _KEYS:
+        raise ConfigError(
+            f"{word}: a reproduction keeps to its recipe{nearest(key, _KEYS)}; keys that change no result: "
+            f"{', '.join(_KEYS)} (others: budgetreg run experiment=NAME {word})"
+        )
+    return key, int(text) if text.isdigit() else text
+
+
+def _table(name: str, judgements: Sequence["Judgement"]) -> Table:
+    from budgetreg.findings import claim_row
+
+    rows = list(map(claim_row, judgements))
+    presets = any(row["protocol"] for row in rows)
+    table = Table(title=name, title_justify="left", box=None, pad_edge=False)
+    for head in ("claim", *(["preset"] if presets else []), "verdict", "estimate", "interval", "wanted", "what"):
+        table.add_column(head)
+    for row in rows:
+        ends = f"{row['interval_low']} to {row['interval_high']}" if row["interval_low"] else "-"
+        told = [row["claim"], *([row["protocol"]] if presets else []), row["verdict"], row["estimate"] or "-", ends]
+        table.add_row(*map(Text, [*told, row["wanted"], row["note"] or row["says"]]))
+    return table

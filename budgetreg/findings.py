@@ -1,0 +1,84 @@
+"""What a reproduction found, as tables: ``claims.csv`` and ``savings.csv``."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isnan
+from typing import Any
+
+from budgetreg.bootstrap import Estimate
+from budgetreg.claims import Judgement
+from budgetreg.savings import Saving
+from budgetreg.tables import as_csv
+
+CLAIM_COLUMNS: dict[str, str] = {
+    "claim": "its name in the recipe",
+    "protocol": "the preset it was judged under; empty if the recipe has none",
+    "verdict": "holds if the interval lies where the claim wants it, fails if it lies outside, else undecided",
+    "estimate": "the statistic of the claim's kind, from the mean curves; empty if it cannot be computed",
+    "interval_low": "lower end of its bootstrap interval, passed with probability .05",
+    "interval_high": "upper end, passed with probability .05",
+    "wanted": "where the claim wants the statistic",
+    "repetitions": "number of repetitions",
+    "kind": "the kind of claim",
+    "says": "what the paper says, in other words",
+    "note": "why nothing could be computed",
+}
+SAVING_COLUMNS: dict[str, str] = {
+    "panel": "the panel of the figure",
+    "measure": "what is reached",
+    "error": "the level",
+    "learner": "the learner, as the figure's legend calls it",
+    "attributes": "attributes after which its mean curve has fallen to the level",
+    "attributes_are": "empty, or 'at least' and 'at most' where the curve ends above the level or begins below it",
+    "attributes_low": "lower end of the bootstrap interval, passed with probability .05",
+    "attributes_high": "upper end, passed with probability .05",
+    "reference": "the full-information learner that needs fewest",
+    "factor": "times fewer attributes than the reference needs",
+    "factor_is": "empty, 'at least', 'at most' or 'unknown'",
+    "factor_low": "lower end of its interval",
+    "factor_high": "upper end",
+}
+
+
+def claims_csv(judgements: Iterable[Judgement]) -> bytes:
+    """Return ``claims.csv``: a row for each claim and preset, numbers to four significant digits."""
+    return as_csv(CLAIM_COLUMNS, map(claim_row, judgements))
+
+
+def claim_row(judgement: Judgement) -> dict[str, Any]:
+    """Return a row of ``claims.csv``, all of it text."""
+    return {
+        "claim": judgement.claim.id,
+        "protocol": judgement.protocol,
+        "verdict": judgement.verdict,
+        **_numbers(judgement.estimate, "estimate", "interval_low", "interval_high"),
+        "wanted": str(judgement.region),
+        "repetitions": str(judgement.repetitions),
+        "kind": judgement.claim.kind,
+        "says": judgement.claim.says,
+        "note": judgement.note,
+    }
+
+
+def savings_csv(savings: Mapping[str, Sequence[Saving]], measure: str) -> bytes:
+    """Return ``savings.csv`` from the savings of each panel."""
+    rows = [
+        {
+            "panel": panel,
+            "measure": measure,
+            "error": f"{one.error:g}",
+            "learner": one.label,
+            "attributes_are": one.attributes_are,
+            **_numbers(one.attributes, "attributes", "attributes_low", "attributes_high"),
+            "reference": one.reference,
+            "factor_is": one.factor_is,
+            **_numbers(one.factor, "factor", "factor_low", "factor_high"),
+        }
+        for panel, own in savings.items()
+        for one in own
+    ]
+    return as_csv(SAVING_COLUMNS, rows)
+
+
+def _numbers(estimate: Estimate, *columns: str) -> dict[str, str]:
+    values = (estimate.value, estimate.low, estimate.high)
+    return {column: "" if isnan(value) else f"{value:.4g}" for column, value in zip(columns, values, strict=True)}

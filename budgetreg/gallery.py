@@ -1,0 +1,90 @@
+"""``results/README.md``: each figure with what its paper says and what was found, made from the results alone."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from budgetreg.files import write_atomically
+from budgetreg.schema import CLAIMS, MANIFEST
+
+_PAPERS = {
+    "cesa_bianchi_2010": "Cesa-Bianchi, Shalev-Shwartz & Shamir 2010",
+    "hazan_koren_2012": "Hazan & Koren 2012",
+    "kukliansky_shamir_2015": "Kukliansky & Shamir 2015",
+    "gonen_2016": "Gonen, Rosenbaum, Eldar & Shalev-Shwartz 2016",
+}
+_HEAD = """# Figures of the papers, reproduced
+
+Made by `budgetreg reproduce`; each figure's folder holds its curves, what was chosen (`runs.csv`), its verdicts
+(`claims.csv`), the attributes that each learner needs to reach an error (`savings.csv`), and a caption (`curves.txt`).
+
+A claim **holds** if the 90 % bootstrap interval of its statistic lies where the claim wants it, **fails** if it lies
+outside, and is *undecided* otherwise.
+"""
+_MARKS = {"holds": "**holds**", "fails": "**fails**", "undecided": "*undecided*"}
+
+
+def write_gallery(results: Path) -> Path:
+    """Write the gallery of a folder of results.
+
+    Parameters
+    ----------
+    results : Path
+        The folder with a folder of merged results for each recipe.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    sections = [_HEAD]
+    paper = ""
+    for path in sorted(results.glob(f"*/*/{MANIFEST}")):
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        if "recipe" not in manifest:
+            continue
+        if path.parent.parent.name != paper:
+            paper = path.parent.parent.name
+            sections.append(f"## {_PAPERS.get(paper, paper)}\n")
+        sections.append("\n".join(_section(path.parent, manifest["recipe"], manifest["title"], manifest["differs"])))
+    target = results / "README.md"
+    write_atomically(target, "\n".join(sections).encode())
+    return target
+
+
+def _section(folder: Path, name: str, title: str, differs: list[str]) -> Iterator[str]:
+    yield f"### {name}\n\n{title}\n"
+    yield f"![{name}]({name}/curves.png)\n"
+    yield from _claims(folder / CLAIMS)
+    if differs:
+        yield "Differs from the paper:\n"
+        yield from (f"- {sentence}" for sentence in differs)
+        yield ""
+
+
+def _claims(path: Path) -> Iterator[str]:
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    if not rows:
+        return
+    presets = any(row["protocol"] for row in rows)
+    heads = ["the paper says", *(["preset"] if presets else []), "here", "estimate", "interval", "wanted"]
+    yield f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}"
+    for row in rows:
+        interval = f"{row['interval_low']} to {row['interval_high']}" if row["interval_low"] else "-"
+        cells = [
+            f"{row['says']} (`{row['claim']}`)",
+            *([row["protocol"]] if presets else []),
+            _MARKS[row["verdict"]] + (f": {row['note']}" if row["note"] else ""),
+            row["estimate"] or "-",
+            interval,
+            row["wanted"],
+        ]
+        yield f"| {' | '.join(cells)} |"
+    yield f"\n{_repetitions(rows)}\n"
+
+
+def _repetitions(rows: list[dict[str, str]]) -> str:
+    counts = sorted({int(row["repetitions"]) for row in rows} - {0})
+    return f"Judged by {' to '.join(map(str, dict.fromkeys([counts[0], counts[-1]])))} repetitions." if counts else ""

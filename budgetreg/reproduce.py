@@ -1,0 +1,162 @@
+"""Reproducing a paper's figure: what is missing of its recipe is run, all of it merged, judged and drawn."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from budgetreg.axes import axes_of
+from budgetreg.claims import Judgement, judge
+from budgetreg.curves import Series, labelled, read_folder
+from budgetreg.errors import UserError
+from budgetreg.evidence import NoEvidence
+from budgetreg.files import write_atomically
+from budgetreg.findings import claims_csv, savings_csv
+from budgetreg.recipes import Cell, Recipe
+from budgetreg.results import CellResults, find_runs, read_results, read_run, write_results
+from budgetreg.savings import Saving, savings
+from budgetreg.schema import CLAIMS, SAVINGS
+
+QUICK_REPETITIONS = 2
+_FIGURE = "curves"
+
+
+class Unfinished(UserError):  # noqa: N818 - it says what is the matter
+    """Repetitions of a recipe have failed."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where runs are kept, and where merged results go; both have a folder for each recipe."""
+
+    runs: Path
+    results: Path
+
+
+def quick(recipe: Recipe) -> Recipe:
+    """Return a recipe with a few repetitions, which says so on its figure."""
+    cells = tuple(
+        replace(cell, config=replace(cell.config, repetitions=min(QUICK_REPETITIONS, cell.config.repetitions)))
+        for cell in recipe.cells
+    )
+    most = max(cell.config.repetitions for cell in recipe.cells)
+    note = f"quick look: {max(cell.config.repetitions for cell in cells)} of {most} repetitions"
+    return replace(recipe, cells=cells, drawing=replace(recipe.drawing, note=note))
+
+
+def reproduce(recipe: Recipe, places: Places) -> list[Judgement]:
+    """Run what is missing of a recipe, then merge, judge and draw all of it.
+
+    Results that are current are taken as they are: those in ``places.results``, then those in ``places.runs``.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    places : Places
+
+    Returns
+    -------
+    list of Judgement
+        One for each claim and preset.
+
+    Raises
+    ------
+    Unfinished
+        If repetitions have failed.
+    UserError
+        If data are missing, or a file cannot be read or written.
+    KeyboardInterrupt
+        What is finished is kept, as in `budgetreg.runner.execute`.
+    """
+    folder = places.results / recipe.name
+    found = read_results(folder, recipe.cells)
+    if len(found) < len(recipe.cells):
+        missing = [cell for cell in recipe.cells if cell.name not in found]
+        found |= dict(_run(recipe, missing, places.runs / recipe.name))
+    write_results(folder, recipe, found)
+    return report(recipe, places.results)
+
+
+def report(recipe: Recipe, results: Path) -> list[Judgement]:
+    """Judge and draw the merged results of a recipe.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    results : Path
+        The folder with a folder of merged results for each recipe.
+    """
+    folder = results / recipe.name
+    series = read_folder(folder)
+    judgements = list(judged(recipe, results))
+    panels = _panels(recipe, series)
+    measure = axes_of(series, recipe.drawing)[1].column
+    write_atomically(folder / CLAIMS, claims_csv(judgements))
+    write_atomically(folder / SAVINGS, savings_csv({name: _savings(own, measure) for name, own in panels}, measure))
+    from budgetreg.plots import plot_series  # here, as matplotlib is slow to load
+
+    plot_series([one for _, own in panels for one in own], folder, _FIGURE, recipe.drawing)
+    return judgements
+
+
+def judged(recipe: Recipe, results: Path) -> Iterator[Judgement]:
+    """Judge the claims of a recipe by merged results, under each of its presets unless a claim names one.
+
+    Parameters
+    ----------
+    recipe, results
+        As for `report`.
+    """
+    own = read_folder(results / recipe.name)
+    for claim in recipe.claims:
+        others = [results / name for name in claim.also if (results / name / "curves.csv").exists()]
+        series = [*own, *(one for folder in others for one in read_folder(folder))]
+        named = claim.options["where"].get("protocol")
+        for protocol in [named] if named else recipe.protocols or [""]:
+            yield judge(claim, series, recipe.published, protocol)
+
+
+def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[str, CellResults]]:
+    """Run some cells, unless complete runs of them lie there; a new one has a folder named by cell and digest."""
+    from budgetreg.plan import make_plan  # here, as current results need nothing of what computes
+    from budgetreg.runner import execute
+
+    known = find_runs(folder) if folder.is_dir() else {}
+    unfinished = []
+    for number, cell in enumerate(cells, 1):
+        place = known.get(cell.digest, folder / f"{cell.name}-{cell.digest[:8]}")
+        _say(f"{recipe.name}: {cell.name} ({number} of {len(cells)})")
+        done = read_run(place, cell) if cell.digest in known else None
+        if done is None or not done.holds(cell.config.repetitions):
+            outcome = execute(make_plan(replace(cell.config, out=str(place))), draw=_draw_nothing)
+            if outcome.failed:
+                unfinished.append(cell.name)
+                continue
+            done = read_run(place, cell)
+        yield cell.name, done
+    if unfinished:
+        raise Unfinished(f"{recipe.name}: repetitions of {', '.join(unfinished)} failed; the same command tries again")
+
+
+def _panels(recipe: Recipe, series: Sequence[Series]) -> list[tuple[str, list[Series]]]:
+    """Give the series of each panel the labels that tell them apart there."""
+    names = dict.fromkeys(map(recipe.drawing.panel, series))
+    return [(name, labelled(one for one in series if recipe.drawing.panel(one) == name)) for name in names]
+
+
+def _savings(series: Sequence[Series], measure: str) -> list[Saving]:
+    try:
+        return savings(series, measure)
+    except NoEvidence:
+        return []
+
+
+def _draw_nothing(folder: Path) -> None:
+    """Leave single runs undrawn: their figure is the recipe's."""
+
+
+def _say(message: str) -> None:
+    if sys.stderr.isatty():
+        print(f"budgetreg: {message}", file=sys.stderr)

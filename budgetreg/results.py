@@ -1,0 +1,171 @@
+"""The merged results of a figure: the curves of all its runs in one folder, which can be committed.
+
+``curves.csv`` and ``runs.csv`` are those of the runs, with a column that says which cell of the recipe a row belongs
+to; ``manifest.json`` says of each cell which configuration, data and source its rows come from. A cell's rows are
+current if the digest of its configuration is that of the recipe, and they hold as many repetitions; no time counts.
+"""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from budgetreg.errors import DataError
+from budgetreg.files import explained, write_atomically
+from budgetreg.manifest import read_manifest
+from budgetreg.recipes import Cell, Recipe
+from budgetreg.schema import CELL, CURVES, MANIFEST, RUNS
+from budgetreg.tables import as_csv, run_columns
+from budgetreg.trees import Tree, besides, common, ordered, overlay
+
+_SOURCE = ("versions", "git", "earlier")
+
+
+@dataclass(frozen=True)
+class CellResults:
+    """What was computed for one cell.
+
+    Attributes
+    ----------
+    config : dict
+        The resolved configuration as far as it can change a result, with the preset and the repetitions asked for.
+    data : dict
+        Name, content and shape of the data.
+    source : dict
+        Versions and commit of what computed it.
+    columns : dict
+        Meaning of the columns of its curves.
+    curves, runs : list of dict
+        Rows of the tables, as they stand there.
+    """
+
+    config: Tree
+    data: Tree
+    source: Tree
+    columns: Mapping[str, str]
+    curves: list[dict[str, str]]
+    runs: list[dict[str, str]]
+
+    def holds(self, repetitions: int) -> bool:
+        """Whether it has as many repetitions, from the first on."""
+        return set(range(repetitions)) <= {int(row["repetition"]) for row in self.curves}
+
+
+def find_runs(folder: Path) -> dict[str, Path]:
+    """Return the folders of runs at or below a folder, by the digest of their configuration; the fullest of equals."""
+    found: dict[str, tuple[int, Path]] = {}
+    for path in sorted(folder.rglob(MANIFEST)):
+        manifest = read_manifest(path.parent)
+        if manifest is not None:
+            done = manifest["repetitions_done"]
+            digest = manifest["identity_digest"]
+            if digest not in found or done > found[digest][0]:
+                found[digest] = done, path.parent
+    return {digest: path for digest, (_, path) in found.items()}
+
+
+def read_run(folder: Path, cell: Cell) -> CellResults:
+    """Read what a run of a cell left, without the repetitions that the recipe does not ask for.
+
+    Raises
+    ------
+    DataError
+        If there is none, or a file is damaged.
+    """
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise DataError(f"{folder} holds no run: there is no {MANIFEST} of ours in it")
+    asked = {key: cell.config.resolved[key] for key in ("protocol", "repetitions")}
+    return CellResults(
+        config={**manifest["identity"], **{key: value for key, value in asked.items() if value is not None}},
+        data=manifest["data"],
+        source={key: manifest[key] for key in _SOURCE if manifest.get(key)},
+        columns=manifest["columns"][CURVES],
+        curves=_asked(_rows(folder / CURVES), cell),
+        runs=_asked(_rows(folder / RUNS), cell),
+    )
+
+
+def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
+    """Return what merged results hold of some cells, by name: those that are current.
+
+    Raises
+    ------
+    DataError
+        If a file is damaged.
+    """
+    if not (folder / MANIFEST).exists() or not (folder / CURVES).exists() or not (folder / RUNS).exists():
+        return {}
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        entries = {entry["identity_digest"]: entry for entry in manifest.get("cells", [])}
+        tables = {name: _rows(folder / name) for name in (CURVES, RUNS)}
+        found = {}
+        for cell in cells:
+            entry = entries.get(cell.digest)
+            if entry is not None:
+                own = {name: [row for row in rows if row[CELL] == entry[CELL]] for name, rows in tables.items()}
+                found[cell.name] = CellResults(
+                    config=overlay(manifest["config"], entry["config"]),
+                    data=entry["data"],
+                    source=manifest["sources"][entry["source"]],
+                    columns=manifest["columns"],
+                    curves=_asked(own[CURVES], cell),
+                    runs=_asked(own[RUNS], cell),
+                )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{folder}: its results are damaged ({error}): remove the folder to have them anew") from error
+    asked = {cell.name: cell.config.repetitions for cell in cells}
+    return {name: own for name, own in found.items() if own.holds(asked[name])}
+
+
+def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]) -> None:
+    """Write the merged tables and the manifest of a recipe, all of whose cells were found.
+
+    Raises
+    ------
+    UserError
+        If a file cannot be written.
+    """
+    with explained(f"create {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
+    results = [found[cell.name] for cell in recipe.cells]
+    curves = [{**row, CELL: cell.name} for cell in recipe.cells for row in found[cell.name].curves]
+    runs = [{**row, CELL: cell.name} for cell in recipe.cells for row in found[cell.name].runs]
+    base = common([own.config for own in results])
+    sources: list[Tree] = []
+    for own in results:
+        sources += [own.source] if own.source not in sources else []
+    manifest = {
+        "recipe": recipe.name,
+        "title": recipe.title,
+        "differs": recipe.differs,
+        "config": ordered(base),
+        "sources": sources,
+        "columns": results[0].columns,
+        "cells": [
+            {
+                CELL: cell.name,
+                "identity_digest": cell.digest,
+                "repetitions": cell.config.repetitions,
+                "config": ordered(besides(own.config, base)),
+                "data": own.data,
+                "source": sources.index(own.source),
+            }
+            for cell, own in zip(recipe.cells, results, strict=True)
+        ],
+    }
+    write_atomically(folder / CURVES, as_csv([*results[0].columns, CELL], curves))
+    write_atomically(folder / RUNS, as_csv([*run_columns(runs), CELL], runs))
+    # Last: it vouches for the tables.
+    write_atomically(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
+
+
+def _asked(rows: Sequence[dict[str, str]], cell: Cell) -> list[dict[str, str]]:
+    return [row for row in rows if int(row["repetition"]) < cell.config.repetitions]
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with explained(f"read {path}"), path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
