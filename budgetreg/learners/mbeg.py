@@ -244,5 +244,5 @@ def _subspace(W: np.ndarray, n: int, choice: float | None) -> np.ndarray:
     if choice is None:
         return V[:, ::-1][:, :n]
     weights, members = decompose(eigenvalues, n)
-    drawn = np.searchsorted(np.cumsum(weights), choice, side="right")
+    drawn = int(np.searchsorted(np.cumsum(weights), choice, side="right"))
     return V[:, members[min(drawn, len(members) - 1)]]

@@ -1,0 +1,81 @@
+"""Streaming methods: a subspace that moves with every example, of which a uniform subset of r attributes is seen.
+
+Notation: the papers' rank k is n here (``n_components``); V, the subspace as columns (d, n), has the rows V_S at the
+attributes S seen.  All F x G replicas take each step together; a replica's numbers do not depend on the others.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from budgetreg.accessor import Accessor
+from budgetreg.draws import BLOCK, subset
+from budgetreg.updates.grouse import Grouse
+from budgetreg.updates.oja import Oja
+from budgetreg.updates.petrels import Petrels
+
+
+class Update(Protocol):
+    """What an update rule keeps for all replicas."""
+
+    def step(self, rows: np.ndarray, x: np.ndarray) -> None:
+        """Learn from one example of each stream: S as rows of the state (F, G, r), the values x_S (F, 1, r, 1)."""
+
+    def subspace(self) -> np.ndarray:
+        """Return orthonormal columns, shape (F, G, d, n)."""
+
+
+UPDATES: Mapping[str, Callable[..., Update]] = {"oja": Oja, "grouse": Grouse, "petrels": Petrels}
+
+
+def fit(
+    accessor: Accessor,
+    settings: Mapping[str, np.ndarray],
+    checkpoints: Sequence[int],
+    rngs: Sequence[np.random.Generator],
+    *,
+    k: int,
+    n_components: int,
+    update: str,
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Run all settings along all streams of the accessor, one pass, from a uniformly random subspace each.
+
+    Memory is O(d n) per replica, O(d n^2) for PETRELS.
+
+    Parameters
+    ----------
+    accessor : Accessor
+        F streams of examples, G settings.
+    settings : mapping of str to ndarray, shape (G,)
+        Parameters of the update (``eta`` or ``forgetting``).
+    checkpoints : sequence of int
+        Numbers of examples at which the output is wanted, increasing.
+    rngs : sequence of numpy.random.Generator
+        One per stream.
+    k : int
+        Attributes r of an example that may be seen: at least 2, and for GROUSE and PETRELS more than n.
+    n_components : int
+        Dimension n of the subspace.
+    update : {'oja', 'grouse', 'petrels'}
+        How the subspace moves.
+
+    Yields
+    ------
+    checkpoint : int
+    V : ndarray of float, shape (F, G, d, n)
+        The subspaces, as orthonormal columns.
+    """
+    F, G, d = accessor.n_streams, accessor.n_settings, accessor.d
+    start_at = np.stack([np.linalg.qr(rng.normal(size=(d, n_components)))[0] for rng in rngs])
+    state = UPDATES[update](np.repeat(start_at[:, None], G, axis=1), k, settings)
+    first_row = d * np.arange(F * G).reshape(F, G, 1)
+    for start in range(0, checkpoints[-1], BLOCK):
+        stop = min(start + BLOCK, checkpoints[-1])
+        attributes = np.stack([subset(rng, d, k) for rng in rngs])[:, : stop - start]
+        accessor.open(start, stop)
+        x = accessor.reveal_block(attributes)
+        for position in range(stop - start):
+            state.step(first_row + attributes[:, None, position], x[:, None, position, :, None])
+            if start + position + 1 in checkpoints:
+                yield start + position + 1, state.subspace()

@@ -1,0 +1,203 @@
+"""MBEG and MBEG+: estimates by enumeration, the literal listing, and what a replica owes its company and its budget."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.linalg import expm, logm
+from scipy.optimize import brentq
+
+from budgetreg.accessor import Accessor, Table
+from budgetreg.bregman import decompose
+from budgetreg.learners import mbeg
+
+BLOCK = 16
+ALPHAS = np.array([0.0, 0.3, 1.0])
+
+
+def examples(m, d, seed=0, sparse=0.4):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, d)) @ np.diag(np.linspace(1.5, 0.2, d)) * (rng.random((m, d)) > sparse)
+    return X / np.sqrt(d)
+
+
+def run(
+    X, streams=(0,), eta=(0.05,), checkpoints=None, *, k=4, n=2, update="pairs", alpha=0.2, output="top", make=Accessor
+):
+    """Run the core along the named streams, each with its own order and draws."""
+    checkpoints = checkpoints or [len(X)]
+    orders = np.stack([np.random.default_rng(f).permutation(len(X)) for f in streams])
+    accessor = make(Table(X, np.zeros(len(X))), orders, len(eta), k, checkpoints)
+    rngs = [np.random.default_rng([9, f]) for f in streams]
+    options = {"k": k, "n_components": n, "update": update, "alpha": alpha, "output": output}
+    return dict(mbeg.fit(accessor, {"eta": np.array(eta)}, checkpoints, rngs, **options)), accessor
+
+
+def probabilities(w, alpha):
+    """``p_sq`` of Equation 7, from ``w_i = W_ii / n``."""
+    d = len(w)
+    return (1 - alpha) * (w[:, None] + w) / (2 * d) + alpha / d**2
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("update", ["pairs", "singles"])
+def test_estimates_are_unbiased_and_vary_as_the_formulas_say(update, alpha):
+    x, w = np.array([0.7, -1.3, 0.4]), np.array([0.6, 0.1, 0.3])
+    p = probabilities(w, alpha)
+    estimate = mbeg.ESTIMATES[update]
+
+    def of(pairs):
+        s, q = np.array(pairs).T[:, None]
+        return estimate(s, q, x[s], x[q], w[None], np.array([alpha]))[0]
+
+    pairs = list(product(range(3), repeat=2))
+    mean = sum(p[pair] * of([pair]) for pair in pairs)
+    np.testing.assert_allclose(mean, np.outer(x, x), atol=1e-14)
+    of_two = sum(p[one] * p[other] * of([one, other]) for one in pairs for other in pairs)
+    np.testing.assert_allclose(of_two, np.outer(x, x), atol=1e-14)
+
+    off_diagonal = (np.outer(x, x) ** 2 / (2 * p))[~np.eye(3, dtype=bool)].sum()
+    a, own = p.sum(axis=1), np.diag(p)
+    diagonal = x**4 / own if update == "pairs" else x**4 * (a + own) / (2 * a**2)
+    second = sum(p[pair] * np.square(of([pair])).sum() for pair in pairs)
+    assert second == pytest.approx(off_diagonal + diagonal.sum(), rel=1e-12)
+
+
+def test_pairs_are_drawn_with_the_probabilities_that_the_estimates_divide_by():
+    weights = mbeg.Weights(3, 4, 2, ALPHAS)
+    weights.move(np.arange(3), np.diag([1.0, -1.0, 0.5, 0.0]) + np.full((3, 4, 4), 0.3), 1)
+    N = 40_000
+    drawn = weights.draw(np.tile((np.arange(N) + 0.5) / N, (3, 1)))
+    for i in range(3):
+        first = np.bincount(drawn[i], minlength=4) / N
+        pair = np.outer(first, np.full(4, 0.25))
+        # Neither estimate knows the order of a pair.
+        np.testing.assert_allclose((pair + pair.T) / 2, probabilities(weights.diagonal[i] / 2, ALPHAS[i]), atol=2 / N)
+
+
+def listing(X, rng, *, k, n, update, alpha, eta):
+    """Algorithm 2 of the paper as printed; yields the average of the W before and at each example, and attributes."""
+    m, d = X.shape
+    W, total = n / d * np.eye(d), np.zeros((d, d))
+    alpha = min(eta * d**2, 0.5) if alpha == "theory" else alpha
+    for t in range(m):
+        if t % BLOCK == 0:
+            partners, uniforms, choices = (
+                rng.integers(0, d, (BLOCK, k // 2)),
+                rng.random((BLOCK, k // 2)),
+                rng.random(BLOCK),
+            )
+        total += W
+        C, paid = np.zeros((d, d)), 0
+        p = probabilities(np.diag(W) / n, alpha)
+        below = np.cumsum((1 - alpha) * np.diag(W) / n + alpha / d)
+        for j in range(k // 2):
+            s, q = int(np.searchsorted(below / below[-1], uniforms[t % BLOCK, j], side="right")), partners[t % BLOCK, j]
+            paid += 1 if s == q else 2
+            E = np.zeros((d, d))
+            E[s, q] = X[t, s] * X[t, q] / (2 * p[s, q])
+            if update == "singles":
+                E[s, q] *= s != q
+                for i in (s, q):
+                    E[i, i] += X[t, i] ** 2 / (4 * p[i].sum())
+            C += (E + E.T) / (k // 2)
+        u, V = np.linalg.eigh(expm(np.real(logm(W)) + eta * C))
+        c = brentq(lambda c, u=u: np.minimum(1, c * u).sum() - n, 0, 2 * n / u[0], xtol=1e-15, rtol=1e-14)
+        W = (V * np.minimum(1, c * u)) @ V.T
+        yield total / (t + 1), choices[t % BLOCK], paid
+
+
+@pytest.mark.parametrize(
+    ("update", "alpha", "n"), [("pairs", "theory", 1), ("pairs", 0.1, 2), ("singles", 0.3, 2), ("singles", "theory", 1)]
+)
+def test_core_equals_listing(monkeypatch, update, alpha, n):
+    monkeypatch.setattr(mbeg, "BLOCK", BLOCK)  # logm is slow
+    X, eta = examples(24, 5), [0.01, 0.5]
+    checkpoints = [1, 12, 16, 24]
+    options = {"k": 4, "n": n, "update": update, "alpha": alpha}
+    top, accessor = run(X, [0, 1], eta, checkpoints, **options)
+    drawn, _ = run(X, [0, 1], eta, checkpoints, output="decompose", **options)
+    bill = accessor.bill()
+    for f, g in ((0, 1), (1, 0)):
+        order, rng = np.random.default_rng(f).permutation(len(X)), np.random.default_rng([9, f])
+        steps = list(listing(X[order], rng, eta=eta[g], **options))
+        assert bill.total[f, g] == sum(paid for _, _, paid in steps)
+        for c in checkpoints[1:]:  # at the first, all directions are equal
+            W, choice, _ = steps[c - 1]
+            values, U = np.linalg.eigh(W)
+            np.testing.assert_allclose(top[c][f, g] @ top[c][f, g].T, U[:, -n:] @ U[:, -n:].T, atol=1e-7)
+            weights, members = decompose(values, n)
+            own = U[:, members[np.searchsorted(np.cumsum(weights), choice)]]
+            np.testing.assert_allclose(drawn[c][f, g] @ drawn[c][f, g].T, own @ own.T, atol=1e-7)
+
+
+class Recorded(mbeg.Weights):
+    """Weights that remember where they are and what has changed them."""
+
+    last: "Recorded"
+
+    def __init__(self, R, d, n, alpha):
+        super().__init__(R, d, n, alpha)
+        Recorded.last, self.changes = self, np.zeros((R, d, d))
+
+    def move(self, rows, change, step):
+        super().move(rows, change, step)
+        self.changes[rows] += change
+
+
+@pytest.mark.parametrize("update", ["pairs", "singles"])
+def test_for_one_component_the_last_w_has_the_top_eigenvector_of_the_averaged_estimate(monkeypatch, update):
+    monkeypatch.setattr(mbeg, "Weights", Recorded)
+    run(examples(200, 6), [0, 1], [0.01, 0.3], n=1, update=update)
+    for W, C in zip(Recorded.last.W, Recorded.last.changes, strict=True):
+        top, expected = np.linalg.eigh(W)[1][:, -1], np.linalg.eigh(C)[1][:, -1]
+        assert abs(top @ expected) == pytest.approx(1, abs=1e-9)
+        assert np.trace(W) == pytest.approx(1, abs=1e-12)
+
+
+def test_weights_stay_between_projections_when_steps_are_huge(monkeypatch):
+    monkeypatch.setattr(mbeg, "Weights", Recorded)
+    outputs, _ = run(examples(300, 6), eta=[1e-3, 1.0, 100.0], n=3, output="decompose")
+    for W in Recorded.last.W:
+        values = np.linalg.eigvalsh(W)
+        assert values.min() >= -1e-12
+        assert values.max() <= 1 + 1e-12
+        assert values.sum() == pytest.approx(3, abs=1e-11)
+    V = outputs[300][0]
+    np.testing.assert_allclose(V.transpose(0, 2, 1) @ V, np.tile(np.eye(3), (3, 1, 1)), atol=1e-12)
+
+
+@pytest.mark.parametrize(("update", "output"), [("pairs", "decompose"), ("singles", "top")])
+def test_a_replica_depends_neither_on_its_company_nor_on_checkpoints(update, output):
+    X, eta = examples(270, 12), [0.01, 2.0]
+    options = {"update": update, "output": output, "n": 3}
+    together, _ = run(X, [0, 1], eta, [7, 256, 270], **options)
+    for f, g in np.ndindex(2, 2):
+        alone, _ = run(X, [f], [eta[g]], [270], **options)
+        np.testing.assert_array_equal(alone[270][0, 0], together[270][f, g])
+    np.testing.assert_array_equal(run(X, [0, 1], eta, [256], **options)[0][256], together[256])
+
+
+@pytest.mark.parametrize("update", ["pairs", "singles"])
+def test_what_is_not_paid_for_is_not_seen(update):
+    seen = []
+
+    class Watching(Accessor):
+        def reveal_some(self, position, attributes, drawn):
+            row = self._rows[:, position, None, None]
+            seen.append(np.stack(np.broadcast_arrays(row, attributes))[:, drawn])
+            return super().reveal_some(position, attributes, drawn)
+
+    X = examples(60, 6, sparse=0.0)
+    found, accessor = run(X, [0], [0.01, 0.3], [20, 60], make=Watching, update=update)
+    bill = accessor.bill()
+    assert bill.most.max() == 4
+    assert (bill.total < 4 * 60).all()
+    assert bill.total.sum() == sum(part.shape[1] for part in seen)
+    poisoned = np.full_like(X, np.nan)
+    rows, attributes = np.concatenate(seen, axis=1)
+    poisoned[rows, attributes] = X[rows, attributes]
+    assert np.isnan(poisoned).any()
+    again, _ = run(poisoned, [0], [0.01, 0.3], [20, 60], update=update)
+    for c in (20, 60):
+        np.testing.assert_array_equal(found[c], again[c])

@@ -1,0 +1,185 @@
+"""Oja, GROUSE and PETRELS: equal to their listings on identical draws, whatever the batch, and within the budget."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from budgetreg.accessor import Accessor, Table
+from budgetreg.draws import subset
+from budgetreg.learners import streaming
+from budgetreg.updates import petrels
+from budgetreg.updates.grouse import RIDGE
+
+D, N, K = 12, 2, 5
+GRIDS = {"oja": ("eta", [0.3, 2.0]), "grouse": ("eta", [0.3, 3.0]), "petrels": ("forgetting", [1.0, 0.97])}
+
+
+def examples(m, noise=0.1, seed=0, d=D, n=N):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(m, n)) @ rng.normal(size=(n, d)) + noise * rng.normal(size=(m, d))
+
+
+def run(X, update, streams=(0,), values=None, checkpoints=None, *, k=K, n=N, make=Accessor):
+    """Run the core along the named streams, each with its own order and draws."""
+    name, grid = GRIDS[update]
+    values = grid if values is None else values
+    checkpoints = checkpoints or [len(X)]
+    orders = np.stack([np.random.default_rng(f).permutation(len(X)) for f in streams])
+    accessor = make(Table(X, np.zeros(len(X))), orders, len(values), k, checkpoints)
+    rngs = [np.random.default_rng([9, f]) for f in streams]
+    settings = {name: np.array(values)}
+    return dict(streaming.fit(accessor, settings, checkpoints, rngs, k=k, n_components=n, update=update)), accessor
+
+
+def projection(V):
+    return V @ np.linalg.pinv(V)
+
+
+def pair_estimate(x, S):
+    """Estimate ``x x'`` without bias from a uniform subset."""
+    d, r = x.size, len(S)
+    seen = np.zeros(d)
+    seen[S] = x[S]
+    pairs, single = d * (d - 1) / (r * (r - 1)), d / r
+    return pairs * np.outer(seen, seen) + (single - pairs) * np.diag(seen**2)
+
+
+def oja(V, examples, eta):
+    total = 0.0
+    for x, S in examples:
+        C = pair_estimate(x, S)
+        total += np.square(C @ V).sum()
+        V = np.linalg.qr(V + eta / np.sqrt(total) * C @ V)[0]
+        yield V
+
+
+def grouse(V, examples, eta):
+    total = 0.0
+    for x, S in examples:
+        ridge = np.sqrt(RIDGE * len(S) / len(x)) * np.eye(V.shape[1])
+        w = np.linalg.lstsq(np.vstack([V[S], ridge]), np.append(x[S], ridge[0] * 0), rcond=None)[0]
+        p, r = V @ w, np.zeros(len(x))
+        r[S] = x[S] - p[S]
+        sigma = np.linalg.norm(r) * np.linalg.norm(p)
+        total += sigma**2
+        theta = min(eta * sigma / np.sqrt(total), np.pi / 2)
+        turned = (np.cos(theta) - 1) * p / np.linalg.norm(p) + np.sin(theta) * r / np.linalg.norm(r)
+        V = V + np.outer(turned, w / np.linalg.norm(w))
+        yield V
+
+
+def petrels_rows(V, examples, forgetting):
+    V, n = V.copy(), V.shape[1]
+    R, last = [np.eye(n) / n for _ in V], np.zeros(len(V))
+    unit = None
+    for t, (x, S) in enumerate(examples, 1):
+        if t % petrels.ORTHONORMALISE == 0:
+            V, basis = np.linalg.qr(V)
+            R = [basis @ own @ basis.T for own in R]
+        unit = unit or np.sqrt(np.square(x[S]).sum() * len(x) / len(S))
+        ridge = petrels.RIDGE * len(S) / len(x)
+        w = np.linalg.solve(V[S].T @ V[S] + ridge * np.eye(n), V[S].T @ x[S] / unit)
+        for i in S:
+            least = np.trace(np.linalg.inv(R[i])) / n**2  # no less certain than at first
+            R[i] = R[i] * min(max(forgetting ** (t - last[i]), least), 1) + np.outer(w, w)
+            last[i] = t
+            V[i] += (x[i] / unit - V[i] @ w) * np.linalg.solve(R[i], w)
+        yield V
+
+
+LISTINGS = {"oja": oja, "grouse": grouse, "petrels": petrels_rows}
+
+
+def drawn(X, f, k=K, n=N):
+    """Return the start and the examples with the attributes seen of a stream."""
+    rng = np.random.default_rng([9, f])
+    V = np.linalg.qr(rng.normal(size=(X.shape[1], n)))[0]
+    seen = np.concatenate([subset(rng, X.shape[1], k) for _ in range(-(-len(X) // 256))])
+    return V, list(zip(X[np.random.default_rng(f).permutation(len(X))], seen, strict=False))
+
+
+@pytest.mark.parametrize("update", GRIDS)
+def test_core_equals_listing(update):
+    X, checkpoints = examples(300), [1, 30, 256, 300]
+    outputs, accessor = run(X, update, [0, 1], checkpoints=checkpoints)
+    for f, (g, value) in ((f, own) for f in range(2) for own in enumerate(GRIDS[update][1])):
+        steps = [V.copy() for V in LISTINGS[update](*drawn(X, f), value)]
+        for c in checkpoints:
+            V = outputs[c][f, g]
+            # GROUSE's listing lets the ridge move V away from orthonormal columns.
+            np.testing.assert_allclose(V @ V.T, projection(steps[c - 1]), atol=1e-4 if update == "grouse" else 1e-8)
+    assert (accessor.bill().total == K * 300).all()
+
+
+def test_the_estimate_of_ojas_listing_is_unbiased():
+    x = np.array([0.7, -1.3, 0.4, 2.0, 0.1])
+    for r in (2, 3, 5):
+        mean = np.mean([pair_estimate(x, list(S)) for S in combinations(range(5), r)], axis=0)
+        np.testing.assert_allclose(mean, np.outer(x, x), atol=1e-12)
+
+
+def test_without_forgetting_petrels_fits_each_row_by_least_squares():
+    X = examples(200)
+    V0, pairs = drawn(X, 0)
+    steps = [V0] + [V.copy() for V in petrels_rows(V0, pairs, 1.0)]
+    unit = np.sqrt(np.square(pairs[0][0][pairs[0][1]]).sum() * D / K)
+    A, b = np.tile(np.eye(N) / N, (D, 1, 1)), V0 / N
+    for V, (x, S) in zip(steps, pairs, strict=False):
+        w = np.linalg.solve(V[S].T @ V[S] + petrels.RIDGE * K / D * np.eye(N), V[S].T @ x[S] / unit)
+        A[S] += np.outer(w, w)
+        b[S] += np.outer(x[S] / unit, w)
+    V = run(X, "petrels")[0][200][0, 0]
+    np.testing.assert_allclose(V @ V.T, projection(np.linalg.solve(A, b[..., None])[..., 0]), atol=1e-8)
+
+
+@pytest.mark.parametrize(("update", "value"), [("grouse", 1.0), ("petrels", 0.95)])
+def test_a_subspace_that_explains_all_is_found(update, value):
+    X = examples(1500, noise=0.0)
+    V = run(X, update, values=[value])[0][1500][0, 0]
+    assert np.square(X - X @ V @ V.T).sum() < 2e-3 * np.square(X).sum()
+
+
+def test_oja_comes_close_to_the_leading_eigenvectors():
+    X = examples(2000, noise=0.3)
+    V = run(X, "oja", values=[1.0])[0][2000][0, 0]
+    best = np.linalg.eigh(X.T @ X)[1][:, -N:]
+    assert np.square(V.T @ best).sum() > N - 0.05
+
+
+@pytest.mark.parametrize("update", GRIDS)
+def test_subspaces_are_orthonormal_and_stay_where_nothing_is_seen(update):
+    outputs, _ = run(examples(1000) * 1e3, update, checkpoints=[3, 1000])
+    for V in (outputs[3], outputs[1000]):
+        np.testing.assert_allclose(V.swapaxes(2, 3) @ V, np.tile(np.eye(N), (1, 2, 1, 1)), atol=1e-13)
+    still, _ = run(np.zeros((300, D)), update)
+    V0 = drawn(np.zeros((300, D)), 0)[0]
+    for V in still[300][0]:
+        np.testing.assert_allclose(V @ V.T, V0 @ V0.T, atol=1e-12)
+
+
+@pytest.mark.parametrize("update", GRIDS)
+def test_a_stream_depends_neither_on_its_company_nor_on_checkpoints(update):
+    X, values = examples(300, d=40, n=4), GRIDS[update][1]
+    together, _ = run(X, update, [0, 1, 2], checkpoints=[7, 256, 300], k=11, n=4)
+    for f, (g, value) in ((f, own) for f in range(3) for own in enumerate(values)):
+        alone, _ = run(X, update, [f], [value], k=11, n=4)
+        np.testing.assert_array_equal(alone[300][0, 0], together[300][f, g])
+
+
+@pytest.mark.parametrize("update", GRIDS)
+def test_what_is_not_paid_for_is_not_seen(update):
+    seen = []
+
+    class Watching(Accessor):
+        def reveal_block(self, attributes, *more):
+            seen.append((np.broadcast_to(self._rows[..., None], attributes.shape), attributes))
+            return super().reveal_block(attributes, *more)
+
+    X = examples(300)
+    found, _ = run(X, update, make=Watching)
+    poisoned = np.full_like(X, np.nan)
+    for rows, attributes in seen:
+        poisoned[rows, attributes] = X[rows, attributes]
+    assert np.isnan(poisoned).any()
+    np.testing.assert_array_equal(run(poisoned, update)[0][300], found[300])
