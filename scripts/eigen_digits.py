@@ -1,0 +1,160 @@
+"""Draw the leading eigen-digits of MNIST as learners see them at 8, 28 and 57 of 784 pixels.
+
+Every learner, as its file in conf/algo has it, passes over the 60 000 training images once and puts out ten orthonormal
+images, which span its subspace. The figure shows the first five of them, and projections of five test images onto the
+subspace of all ten. Writes eigen_digits.png, eigen_digits.pdf and eigen_digits.txt:
+
+    .venv/bin/python scripts/eigen_digits.py --root data
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from budgetreg.threads import pin_blas_threads
+
+pin_blas_threads()
+
+import numpy as np  # noqa: E402 - after the threads are pinned
+from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: E402
+from omegaconf import OmegaConf  # noqa: E402
+
+from budgetreg.accessor import Accessor, Table  # noqa: E402
+from budgetreg.catalogue import conf_dir  # noqa: E402
+from budgetreg.data.mnist import Mnist  # noqa: E402
+from budgetreg.learners import second_moment  # noqa: E402
+from budgetreg.plots import own_settings, write_figure  # noqa: E402
+from budgetreg.streams import generator  # noqa: E402
+from budgetreg.subspaces import columns, top  # noqa: E402
+from budgetreg.subspaces import second_moment as moment_of  # noqa: E402
+
+TARGET = Path(__file__).resolve().parent.parent / "results" / "gonen_2016"
+SIDE, N_COMPONENTS, SHOWN = 28, 10, 5
+BUDGETS = (8, 28, 57)
+LEARNERS = ("popca", "popca_importance", "zero_filled_pca")
+DIGITS = (0, 2, 4, 5, 8)
+"""Of each, the first test image is shown."""
+OPTIONS = ("update", "replacement", "phase_one", "mix")
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A subspace: what learned it, its orthonormal columns (d, n), and its relative error on the test images."""
+
+    learner: str
+    r: int
+    V: np.ndarray
+    relative_error: float
+
+
+def learn(table: Table, order: np.ndarray, learner: str, r: int) -> np.ndarray:
+    """Return the subspace that a learner puts out after a pass in the given order, shape (d, n)."""
+    configured = OmegaConf.load(conf_dir() / "algo" / f"{learner}.yaml")
+    options = {str(key): value for key, value in configured.items() if key in OPTIONS}
+    accessor = Accessor(table, order[None], 1, r, [order.size])
+    rngs = [generator("eigen_digits", learner, r)]
+    ((_, V),) = second_moment.fit(accessor, {}, [order.size], rngs, k=r, n_components=N_COMPONENTS, **options)
+    return np.asarray(V[0, 0])
+
+
+def compared(table: Table, train: np.ndarray, test: np.ndarray) -> list[Learned]:
+    """Let all learners learn, full information first; each column gets the sign that fits its own one best."""
+    C = moment_of(table, test)
+    best = top(C, N_COMPONENTS)
+    order = generator("eigen_digits", "order").permutation(train)
+    cases = [("pca", table.d), *((learner, r) for r in BUDGETS for learner in LEARNERS)]
+    found: list[Learned] = []
+    for learner, r in cases:
+        V = learn(table, order, learner, r)
+        if found:
+            V = V * np.where((V * found[0].V).sum(axis=0) < 0, -1, 1)
+        found.append(Learned(learner, r, V, columns(C, V, best)["relative_error"]))
+    return found
+
+
+def picture(images: np.ndarray, found: Sequence[Learned]) -> Figure:
+    """Draw the test images, and below them a row for each subspace."""
+    rows: list[Learned | None] = [found[0]]
+    for before, one in pairwise(found):  # a gap where the budget changes
+        rows += [one] if one.r == before.r else [None, one]
+    heights = [1.0, *(0.12 if row is None else 1.0 for row in rows)]
+    widths = [1.0] * SHOWN + [0.3] + [1.0] * SHOWN
+    layout = ConstrainedLayoutEngine(w_pad=0.02, h_pad=0.02, wspace=0, hspace=0)
+    figure = Figure((0.72 * sum(widths) + 1.6, 0.74 * sum(heights) + 0.3), layout=layout)
+    grid = figure.add_gridspec(len(heights), len(widths), height_ratios=heights, width_ratios=widths)
+    for n, image in enumerate(images):
+        ax = _show(figure.add_subplot(grid[0, SHOWN + 1 + n]), image)
+        if n == SHOWN // 2:
+            ax.set_title("test images, and what the subspace of ten keeps", fontsize=9)
+    for at, row in enumerate(rows, start=1):
+        if row is None:
+            continue
+        for n, v in enumerate(row.V.T[:SHOWN]):
+            ax = _show(figure.add_subplot(grid[at, n]), v, signed=True)
+            if at == 1 and n == SHOWN // 2:
+                ax.set_title("leading five eigen-digits", fontsize=9)
+            if n == 0:
+                seen = "all pixels" if row.r == row.V.shape[0] else f"k = {row.r}"
+                label = f"{row.learner}\n{seen}\nerror {row.relative_error:.3f}"
+                ax.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8)
+        for n, image in enumerate(images):
+            _show(figure.add_subplot(grid[at, SHOWN + 1 + n]), row.V @ (row.V.T @ image))
+    return figure
+
+
+def _show(ax: Axes, image: np.ndarray, signed: bool = False) -> Axes:
+    most = np.abs(image).max() if signed else 1.0
+    ax.imshow(
+        image.reshape(SIDE, SIDE),
+        cmap="RdBu_r" if signed else "gray",
+        vmin=-most if signed else 0,
+        vmax=most,
+        interpolation="nearest",
+    )
+    ax.set_xticks([])
+    ax.set_yticks([])
+    return ax
+
+
+def text(found: Sequence[Learned], shown: Sequence[int]) -> str:
+    """Say what the figure shows, with the errors of all subspaces."""
+    lines = [
+        "eigen_digits: the leading eigen-digits of MNIST as learners see them, and what they keep of images",
+        "",
+        "Left: the first five of the ten orthonormal images that a learner puts out after one pass over the",
+        "60 000 training images of all digits, not centred; red is positive, blue negative, white 0, and each",
+        "has the sign that fits its image in the first row. Right: test images (upper row), and their",
+        "projections onto the subspace of all ten, black at 0 and white at 1.",
+        f"Test images: {', '.join(map(str, shown))}.",
+        "",
+        "relative error: mean squared distance of the 10 000 test images from the subspace, divided by their",
+        "mean squared length",
+    ]
+    lines += [f"  {one.learner:<17} k = {one.r:<4} {one.relative_error:.4f}" for one in found]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Learn, draw and write the files."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", default="data", help="folder that holds MNIST/raw")
+    parser.add_argument("--out", type=Path, default=TARGET, help="folder of the files")
+    arguments = parser.parse_args()
+    data = Mnist(arguments.root, None).load()
+    assert data.n_train is not None
+    table = Table(data.X, data.y, data.scale)
+    train, test = np.split(np.arange(data.y.size), [data.n_train])
+    shown = [int(test[np.argmax(data.y[test] == digit)]) for digit in DIGITS]
+    found = compared(table, train, test)
+    with own_settings():
+        caption = text(found, [number - data.n_train for number in shown])
+        for path in write_figure(picture(table.rows(np.array(shown)), found), caption, arguments.out, "eigen_digits"):
+            print(path)
+
+
+if __name__ == "__main__":
+    main()
