@@ -41,8 +41,12 @@ figures: $(VENV)/.installed-launchers ## run the recipes of figures and draw the
 	  $(BIN)/budgetreg plot runs/$$recipe --out results/$$recipe; \
 	done
 
-bench: $(VENV)/.installed-launchers ## time the cores against plain transcriptions of the papers (on MNIST, if it is in ROOT)
-	$(BIN)/python scripts/bench.py $(if $(wildcard $(ROOT)/MNIST/raw),--root '$(ROOT)')
+bench: MNIST := $(if $(wildcard $(ROOT)/MNIST/raw),--root '$(ROOT)')
+bench: $(VENV)/.installed-launchers ## time cores, parts, growth and figures (on MNIST, if it is in ROOT; a quarter of an hour)
+	$(BIN)/python scripts/bench.py $(MNIST)
+	$(BIN)/python scripts/bench_parts.py $(MNIST)
+	$(BIN)/python scripts/bench_growth.py
+	$(if $(MNIST),$(BIN)/python scripts/bench_figures.py $(MNIST))
 
 mnist: $(VENV)/.installed-mnist ## fetch MNIST into ROOT (data), or check and prepare the files that are there
 	$(BIN)/budgetreg fetch mnist_3v5 dataset.root='$(ROOT)'

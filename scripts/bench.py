@@ -39,6 +39,7 @@ CASES: dict[str, tuple[Any, ...]] = {  # name: update, data point, k_x, k_ip, pa
     "aerr 55+1": ("ogd", "uniform", 55, 1, "eta", 1e-5 * 2.0 ** np.arange(8), listings.aerr),
     "aerr 28+28": ("ogd", "uniform", 28, 28, "eta", 1e-5 * 2.0 ** np.arange(8), listings.aerr),
     "aer 2+2": ("pegasos", "subset", 2, 2, "lambda", 2.0 ** np.arange(8), listings.aer),
+    "aer 28+28": ("pegasos", "subset", 28, 28, "lambda", 2.0 ** np.arange(-3.0, 5.0), listings.aer),
 }
 REPLICAS = {1: (1, 1), 10: (10, 1), 100: (10, 10), 480: (10, 48), 1440: (30, 48)}
 

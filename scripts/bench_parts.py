@@ -1,0 +1,166 @@
+"""Where the time goes: the parts of a pass of each core, and what is around the cores.
+
+Prints two tables and writes them to results/bench/: `split.csv`, the share of a pass that each part takes, evaluation
+at one checkpoint included; `around.csv`, microseconds of the evaluation, of draws and of POPCA, each beside the plain
+way to the same numbers, measured in turns so that a noisy machine slows both alike.
+
+    make bench ROOT=DIR
+"""
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import bench  # the script beside this one; it pins the threads before numpy is loaded
+import numpy as np
+import pandas as pd
+
+from budgetreg.accessor import Accessor, Table
+from budgetreg.designs import uniform_subset
+from budgetreg.draws import BLOCK, subset
+from budgetreg.evaluation import squared_error
+from budgetreg.files import write_atomically
+from budgetreg.learners import partial
+from budgetreg.learners.moment_sums import sums
+from budgetreg.streams import generator
+
+REPLICAS = 480
+STEPS = 1024
+HELD_OUT = 1211
+PARTS = {  # of a pass, and the calls that belong to them
+    "draws": ((partial, "next_block"),),
+    "gather": ((Accessor, "reveal_block"), (Accessor, "reveal"), (Accessor, "pay"), (partial, "touched")),
+    "sampling": tuple((update, "draw") for update in partial.UPDATES.values()),
+    "update": tuple((update, "step") for update in partial.UPDATES.values()),
+    "projection and averaging": tuple(
+        (update, name) for update in partial.UPDATES.values() for name in ("settle", "running_sum")
+    ),
+}
+
+
+class Clock:
+    """Adds up the time of calls, by part."""
+
+    def __init__(self) -> None:
+        self.seconds: Counter[str] = Counter()
+
+    def watch(self, part: str, owner: Any, name: str) -> Callable[[], None]:
+        """Time the calls of a function or method from now on; return what puts it back."""
+        original = getattr(owner, name)
+
+        def timed(*args: Any, **options: Any) -> Any:
+            start = time.perf_counter()
+            result = original(*args, **options)
+            self.seconds[part] += time.perf_counter() - start
+            return result
+
+        setattr(owner, name, timed)
+        return lambda: setattr(owner, name, original)
+
+
+def split(table: Table, case: str) -> dict[str, Any]:
+    """Return the shares of a pass's parts, in percent."""
+    run = bench.core(table, case, REPLICAS, STEPS)
+    run()
+    clock = Clock()
+    undo = [clock.watch(part, owner, name) for part, calls in PARTS.items() for owner, name in calls]
+    start = time.perf_counter()
+    ((_, W),) = run().items()
+    clock.seconds["rest"] = time.perf_counter() - start - sum(clock.seconds.values())
+    for put_back in undo:
+        put_back()
+    start = time.perf_counter()
+    rows = np.arange(HELD_OUT)
+    for own in W:
+        squared_error(table, rows, own)
+    clock.seconds["evaluation"] = time.perf_counter() - start
+    whole = sum(clock.seconds.values())
+    parts = [*PARTS, "rest", "evaluation"]
+    return {"core": case, **{part: round(100 * clock.seconds[part] / whole, 1) for part in parts}}
+
+
+def evaluation(table: Table) -> tuple[Callable[[], object], Callable[[], object], int]:
+    """Evaluate 48 settings on held-out examples: by one product of matrices, or one by one; per setting and example."""
+    W, rows = np.random.default_rng(0).normal(size=(table.d, 48)), np.arange(HELD_OUT)
+    columns = [np.ascontiguousarray(w[:, None]) for w in W.T]
+    return (
+        lambda: squared_error(table, rows, W),
+        lambda: [squared_error(table, rows, w) for w in columns],
+        48 * HELD_OUT,
+    )
+
+
+def draws(table: Table) -> tuple[Callable[[], object], Callable[[], object], int]:
+    """Draw a block of uniform subsets of 28 attributes, or call numpy's own as often; per example."""
+    rng = np.random.default_rng(0)
+    return (
+        lambda: subset(rng, table.d, 28),
+        lambda: [rng.choice(table.d, 28, replace=False) for _ in range(BLOCK)],
+        BLOCK,
+    )
+
+
+def popca(table: Table) -> tuple[Callable[[], object], Callable[[], object], int]:
+    """Sum the products of 28 attributes: those that differ from 0, or all of an outer product; per example."""
+    steps = 4096
+    order = np.random.default_rng(0).permutation(len(table.y))[None, :steps]
+    design = uniform_subset(table.d, 28)
+
+    def batched() -> object:
+        return dict(sums(Accessor(table, order, 1, 28), 0, [steps], [generator("bench")], [design]))
+
+    def plain() -> object:
+        rng, total = np.random.default_rng(0), np.zeros((table.d, table.d))
+        for row in order[0, :256]:
+            x = np.zeros(table.d)
+            seen = rng.choice(table.d, 28, replace=False)
+            x[seen] = table.entries(row, seen)
+            total += np.outer(x, x)
+        return total
+
+    return batched, lambda: [plain() for _ in range(steps // 256)], steps
+
+
+def compare(name: str, ours: Callable[[], object], plain: Callable[[], object], units: int) -> dict[str, Any]:
+    """Measure both in turn, three times."""
+    ours()
+    pairs = [(bench.seconds(ours) / units, bench.seconds(plain) / units) for _ in range(3)]
+    ratios = [theirs / own for own, theirs in pairs]
+    return {
+        "what": name,
+        "us": round(1e6 * min(own for own, _ in pairs), 3),
+        "us_plain": round(1e6 * min(theirs for _, theirs in pairs), 3),
+        "ratio_median": round(float(np.median(ratios)), 1),
+        "ratio_min": round(min(ratios), 1),
+        "ratio_max": round(max(ratios), 1),
+    }
+
+
+def main() -> None:
+    """Measure and write both tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", help="folder that holds MNIST/raw")
+    table = bench.load(parser.parse_args().root)
+    tables = {
+        "split.csv": pd.DataFrame([split(table, case) for case in bench.CASES]),
+        "around.csv": pd.DataFrame(
+            [
+                compare("evaluation", *evaluation(table)),
+                compare("draws of subsets", *draws(table)),
+                compare("POPCA, r = 28", *popca(table)),
+            ]
+        ),
+    }
+    target = Path(__file__).resolve().parent.parent / "results" / "bench"
+    target.mkdir(parents=True, exist_ok=True)
+    for name, frame in tables.items():
+        print(frame.to_string(index=False), file=sys.stdout)
+        write_atomically(target / name, frame.to_csv(index=False).encode())
+
+
+if __name__ == "__main__":
+    main()
