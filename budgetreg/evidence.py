@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from budgetreg.bootstrap import weights
-from budgetreg.curves import Series, mean_curve
+from budgetreg.curves import Series
 from budgetreg.labels import flatten
 from budgetreg.mean_curves import Means
 from budgetreg.variables import along
@@ -88,7 +88,8 @@ class Evidence:
         """Return the curves of the single repetitions in place of means, shape (repetitions, checkpoints)."""
         points = one.points[one.points["repetition"].isin(self._shared)]
         table = points.pivot(index="repetition", columns="examples", values=self.measure)
-        return Means(along(self.x, one, mean_curve(points)), table.to_numpy(dtype=float))
+        checkpoints = points.groupby("examples")["attributes"].mean().reset_index()
+        return Means(along(self.x, one, checkpoints), table.to_numpy(dtype=float))
 
     def means(self, one: Series) -> Means:
         """Return the mean curves of one series."""

@@ -38,7 +38,7 @@ OF: Mapping[str, Callable[[Series], float]] = {
 
 
 def along(name: str, series: Series, curve: pd.DataFrame) -> np.ndarray:
-    """Return a variable at each checkpoint of a mean curve.
+    """Return a variable at each checkpoint, whose mean attributes and examples are given.
 
     Raises
     ------

@@ -1,0 +1,188 @@
+"""Claims and savings, on curves made up so that the answer is known."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from budgetreg.bootstrap import FEWEST, basic, weights
+from budgetreg.claims import judge, parse
+from budgetreg.curves import Series
+from budgetreg.errors import ConfigError
+from budgetreg.mean_curves import Means
+from budgetreg.savings import savings
+
+EXAMPLES = np.array([10, 20, 50, 100, 200, 500, 1000])
+REPETITIONS = 20
+
+
+def series(
+    algo: str,
+    curve: Callable[[np.ndarray], np.ndarray],
+    *,
+    noise: float = 0.01,
+    k: int = 4,
+    shared: int = 1,
+    repetitions: int = REPETITIONS,
+    core: str = "partial",
+    **keys: Any,
+) -> Series:
+    """A learner whose error is a curve, plus noise that is the same for all learners of a repetition, plus its own."""
+    rows = []
+    for repetition in range(repetitions):
+        split = np.random.default_rng(repetition).normal() * shared
+        own = np.random.default_rng([repetition, *algo.encode()]).normal(size=EXAMPLES.size) * noise
+        for m, value in zip(EXAMPLES, curve(EXAMPLES.astype(float)) + split + own, strict=True):
+            rows.append((repetition, m, k * m, value, value))
+    points = pd.DataFrame(rows, columns=["repetition", "examples", "attributes", "test_relative", "error"])
+    config = {"algo": {"core": core}, **keys}
+    return Series("toy", algo, k, "", algo, points, pd.DataFrame(), config, 16, Path())
+
+
+def verdict(claim: dict[str, Any], *curves: Series, **rest: Any) -> str:
+    return judge(parse({"id": "one", "says": "so", **claim}), curves, rest.get("published", {})).verdict
+
+
+def falling(level: float) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda m: level + 10 / m
+
+
+BELOW = {"kind": "below", "a": "a", "b": "b"}
+
+
+def test_paired_differences_decide_what_spread_would_hide() -> None:
+    a, b = series("a", falling(0.4)), series("b", falling(0.5))
+    assert a.points["test_relative"].std() > 0.5  # five times the difference
+    assert verdict(BELOW, a, b) == "holds"
+    assert verdict({**BELOW, "a": "b", "b": "a"}, a, b) == "fails"
+    assert verdict(BELOW, a, series("b", falling(0.4))) == "undecided"
+
+
+def test_a_lies_below_b_only_from_where_they_have_crossed() -> None:
+    a, b = series("a", lambda m: 1 - m / 500), series("b", lambda m: 0.9 + 0 * m)
+    assert verdict(BELOW, a, b) == "fails"
+    assert verdict({**BELOW, "from": 400}, a, b) == "holds"  # 100 examples of 4 attributes
+
+
+def test_few_repetitions_decide_nothing() -> None:
+    few = [series(name, falling(level), repetitions=FEWEST - 1) for name, level in (("a", 0.1), ("b", 0.9))]
+    assert verdict(BELOW, *few) == "undecided"
+
+
+def test_what_is_missing_is_told() -> None:
+    claim = parse({"id": "one", "says": "so", **BELOW})
+    told = judge(claim, [series("a", falling(0.4))], {})
+    assert (told.verdict, told.note, told.repetitions) == ("undecided", "no curve of algo=b", 0)
+
+
+def test_the_share_of_a_gap() -> None:
+    curves = [series(name, falling(level), shared=0) for name, level in (("good", 0.4), ("mine", 0.55), ("poor", 0.8))]
+    claim = {"kind": "ratio", "a": "mine", "b": "poor", "minus": "good"}  # 0.15 of 0.4
+    assert verdict({**claim, "within": [0.3, 0.45]}, *curves) == "holds"
+    assert verdict({**claim, "within": [None, 0.2]}, *curves) == "fails"
+    assert verdict({"kind": "ratio", "a": "mine", "b": "poor", "within": [None, 0.8]}, *curves) == "holds"
+
+
+def test_the_slope_of_the_worst_of_a_sweep() -> None:
+    """Each curve is flat at its own place, and all of them together fall like m^(-1/2)."""
+    steps = [
+        series("a", lambda m, c=c: np.minimum(c, m**-0.5) * (m <= 1.5 * c**-2), noise=1e-6, shared=0, bias=c)
+        for c in EXAMPLES**-0.5
+    ]
+    claim = {"kind": "slope", "a": "a", "x": "examples", "within": [-0.55, -0.45], "across": "worst"}
+    assert verdict(claim, *steps) == "holds"
+    assert verdict({**claim, "across": None}, *steps) == "undecided"  # several curves, and no word of how to merge them
+    line = series("a", lambda m: 3 / m, noise=1e-6, shared=0)
+    assert verdict({**claim, "across": None, "within": [-1.1, -0.9]}, line) == "holds"
+
+
+def test_published_curves_and_values() -> None:
+    published = {"a": (4.0 * EXAMPLES, falling(0.45)(EXAMPLES.astype(float)))}
+    a = series("a", falling(0.4), shared=0)
+    near = {"kind": "near", "a": "a"}
+    assert verdict({**near, "tolerance": 0.1}, a, published=published) == "holds"
+    assert verdict({**near, "tolerance": 0.02}, a, published=published) == "fails"
+    assert verdict({**near, "tolerance": 0.02}, a) == "undecided"
+    assert verdict({**near, "value": 0.41, "tolerance": 0.02}, a) == "holds"  # at the end
+    assert verdict({**near, "value": 0.5, "at": 400, "tolerance": 0.02}, a) == "holds"
+    wide = series("a", falling(0.4), shared=1)
+    assert verdict({"kind": "inside", "a": "a"}, wide, published=published) == "holds"
+    assert verdict({"kind": "inside", "a": "a"}, a, published=published) == "fails"
+
+
+@pytest.mark.parametrize(("gaps", "expected"), [((0.1, 0.2, 0.4), "holds"), ((0.1, 0.4, 0.2), "fails")])
+def test_a_gap_that_grows(gaps: tuple[float, ...], expected: str) -> None:
+    curves = [
+        series(name, falling(level), dataset={"alpha": -alpha})
+        for alpha, gap in enumerate(gaps)
+        for name, level in (("a", 0.8), ("b", 0.8 - gap))
+    ]
+    claim = {"kind": "monotone", "a": "a", "b": "b", "over": "dataset.alpha", "direction": "decreasing"}
+    assert verdict(claim, *curves) == expected
+
+
+def test_the_exponent_leaves_out_what_never_gets_there() -> None:
+    """A learner that needs 2 (d/k)^2 examples; with the fewest attributes it never gets there."""
+    curves = [series("a", lambda m, k=k: 2 * (16 / k) ** 2 / m, k=k, noise=1e-4, shared=0) for k in (8, 4, 2)] + [
+        series("a", lambda m: 1 + 0 * m, k=1, noise=1e-4, shared=0)
+    ]
+    claim = {"kind": "exponent", "a": "a", "over": "d/k", "level": 0.35}
+    assert verdict({**claim, "within": [1.8, 2.2]}, *curves) == "holds"
+    assert verdict({**claim, "within": [0.8, 1.2]}, *curves) == "fails"
+    assert verdict({**claim, "within": [1.8, 2.2], "level": 0.001}, *curves) == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ({"kind": "belw", "a": "a", "b": "b"}, "did you mean 'below'"),
+        ({"kind": "below", "a": "a"}, "the other learner is missing"),
+        ({**BELOW, "form": 3}, "did you mean 'from'"),
+        ({"kind": "ratio", "a": "a", "b": "b", "within": [2, 1]}, "two increasing numbers"),
+    ],
+)
+def test_mistakes_in_a_claim(claim: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse({"id": "one", "says": "so", **claim})
+
+
+def test_intervals_hold_what_they_promise() -> None:
+    """The mean of 10 normal numbers lies above the lower end in about 95 of 100 cases."""
+    draws = np.random.default_rng(0).normal(size=(400, 10))
+    resampled = weights(10)
+    ends = [basic(resampled @ draw, 10) for draw in draws]
+    for misses in (np.mean([end.low > 0 for end in ends]), np.mean([end.high < 0 for end in ends])):
+        assert 0.02 < misses < 0.1
+
+
+@given(st.lists(st.floats(0.01, 1), min_size=2, max_size=7), st.floats(0.01, 1))
+def test_a_crossing_is_the_first_point_at_the_level(values: list[float], level: float) -> None:
+    curve = Means(2.0 ** np.arange(len(values)), np.array([values]))
+    (at,) = curve.crossing(level)
+    if at == 0:
+        assert values[0] <= level
+    elif np.isinf(at):
+        assert min(values) > level
+    else:
+        assert curve.at(np.array([at]))[0, 0] == pytest.approx(level, abs=1e-9)
+        assert all(value > level for x, value in zip(curve.x, values, strict=True) if x < at * (1 - 1e-9))
+
+
+def test_savings_against_the_best_full_information() -> None:
+    """Errors of 40/attributes and 8/attributes cross .1 at 400 and 80 attributes."""
+    own = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
+    full = series("full", lambda m: 10 / m, shared=0, noise=1e-5, core="exact")
+    worse = series("worse", lambda m: 0.5 + 0 * m, shared=0, noise=1e-5, core="offline")
+    at = {one.label: one for one in savings([own, full, worse], "error") if one.error == 0.1}
+    assert at["mine"].reference == "full"
+    assert at["mine"].attributes.value == pytest.approx(80, rel=0.05)
+    assert at["mine"].factor.value == pytest.approx(5, rel=0.1)
+    assert at["mine"].factor.low < at["mine"].factor.value < at["mine"].factor.high
+    assert (at["full"].factor.value, at["full"].factor_is) == (1, "")
+    assert (at["worse"].attributes.value, at["worse"].attributes_are) == (4000, "at least")
+    assert at["worse"].factor_is == "at most"

@@ -1,0 +1,206 @@
+"""Reproducing a recipe: what is run and what is not, what is merged and found, and what cannot be."""
+
+import csv
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from budgetreg import catalogue, plots, recipes, runner
+from budgetreg.claims import parse as parse_claim
+from budgetreg.cli import main
+from budgetreg.curves import read_series
+from budgetreg.data import mnist
+from budgetreg.figure import parse as parse_drawing
+
+RECIPE = """# @package _global_
+# A toy: AELR against ridge on handwritten digits
+defaults:
+  - override /dataset: digits_3v5
+  - override /tuning: fixed
+  - override /backend: sequential
+
+experiment: paper/toy
+repetitions: 5
+checkpoints: [0.5, 1]
+tuning: {B: 4, eta: 0.02}
+protocols:
+  literal: {}
+  paper: {dataset: {center: full}, learners: {aelr: {split: even}}}
+figure: {panels: protocol, x_scale: linear}
+differs: [the digits are smaller]
+claims:
+  - {id: ridge_below, says: ridge is better, kind: below, a: ridge, b: aelr}
+  - {id: level, says: it ends well, kind: near, a: aelr, value: 0.8, tolerance: 0.3, where: {protocol: paper}}
+hydra:
+  mode: MULTIRUN
+  sweeper: {params: {algo: "aelr,ridge"}}
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to a folder without results, with a configuration that has one recipe more; return the recipe's file."""
+    conf = tmp_path / "conf"
+    shutil.copytree(catalogue.conf_dir(), conf)
+    file = conf / "experiment" / "paper" / "toy.yaml"
+    file.parent.mkdir()
+    file.write_text(RECIPE)
+    (file.parent / "published.csv").write_text("figure,algo,x,value\ntoy,aelr,700,0.8\ntoy,aelr,1300,0.7\n")
+    monkeypatch.setattr(catalogue, "conf_dir", lambda: conf)
+    monkeypatch.chdir(tmp_path)
+    return file
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The learners that are run from now on."""
+    ran: list[str] = []
+    execute = runner.execute
+
+    def noted(plan, **rest):  # type: ignore[no-untyped-def]
+        ran.append(plan.config.algo.name)
+        return execute(plan, **rest)
+
+    monkeypatch.setattr(runner, "execute", noted)
+    return ran
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_recipe_is_run_once_judged_and_drawn(
+    recipe: Path, computed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", "paper/toy"]) == 0
+    assert computed == ["aelr", "aelr", "ridge", "ridge"]
+    folder = Path("results/paper/toy")
+    first = contents(folder)
+    assert {"curves.csv", "runs.csv", "claims.csv", "savings.csv", "manifest.json"} < first.keys()
+    assert {"curves.png", "curves.pdf", "curves.txt"} < first.keys()
+
+    verdicts = {(row["claim"], row["protocol"]): row for row in rows(folder / "claims.csv")}
+    assert set(verdicts) == {("ridge_below", "literal"), ("ridge_below", "paper"), ("level", "paper")}
+    assert verdicts["ridge_below", "paper"]["verdict"] == "holds"
+    assert float(verdicts["ridge_below", "paper"]["interval_high"]) < 0
+    printed = capsys.readouterr().out
+    assert re.search(r"ridge_below +paper +holds", printed)
+    gallery = Path("results/README.md").read_text()
+    assert "| ridge is better (`ridge_below`) | paper | **holds** |" in gallery
+    assert "- the digits are smaller" in gallery
+    assert "(paper/toy/curves.png)" in gallery
+
+    # Each series is that of a run of its own, with the preset's settings.
+    splits = {
+        one.config["protocol"]: one.config["algo"]["split"] for one in read_series([folder]) if one.algo == "aelr"
+    }
+    assert splits == {"literal": "literal", "paper": "even"}
+    own = next(Path("runs/paper/toy").glob("algo=aelr,protocol=paper-*/curves.csv"))
+    merged = [row for row in rows(folder / "curves.csv") if row.pop("cell") == "algo=aelr,protocol=paper"]
+    assert merged == rows(own)
+
+    # What is current is neither run nor changed, with or without the runs that it came from; a claim changes no result.
+    shutil.rmtree("runs")
+    recipe.write_text(RECIPE.replace("it ends well", "it ends badly"))
+    assert main(["reproduce", "paper/toy"]) == 0
+    assert len(computed) == 4
+    second = contents(folder)
+    assert second.pop("claims.csv") == first.pop("claims.csv").replace(b"it ends well", b"it ends badly")
+    assert second == first
+
+    # Another parameter makes those stale that have it.
+    recipe.write_text(RECIPE.replace("split: even", "split: 1"))
+    assert main(["reproduce", "paper/toy"]) == 0
+    assert computed[4:] == ["aelr"]
+
+
+def test_a_quick_look_says_so_and_decides_nothing(recipe: Path) -> None:
+    recipe.write_text(RECIPE.replace("aelr,ridge", "ridge").replace("a: aelr", "a: ridge"))
+    assert main(["reproduce", "paper/toy", "--quick"]) == 0
+    folder = Path("runs/quick/results/paper/toy")
+    assert {row["repetition"] for row in rows(folder / "curves.csv")} == {"0", "1"}
+    assert {row["verdict"] for row in rows(folder / "claims.csv")} == {"undecided"}
+    assert "2 repetitions (of 5 asked for)" in (folder / "curves.txt").read_text()
+    assert not Path("results").exists()
+
+
+def test_an_interrupted_reproduction_resumes(
+    recipe: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe.write_text(RECIPE.replace("  literal: {}\n", "").replace("literal: {}, ", ""))
+    execute = runner.execute
+
+    def interrupted(plan, **rest):  # type: ignore[no-untyped-def]
+        if plan.config.algo.name == "ridge":
+            raise KeyboardInterrupt
+        return execute(plan, **rest)
+
+    monkeypatch.setattr(runner, "execute", interrupted)
+    monkeypatch.setattr(plots, "plot_series", lambda *_: [])
+    assert main(["reproduce", "paper/toy"]) == 130
+    assert "the same command resumes" in capsys.readouterr().err
+    monkeypatch.setattr(runner, "execute", execute)
+    computed.clear()
+    assert main(["reproduce", "paper/toy"]) == 0
+    assert computed == ["ridge"]
+
+
+def test_mistakes_are_one_line(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def refused(*words: str) -> str:
+        assert main(["reproduce", *words]) == 2
+        message = capsys.readouterr().err
+        assert message.count("\n") == 1
+        return message
+
+    assert "did you mean 'paper/toy'" in refused("paper/toys")
+    assert "keeps to its recipe" in refused("paper/toy", "repetitions=3")
+    recipe.write_text(RECIPE.replace("kind: below", "kind: under"))
+    assert "paper/toy: claims: ridge_below: under: no such kind" in refused("paper/toy")
+    recipe.write_text(RECIPE.replace("panels:", "panles:"))
+    assert "figure.panles: no such key (did you mean 'panels'?)" in refused("paper/toy")
+
+
+def test_missing_digits_are_told(
+    recipe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(mnist, "prepared", lambda checksums: None)
+    recipe.write_text(RECIPE.replace("digits_3v5", "mnist_3v5"))
+    assert main(["reproduce", "paper/toy", "dataset.root=nowhere"]) == 3
+    message = capsys.readouterr().err
+    assert "nowhere/MNIST/raw" in message
+    assert "train-images-idx3-ubyte" in message
+
+
+@pytest.mark.parametrize("name", recipes.names())
+def test_what_every_recipe_tells_can_be_read(name: str) -> None:
+    """Without Hydra, which would take half a minute for all of them."""
+    file = catalogue.conf_dir() / "experiment" / f"{name}.yaml"
+    told = OmegaConf.to_container(OmegaConf.load(file))
+    assert isinstance(told, dict)
+    assert told["experiment"] == name
+    parse_drawing(told.get("figure", {}))
+    claims = list(map(parse_claim, told.get("claims", [])))
+    assert len({claim.id for claim in claims}) == len(claims)
+    learners = set(told["hydra"]["sweeper"]["params"]["algo"].split(","))
+    for claim in claims:
+        named = [claim.options.get(role) for role in ("a", "b", "minus")]
+        assert {one for one in named if isinstance(one, str)} <= learners
+        assert set(claim.also) <= set(recipes.names())
+        assert claim.options["where"].get("protocol", "literal") in told.get("protocols", ["literal"])
+
+
+def test_a_recipes_cells_are_those_of_a_multirun(recipe: Path) -> None:
+    cells = {cell.name: cell.config for cell in recipes.read_recipe("paper/toy").cells}
+    both = [(algo, preset) for algo in ("aelr", "ridge") for preset in ("literal", "paper")]
+    assert list(cells) == [f"algo={algo},protocol={preset}" for algo, preset in both]
+    assert cells["algo=aelr,protocol=paper"].algo.split == "even"
+    assert cells["algo=ridge,protocol=paper"].dataset.center == "full"
+    assert cells["algo=ridge,protocol=literal"].dataset.center == "none"
