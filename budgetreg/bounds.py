@@ -1,7 +1,7 @@
 """The theorems' bounds on the axes of a figure: where they apply, and where they say more than "no worse than zero".
 
 A bound is on the risk above that of the best regressor w* in the ball. That risk is not known; the least mean error of
-the figure stands in for it.
+the figure stands in for it. That of the best subspace is known where the law is.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,13 +13,14 @@ import pandas as pd
 from budgetreg.config import AlgoConfig
 from budgetreg.curves import Series
 from budgetreg.plan import split_budget
-from budgetreg.theory import aelr_bound, aerr_bound
+from budgetreg.theory import aelr_bound, aerr_bound, mbeg_bound, mbeg_least_examples, popca_bound
 
 _BOUNDS: dict[str, Callable[[float, int, int, int | None], float]] = {"ogd": aerr_bound, "eg": aelr_bound}
 _IN_BALL = {"sphere", "hidden_basis"}
 _IN_CUBE = _IN_BALL | {"mnist", "digits", "one_good_feature", "three_bits"}
 _KINDS = {"ogd": _IN_BALL, "eg": _IN_CUBE}
 """By update, the kinds of data that surely meet its theorem: the unit range of attributes, and targets up to 1."""
+_IN_UNIT_BALL = {"coins", "hadamard", "spike", "two_lines"}
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,8 @@ class Bounds:
     remark: str
 
 
-def bounds(series: Sequence[Series], curves: Sequence[pd.DataFrame]) -> Bounds:
-    """Draw up the bounds on the relative test error, for learners that output the average of all iterates.
-
-    That of a series is the least mean error of all curves plus the excess that its theorem allows after as many
-    examples, with the radius that was chosen (mean over repetitions). It is left out where the data may not meet the
-    theorem's assumptions, and where it never falls below the zero predictor's error.
+def bounds(series: Sequence[Series], curves: Sequence[pd.DataFrame], column: str) -> Bounds:
+    """Draw up the bounds on what a figure shows.
 
     Parameters
     ----------
@@ -51,10 +48,24 @@ def bounds(series: Sequence[Series], curves: Sequence[pd.DataFrame]) -> Bounds:
         Those of one data set.
     curves
         Their mean curves, as `budgetreg.curves.mean_curve` returns them.
+    column
+        What is shown of them. There are bounds on ``test_relative`` and on ``excess_loss``.
 
     Returns
     -------
     Bounds
+    """
+    if column == "test_relative":
+        return _of_regressors(series, curves)
+    return _of_subspaces(series, curves) if column == "excess_loss" else Bounds({}, "")
+
+
+def _of_regressors(series: Sequence[Series], curves: Sequence[pd.DataFrame]) -> Bounds:
+    """Draw up the bounds for learners that output the average of all iterates.
+
+    That of a series is the least mean error of all curves plus the excess that its theorem allows after as many
+    examples, with the radius that was chosen (mean over repetitions). It is left out where the data may not meet the
+    theorem's assumptions, and where it never falls below the zero predictor's error.
     """
     least = min(curve["test_relative"].min() for curve in curves)
     lines, vacuous, outside = {}, [], []
@@ -105,6 +116,39 @@ def _relative_excess(series: Series, examples: Sequence[int]) -> np.ndarray:
     excess = [np.mean([bound(B, d, m, k_x) for B in series.runs["p_B"]]) for m in examples]
     zero = (series.points["test_mse"] / series.points["test_relative"]).median()
     return 2 * np.array(excess) / zero  # the theorems' loss has a factor 1/2
+
+
+def _of_subspaces(series: Sequence[Series], curves: Sequence[pd.DataFrame]) -> Bounds:
+    """Draw up the bounds for POPCA, PCA and MBEG, on examples in the unit ball; MBEG's from where it holds."""
+    lines = {}
+    for one, curve in zip(series, curves, strict=True):
+        bound = _excess(one)
+        if bound is not None and one.config["dataset"]["kind"] in _IN_UNIT_BALL:
+            line = np.array([bound(m) for m in curve["examples"].tolist()])
+            if (line < 1).any():  # no subspace loses more
+                lines[one.label] = line
+    said = (
+        "Thin dotted lines: what the learner's theorem allows after as many examples, in expectation and for the worst "
+        "law (Gonen et al. 2016, Corollary 3 and Theorem 7)."
+    )
+    return Bounds(lines, said if lines else "")
+
+
+def _excess(series: Series) -> Callable[[int], float] | None:
+    """Return the function from examples to the excess loss that the learner's theorem allows; None if it has none."""
+    algo, d, r = series.config.get("algo", {}), series.d, series.k
+    kind, n = (algo.get("core"), algo.get("update")), algo.get("n_components")
+    if d is None or not n:
+        return None
+    if kind == ("second_moment", "full"):
+        return lambda m: popca_bound(n, d, d, m)
+    if kind == ("second_moment", "passive"):
+        return lambda m: popca_bound(n, d, r, m)
+    if kind == ("second_moment", "active") and not algo.get("replacement"):
+        return lambda m: popca_bound(n, d, r, m, passive=False)
+    if kind == ("mbeg", "pairs") and (algo.get("alpha"), algo.get("output")) == ("theory", "decompose"):
+        return lambda m: mbeg_bound(n, d, r, m) if m >= mbeg_least_examples(r, d) else np.nan
+    return None
 
 
 def _remark(drawn: Sequence[str], vacuous: Sequence[str], outside: Sequence[str]) -> str:

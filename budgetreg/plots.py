@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from budgetreg.axes import RELATIVE, Axis, axes_of, settled
-from budgetreg.bounds import Bounds, bounds
+from budgetreg.bounds import bounds
 from budgetreg.captions import caption
 from budgetreg.curves import Series, mean_curve, read_series
 from budgetreg.figure import BANDS, Drawing
@@ -174,8 +174,7 @@ def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figu
     panels = [(panel, [one for one in series if drawing.panel(one) == panel]) for panel in names]
     looks = _looks(series)
     curves = {panel: [_mean_curve(one, x) for one in own] for panel, own in panels}
-    nothing = Bounds({}, "")
-    theory = {panel: bounds(own, curves[panel]) if y.column == RELATIVE.column else nothing for panel, own in panels}
+    theory = {panel: bounds(own, curves[panel], y.column) for panel, own in panels}
     legend = _legend(series, looks, any(own.lines for own in theory.values()), drawing)
     columns = min(len(panels), 2)
     rows = ceil(len(panels) / columns)

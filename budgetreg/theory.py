@@ -229,6 +229,27 @@ def baseline_bound(B: float, d: int, m: int, k: int, delta: float) -> float:
     return (d * B) ** 2 / k * sqrt(log(d / delta) / m)
 
 
+def popca_bound(n: int, d: int, r: int, m: int, *, passive: bool = True) -> float:
+    """Excess loss of POPCA for n dimensions: ``(d/r) sqrt(n / m)``; with r = d that of PCA.
+
+    Gonen et al. 2016, Corollary 3, solved for eps, with ``|x|_2 <= 1``.  It holds for each attribute seen with
+    probability r/d.  By the same proof any design does, with the probability that a pair is seen in place of
+    ``(r/d)^2``: for exactly r attributes, without replacement, ``r(r-1) / (d(d-1))``.
+    """
+    pair = (r / d) ** 2 if passive else r * (r - 1) / (d * (d - 1))
+    return sqrt(n / (pair * m))
+
+
+def mbeg_bound(n: int, d: int, r: int, m: int) -> float:
+    """Excess loss of MBEG for n dimensions, in expectation: ``n sqrt(8 (d + r) log(d) / (r m))``.
+
+    Gonen et al. 2016, Theorem 7, solved for eps, with ``|x|_2 <= 1``, for m of at least `mbeg_least_examples`.  Its
+    Lemma 9 misses a factor of 2 where both attributes of a pair are the same, by which the variance, and half as much
+    the bound, may be larger.
+    """
+    return n * sqrt(8 * (d + r) * log(d) / (r * m))
+
+
 def _uniform_spread(d: int, k_x: int | None) -> float:
     return 2 * d / k_x if k_x else 1.0
 
