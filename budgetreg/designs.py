@@ -105,13 +105,13 @@ def _alike(d: int, single: float, pair: float) -> np.ndarray:
 def conditional_poisson(p: np.ndarray, r: int) -> Design:
     """Draw each attribute with a probability of its own, independently, given that exactly r are drawn.
 
-    A subset S comes in proportion to ``prod_{i in S} p_i prod_{i not in S} (1 - p_i)``.  If the sum of p is r, ``pi_i``
-    and ``pi_ij`` are near to ``p_i`` and ``p_i p_j``; they are exact here, see `inclusion`.
+    A subset S comes in proportion to ``prod_{i in S} p_i prod_{i not in S} (1 - p_i)``.  ``pi_i`` and ``pi_ij`` are
+    near to ``p_i`` and ``p_i p_j``; they are exact here, see `inclusion`.
 
     Parameters
     ----------
     p : ndarray of float, shape (d,)
-        Above 0 and below 1.
+        Above 0 and below 1; their sum is near r.
     r : int
         From 2 to d.
 
@@ -162,7 +162,7 @@ def inclusion(p: np.ndarray, r: int) -> np.ndarray:
     p : ndarray of float, shape (d,)
         That with which each attribute would be drawn, were their number not given.
     r : int
-        Size of the sample.
+        Size of the sample, near the sum of p: rounding counts in proportion to how rarely so many are drawn.
     """
     N = len(p) + 1 + len(p) % 2
     z = np.exp(2j * np.pi / N * np.arange(N // 2 + 1))  # the other roots give the conjugate terms

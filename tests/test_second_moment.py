@@ -1,0 +1,160 @@
+"""POPCA and its relatives: the listing, all outcomes of pooled phases, what a stream depends on."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from budgetreg import designs
+from budgetreg.accessor import Accessor, Table
+from budgetreg.learners import importance, second_moment
+from budgetreg.learners.importance import working_probabilities
+
+GUIDED = {"phase_one": 0.3, "mix": 0.2}
+
+
+def table(m, d, seed=0, seen=0.5):
+    rng = np.random.default_rng(seed)
+    return Table(rng.normal(size=(m, d)) * (rng.random((m, d)) < seen), np.zeros(m))
+
+
+def estimate(data, k, update, orders=None, checkpoints=None, seeds=None, **options):
+    """Return {checkpoint: C (F, d, d)} and the accessor."""
+    orders = np.arange(len(data.y))[None] if orders is None else orders
+    checkpoints = [orders.shape[1]] if checkpoints is None else checkpoints
+    accessor = Accessor(data, orders, 1, None, checkpoints)
+    rngs = [np.random.default_rng([7, f]) for f in (range(len(orders)) if seeds is None else seeds)]
+    found = second_moment.estimates(accessor, checkpoints, rngs, k=k, update=update, **options)
+    return dict(found), accessor
+
+
+@pytest.mark.parametrize("seen", [0.15, 1.0])
+@pytest.mark.parametrize("replacement", [False, True])
+def test_estimates_are_those_of_the_listing(replacement, seen):
+    """More than a block, few values and many: ``x^x^'/pi_2 + (1/pi_1 - 1/pi_2) diag(x^x^')``, example by example."""
+    m, d, k = 300, 30, 4
+    data = table(m, d, seen=seen)
+    found, accessor = estimate(data, k, "active", checkpoints=[7, m], replacement=replacement)
+    rng = np.random.default_rng([7, 0])
+    design = designs.with_replacement(d, k) if replacement else designs.uniform_subset(d, k)
+    drawn = np.concatenate([design.draw(rng).attributes for _ in range(2)])
+    pi_1, pi_2 = k / d, k * (k - 1) / (d * (d - 1))
+    if replacement:
+        pi_1, pi_2 = 1 - (1 - 1 / d) ** k, 1 - 2 * (1 - 1 / d) ** k + (1 - 2 / d) ** k
+    C, expected = np.zeros((d, d)), {}
+    for t in range(m):
+        x = np.where(np.isin(np.arange(d), drawn[t]), data.rows(np.array(t)), 0.0)
+        C += np.outer(x, x) / pi_2 + (1 / pi_1 - 1 / pi_2) * np.diag(x**2)
+        expected[t + 1] = C / (t + 1)
+    for checkpoint in (7, m):
+        np.testing.assert_allclose(found[checkpoint][0], expected[checkpoint], atol=1e-10)
+        assert (found[checkpoint] == found[checkpoint].transpose(0, 2, 1)).all()
+    assert accessor.bill().total.tolist() == [[m * k]]
+
+
+def test_zeros_and_full_rows():
+    data = table(20, 6)
+    X = data.rows(np.arange(20))
+    np.testing.assert_allclose(estimate(data, 2, "full")[0][20][0], X.T @ X / 20, atol=1e-12)
+    C = estimate(data, 3, "zero_filled")[0][20][0]
+    drawn = designs.uniform_subset(6, 3).draw(np.random.default_rng([7, 0])).attributes[:20]
+    X = np.where((drawn[:, :, None] == np.arange(6)).any(axis=1), X, 0.0)
+    np.testing.assert_allclose(C, X.T @ X / 20, atol=1e-12)
+
+
+def test_pooled_phases_are_unbiased_over_all_that_they_draw(monkeypatch):
+    """Both halves of the first phase, and the second, whose probabilities depend on what the first has drawn."""
+    x, d, k = np.array([0.7, -1.1, 0.4, 0.2]), 4, 2
+    subsets = list(combinations(range(d), k))
+    uniform = designs.uniform_subset(d, k)
+    # One stream for each outcome: the streams of a call take their own subsets, in the order of the phases.
+    outcomes = list(product(range(len(subsets)), repeat=3))
+    law = []
+
+    class Drawn:
+        def __init__(self, outcome):
+            self.outcome = iter(outcome)
+
+    def draw(rng):
+        return designs.Draw(np.tile(subsets[next(rng.outcome)], (256, 1)))
+
+    def conditional_poisson(p, r):
+        weights = np.array([np.where(np.isin(np.arange(d), own), p, 1 - p).prod() for own in subsets])
+        law.append(weights / weights.sum())
+        return designs.Design(draw, designs.inclusion(p, r))
+
+    monkeypatch.setattr(importance, "uniform_subset", lambda d, r: designs.Design(draw, uniform.probability))
+    monkeypatch.setattr(importance, "conditional_poisson", conditional_poisson)
+    data = Table(np.tile(x, (3, 1)), np.zeros(3))
+    accessor = Accessor(data, np.tile(np.arange(3), (len(outcomes), 1)), 1, k, [3])
+    rngs = [Drawn(outcome) for outcome in outcomes]
+    ((_, C),) = importance.estimates(accessor, [3], rngs, k=k, phase_one=0.7, mix=0.1)
+    probability = np.array([own[outcome[2]] for own, outcome in zip(law, outcomes, strict=True)]) / len(subsets) ** 2
+    assert probability.sum() == pytest.approx(1)
+    assert len({own.tobytes() for own in law}) > 1
+    np.testing.assert_allclose(np.tensordot(probability, C, axes=1), np.outer(x, x), rtol=1e-10)
+
+
+def test_importance_sampling_sees_what_is_large_more_often_and_errs_less():
+    d, m, k = 20, 4000, 3
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(m, d)) * np.where(np.arange(d) < 4, 1.0, 0.05)
+    data, C = Table(X, np.zeros(m)), X.T @ X / m
+    errors = {}
+    for update, options in (("active", {}), ("importance", GUIDED)):
+        found, accessor = estimate(data, k, update, np.tile(np.arange(m), (10, 1)), **options)
+        errors[update] = np.square(found[m] - C).sum(axis=(1, 2)).mean()
+        assert (accessor.bill().most == k).all()
+    assert errors["importance"] < 0.2 * errors["active"]
+
+
+@pytest.mark.parametrize(
+    ("update", "options"), [("active", {}), ("active", {"replacement": True}), ("passive", {}), ("importance", GUIDED)]
+)
+def test_a_stream_does_not_depend_on_its_company_nor_on_how_often_it_is_looked_at(update, options):
+    """Over several blocks; those drawn passively are of different widths."""
+    data = table(700, 12)
+    orders = np.stack([np.random.default_rng(f).permutation(700) for f in range(3)])
+    together, accessor = estimate(data, 3, update, orders, [90, 600, 700], **options)
+    for f in range(3):
+        alone, own = estimate(data, 3, update, orders[f : f + 1], [90, 600, 700], seeds=[f], **options)
+        assert all(alone[c].tobytes() == together[c][f : f + 1].tobytes() for c in together)
+        assert own.bill().total[0] == accessor.bill().total[f]
+    rarely, _ = estimate(data, 3, update, orders, [700], **options)
+    np.testing.assert_allclose(rarely[700], together[700], atol=1e-10)
+
+
+def test_few_examples_are_enough_to_run():
+    for m in (1, 2, 3):
+        found, accessor = estimate(table(m, 5), 2, "importance", checkpoints=[m], **GUIDED)
+        assert np.isfinite(found[m]).all()
+        assert accessor.bill().total.tolist() == [[2 * m]]
+
+
+def test_output_is_orthonormal():
+    data = table(200, 8)
+    accessor = Accessor(data, np.arange(200)[None].repeat(2, axis=0), 1, 3, [20, 200])
+    rngs = [np.random.default_rng(f) for f in range(2)]
+    for checkpoint, V in second_moment.fit(accessor, {}, [20, 200], rngs, k=3, n_components=2, update="active"):
+        assert checkpoint in (20, 200) and V.shape == (2, 1, 8, 2)
+        np.testing.assert_allclose(V.transpose(0, 1, 3, 2) @ V, np.eye(2)[None, None].repeat(2, axis=0), atol=1e-12)
+
+
+@given(st.lists(st.floats(0, 1e6) | st.just(0.0), min_size=2, max_size=12), st.data())
+@settings(max_examples=100, deadline=None)
+def test_working_probabilities(weights, data):
+    r = data.draw(st.integers(2, len(weights)))
+    weights = np.array(weights)
+    p = working_probabilities(weights, r, 0.1)
+    assert ((0.1 * r / len(weights) * (1 - 1e-9) <= p) & (p < 1)).all()
+    assert p.sum() == pytest.approx(r, abs=1e-5 * r)
+    assert (np.diff(p[np.argsort(weights)]) >= -1e-12).all()
+
+
+def test_working_probabilities_are_proportional_and_capped():
+    np.testing.assert_allclose(working_probabilities(np.array([1.0, 2, 3, 4]), 2, 1e-12), [0.2, 0.4, 0.6, 0.8])
+    capped = working_probabilities(np.array([10.0, 1, 1, 2]), 2, 1e-12)
+    np.testing.assert_allclose(capped, [1, 0.25, 0.25, 0.5], rtol=1e-5)
+    np.testing.assert_allclose(working_probabilities(np.zeros(4), 2, 0.5), np.full(4, 0.5))
