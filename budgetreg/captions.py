@@ -102,7 +102,7 @@ def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawin
     shared = [line for line in configured[0] if all(line in lines for lines in configured)] if configured[1:] else []
     blocks = [
         title,
-        _wrap(" ".join([f"x: {x.said}. y: {y.said}.", _LINES[settled(series, drawing).band], *remarks])),
+        flowing(" ".join([f"x: {x.said}. y: {y.said}.", _LINES[settled(series, drawing).band], *remarks])),
         *([_block("all curves", shared)] if shared else []),
     ]
     for one, lines in zip(series, configured, strict=True):
@@ -156,7 +156,7 @@ def edges(runs: pd.DataFrame) -> str:
 
 
 def _block(head: str, lines: Iterable[str]) -> str:
-    return "\n".join([head, *(_wrap(line, "  ") for line in lines)])
+    return "\n".join([head, *(flowing(line, "  ") for line in lines)])
 
 
 def _about_points(series: Series) -> list[str]:
@@ -202,6 +202,8 @@ def _data(flat: Mapping[str, Any]) -> str:
     }
     split = str(flat.get("dataset.split"))
     fraction = flat.get("dataset.test_fraction")
+    if split == "official" and fraction is None:
+        return "no test part, as the second moment of the law is known"
     tested = f", {100 * float(fraction):g} % for testing" if split == "random" and fraction is not None else ""
     parts = [centred.get(str(flat.get("dataset.center")), ""), _SPLITS.get(split, "") + tested]
     return "; ".join(filter(None, parts))
@@ -221,5 +223,6 @@ def _tuning(flat: Mapping[str, Any]) -> str:
     return show(name) if name else ""
 
 
-def _wrap(text: str, indent: str = "") -> str:
+def flowing(text: str, indent: str = "") -> str:
+    """Return a paragraph wrapped at 100 columns."""
     return textwrap.fill(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + "  " if indent else "")

@@ -195,7 +195,7 @@ def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figu
             text = f"{_number_of(drawn.below)} of 0, or as small as rounding, not shown"
             ax.set_title(text, loc="right", fontsize=8, color=_GREY)
             remarks.append(f"{title}: {text}.")
-        if drawn.log:
+        if drawn.log and not y.log:
             remarks.append(f"{title}: the y axis is logarithmic.")
         if theory[panel].remark:
             remarks.append(f"{title}: {theory[panel].remark}")

@@ -130,7 +130,7 @@ def test_values_that_are_zero_or_rounding_leave_a_logarithmic_axis_whole(tmp_pat
 
 def test_captions_speak_of_subspaces(tmp_path):
     text = caption("title", read_series([write_run(tmp_path / "run")]), [])
-    for part in ("best one of as many", "leading eigenvectors of the estimated", "n_components=2"):
+    for part in ("best one of as many", "leading eigenvectors of the estimated", "n_components=2", "no test part"):
         assert part in " ".join(text.split())
     assert "cross-validation" not in text
 
