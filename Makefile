@@ -9,8 +9,8 @@ ROOT ?= data
 OUT ?= runs/main
 # Repetitions computed side by side; no result depends on it.
 N_JOBS ?= 2
-# Those that `make figures` runs. A table is no figure: make figures RECIPES=cesa_bianchi_2010/table takes hours.
-RECIPES := $(patsubst experiments/%.yaml,%,$(wildcard experiments/*/fig*.yaml))
+# Those that `make figures` reproduces; all of them unless some are named.
+RECIPES ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help run test lint figures bench mnist clean
@@ -33,13 +33,8 @@ lint: $(VENV)/.installed-dev ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-figures: $(VENV)/.installed-launchers ## run the recipes of figures and draw them in results/ (needs MNIST in ROOT, and an hour or two)
-	@set -e; for recipe in $(RECIPES); do \
-	  echo "== $$recipe"; \
-	  set --; if grep -q 'override /dataset: mnist' "experiments/$$recipe.yaml"; then set -- dataset.root='$(ROOT)'; fi; \
-	  $(BIN)/budgetreg run experiment=$$recipe "$$@" n_jobs=$(N_JOBS) out=runs/$$recipe; \
-	  $(BIN)/budgetreg plot runs/$$recipe --out results/$$recipe; \
-	done
+figures: $(VENV)/.installed-launchers ## reproduce the figures and judge their claims, in results/ (what is stale needs MNIST in ROOT, and hours)
+	$(BIN)/budgetreg reproduce n_jobs=$(N_JOBS) dataset.root='$(ROOT)' $(RECIPES)
 
 bench: MNIST := $(if $(wildcard $(ROOT)/MNIST/raw),--root '$(ROOT)')
 bench: $(VENV)/.installed-launchers ## time cores, parts, growth and figures (on MNIST, if it is in ROOT; a quarter of an hour)

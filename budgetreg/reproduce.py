@@ -95,9 +95,10 @@ def report(recipe: Recipe, results: Path) -> list[Judgement]:
     measure = axes_of(series, recipe.drawing)[1].column
     write_atomically(folder / CLAIMS, claims_csv(judgements))
     write_atomically(folder / SAVINGS, savings_csv({name: _savings(own, measure) for name, own in panels}, measure))
-    from budgetreg.plots import plot_series  # here, as matplotlib is slow to load
+    from budgetreg import plots, strips  # here, as matplotlib is slow to load
 
-    plot_series([one for _, own in panels for one in own], folder, _FIGURE, recipe.drawing)
+    plot = strips.plot_strips if recipe.drawing.kind == "strips" else plots.plot_series
+    plot([one for _, own in panels for one in own], folder, _FIGURE, recipe.drawing)
     return judgements
 
 
@@ -147,6 +148,8 @@ def _panels(recipe: Recipe, series: Sequence[Series]) -> list[tuple[str, list[Se
 
 
 def _savings(series: Sequence[Series], measure: str) -> list[Saving]:
+    if len({one.label for one in series}) < len(series):  # of many data sets, each with a curve of its own
+        return []
     try:
         return savings(series, measure)
     except NoEvidence:
