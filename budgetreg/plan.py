@@ -382,7 +382,7 @@ def _mbeg_notes(algo: AlgoConfig, eta: float, k: int, d: int) -> tuple[str, ...]
         return ()
     return (
         f"{algo.name} is outside its theory: alpha = eta d^2 would be {eta * d**2:.2g} for eta up to {eta:.2g}, and is "
-        f"set to 1/2; theory's eta has {mbeg_least_examples(k, d):.2g} examples or more",
+        f"set to 1/2; with theory's eta, it takes {mbeg_least_examples(k, d):.2g} examples to be inside",
     )
 
 

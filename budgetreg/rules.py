@@ -197,6 +197,7 @@ TUNINGS: Mapping[str, Rules] = {  # by tuning.name
         B="the radius",
         eta="the step size",
         eta_two="the second phase's step size",
+        forgetting="the factor by which an example's weight falls with each one that follows",
         **{"lambda": "the regularisation"},
     ),
 }

@@ -68,20 +68,25 @@ def refusal(config: DictConfig) -> str:
         ("naive", "pairs", {"B"}),
         ("popca", "second_moment", set()),
         ("popca_importance", "second_moment", set()),
+        ("mbeg", "mbeg", {"eta"}),
+        ("oja", "streaming", {"eta"}),
+        ("petrels", "streaming", {"forgetting"}),
     ],
 )
 def test_learners(default: DictConfig, name: str, core: str, parameters: set[str]) -> None:
     algo = validate(choosing(default, algo=name)).algo
     assert (algo.name, algo.core, set(algo.grid)) == (name, core, parameters)
     assert (algo.split is None) == (core != "partial")
-    assert (algo.average is None) == (core in ("offline", "pairs", "second_moment"))
-    assert (algo.n_components is None) == (core != "second_moment")
+    subspace = core in ("second_moment", "mbeg", "streaming")
+    assert (algo.average is None) == (subspace or core in ("offline", "pairs"))
+    assert algo.predicts == (algo.n_components is None) == (not subspace)
 
 
 def test_every_learner_has_a_file() -> None:
     guided = {"ddaerr", "ddaelr", "ddaerr_two_phase", "ddaelr_two_phase"}
     full = {"online_ridge", "online_lasso", "ridge", "lasso"}
     subspaces = {"popca", "popca_passive", "popca_importance", "pca", "zero_filled_pca"}
+    subspaces |= {"mbeg", "mbeg_plus", "oja", "grouse", "petrels"}
     names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", *guided, *full, *subspaces}
     assert set(catalogue.options("algo")) == names
 
@@ -119,6 +124,20 @@ def test_a_recipe_sets_keys_of_a_learner_unless_they_are_given_by_hand(default: 
     assert "learners" not in validate(config).identity()
     assert "did you mean 'lasso'" in refusal(changed(default, learners={"lasssso": {}}))
     assert "algo.gird: no such key" in refusal(changed(default, learners={"aelr": {"gird": 1}}))
+
+
+def test_what_only_some_learners_of_a_kind_have(default: DictConfig) -> None:
+    popca = choosing(default, algo="popca")
+    assert validate(changed(popca, algo__replacement=True)).algo.replacement is True
+    assert "must be true or false" in refusal(changed(popca, algo__replacement=1))
+    passive = choosing(default, algo="popca_passive")
+    assert "algo.replacement: no such key" in refusal(changed(passive, algo__replacement=True))
+    assert "above 0 and below 1" in refusal(changed(choosing(default, algo="popca_importance"), algo__mix=0))
+    mbeg = choosing(default, algo="mbeg")
+    assert [validate(changed(mbeg, algo__alpha=alpha)).algo.alpha for alpha in ("theory", 0, 1)] == ["theory", 0, 1]
+    assert "algo.alpha=1.5: the share of uniform pairs" in refusal(changed(mbeg, algo__alpha=1.5))
+    assert "algo.grid.B: no such key" in refusal(changed(popca, algo__grid__B=[1]))
+    assert "algo.n_components=0" in refusal(changed(popca, algo__n_components=0))
 
 
 def test_fixed_parameters_are_those_the_learner_has(default: DictConfig) -> None:

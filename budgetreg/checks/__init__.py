@@ -26,6 +26,7 @@ CHECKS: Mapping[str, Callable[[Learner], None]] = {
 _SEES_ALL = "all attributes are seen, nothing is estimated"
 _ANY_BUDGET = "k decides how many full rows a run buys, and any k is enough"
 _FITTED = "the subspace is fitted to what is seen of each example, without an estimate of x x'"
+_DIVIDED = "the estimate is popca's, and the step that follows it is divided by the size of all steps before"
 _ZEROS = "zeros in place of what is not seen: biased, which is the comparison"
 _NOW_AND_THEN = "at k=1 two attributes of an example are still seen now and then, and this learns"
 EXCUSES: Mapping[tuple[str, str], str] = {  # by algo.core, with algo.update if that matters, and check
@@ -36,8 +37,8 @@ EXCUSES: Mapping[tuple[str, str], str] = {  # by algo.core, with algo.update if 
     ("second_moment zero_filled", "second moments"): _ZEROS,
     ("second_moment passive", "small k"): _NOW_AND_THEN,
     **{
-        (f"streaming {update}", check): _FITTED
-        for update in ("grouse", "petrels")
+        (f"streaming {update}", check): reason
+        for update, reason in (("grouse", _FITTED), ("petrels", _FITTED), ("oja", _DIVIDED))
         for check in ("unbiased", "second moments", "full at k=d")
     },
     ("offline", "unbiased"): "the loss is minimised itself, without gradients",
