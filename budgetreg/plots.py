@@ -143,7 +143,9 @@ def write_figure(figure: Figure, text: str, target: Path, name: str) -> list[Pat
     list of Path
         The three files.
     """
-    contents = {ending: _render(figure, ending) for ending in ("png", "pdf")} | {"txt": text.encode()}
+    contents = {"png": _render(figure, "png")}
+    figure.set_layout_engine("none")  # what has just been laid out need not be again
+    contents |= {"pdf": _render(figure, "pdf"), "txt": text.encode()}
     with explained(f"create {target}"):
         target.mkdir(parents=True, exist_ok=True)
     paths = [target / f"{name}.{ending}" for ending in contents]
