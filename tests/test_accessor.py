@@ -106,3 +106,21 @@ def test_examples_are_opened_in_order_and_once():
     for start, stop in [(1, 3), (0, 1), (2, 2), (2, 4)]:
         with pytest.raises(ValueError, match="do not follow"):
             a.open(start, stop)
+
+
+def test_some_attributes_of_a_block_are_revealed_and_the_others_are_neither_paid_for_nor_looked_at():
+    values = np.where(np.arange(6) < 4, X, np.nan)
+    a = Accessor(Table(values, np.zeros(4)), ORDERS, 2, 2, (3,))
+    a.open(0, 3)
+    attributes = np.tile([0, 5, 3], (2, 3, 1))
+    drawn = np.tile([True, False, True], (2, 3, 1))
+    drawn[1, 2] = False
+    found = a.reveal_block(attributes, drawn)
+    np.testing.assert_array_equal(found[0], [[18, 0, 21], [0, 0, 3], [6, 0, 9]])
+    np.testing.assert_array_equal(found[1, 2], [0, 0, 0])
+    np.testing.assert_array_equal(a.bill().total, [[6, 6], [4, 4]])
+    assert (a.bill().most == 2).all()
+    b = Accessor(Table(values, np.zeros(4)), ORDERS, 2, 1, (3,))
+    b.open(0, 3)
+    with pytest.raises(BudgetExceeded):
+        b.reveal_block(attributes, drawn)

@@ -113,6 +113,21 @@ def test_guided_draws_promise_no_less_than_uniform_ones(B, d, m, k_x):
     assert theory.ddaerr_two_phase_bound(B, in_2_ball, 0.1, m, k_x) <= sqrt(3) * theory.aerr_bound(B, d, m, k_x) * slack
 
 
+def test_subspaces_by_hand():
+    assert theory.mbeg_step(r=2, d=16, m=100) == pytest.approx(sqrt(2 * log(16) / 3600))
+    assert theory.popca_bound(n=4, d=10, r=2, m=100) == pytest.approx(1.0)
+    assert theory.popca_bound(n=4, d=10, r=2, m=100, passive=False) == pytest.approx(sqrt(45) / 5)
+    assert theory.mbeg_bound(n=2, d=16, r=2, m=7200) == pytest.approx(2 * sqrt(log(16) / 100))
+
+
+@pytest.mark.parametrize("d", [8, 16, 784])
+def test_mbeg_is_inside_its_theory_from_as_many_examples(d):
+    """Where ``alpha = eta d^2`` falls to 1/2."""
+    least = theory.mbeg_least_examples(r=2, d=d)
+    assert theory.mbeg_step(2, d, least) * d**2 == pytest.approx(0.5)
+    assert least == pytest.approx({8: 3.4e3, 16: 4.0e4, 784: 1.3e10}[d], rel=0.05)
+
+
 @given(B=problems["B"], d=problems["d"], k_x=problems["k_x"])
 def test_bounds_fall_with_examples_and_grow_with_the_radius(B, d, k_x):
     moments = np.random.default_rng(d).dirichlet(np.ones(d))
