@@ -97,17 +97,21 @@ def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawin
     str
         Paragraphs wrapped at 100 columns, ending with a newline.
     """
-    x, y = axes_of(series, drawing)
+    drawing = settled(series, drawing)
+    panels = {panel: [one for one in series if drawing.panel(one) == panel] for panel in map(drawing.panel, series)}
+    below = dict.fromkeys(axes_of(own, drawing)[0] for own in panels.values())
+    _, y = axes_of(series, drawing)
     configured = [about_config(one.config) for one in series]
     shared = [line for line in configured[0] if all(line in lines for lines in configured)] if configured[1:] else []
     blocks = [
         title,
-        flowing(" ".join([f"x: {x.said}. y: {y.said}.", _LINES[settled(series, drawing).band], *remarks])),
+        flowing(" ".join([*(f"x: {x.said}." for x in below), f"y: {y.said}.", _LINES[drawing.band], *remarks])),
         *([_block("all curves", shared)] if shared else []),
     ]
     for one, lines in zip(series, configured, strict=True):
         own = [line for line in lines if line not in shared]
-        blocks.append(_block(f"{one.dataset}, {one.label}", [*_about_points(one), *own, *_about_runs(one)]))
+        place = "" if len(panels) == 1 else f"{drawing.title(panels[drawing.panel(one)])}: "
+        blocks.append(_block(f"{place}{one.dataset}, {one.label}", [*_about_points(one), *own, *_about_runs(one)]))
     return "\n\n".join(blocks) + "\n"
 
 

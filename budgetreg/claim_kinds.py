@@ -17,8 +17,8 @@ from budgetreg.rules import Rules
 from budgetreg.variables import of
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
-Published = Mapping[str, tuple[np.ndarray, np.ndarray]]
-"""Of a figure, by learner: where its published points lie on the x axis, and their values."""
+Published = Mapping[tuple[str, str], tuple[np.ndarray, np.ndarray]]
+"""Of a figure, by learner and variable of the x axis: where its published points lie, and their values."""
 
 _SLACK = 1.05
 """A published point may lie this much beyond the ends of a curve: numbers of examples are rounded."""
@@ -93,9 +93,9 @@ class Case:
         if value is not None:
             return np.atleast_1d(means.x[-1] if at is None else at).astype(float), np.array([float(value)])
         name = self._of["a"][0].algo
-        if name not in self._published:
-            raise NoEvidence(f"no published curve of {name}")
-        x, values = self._published[name]
+        if (name, self.options["x"]) not in self._published:
+            raise NoEvidence(f"no published curve of {name} against {self.options['x']}")
+        x, values = self._published[name, self.options["x"]]
         if at is not None:
             nearby = np.isclose(x[:, None], np.atleast_1d(at).astype(float), rtol=0.02).any(axis=1)
             x, values = x[nearby], values[nearby]
@@ -142,6 +142,16 @@ def _inside(case: Case) -> np.ndarray:
     under = case.evidence.weights @ (rows.at(points) < values)
     share: np.ndarray = np.minimum(under, 1 - under).min(axis=1)
     return share
+
+
+def _spread(case: Case) -> np.ndarray:
+    """Return the standard deviation of a divided by that of b, over repetitions."""
+    a, b = case.singles("a"), case.singles("b")
+    at = np.atleast_1d(case.options["at"] or min(a.x[-1], b.x[-1])).astype(float)
+    weights = case.evidence.weights
+    variances = [weights @ own.at(at) ** 2 - (weights @ own.at(at)) ** 2 for own in (a, b)]
+    above, below = (np.sqrt(np.maximum(variance, 0)) for variance in variances)
+    return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)[:, 0]
 
 
 def _monotone(case: Case) -> np.ndarray:
@@ -226,6 +236,9 @@ KINDS: Mapping[str, Kind] = {
         _within,
         _ratio,
     ),
+    "spread": Kind(
+        {**_A_AND_B, **_WITHIN, "at": ("where it is compared", POSITIVE | NOTHING)}, {"at": None}, _within, _spread
+    ),
     "slope": Kind({**_A, **_FROM, **_WITHIN}, {"from": None}, _within, _slope),
     "near": Kind(
         {**_A, **_TARGETS, "tolerance": ("the tolerance", POSITIVE)},
@@ -249,6 +262,7 @@ KINDS: Mapping[str, Kind] = {
         {**_A, **_OVER, **_WITHIN, "level": ("the level", POSITIVE)}, {"x": "examples"}, _within, _exponent
     ),
 }
-"""By name: ``below`` (a lies below b), ``ratio`` (of a to b at the end), ``slope`` (of a on log axes), ``near`` (a lies
-near the published curve, or a value), ``inside`` (published values lie inside the spread of a), ``monotone`` (the gap
-between a and b moves one way over a key) and ``exponent`` (of what a needs to fall to a level over a variable)."""
+"""By name: ``below`` (a lies below b), ``ratio`` (of a to b at the end), ``spread`` (the same of their standard
+deviations), ``slope`` (of a on log axes), ``near`` (a lies near the published curve, or a value), ``inside`` (published
+values lie inside the spread of a), ``monotone`` (the gap between a and b moves one way over a key) and ``exponent`` (of
+what a needs to fall to a level, over a variable)."""

@@ -20,6 +20,7 @@ from budgetreg.errors import ConfigError, nearest
 from budgetreg.rules import BACKEND, DATASETS, GRIDS, LEARNERS, OPTIONS, TOP, TUNINGS, check, chosen
 
 _EXECUTION = ("n_jobs", "backend", "out", "repetitions", "protocol")  # change no result, but by what they set
+_ALIKE_ON_BOTH_AXES = ("partial", "two_phase", "svr", "pairs")  # as every example costs k attributes
 _LOCATION = ("root",)  # of a data set: where it lies, not what it is
 _RECIPE = ("protocols", "figure", "differs", "claims")  # what a recipe tells of its results
 # By algo.core: what such a learner makes no use of.
@@ -167,6 +168,8 @@ class Config:
         identity = {key: value for key, value in self.resolved.items() if key not in _EXECUTION}
         dataset = self.resolved["dataset"]
         identity["dataset"] = {key: value for key, value in dataset.items() if key not in _LOCATION}
+        if self.algo.core in _ALIKE_ON_BOTH_AXES:
+            identity["axis"] = "attributes"
         return identity
 
     def folder(self) -> Path:

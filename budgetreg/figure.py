@@ -1,6 +1,6 @@
 """How a figure is drawn, where a recipe asks for something else than usual: axes, panels, bands, published curves."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ import pandas as pd
 from budgetreg.bootstrap import ONE_SIDED, weights
 from budgetreg.curves import MEASURES, SUBSPACE_MEASURES, Series
 from budgetreg.labels import flatten
-from budgetreg.requirements import MAPPING, NAME, NOTHING, one_of
+from budgetreg.requirements import LIST, MAPPING, NAME, NOTHING, one_of
 from budgetreg.rules import Rules, check
 from budgetreg.variables import ALONG
 
@@ -20,7 +20,7 @@ _RULES: Rules = {
     "x_scale": ("the scale of the x axis", one_of("log", "linear")),
     "y_scale": ("the scale of the y axis", one_of("auto", "log", "linear")),
     "measure": ("the column on the y axis", one_of(*MEASURES, *SUBSPACE_MEASURES) | NOTHING),
-    "panels": ("what has a panel for each value", NAME),
+    "panels": ("what has a panel for each value", NAME | LIST),
     "titles": ("the titles of panels", MAPPING),
     "band": ("the band", one_of("auto", "sd", "interval", "spread")),
 }
@@ -45,15 +45,15 @@ class Drawing:
     y_scale : {'auto', 'log', 'linear'}
     measure : str or None
         A column of the curves; None: what all learners minimise.
-    panels : str
-        ``dataset``, ``algo`` or a key of the configuration: each of its values has a panel.
+    panels : str or list of str
+        ``dataset``, ``algo`` or keys of the configuration: each of their values has a panel.
     titles : mapping of str to str
-        Titles of panels, by value.
+        Titles of panels, by value; several are joined by a comma.
     band : {'auto', 'sd', 'interval', 'spread'}
         One standard deviation over repetitions; 90 % interval of the mean by bootstrap; 5 to 95 % of repetitions.
         What ``auto`` is, `budgetreg.axes.settled` decides.
     published : mapping
-        By learner: x and y of its published curve.
+        By learner and variable of the x axis: x and y of its published curve.
     note : str
         What the figure says of itself, in its legend.
     """
@@ -63,16 +63,34 @@ class Drawing:
     x_scale: str = "log"
     y_scale: str = "auto"
     measure: str | None = None
-    panels: str = "dataset"
+    panels: str | list[str] = "dataset"
     titles: Mapping[str, str] = field(default_factory=dict)
     band: str = "auto"
-    published: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    published: Mapping[tuple[str, str], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     note: str = ""
 
     def panel(self, series: Series) -> str:
         """Return the panel that a series is drawn in."""
-        own = {"dataset": series.dataset, "algo": series.algo}
-        return str(own.get(self.panels, flatten(series.config).get(self.panels)))
+        own = {**flatten(series.config), "dataset": series.dataset, "algo": series.algo}
+        return ",".join(str(own.get(key)) for key in self._keys)
+
+    def title(self, series: Sequence[Series]) -> str:
+        """Return the title of a panel, whose series are given."""
+        panel = self.panel(series[0])
+        if panel in self.titles:
+            return self.titles[panel]
+        budgets = sorted({one.k for one in series})
+        budget = [f"k = {budgets[0]}"] if len(budgets) == 1 else []
+        values = panel.split(",")
+        named = [
+            value if key in ("dataset", "algo") else f"{key} {value}"
+            for key, value in zip(self._keys, values, strict=False)
+        ]
+        return ", ".join([*named, *budget])
+
+    @property
+    def _keys(self) -> list[str]:
+        return [self.panels] if isinstance(self.panels, str) else self.panels
 
     def edges(self, points: pd.DataFrame, column: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the lower and upper edge of the band at each checkpoint."""

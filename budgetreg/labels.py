@@ -13,6 +13,7 @@ _SILENT_KEYS = {
     "k",
     "n_jobs",
     "out",
+    "protocol",
     "repetitions",
 }
 _SILENT_GROUPS = {"backend", "hydra"}

@@ -171,11 +171,12 @@ def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figu
         What a reader of the figure has to know about the axes.
     """
     drawing = settled(series, drawing)
-    x, y = axes_of(series, drawing)
+    _, y = axes_of(series, drawing)
     names = dict.fromkeys(map(drawing.panel, series))
     panels = [(panel, [one for one in series if drawing.panel(one) == panel]) for panel in names]
     looks = _looks(series)
-    curves = {panel: [_mean_curve(one, x) for one in own] for panel, own in panels}
+    below = {panel: axes_of(own, drawing)[0] for panel, own in panels}
+    curves = {panel: [_mean_curve(one, below[panel]) for one in own] for panel, own in panels}
     theory = {panel: bounds(own, curves[panel], y.column) for panel, own in panels}
     legend = _legend(series, looks, any(own.lines for own in theory.values()), drawing)
     columns = min(len(panels), 2)
@@ -186,8 +187,8 @@ def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figu
     axes = figure.subplots(rows, columns, squeeze=False)
     remarks = []
     for ax, (panel, own) in zip(axes.flat, panels, strict=False):
-        title = _title(panel, own, drawing)
-        drawn = _panel(ax, own, curves[panel], theory[panel].lines, looks, x, y, drawing)
+        title = drawing.title(own)
+        drawn = _panel(ax, own, curves[panel], theory[panel].lines, looks, below[panel], y, drawing)
         ax.set_title(title, loc="left", fontsize=10)
         if drawn.clipped:
             text = f"{_number_of(drawn.clipped)} above {drawn.high:.3g} not shown"
@@ -269,14 +270,6 @@ def _mean_curve(series: Series, x: Axis) -> pd.DataFrame:
     return curve.assign(**{x.column: along(x.column, series, curve)})
 
 
-def _title(panel: str, series: Sequence[Series], drawing: Drawing) -> str:
-    if panel in drawing.titles:
-        return drawing.titles[panel]
-    budgets = sorted({one.k for one in series})
-    budget = f", k = {budgets[0]}" if len(budgets) == 1 else ""
-    return f"{panel}{budget}" if drawing.panels in ("dataset", "algo") else f"{drawing.panels} {panel}{budget}"
-
-
 def _panel(
     ax: Axes,
     series: Sequence[Series],
@@ -304,8 +297,8 @@ def _panel(
             # A log axis has no place for a band's negative end: it ends at the axis instead.
             lower = np.maximum(lower, shown.low) if shown.log else lower
             ax.fill_between(at, lower, upper, color=look["color"], alpha=0.15, linewidth=0, zorder=2)
-        if one.algo in drawing.published:
-            ax.plot(*drawing.published[one.algo], color=look["color"], zorder=2, **_PUBLISHED)
+        if (one.algo, x.column) in drawing.published:
+            ax.plot(*drawing.published[one.algo, x.column], color=look["color"], zorder=2, **_PUBLISHED)
         if one.label in lines:
             ax.plot(at, lines[one.label], color=look["color"], zorder=2, **_BOUND)
     ax.autoscale_view(scaley=False)
@@ -372,7 +365,7 @@ def _legend(
         entries["1 repetition: no band"] = Line2D([], [], linestyle="none")
     if bounded:
         entries["bound of the theorem"] = Line2D([], [], color="black", **_BOUND)
-    if any(one.algo in drawing.published for one in series):
+    if {one.algo for one in series} & {algo for algo, _ in drawing.published}:
         entries["as published"] = Line2D([], [], color="black", **_PUBLISHED)
     if drawing.note:
         entries[drawing.note] = Line2D([], [], linestyle="none")

@@ -66,7 +66,7 @@ class Recipe:
         What differs from the paper, and why.
     claims : tuple of Claim
     published : mapping
-        By learner: where the published points lie on the x axis, and their values.
+        By learner and variable of the x axis: where the published points lie, and their values.
     """
 
     name: str
@@ -180,10 +180,10 @@ def _published(name: str) -> Published:
     """Read the published points of a figure, which stand in a file beside its recipe."""
     folder, _, figure = name.rpartition("/")
     path = catalogue.conf_dir() / "experiment" / folder / PUBLISHED
-    points: dict[str, list[tuple[float, float]]] = {}
+    points: dict[tuple[str, str], list[tuple[float, float]]] = {}
     if path.exists():
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 if row["figure"] == figure:
-                    points.setdefault(row["algo"], []).append((float(row["x"]), float(row["value"])))
-    return {algo: (np.array(own).T[0], np.array(own).T[1]) for algo, own in points.items()}
+                    points.setdefault((row["algo"], row["axis"]), []).append((float(row["x"]), float(row["value"])))
+    return {curve: (np.array(own).T[0], np.array(own).T[1]) for curve, own in points.items()}

@@ -136,6 +136,7 @@ def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[
                 unfinished.append(cell.name)
                 continue
             done = read_run(place, cell)
+            known[cell.digest] = place  # presets may leave a learner as it is
         yield cell.name, done
     if unfinished:
         raise Unfinished(f"{recipe.name}: repetitions of {', '.join(unfinished)} failed; the same command tries again")

@@ -76,7 +76,7 @@ def read_run(folder: Path, cell: Cell) -> CellResults:
     manifest = read_manifest(folder)
     if manifest is None:
         raise DataError(f"{folder} holds no run: there is no {MANIFEST} of ours in it")
-    asked = {key: cell.config.resolved[key] for key in ("protocol", "repetitions")}
+    asked = {key: cell.config.resolved[key] for key in ("protocol", "repetitions", "axis")}
     return CellResults(
         config={**manifest["identity"], **{key: value for key, value in asked.items() if value is not None}},
         data=manifest["data"],

@@ -41,8 +41,9 @@ def plot_strips(series: Sequence[Series], target: Path, name: str, drawing: Draw
     with own_settings():
         figure = Figure((_SIZE[0] * len(panels), _SIZE[1]), layout="constrained")
         for ax, panel in zip(figure.subplots(1, len(panels), squeeze=False).flat, panels, strict=True):
-            _panel(ax, [one for one in series if drawing.panel(one) == panel], y, drawing)
-            ax.set_title(drawing.titles.get(panel, panel), loc="left", fontsize=10)
+            own = [one for one in series if drawing.panel(one) == panel]
+            _panel(ax, own, y, drawing)
+            ax.set_title(drawing.title(own), loc="left", fontsize=10)
         entries = {
             "a data set, mean over repetitions": Line2D([], [], linestyle="none", marker="o", color="grey"),
             "median of data sets": Line2D([], [], **_MEDIAN),
@@ -65,8 +66,8 @@ def _panel(ax: Axes, series: Sequence[Series], y: Axis, drawing: Drawing) -> Non
         ax.plot(at, last, linestyle="none", marker=marker, markersize=4, color=colour, alpha=0.7)
         ends = [place - _HALF_WIDTH, place + _HALF_WIDTH]
         ax.plot(ends, [np.median(last)] * 2, **_MEDIAN)
-        if algo in drawing.published:
-            ax.plot(ends, [drawing.published[algo][1][-1]] * 2, **_PUBLISHED)
+        for _, values in (points for (of, _), points in drawing.published.items() if of == algo):
+            ax.plot(ends, [values[-1]] * 2, **_PUBLISHED)
     if y.zero is not None:
         ax.axhline(y.zero, color="grey", linewidth=0.8, zorder=1)
     if drawing.y_scale == "log":

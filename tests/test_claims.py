@@ -102,7 +102,7 @@ def test_the_slope_of_the_worst_of_a_sweep() -> None:
 
 
 def test_published_curves_and_values() -> None:
-    published = {"a": (4.0 * EXAMPLES, falling(0.45)(EXAMPLES.astype(float)))}
+    published = {("a", "attributes"): (4.0 * EXAMPLES, falling(0.45)(EXAMPLES.astype(float)))}
     a = series("a", falling(0.4), shared=0)
     near = {"kind": "near", "a": "a"}
     assert verdict({**near, "tolerance": 0.1}, a, published=published) == "holds"
@@ -113,6 +113,13 @@ def test_published_curves_and_values() -> None:
     wide = series("a", falling(0.4), shared=1)
     assert verdict({"kind": "inside", "a": "a"}, wide, published=published) == "holds"
     assert verdict({"kind": "inside", "a": "a"}, a, published=published) == "fails"
+
+
+def test_standard_deviations_are_compared() -> None:
+    steady, wild = series("a", falling(0.4), noise=0.01, shared=0), series("b", falling(0.4), noise=0.1, shared=0)
+    claim = {"kind": "spread", "a": "a", "b": "b"}
+    assert verdict({**claim, "within": [0.05, 0.2]}, steady, wild) == "holds"
+    assert verdict({**claim, "within": [1, None]}, steady, wild) == "fails"
 
 
 @pytest.mark.parametrize(("gaps", "expected"), [((0.1, 0.2, 0.4), "holds"), ((0.1, 0.4, 0.2), "fails")])

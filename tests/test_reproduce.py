@@ -48,7 +48,7 @@ def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = conf / "experiment" / "paper" / "toy.yaml"
     file.parent.mkdir()
     file.write_text(RECIPE)
-    (file.parent / "published.csv").write_text("figure,algo,x,value\ntoy,aelr,700,0.8\ntoy,aelr,1300,0.7\n")
+    (file.parent / "published.csv").write_text("figure,algo,axis,x,value\ntoy,aelr,attributes,700,0.8\n")
     monkeypatch.setattr(catalogue, "conf_dir", lambda: conf)
     monkeypatch.chdir(tmp_path)
     return file
