@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from budgetreg import catalogue, checks
-from budgetreg.checks.scripts import Scripted, outcomes, rows_of
+from budgetreg import catalogue, checks, designs
+from budgetreg.checks import moments
+from budgetreg.checks.scripts import Scripted, in_turn, outcomes, rows_of
 from budgetreg.cli import main
 from budgetreg.draws import BLOCK
-from budgetreg.learners import dispatch, pairs, svr
+from budgetreg.learners import dispatch, importance, mbeg, pairs, second_moment, svr
 from budgetreg.rules import LEARNERS
 
 
@@ -21,14 +22,16 @@ def test_learner(name):
 
 
 def test_learners_of_the_papers_are_excused_from_little():
+    expected = dict(aer=0, aerr=0, aelr=0, baseline=0, naive=0, aesvr=1, online_lasso=3, lasso=4)
+    expected |= dict(popca=0, popca_passive=1, popca_importance=0, mbeg=0, mbeg_plus=0, zero_filled_pca=2, pca=3)
     excused = {
         name: sum(checks.excuse(checks.compose(name).config.algo, check) is not None for check in checks.CHECKS)
-        for name in ("aer", "aerr", "aelr", "baseline", "naive", "aesvr", "online_lasso", "lasso")
+        for name in expected
     }
-    assert excused == dict(aer=0, aerr=0, aelr=0, baseline=0, naive=0, aesvr=1, online_lasso=3, lasso=4)
+    assert excused == expected
     plug_in = replace(checks.compose("aesvr").config.algo, residual="plug_in")
     assert "biased" in checks.excuse(plug_in, "unbiased")
-    assert {core for core, _ in checks.EXCUSES} <= set(LEARNERS)
+    assert {kind.split()[0] for kind, _ in checks.EXCUSES} <= set(LEARNERS)
 
 
 # Broken learners
@@ -86,6 +89,47 @@ def test_pairs_with_replacement_and_pairs_on_the_diagonal(monkeypatch):
     monkeypatch.setattr(pairs, "subset", lambda rng, n, size: rng.integers(0, 4, size=(BLOCK, size)) * 5)
     assert "A" in failure("baseline", "unbiased")
     assert "A" in failure("baseline", "full at k=d")
+
+
+def test_popca_with_replacement_passes():
+    learner = checks.compose("popca")
+    algo = replace(learner.config.algo, replacement=True)
+    verdicts = list(checks.verdicts(replace(learner, config=replace(learner.config, algo=algo))))
+    assert all(verdict.passed for verdict in verdicts), verdicts
+
+
+@pytest.mark.parametrize("name", ["popca", "popca_passive", "popca_importance"])
+def test_products_that_are_divided_by_wrong_probabilities(name, monkeypatch):
+    made = {"popca": "uniform_subset", "popca_passive": "bernoulli"}.get(name)
+    if made:
+        design = getattr(second_moment, made)
+        monkeypatch.setattr(second_moment, made, lambda d, k: replace(design(d, k), probability=np.full((d, d), k / d)))
+    else:
+        monkeypatch.setattr(importance, "inclusion", lambda p, r: np.full((len(p), len(p)), 0.9))
+        monkeypatch.setattr(designs, "inclusion", lambda p, r: np.outer(p, p) + np.diag(p - p**2))
+        monkeypatch.setattr(moments, "conditional_poisson", designs.conditional_poisson)
+    assert "mean of C" in failure(name, "unbiased")
+
+
+def test_draws_of_a_pair_that_have_other_probabilities_than_they_are_weighed_with(monkeypatch):
+    draw = mbeg.Weights.draw
+    monkeypatch.setattr(mbeg.Weights, "draw", lambda self, uniforms: draw(self, uniforms**2))
+    assert "mean of C" in failure("mbeg", "unbiased")
+    assert "mean of C" in failure("mbeg_plus", "full at k=d")
+
+
+def test_a_budget_that_does_not_come_in_pairs(monkeypatch):
+    monkeypatch.setattr("budgetreg.plan.split_budget", lambda algo, k: (None, None))
+    assert failure("mbeg", "small k") == "k=1 is accepted"
+
+
+def test_subspaces_that_prefer_an_attribute():
+    def fit(*args, **budget):
+        for checkpoint, V in dispatch.fit(*args, **budget):
+            V[:, :, 0] *= 0.5
+            yield checkpoint, np.linalg.qr(V)[0]
+
+    assert "standard error" in failure("popca", "permutation", fit)
 
 
 def test_an_exact_step_that_is_wrong():
@@ -194,6 +238,21 @@ def test_outcomes_have_their_probabilities():
     assert len(scripts) == 3 * 4
     with pytest.raises(ValueError, match="too many"):
         outcomes([100, 100, 100], act, {})
+
+
+def test_outcomes_in_turn_have_their_probabilities():
+    """The second number's walls depend on the first one: 0.2 below 0.7, and 0.4 and 0.9 from there on."""
+
+    def act(scripts):
+        first = scripts[:, 0] >= 0.7
+        second = np.where(first, np.searchsorted([0.4, 0.9], scripts[:, 1]), scripts[:, 1] >= 0.2)
+        return np.column_stack([first, second])
+
+    scripts, probability = in_turn(2, act)
+    law = dict(zip(map(tuple, act(scripts).astype(int).tolist()), probability, strict=True))
+    expected = {(0, 0): 0.14, (0, 1): 0.56, (1, 0): 0.12, (1, 1): 0.15, (1, 2): 0.03}
+    assert law == pytest.approx(expected, abs=1e-8)
+    assert len(scripts) == len(law)
 
 
 def test_scripts_give_the_numbers_of_one_example_alone():
