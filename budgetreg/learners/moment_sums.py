@@ -9,6 +9,8 @@ from budgetreg.accessor import Accessor
 from budgetreg.designs import Design, Draw
 from budgetreg.draws import BLOCK
 
+_TOGETHER = 8192
+"""Values whose products are formed at once: enough to keep the calls cheap, too few to leave the cache."""
 _DEAR = 256
 """By how much a product of two values alone costs more than one within a product of matrices, zeros and all."""
 
@@ -60,27 +62,36 @@ class _Products:
     def __init__(self, d: int) -> None:
         self._half = np.zeros((d, d))  # with its transpose, the sum
         self._flat = self._half.reshape(-1)
+        self._waiting: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
     def add(self, attributes: np.ndarray, values: np.ndarray) -> None:
         """Add examples: distinct attributes (T, n) and their values, 0 for those that are not known."""
-        d = len(self._half)
         present = np.flatnonzero(values != 0)
-        example, i, x = present // values.shape[1], attributes.take(present), values.take(present)
-        ends = np.cumsum(np.bincount(example, minlength=len(values)))
-        later = ends.take(example) - np.arange(1, present.size + 1)  # of the same example
-        if later.sum() * _DEAR > len(values) * d**2:
-            X = np.zeros((len(values), d))
-            X[example, i] = x
-            self._half += X.T @ X / 2
-            return
-        first = np.repeat(np.arange(present.size), later)
-        second = np.arange(1, first.size + 1) + np.repeat(np.arange(present.size) - np.cumsum(later) + later, later)
-        np.add.at(self._flat, i.take(first) * d + i.take(second), x.take(first) * x.take(second))
-        np.add.at(self._flat, i * (d + 1), x * x / 2)
+        counts = np.bincount(present // values.shape[1], minlength=len(values))
+        self._waiting.append((counts, attributes.take(present), values.take(present)))
+        if sum(i.size for _, i, _ in self._waiting) >= _TOGETHER:
+            self._multiply()
 
     def total(self) -> np.ndarray:
         """Return the sum so far, shape (d, d)."""
+        if self._waiting:
+            self._multiply()
         return self._half + self._half.T
+
+    def _multiply(self) -> None:
+        counts, i, x = (np.concatenate(arrays) for arrays in zip(*self._waiting, strict=True))
+        self._waiting = []
+        d, ends = len(self._half), np.cumsum(counts)
+        later = np.repeat(ends, counts) - np.arange(1, i.size + 1)  # values of the same example that follow
+        if later.sum() * _DEAR > counts.size * d**2:
+            X = np.zeros((counts.size, d))
+            X[np.repeat(np.arange(counts.size), counts), i] = x
+            self._half += X.T @ X / 2
+            return
+        first = np.repeat(np.arange(i.size), later)
+        second = np.arange(1, first.size + 1) + np.repeat(np.arange(i.size) - np.cumsum(later) + later, later)
+        np.add.at(self._flat, i.take(first) * d + i.take(second), x.take(first) * x.take(second))
+        np.add.at(self._flat, i * (d + 1), x * x / 2)
 
 
 def full_sums(accessor: Accessor, checkpoints: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
