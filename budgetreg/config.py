@@ -22,7 +22,7 @@ from budgetreg.rules import BACKEND, DATASETS, GRIDS, LEARNERS, OPTIONS, TOP, TU
 _EXECUTION = ("n_jobs", "backend", "out", "repetitions", "protocol")  # change no result, but by what they set
 _ALIKE_ON_BOTH_AXES = ("partial", "two_phase", "svr", "pairs")  # as every example costs k attributes
 _LOCATION = ("root",)  # of a data set: where it lies, not what it is
-_RECIPE = ("protocols", "figure", "differs", "claims")  # what a recipe tells of its results
+_RECIPE = ("protocols", "omit", "figure", "differs", "claims")  # what a recipe tells of its results
 # By algo.core: what such a learner makes no use of.
 _WITHOUT = {
     "partial": (),

@@ -117,8 +117,11 @@ def _read(name: str, given: Mapping[str, Any]) -> Recipe:
         base = compose("config", [f"experiment={name}"], return_hydra_config=True)
         sweep = base.hydra.sweeper.params or {}
         protocols = tuple(map(str, base.protocols))
-        cells = tuple(_cells(name, {str(key): str(value) for key, value in sweep.items()}, protocols, given))
-    told: dict[str, Any] = {key: OmegaConf.to_container(base[key]) for key in ("figure", "differs", "claims")}
+        told: dict[str, Any] = {
+            key: OmegaConf.to_container(base[key]) for key in ("omit", "figure", "differs", "claims")
+        }
+        choices = _combinations({str(key): str(value) for key, value in sweep.items()}, protocols, told["omit"])
+        cells = tuple(_cells(name, choices, given))
     claims = tuple(map(parse_claim, told["claims"]))
     repeated = {claim.id for claim in claims if sum(claim.id == other.id for other in claims) > 1}
     if repeated:
@@ -136,18 +139,33 @@ def _read(name: str, given: Mapping[str, Any]) -> Recipe:
     )
 
 
-def _cells(name: str, sweep: Mapping[str, str], protocols: Sequence[str], given: Mapping[str, Any]) -> Iterator[Cell]:
+def _combinations(
+    sweep: Mapping[str, str], protocols: Sequence[str], omit: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return all combinations of a sweep and of presets but those that a recipe leaves out."""
     swept = OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in sweep.items()])
     axes = [_choices(override) for override in swept]
     if protocols:
         axes.append([("protocol", protocol) for protocol in protocols])
+    keys = {axis[0][0] for axis in axes}
+    for condition in omit:
+        if not isinstance(condition, dict) or not condition.keys() <= keys:
+            raise ConfigError(f"omit: each must have keys of the sweep ({', '.join(sorted(keys))})")
+    return [choice for choice in map(dict, product(*axes)) if not any(_meets(choice, condition) for condition in omit)]
+
+
+def _meets(choice: Mapping[str, Any], condition: Mapping[str, Any]) -> bool:
+    return all(choice[key] in (told if isinstance(told, list) else [told]) for key, told in condition.items())
+
+
+def _cells(name: str, choices: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> Iterator[Cell]:
     compose_choice = _composer(name)
-    for choice in product(*axes):
-        config = compose_choice(dict(choice))
+    for choice in choices:
+        config = compose_choice(choice)
         for key, value in given.items():
             if key != "dataset.root" or "root" in config.dataset:
                 OmegaConf.update(config, key, value)
-        yield Cell(",".join(f"{key}={_written(value)}" for key, value in choice), validate(config, dict(choice)))
+        yield Cell(",".join(f"{key}={_written(value)}" for key, value in choice.items()), validate(config, choice))
 
 
 def _choices(override: Override) -> list[tuple[str, Any]]:

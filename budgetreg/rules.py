@@ -32,6 +32,7 @@ TOP: Rules = {
     "protocols": ("what each preset of a recipe sets", MAPPING),
     "algo": ("the learner", ANYTHING),
     "learners": ("what a recipe sets for each learner", MAPPING),
+    "omit": ("the combinations that a recipe leaves out", LIST),
     "dataset": ("the data set", ANYTHING),
     "tuning": ("the tuning", ANYTHING),
     "backend": ("the backend", ANYTHING),
