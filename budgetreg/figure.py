@@ -9,13 +9,14 @@ import pandas as pd
 
 from budgetreg.bootstrap import ONE_SIDED, weights
 from budgetreg.curves import MEASURES, SUBSPACE_MEASURES, Series
+from budgetreg.errors import ConfigError
 from budgetreg.labels import flatten
-from budgetreg.requirements import LIST, MAPPING, NAME, NOTHING, one_of
+from budgetreg.requirements import LIST, MAPPING, NAME, NOTHING, POSITIVE, one_of
 from budgetreg.rules import Rules, check
 from budgetreg.variables import ALONG
 
 _RULES: Rules = {
-    "kind": ("the kind of figure", one_of("curves", "strips")),
+    "kind": ("the kind of figure", one_of("curves", "strips", "trend")),
     "x": ("the variable on the x axis", one_of(*ALONG) | NOTHING),
     "x_scale": ("the scale of the x axis", one_of("log", "linear")),
     "y_scale": ("the scale of the y axis", one_of("auto", "log", "linear")),
@@ -23,6 +24,9 @@ _RULES: Rules = {
     "panels": ("what has a panel for each value", NAME | LIST),
     "titles": ("the titles of panels", MAPPING),
     "band": ("the band", one_of("auto", "sd", "interval", "spread")),
+    "worst": ("the key of which the worst value is shown", NAME | NOTHING),
+    "over": ("what a trend goes along", NAME | NOTHING),
+    "level": ("the level that curves have to fall to", POSITIVE | NOTHING),
 }
 BANDS = {
     "sd": "mean ± one s.d. over {times}",
@@ -37,8 +41,9 @@ class Drawing:
 
     Attributes
     ----------
-    kind : {'curves', 'strips'}
-        Curves, or a point per data set and learner at the last checkpoint, with the median.
+    kind : {'curves', 'strips', 'trend'}
+        Curves; a point per data set and learner at the last checkpoint, with the median; or a point per learner and
+        value of a variable.
     x : str or None
         A variable of `budgetreg.variables`; None: attributes, or examples where runs end alike in them.
     x_scale : {'log', 'linear'}
@@ -52,6 +57,13 @@ class Drawing:
     band : {'auto', 'sd', 'interval', 'spread'}
         One standard deviation over repetitions; 90 % interval of the mean by bootstrap; 5 to 95 % of repetitions.
         What ``auto`` is, `budgetreg.axes.settled` decides.
+    worst : str or None
+        A key of the configuration, such as ``dataset.alpha``: of curves that differ only in it the worst is shown, at
+        each number of examples.
+    over : str or None
+        Of a trend: the variable of `budgetreg.variables.of` that it goes along.
+    level : float or None
+        Of a trend: y is what it takes to fall to this; None: what there is at the last checkpoint.
     published : mapping
         By learner and variable of the x axis: x and y of its published curve.
     note : str
@@ -66,6 +78,9 @@ class Drawing:
     panels: str | list[str] = "dataset"
     titles: Mapping[str, str] = field(default_factory=dict)
     band: str = "auto"
+    worst: str | None = None
+    over: str | None = None
+    level: float | None = None
     published: Mapping[tuple[str, str], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     note: str = ""
 
@@ -114,4 +129,6 @@ def parse(options: Mapping[str, Any]) -> Drawing:
     default = Drawing()
     filled = {**{key: getattr(default, key) for key in _RULES}, **options}
     check(filled, _RULES, "figure")
+    if (filled["kind"] == "trend") != (filled["over"] is not None):
+        raise ConfigError("figure.over: a figure of the kind trend needs it, and no other")
     return Drawing(**{**filled, "titles": {str(key): str(text) for key, text in filled["titles"].items()}})

@@ -8,6 +8,7 @@ from pathlib import Path
 from budgetreg.axes import axes_of
 from budgetreg.claims import Judgement, judge
 from budgetreg.curves import Series, labelled, read_folder
+from budgetreg.envelopes import worst
 from budgetreg.errors import UserError
 from budgetreg.evidence import NoEvidence
 from budgetreg.files import write_atomically
@@ -91,14 +92,14 @@ def report(recipe: Recipe, results: Path) -> list[Judgement]:
     folder = results / recipe.name
     series = read_folder(folder)
     judgements = list(judged(recipe, results))
-    panels = _panels(recipe, series)
     measure = axes_of(series, recipe.drawing)[1].column
+    panels = _panels(recipe, series, measure)
     write_atomically(folder / CLAIMS, claims_csv(judgements))
     write_atomically(folder / SAVINGS, savings_csv({name: _savings(own, measure) for name, own in panels}, measure))
-    from budgetreg import plots, strips  # here, as matplotlib is slow to load
+    from budgetreg import plots, strips, trends  # here, as matplotlib is slow to load
 
-    plot = strips.plot_strips if recipe.drawing.kind == "strips" else plots.plot_series
-    plot([one for _, own in panels for one in own], folder, _FIGURE, recipe.drawing)
+    plots_of = {"curves": plots.plot_series, "strips": strips.plot_strips, "trend": trends.plot_trends}
+    plots_of[recipe.drawing.kind]([one for _, own in panels for one in own], folder, _FIGURE, recipe.drawing)
     return judgements
 
 
@@ -142,10 +143,12 @@ def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[
         raise Unfinished(f"{recipe.name}: repetitions of {', '.join(unfinished)} failed; the same command tries again")
 
 
-def _panels(recipe: Recipe, series: Sequence[Series]) -> list[tuple[str, list[Series]]]:
+def _panels(recipe: Recipe, series: Sequence[Series], measure: str) -> list[tuple[str, list[Series]]]:
     """Give the series of each panel the labels that tell them apart there."""
     names = dict.fromkeys(map(recipe.drawing.panel, series))
-    return [(name, labelled(one for one in series if recipe.drawing.panel(one) == name)) for name in names]
+    panels = {name: [one for one in series if recipe.drawing.panel(one) == name] for name in names}
+    key = recipe.drawing.worst
+    return [(name, list(worst(own, key, measure)) if key else labelled(own)) for name, own in panels.items()]
 
 
 def _savings(series: Sequence[Series], measure: str) -> list[Saving]:
