@@ -23,6 +23,8 @@ class Axis:
         What the caption says of it.
     zero
         Where the predictor that always answers zero lies; None if that is not known.
+    most
+        The largest value that there can be: up to it, nothing is left out.
     log
         Whether it is logarithmic whatever it shows. A y axis that is not may become so by its values.
     """
@@ -32,6 +34,7 @@ class Axis:
     name: str
     meaning: str
     zero: float | None = None
+    most: float = 0.0
     log: bool = False
 
     @property
@@ -99,6 +102,7 @@ RELATIVE_ERROR = Axis(
     "relative error",
     "mean squared distance from the subspace, divided by the mean squared length, of the test examples, or under the "
     "law that examples are drawn from where its second moment is known",
+    most=1.0,
 )
 EXCESS_LOSS = Axis(
     "excess_loss",

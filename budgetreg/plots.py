@@ -241,7 +241,7 @@ def y_range(curves: Sequence[pd.DataFrame], y: Axis = RELATIVE, may_be_log: bool
     zero = [] if y.zero is None else [y.zero]
     late = np.concatenate([*(curve[y.column].to_numpy()[len(curve) // 2 :] for curve in curves), zero])
     means = np.concatenate([curve[y.column].to_numpy() for curve in curves])
-    cap = 2 * late[np.isfinite(late)].max(initial=0) or 1.0
+    cap = max(2 * late[np.isfinite(late)].max(initial=0), y.most) or 1.0
     shown = means[means <= cap]
     away = means[~(means <= cap)]
     largest = float(np.fmax.reduce(away)) if away.size else float("nan")
