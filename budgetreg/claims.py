@@ -5,7 +5,7 @@ statistic's bootstrap interval lies in the region, fails if it lies outside, and
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -125,14 +125,18 @@ def judge(claim: Claim, series: Sequence[Series], published: Published, protocol
     protocol : str, optional
         The preset under which it is judged; those of others are left out.
     """
-    region = KINDS[claim.kind].region(claim.options)
-    nothing = Judgement(claim, protocol, UNDECIDED, Estimate(np.nan, np.nan, np.nan), region, 0, "")
     where = {**({"protocol": protocol} if protocol else {}), **claim.options["where"]}
     try:
         case = Case({**claim.options, "where": where}, series, published)
         values = KINDS[claim.kind].statistic(case)
     except NoEvidence as lack:
-        return replace(nothing, note=str(lack))
+        return undecided(claim, protocol, str(lack))
     estimate = basic(values, case.evidence.repetitions)
-    verdict = region.verdict(estimate)
-    return replace(nothing, verdict=verdict, estimate=estimate, repetitions=case.evidence.repetitions)
+    region = KINDS[claim.kind].region(claim.options)
+    return Judgement(claim, protocol, region.verdict(estimate), estimate, region, case.evidence.repetitions, "")
+
+
+def undecided(claim: Claim, protocol: str, note: str) -> Judgement:
+    """Return that nothing can be said of a claim, and why."""
+    region = KINDS[claim.kind].region(claim.options)
+    return Judgement(claim, protocol, UNDECIDED, Estimate(np.nan, np.nan, np.nan), region, 0, note)

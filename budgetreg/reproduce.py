@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from budgetreg.axes import axes_of
-from budgetreg.claims import Judgement, judge
+from budgetreg.claims import Judgement, judge, undecided
 from budgetreg.curves import Series, labelled, read_folder
 from budgetreg.envelopes import worst
 from budgetreg.errors import UserError
@@ -16,7 +16,7 @@ from budgetreg.findings import claims_csv, savings_csv
 from budgetreg.recipes import Cell, Recipe
 from budgetreg.results import CellResults, find_runs, read_results, read_run, write_results
 from budgetreg.savings import Saving, savings
-from budgetreg.schema import CLAIMS, SAVINGS
+from budgetreg.schema import CLAIMS, CURVES, SAVINGS
 
 QUICK_REPETITIONS = 2
 _FIGURE = "curves"
@@ -113,11 +113,15 @@ def judged(recipe: Recipe, results: Path) -> Iterator[Judgement]:
     """
     own = read_folder(results / recipe.name)
     for claim in recipe.claims:
-        others = [results / name for name in claim.also if (results / name / "curves.csv").exists()]
+        missing = [name for name in claim.also if not (results / name / CURVES).exists()]
+        others = [results / name for name in claim.also if name not in missing]
         series = [*own, *(one for folder in others for one in read_folder(folder))]
         named = claim.options["where"].get("protocol")
         for protocol in [named] if named else recipe.protocols or [""]:
-            yield judge(claim, series, recipe.published, protocol)
+            if missing:
+                yield undecided(claim, protocol, f"without the results of {', '.join(missing)}")
+            else:
+                yield judge(claim, series, recipe.published, protocol)
 
 
 def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[str, CellResults]]:
