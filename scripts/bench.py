@@ -56,7 +56,7 @@ def load(root: str | None) -> Table:
     return Table(X.astype(np.uint8), rng.choice([-1.0, 1.0], 12_109), 1 / 255)
 
 
-def core(table: Table, case: str, replicas: int, steps: int) -> Callable[[], object]:
+def core(table: Table, case: str, replicas: int, steps: int) -> Callable[[], dict[int, np.ndarray]]:
     """Return a pass of the batched core."""
     update, data_point, k_x, k_ip, name, values, _ = CASES[case]
     n_streams, n_settings = REPLICAS[replicas]
@@ -64,7 +64,7 @@ def core(table: Table, case: str, replicas: int, steps: int) -> Callable[[], obj
     grid = [(B, value) for value in values for B in RADII][:n_settings]
     settings = dict(zip(("B", name), np.array(grid).T, strict=True))
 
-    def run() -> object:
+    def run() -> dict[int, np.ndarray]:
         accessor = Accessor(table, orders, n_settings, k_x + k_ip, [steps])
         rngs = [generator("bench", f) for f in range(n_streams)]
         return dict(

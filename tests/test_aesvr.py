@@ -5,10 +5,11 @@ from math import ceil, erf, log2
 
 import numpy as np
 import pytest
-from omegaconf import OmegaConf
+from hydra import compose, initialize_config_dir
 
 from budgetreg import gen_est
 from budgetreg.accessor import Accessor, Table
+from budgetreg.catalogue import conf_dir
 from budgetreg.config import validate
 from budgetreg.data.sphere import Sphere
 from budgetreg.evaluation import svr_loss
@@ -332,60 +333,37 @@ def test_it_learns_on_the_sphere():
 # The configuration
 
 
-def config(**changes):
-    algo = {
-        "name": "aesvr",
-        "core": "svr",
-        "update": "ogd",
-        "residual": "gen_est",
-        "delta": 0.05,
-        "eps": 2,
-        "split": "literal",
-        "average": "all",
-        "grid": {"B": [0.5, 1], "eta": [0.5, 2]},
-    }
-    dataset = {"name": "sphere", "kind": "sphere", "center": "none", "split": "official", "test_fraction": 0.1}
-    tree = {
-        "experiment": "",
-        "algo": algo,
-        "dataset": dataset | {"d": 10, "noise": 0.05, "n": 60, "n_test": 50},
-        "tuning": {"name": "cv", "at": "end", "folds": 3},
-        "backend": {"name": "sequential", "batch_size": 64},
-        "k": 7,
-        "axis": "attributes",
-        "learners": {},
-        "repetitions": 1,
-        "seed": 0,
-        "checkpoints": [20, 60],
-        "n_jobs": 1,
-        "out": None,
-    }
-    for key, value in changes.items():
-        group, _, name = key.partition("__")
-        tree[group] = tree[group] | {name: value} if name else value
-    return validate(OmegaConf.create(tree))
+SMALL = (
+    *("algo=aesvr", "algo.eps=2", "algo.grid.B=[0.5,1]", "algo.grid.eta=[0.5,2]", "k=7", "checkpoints=[20,60]"),
+    *("dataset=sphere", "dataset.d=10", "dataset.noise=0.05", "dataset.n=60", "dataset.n_test=50", "tuning.folds=3"),
+)
+
+
+def plan_of(*overrides):
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        return make_plan(validate(compose("config", [*SMALL, *overrides])))
 
 
 def test_plan_of_a_budget_that_holds_on_average():
-    plan = make_plan(config())
+    plan = plan_of()
     assert (plan.k_x, plan.per_example, plan.budget, plan.notes) == (4, 7, None, ())
     assert plan.settings["eta"][:2] == pytest.approx([0.5 * np.sqrt(4 / 1200), 1.0 * np.sqrt(4 / 1200)])
     # GenEst has no use for a split; the plug-in's budget is hard.
-    assert make_plan(config(algo__split="even")).k_x == 4
-    plan = make_plan(config(algo__residual="plug_in", algo__split=5))
+    assert plan_of("algo.split=even").k_x == 4
+    plan = plan_of("algo.residual=plug_in", "algo.split=5")
     assert (plan.k_x, plan.k_ip, plan.budget) == (2, 5, 7)
 
 
 def test_small_eps_is_warned_of_once_unless_it_does_no_harm():
-    (note,) = make_plan(config(algo__eps=0.5)).notes
+    (note,) = plan_of("algo.eps=0.5").notes
     assert "algo.eps=0.5" in note and "plug_in" in note and "\n" not in note
-    assert make_plan(config(algo__eps=0.5, algo__residual="plug_in")).notes == ()
+    assert plan_of("algo.eps=0.5", "algo.residual=plug_in").notes == ()
 
 
 def test_repetition_is_tuned_and_measured_by_its_loss_whatever_the_batch():
-    plan = make_plan(config())
+    plan = plan_of()
     result = run_repetitions(plan, [0], lambda done: None)[0]
-    again = make_plan(config(backend={"name": "sequential", "batch_size": 1}))
+    again = plan_of("backend.batch_size=1")
     assert run_repetitions(again, [0], lambda done: None)[0] == result
     last = result["curve"][-1]
     assert 0 < last["test_svr_loss"] < 0.3
@@ -395,6 +373,6 @@ def test_repetition_is_tuned_and_measured_by_its_loss_whatever_the_batch():
 
 def test_parameters_are_chosen_by_the_loss_itself():
     """Within delta nothing costs anything: all settings are equal, and the first is taken for all its squared error."""
-    plan = make_plan(config(algo__residual="plug_in", algo__delta=1.5))
+    plan = plan_of("algo.residual=plug_in", "algo.delta=1.5")
     run = run_repetitions(plan, [0], lambda done: None)[0]["run"]
     assert (run["p_B"], run["p_eta"]) == (0.5, plan.settings["eta"][0])

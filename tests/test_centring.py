@@ -180,8 +180,8 @@ def test_errors_are_those_of_rows_centred_as_the_regressors_saw_them(monkeypatch
         expected = list(errors(own, [100, 300], f"fold {f}", rows))
         np.testing.assert_allclose(losses[0][:, f], expected, rtol=1e-12)
     expected = errors(order, [100, 300, 450], "final", np.arange(450, 480))
-    best = winners(losses[0])
-    for point, own, best in zip(result["curve"], expected, [*best, best[-1]], strict=True):
+    chosen = winners(losses[0])
+    for point, own, best in zip(result["curve"], expected, [*chosen, chosen[-1]], strict=True):
         assert point["test_mse"] == pytest.approx(own[best], rel=1e-12)
 
 

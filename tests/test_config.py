@@ -267,7 +267,6 @@ def test_identity_is_what_decides_the_results(default: DictConfig) -> None:
     assert validate(otherwise_executed(config)).identity() == identity
     for key, value in {
         "k": 5,
-        "axis": "examples",
         "seed": 1,
         "checkpoints": 3,
         "algo__split": "even",
@@ -275,6 +274,13 @@ def test_identity_is_what_decides_the_results(default: DictConfig) -> None:
     }.items():
         assert validate(changed(config, **{key: value})).identity() != identity
     assert json.loads(json.dumps(identity)) == identity
+
+
+def test_axis_decides_the_results_of_learners_that_see_more_than_k(default: DictConfig) -> None:
+    same, other = (validate(changed(choosing(default, algo="aelr"), axis=axis)) for axis in ("attributes", "examples"))
+    assert same.identity() == other.identity()
+    same, other = (validate(changed(choosing(default, algo="ridge"), axis=axis)) for axis in ("attributes", "examples"))
+    assert same.identity() != other.identity()
 
 
 def test_folder(default: DictConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

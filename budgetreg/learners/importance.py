@@ -104,12 +104,13 @@ def working_probabilities(weights: np.ndarray, r: int, mix: float) -> np.ndarray
     -------
     ndarray of float, shape (d,)
     """
+    weights = weights / max(weights.max(), np.finfo(float).tiny)  # whose sum is no denormal number
     capped = np.zeros(len(weights), dtype=bool)
     while True:
         rest = np.where(capped, 0.0, weights)
         if not rest.any():  # nothing tells those that are left apart
             rest = np.where(capped, 0.0, 1.0)
-        p = np.where(capped, 1.0, (r - int(capped.sum())) * (rest / max(rest.sum(), np.finfo(float).tiny)))
+        p = np.where(capped, 1.0, (r - int(capped.sum())) * rest / rest.sum())
         if (p <= 1).all():
             return np.minimum((1 - mix) * p + mix * r / len(weights), _ALMOST_SURE)
         capped |= p > 1
