@@ -60,6 +60,12 @@ class Claim:
     options: Mapping[str, Any]
 
     @property
+    def names_presets(self) -> bool:
+        """Whether it says itself which presets it compares."""
+        conditions = (self.options["where"], *(self.options.get(role) for role in ("a", "b", "minus")))
+        return any(isinstance(one, Mapping) and "protocol" in one for one in conditions)
+
+    @property
     def also(self) -> tuple[str, ...]:
         """Other recipes whose curves the claim speaks of."""
         return tuple(self.options["also"])

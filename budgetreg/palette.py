@@ -47,6 +47,20 @@ STYLES = {
     "petrels": Style(WINE, "P"),
 }
 
+VARIANTS = (
+    Style(BLUE, "s"),
+    Style(VERMILLION, "o"),
+    Style(GREEN, "D"),
+    Style(PURPLE, "^"),
+    Style(ORANGE, "v"),
+    Style(BLACK, "P"),
+    Style(SKY, "X"),
+    Style(OLIVE, "d"),
+    Style(WINE, "*"),
+    Style(INDIGO, "p"),
+)
+"""For figures of a single learner, which show what its choices do."""
+
 _FALLBACK = tuple(Style(colour, marker) for marker in ("8", "x", "1") for colour in (WINE, INDIGO, OLIVE, GREEN, BLUE))
 
 

@@ -24,7 +24,7 @@ from budgetreg.captions import caption
 from budgetreg.curves import Series, mean_curve, read_series
 from budgetreg.figure import BANDS, Drawing
 from budgetreg.files import explained, write_atomically
-from budgetreg.palette import style
+from budgetreg.palette import VARIANTS, style
 from budgetreg.variables import along
 
 _PANEL = (6.4, 4.4)  # inches
@@ -329,11 +329,13 @@ def _looks(series: Sequence[Series]) -> dict[str, dict[str, Any]]:
     looks: dict[str, dict[str, Any]] = {}
     variants: Counter[str] = Counter()
     budgets = sorted({one.k for one in series})
-    by_budget = len({(one.algo, one.k) for one in series}) == len({one.label for one in series})
+    labels = {one.label for one in series}
+    of_choices = len({one.algo for one in series}) == 1 and len(labels) > len(_DASHES)
+    by_budget = len({(one.algo, one.k) for one in series}) == len(labels)
     for one in series:
         if one.label in looks:
             continue
-        colour, marker = style(one.algo)
+        colour, marker = VARIANTS[len(looks) % len(VARIANTS)] if of_choices else style(one.algo)
         # A dash is the same budget for all learners, unless it has to tell more apart.
         hollow, dash = divmod(budgets.index(one.k) if by_budget else variants[one.algo], len(_DASHES))
         variants[one.algo] += 1

@@ -104,7 +104,7 @@ def report(recipe: Recipe, results: Path) -> list[Judgement]:
 
 
 def judged(recipe: Recipe, results: Path) -> Iterator[Judgement]:
-    """Judge the claims of a recipe by merged results, under each of its presets unless a claim names one.
+    """Judge the claims of a recipe by merged results, under each of its presets unless a claim says which it means.
 
     Parameters
     ----------
@@ -116,8 +116,7 @@ def judged(recipe: Recipe, results: Path) -> Iterator[Judgement]:
         missing = [name for name in claim.also if not (results / name / CURVES).exists()]
         others = [results / name for name in claim.also if name not in missing]
         series = [*own, *(one for folder in others for one in read_folder(folder))]
-        named = claim.options["where"].get("protocol")
-        for protocol in [named] if named else recipe.protocols or [""]:
+        for protocol in [""] if claim.names_presets else recipe.protocols or [""]:
             if missing:
                 yield undecided(claim, protocol, f"without the results of {', '.join(missing)}")
             else:
@@ -152,7 +151,20 @@ def _panels(recipe: Recipe, series: Sequence[Series], measure: str) -> list[tupl
     names = dict.fromkeys(map(recipe.drawing.panel, series))
     panels = {name: [one for one in series if recipe.drawing.panel(one) == name] for name in names}
     key = recipe.drawing.worst
-    return [(name, list(worst(own, key, measure)) if key else labelled(own)) for name, own in panels.items()]
+    told = (lambda own: list(worst(own, key, measure))) if key else (lambda own: _told_apart(own, recipe))
+    return [(name, told(own)) for name, own in panels.items()]
+
+
+def _told_apart(series: Sequence[Series], recipe: Recipe) -> list[Series]:
+    """Give the series of a panel their labels, with the preset if there are several."""
+    presets = dict.fromkeys(str(one.config.get("protocol")) for one in series)
+    if len(presets) == 1:
+        return labelled(series)
+    return [
+        replace(one, label=f"{one.label}, {recipe.drawing.titles.get(preset, preset)}")
+        for preset in presets
+        for one in labelled(one for one in series if one.config.get("protocol") == preset)
+    ]
 
 
 def _savings(series: Sequence[Series], measure: str) -> list[Saving]:
