@@ -126,7 +126,7 @@ def _read(name: str, given: Mapping[str, Any]) -> Recipe:
     repeated = {claim.id for claim in claims if sum(claim.id == other.id for other in claims) > 1}
     if repeated:
         raise ConfigError(f"claims: {', '.join(sorted(repeated))}: an id that is not the only one")
-    published = _published(name)
+    published = published_points(name)
     return Recipe(
         name=name,
         title=catalogue.headline("experiment", name),
@@ -194,7 +194,7 @@ def _written(value: Any) -> str:
     return str(value).replace(" ", "")
 
 
-def _published(name: str) -> Published:
+def published_points(name: str) -> Published:
     """Read the published points of a figure, which stand in a file beside its recipe."""
     folder, _, figure = name.rpartition("/")
     path = catalogue.conf_dir() / "experiment" / folder / PUBLISHED
