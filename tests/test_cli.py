@@ -182,6 +182,16 @@ def test_a_recipe_is_a_sweep(capsys: pytest.CaptureFixture[str], here: Path, exe
     assert executed[0].folder.parent == here / "runs/hazan_koren_2012/fig2/digits_3v5"
 
 
+def test_a_sweep_may_set_keys_that_only_its_learners_have(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "run --dry-run -m algo=popca,pca algo.n_components=1 dataset=coins k=2 out=there"
+    answer = budgetreg(capsys, line)
+    assert (answer.code, answer.err) == (0, "")
+    assert "there/algo.n_components=1,algo=pca,dataset=coins,k=2" in "".join(answer.out.split())
+    answer = budgetreg(capsys, line.replace("pca ", "aelr "))
+    assert (answer.code, "algo.n_components: no such key" in one_line(answer.err)) == (2, True)
+
+
+
 def test_dry_run_prints_the_bill_and_runs_nothing(
     capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]
 ) -> None:

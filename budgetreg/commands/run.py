@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from budgetreg.plan import Plan
 
+_ADDED = "++"  # before an override of a key that may not be there
 _SCRATCH = "BUDGETREG_SCRATCH"  # inherited by worker processes; conf/config.yaml uses it too
 
 _HELP = """usage: budgetreg run [-m] [--dry-run] [KEY=VALUE ...]
@@ -130,11 +131,20 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
     parser = get_args_parser()
     parser.error = _refuse  # type: ignore[method-assign]
     parser.parse_args(words)
-    sys.argv = ["budgetreg", *words]
+    sys.argv = ["budgetreg", *_whatever_is_swept(words)]
     try:
         hydra.main(version_base="1.3", config_path=str(catalogue.conf_dir()), config_name="config")(task)()
     except (HydraException, OmegaConfBaseException, ValueError) as error:  # the task itself raises nothing
         raise explained(error, words) from error
+
+
+def _whatever_is_swept(words: list[str]) -> list[str]:
+    """Let the keys of a group that a sweep varies be those of any of its options: what each has is checked later.
+
+    Hydra composes the default options first, and would refuse a key that only those of the sweep have.
+    """
+    swept = [word.partition("=")[0] + "." for word in words if "," in word.partition("=")[2]]
+    return [_ADDED + word if word.startswith(tuple(swept)) else word for word in words]
 
 
 def _refuse(message: str) -> NoReturn:
@@ -154,7 +164,7 @@ def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
     swept = hydra.mode == RunMode.MULTIRUN
     # Not resolved: `k=${missing}` is a mistake to be found below, in the value.
     job: Any = OmegaConf.to_container(hydra.job, resolve=False)
-    overrides: str = job["override_dirname"]
+    overrides: str = job["override_dirname"].replace(_ADDED, "")
     outcome: dict[str, Any] = {"code": 0, "message": "", "folder": None, "made": False}
     try:
         parser = OverridesParser.create()
