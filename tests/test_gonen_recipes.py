@@ -1,0 +1,111 @@
+"""The recipes of subspace learning: what they run and leave out, and what their figures show."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from budgetreg import recipes
+from budgetreg.axes import EXAMPLES, EXCESS_LOSS
+from budgetreg.curves import Series
+from budgetreg.envelopes import worst
+from budgetreg.errors import ConfigError
+from budgetreg.figure import Drawing
+from budgetreg.figure import parse as parse_drawing
+from budgetreg.plan import split_budget
+from budgetreg.trends import plot_trends, trends_of
+
+NAMES = [name for name in recipes.names() if name.startswith("gonen_2016/")]
+
+
+def series(values: np.ndarray, d: int = 8, algo: str = "popca", **dataset: object) -> Series:
+    """Return a curve of excess losses, (repetitions, checkpoints), at 10, 20, 40, ... examples and k = 2."""
+    examples = 10 * 2 ** np.arange(values.shape[1])
+    points = pd.DataFrame(
+        [
+            {"repetition": i, "examples": m, "attributes": 2 * m, "excess_loss": v, "relative_error": v}
+            for i, row in enumerate(values)
+            for m, v in zip(examples, row, strict=True)
+        ]
+    ).assign(principal_angle=0.0)
+    config = {
+        "algo": {"name": algo, "n_components": 1},
+        "dataset": {"name": "coins", "kind": "coins", **dataset},
+        "axis": "examples",
+    }
+    return Series(f"coins_d{d}", algo, 2, "", algo, points, pd.DataFrame(), config, d, Path())
+
+
+@pytest.fixture(scope="module", params=["collapse", "mbeg_vs_popca", "mnist"])
+def recipe(request: pytest.FixtureRequest) -> recipes.Recipe:
+    return recipes.read_recipe(f"gonen_2016/{request.param}", {"dataset.root": "somewhere"})
+
+
+def test_there_is_a_recipe_for_each_figure() -> None:
+    figures = {"collapse", "price", "mbeg_vs_popca", "spike", "mnist", "mnist_streaming", "one_attribute"}
+    assert {name.partition("/")[2] for name in NAMES} == figures
+
+
+def test_no_cell_of_a_recipe_is_refused(recipe: recipes.Recipe) -> None:
+    for cell in recipe.cells:
+        split_budget(cell.config.algo, cell.config.k)
+        coins = cell.config.dataset.options.get("n_coins")
+        assert coins in (None, cell.config.algo.n_components)
+    assert len({cell.digest for cell in recipe.cells}) == len(recipe.cells) <= 20
+    assert recipe.claims
+
+
+def test_each_claim_speaks_of_learners_that_are_run(recipe: recipes.Recipe) -> None:
+    run = {(cell.config.algo.name, cell.config.k) for cell in recipe.cells}
+    for claim in recipe.claims:
+        for role in ("a", "b"):
+            told = claim.options.get(role)
+            wanted = told if isinstance(told, dict) else {"algo": told}
+            if told:
+                assert any(wanted["algo"] == algo and wanted.get("k", k) == k for algo, k in run), claim.id
+
+
+def test_a_recipe_leaves_out_combinations_of_its_own_sweep_only() -> None:
+    sweep = {"algo": "popca,pca", "k": "1,2,8"}
+    omit = [{"algo": "popca", "k": 1}, {"algo": "pca", "k": [1, 2]}]
+    left = recipes._combinations(sweep, [], omit)
+    assert [(one["algo"], one["k"]) for one in left] == [("popca", 2), ("popca", 8), ("pca", 8)]
+    with pytest.raises(ConfigError, match=r"^omit: each must have keys of the sweep \(algo, k\)$"):
+        recipes._combinations(sweep, [], [{"dataset.d": 1}])
+
+
+def test_the_worst_of_several_laws_is_taken_at_each_number_of_examples() -> None:
+    low, high = np.array([[0.3, 0.1, 0.2], [0.1, 0.1, 0.2]]), np.array([[0.1, 0.4, 0.0], [0.2, 0.4, 0.0]])
+    several = [series(low, alpha=0.1), series(high, alpha=0.2), series(high / 2, d=16, alpha=0.2, n=9)]
+    one, other = worst(several, "dataset.alpha", "excess_loss")
+    assert one.points.groupby("examples")["excess_loss"].mean().tolist() == pytest.approx([0.2, 0.4, 0.2])
+    assert one.repetitions == 2
+    assert "alpha" not in one.config["dataset"]
+    assert other.points["excess_loss"].tolist() == [0.05, 0.1, 0.2, 0.2, 0.0, 0.0]
+
+
+def test_a_trend_shows_what_it_takes_to_fall_to_a_level(tmp_path: Path) -> None:
+    falling = np.array([[0.8, 0.4, 0.2, 0.1]] * 6)
+    several = [series(falling), series(np.roll(falling, 1, axis=1), d=16), series(falling + 1, d=32)]
+    drawing = Drawing(kind="trend", over="d", level=0.3, panels="dataset.kind")
+    (trend,) = trends_of(several, drawing, EXCESS_LOSS, EXAMPLES)
+    # Halfway between 20 and 40 examples on a log axis; the second curve begins below the level.
+    assert [y.value for y in trend.y] == pytest.approx([20 * 2**0.5, 0, np.inf])
+    assert [x for x, _ in trend.shown] == [8]
+    end = trends_of(several, replace(drawing, level=None), EXCESS_LOSS, EXAMPLES)[0]
+    assert [y.value for y in end.y] == pytest.approx([0.1, 0.2, 1.1])
+
+    paths = plot_trends(several, tmp_path, "trend", drawing)
+    assert [path.name for path in paths] == ["trend.png", "trend.pdf", "trend.txt"]
+    text = " ".join(paths[2].read_text().split())
+    assert "training examples until the excess loss is 0.3 against attributes of an example, d" in text
+    assert "before the first checkpoint: popca at 16, popca at 32" in text
+
+
+def test_a_trend_needs_what_it_goes_along() -> None:
+    assert parse_drawing({"kind": "trend", "over": "k"}).level is None
+    for options in ({"kind": "trend"}, {"over": "k"}):
+        with pytest.raises(ConfigError, match=r"^figure.over: "):
+            parse_drawing(options)
