@@ -78,11 +78,6 @@ class Recipe:
     claims: tuple[Claim, ...]
     published: Published
 
-    @property
-    def needs_mnist(self) -> bool:
-        """Whether it cannot be run without the files of MNIST."""
-        return any(cell.config.dataset.kind == "mnist" for cell in self.cells)
-
 
 def names() -> list[str]:
     """Return the names of all recipes."""
