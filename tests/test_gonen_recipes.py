@@ -38,7 +38,7 @@ def series(values: np.ndarray, d: int = 8, algo: str = "popca", **dataset: objec
     return Series(f"coins_d{d}", algo, 2, "", algo, points, pd.DataFrame(), config, d, Path())
 
 
-@pytest.fixture(scope="module", params=["collapse", "mbeg_vs_popca", "mnist"])
+@pytest.fixture(scope="module", params=["collapse", "mnist"])
 def recipe(request: pytest.FixtureRequest) -> recipes.Recipe:
     return recipes.read_recipe(f"gonen_2016/{request.param}", {"dataset.root": "somewhere"})
 
