@@ -129,10 +129,12 @@ def _slope(case: Case) -> np.ndarray:
 
 
 def _near(case: Case) -> np.ndarray:
+    """Return by how much a lies above the given numbers, where it is farthest from them."""
     a = case.means("a")
     points, values = case.targets(a)
-    away: np.ndarray = np.abs(a.at(points) - values).max(axis=1)
-    return away
+    above = a.at(points) - values
+    farthest: np.ndarray = above[:, np.abs(above[0]).argmax()]
+    return farthest
 
 
 def _inside(case: Case) -> np.ndarray:
@@ -243,7 +245,7 @@ KINDS: Mapping[str, Kind] = {
     "near": Kind(
         {**_A, **_TARGETS, "tolerance": ("the tolerance", POSITIVE)},
         {"at": None, "value": None},
-        lambda options: Region(-inf, options["tolerance"]),
+        lambda options: Region(-options["tolerance"], options["tolerance"]),
         _near,
     ),
     "inside": Kind(

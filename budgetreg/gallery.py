@@ -38,28 +38,32 @@ def write_gallery(results: Path) -> Path:
     Path
         The file.
     """
-    sections = [_HEAD]
-    paper = ""
-    for path in sorted(results.glob(f"*/*/{MANIFEST}")):
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        if "recipe" not in manifest:
-            continue
-        if path.parent.parent.name != paper:
-            paper = path.parent.parent.name
-            sections.append(f"## {_PAPERS.get(paper, paper)}\n")
-        sections.append("\n".join(_section(path.parent, manifest["recipe"], manifest["title"], manifest["differs"])))
+    blocks = [_HEAD]
+    for paper in sorted(path for path in results.iterdir() if path.is_dir()):
+        figures = [block for path in sorted(paper.iterdir()) for block in _figure(path, f"{paper.name}/{path.stem}")]
+        blocks += [f"## {_PAPERS.get(paper.name, paper.name)}\n", *figures] if figures else []
     target = results / "README.md"
-    write_atomically(target, "\n".join(sections).encode())
+    write_atomically(target, "\n".join(blocks).encode())
     return target
 
 
-def _section(folder: Path, name: str, title: str, differs: list[str]) -> Iterator[str]:
-    yield f"### {name}\n\n{title}\n"
-    yield f"![{name}]({name}/curves.png)\n"
-    yield from _claims(folder / CLAIMS)
-    if differs:
+def _figure(path: Path, name: str) -> Iterator[str]:
+    """Give the blocks of a folder of results, or of a picture with a caption; of anything else none."""
+    if (path / MANIFEST).is_file():
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        if "recipe" in manifest:
+            yield f"### {name}\n\n{manifest['title']}\n\n![{name}]({name}/curves.png)\n"
+            yield from _claims(path / CLAIMS)
+            yield from _differs(manifest["differs"])
+    elif path.suffix == ".png" and path.with_suffix(".txt").is_file():
+        title = path.with_suffix(".txt").read_text(encoding="utf-8").partition("\n\n")[0]
+        yield f"### {name}\n\n{' '.join(title.split())}\n\n![{name}]({name}.png)\n"
+
+
+def _differs(sentences: list[str]) -> Iterator[str]:
+    if sentences:
         yield "Differs from the paper:\n"
-        yield from (f"- {sentence}" for sentence in differs)
+        yield from (f"- {sentence}" for sentence in sentences)
         yield ""
 
 

@@ -116,7 +116,8 @@ def judged(recipe: Recipe, results: Path) -> Iterator[Judgement]:
         missing = [name for name in claim.also if not (results / name / CURVES).exists()]
         others = [results / name for name in claim.also if name not in missing]
         series = [*own, *(one for folder in others for one in read_folder(folder))]
-        for protocol in [""] if claim.names_presets else recipe.protocols or [""]:
+        own_preset = claim.options["where"].get("protocol", "")
+        for protocol in [own_preset] if claim.names_presets else recipe.protocols or [""]:
             if missing:
                 yield undecided(claim, protocol, f"without the results of {', '.join(missing)}")
             else:
