@@ -191,7 +191,6 @@ def test_a_sweep_may_set_keys_that_only_its_learners_have(capsys: pytest.Capture
     assert (answer.code, "algo.n_components: no such key" in one_line(answer.err)) == (2, True)
 
 
-
 def test_dry_run_prints_the_bill_and_runs_nothing(
     capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]
 ) -> None:
