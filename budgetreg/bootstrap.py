@@ -66,6 +66,22 @@ def basic(values: np.ndarray, repetitions: int) -> Estimate:
     return Estimate(value, value - float(above), value - float(below))
 
 
+def of_ratio(values: np.ndarray, repetitions: int) -> Estimate:
+    """Return the basic interval of the logarithm: a ratio of errors cannot be negative, and no end of it should be.
+
+    One of differences may be negative, and is given the basic interval of `basic`.
+
+    Parameters
+    ----------
+    values, repetitions
+        As for `basic`.
+    """
+    if not (values > 0).all():
+        return basic(values, repetitions)
+    log = basic(np.log(values), repetitions)
+    return Estimate(float(values[0]), float(np.exp(log.low)), float(np.exp(log.high)))
+
+
 def percentile(values: np.ndarray, repetitions: int) -> Estimate:
     """Return the interval between two values of the statistic itself, which may be infinite.
 

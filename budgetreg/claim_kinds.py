@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.bootstrap import Estimate
+from budgetreg.bootstrap import Estimate, basic, of_ratio
 from budgetreg.curves import Series
 from budgetreg.errors import ConfigError
 from budgetreg.evidence import Evidence, NoEvidence, chosen
@@ -205,12 +205,16 @@ def _is_within(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of claim: its keys, the region of its statistic, and the statistic of each resampled mean, shape (S,)."""
+    """A kind of claim: its keys, the region of its statistic, and the statistic of each resampled mean, shape (S,).
+
+    `interval` makes an estimate of these and the number of repetitions.
+    """
 
     rules: Rules
     defaults: Mapping[str, Any]
     region: Callable[[Mapping[str, Any]], Region]
     statistic: Callable[[Case], np.ndarray]
+    interval: Callable[[np.ndarray, int], Estimate] = basic
 
 
 _LEARNER = NAME | MAPPING
@@ -237,9 +241,14 @@ KINDS: Mapping[str, Kind] = {
         {"minus": None, "at": None},
         _within,
         _ratio,
+        of_ratio,
     ),
     "spread": Kind(
-        {**_A_AND_B, **_WITHIN, "at": ("where it is compared", POSITIVE | NOTHING)}, {"at": None}, _within, _spread
+        {**_A_AND_B, **_WITHIN, "at": ("where it is compared", POSITIVE | NOTHING)},
+        {"at": None},
+        _within,
+        _spread,
+        of_ratio,
     ),
     "slope": Kind({**_A, **_FROM, **_WITHIN}, {"from": None}, _within, _slope),
     "near": Kind(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.bootstrap import Estimate, basic
+from budgetreg.bootstrap import Estimate
 from budgetreg.claim_kinds import KINDS, UNDECIDED, Case, Published, Region
 from budgetreg.curves import Series
 from budgetreg.errors import ConfigError, nearest
@@ -137,7 +137,7 @@ def judge(claim: Claim, series: Sequence[Series], published: Published, protocol
         values = KINDS[claim.kind].statistic(case)
     except NoEvidence as lack:
         return undecided(claim, protocol, str(lack))
-    estimate = basic(values, case.evidence.repetitions)
+    estimate = KINDS[claim.kind].interval(values, case.evidence.repetitions)
     region = KINDS[claim.kind].region(claim.options)
     return Judgement(claim, protocol, region.verdict(estimate), estimate, region, case.evidence.repetitions, "")
 

@@ -88,6 +88,15 @@ def test_the_share_of_a_gap() -> None:
     assert verdict({"kind": "ratio", "a": "mine", "b": "poor", "within": [None, 0.8]}, *curves) == "holds"
 
 
+def test_no_end_of_a_ratio_s_interval_is_negative() -> None:
+    """One repetition of ten has nearly all of the error: the mean, and so the ratio, is hardly known."""
+    a, b = series("a", falling(0.5), shared=0), series("b", falling(0.5), shared=0)
+    a.points["test_relative"] *= np.where(a.points["repetition"] == 0, 20.0, 0.1)
+    claim = parse({"id": "one", "says": "so", "kind": "ratio", "a": "a", "b": "b", "within": [None, 0.5]})
+    estimate = judge(claim, [a, b], {}).estimate
+    assert 0 < estimate.low < estimate.value < estimate.high
+
+
 def test_the_slope_of_the_worst_of_a_sweep() -> None:
     """Each curve is flat at its own place, and all of them together fall like m^(-1/2)."""
     steps = [
