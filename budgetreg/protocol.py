@@ -55,12 +55,9 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
     table, offsets = stack([split.table for split in splits])
     places = list(zip(splits, offsets, strict=True))
     tried = [_fold_passes(plan, split, offset) if plan.tuned else [] for split, offset in places]
-    finals = [
-        Pass(split.repetition, "final", split.order + offset, split.moments, plan.checkpoints, lambda: _keep)
-        for split, offset in places
-    ]
     grid = {name: np.array(values) for name, values in plan.settings.items()}
     if plan.one_pass:
+        finals = [_final_pass(plan, split, offset, lambda: _keep) for split, offset in places]
         together = [one for own, final in zip(tried, finals, strict=True) for one in (*own, final)]
         advance(plan, table, together, grid, plan.n_settings, progress)
     elif plan.tuned:
@@ -70,25 +67,45 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
         chosen, place = np.unique(best, return_inverse=True)
         place = place.reshape(best.shape)
         settings = {name: values[chosen] for name, values in grid.items()}
+        finals = [_final_pass(plan, *own, _judging(own[0], at)) for own, at in zip(places, place, strict=True)]
         advance(plan, table, finals, settings, chosen.size, lambda done: progress(0.9 + done / 10))
+    else:
+        for split, final, at in zip(splits, finals, place, strict=True):
+            judge = _judging(split, at)()
+            final.kept = [judge(outputs, zero) for outputs, zero in final.kept]
     return [
         {
             "repetition": split.repetition,
-            "curve": _curve(split, finals[i], place[i]),
+            "curve": _curve(finals[i], place[i]),
             "run": _run_row(plan, best[i, -1], finals[i], place[i], sum(one.paid for one in tried[i])),
         }
         for i, split in enumerate(splits)
     ]
 
 
-def _curve(split: _Split, final: Pass, place: np.ndarray) -> list[dict[str, Any]]:
-    """Return a point for each checkpoint, for which `place` (C,) says which of the settings that ran was chosen."""
-    points = []
-    for n, (outputs, zero) in enumerate(final.kept):
-        errors = split.judge.columns(outputs, place[n], zero)
-        attributes = int(final.attributes[n, place[n]])
-        points.append({"examples": final.checkpoints[n], **errors, "attributes": attributes})
-    return points
+def _final_pass(plan: Plan, split: _Split, offset: int, keeping: Callable[[], Keep]) -> Pass:
+    return Pass(split.repetition, "final", split.order + offset, split.moments, plan.checkpoints, keeping)
+
+
+def _keep(outputs: np.ndarray, zero: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+    return outputs.copy(), zero
+
+
+def _judging(split: _Split, place: np.ndarray) -> Callable[[], Keep]:
+    """Judge the outputs at each checkpoint by the setting, of those that run, that `place` (C,) says was chosen."""
+
+    def begin() -> Keep:
+        chosen = iter(place)
+        return lambda outputs, zero: split.judge.columns(outputs, int(next(chosen)), zero)
+
+    return begin
+
+
+def _curve(final: Pass, place: np.ndarray) -> list[dict[str, Any]]:
+    """Return a point for each checkpoint: what was judged, and what the chosen setting was charged."""
+    attributes = final.attributes[np.arange(len(place)), place].tolist()
+    points = zip(final.checkpoints, final.kept, attributes, strict=True)
+    return [{"examples": examples, **errors, "attributes": paid} for examples, errors, paid in points]
 
 
 def _run_row(plan: Plan, best: int, final: Pass, place: np.ndarray, tuning: int) -> dict[str, Any]:
@@ -134,10 +151,6 @@ def _fold_passes(plan: Plan, split: _Split, offset: int) -> list[Pass]:
         Pass(split.repetition, f"fold {f}", order + offset, split.moments, checkpoints, judging(rows))
         for f, (order, rows) in enumerate(zip(training, held_out, strict=True))
     ]
-
-
-def _keep(outputs: np.ndarray, zero: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-    return outputs.copy(), zero
 
 
 def _choose(plan: Plan, tried: Sequence[Pass]) -> np.ndarray:
