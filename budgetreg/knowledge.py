@@ -3,14 +3,13 @@
 import numpy as np
 
 from budgetreg.accessor import Table
-from budgetreg.config import DatasetConfig
 from budgetreg.data import Dataset
 from budgetreg.values import as_values, means, panels
 
 
-def table_of(config: DatasetConfig, data: Dataset, train: np.ndarray) -> Table:
-    """Return the data as the learner meets them: with ``dataset.center=full``, less their means over rows `train`."""
-    shift = means(as_values(data.X), train) * data.scale if config.center == "full" else None
+def table_of(center: str, data: Dataset, train: np.ndarray) -> Table:
+    """Return the data as the learner meets them: if `center` is 'full', less their means over rows `train`."""
+    shift = means(as_values(data.X), train) * data.scale if center == "full" else None
     return Table(data.X, data.y, data.scale, shift)
 
 

@@ -369,7 +369,7 @@ def _theory(config: Config, data: Dataset, m: int, k_x: int | None) -> Callable[
     if algo.data_point == "moment":
         assert k_x
         # Of the first repetition, all examples: a unit for the grid, and close enough for theory.
-        moments = second_moments(table_of(config.dataset, data, np.arange(data.y.size)), np.arange(data.y.size))
+        moments = second_moments(table_of(config.dataset.center, data, np.arange(data.y.size)), np.arange(data.y.size))
         if algo.update == "eg":
             return lambda B: {"eta": ddaelr_step(B, moments, m, k_x)}
         return lambda B: {"eta": ddaerr_step(moments, m, k_x)}

@@ -2,18 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from budgetreg.accessor import Table, stack
-from budgetreg.data import load
+from budgetreg.data import Dataset, load
 from budgetreg.knowledge import second_moments, table_of
 from budgetreg.passes import Keep, Pass, Progress, advance
 from budgetreg.plan import Plan
 from budgetreg.streams import generator
-from budgetreg.tasks import Judge, task_of
+from budgetreg.tasks import Judge, Task, task_of
 from budgetreg.tuning import folds, on_edge, winners
 
 
@@ -121,18 +122,26 @@ def _run_row(plan: Plan, best: int, final: Pass, place: np.ndarray, tuning: int)
 
 
 def _split(plan: Plan, repetition: int) -> _Split:
-    config = plan.config
+    config, task = plan.config, task_of(plan.config.algo)
     data = load(config.dataset, config.seed, repetition, targets=config.algo.predicts)
     if config.dataset.split == "official":
-        train, test = np.arange(plan.n_train), np.arange(plan.n_train, data.y.size)
+        train = np.arange(plan.n_train)
+        table, judge = _official(data, config.dataset.center, plan.n_train, task)
     else:
         shuffled = generator("split", config.seed, data.name, repetition).permutation(data.y.size)
         train, test = np.sort(shuffled[plan.n_test :]), np.sort(shuffled[: plan.n_test])
-    table = table_of(config.dataset, data, train)
-    judge = task_of(config.algo).test(data, table, test)
+        table = table_of(config.dataset.center, data, train)
+        judge = task.test(data, table, test)
     order = generator("order", config.seed, data.name, repetition).permutation(train)
     moments = second_moments(table, train) if config.algo.knows_moments else None
     return _Split(repetition, table, judge, order, moments)
+
+
+@lru_cache(maxsize=1)
+def _official(data: Dataset, center: str, n_train: int, task: Task) -> tuple[Table, Judge]:
+    """Return what an official split's repetitions have in common, as their order is all that differs."""
+    table = table_of(center, data, np.arange(n_train))
+    return table, task.test(data, table, np.arange(n_train, data.y.size))
 
 
 def _fold_passes(plan: Plan, split: _Split, offset: int) -> list[Pass]:

@@ -32,6 +32,9 @@ class Judge(Protocol):
 class Task(Protocol):
     """What is learned."""
 
+    def __hash__(self) -> int:
+        """Equal tasks are one, as what they judge by is remembered."""
+
     def admit(self, config: Config, data: Dataset) -> None:
         """Do nothing if the data allow it.
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
+from scipy.linalg.blas import dsyrk
 
 from budgetreg.accessor import Accessor
 from budgetreg.designs import Design, Draw
@@ -60,8 +61,8 @@ class _Products:
     """The sum of ``x x'`` over examples of which few values are known, and not all of these differ from 0."""
 
     def __init__(self, d: int) -> None:
-        self._half = np.zeros((d, d))  # with its transpose, the sum
-        self._flat = self._half.reshape(-1)
+        self._once = np.zeros((d, d))  # each pair in one of its two places, the diagonal in its own
+        self._flat = self._once.reshape(-1)
         self._waiting: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
     def add(self, attributes: np.ndarray, values: np.ndarray) -> None:
@@ -76,22 +77,24 @@ class _Products:
         """Return the sum so far, shape (d, d)."""
         if self._waiting:
             self._multiply()
-        return self._half + self._half.T
+        total = self._once + self._once.T
+        np.fill_diagonal(total, self._flat[:: len(total) + 1])
+        return total
 
     def _multiply(self) -> None:
         counts, i, x = (np.concatenate(arrays) for arrays in zip(*self._waiting, strict=True))
         self._waiting = []
-        d, ends = len(self._half), np.cumsum(counts)
+        d, ends = len(self._once), np.cumsum(counts)
         later = np.repeat(ends, counts) - np.arange(1, i.size + 1)  # values of the same example that follow
         if later.sum() * _DEAR > counts.size * d**2:
             X = np.zeros((counts.size, d))
             X[np.repeat(np.arange(counts.size), counts), i] = x
-            self._half += X.T @ X / 2
+            dsyrk(1.0, X.T, beta=1.0, c=self._once.T, overwrite_c=True)  # in place, one triangle only
             return
         first = np.repeat(np.arange(i.size), later)
         second = np.arange(1, first.size + 1) + np.repeat(np.arange(i.size) - np.cumsum(later) + later, later)
         np.add.at(self._flat, i.take(first) * d + i.take(second), x.take(first) * x.take(second))
-        np.add.at(self._flat, i * (d + 1), x * x / 2)
+        np.add.at(self._flat, i * (d + 1), x * x)
 
 
 def full_sums(accessor: Accessor, checkpoints: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
