@@ -125,14 +125,18 @@ def _leaps(gram: np.ndarray, b: np.ndarray, radii: np.ndarray) -> Iterator[np.nd
     for B in radii:
         stride = max(_STRIDE, (lam / before) ** 2) if lam < before else _STRIDE
         before, floor = lam, lam * stride
+        settled = sign, lam
         for _ in range(_CORRECTIONS):
             index = np.flatnonzero(sign)
             s, rows = sign[index], gram.take(index, axis=0)
             if not len(index):
                 return
             factor, failure = dpotrf(rows.take(index, axis=1).T, clean=0, overwrite_a=1)
-            if failure:
-                return
+            if failure:  # too many joined at once to be independent
+                sign, lam = settled
+                stride = np.sqrt(stride)
+                floor = lam * stride
+                continue
             u, v = dpotrs(factor, np.array([b[index], s]).T)[0].T
             end = (s @ u - B) / (s @ v)
             lam = max(end, floor)
@@ -146,6 +150,7 @@ def _leaps(gram: np.ndarray, b: np.ndarray, radii: np.ndarray) -> Iterator[np.nd
             if not wrong and lam == end:
                 break
             if wrong <= 0.1 * len(index):
+                settled = corrected, lam
                 floor *= stride
             sign = corrected
         else:
