@@ -14,10 +14,6 @@ If b is not in the range of G, which never happens in least squares, a column ma
 of those in use. The minimisers at this lambda are a segment then, along which the 1-norm grows: the column takes the
 place of the first attribute that reaches 0. Where none does, the objective falls for ever, and so does the path's end.
 
-Between radii far apart the path has hundreds of breakpoints, each of which costs a pass through the columns in use.
-`lasso` guesses the attributes in use beyond them instead, corrects the guess by the optimality conditions until they
-hold, at a Cholesky decomposition each time, and leaves to the path what this does not settle.
-
 The result is exact to rounding, also with columns that are zero, duplicated or collinear. Columns that are
 collinear but for 1e-9 to 1e-4 of their length are beyond what ``X'X`` holds in double precision: they may be
 treated as collinear, or the diagonal is raised a little, which costs some 1e-5 of ``|y|_2^2`` in the loss
@@ -30,22 +26,18 @@ IMA Journal of Numerical Analysis 20(3), 2000.
 
 K. G. Murty. Note on a Bard-type scheme for solving the complementarity problem. Opsearch 11, 1974 (the
 least-index rule).
-
-J. J. Júdice, F. M. Pires. A block principal pivoting algorithm for large-scale strictly monotone linear
-complementarity problems. Computers & Operations Research 21(5), 1994 (all attributes corrected at once).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dger
-from scipy.linalg.lapack import dpotrf, dpotrs
 
-_TIE = 1e-11
+TIE = 1e-11
 """Relative to the largest ``|b|``: what is closer than this is equal."""
 
-_END = 1e-10
+END = 1e-10
 """Relative to the largest ``|b|``: a path that gets this low is at its end, lambda = 0."""
 
 _SLOPE = 1e-9
@@ -71,95 +63,6 @@ _CHUNK = 64
 
 _DAMPING = (0.0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 """Added to the diagonal of G, relative to its largest element, in turn until a path is not given up."""
-
-_SETTLED = 1e-10
-"""A leap is taken back if its equations fail by more than this, relative to the largest ``|b|``."""
-
-_CORRECTIONS = 40
-"""Most corrections of the attributes in use for a radius; it rarely takes more than ten."""
-
-_STRIDE = 0.4
-"""Least factor by which lambda falls at once: from further away too many attributes seem to join."""
-
-
-def lasso(gram: np.ndarray, b: np.ndarray, radii: np.ndarray) -> np.ndarray:
-    """Minimise ``w'G w / 2 - b'w`` over 1-balls as `lasso_path` does, faster where G is at hand.
-
-    Parameters
-    ----------
-    gram : ndarray, shape (d, d)
-        G, symmetric and positive semidefinite.
-    b, radii : ndarray
-        As for `lasso_path`.
-
-    Returns
-    -------
-    ndarray, shape (d, G)
-        The minimisers.
-
-    Raises
-    ------
-    ArithmeticError
-        As `lasso_path`.
-    """
-    W = np.zeros((len(b), len(radii)))
-    order = np.argsort(radii, kind="stable")
-    reached = 0
-    for i, w in zip(order, _leaps(gram, b, radii[order]), strict=False):
-        W[:, i] = w
-        reached += 1
-    rest = order[reached:]
-    if len(rest):
-        W[:, rest] = lasso_path(gram.__getitem__, gram.diagonal(), b, radii[rest])
-    return W
-
-
-def _leaps(gram: np.ndarray, b: np.ndarray, radii: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the minimisers for increasing radii, up to the first that is not found; each has passed all conditions."""
-    start = np.abs(b).max(initial=0.0)
-    if not start:
-        return
-    tie = _TIE * start
-    sign = np.where(np.arange(len(b)) == np.abs(b).argmax(), np.sign(b), 0)
-    before = lam = start
-    for B in radii:
-        stride = max(_STRIDE, (lam / before) ** 2) if lam < before else _STRIDE
-        before, floor = lam, lam * stride
-        settled = sign, lam
-        for _ in range(_CORRECTIONS):
-            index = np.flatnonzero(sign)
-            s, rows = sign[index], gram.take(index, axis=0)
-            if not len(index):
-                return
-            factor, failure = dpotrf(rows.take(index, axis=1).T, clean=0, overwrite_a=1)
-            if failure:  # too many joined at once to be independent
-                sign, lam = settled
-                stride = np.sqrt(stride)
-                floor = lam * stride
-                continue
-            u, v = dpotrs(factor, np.array([b[index], s]).T)[0].T
-            end = (s @ u - B) / (s @ v)
-            lam = max(end, floor)
-            if lam <= _END * start:
-                return
-            w = u - lam * v
-            left = b - w @ rows
-            corrected = np.where(np.abs(left) > lam + tie, np.sign(left), 0)
-            corrected[index] = np.where(s * w > 0, s, 0)
-            wrong = np.count_nonzero(corrected != sign)
-            if not wrong and lam == end:
-                break
-            if wrong <= 0.1 * len(index):
-                settled = corrected, lam
-                floor *= stride
-            sign = corrected
-        else:
-            return
-        if np.abs(left[index] - lam * s).max() > _SETTLED * start:
-            return
-        result = np.zeros(len(b))
-        result[index] = w * (B / max(np.abs(w).sum(), B))
-        yield result
 
 
 class _Column(NamedTuple):
@@ -317,7 +220,7 @@ def lasso_path(
 
 def _follow(W: np.ndarray, waiting: list[int], radii: np.ndarray, active: _ActiveSet, start: float) -> None:
     """Follow the path from lambda = start; write the solutions of waiting radii to W and strike them off."""
-    lam, tie = start, _TIE * start
+    lam, tie = start, TIE * start
     stuck: list[int] = []
     exchanges = 0
     while waiting and lam > 0:
@@ -327,7 +230,7 @@ def _follow(W: np.ndarray, waiting: list[int], radii: np.ndarray, active: _Activ
         exchanges = 0 if breakpoints[j] < lam - tie else exchanges + 1
         if exchanges > 100 * len(W):
             raise ArithmeticError(f"the lasso path stalled at lambda = {lam:.3g} (largest: {start:.3g})")
-        lam = breakpoints[j] if breakpoints[j] > _END * start else 0.0
+        lam = breakpoints[j] if breakpoints[j] > END * start else 0.0
         _record(W, waiting, radii, active, lam)
         if not waiting:
             return

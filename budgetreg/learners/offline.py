@@ -12,7 +12,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from budgetreg.accessor import Accessor
-from budgetreg.learners.homotopy import lasso, lasso_path
+from budgetreg.learners.homotopy import lasso_path
+from budgetreg.learners.leaps import lasso
 from budgetreg.learners.shrinkage import ridge, ridge_of_rows
 
 _EXAMPLES = 2**14
@@ -62,7 +63,10 @@ def fit(
                 for f in members:
                     streams[f].append(X, y, b, gram)
             start = stop
-        yield checkpoint, np.stack([stream.solved(solve, settings["B"]) for stream in streams])
+        W: list[np.ndarray] = []
+        for stream in streams:
+            W.append(stream.solved(solve, settings["B"], W[-1] if W else None))
+        yield checkpoint, np.stack(W)
 
 
 def _gram(X: np.ndarray) -> np.ndarray:
@@ -80,13 +84,14 @@ def _gram(X: np.ndarray) -> np.ndarray:
 
 
 class _LeastSquares:
-    """One stream's examples so far: ``b = X'y``; ``X`` and ``y``, or ``gram = X'X`` instead."""
+    """One stream's examples so far: ``b = X'y``; ``X`` and ``y``, or ``gram = X'X`` instead; a guess of the weights."""
 
     def __init__(self, d: int) -> None:
         self.X: np.ndarray | None = np.empty((0, d))
         self.y = np.empty(0)
         self.gram = np.empty((0, 0))
         self.b = np.zeros(d)
+        self.guess: np.ndarray | None = None
 
     def append(self, X: np.ndarray, y: np.ndarray, b: np.ndarray, gram: np.ndarray | None) -> None:
         """Add examples; their products b and gram, or b alone while rows are kept."""
@@ -102,12 +107,17 @@ class _LeastSquares:
         if self.X is not None:
             self.gram, self.X = _gram(self.X), None
 
-    def solved(self, solve: Callable[["_LeastSquares", np.ndarray], np.ndarray], radii: np.ndarray) -> np.ndarray:
+    def solved(
+        self,
+        solve: Callable[["_LeastSquares", np.ndarray], np.ndarray],
+        radii: np.ndarray,
+        guess: np.ndarray | None,
+    ) -> np.ndarray:
         """Solve for the attributes that are not 0 throughout; the others have weight 0."""
         seen = np.flatnonzero(self.squares())
         W = np.zeros((len(self.b), len(radii)))
         part = _LeastSquares(len(seen))
-        part.y, part.b = self.y, self.b[seen]
+        part.y, part.b, part.guess = self.y, self.b[seen], None if guess is None else guess[seen]
         if self.X is None:
             part.gram, part.X = self.gram.take(seen, axis=0).take(seen, axis=1), None
         else:
@@ -122,7 +132,7 @@ class _LeastSquares:
 
 def _lasso(examples: _LeastSquares, radii: np.ndarray) -> np.ndarray:
     if examples.X is None:
-        return lasso(examples.gram, examples.b, radii)
+        return lasso(examples.gram, examples.b, radii, examples.guess)
     X = examples.X
     return lasso_path(lambda j: X[:, j] @ X, examples.squares(), examples.b, radii)
 

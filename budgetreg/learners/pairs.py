@@ -15,7 +15,7 @@ import numpy as np
 
 from budgetreg.accessor import Accessor
 from budgetreg.draws import BLOCK, subset
-from budgetreg.learners.homotopy import lasso
+from budgetreg.learners.leaps import lasso
 
 
 def fit(
