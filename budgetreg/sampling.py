@@ -137,10 +137,9 @@ class PrefixTrees:
         streams: np.ndarray,
         settings: Sequence[np.ndarray] | None = None,
     ) -> None:
-        """Make the nodes above changed weights anew; the arguments are those of `Layout.ascend`."""
-        for level, where, block in self.layout.ascend(leaves, self._sums, nodes, streams, settings):
-            sums = block.copy()
-            for child in range(1, len(block)):
+        """Make the nodes above changed weights anew; the arguments are those of `Layout.ascend`, leaves overwritten."""
+        for level, where, sums in self.layout.ascend(leaves, self._sums, nodes, streams, settings):
+            for child in range(1, len(sums)):
                 sums[child] += sums[child - 1]
             laid(self._before[level - 1], settings)[1:, where] = sums[:-1]
             laid(self._sums[level - 1], settings)[where] = sums[-1]

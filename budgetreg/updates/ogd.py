@@ -96,9 +96,11 @@ class OGD:
         """Take the gradient step ``w -= eta phi~ x~`` for residual estimates of shape (F, G)."""
         stream, row = coordinates.stream, coordinates.row
         self._moved[coordinates.streams] = True
-        change = (residual * (self.eta / self._sigma)).take(stream, axis=0) * coordinates.value[:, None]
+        change = (residual * (self.eta / self._sigma)).take(stream, axis=0)
+        change *= coordinates.value[:, None]
         self._U[row] = self._U.take(row, axis=0) - change
-        self._V[row] = self._V.take(row, axis=0) + change * self._C.take(stream, axis=0)
+        change *= self._C.take(stream, axis=0)
+        self._V[row] = self._V.take(row, axis=0) + change
         self._sampler.update(self._U, coordinates.nodes, coordinates.streams)
 
     def running_sum(self) -> np.ndarray:
