@@ -20,7 +20,8 @@ Made by `budgetreg reproduce`; each figure's folder holds its curves, what was c
 (`claims.csv`), the attributes that each learner needs to reach an error (`savings.csv`), and a caption (`curves.txt`).
 
 A claim **holds** if the 90 % bootstrap interval of its statistic lies where the claim wants it, **fails** if it lies
-outside, and is *undecided* otherwise.
+outside, and is *undecided* otherwise. The estimate of a claim that names a value, or a published curve, is what was
+measured less that.
 """
 _MARKS = {"holds": "**holds**", "fails": "**fails**", "undecided": "*undecided*"}
 
