@@ -141,8 +141,8 @@ def _inside(case: Case) -> np.ndarray:
     """Return the least share of repetitions on either side of a published value."""
     rows = case.singles("a")
     points, values = case.targets(rows)
-    under = case.evidence.weights @ (rows.at(points) < values)
-    share: np.ndarray = np.minimum(under, 1 - under).min(axis=1)
+    under = rows.at(points) < values
+    share: np.ndarray = np.minimum(case.evidence.weights @ under, case.evidence.weights @ ~under).min(axis=1)
     return share
 
 
