@@ -106,6 +106,11 @@ def test_lasso_weights_have_their_frequencies() -> None:
     assert abs(np.mean(sums)) < 5 * np.sqrt(600 / 200)
 
 
+def test_weights_that_cancel_are_drawn_again() -> None:
+    for repetition in range(30):  # of every second pair of weights, all targets would be 0
+        assert draw(repetition=repetition, norm="linf", alpha=0, d=2, n=3, n_test=1).y.all()
+
+
 def test_each_repetition_and_seed_has_its_own_draw() -> None:
     first = draw()
     assert np.array_equal(draw().X, first.X)

@@ -82,7 +82,7 @@ class PowerLaw:
         """
         u = self.means()
         identity = ("power_law", seed, self.name, repetition)
-        w = self._target(generator(*identity, "target"))
+        w = self._target(generator(*identity, "target"), u)
         if self.implicit:
             numbers = np.concatenate([np.arange(self.n), _FIRST_TEST_ROW + np.arange(self.n_test)])
             coins = Coins(int(generator(*identity, "coins").integers(1 << 64, dtype=np.uint64)), u, numbers)
@@ -96,10 +96,15 @@ class PowerLaw:
         y = np.concatenate([block @ w for block in _blocks(X)])
         return Dataset(self.name, X, y, scale=1.0, n_train=self.n, two_valued=False)
 
-    def _target(self, rng: np.random.Generator) -> np.ndarray:
-        if self.norm == "l2":
-            return rng.choice([-1.0, 1.0], size=self.d)
-        return rng.choice([-1.0, 0.0, 1.0], size=self.d, p=[0.15, 0.7, 0.15])
+    def _target(self, rng: np.random.Generator, u: np.ndarray) -> np.ndarray:
+        """Draw ``w*``; again if all its targets are 0, as of means of 1 whose weights cancel: nothing can be learnt."""
+        while True:
+            if self.norm == "l2":
+                w = rng.choice([-1.0, 1.0], size=self.d)
+            else:
+                w = rng.choice([-1.0, 0.0, 1.0], size=self.d, p=[0.15, 0.7, 0.15])
+            if (w @ u) ** 2 + w**2 @ (u * (1 - u)) > 0:  # E y^2
+                return w
 
 
 def parse(options: Mapping[str, Any]) -> PowerLaw:
