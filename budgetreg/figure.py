@@ -16,7 +16,7 @@ from budgetreg.rules import Rules, check
 from budgetreg.variables import ALONG
 
 _RULES: Rules = {
-    "kind": ("the kind of figure", one_of("curves", "strips", "trend")),
+    "kind": ("the kind of figure", one_of("curves", "strips", "trend", "pictures")),
     "x": ("the variable on the x axis", one_of(*ALONG) | NOTHING),
     "x_scale": ("the scale of the x axis", one_of("log", "linear")),
     "y_scale": ("the scale of the y axis", one_of("auto", "log", "linear")),
@@ -41,9 +41,9 @@ class Drawing:
 
     Attributes
     ----------
-    kind : {'curves', 'strips', 'trend'}
-        Curves; a point per data set and learner at the last checkpoint, with the median; or a point per learner and
-        value of a variable.
+    kind : {'curves', 'strips', 'trend', 'pictures'}
+        Curves; a point per data set and learner at the last checkpoint, with the median; a point per learner and
+        value of a variable; or images, for which no learner is run.
     x : str or None
         A variable of `budgetreg.variables`; None: attributes, or examples where runs end alike in them.
     x_scale : {'log', 'linear'}

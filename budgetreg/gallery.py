@@ -54,7 +54,8 @@ def _figure(path: Path, name: str) -> Iterator[str]:
         manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
         if "recipe" in manifest:
             yield f"### {name}\n\n{manifest['title']}\n\n![{name}]({name}/curves.png)\n"
-            yield from _claims(path / CLAIMS)
+            if (path / CLAIMS).is_file():  # a picture claims nothing
+                yield from _claims(path / CLAIMS)
             yield from _differs(manifest["differs"])
     elif path.suffix == ".png" and path.with_suffix(".txt").is_file():
         title = path.with_suffix(".txt").read_text(encoding="utf-8").partition("\n\n")[0]

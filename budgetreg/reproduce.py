@@ -48,7 +48,7 @@ def quick(recipe: Recipe) -> Recipe:
 
 
 def reproduce(recipe: Recipe, places: Places) -> list[Judgement]:
-    """Run what is missing of a recipe, then merge, judge and draw all of it.
+    """Run what is missing of a recipe, then merge, judge and draw all of it; a picture has nothing to run.
 
     Results that are current are taken as they are: those in ``places.results``, then those in ``places.runs``.
 
@@ -72,6 +72,11 @@ def reproduce(recipe: Recipe, places: Places) -> list[Judgement]:
         What is finished is kept, as in `budgetreg.runner.execute`.
     """
     folder = places.results / recipe.name
+    if recipe.drawing.kind == "pictures":
+        from budgetreg.pictures import reproduce_picture  # here, as matplotlib is slow to load
+
+        reproduce_picture(recipe, folder, _FIGURE)
+        return []
     found = read_results(folder, recipe.cells)
     if len(found) < len(recipe.cells):
         missing = [cell for cell in recipe.cells if cell.name not in found]

@@ -1,4 +1,4 @@
-"""The scripts that draw images, on small tables."""
+"""Figures that show images: those of a recipe, and those of a script."""
 
 import importlib.util
 import sys
@@ -7,8 +7,14 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from hydra import compose, initialize_config_dir
 
+from budgetreg import catalogue
 from budgetreg.accessor import Table
+from budgetreg.config import validate
+from budgetreg.data import load
+from budgetreg.pictures import draw, look, text
+from budgetreg.plan import make_plan
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 
@@ -24,18 +30,19 @@ def script(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> M
     return module
 
 
-@pytest.mark.parametrize("script", ["four_pixels"], indirect=True)
-def test_four_pixels_of_each_image_are_what_they_are_and_the_others_stay_unseen(script: ModuleType) -> None:
-    X = np.random.default_rng(0).integers(1, 256, (20, 784)).astype(np.uint8)
-    order = np.array([3, 19, 0])
-    full, partial = script.seen(Table(X, np.zeros(20), 1 / 255), order)
-    np.testing.assert_allclose(full, X[order] / 255)
-    assert (~np.isnan(partial)).sum(axis=1).tolist() == [4, 4, 4]
-    assert np.isin(partial[~np.isnan(partial)], full).all()
-    np.testing.assert_array_equal(np.where(np.isnan(partial), full, partial), full)
-    shown = script.picture(full, partial).axes[4].images[0].get_array()
-    np.testing.assert_array_equal(shown.mask.ravel(), np.isnan(partial[1]))
-    assert "  19: (" in script.text(order, partial)
+def test_what_is_seen_of_images_is_what_they_are_and_nothing_else() -> None:
+    with initialize_config_dir(str(catalogue.conf_dir()), version_base="1.3"):
+        plan = make_plan(validate(compose("config", ["dataset=digits_3v5", "algo=aer", "k=4"])))
+    picture = look(plan)
+    data = load(plan.config.dataset, 0, 0)
+    np.testing.assert_allclose(picture.full.reshape(6, 64), data.X[picture.order] * data.scale)
+    hidden = np.isnan(picture.partial)
+    assert (~hidden).sum(axis=(1, 2)).tolist() == [4] * 6
+    np.testing.assert_array_equal(np.where(hidden, picture.full, picture.partial), picture.full)
+    shown = draw(picture).axes[7].images[0].get_array()
+    np.testing.assert_array_equal(shown.mask, hidden[1])
+    row, column = np.argwhere(~hidden[1])[0]
+    assert f"  {picture.order[1]}: ({row}, {column}) {picture.full[1, row, column]:.3g}, " in text("x", "y", picture)
 
 
 @pytest.mark.parametrize("script", ["eigen_digits"], indirect=True)

@@ -40,6 +40,20 @@ hydra:
 """
 
 
+PICTURE = """# @package _global_
+# A picture of handwritten digits
+defaults:
+  - override /dataset: {dataset}
+
+experiment: paper/picture
+k: 3
+figure: {{kind: pictures}}
+hydra:
+  mode: MULTIRUN
+  sweeper: {{params: {{algo: aer}}}}
+"""
+
+
 @pytest.fixture
 def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Change to a folder without results, with a configuration that has one recipe more; return the recipe's file."""
@@ -205,3 +219,28 @@ def test_a_recipes_cells_are_those_of_a_multirun(recipe: Path) -> None:
     assert cells["algo=aelr,protocol=paper"].algo.split == "even"
     assert cells["algo=ridge,protocol=paper"].dataset.center == "full"
     assert cells["algo=ridge,protocol=literal"].dataset.center == "none"
+
+
+def test_a_picture_is_drawn_once_without_a_run(
+    recipe: Path, computed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = recipe.with_name("picture.yaml")
+    file.write_text(PICTURE.format(dataset="digits_3v5"))
+    assert main(["reproduce", "paper/picture"]) == 0
+    folder = Path("results/paper/picture")
+    first = contents(folder)
+    assert first.keys() == {"curves.png", "curves.pdf", "curves.txt", "manifest.json"}
+    assert "(paper/picture/curves.png)" in Path("results/README.md").read_text()
+
+    (folder / "curves.txt").write_text("as it was")
+    assert main(["reproduce", "paper/picture"]) == 0
+    assert (folder / "curves.txt").read_text() == "as it was"  # current, so not drawn
+    file.write_text(file.read_text().replace("k: 3", "k: 5"))
+    assert main(["reproduce", "paper/picture"]) == 0
+    assert "5 random pixels" in (folder / "curves.txt").read_text()
+    assert computed == []
+
+    file.write_text(PICTURE.format(dataset="power_law"))
+    capsys.readouterr()
+    assert main(["reproduce", "paper/picture"]) == 2
+    assert "500 attributes are no square image (in paper/picture)" in capsys.readouterr().err

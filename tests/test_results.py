@@ -18,7 +18,7 @@ RESULTS = Path(__file__).resolve().parent.parent / "results"
 FIGURES = [
     path.parent
     for path in sorted(RESULTS.glob("*/*/manifest.json"))
-    if "recipe" in json.loads(path.read_text(encoding="utf-8"))
+    if "recipe" in json.loads(path.read_text(encoding="utf-8")) and (path.parent / "curves.csv").exists()
 ]
 
 

@@ -1,0 +1,161 @@
+"""A figure of images: some training examples in full, and what is seen of them by who may look at k pixels of each.
+
+As Figure 1 of Cesa-Bianchi, Shalev-Shwartz & Shamir (2010), with images and pixels of our own draw. Both rows go
+through the accessor, which charges for what it reveals.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.figure import Figure
+
+from budgetreg.accessor import Accessor, Table
+from budgetreg.captions import flowing
+from budgetreg.data import load
+from budgetreg.draws import subset
+from budgetreg.errors import ConfigError
+from budgetreg.files import write_atomically
+from budgetreg.manifest import identity_of
+from budgetreg.plan import Plan, make_plan
+from budgetreg.plots import own_settings, write_figure
+from budgetreg.provenance import provenance
+from budgetreg.recipes import Recipe
+from budgetreg.schema import CELL, MANIFEST
+from budgetreg.streams import generator
+
+IMAGES = 6
+_UNSEEN = "#93A4BD"  # a bluish grey, which no pixel has
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What is shown.
+
+    Attributes
+    ----------
+    order : ndarray of int, shape (images,)
+        Numbers of the training examples.
+    full : ndarray of float, shape (images, side, side)
+    partial : ndarray of float, shape (images, side, side)
+        The same, NaN where a pixel was not seen.
+    k : int
+        Pixels seen of each image.
+    """
+
+    order: np.ndarray
+    full: np.ndarray
+    partial: np.ndarray
+    k: int
+
+
+def reproduce_picture(recipe: Recipe, folder: Path, name: str) -> None:
+    """Draw the images of a recipe, unless those that are there come from the same configuration.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Of a single cell; no learner is run.
+    folder : Path
+        Where ``<name>.png``, ``<name>.pdf``, ``<name>.txt`` and ``manifest.json`` go.
+    name : str
+
+    Raises
+    ------
+    ConfigError
+        If the attributes of the data set are no pixels of square images.
+    UserError
+        If data are missing, or a file cannot be read or written.
+    """
+    (cell,) = recipe.cells
+    if _current(folder, name, cell.digest):
+        return
+    plan = make_plan(cell.config)
+    with own_settings():
+        picture = look(plan)
+        write_figure(draw(picture), text(name, plan.dataset, picture), folder, name)
+    identity = identity_of(plan)
+    manifest = {
+        "recipe": recipe.name,
+        "title": recipe.title,
+        "differs": recipe.differs,
+        "config": identity["identity"],
+        "sources": [provenance()],
+        "cells": [{CELL: cell.name, "identity_digest": cell.digest, "data": identity["data"], "source": 0}],
+    }
+    # Last: it vouches for the figure.
+    write_atomically(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
+
+
+def look(plan: Plan) -> Picture:
+    """Reveal some training images, in full and with k pixels each, drawn without replacement.
+
+    Raises
+    ------
+    ConfigError
+        If the attributes of the data set are no pixels of square images.
+    """
+    data = load(plan.config.dataset, plan.config.seed, 0)
+    side = math.isqrt(plan.d)
+    if side * side != plan.d:
+        raise ConfigError(f"figure.kind: {plan.d} attributes are no square image")
+    identity = ("picture", plan.config.seed, plan.dataset)
+    order = generator(*identity, "images").choice(plan.n_train, min(IMAGES, plan.n_train), replace=False)
+    table = Table(data.X, data.y, data.scale)
+    full = Accessor(table, order[None], 1, budget=plan.d).rows(0, order.size)[0][0]
+    accessor = Accessor(table, order[None], 1, budget=plan.config.k)
+    accessor.open(0, order.size)
+    attributes = subset(generator(*identity, "pixels"), plan.d, plan.config.k)[: order.size]
+    partial = np.full_like(full, np.nan)
+    np.put_along_axis(partial, attributes, accessor.reveal_block(attributes[None])[0], axis=1)
+    square = (order.size, side, side)
+    return Picture(order, full.reshape(square), partial.reshape(square), plan.config.k)
+
+
+def draw(picture: Picture) -> Figure:
+    """Draw two rows of images: what they are, and what is seen of them."""
+    figure = Figure((1.1 * len(picture.order), 2.3), layout="constrained")
+    axes = figure.subplots(2, len(picture.order), squeeze=False)
+    colours = colormaps["gray"].with_extremes(bad=_UNSEEN)
+    for row, images in zip(axes, (picture.full, picture.partial), strict=True):
+        for ax, image in zip(row, images, strict=True):
+            ax.imshow(image, cmap=colours, vmin=0, vmax=picture.full.max(), interpolation="nearest")
+            ax.set_xticks([])
+            ax.set_yticks([])
+    axes[0, 0].set_ylabel("all pixels")
+    axes[1, 0].set_ylabel(f"k = {picture.k}")
+    return figure
+
+
+def text(name: str, dataset: str, picture: Picture) -> str:
+    """Say what the figure shows, pixel by pixel."""
+    pixels = picture.full[0].size
+    lines = [
+        f"{name}: training images of {dataset}, and the same with {picture.k} random pixels visible",
+        "",
+        flowing(
+            f"Upper row: all {pixels} pixels. Lower row: a uniform subset of {picture.k} pixels of each image, drawn "
+            "without replacement and revealed by the accessor; what is not seen is bluish grey. A pixel is black at 0, "
+            f"white at {picture.full.max():.3g}."
+        ),
+        "",
+        "training image: what is seen of it, as (row, column) value",
+    ]
+    for number, image in zip(picture.order, picture.partial, strict=True):
+        places = [f"({row}, {column}) {image[row, column]:.3g}" for row, column in np.argwhere(~np.isnan(image))]
+        lines.append(f"  {number}: {', '.join(places)}")
+    return "\n".join(lines) + "\n"
+
+
+def _current(folder: Path, name: str, digest: str) -> bool:
+    files = [folder / MANIFEST, *(folder / f"{name}.{ending}" for ending in ("png", "pdf", "txt"))]
+    if not all(path.is_file() for path in files):
+        return False
+    try:
+        cells = json.loads(files[0].read_text(encoding="utf-8"))["cells"]
+    except (ValueError, KeyError, TypeError):
+        return False
+    return [cell["identity_digest"] for cell in cells] == [digest]
