@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,13 +40,27 @@ def write_gallery(results: Path) -> Path:
     Path
         The file.
     """
-    blocks = [_HEAD]
+    blocks = [_HEAD, *_tally(results)]
     for paper in sorted(path for path in results.iterdir() if path.is_dir()):
         figures = [block for path in sorted(paper.iterdir()) for block in _figure(path, f"{paper.name}/{path.stem}")]
         blocks += [f"## {_PAPERS.get(paper.name, paper.name)}\n", *figures] if figures else []
     target = results / "README.md"
     write_atomically(target, "\n".join(blocks).encode())
     return target
+
+
+def _tally(results: Path) -> Iterator[str]:
+    """Count the verdicts of each figure; a claim counts once for each preset."""
+    files = sorted(path for path in results.glob(f"*/*/{CLAIMS}"))
+    counts = {file: Counter(row["verdict"] for row in _rows(file)) for file in files}
+    told = {file: own for file, own in counts.items() if own}
+    if told:
+        yield f"| figure | {' | '.join(_MARKS)} |\n|---|{'---|' * len(_MARKS)}"
+        for file, own in told.items():
+            name = file.parent.relative_to(results).as_posix()
+            yield f"| [{name}](#{name.replace('/', '')}) | {' | '.join(str(own[mark]) for mark in _MARKS)} |"
+        total = sum(told.values(), Counter())
+        yield f"| all | {' | '.join(str(total[mark]) for mark in _MARKS)} |\n"
 
 
 def _figure(path: Path, name: str) -> Iterator[str]:
@@ -70,8 +85,7 @@ def _differs(sentences: list[str]) -> Iterator[str]:
 
 
 def _claims(path: Path) -> Iterator[str]:
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = _rows(path)
     if not rows:
         return
     presets = any(row["protocol"] for row in rows)
@@ -94,3 +108,8 @@ def _claims(path: Path) -> Iterator[str]:
 def _repetitions(rows: list[dict[str, str]]) -> str:
     counts = sorted({int(row["repetitions"]) for row in rows} - {0})
     return f"Judged by {' to '.join(map(str, dict.fromkeys([counts[0], counts[-1]])))} repetitions." if counts else ""
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

@@ -109,6 +109,10 @@ def test_a_recipe_is_run_once_judged_and_drawn(
     assert re.search(r"ridge_below +paper +holds", printed)
     gallery = Path("results/README.md").read_text()
     assert "| ridge is better (`ridge_below`) | paper | **holds** |" in gallery
+    holds, fails, undecided = (
+        sum(row["verdict"] == verdict for row in verdicts.values()) for verdict in ("holds", "fails", "undecided")
+    )
+    assert f"| [paper/toy](#papertoy) | {holds} | {fails} | {undecided} |" in gallery
     assert "- the digits are smaller" in gallery
     assert "(paper/toy/curves.png)" in gallery
 
