@@ -226,6 +226,23 @@ def validate(cfg: DictConfig, given: Mapping[str, Any] | None = None) -> Config:
     )
 
 
+def left_out(choice: Mapping[str, Any], omit: Any) -> bool:
+    """Whether a recipe leaves out a combination of its sweep.
+
+    Parameters
+    ----------
+    choice : mapping
+        Keys of the sweep, with the values of this combination.
+    omit : list of mapping
+        What the recipe says of it: a combination is left out if it has the value, or one of the values, of all keys of
+        one of them.
+    """
+    return any(
+        all(key in choice and choice[key] in (told if isinstance(told, list) else [told]) for key, told in one.items())
+        for one in omit
+    )
+
+
 def _plain(cfg: DictConfig) -> dict[str, Any]:
     try:
         tree = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)

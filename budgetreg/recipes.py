@@ -17,7 +17,7 @@ from budgetreg import catalogue
 from budgetreg.claim_kinds import Published
 from budgetreg.claims import Claim
 from budgetreg.claims import parse as parse_claim
-from budgetreg.config import Config, validate
+from budgetreg.config import Config, left_out, validate
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.figure import Drawing
 from budgetreg.figure import parse as parse_drawing
@@ -146,11 +146,7 @@ def _combinations(
     for condition in omit:
         if not isinstance(condition, dict) or not condition.keys() <= keys:
             raise ConfigError(f"omit: each must have keys of the sweep ({', '.join(sorted(keys))})")
-    return [choice for choice in map(dict, product(*axes)) if not any(_meets(choice, condition) for condition in omit)]
-
-
-def _meets(choice: Mapping[str, Any], condition: Mapping[str, Any]) -> bool:
-    return all(choice[key] in (told if isinstance(told, list) else [told]) for key, told in condition.items())
+    return [choice for choice in map(dict, product(*axes)) if not left_out(choice, omit)]
 
 
 def _cells(name: str, choices: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> Iterator[Cell]:

@@ -64,6 +64,9 @@ def increasing(phrase: str, element: Requirement) -> Requirement:
 ANYTHING = Requirement("anything", lambda value: True)
 MAPPING = Requirement("keys with values", lambda value: isinstance(value, dict))
 LIST = Requirement("a list", lambda value: isinstance(value, list))
+MAPPINGS = Requirement(
+    "a list of keys with values", lambda value: isinstance(value, list) and all(map(MAPPING.accepts, value))
+)
 FLAG = Requirement("true or false", lambda value: type(value) is bool)
 NOTHING = Requirement("null", lambda value: value is None)
 TEXT = Requirement("text", lambda value: type(value) is str)

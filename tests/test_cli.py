@@ -182,6 +182,18 @@ def test_a_recipe_is_a_sweep(capsys: pytest.CaptureFixture[str], here: Path, exe
     assert executed[0].folder.parent == here / "runs/hazan_koren_2012/fig2/digits_3v5"
 
 
+def test_what_a_recipe_leaves_out_is_not_run_unless_asked_for(
+    capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]
+) -> None:
+    line = "run experiment=gonen_2016/price algo=popca dataset.n=30000 repetitions=2"
+    answer = budgetreg(capsys, line)
+    assert (answer.code, len(executed)) == (0, 1)
+    assert (executed[0].dataset, executed[0].d) == ("coins_d64_c1_alpha0.6", 64)
+    assert answer.err == "budgetreg: left out by the recipe: 7 combinations (omit=[] runs them)\n"
+    budgetreg(capsys, f"{line} omit=[]")
+    assert len(executed) == 1 + 8
+
+
 def test_a_sweep_may_set_keys_that_only_its_learners_have(capsys: pytest.CaptureFixture[str]) -> None:
     line = "run --dry-run -m algo=popca,pca algo.n_components=1 dataset=coins k=2 out=there"
     answer = budgetreg(capsys, line)

@@ -158,26 +158,29 @@ def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
     from hydra.types import RunMode
     from omegaconf import OmegaConf
 
-    from budgetreg.config import validate
+    from budgetreg.config import left_out, validate
 
     hydra = HydraConfig.get()
     swept = hydra.mode == RunMode.MULTIRUN
     # Not resolved: `k=${missing}` is a mistake to be found below, in the value.
     job: Any = OmegaConf.to_container(hydra.job, resolve=False)
     overrides: str = job["override_dirname"].replace(_ADDED, "")
-    outcome: dict[str, Any] = {"code": 0, "message": "", "folder": None, "made": False}
+    outcome: dict[str, Any] = {"code": 0, "message": "", "folder": None, "made": False, "left_out": False}
     try:
         parser = OverridesParser.create()
         given = parser.parse_overrides(OmegaConf.to_container(hydra.overrides.task))  # type: ignore[arg-type]
-        config = validate(cfg, {override.key_or_group: override.value() for override in given})
+        choice = {override.key_or_group: override.value() for override in given}
+        config = validate(cfg, choice)
         if swept and config.out is not None:
             config = replace(config, out=str(Path(config.out, overrides.replace("/", "_"))))
         config = replace(config, out=str(config.folder()))
         outcome["folder"] = config.out
         from budgetreg.plan import make_plan  # here, because a mistake above need not wait for numpy
 
-        outcome["code"] = act(make_plan(config))
-        outcome["made"] = act is _execute
+        outcome["left_out"] = swept and left_out(choice, OmegaConf.to_container(cfg.omit))
+        if not outcome["left_out"]:
+            outcome["code"] = act(make_plan(config))
+            outcome["made"] = act is _execute
     except UserError as error:
         cell = f" (in the cell {overrides})" if swept else ""
         outcome.update(code=error.exit_code, message=f"budgetreg: {' '.join(str(error).split())}{cell}")
@@ -213,6 +216,9 @@ def _report(scratch: Path) -> int:
     for outcome in outcomes:
         if outcome["message"]:
             print(outcome["message"], file=sys.stderr)
+    left = sum(outcome["left_out"] for outcome in outcomes)
+    if left:
+        print(f"budgetreg: left out by the recipe: {left} combinations (omit=[] runs them)", file=sys.stderr)
     made = [outcome for outcome in outcomes if outcome["made"]]
     if len(made) > 1:
         together = os.path.commonpath([outcome["folder"] for outcome in made])
