@@ -215,7 +215,9 @@ def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figu
     return figure, remarks
 
 
-def y_range(curves: Sequence[pd.DataFrame], y: Axis = RELATIVE, may_be_log: bool = True) -> Range:
+def y_range(
+    curves: Sequence[pd.DataFrame], y: Axis = RELATIVE, may_be_log: bool = True, published: Sequence[float] = ()
+) -> Range:
     """Choose what the y axis shows of some mean curves.
 
     Online learners can be far worse than the zero predictor on their first examples. The axis ends at twice
@@ -231,6 +233,8 @@ def y_range(curves: Sequence[pd.DataFrame], y: Axis = RELATIVE, may_be_log: bool
         What is drawn of them.
     may_be_log
         Whether an axis that is not logarithmic in any case becomes so by its values.
+    published
+        Values of published curves: an axis that is not logarithmic in any case shows those that do not pass its end.
 
     Returns
     -------
@@ -245,7 +249,8 @@ def y_range(curves: Sequence[pd.DataFrame], y: Axis = RELATIVE, may_be_log: bool
     shown = means[means <= cap]
     away = means[~(means <= cap)]
     largest = float(np.fmax.reduce(away)) if away.size else float("nan")
-    inside = np.concatenate([shown, zero]) if shown.size or zero else np.array([0.0])
+    inside = np.concatenate([shown, zero, [value for value in published if value <= cap]])
+    inside = inside if inside.size else np.array([0.0])
     low, high = inside.min(), inside.max()
     if may_be_log and low > 0 and log10(high / low) > 1.5:
         return Range(low / 1.3, cap if away.size else high * 1.3, True, away.size, largest)
@@ -280,7 +285,9 @@ def _panel(
     y: Axis,
     drawing: Drawing,
 ) -> Range:
-    shown = y_range(curves, y, may_be_log=drawing.y_scale == "auto")
+    published = {algo: points for (algo, variable), points in drawing.published.items() if variable == x.column}
+    known = [value for one in series if one.algo in published for value in published[one.algo][1]]
+    shown = y_range(curves, y, drawing.y_scale == "auto", known)
     if x.log:
         ax.set_xscale("log", nonpositive="mask")
     if shown.log:
@@ -297,8 +304,8 @@ def _panel(
             # A log axis has no place for a band's negative end: it ends at the axis instead.
             lower = np.maximum(lower, shown.low) if shown.log else lower
             ax.fill_between(at, lower, upper, color=look["color"], alpha=0.15, linewidth=0, zorder=2)
-        if (one.algo, x.column) in drawing.published:
-            ax.plot(*drawing.published[one.algo, x.column], color=look["color"], zorder=2, **_PUBLISHED)
+        if one.algo in published:
+            ax.plot(*published[one.algo], color=look["color"], zorder=2, **_PUBLISHED)
         if one.label in lines:
             ax.plot(at, lines[one.label], color=look["color"], zorder=2, **_BOUND)
     ax.autoscale_view(scaley=False)

@@ -336,6 +336,12 @@ def test_late_values_and_the_zero_predictor_are_always_shown() -> None:
     assert y_range([mean_frame(0.4, 0.3)]).high > 1
 
 
+def test_published_values_are_shown_up_to_the_limit() -> None:
+    shown = y_range([mean_frame(0.9, 0.8)], published=[0.3, 1.4])
+    assert shown.low < 0.3 < 1.4 < shown.high
+    assert y_range([mean_frame(0.9, 0.8)], published=[50]).high < 2
+
+
 def test_bands_are_shown_whole_unless_they_pass_the_limit() -> None:
     shown = y_range([mean_frame(0.9, 0.8, 0.7, sd=0.5)])
     assert shown.low < 0.2 < 1.4 < shown.high
