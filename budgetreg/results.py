@@ -76,9 +76,8 @@ def read_run(folder: Path, cell: Cell) -> CellResults:
     manifest = read_manifest(folder)
     if manifest is None:
         raise DataError(f"{folder} holds no run: there is no {MANIFEST} of ours in it")
-    asked = {key: cell.config.resolved[key] for key in ("protocol", "repetitions", "axis")}
     return CellResults(
-        config={**manifest["identity"], **{key: value for key, value in asked.items() if value is not None}},
+        config=_as_asked(manifest["identity"], cell),
         data=manifest["data"],
         source={key: manifest[key] for key in _SOURCE if manifest.get(key)},
         columns=manifest["columns"][CURVES],
@@ -107,7 +106,7 @@ def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
             if entry is not None:
                 own = {name: [row for row in rows if row[CELL] == entry[CELL]] for name, rows in tables.items()}
                 found[cell.name] = CellResults(
-                    config=overlay(manifest["config"], entry["config"]),
+                    config=_as_asked(overlay(manifest["config"], entry["config"]), cell),
                     data=entry["data"],
                     source=manifest["sources"][entry["source"]],
                     columns=manifest["columns"],
@@ -160,6 +159,12 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
     write_atomically(folder / RUNS, as_csv([*run_columns(runs), CELL], runs))
     # Last: it vouches for the tables.
     write_atomically(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
+
+
+def _as_asked(config: Tree, cell: Cell) -> Tree:
+    """Set what changes no result to what this cell asks for: presets that leave a learner as it is share a run."""
+    asked = {key: cell.config.resolved[key] for key in ("protocol", "repetitions", "axis")}
+    return {**config, **{key: value for key, value in asked.items() if value is not None}}
 
 
 def _asked(rows: Sequence[dict[str, str]], cell: Cell) -> list[dict[str, str]]:

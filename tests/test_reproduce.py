@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from budgetreg import catalogue, plots, recipes, runner
 from budgetreg.claims import parse as parse_claim
 from budgetreg.cli import main
-from budgetreg.curves import read_series
+from budgetreg.curves import read_folder, read_series
 from budgetreg.data import mnist
 from budgetreg.figure import parse as parse_drawing
 
@@ -139,6 +139,20 @@ def test_a_recipe_is_run_once_judged_and_drawn(
     recipe.write_text(RECIPE.replace("split: even", "split: 1"))
     assert main(["reproduce", "paper/toy"]) == 0
     assert computed[4:] == ["aelr"]
+
+
+def test_presets_that_leave_a_learner_as_it_is_share_its_run(recipe: Path, computed: list[str]) -> None:
+    recipe.write_text(RECIPE.replace("dataset: {center: full}, ", ""))
+    assert main(["reproduce", "paper/toy"]) == 0
+    assert computed == ["aelr", "aelr", "ridge"]
+    folder = Path("results/paper/toy")
+    first = contents(folder)
+    presets = [one.config["protocol"] for one in read_folder(folder) if one.algo == "ridge"]
+    assert presets == ["literal", "paper"]
+
+    shutil.rmtree("runs")
+    assert main(["reproduce", "paper/toy"]) == 0
+    assert contents(folder) == first
 
 
 def test_a_quick_look_says_so_and_decides_nothing(recipe: Path) -> None:
