@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from budgetreg.files import write_atomically
-from budgetreg.schema import CLAIMS, MANIFEST
+from budgetreg.schema import CLAIMS, MANIFEST, SAVINGS
 
 _PAPERS = {
     "cesa_bianchi_2010": "Cesa-Bianchi, Shalev-Shwartz & Shamir 2010",
@@ -24,6 +24,7 @@ A claim **holds** if the 90 % bootstrap interval of its statistic lies where the
 outside, and is *undecided* otherwise. The estimate of a claim that names a value, or a published curve, is what was
 measured less that.
 """
+_BOUNDS = {"": "", "at least": "≥ ", "at most": "≤ "}
 _MARKS = {"holds": "**holds**", "fails": "**fails**", "undecided": "*undecided*"}
 
 
@@ -71,6 +72,7 @@ def _figure(path: Path, name: str) -> Iterator[str]:
             yield f"### {name}\n\n{manifest['title']}\n\n![{name}]({name}/curves.png)\n"
             if (path / CLAIMS).is_file():  # a picture claims nothing
                 yield from _claims(path / CLAIMS)
+                yield from _savings(path / SAVINGS)
             yield from _differs(manifest["differs"])
     elif path.suffix == ".png" and path.with_suffix(".txt").is_file():
         title = path.with_suffix(".txt").read_text(encoding="utf-8").partition("\n\n")[0]
@@ -103,6 +105,34 @@ def _claims(path: Path) -> Iterator[str]:
         ]
         yield f"| {' | '.join(cells)} |"
     yield f"\n{_repetitions(rows)}\n"
+
+
+def _savings(path: Path) -> Iterator[str]:
+    """Tell for each panel what its learners need at the error that most of them reach, the least of those."""
+    panels: dict[str, dict[float, list[dict[str, str]]]] = {}
+    for row in _rows(path):
+        if row["reference"]:
+            panels.setdefault(row["panel"], {}).setdefault(float(row["error"]), []).append(row)
+    if not panels:
+        return
+    learners = list(
+        dict.fromkeys(row["learner"] for levels in panels.values() for rows in levels.values() for row in rows)
+    )
+    yield "Attributes it takes to reach an error, and in brackets how many times fewer than with full information:\n"
+    yield f"| panel | error | {' | '.join(learners)} |\n|---|---|{'---|' * len(learners)}"
+    for panel, levels in panels.items():
+        error = max(levels, key=lambda error: (sum(not row["attributes_are"] for row in levels[error]), -error))
+        told = {row["learner"]: row for row in levels[error]}
+        cells = [_needed(told[learner]) if learner in told else "" for learner in learners]
+        yield f"| {panel} | {error:g} | {' | '.join(cells)} |"
+    yield ""
+
+
+def _needed(row: dict[str, str]) -> str:
+    needed = f"{_BOUNDS[row['attributes_are']]}{float(row['attributes']):,.0f}".replace(",", " ")
+    if row["learner"] == row["reference"] or not row["factor"]:
+        return needed
+    return f"{needed} ({_BOUNDS[row['factor_is']]}{float(row['factor']):.2g})"
 
 
 def _repetitions(rows: list[dict[str, str]]) -> str:

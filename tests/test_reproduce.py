@@ -113,6 +113,10 @@ def test_a_recipe_is_run_once_judged_and_drawn(
         sum(row["verdict"] == verdict for row in verdicts.values()) for verdict in ("holds", "fails", "undecided")
     )
     assert f"| [paper/toy](#papertoy) | {holds} | {fails} | {undecided} |" in gallery
+    told = re.search(r"\| panel \| error \| aelr \| ridge \|\n.*\n\| literal \| (\S+) \| .*\| (\S+) \|\n", gallery)
+    assert told
+    saved = {(row["panel"], float(row["error"]), row["learner"]): row for row in rows(folder / "savings.csv")}
+    assert f"{float(saved['literal', float(told[1]), 'ridge']['attributes']):.0f}" == told[2]
     assert "- the digits are smaller" in gallery
     assert "(paper/toy/curves.png)" in gallery
 
