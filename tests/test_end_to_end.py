@@ -189,7 +189,7 @@ def test_mistakes_are_one_line(budgetreg, tmp_path, line, code, said):
 
 
 def test_second_run_into_a_folder_is_refused(budgetreg, tmp_path):
-    line = "run algo=aelr k=4 repetitions=50 out=o"
+    line = "run algo=aelr k=4 repetitions=5000 out=o"  # more than it can finish meanwhile
     process = budgetreg.start(line)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (tmp_path / "o" / "journal.jsonl").exists():
@@ -202,7 +202,7 @@ def test_second_run_into_a_folder_is_refused(budgetreg, tmp_path):
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
     status = budgetreg("status o")
-    assert "50" in status.stdout
+    assert "5000" in status.stdout
 
 
 def test_joblib_launcher(budgetreg, tmp_path):
