@@ -52,7 +52,7 @@ def write_gallery(results: Path) -> Path:
 
 def _tally(results: Path) -> Iterator[str]:
     """Count the verdicts of each figure; a claim counts once for each preset."""
-    files = sorted(path for path in results.glob(f"*/*/{CLAIMS}"))
+    files = sorted(results.glob(f"*/*/{CLAIMS}"))
     counts = {file: Counter(row["verdict"] for row in _rows(file)) for file in files}
     told = {file: own for file, own in counts.items() if own}
     if told:
