@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from budgetreg.streams import generator
 
@@ -46,10 +47,7 @@ def weights(repetitions: int) -> np.ndarray:
 
 
 def basic(values: np.ndarray, repetitions: int) -> Estimate:
-    """Return the basic bootstrap interval, which allows for the bias of a statistic such as a maximum.
-
-    Efron & Tibshirani 1993; deviations are widened by sqrt(n/(n-1)), without which they are those of a variance with
-    divisor n.
+    """Return the basic bootstrap interval (Efron & Tibshirani 1993), its ends as far out as Student's t asks.
 
     Parameters
     ----------
@@ -58,12 +56,66 @@ def basic(values: np.ndarray, repetitions: int) -> Estimate:
     repetitions : int
         Their number n.
     """
-    value = float(values[0])
-    if repetitions < FEWEST or not np.isfinite(values).all():
+    if not _suffices(values, repetitions):
+        return Estimate(float(values[0]), np.nan, np.nan)
+    below, above = np.quantile(_deviations(values, repetitions), [1 - ONE_SIDED, ONE_SIDED])
+    return Estimate(float(values[0]), float(values[0] - above), float(values[0] - below))
+
+
+def of_largest(values: np.ndarray, repetitions: int) -> Estimate:
+    """Return an interval of the largest of several means, each of which has noise of its own.
+
+    The largest of noisy means lies above the largest of what they estimate, and which one it is differs between
+    resamples, so that `basic` would end too high. All are below a number if each of them is: the upper end is the
+    largest of theirs (an intersection-union test, Berger 1982). Some is above a number if one is, allowing for how many
+    there were to look at: the lower end is the largest of those that hold for all of them together.
+
+    Parameters
+    ----------
+    values : ndarray, shape (1 + RESAMPLES, C)
+        C statistics of the means that `weights` gives.
+    repetitions : int
+        As for `basic`.
+    """
+    value = float(values[0].max())
+    if not _suffices(values, repetitions):
         return Estimate(value, np.nan, np.nan)
-    deviations = (values[1:] - value) * sqrt(repetitions / (repetitions - 1))
-    below, above = np.quantile(deviations, [1 - ONE_SIDED, ONE_SIDED])
-    return Estimate(value, value - float(above), value - float(below))
+    deviations = _deviations(values, repetitions)
+    scale = deviations.std(axis=0)
+    together = np.quantile((deviations / np.where(scale > 0, scale, 1.0)).max(axis=1), ONE_SIDED)
+    alone = np.quantile(deviations, 1 - ONE_SIDED, axis=0)
+    return Estimate(value, float((values[0] - together * scale).max()), float((values[0] - alone).max()))
+
+
+def of_share(count: int, repetitions: int) -> Estimate:
+    """Return the exact interval of a share (Clopper & Pearson 1934); no resample would tell of one that is 0 or 1.
+
+    Parameters
+    ----------
+    count : int
+        Of how many repetitions something is true.
+    repetitions : int
+        Of how many.
+    """
+    value, others = count / repetitions, repetitions - count
+    if repetitions < FEWEST:
+        return Estimate(value, np.nan, np.nan)
+    low = betaincinv(count, others + 1, 1 - ONE_SIDED) if count else 0.0
+    high = betaincinv(count + 1, others, ONE_SIDED) if others else 1.0
+    return Estimate(value, float(low), float(high))
+
+
+def _suffices(values: np.ndarray, repetitions: int) -> bool:
+    return repetitions >= FEWEST and bool(np.isfinite(values).all())
+
+
+def _deviations(values: np.ndarray, repetitions: int) -> np.ndarray:
+    """Return by how much resampled means deviate from the plain one, widened to what Student's t gives few of them.
+
+    A resample's variance has the divisor n in place of n - 1, and its tails are those of the normal law.
+    """
+    student = float(stdtrit(repetitions - 1, ONE_SIDED) / ndtri(ONE_SIDED))
+    return (values[1:] - values[0]) * sqrt(repetitions / (repetitions - 1)) * student
 
 
 def of_ratio(values: np.ndarray, repetitions: int) -> Estimate:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.bootstrap import Estimate, basic, of_ratio
+from budgetreg.bootstrap import Estimate, basic, of_largest, of_ratio, of_share
 from budgetreg.curves import Series
 from budgetreg.errors import ConfigError
 from budgetreg.evidence import Evidence, NoEvidence, chosen
@@ -26,7 +26,7 @@ _SLACK = 1.05
 
 @dataclass(frozen=True)
 class Region:
-    """Where a statistic must lie: between two ends, at least one of them finite."""
+    """Where a statistic must lie: between two ends, at least one of them finite, and not on them."""
 
     low: float
     high: float
@@ -35,7 +35,7 @@ class Region:
         """Decide by the interval of the estimate."""
         if isnan(estimate.low) or isnan(estimate.high):
             return UNDECIDED
-        if self.low <= estimate.low and estimate.high <= self.high:
+        if self.low < estimate.low and estimate.high < self.high:
             return HOLDS
         return FAILS if estimate.high < self.low or self.high < estimate.low else UNDECIDED
 
@@ -47,7 +47,7 @@ class Region:
 
 
 class Case:
-    """What a claim is told, with the curves of its learners ``a``, ``b`` and ``minus``.
+    """What a claim is told, with the curves of its learners ``a``, ``b`` and ``minus``, and `notes` for its reader.
 
     Raises
     ------
@@ -63,6 +63,7 @@ class Case:
         together = [one for several in self._of.values() for one in several]
         self.evidence = Evidence(together, self.options["measure"], self.options["x"])
         self._published = published
+        self.notes: list[str] = []
 
     def means(self, role: str) -> Means:
         """Return the curves of one learner."""
@@ -105,80 +106,95 @@ class Case:
         return x[inside], values[inside]
 
 
-def _below(case: Case) -> np.ndarray:
-    """Return the largest amount by which a exceeds b, at any checkpoint of a from some point on."""
+def _below(case: Case) -> Estimate:
+    """Return the largest amount by which a exceeds b, anywhere from some point on where both have a curve."""
     a, b = case.means("a"), case.means("b")
-    a = a.since(max(b.x[0], case.options["from"] or 0))
-    if not a.x.size:
-        raise NoEvidence("curves without a checkpoint to compare")
-    worst: np.ndarray = (a.values - b.at(a.x)).max(axis=1)
-    return worst
+    begin, end = max(a.x[0], b.x[0], case.options["from"] or 0), _common_end([a, b])
+    if begin > end:
+        raise NoEvidence("curves without a point where both can be compared")
+    kinks = np.concatenate([[begin, end], a.x, b.x])
+    points = np.unique(kinks[(begin <= kinks) & (kinks <= end)])
+    return of_largest(a.at(points) - b.at(points), case.evidence.repetitions)
 
 
-def _ratio(case: Case) -> np.ndarray:
-    a, b = case.means("a"), case.means("b")
-    at = np.atleast_1d(case.options["at"] or min(a.x[-1], b.x[-1])).astype(float)
-    zero = case.means("minus").at(at) if case.options["minus"] else 0.0
-    above, below = a.at(at) - zero, b.at(at) - zero
-    return np.divide(above, below, out=np.full(above.shape, np.nan), where=below != 0)[:, 0]
+def _ratio(case: Case) -> Estimate:
+    curves = [case.means(role) for role in ("a", "b", "minus") if case.options[role]]
+    at = np.array([case.options["at"] or _common_end(curves)], dtype=float)
+    above, below, *subtracted = (own.at(at)[:, 0] for own in curves)
+    zero = subtracted[0] if subtracted else 0.0
+    return _of_quotient(above - zero, below - zero, case)
 
 
-def _slope(case: Case) -> np.ndarray:
+def _slope(case: Case) -> Estimate:
     a = case.means("a").since(case.options["from"] or 0)
-    return _log_slope(a.x, a.values)
+    return basic(_log_slope(a.x, a.values), case.evidence.repetitions)
 
 
-def _near(case: Case) -> np.ndarray:
+def _near(case: Case) -> Estimate:
     """Return by how much a lies above the given numbers, where it is farthest from them."""
     a = case.means("a")
     points, values = case.targets(a)
     above = a.at(points) - values
-    farthest: np.ndarray = above[:, np.abs(above[0]).argmax()]
-    return farthest
+    distance = of_largest(np.concatenate([above, -above], axis=1), case.evidence.repetitions)
+    if above[0].max() >= distance.value:
+        return distance
+    return Estimate(-distance.value, -distance.high, -distance.low)
 
 
-def _inside(case: Case) -> np.ndarray:
+def _inside(case: Case) -> Estimate:
     """Return the least share of repetitions on either side of a published value."""
     rows = case.singles("a")
     points, values = case.targets(rows)
-    under = rows.at(points) < values
-    share: np.ndarray = np.minimum(case.evidence.weights @ under, case.evidence.weights @ ~under).min(axis=1)
-    return share
+    under = (rows.at(points) < values).sum(axis=0)
+    return of_share(int(np.minimum(under, case.evidence.repetitions - under).min()), case.evidence.repetitions)
 
 
-def _spread(case: Case) -> np.ndarray:
+def _spread(case: Case) -> Estimate:
     """Return the standard deviation of a divided by that of b, over repetitions."""
-    a, b = case.singles("a"), case.singles("b")
-    at = np.atleast_1d(case.options["at"] or min(a.x[-1], b.x[-1])).astype(float)
+    curves = [case.singles("a"), case.singles("b")]
+    at = np.array([case.options["at"] or _common_end(curves)], dtype=float)
     weights = case.evidence.weights
-    variances = [weights @ own.at(at) ** 2 - (weights @ own.at(at)) ** 2 for own in (a, b)]
-    above, below = (np.sqrt(np.maximum(variance, 0)) for variance in variances)
-    return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)[:, 0]
+    variances = [weights @ own.at(at) ** 2 - (weights @ own.at(at)) ** 2 for own in curves]
+    above, below = (np.sqrt(np.maximum(variance[:, 0], 0)) for variance in variances)
+    return _of_quotient(above, below, case)
 
 
-def _monotone(case: Case) -> np.ndarray:
-    """Return the least step of the gap between a and b from one value of ``over`` to the next."""
+def _monotone(case: Case) -> Estimate:
+    """Return the least step of the gap between a and b from one value of ``over`` to the next, at a common end."""
     a, b = dict(case.each("a")), dict(case.each("b"))
     shared = sorted(a.keys() & b.keys())
     if len(shared) < 2:
         raise NoEvidence(f"curves for one value of {case.options['over']}, where two are needed")
-    gaps = np.stack([a[value].end - b[value].end for value in shared], axis=1)
-    steps: np.ndarray = np.diff(gaps, axis=1) * {"increasing": 1, "decreasing": -1}[case.options["direction"]]
-    least: np.ndarray = steps.min(axis=1)
-    return least
+    end = np.array([_common_end([own[value] for own in (a, b) for value in shared])])
+    gaps = np.concatenate([a[value].at(end) - b[value].at(end) for value in shared], axis=1)
+    steps = np.diff(gaps, axis=1) * {"increasing": 1, "decreasing": -1}[case.options["direction"]]
+    back = of_largest(-steps, case.evidence.repetitions)
+    return Estimate(-back.value, -back.high, -back.low)
 
 
-def _exponent(case: Case) -> np.ndarray:
+def _common_end(curves: Sequence[Means]) -> float:
+    return float(min(own.x[-1] for own in curves))
+
+
+def _of_quotient(above: np.ndarray, below: np.ndarray, case: Case) -> Estimate:
+    quotient = np.divide(above, below, out=np.full(above.shape, np.nan), where=below != 0)
+    return of_ratio(quotient, case.evidence.repetitions)
+
+
+def _exponent(case: Case) -> Estimate:
     """Return the slope, on log axes, of what is needed to fall to a level against the values of ``over``.
 
-    Curves that never fall to it, or begin below it, are left out.
+    Curves that never fall to it, or begin below it, are left out, which a note tells.
     """
     values, means = zip(*case.each("a"), strict=True)
     needed = np.stack([own.crossing(case.options["level"]) for own in means], axis=1)
     known = np.isfinite(needed) & (needed > 0)
     if known[0].sum() < 2:
         raise NoEvidence(f"fewer than two curves that fall to {case.options['level']:g}")
-    return _log_slope(np.array(values), np.where(known, needed, np.nan))
+    for value in np.array(values)[~known[0]]:
+        case.notes.append(f"left out: {case.options['over']} = {value:g}")
+    slopes = _log_slope(np.array(values), np.where(known, needed, np.nan))
+    return basic(slopes, case.evidence.repetitions)
 
 
 def _log_slope(x: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -205,16 +221,12 @@ def _is_within(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of claim: its keys, the region of its statistic, and the statistic of each resampled mean, shape (S,).
-
-    `interval` makes an estimate of these and the number of repetitions.
-    """
+    """A kind of claim: its keys, the region of its statistic, and how that is estimated."""
 
     rules: Rules
     defaults: Mapping[str, Any]
     region: Callable[[Mapping[str, Any]], Region]
-    statistic: Callable[[Case], np.ndarray]
-    interval: Callable[[np.ndarray, int], Estimate] = basic
+    estimate: Callable[[Case], Estimate]
 
 
 _LEARNER = NAME | MAPPING
@@ -241,14 +253,12 @@ KINDS: Mapping[str, Kind] = {
         {"minus": None, "at": None},
         _within,
         _ratio,
-        of_ratio,
     ),
     "spread": Kind(
         {**_A_AND_B, **_WITHIN, "at": ("where it is compared", POSITIVE | NOTHING)},
         {"at": None},
         _within,
         _spread,
-        of_ratio,
     ),
     "slope": Kind({**_A, **_FROM, **_WITHIN}, {"from": None}, _within, _slope),
     "near": Kind(
@@ -273,7 +283,8 @@ KINDS: Mapping[str, Kind] = {
         {**_A, **_OVER, **_WITHIN, "level": ("the level", POSITIVE)}, {"x": "examples"}, _within, _exponent
     ),
 }
-"""By name: ``below`` (a lies below b), ``ratio`` (of a to b at the end), ``spread`` (the same of their standard
-deviations), ``slope`` (of a on log axes), ``near`` (a lies near the published curve, or a value), ``inside`` (published
-values lie inside the spread of a), ``monotone`` (the gap between a and b moves one way over a key) and ``exponent`` (of
-what a needs to fall to a level, over a variable)."""
+"""By name: ``below`` (a lies below b, wherever both have a curve), ``ratio`` (of a to b), ``spread`` (the same of their
+standard deviations), ``slope`` (of a on log axes), ``near`` (a lies near each published point, or a value), ``inside``
+(published values lie inside the spread of a), ``monotone`` (the gap between a and b moves one way over a key) and
+``exponent`` (of what a needs to fall to a level, over a variable). Unless told at what point, ``ratio``, ``spread`` and
+``monotone`` compare at the last point that all their curves reach."""

@@ -1,7 +1,7 @@
 """The claims of a recipe, each a test on curves with a verdict: ``holds``, ``fails`` or ``undecided``.
 
-A claim is a statistic of mean curves and a region in which it must lie. One rule decides: the claim holds if the
-statistic's bootstrap interval lies in the region, fails if it lies outside, and is undecided otherwise.
+A claim is a statistic of curves and a region in which it must lie. One rule decides: the claim holds if the
+statistic's interval lies in the region, fails if it lies outside, and is undecided otherwise.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,7 +87,7 @@ class Judgement:
     repetitions : int
         How many it was computed from.
     note : str
-        Why nothing could be decided; empty unless curves are missing.
+        Why nothing could be decided, or what was left out; may be empty.
     """
 
     claim: Claim
@@ -110,7 +110,7 @@ def parse(entry: Any) -> Claim:
     if not isinstance(entry, Mapping) or not {"id", "says", "kind"} <= entry.keys():
         raise ConfigError("claims: each must have the keys id, says and kind")
     name, kind = entry["id"], entry["kind"]
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigError(f"claims: {name}: {kind}: no such kind{nearest(str(kind), KINDS)}; kinds: {', '.join(KINDS)}")
     filled = {**_COMMON_DEFAULTS, **KINDS[kind].defaults, **entry}
     check(filled, {**_COMMON, **KINDS[kind].rules}, f"claims: {name}: ")
@@ -134,12 +134,13 @@ def judge(claim: Claim, series: Sequence[Series], published: Published, protocol
     where = {**({"protocol": protocol} if protocol else {}), **claim.options["where"]}
     try:
         case = Case({**claim.options, "where": where}, series, published)
-        values = KINDS[claim.kind].statistic(case)
+        estimate = KINDS[claim.kind].estimate(case)
     except NoEvidence as lack:
         return undecided(claim, protocol, str(lack))
-    estimate = KINDS[claim.kind].interval(values, case.evidence.repetitions)
     region = KINDS[claim.kind].region(claim.options)
-    return Judgement(claim, protocol, region.verdict(estimate), estimate, region, case.evidence.repetitions, "")
+    return Judgement(
+        claim, protocol, region.verdict(estimate), estimate, region, case.evidence.repetitions, "; ".join(case.notes)
+    )
 
 
 def undecided(claim: Claim, protocol: str, note: str) -> Judgement:

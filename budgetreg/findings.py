@@ -14,13 +14,13 @@ CLAIM_COLUMNS: dict[str, str] = {
     "protocol": "the preset it was judged under; empty if the recipe has none",
     "verdict": "holds if the interval lies where the claim wants it, fails if it lies outside, else undecided",
     "estimate": "the statistic of the claim's kind, from the mean curves; empty if it cannot be computed",
-    "interval_low": "lower end of its bootstrap interval, passed with probability .05",
+    "interval_low": "lower end of its interval, passed with probability .05",
     "interval_high": "upper end, passed with probability .05",
     "wanted": "where the claim wants the statistic",
     "repetitions": "number of repetitions",
     "kind": "the kind of claim",
     "says": "what the paper says, in other words",
-    "note": "why nothing could be computed",
+    "note": "why nothing could be computed, or what was left out",
 }
 SAVING_COLUMNS: dict[str, str] = {
     "panel": "the panel of the figure",
@@ -29,13 +29,13 @@ SAVING_COLUMNS: dict[str, str] = {
     "learner": "the learner, as the figure's legend calls it",
     "attributes": "attributes after which its mean curve has fallen to the level",
     "attributes_are": "empty, or 'at least' and 'at most' where the curve ends above the level or begins below it",
-    "attributes_low": "lower end of the bootstrap interval, passed with probability .05",
-    "attributes_high": "upper end, passed with probability .05",
+    "attributes_low": "lower end of the bootstrap interval, passed with probability .05; empty if before the curve",
+    "attributes_high": "upper end, passed with probability .05; empty if beyond the curve",
     "reference": "the full-information learner that needs fewest",
     "factor": "times fewer attributes than the reference needs",
     "factor_is": "empty, 'at least', 'at most' or 'unknown'",
-    "factor_low": "lower end of its interval",
-    "factor_high": "upper end",
+    "factor_low": "lower end of its interval; empty if a curve ends, or begins, too early to tell",
+    "factor_high": "upper end, likewise",
 }
 
 

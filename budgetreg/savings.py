@@ -20,7 +20,8 @@ class Saving:
     """What one learner needs to reach one error.
 
     A mean curve that has reached it by its first checkpoint, or does not by its last, tells no more than a bound: that
-    checkpoint's attributes. Bootstrap intervals, between percentiles, end there too.
+    checkpoint's attributes. Intervals lie between percentiles of resampled means; one that reaches beyond the curve has
+    no end there (NaN).
 
     Attributes
     ----------
@@ -51,16 +52,29 @@ class Saving:
 
 @dataclass(frozen=True)
 class _Needed:
-    """Attributes needed by each resampled mean, with the ends of the curve where that is censored."""
+    """Attributes needed by each resampled mean, shape (S,), between bounds that differ where the curve is censored."""
 
-    attributes: np.ndarray
-    are: str
+    low: np.ndarray
+    high: np.ndarray
 
     @classmethod
     def of(cls, means: Means, level: float) -> "_Needed":
         crossing = means.crossing(level)
-        are = AT_LEAST if np.isinf(crossing[0]) else AT_MOST if crossing[0] == 0 else ""
-        return cls(np.clip(crossing, means.x[0], means.x[-1]), are)
+        first, last = means.x[0], means.x[-1]
+        return cls(np.where(np.isinf(crossing), last, crossing), np.where(crossing == 0, first, crossing))
+
+    def times_fewer_than(self, other: "_Needed") -> "_Needed":
+        with np.errstate(divide="ignore"):
+            return _Needed(other.low / self.high, other.high / self.low)
+
+    def told(self, repetitions: int) -> tuple[Estimate, str]:
+        """Return the number, or the bound there is for it, and how it is to be read."""
+        low, high = (percentile(end, repetitions) for end in (self.low, self.high))
+        if low.value == 0 and np.isinf(high.value):
+            return _NO_NUMBER, UNKNOWN
+        value, are = (high.value, AT_MOST) if low.value == 0 else (low.value, AT_LEAST)
+        ends = (low.low if low.low > 0 else np.nan, high.high if np.isfinite(high.high) else np.nan)
+        return Estimate(value, *ends), "" if low.value == high.value else are
 
 
 def savings(series: Sequence[Series], measure: str) -> list[Saving]:
@@ -89,29 +103,19 @@ def savings(series: Sequence[Series], measure: str) -> list[Saving]:
     found: list[Saving] = []
     for level in _levels([own.values[0] for own in means.values()]):
         needed = {label: _Needed.of(own, level) for label, own in means.items()}
-        best = min(((_rank(needed[label]), label) for label in full), default=((False, 0.0), ""))[1]
+        best = min(full, key=lambda label: (needed[label].high[0], needed[label].low[0], label), default="")
         for label, own in needed.items():
-            factor, reading = _factor(needed[best], own, evidence.repetitions) if best else (_NO_NUMBER, "")
-            attributes = percentile(own.attributes, evidence.repetitions)
-            found.append(Saving(level, label, attributes, own.are, best, factor, reading))
+            attributes, are = own.told(evidence.repetitions)
+            factor, factor_is = _NO_NUMBER, ""
+            if best:
+                times = _ONCE if label == best else own.times_fewer_than(needed[best])
+                factor, factor_is = times.told(evidence.repetitions)
+            found.append(Saving(level, label, attributes, are, best, factor, factor_is))
     return found
 
 
 _NO_NUMBER = Estimate(np.nan, np.nan, np.nan)
-
-
-def _rank(needed: _Needed) -> tuple[bool, float]:
-    return needed.are == AT_LEAST, float(needed.attributes[0])
-
-
-def _factor(reference: _Needed, own: _Needed, repetitions: int) -> tuple[Estimate, str]:
-    if own is reference:
-        return Estimate(1.0, 1.0, 1.0), ""
-    opposite = {AT_LEAST: AT_MOST, AT_MOST: AT_LEAST, "": ""}
-    readings = {reference.are, opposite[own.are]} - {""}
-    if len(readings) > 1:
-        return _NO_NUMBER, UNKNOWN
-    return percentile(reference.attributes / own.attributes, repetitions), readings.pop() if readings else ""
+_ONCE = _Needed(*2 * (np.ones(2),))
 
 
 def _levels(curves: Sequence[np.ndarray]) -> list[float]:
