@@ -180,7 +180,11 @@ def _about_runs(series: Series) -> list[str]:
     lines = []
     chosen = chosen_parameters(runs)
     if chosen:
-        lines.append("chosen: " + ", ".join(filter(None, [*chosen, edges(runs)])) + " (most common value, range)")
+        each = series.config.get("tuning", {}).get("at") == "each" and series.points["examples"].nunique() > 1
+        when = " for the last checkpoint" if each else ""
+        lines.append(
+            f"chosen{when}: " + ", ".join(filter(None, [*chosen, edges(runs)])) + " (most common value, range)"
+        )
     if {"attributes_mean", "attributes_max"} <= set(runs.columns) and len(runs):
         mean, most = runs["attributes_mean"].mean(), runs["attributes_max"].max()
         lines.append(f"attributes charged per example: {mean:.4g} on average, {most:g} at most")

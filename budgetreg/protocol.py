@@ -45,7 +45,8 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
     Returns
     -------
     list of dict
-        For each: ``repetition``; ``curve``, a list of one dict per checkpoint; ``run``, the row of ``runs.csv``.
+        For each: ``repetition``; ``curve``, a list of one dict per checkpoint; ``run``, the row of ``runs.csv``;
+        ``edge_before``, as the column ``edge`` but of what was chosen for the checkpoints before the last.
 
     Raises
     ------
@@ -79,6 +80,7 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
             "repetition": split.repetition,
             "curve": _curve(finals[i], place[i]),
             "run": _run_row(plan, best[i, -1], finals[i], place[i], sum(one.paid for one in tried[i])),
+            "edge_before": _edge(plan, best[i, :-1]),
         }
         for i, split in enumerate(splits)
     ]
@@ -113,12 +115,18 @@ def _run_row(plan: Plan, best: int, final: Pass, place: np.ndarray, tuning: int)
     total = int(final.attributes[-1, place[-1]])
     return {
         **{f"p_{name}": values[best] for name, values in plan.settings.items()},
-        "edge": on_edge(plan.settings, best) if plan.tuned else "",
+        "edge": _edge(plan, np.array([best])),
         "attributes_total": total,
         "attributes_mean": total / plan.checkpoints[-1],
         "attributes_max": int(final.most[place].max()),
         "attributes_tuning": tuning,
     }
+
+
+def _edge(plan: Plan, winners: np.ndarray) -> str:
+    """Return which parameters of any of some winners are on the edge of the grid."""
+    told = [on_edge(plan.settings, winner) for winner in np.unique(winners)] if plan.tuned else []
+    return " ".join(sorted({word for one in told for word in one.split()}))
 
 
 def _split(plan: Plan, repetition: int) -> _Split:

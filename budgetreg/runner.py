@@ -102,28 +102,34 @@ def execute(
         finished = store.finished()
         if finished:
             (draw or _draw_curve)(store.folder)
-        for warning in edge_warnings([entry["result"]["run"]["edge"] for entry in finished]):
+        results = [entry["result"] for entry in finished]
+        for warning in (
+            *edge_warnings([result["run"]["edge"] for result in results]),
+            *edge_warnings([result.get("edge_before", "") for result in results], " before the last checkpoint"),
+        ):
             _say(warning)
         return RunOutcome(store.folder, len(finished), len(store.failed()), resumed)
 
 
-def edge_warnings(edges: Sequence[str]) -> list[str]:
+def edge_warnings(edges: Sequence[str], when: str = "") -> list[str]:
     """Return one line per parameter whose best value lies on the edge of its grid in some repetitions.
 
     Parameters
     ----------
     edges : sequence of str
         The column ``edge`` of the repetitions, such as ``"B:low eta:high"``.
+    when : str, optional
+        Which of the choices they are about.
     """
-    ends: dict[str, list[str]] = {}
-    for edge in edges:
+    found: dict[str, list[tuple[int, str]]] = {}
+    for repetition, edge in enumerate(edges):
         for word in edge.split():
             name, end = word.split(":")
-            ends.setdefault(name, []).append(end)
+            found.setdefault(name, []).append((repetition, end))
     return [
-        f"the best {name} is on the {'or '.join(f'{end} ' for end in sorted(set(found)))}edge of its grid in "
-        f"{len(found)} of {len(edges)} repetitions: widen algo.grid.{name}"
-        for name, found in sorted(ends.items())
+        f"the best {name}{when} is on the {' or '.join(sorted({end for _, end in own}))} edge of its grid in "
+        f"{len({repetition for repetition, _ in own})} of {len(edges)} repetitions: widen algo.grid.{name}"
+        for name, own in sorted(found.items())
     ]
 
 

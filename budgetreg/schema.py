@@ -30,7 +30,8 @@ CURVE_COLUMNS: dict[str, str] = {
     **POINTS,
     "test_mse": "mean squared error on the test part, without a factor 1/2, in squared units of the target",
     "test_relative": "test_mse divided by that of the zero predictor",
-    "test_error_rate": "share of test examples with the wrong sign; empty unless labels are two-valued",
+    "test_error_rate": "share of test examples whose sign is not the predicted one (0 has none); empty unless labels "
+    "are two-valued",
     "test_svr_loss": "mean of max(|residual| - delta, 0) on the test part, for learners of this loss; empty for others",
 }
 
@@ -45,9 +46,9 @@ SUBSPACE_COLUMNS: dict[str, str] = {
 CHOSEN = "p_*"
 RUN_COLUMNS: dict[str, str] = {
     **IDENTIFIERS,
-    CHOSEN: "chosen value of the parameter named after p_: p_B radius of the ball, p_eta step size, "
-    "p_lambda regularisation",
-    "edge": "chosen values at an end of their grid, e.g. 'B:low eta:high'; empty if none",
+    CHOSEN: "value of the parameter named after p_ that was chosen for the last checkpoint: p_B radius of the ball, "
+    "p_eta step size, p_eta_two that of the second phase, p_lambda regularisation, p_forgetting of old examples",
+    "edge": "those of these values that are at an end of their grid, e.g. 'B:low eta:high'; empty if none",
     "attributes_total": "attributes charged to the final run",
     "attributes_mean": "attributes charged per training example, mean",
     "attributes_max": "attributes charged per training example, largest",

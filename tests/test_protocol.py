@@ -121,6 +121,16 @@ def test_a_single_choice_is_that_of_the_last_checkpoint():
     assert single["curve"] != several["curve"]
 
 
+def test_edges_of_earlier_checkpoints_are_told_too():
+    """With a grid of two values every choice is at one end of it; a single choice leaves nothing to tell."""
+    learner = ["algo=aerr", "k=6", "dataset=power_law", "dataset.d=40", "algo.grid={B:[4],eta:[0.1,10]}", *SMALL]
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        each, last = (make_plan(validate(compose("config", [*learner, *more]))) for more in ([], ["checkpoints=[150]"]))
+    (several,), (single,) = (run_repetitions(plan, [0], lambda done: None) for plan in (each, last))
+    assert set(several["edge_before"].split()) in ({"eta:high"}, {"eta:low"}, {"eta:high", "eta:low"})
+    assert single["edge_before"] == ""
+
+
 @pytest.mark.parametrize("average", ["all", "suffix"])
 def test_final_runs_have_the_same_numbers_beside_the_folds_and_after_them(average, monkeypatch):
     """The bill and the errors of the settings chosen, up to round-off: stops at other checkpoints move last bits."""

@@ -249,6 +249,10 @@ def test_edges_of_several_parameters():
         "the best B is on the high or low edge of its grid in 2 of 3 repetitions: widen algo.grid.B",
         "the best eta is on the high edge of its grid in 1 of 3 repetitions: widen algo.grid.eta",
     ]
+    assert edge_warnings(["B:high B:low", ""], " before the last checkpoint") == [
+        "the best B before the last checkpoint is on the high or low edge of its grid in 1 of 2 repetitions: widen "
+        "algo.grid.B"
+    ]
 
 
 @pytest.mark.parametrize(("pause", "shown"), [(0.0, False), (2.5, True)])
