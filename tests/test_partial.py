@@ -227,7 +227,7 @@ def test_two_phases_equal_the_listings_one_after_the_other(update, etas, inner_p
     times = np.bincount(attributes.ravel(), minlength=23)
     A = np.bincount(attributes.ravel(), values.ravel() ** 2, minlength=23) / times
     assert times.min() > 0 and A[5] == 0
-    eps = min(1, 23 * np.log(2 * 23 / 0.05) / (5 * m_1)) if smoothing == "theory" else smoothing
+    eps = min(1, 23 * np.log(2 * 23 / 0.05) / (3 * m_1)) if smoothing == "theory" else smoothing
     A += 13 / 6 * eps
     weights = np.sqrt(A) if update == "ogd" else A
     q = 0.9 * weights / weights.sum() + 0.1 / 23

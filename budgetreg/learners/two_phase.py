@@ -102,7 +102,8 @@ def fit(
     late = [checkpoint for checkpoint in checkpoints if checkpoint > m_1]
     if not late:
         return
-    eps = moment_error(d, CONFIDENCE, k_x + k_ip, m_1) if smoothing == "theory" else float(smoothing)
+    # Of k_x draws, as those for the inner product tell nothing of the moments; the paper's first phase has k for them.
+    eps = moment_error(d, CONFIDENCE, k_x, m_1) if smoothing == "theory" else float(smoothing)
     A = estimates.means() + 13 / 6 * eps
     options = {"root_moments": mixed(np.sqrt(A), mix)} if inner_product == "moment" else {}
     second = UPDATES[update](F, d, k_ip, {"B": settings["B"], "eta": settings["eta_two"]}, start=start, **options)
