@@ -1,13 +1,12 @@
 """What every data set promises."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from budgetreg.config import DatasetConfig
-from budgetreg.data import Dataset, describe, load
+from budgetreg.data import Dataset, load
 from budgetreg.errors import BudgetExceeded, ConfigError, DataError, UserError, nearest
 from budgetreg.values import Dense
 
@@ -66,16 +65,7 @@ def test_loading_again_is_the_same_object() -> None:
     assert load(config("digits"), 0, 0) is load(config("digits"), 1, 7)
 
 
-def test_describe_tells_the_shape_of_what_load_gives(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("a,b,y\n1,2,3\n4,5,6\n7,8,9\n")
-    power_law = config("power_law", d=7, alpha=-1, norm="l2", n=20, n_test=5, implicit=False)
-    for each in (config("digits"), power_law, config("file", path=str(path), target=None, scale="none")):
-        data = load(each, 0, 0)
-        assert describe(each) == (*data.X.shape, data.n_train)
-
-
-def error_columns_have_the_exit_codes_that_users_are_promised() -> None:
+def test_errors_have_the_exit_codes_that_users_are_promised() -> None:
     assert (UserError.exit_code, ConfigError.exit_code, DataError.exit_code) == (2, 2, 3)
     assert not issubclass(BudgetExceeded, UserError)
 

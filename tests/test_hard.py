@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 from budgetreg.config import DatasetConfig
-from budgetreg.data import describe, load
+from budgetreg.data import load
 from budgetreg.data.hard import HiddenBasis, OneGoodFeature, ThreeBits
 from budgetreg.errors import ConfigError
 
@@ -96,7 +96,7 @@ def test_two_bits_at_test_time_err_by_a_ninth():
 @pytest.mark.parametrize("kind", LAWS)
 def test_each_repetition_has_its_own_draw_and_more_examples_keep_the_earlier_ones(kind):
     data = load(config(kind), 3, 0)
-    assert describe(config(kind)) == (*data.X.shape, data.n_train) == (4100, data.X.shape[1], 4000)
+    assert (len(data.y), data.n_train) == (4100, 4000)
     for other in (load(config(kind), 3, 1), load(config(kind), 4, 0)):
         assert other.X.tobytes() != data.X.tobytes()
     more = load(config(kind, n=4500), 3, 0)

@@ -27,6 +27,12 @@ class CheckError(AssertionError):
     """A learner does not do what it should; the message says what."""
 
 
+def close(what: str, found: np.ndarray | float, expected: np.ndarray | float) -> None:
+    """Expect a mean to be what it must be, up to round-off."""
+    off = float(np.abs(np.asarray(found) - expected).max() / np.abs(expected).max())
+    expect(off < 1e-8, f"the mean of {what} is off by {off:.2g} of its size")
+
+
 def expect(holds: Any, otherwise: str) -> None:
     """Do nothing if something holds.
 

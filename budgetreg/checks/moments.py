@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from budgetreg.accessor import Accessor, Table
-from budgetreg.checks.learner import Learner, expect
+from budgetreg.checks.learner import Learner, close, expect
 from budgetreg.checks.scripts import Scripted, in_turn, outcomes
 from budgetreg.config import AlgoConfig
 from budgetreg.designs import Draw, conditional_poisson
@@ -34,7 +34,7 @@ def unbiased(learner: Learner) -> None:
     algo = learner.config.algo
     for k in (2, D):
         C, probability = _estimates(algo, k)
-        _close("C", np.tensordot(probability, C, axes=1), np.outer(_X, _X))
+        close("C", np.tensordot(probability, C, axes=1), np.outer(_X, _X))
     if algo.update == "importance":
         for r in (2, 3):
             _compare_guided(r)
@@ -48,11 +48,11 @@ def second_moments(learner: Learner) -> None:
         C, probability = _estimates(algo, k)
         square = float(probability @ np.square(C).sum(axis=(1, 2)))
         expected = _square_of_pairs(algo, k) if algo.core == "mbeg" else _square(_inclusion(algo, k))
-        _close(f"C's square at k={k}", square, expected)
+        close(f"C's square at k={k}", square, expected)
     if algo.update == "importance":
         law = _law(2)
         found = _means_over(law, conditional_poisson(_P, 2).probability, power=2)
-        _close("C's square", found.sum(), _square(np.sum([p * np.outer(seen, seen) for seen, p in law], axis=0)))
+        close("C's square", found.sum(), _square(np.sum([p * np.outer(seen, seen) for seen, p in law], axis=0)))
 
 
 def full_information(learner: Learner) -> None:
@@ -60,16 +60,11 @@ def full_information(learner: Learner) -> None:
     algo = learner.config.algo
     if algo.core == "mbeg" or algo.replacement:
         C, probability = _estimates(algo, D)
-        _close("C", np.tensordot(probability, C, axes=1), np.outer(_X, _X))
+        close("C", np.tensordot(probability, C, axes=1), np.outer(_X, _X))
     else:
         X = generator("check examples", D).standard_normal((12, D))
         C = _run(algo, Table(X, np.zeros(12)), [generator("check draws")], D)[0]
-        _close("C", C, X.T @ X / 12)
-
-
-def _close(what: str, found: np.ndarray | float, expected: np.ndarray | float) -> None:
-    off = float(np.abs(np.asarray(found) - expected).max() / np.abs(expected).max())
-    expect(off < 1e-8, f"the mean of {what} is off by {off:.2g} of its size")
+        close("C", C, X.T @ X / 12)
 
 
 def _estimates(algo: AlgoConfig, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -143,8 +138,8 @@ def _compare_guided(r: int) -> None:
     drawn = np.array([np.isin(np.arange(D), own) for own in act(scripts)], dtype=float)
     law = _law(r)
     found = [probability[(drawn == seen).all(axis=1)].sum() for seen, _ in law]
-    _close("a subset", np.array(found), np.array([p for _, p in law]))
-    _close("C", _means_over(law, design.probability, power=1), np.outer(_X, _X))
+    close("a subset", np.array(found), np.array([p for _, p in law]))
+    close("C", _means_over(law, design.probability, power=1), np.outer(_X, _X))
 
 
 def _compare_pooled(algo: AlgoConfig) -> None:

@@ -15,7 +15,7 @@ from budgetreg.errors import ConfigError
 if TYPE_CHECKING:
     from budgetreg.config import DatasetConfig
 
-__all__ = ["Dataset", "describe", "load"]
+__all__ = ["Dataset", "load"]
 
 
 @runtime_checkable
@@ -84,21 +84,6 @@ def load(config: "DatasetConfig", seed: int, repetition: int, *, targets: bool =
     if isinstance(source, File) and source.target is None and not targets:
         source = replace(source, target=NO_TARGET)
     return _loaded(source)
-
-
-def describe(config: "DatasetConfig") -> tuple[int, int, int | None]:
-    """Return the numbers of examples, attributes and official training examples (None: no official split).
-
-    Raises
-    ------
-    ConfigError, DataError
-        As `load`.
-    """
-    source = _source(config)
-    if isinstance(source, Synthetic):
-        return source.n + source.n_test, source.d, source.n
-    data = _loaded(source)
-    return *data.X.shape, data.n_train
 
 
 def _source(config: "DatasetConfig") -> _Source:
