@@ -70,7 +70,7 @@ def _panel(ax: Axes, series: Sequence[Series], y: Axis, drawing: Drawing) -> Non
             ax.plot(ends, [values[-1]] * 2, **_PUBLISHED)
     if y.zero is not None:
         ax.axhline(y.zero, color="grey", linewidth=0.8, zorder=1)
-    if drawing.y_scale == "log":
+    if y.log:
         ax.set_yscale("log")
     ax.set_xticks(range(len(learners)), learners)
     ax.set_ylabel(y.text)

@@ -78,7 +78,7 @@ def plot_trends(series: Sequence[Series], target: Path, name: str, drawing: Draw
         for ax, panel in zip(shared_axes.flat, panels, strict=True):
             own = [one for one in series if drawing.panel(one) == panel]
             trends = trends_of(own, drawing, y, x)
-            legend |= _panel(ax, trends, drawing)
+            legend |= _panel(ax, trends, drawing, logarithmic=y.log)
             ax.set_title(drawing.title(own), loc="left", fontsize=10)
             ax.set_xlabel(_NAMES.get(str(drawing.over), str(drawing.over)))
             missing += [
@@ -129,7 +129,7 @@ def _estimate(series: Series, drawing: Drawing, measure: str, x: str) -> Estimat
     return percentile(means.crossing(drawing.level), evidence.repetitions)
 
 
-def _panel(ax: Axes, trends: Sequence[Trend], drawing: Drawing) -> dict[str, Line2D]:
+def _panel(ax: Axes, trends: Sequence[Trend], drawing: Drawing, *, logarithmic: bool) -> dict[str, Line2D]:
     """Draw one panel; return the samples of its legend."""
     samples: dict[str, Line2D] = {}
     for trend in trends:
@@ -150,7 +150,7 @@ def _panel(ax: Axes, trends: Sequence[Trend], drawing: Drawing) -> dict[str, Lin
     if drawing.level is not None:
         ax.set_yscale("log")
         samples |= _guides(ax, marks, min(own.value for trend in trends for _, own in trend.shown))
-    elif drawing.y_scale == "log":
+    elif logarithmic:
         ax.set_yscale("log")
     ax.grid(True, color="#E6E6E6", linewidth=0.6)
     ax.set_axisbelow(True)

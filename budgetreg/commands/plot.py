@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from budgetreg.commands.common import Parser
+from budgetreg.commands.common import Parser, console
 
 
 def main(argv: list[str]) -> int:
-    """Draw the curves in and below some folders, and print the files written.
+    """Draw the curves in and below some folders, print how they end, the best first, and the files written.
 
     Parameters
     ----------
@@ -28,7 +28,10 @@ def main(argv: list[str]) -> int:
     )
     arguments = parser.parse_args(argv)
     from budgetreg.plots import plot_folders  # here, because matplotlib is slow to load and --help is not
+    from budgetreg.summary import comparison_table
 
-    for path in plot_folders(arguments.folders, arguments.out):
+    written = plot_folders(arguments.folders, arguments.out)
+    console().print(comparison_table(arguments.folders))
+    for path in written:
         print(path)
     return 0
