@@ -18,6 +18,7 @@ from budgetreg.trees import overlay
 MEASURES = ("test_relative", "test_mse", "test_error_rate", "test_svr_loss")
 SUBSPACE_MEASURES = ("relative_error", "excess_loss", "principal_angle")
 _TEXT_COLUMNS = ("experiment", "algo", "dataset", "edge", "status", CELL)
+_CELL_COLUMNS = ("dataset", "algo", "k")
 _COUNT_COLUMNS = ("k", "repetition", "examples")
 
 
@@ -264,8 +265,8 @@ def read_folder(folder: Path) -> list[Series]:
 def _series(
     points: pd.DataFrame, runs: pd.DataFrame, config: dict[str, Any], d: int | None, folder: Path
 ) -> Iterator[Series]:
-    for _, rows in points.groupby(["dataset", "algo", "k"], sort=True):
-        cell: dict[str, Any] = {column: rows[column].iloc[0] for column in ("dataset", "algo", "k")}
+    for _, rows in points.groupby(list(_CELL_COLUMNS), sort=True):
+        cell: dict[str, Any] = {column: rows[column].iloc[0] for column in _CELL_COLUMNS}
         own = runs
         for column in cell.keys() & set(runs.columns):
             own = own[own[column] == cell[column]]
@@ -284,6 +285,9 @@ def _read_curves(path: Path) -> pd.DataFrame:
         raise DataError(f"{path}: not the curves of a run: no column {', '.join(missing)}")
     if table.empty:
         raise DataError(f"{path}: holds no finished repetition yet")
+    identity = [column for column in (*_CELL_COLUMNS, "repetition", "examples", CELL) if column in table]
+    if table.duplicated(identity).any():
+        raise DataError(f"{path}: is damaged: holds a checkpoint of a repetition twice")
     return table
 
 

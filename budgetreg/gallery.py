@@ -5,8 +5,10 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from budgetreg.files import write_atomically
+from budgetreg.errors import ConfigError
+from budgetreg.files import explained, write_atomically
 from budgetreg.schema import CLAIMS, MANIFEST, SAVINGS
 
 _PAPERS = {
@@ -20,12 +22,28 @@ _HEAD = """# Figures of the papers, reproduced
 Made by `budgetreg reproduce`; each figure's folder holds its curves, what was chosen (`runs.csv`), its verdicts
 (`claims.csv`), the attributes that each learner needs to reach an error (`savings.csv`), and a caption (`curves.txt`).
 
-A claim **holds** if the 90 % bootstrap interval of its statistic lies where the claim wants it, **fails** if it lies
-outside, and is *undecided* otherwise. The estimate of a claim that names a value, or a published curve, is what was
-measured less that.
+A claim **holds** if the 90 % interval of its statistic lies where the claim wants it, **fails** if it lies outside, and
+is *undecided* otherwise. The statistic of a claim that two curves are ordered is their largest difference; that of one
+that a curve is near a value, or a published curve, is what was measured less that, where it is farthest; and of one
+that published points lie within a spread, the least share of repetitions on either side of one.
 """
 _BOUNDS = {"": "", "at least": "≥ ", "at most": "≤ "}
 _MARKS = {"holds": "**holds**", "fails": "**fails**", "undecided": "*undecided*"}
+
+
+def refuse_foreign(results: Path) -> None:
+    """Refuse a folder whose ``README.md`` is not a gallery, as it would be replaced by one.
+
+    Raises
+    ------
+    ConfigError
+        If it holds one.
+    """
+    path = results / "README.md"
+    with explained(f"read {path}"):
+        foreign = path.exists() and not path.read_bytes().startswith(_HEAD.partition("\n")[0].encode())
+    if foreign:
+        raise ConfigError(f"{path} is no gallery of figures, and would be replaced by one: give another out")
 
 
 def write_gallery(results: Path) -> Path:
@@ -67,7 +85,7 @@ def _tally(results: Path) -> Iterator[str]:
 def _figure(path: Path, name: str) -> Iterator[str]:
     """Give the blocks of a folder of results, or of a picture with a caption; of anything else none."""
     if (path / MANIFEST).is_file():
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        manifest = _manifest(path / MANIFEST)
         if "recipe" in manifest:
             yield f"### {name}\n\n{manifest['title']}\n\n![{name}]({name}/curves.png)\n"
             if (path / CLAIMS).is_file():  # a picture claims nothing
@@ -77,6 +95,15 @@ def _figure(path: Path, name: str) -> Iterator[str]:
     elif path.suffix == ".png" and path.with_suffix(".txt").is_file():
         title = path.with_suffix(".txt").read_text(encoding="utf-8").partition("\n\n")[0]
         yield f"### {name}\n\n{' '.join(title.split())}\n\n![{name}]({name}.png)\n"
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    """Return a manifest, an empty one if it is damaged: who reproduces its figure is told so there."""
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
 
 
 def _differs(sentences: list[str]) -> Iterator[str]:

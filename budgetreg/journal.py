@@ -52,7 +52,7 @@ class Journal:
         Parameters
         ----------
         entry : dict
-            JSON-able, with a key ``repetition``.
+            JSON-able, with keys ``repetition`` and ``status``.
 
         Raises
         ------
@@ -95,4 +95,4 @@ def _entry(line: bytes) -> Entry | None:
         entry = json.loads(line)
     except ValueError:
         return None
-    return entry if isinstance(entry, dict) and "repetition" in entry else None
+    return entry if isinstance(entry, dict) and entry.keys() >= {"repetition", "status"} else None

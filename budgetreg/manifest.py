@@ -15,16 +15,24 @@ if TYPE_CHECKING:
     from budgetreg.plan import Plan
 
 Tree = dict[str, Any]
+_KEYS = {"schema_version", "algo", "dataset", "k", "repetitions", "repetitions_done", "identity", "identity_digest"}
+_KEYS |= {"data", "columns"}
 
 
 def read_manifest(folder: Path) -> Tree | None:
-    """Return the manifest in a folder, None if there is none of our making.
+    """Return the manifest in a folder, None if there is none of our making and schema.
 
     Raises
     ------
     UserError
         If there is one that cannot be read.
     """
+    manifest = _read(folder)
+    known = manifest is not None and manifest["schema_version"] == SCHEMA_VERSION and manifest.keys() >= _KEYS
+    return manifest if known else None
+
+
+def _read(folder: Path) -> Tree | None:
     path = folder / MANIFEST
     with explained(f"read {path}"):
         if not path.is_file():
@@ -53,17 +61,18 @@ def adopt_manifest(folder: Path, identity: Mapping[str, Any]) -> Tree:
         If the folder belongs to another configuration or schema, or holds files of the names we use that no
         run of ours left.
     """
+    written = _read(folder)
+    if written is not None and written["schema_version"] != SCHEMA_VERSION:
+        raise ConfigError(
+            f"{folder} was written in schema {written['schema_version']}, and this version writes "
+            f"schema {SCHEMA_VERSION}: give another out"
+        )
     manifest = read_manifest(folder)
     if manifest is None:
         foreign = [name for name in (MANIFEST, JOURNAL, CURVES, RUNS) if (folder / name).exists()]
         if foreign:
             raise ConfigError(f"{folder} holds a {foreign[0]} that no run of ours left: give another out")
         return {}
-    if manifest["schema_version"] != SCHEMA_VERSION:
-        raise ConfigError(
-            f"{folder} was written in schema {manifest['schema_version']}, and this version writes "
-            f"schema {SCHEMA_VERSION}: give another out"
-        )
     difference = _difference({key: manifest[key] for key in identity}, identity)
     if difference:
         raise ConfigError(f"{folder} holds results of another configuration ({difference}): give another out")

@@ -11,7 +11,10 @@ import numpy as np
 from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from budgetreg import catalogue
 from budgetreg.claim_kinds import Published
@@ -103,8 +106,8 @@ def read_recipe(name: str, given: Mapping[str, Any] | None = None) -> Recipe:
         raise ConfigError(f"{name}: no such recipe{nearest(name, names())}; recipes: {', '.join(names())}")
     try:
         return _read(name, given or {})
-    except ConfigError as error:
-        raise ConfigError(f"{name}: {error}") from error
+    except (ConfigError, HydraException, OmegaConfBaseException, YAMLError) as error:
+        raise ConfigError(f"{name}: {' '.join(str(error).split())}") from error
 
 
 def _read(name: str, given: Mapping[str, Any]) -> Recipe:
@@ -117,6 +120,8 @@ def _read(name: str, given: Mapping[str, Any]) -> Recipe:
         }
         choices = _combinations({str(key): str(value) for key, value in sweep.items()}, protocols, told["omit"])
         cells = tuple(_cells(name, choices, given))
+    if not isinstance(told["claims"], list):
+        raise ConfigError("claims: must be a list")
     claims = tuple(map(parse_claim, told["claims"]))
     repeated = {claim.id for claim in claims if sum(claim.id == other.id for other in claims) > 1}
     if repeated:

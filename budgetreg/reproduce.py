@@ -9,12 +9,12 @@ from budgetreg.axes import axes_of
 from budgetreg.claims import Judgement, judge, undecided
 from budgetreg.curves import Series, labelled, read_folder
 from budgetreg.envelopes import worst
-from budgetreg.errors import UserError
+from budgetreg.errors import ConfigError, UserError
 from budgetreg.evidence import NoEvidence
 from budgetreg.files import write_atomically
 from budgetreg.findings import claims_csv, savings_csv
 from budgetreg.recipes import Cell, Recipe
-from budgetreg.results import CellResults, find_runs, read_results, read_run, write_results
+from budgetreg.results import CellResults, find_runs, has_tables, held, read_results, read_run, write_results
 from budgetreg.savings import Saving, savings
 from budgetreg.schema import CLAIMS, CURVES, SAVINGS
 
@@ -66,6 +66,8 @@ def reproduce(recipe: Recipe, places: Places) -> list[Judgement]:
     ------
     Unfinished
         If repetitions have failed.
+    ConfigError
+        If a quick look would replace results of more repetitions.
     UserError
         If data are missing, or a file cannot be read or written.
     KeyboardInterrupt
@@ -77,6 +79,11 @@ def reproduce(recipe: Recipe, places: Places) -> list[Judgement]:
 
         reproduce_picture(recipe, folder, _FIGURE)
         return []
+    asked = max(cell.config.repetitions for cell in recipe.cells)
+    if recipe.drawing.note and held(folder) > asked:
+        raise ConfigError(
+            f"{folder} holds {held(folder)} repetitions, which a quick look would replace: give another out"
+        )
     found = read_results(folder, recipe.cells)
     if len(found) < len(recipe.cells):
         missing = [cell for cell in recipe.cells if cell.name not in found]
@@ -139,7 +146,7 @@ def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[
     for number, cell in enumerate(cells, 1):
         place = known.get(cell.digest, folder / f"{cell.name}-{cell.digest[:8]}")
         _say(f"{recipe.name}: {cell.name} ({number} of {len(cells)})")
-        done = read_run(place, cell) if cell.digest in known else None
+        done = read_run(place, cell) if cell.digest in known and has_tables(place) else None
         if done is None or not done.holds(cell.config.repetitions):
             outcome = execute(make_plan(replace(cell.config, out=str(place))), draw=_draw_nothing)
             if outcome.failed:

@@ -7,7 +7,9 @@ current if the digest of its configuration is that of the recipe, and they hold 
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,8 +50,33 @@ class CellResults:
     runs: list[dict[str, str]]
 
     def holds(self, repetitions: int) -> bool:
-        """Whether it has as many repetitions, from the first on."""
-        return set(range(repetitions)) <= {int(row["repetition"]) for row in self.curves}
+        """Whether it has as many repetitions, from the first on, and of all of them equally much."""
+        points = Counter(int(row["repetition"]) for row in self.curves)
+        told = Counter(int(row["repetition"]) for row in self.runs)
+        asked = range(repetitions)
+        return len({points[number] for number in asked} - {0}) == 1 and all(
+            points[number] and told[number] == 1 for number in asked
+        )
+
+
+def has_tables(folder: Path) -> bool:
+    """Whether there are tables in the folder of a run; a run that was killed may have left none, or only one."""
+    return all((folder / name).is_file() for name in (CURVES, RUNS))
+
+
+def held(folder: Path) -> int:
+    """Return how many repetitions were asked of the merged results in a folder; 0 if there are none.
+
+    Raises
+    ------
+    DataError
+        If their manifest is damaged.
+    """
+    if not (folder / MANIFEST).exists():
+        return 0
+    with _undamaged(folder):
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return max((int(entry["repetitions"]) for entry in manifest.get("cells", [])), default=0)
 
 
 def find_runs(folder: Path) -> dict[str, Path]:
@@ -76,14 +103,15 @@ def read_run(folder: Path, cell: Cell) -> CellResults:
     manifest = read_manifest(folder)
     if manifest is None:
         raise DataError(f"{folder} holds no run: there is no {MANIFEST} of ours in it")
-    return CellResults(
-        config=_as_asked(manifest["identity"], cell),
-        data=manifest["data"],
-        source={key: manifest[key] for key in _SOURCE if manifest.get(key)},
-        columns=manifest["columns"][CURVES],
-        curves=_asked(_rows(folder / CURVES), cell),
-        runs=_asked(_rows(folder / RUNS), cell),
-    )
+    with _undamaged(folder):
+        return CellResults(
+            config=_as_asked(manifest["identity"], cell),
+            data=manifest["data"],
+            source={key: manifest[key] for key in _SOURCE if manifest.get(key)},
+            columns=manifest["columns"][CURVES],
+            curves=_asked(_rows(folder / CURVES), cell),
+            runs=_asked(_rows(folder / RUNS), cell),
+        )
 
 
 def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
@@ -94,9 +122,9 @@ def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
     DataError
         If a file is damaged.
     """
-    if not (folder / MANIFEST).exists() or not (folder / CURVES).exists() or not (folder / RUNS).exists():
+    if not (folder / MANIFEST).exists() or not has_tables(folder):
         return {}
-    try:
+    with _undamaged(folder):
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         entries = {entry["identity_digest"]: entry for entry in manifest.get("cells", [])}
         tables = {name: _rows(folder / name) for name in (CURVES, RUNS)}
@@ -113,10 +141,8 @@ def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
                     curves=_asked(own[CURVES], cell),
                     runs=_asked(own[RUNS], cell),
                 )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{folder}: its results are damaged ({error}): remove the folder to have them anew") from error
-    asked = {cell.name: cell.config.repetitions for cell in cells}
-    return {name: own for name, own in found.items() if own.holds(asked[name])}
+        asked = {cell.name: cell.config.repetitions for cell in cells}
+        return {name: own for name, own in found.items() if own.holds(asked[name])}
 
 
 def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]) -> None:
@@ -169,6 +195,14 @@ def _as_asked(config: Tree, cell: Cell) -> Tree:
 
 def _asked(rows: Sequence[dict[str, str]], cell: Cell) -> list[dict[str, str]]:
     return [row for row in rows if int(row["repetition"]) < cell.config.repetitions]
+
+
+@contextmanager
+def _undamaged(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{folder}: its results are damaged ({error}): remove the folder to have them anew") from error
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

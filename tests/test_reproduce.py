@@ -190,6 +190,55 @@ def test_an_interrupted_reproduction_resumes(
     assert computed == ["ridge"]
 
 
+@pytest.mark.parametrize("left", [["manifest.json", "journal.jsonl"], ["manifest.json", "journal.jsonl", "curves.csv"]])
+def test_a_killed_reproduction_resumes(recipe: Path, computed: list[str], left: list[str]) -> None:
+    """Killed while a run was under way, or between its tables."""
+    assert main(["reproduce", "paper/toy"]) == 0
+    whole = contents(Path("results/paper/toy"))
+    shutil.rmtree("results")
+    for path in Path("runs/paper/toy").glob("algo=ridge,protocol=literal-*/*"):
+        if path.name not in left:
+            path.unlink()
+    computed.clear()
+    assert main(["reproduce", "paper/toy"]) == 0
+    assert computed == ["ridge"]
+    assert contents(Path("results/paper/toy")) == whole
+
+
+@pytest.mark.parametrize("table", ["curves.csv", "runs.csv"])
+def test_results_that_lost_a_row_are_not_taken_as_they_are(recipe: Path, table: str) -> None:
+    assert main(["reproduce", "paper/toy"]) == 0
+    folder = Path("results/paper/toy")
+    whole = contents(folder)
+    (folder / table).write_bytes(b"".join(whole[table].splitlines(keepends=True)[:-1]))
+    assert main(["reproduce", "paper/toy"]) == 0
+    assert contents(folder) == whole
+
+
+def test_nothing_is_replaced_by_less(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "paper/toy"]) == 0
+    whole = contents(Path("results/paper/toy"))
+    assert main(["reproduce", "paper/toy", "--quick", "out=results"]) == 2
+    assert "holds 5 repetitions, which a quick look would replace" in capsys.readouterr().err
+    assert contents(Path("results/paper/toy")) == whole
+
+    Path("README.md").write_text("# My project\n")
+    assert main(["reproduce", "paper/toy", "out=."]) == 2
+    assert "README.md is no gallery of figures" in capsys.readouterr().err
+    assert Path("README.md").read_text() == "# My project\n"
+
+
+def test_damaged_results_are_told(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "paper/toy"]) == 0
+    (Path("results/paper/toy") / "manifest.json").write_text('{"recipe"')
+    capsys.readouterr()
+    assert main(["reproduce", "paper/toy"]) == 3
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert "results/paper/toy: its results are damaged" in message
+    assert "![paper/toy]" not in Path("results/README.md").read_text()
+
+
 def test_mistakes_are_one_line(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def refused(*words: str) -> str:
         assert main(["reproduce", *words]) == 2
@@ -203,6 +252,10 @@ def test_mistakes_are_one_line(recipe: Path, capsys: pytest.CaptureFixture[str])
     assert "paper/toy: claims: ridge_below: under: no such kind" in refused("paper/toy")
     recipe.write_text(RECIPE.replace("panels:", "panles:"))
     assert "figure.panles: no such key (did you mean 'panels'?)" in refused("paper/toy")
+    recipe.write_text(RECIPE.replace("digits_3v5", "digits"))
+    assert "paper/toy: " in refused("paper/toy")
+    recipe.write_text(RECIPE.replace("claims:", "claims: ["))
+    assert "paper/toy: " in refused("paper/toy")
 
 
 def test_missing_digits_are_told(

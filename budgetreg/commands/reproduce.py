@@ -51,12 +51,13 @@ def main(argv: list[str]) -> int:
     arguments = parser.parse_intermixed_args(argv)
     pin_blas_threads()
     from budgetreg import recipes  # here, because Hydra and numpy are slow to load and --help is not
-    from budgetreg.gallery import write_gallery
+    from budgetreg.gallery import refuse_foreign, write_gallery
     from budgetreg.reproduce import Places, quick, reproduce
 
     asked = [word for word in arguments.words if "=" not in word]
     given = dict(map(_setting, (word for word in arguments.words if "=" in word)))
-    out = Path(str(given.pop("out", _QUICK / "results" if arguments.quick else "results")))
+    out = Path(str(given.pop("out", _QUICK / "results" if arguments.quick else "results"))).expanduser()
+    refuse_foreign(out)
     places = Places(_QUICK if arguments.quick else Path("runs"), out)
     read = [recipes.read_recipe(name, given) for name in asked or recipes.names()]
     codes = [0]
@@ -90,6 +91,8 @@ def _setting(word: str) -> tuple[str, object]:
             f"{word}: a reproduction keeps to its recipe{nearest(key, _KEYS)}; keys that change no result: "
             f"{', '.join(_KEYS)} (others: budgetreg run experiment=NAME {word})"
         )
+    if not text:
+        raise ConfigError(f"{word}: a value is needed: {key}=VALUE")
     return key, int(text) if text.isdigit() else text
 
 

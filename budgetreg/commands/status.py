@@ -1,11 +1,16 @@
 """``budgetreg status``: how far the runs in a folder are."""
 
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from budgetreg.commands.common import Parser, console
 from budgetreg.errors import DataError
+
+if TYPE_CHECKING:
+    from budgetreg.store import RunStatus
 
 
 def main(argv: list[str]) -> int:
@@ -26,24 +31,26 @@ def main(argv: list[str]) -> int:
     folder = parser.parse_args(argv).folder
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")
-    runs = sorted(path.parent for path in folder.rglob("manifest.json"))
+    from budgetreg.store import read_status  # here, because numpy is slow to load and --help is not
+
+    runs = []
+    for path in sorted(folder.rglob("manifest.json")):
+        with suppress(DataError):  # merged results, say, have a manifest of their own
+            runs.append(read_status(path.parent))
     if not runs:
         raise DataError(f"{folder} holds no run (a run leaves a manifest.json)")
     console().print(_table(runs))
     return 0
 
 
-def _table(runs: list[Path]) -> Table:
-    from budgetreg.store import read_status  # here, because numpy is slow to load and --help is not
-
+def _table(runs: list["RunStatus"]) -> Table:
     table = Table("folder", "algo", "dataset", box=None, pad_edge=False)
     for column in ("k", "planned", "finished", "failed"):
         table.add_column(column, justify="right")
     table.add_column("state")
     for run in runs:
-        status = read_status(run)
-        counts = (status.k, status.planned, status.finished, status.failed)
-        table.add_row(str(run), status.algo, status.dataset, *map(str, counts), _state(status.running, counts))
+        counts = (run.k, run.planned, run.finished, run.failed)
+        table.add_row(str(run.folder), run.algo, run.dataset, *map(str, counts), _state(run.running, counts))
     return table
 
 
