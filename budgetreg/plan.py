@@ -301,8 +301,13 @@ def _checkpoints(config: Config, n_train: int, d: int, per_example: int) -> tupl
         axis[-1] = end
     else:
         axis = np.round(end * np.array(asked), 6)  # as 0.29 of 100 lies a bit below 29
-    examples = {int(attributes) // per_example for attributes in axis}
-    return tuple(sorted(examples - {0}))
+    examples = {int(attributes) // per_example for attributes in axis} - {0}
+    if not examples:
+        raise ConfigError(
+            f"checkpoints={asked}: no such share of {end} attributes buys {config.algo.name} an example of "
+            f"{per_example}; give one of at least {per_example / end:.2g}"
+        )
+    return tuple(sorted(examples))
 
 
 def _settings(config: Config, data: Dataset, *, m: int, k_x: int | None) -> dict[str, tuple[float, ...]]:

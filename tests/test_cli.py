@@ -127,6 +127,11 @@ def test_every_command_has_help_and_version(capsys: pytest.CaptureFixture[str], 
         ),
         ("run split=even", 2, "did you mean 'algo.split'?"),
         ("run k=4,8", 2, "k=4,8: several values"),
+        ("run algo=aelr,aer", 2, "several values need run -m (a sweep)\n"),
+        ("run algo=ridge checkpoints=[0.001]", 2, "buys ridge an example of 64; give one of at least"),
+        ("run dataset=file dataset.path=a(1).csv", 2, "quote what is no plain word twice: \"dataset.path='a(1).csv'\""),
+        ("fetch", 2, "NAME"),
+        ("reproduce out=", 2, "out=: a value is needed"),
         ("run k=0", 2, "k=0: the attribute budget must be a whole number of at least 1\n"),
         ("run dataset=file", 2, "dataset.path: a value is needed"),
         ("run hydra/launcher=jobli", 2, "choices: basic"),
@@ -328,10 +333,15 @@ def test_status_has_a_row_per_run(
         (here / "runs" / name / "manifest.json").touch()
 
     def read_status(folder: Path) -> store.RunStatus:
+        if folder.name not in counts:
+            return real_status(folder)
         k, planned, finished, failed, running = counts[folder.name]
         return store.RunStatus(folder, planned, finished, failed, running, "aelr", "digits_3v5", k)
 
+    real_status = store.read_status
     monkeypatch.setattr(store, "read_status", read_status)
+    (here / "runs" / "merged").mkdir()
+    (here / "runs" / "merged" / "manifest.json").write_text('{"recipe": "paper/figure", "cells": []}')
     answer = budgetreg(capsys, "status runs")
     assert answer.code == 0
     assert [line.split() for line in answer.out.splitlines()[1:]] == [
@@ -344,4 +354,6 @@ def test_status_has_a_row_per_run(
 
 def test_plot_prints_what_it_wrote(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plots, "plot_folders", lambda folders, out: [out / folder.name for folder in folders])
-    assert budgetreg(capsys, "plot runs/a runs/b --out figures") == Answer(0, "figures/a\nfigures/b\n", "")
+    monkeypatch.setattr(summary, "comparison_table", lambda folders: "which is best")
+    answer = Answer(0, "which is best\nfigures/a\nfigures/b\n", "")
+    assert budgetreg(capsys, "plot runs/a runs/b --out figures") == answer

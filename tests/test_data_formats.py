@@ -285,7 +285,7 @@ def test_damaged_files_are_told_in_one_line(tmp_path: Path, converting: Path) ->
 def test_without_pyarrow_it_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_parquet(tmp_path, X, Y)
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    tell(path, "pip install 'budgetreg[parquet]'")
+    tell(path, "pip install '.[parquet]' in a clone")
 
 
 def test_targets_that_a_format_does_not_have(tmp_path: Path) -> None:

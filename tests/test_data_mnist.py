@@ -138,7 +138,7 @@ def test_missing_files_are_told_with_what_to_do(tmp_path: Path) -> None:
     for part in [
         *FILES,
         "budgetreg fetch mnist_3v5 dataset.root=",
-        "budgetreg[mnist]",
+        "pip install '.[mnist]'",
         str(tmp_path / "none" / "MNIST"),
     ]:
         assert part in told

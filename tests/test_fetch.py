@@ -117,7 +117,7 @@ def test_a_download_of_something_else_is_refused(tmp_path: Path, torchvision: To
 
 def test_without_torchvision_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torchvision", None)
-    with pytest.raises(DataError, match=r"pip install 'budgetreg\[mnist\]'"):
+    with pytest.raises(DataError, match=r"pip install '\.\[mnist\]'"):
         fetch("mnist", str(tmp_path), CHECKSUMS)
 
 
@@ -159,7 +159,7 @@ def test_the_command_prints_one_line(
         (["mnist", "dataset.rot=x"], ["did you mean 'dataset.root'?", "dataset.root=DIR"]),
         (["mnist", "dataset.root="], ["dataset.root=DIR"]),
         (["mnist", "--root", "x"], ["--help"]),
-        ([], ["name"]),
+        ([], ["NAME"]),
     ],
 )
 def test_usage_mistakes_are_one_line(argv: list[str], parts: list[str]) -> None:

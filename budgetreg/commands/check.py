@@ -57,13 +57,14 @@ def main(argv: list[str]) -> int:
 def _composed(name: str) -> "Learner":
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
 
     from budgetreg.checks import compose
     from budgetreg.commands.hydra_errors import explained
 
     try:
         return compose(name)
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, YAMLError) as error:
         raise explained(error, [f"algo={name}"]) from error
 
 

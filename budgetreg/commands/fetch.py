@@ -1,6 +1,5 @@
 """``budgetreg fetch``: obtain MNIST's original files, check them and prepare the arrays that runs map."""
 
-import argparse
 import contextlib
 import io
 import os
@@ -8,20 +7,15 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from budgetreg import __version__
+from budgetreg.commands.common import Parser
 from budgetreg.data import mnist
 from budgetreg.errors import ConfigError, DataError, nearest
 
 _DIGITS: Mapping[str, tuple[int, int] | None] = {"mnist_3v5": (3, 5), "mnist": None}
 _ROOT_KEY = "dataset.root"
 _DESCRIPTION = "Obtain MNIST's original files, check them and prepare the arrays that runs map into memory."
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"{message} (see budgetreg fetch --help)")
 
 
 def main(argv: list[str]) -> int:
@@ -44,10 +38,11 @@ def main(argv: list[str]) -> int:
     DataError
         If the files cannot be obtained, or are not the original ones.
     """
-    parser = _Parser(prog="budgetreg fetch", description=_DESCRIPTION)
-    parser.add_argument("name", help=f"one of {', '.join(_DIGITS)}")
-    parser.add_argument("overrides", nargs="*", metavar=f"{_ROOT_KEY}=DIR", help="folder of MNIST/raw (default: data)")
-    parser.add_argument("--version", action="version", version=f"budgetreg {__version__}")
+    parser = Parser("fetch", _DESCRIPTION)
+    parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(_DIGITS)}")
+    parser.add_argument(
+        "overrides", nargs="*", default=[], metavar=f"{_ROOT_KEY}=DIR", help="folder of MNIST/raw (default: data)"
+    )
     arguments = parser.parse_args(argv)
     if arguments.name not in _DIGITS:
         hint = nearest(arguments.name, _DIGITS)
@@ -113,7 +108,9 @@ def _torchvision_datasets() -> Any:
     try:
         from torchvision import datasets  # the only use of torchvision, slow to import and an extra
     except ImportError as error:
-        raise DataError("downloading MNIST needs torchvision: pip install 'budgetreg[mnist]'") from error
+        raise DataError(
+            "downloading MNIST needs torchvision: pip install '.[mnist]' (in a clone: make mnist)"
+        ) from error
     return datasets
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from hydra import compose, initialize_config_dir
 from hydra.errors import ConfigCompositionException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
+from yaml import YAMLError
 
 from budgetreg import catalogue
 from budgetreg.errors import ConfigError, nearest
@@ -25,12 +26,17 @@ def explained(error: Exception, words: list[str]) -> ConfigError:
         The command line, whose choices (``algo=ridge``) decide which keys there are.
     """
     if isinstance(error, OverrideParseException):
-        return ConfigError(f"{error.override}: cannot be read as KEY=VALUE: {_first_line(error)}")
+        name, _, value = str(error.override).partition("=")
+        hint = f"; quote what is no plain word twice: \"{name}='{value}'\"" if value else ""
+        return ConfigError(f"{error.override}: cannot be read as KEY=VALUE: {_first_line(error)}{hint}")
+    if isinstance(error, YAMLError):
+        return ConfigError(" ".join(str(error).split()))
     if isinstance(error, MissingConfigException) and "/" in str(error.missing_cfg_file):
         return _unknown_option(str(error.missing_cfg_file), error.options or ())
     sweep = _SWEEP_WITHOUT_M.search(str(error))
     if sweep is not None:
-        return ConfigError(f"{sweep[1]}: several values need run -m (a sweep) or brackets (a list)")
+        brackets = "" if sweep[1].partition("=")[0] in catalogue.groups() else ", brackets (a list) or quotes (a text)"
+        return ConfigError(f"{sweep[1]}: several values need run -m (a sweep){brackets}")
     key = _UNKNOWN_KEY.search(str(error))
     known = list(_keys(_composed(words))) if key is not None else []
     if key is not None and key[1] not in known:

@@ -35,7 +35,9 @@ def _rows(plan: "Plan") -> dict[str, str]:
         "learner": config.algo.name,
         "data set": f"{plan.dataset}: {plan.d} attributes, {examples}",
         "attributes per example": f"{plan.per_example}{_split(plan)}",
-        "tuning": f"{tuning.name}, at {tuning.at}, {tuning.folds} folds, {settings} settings",
+        "tuning": f"{tuning.name}, at {tuning.at}, {tuning.folds} folds, {settings} settings"
+        if plan.tuned
+        else f"{tuning.name}: nothing to choose",
         "checkpoints (examples)": ", ".join(map(str, plan.checkpoints)),
         "repetitions": f"{config.repetitions}, seed {config.seed}",
         "folder": str(config.folder()),

