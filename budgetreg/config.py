@@ -262,6 +262,8 @@ def _apply_protocol(tree: dict[str, Any], given: Mapping[str, Any]) -> None:
     if name not in protocols:
         offered = ", ".join(protocols) or "no recipe with presets was chosen (experiment=NAME)"
         raise ConfigError(f"protocol={name}: no such preset{nearest(name, protocols)}; presets: {offered}")
+    if not isinstance(protocols[name] or {}, dict):
+        raise ConfigError(f"protocols.{name}: must be keys with values")
     for key, value in _leaves(protocols[name] or {}, ""):
         if key not in given:
             _set(tree, key, value)
@@ -273,6 +275,8 @@ def _apply_recipe(section: Any, learners: Mapping[str, Any], given: Mapping[str,
     for name in learners:
         if name not in options("algo"):
             raise ConfigError(f"learners.{name}: no such learner{nearest(name, options('algo'))}")
+        if not isinstance(learners[name], dict):
+            raise ConfigError(f"learners.{name}: must be keys of algo with values")
     own = learners.get(str(section.get("name")), {}) if isinstance(section, dict) else {}
     for key, value in _leaves(own, "algo"):
         if key not in given:
@@ -283,6 +287,8 @@ def _set(tree: dict[str, Any], key: str, value: Any) -> None:
     *path, last = key.split(".")
     for step in path:
         tree = tree.setdefault(step, {})
+        if not isinstance(tree, dict):
+            raise ConfigError(f"{key}: no such key: {step} has none below it")
     tree[last] = value
 
 

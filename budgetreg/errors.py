@@ -30,7 +30,7 @@ class BudgetExceeded(RuntimeError):  # noqa: N818 - the name says what happened,
     """A learner asked for more attributes of an example than its budget: its bug, not the user's mistake."""
 
 
-def nearest(word: str, choices: Iterable[str]) -> str:
+def nearest(word: str, choices: Iterable[str], prefix: str = "") -> str:
     """Return a hint to append to a message: `` (did you mean 'aelr'?)``, or nothing if no choice is near.
 
     Parameters
@@ -39,6 +39,8 @@ def nearest(word: str, choices: Iterable[str]) -> str:
         What the user wrote.
     choices : iterable of str
         What would have been possible.
+    prefix : str, optional
+        What stands before the choices, and is left out of the comparison.
 
     Examples
     --------
@@ -48,4 +50,4 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     ''
     """
     matches = difflib.get_close_matches(word, list(choices), n=1)
-    return f" (did you mean {matches[0]!r}?)" if matches else ""
+    return f" (did you mean {prefix + matches[0]!r}?)" if matches else ""

@@ -55,10 +55,12 @@ def _unknown_option(path: str, offered: Iterable[str]) -> ConfigError:
 
 
 def _unknown_key(key: str, known: list[str]) -> ConfigError:
-    level = key.rpartition(".")[0]
+    level, _, last = key.rpartition(".")
     siblings = [name for name in known if level and name.rpartition(".")[0] == level]
     # `split=even` without its group is near `algo.split`, hence all keys are candidates on the top level.
-    hint = nearest(key, siblings or known)
+    hint = (
+        nearest(last, [name.rpartition(".")[2] for name in siblings], f"{level}.") if siblings else nearest(key, known)
+    )
     keys = siblings or [name for name in known if "." not in name]
     return ConfigError(f"{key}: no such key{hint}; keys: {', '.join(keys)}")
 
