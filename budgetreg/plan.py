@@ -304,7 +304,7 @@ def _checkpoints(config: Config, n_train: int, d: int, per_example: int) -> tupl
     examples = {int(attributes) // per_example for attributes in axis} - {0}
     if not examples:
         raise ConfigError(
-            f"checkpoints={asked}: no such share of {end} attributes buys {config.algo.name} an example of "
+            f"checkpoints: none of these shares of {end} attributes buys {config.algo.name} an example of "
             f"{per_example}; give one of at least {per_example / end:.2g}"
         )
     return tuple(sorted(examples))
