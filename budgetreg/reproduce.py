@@ -36,8 +36,22 @@ class Places:
     results: Path
 
 
-def quick(recipe: Recipe) -> Recipe:
-    """Return a recipe with a few repetitions, which says so on its figure."""
+def look(recipe: Recipe, places: Places) -> list[Judgement]:
+    """Reproduce a recipe with a few repetitions, which its figure says; as `reproduce` but for what it refuses.
+
+    Raises
+    ------
+    ConfigError
+        If it would replace results of more repetitions.
+    """
+    few, folder = _quick(recipe), places.results / recipe.name
+    there = held(folder)
+    if there > max(cell.config.repetitions for cell in few.cells):
+        raise ConfigError(f"{folder} holds {there} repetitions, which a quick look would replace: give another out")
+    return reproduce(few, places)
+
+
+def _quick(recipe: Recipe) -> Recipe:
     cells = tuple(
         replace(cell, config=replace(cell.config, repetitions=min(QUICK_REPETITIONS, cell.config.repetitions)))
         for cell in recipe.cells
@@ -66,8 +80,6 @@ def reproduce(recipe: Recipe, places: Places) -> list[Judgement]:
     ------
     Unfinished
         If repetitions have failed.
-    ConfigError
-        If a quick look would replace results of more repetitions.
     UserError
         If data are missing, or a file cannot be read or written.
     KeyboardInterrupt
@@ -79,11 +91,6 @@ def reproduce(recipe: Recipe, places: Places) -> list[Judgement]:
 
         reproduce_picture(recipe, folder, _FIGURE)
         return []
-    asked = max(cell.config.repetitions for cell in recipe.cells)
-    if recipe.drawing.note and held(folder) > asked:
-        raise ConfigError(
-            f"{folder} holds {held(folder)} repetitions, which a quick look would replace: give another out"
-        )
     found = read_results(folder, recipe.cells)
     if len(found) < len(recipe.cells):
         missing = [cell for cell in recipe.cells if cell.name not in found]

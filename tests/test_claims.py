@@ -146,6 +146,8 @@ def test_published_curves_and_values() -> None:
     assert verdict({**near, "value": 0.5, "at": 400, "tolerance": 0.02}, a) == "holds"
     wide = series("a", falling(0.4), shared=1)
     assert verdict({"kind": "inside", "a": "a"}, wide, published=published) == "holds"
+    narrow = series("a", falling(0.4), shared=0, repetitions=100)
+    assert verdict({"kind": "inside", "a": "a"}, narrow, published=published) == "fails"
 
 
 def test_every_published_point_decides() -> None:

@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
     pin_blas_threads()
     from budgetreg import recipes  # here, because Hydra and numpy are slow to load and --help is not
     from budgetreg.gallery import refuse_foreign, write_gallery
-    from budgetreg.reproduce import Places, quick, reproduce
+    from budgetreg.reproduce import Places, look, reproduce
 
     asked = [word for word in arguments.words if "=" not in word]
     given = dict(map(_setting, (word for word in arguments.words if "=" in word)))
@@ -61,9 +61,9 @@ def main(argv: list[str]) -> int:
     places = Places(_QUICK if arguments.quick else Path("runs"), out)
     read = [recipes.read_recipe(name, given) for name in asked or recipes.names()]
     codes = [0]
-    for recipe in map(quick, read) if arguments.quick else read:
+    for recipe in read:
         try:
-            judgements = reproduce(recipe, places)
+            judgements = (look if arguments.quick else reproduce)(recipe, places)
         except UserError as error:
             print(f"budgetreg: {' '.join(str(error).split())} (in {recipe.name})", file=sys.stderr)
             codes.append(error.exit_code)
