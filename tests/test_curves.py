@@ -1,0 +1,156 @@
+"""Reading and merging curves: numbers through public functions."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from budgetreg.curves import find_folders, mean_curve, read_series
+from budgetreg.errors import DataError
+from budgetreg.labels import differences
+from budgetreg.plots import draw, plot_folders
+from budgetreg.schema import CURVE_COLUMNS
+from tests.written_runs import write_run
+
+
+def labels(*folders: Path) -> list[str]:
+    return [series.label for series in read_series(folders)]
+
+
+def test_repetitions_are_grouped_by_examples_although_attributes_differ(tmp_path: Path) -> None:
+    (series,) = read_series([write_run(tmp_path / "run")])
+    curve = mean_curve(series.points)
+    assert curve["examples"].tolist() == [10, 40, 160]
+    assert curve["attributes"].tolist() == [39.5, 159.5, 639.5]
+    assert curve["repetitions"].tolist() == [2, 2, 2]
+    assert curve["test_relative"].tolist() == pytest.approx([0.95, 0.85, 0.75])
+    assert curve["test_relative_sd"].tolist() == pytest.approx([np.std([0, 0.1], ddof=1)] * 3)
+
+
+def test_one_repetition_has_no_standard_deviation_and_no_band(tmp_path: Path) -> None:
+    one = read_series([write_run(tmp_path / "one", repetitions=1)])
+    assert mean_curve(one[0].points)["test_relative_sd"].isna().all()
+    assert len(draw(one)[0].axes[0].collections) == 0
+    two = read_series([write_run(tmp_path / "two", repetitions=2)])
+    assert len(draw(two)[0].axes[0].collections) == 1
+
+
+def test_an_undefined_error_is_not_averaged_away(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    table = pd.read_csv(folder / "curves.csv")
+    table.loc[0, "test_relative"] = np.nan
+    table.to_csv(folder / "curves.csv", index=False)
+    curve = mean_curve(read_series([folder])[0].points)
+    assert curve["test_relative"].isna().tolist() == [True, False, False]
+
+
+def test_folders_are_found_below_those_given_once_and_in_order(tmp_path: Path) -> None:
+    for name in ("b", "a/2", "a/1"):
+        write_run(tmp_path / name)
+    assert find_folders([tmp_path]) == [tmp_path / "a/1", tmp_path / "a/2", tmp_path / "b"]
+    assert find_folders([tmp_path / "b", tmp_path]) == [tmp_path / "b", tmp_path / "a/1", tmp_path / "a/2"]
+
+
+def test_a_label_says_k_only_if_several_occur(tmp_path: Path) -> None:
+    four, aer = write_run(tmp_path / "4"), write_run(tmp_path / "aer", algo="aer")
+    assert labels(four, aer) == ["aelr", "aer"]
+    assert labels(four, write_run(tmp_path / "8", k=8)) == ["aelr k=4", "aelr k=8"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"algo__split": "even"}, ["aelr split=even", "aelr split=literal"]),
+        ({"dataset__split": "official"}, ["aelr dataset.split=official", "aelr dataset.split=random"]),
+        ({"seed": 1, "algo__average": "suffix"}, ["aelr average=all seed=0", "aelr average=suffix seed=1"]),
+        ({"tuning": {"name": "fixed", "values": {"B": 1.0}}}, ["aelr tuning=cv", "aelr tuning=fixed"]),
+        (
+            {"tuning": {"name": "cv", "at": "each", "folds": 10}},
+            ["aelr tuning.at=each", "aelr tuning.at=end"],
+        ),
+        ({"algo__grid": {"B": [3.0]}}, ["aelr grid.B=[1,2]", "aelr grid.B=[3]"]),
+    ],
+)
+def test_runs_of_one_learner_are_told_apart_by_the_keys_that_differ(
+    tmp_path: Path, changes: Mapping[str, Any], expected: list[str]
+) -> None:
+    folders = write_run(tmp_path / "one"), write_run(tmp_path / "two", shift=0.1, **changes)
+    assert labels(*folders) == expected
+
+
+def test_runs_that_differ_only_in_what_changes_no_result_are_one_series(tmp_path: Path) -> None:
+    few = write_run(tmp_path / "few", repetitions=2)
+    many = write_run(tmp_path / "many", repetitions=5, n_jobs=8, out="/elsewhere", experiment="paper/fig1")
+    for order in ([few, many], [many, few]):
+        (series,) = read_series(order)
+        assert (series.label, series.repetitions, len(series.points)) == ("aelr", 5, 15)
+        assert sorted(series.runs["repetition"]) == [0, 1, 2, 3, 4]
+
+
+def test_results_that_contradict_each_other_are_not_merged(tmp_path: Path) -> None:
+    folders = write_run(tmp_path / "old/run"), write_run(tmp_path / "new/run", shift=0.1)
+    assert labels(*folders) == ["aelr (new/run)", "aelr (old/run)"]
+
+
+@given(st.lists(st.fixed_dictionaries({"a": st.floats(0, 1), "b": st.sampled_from([None, "x", "y"])}), min_size=1))
+def test_differences_are_equal_only_for_equal_configurations(configs: list[dict[str, Any]]) -> None:
+    texts = differences(configs)
+    for text, one in zip(texts, configs, strict=True):
+        for other_text, other in zip(texts, configs, strict=True):
+            assert (text == other_text) == (one == other)
+
+
+def test_floats_are_read_back_exactly(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", repetitions=1)
+    values = [0.1 + 0.2, 1 / 3, 2.225073858507203e-308]
+    table = pd.read_csv(folder / "curves.csv")
+    table["test_relative"] = values
+    table.to_csv(folder / "curves.csv", index=False)
+    assert read_series([folder])[0].points["test_relative"].tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "empty"),
+        (",".join(CURVE_COLUMNS) + "\n", "no finished repetition"),
+        ("algo,dataset,k,repetition,examples,attributes,excess_loss\npca,m,4,0,1,4,.1\n", "test_mse"),
+        (",".join(CURVE_COLUMNS) + "\n,aelr,m,4,0,ten,40,1,1,\n", "column examples"),
+        (",".join(CURVE_COLUMNS) + "\n,aelr,m,4,0,10,40,much,1,\n", "column test_mse"),
+        (",".join(CURVE_COLUMNS) + "\n" + "a," * 9 + "b\n" + "b," * 40 + "\n", "cannot be read"),
+        (b"\xff\xfe\x00", "cannot be read"),
+    ],
+)
+def test_bad_curves_are_refused_in_one_line(tmp_path: Path, content: str | bytes, says: str) -> None:
+    folder = write_run(tmp_path / "run")
+    (folder / "curves.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(DataError) as caught:
+        plot_folders([folder])
+    assert says in str(caught.value)
+    assert "curves.csv" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not list(folder.glob("curves.p*"))
+
+
+def test_missing_folders_and_damaged_manifests_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such folder"):
+        plot_folders([tmp_path / "nowhere"])
+    with pytest.raises(DataError, match=r"no curves\.csv"):
+        plot_folders([tmp_path])
+    folder = write_run(tmp_path / "run")
+    for text in ("{", "[]", '{"config": 3}'):
+        (folder / "manifest.json").write_text(text)
+        with pytest.raises(DataError, match=r"manifest\.json"):
+            read_series([folder])
+
+
+def test_a_checkpoint_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
+    file = write_run(tmp_path / "run") / "curves.csv"
+    file.write_text(file.read_text() + file.read_text().splitlines(keepends=True)[-1])
+    with pytest.raises(DataError, match="holds a checkpoint of a repetition twice"):
+        read_series([file.parent])
