@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budgetreg import recipes
 from budgetreg.axes import EXAMPLES, EXCESS_LOSS
 from budgetreg.curves import Series
 from budgetreg.envelopes import worst
@@ -15,6 +14,7 @@ from budgetreg.errors import ConfigError
 from budgetreg.figure import Drawing
 from budgetreg.figure import parse as parse_drawing
 from budgetreg.plan import split_budget
+from budgetreg.reproduce.reproduction import recipes
 from budgetreg.trends import plot_trends, trends_of
 
 NAMES = [name for name in recipes.names() if name.startswith("gonen_2016/")]

@@ -13,8 +13,8 @@ from budgetreg import catalogue
 from budgetreg.accessor import Table
 from budgetreg.config import validate
 from budgetreg.data import load
-from budgetreg.pictures import draw, look, text
 from budgetreg.plan import make_plan
+from budgetreg.reproduce.pictures import draw, look, text
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 

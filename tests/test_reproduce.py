@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from budgetreg import catalogue, plots, recipes, runner
+from budgetreg import catalogue, plots, runner
 from budgetreg.claims import parse as parse_claim
 from budgetreg.cli import main
 from budgetreg.curves import read_folder, read_series
 from budgetreg.data import mnist
 from budgetreg.figure import parse as parse_drawing
+from budgetreg.reproduce.reproduction import recipes
 
 RECIPE = """# @package _global_
 # A toy: AELR against ridge on handwritten digits

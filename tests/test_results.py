@@ -12,8 +12,8 @@ from budgetreg import catalogue
 from budgetreg.claims import parse
 from budgetreg.figure import Drawing
 from budgetreg.findings import claim_row
-from budgetreg.recipes import Recipe, published_points
-from budgetreg.reproduce import judged
+from budgetreg.reproduce.recipes import Recipe, published_points
+from budgetreg.reproduce.reproduction import judged
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 

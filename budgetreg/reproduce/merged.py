@@ -16,7 +16,7 @@ from pathlib import Path
 from budgetreg.errors import DataError
 from budgetreg.files import explained, write_atomically
 from budgetreg.manifest import read_manifest
-from budgetreg.recipes import Cell, Recipe
+from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.schema import CELL, CURVES, MANIFEST, RUNS
 from budgetreg.tables import as_csv, run_columns
 from budgetreg.trees import Tree, besides, common, ordered, overlay

@@ -13,8 +13,8 @@ from budgetreg.errors import ConfigError, UserError
 from budgetreg.evidence import NoEvidence
 from budgetreg.files import write_atomically
 from budgetreg.findings import claims_csv, savings_csv
-from budgetreg.recipes import Cell, Recipe
-from budgetreg.results import CellResults, find_runs, has_tables, held, read_results, read_run, write_results
+from budgetreg.reproduce.merged import CellResults, find_runs, has_tables, held, read_results, read_run, write_results
+from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.savings import Saving, savings
 from budgetreg.schema import CLAIMS, CURVES, SAVINGS
 
@@ -87,7 +87,7 @@ def reproduce(recipe: Recipe, places: Places) -> list[Judgement]:
     """
     folder = places.results / recipe.name
     if recipe.drawing.kind == "pictures":
-        from budgetreg.pictures import reproduce_picture  # here, as matplotlib is slow to load
+        from budgetreg.reproduce.pictures import reproduce_picture  # here, as matplotlib is slow to load
 
         reproduce_picture(recipe, folder, _FIGURE)
         return []

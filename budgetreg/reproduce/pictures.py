@@ -23,7 +23,7 @@ from budgetreg.manifest import identity_of
 from budgetreg.plan import Plan, make_plan
 from budgetreg.plots import own_settings, write_figure
 from budgetreg.provenance import provenance
-from budgetreg.recipes import Recipe
+from budgetreg.reproduce.recipes import Recipe
 from budgetreg.schema import CELL, MANIFEST
 from budgetreg.streams import generator
 
