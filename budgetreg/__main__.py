@@ -2,7 +2,7 @@
 
 import sys
 
-from budgetreg.cli import main
+from budgetreg.cli.app import main
 
 if __name__ == "__main__":
     sys.exit(main())

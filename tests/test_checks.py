@@ -8,7 +8,7 @@ import pytest
 from budgetreg import catalogue, checks, designs
 from budgetreg.checks import moments
 from budgetreg.checks.scripts import Scripted, in_turn, outcomes, rows_of
-from budgetreg.cli import main
+from budgetreg.cli.app import main
 from budgetreg.draws import BLOCK
 from budgetreg.learners import dispatch, importance, mbeg, pairs, second_moment, svr
 from budgetreg.rules import LEARNERS

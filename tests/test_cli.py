@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from budgetreg import __version__, plots, runner, store, summary
-from budgetreg.cli import COMMANDS, main
+from budgetreg.cli.app import COMMANDS, main
 from budgetreg.errors import DataError
 from budgetreg.plan import Plan
 

@@ -19,7 +19,7 @@ BLOCKS = re.findall(r"([^\n]*)\n\n```(\w+)\n(.*?)```\n", PAGE, flags=re.DOTALL)
 TRIAL = """
 import sys
 from types import SimpleNamespace
-from budgetreg.cli import main
+from budgetreg.cli.app import main
 sys.modules["budgetreg.plots"] = SimpleNamespace(plot_folders=lambda *arguments, **options: None)
 tiny = "repetitions=1 checkpoints=1 tuning=fixed tuning.B=1 tuning.eta=0.1 dataset.d=4 dataset.n=400 out=runs".split()
 for words in (

@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from budgetreg.commands.fetch import fetch, main
+from budgetreg.cli.fetch import fetch, main
 from budgetreg.data import mnist
 from budgetreg.errors import ConfigError, DataError
 
@@ -144,7 +144,7 @@ def test_the_command_prints_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seen = []
-    monkeypatch.setattr("budgetreg.commands.fetch.fetch", lambda *call: seen.append(call) or "what is where")
+    monkeypatch.setattr("budgetreg.cli.fetch.fetch", lambda *call: seen.append(call) or "what is where")
     assert main(["mnist_3v5", f"dataset.root={tmp_path}"]) == 0
     assert main(["mnist"]) == 0
     assert seen == [("mnist_3v5", str(tmp_path)), ("mnist", "data")]
@@ -180,5 +180,5 @@ def test_help_and_version_end_well(flag: str, capsys: pytest.CaptureFixture[str]
 
 
 def test_importing_the_command_imports_no_torchvision() -> None:
-    program = "import sys, budgetreg.commands.fetch; sys.exit('torchvision' in sys.modules)"
+    program = "import sys, budgetreg.cli.fetch; sys.exit('torchvision' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[1], check=True)

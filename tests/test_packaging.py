@@ -140,7 +140,7 @@ def test_the_installed_command_works_away_from_the_checkout(installed: Path, tmp
 def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
     program = """
 import sys
-from budgetreg.cli import main
+from budgetreg.cli.app import main
 sys.argv = ["budgetreg", "--help"]
 try:
     main()

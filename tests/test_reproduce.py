@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 
 from budgetreg import catalogue, plots, runner
 from budgetreg.claims import parse as parse_claim
-from budgetreg.cli import main
+from budgetreg.cli.app import main
 from budgetreg.curves import read_folder, read_series
 from budgetreg.data import mnist
 from budgetreg.figure import parse as parse_drawing

@@ -4,7 +4,7 @@ from rich.table import Table
 from rich.text import Text
 
 from budgetreg import catalogue
-from budgetreg.commands.common import Parser, console
+from budgetreg.cli.common import Parser, console
 from budgetreg.errors import ConfigError, nearest
 
 SECTIONS = {

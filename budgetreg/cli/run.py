@@ -127,7 +127,7 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
-    from budgetreg.commands.hydra_errors import explained
+    from budgetreg.cli.hydra_errors import explained
 
     # argparse takes overrides from one place only; flags first makes `algo=a,b -m k=4` work.
     words = sorted(words, key=lambda word: word not in ("-m", "--multirun"))
@@ -194,7 +194,7 @@ def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
 
 
 def _execute(plan: "Plan") -> int:
-    from budgetreg.commands.common import console
+    from budgetreg.cli.common import console
     from budgetreg.runner import execute
     from budgetreg.summary import run_table
 
@@ -206,8 +206,8 @@ def _execute(plan: "Plan") -> int:
 
 
 def _print_plan(plan: "Plan") -> int:
-    from budgetreg.commands.common import console
-    from budgetreg.commands.plan_table import plan_table
+    from budgetreg.cli.common import console
+    from budgetreg.cli.plan_table import plan_table
 
     console().print(plan_table(plan))
     return 0

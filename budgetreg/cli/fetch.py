@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from budgetreg.commands.common import Parser
+from budgetreg.cli.common import Parser
 from budgetreg.data import mnist
 from budgetreg.errors import ConfigError, DataError, nearest
 

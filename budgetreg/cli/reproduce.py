@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from budgetreg.commands.common import Parser, console
+from budgetreg.cli.common import Parser, console
 from budgetreg.errors import ConfigError, UserError, nearest
 from budgetreg.threads import pin_blas_threads
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from budgetreg.commands.common import Parser, console
+from budgetreg.cli.common import Parser, console
 from budgetreg.errors import DataError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import io
 import os
 
 from budgetreg import catalogue
-from budgetreg.cli import COMMANDS
+from budgetreg.cli.app import COMMANDS
 from budgetreg.errors import UserError
 
 _RUN_OPTIONS = ("-m", "--dry-run", "--cfg", "--help", "--version")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from budgetreg.commands.common import Parser, console
+from budgetreg.cli.common import Parser, console
 
 
 def main(argv: list[str]) -> int:

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from budgetreg import catalogue
-from budgetreg.commands.common import Parser, console
+from budgetreg.cli.common import Parser, console
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.threads import pin_blas_threads
 
@@ -60,7 +60,7 @@ def _composed(name: str) -> "Learner":
     from yaml import YAMLError
 
     from budgetreg.checks import compose
-    from budgetreg.commands.hydra_errors import explained
+    from budgetreg.cli.hydra_errors import explained
 
     try:
         return compose(name)
