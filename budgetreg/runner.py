@@ -223,7 +223,7 @@ def _protocol() -> Repetitions:
 
 
 def _draw_curve(folder: Path) -> None:
-    from budgetreg.plots import plot_folders  # here, as matplotlib is slow to load
+    from budgetreg.figures.curves import plot_folders  # here, as matplotlib is slow to load
 
     plot_folders([folder], folder, name="curve")
 

@@ -26,8 +26,8 @@ from omegaconf import OmegaConf  # noqa: E402
 from budgetreg.accessor import Accessor, Table  # noqa: E402
 from budgetreg.catalogue import conf_dir  # noqa: E402
 from budgetreg.data.mnist import Mnist  # noqa: E402
+from budgetreg.figures.curves import own_settings, write_figure  # noqa: E402
 from budgetreg.learners import second_moment  # noqa: E402
-from budgetreg.plots import own_settings, write_figure  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402
 from budgetreg.subspaces import columns, top  # noqa: E402
 from budgetreg.subspaces import second_moment as moment_of  # noqa: E402

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from budgetreg import __version__, plots, runner, store, summary
+from budgetreg import __version__, runner, store
 from budgetreg.cli.app import COMMANDS, main
 from budgetreg.errors import DataError
+from budgetreg.figures import curves as plots
+from budgetreg.figures import summary
 from budgetreg.plan import Plan
 
 

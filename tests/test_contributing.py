@@ -20,7 +20,7 @@ TRIAL = """
 import sys
 from types import SimpleNamespace
 from budgetreg.cli.app import main
-sys.modules["budgetreg.plots"] = SimpleNamespace(plot_folders=lambda *arguments, **options: None)
+sys.modules["budgetreg.figures.curves"] = SimpleNamespace(plot_folders=lambda *arguments, **options: None)
 tiny = "repetitions=1 checkpoints=1 tuning=fixed tuning.B=1 tuning.eta=0.1 dataset.d=4 dataset.n=400 out=runs".split()
 for words in (
     ["list"],

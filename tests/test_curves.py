@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from budgetreg.curves import find_folders, mean_curve, read_series
 from budgetreg.errors import DataError
+from budgetreg.figures.curves import draw, plot_folders
 from budgetreg.labels import differences
-from budgetreg.plots import draw, plot_folders
 from budgetreg.schema import CURVE_COLUMNS
 from tests.written_runs import write_run
 

@@ -7,15 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budgetreg.axes import EXAMPLES, EXCESS_LOSS
 from budgetreg.curves import Series
-from budgetreg.envelopes import worst
 from budgetreg.errors import ConfigError
-from budgetreg.figure import Drawing
-from budgetreg.figure import parse as parse_drawing
+from budgetreg.figures.axes import EXAMPLES, EXCESS_LOSS
+from budgetreg.figures.drawing import Drawing
+from budgetreg.figures.drawing import parse as parse_drawing
+from budgetreg.figures.scaling import plot_trends, trends_of
+from budgetreg.figures.worst_case import worst
 from budgetreg.plan import split_budget
 from budgetreg.reproduce.reproduction import recipes
-from budgetreg.trends import plot_trends, trends_of
 
 NAMES = [name for name in recipes.names() if name.startswith("gonen_2016/")]
 

@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 
 import budgetreg
-from budgetreg.captions import about_config, caption
 from budgetreg.curves import read_series
-from budgetreg.palette import STYLES, style
-from budgetreg.plots import draw, plot_folders
+from budgetreg.figures.captions import about_config, caption
+from budgetreg.figures.curves import draw, plot_folders
+from budgetreg.figures.palette import STYLES, style
 from tests.written_runs import EXAMPLES, add_svr_loss, config, write_run
 
 
@@ -39,7 +39,7 @@ def test_the_same_curves_give_the_same_bytes_in_any_process(tmp_path: Path) -> N
         written = plot_folders(folders, tmp_path / "new/folder", "fig1")
     assert dict(matplotlib.rcParams) == before
     # Several folders and no place named: the working directory.
-    script = "import sys; from pathlib import Path; from budgetreg.plots import plot_folders\n"
+    script = "import sys; from pathlib import Path; from budgetreg.figures.curves import plot_folders\n"
     script += "plot_folders(map(Path, sys.argv[1:]), name='fig1')"
     arguments = [sys.executable, "-c", script, *map(str, reversed(folders))]
     here = tmp_path / "here"

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from budgetreg import catalogue, plots, runner
+from budgetreg import catalogue, runner
 from budgetreg.claims import parse as parse_claim
 from budgetreg.cli.app import main
 from budgetreg.curves import read_folder, read_series
 from budgetreg.data import mnist
-from budgetreg.figure import parse as parse_drawing
+from budgetreg.figures import curves as plots
+from budgetreg.figures.drawing import parse as parse_drawing
 from budgetreg.reproduce.reproduction import recipes
 
 RECIPE = """# @package _global_

@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 
 from budgetreg import catalogue
 from budgetreg.claims import parse
-from budgetreg.figure import Drawing
+from budgetreg.figures.drawing import Drawing
 from budgetreg.findings import claim_row
 from budgetreg.reproduce.recipes import Recipe, published_points
 from budgetreg.reproduce.reproduction import judged

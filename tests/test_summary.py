@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from budgetreg.errors import DataError
+from budgetreg.figures.summary import comparison_table, run_table
 from budgetreg.schema import CURVE_COLUMNS
-from budgetreg.summary import comparison_table, run_table
 
 
 def text(table: Table) -> str:

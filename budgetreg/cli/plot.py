@@ -27,8 +27,8 @@ def main(argv: list[str]) -> int:
         help="where the figure goes (default: DIR, or the current folder for several)",
     )
     arguments = parser.parse_args(argv)
-    from budgetreg.plots import plot_folders  # here, because matplotlib is slow to load and --help is not
-    from budgetreg.summary import comparison_table
+    from budgetreg.figures.curves import plot_folders  # here, because matplotlib is slow to load and --help is not
+    from budgetreg.figures.summary import comparison_table
 
     written = plot_folders(arguments.folders, arguments.out)
     console().print(comparison_table(arguments.folders))

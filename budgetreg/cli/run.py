@@ -195,8 +195,8 @@ def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
 
 def _execute(plan: "Plan") -> int:
     from budgetreg.cli.common import console
+    from budgetreg.figures.summary import run_table
     from budgetreg.runner import execute
-    from budgetreg.summary import run_table
 
     outcome = execute(plan)
     if outcome.finished:

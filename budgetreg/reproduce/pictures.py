@@ -14,14 +14,14 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from budgetreg.accessor import Accessor, Table
-from budgetreg.captions import flowing
 from budgetreg.data import load
 from budgetreg.draws import subset
 from budgetreg.errors import ConfigError
+from budgetreg.figures.captions import flowing
+from budgetreg.figures.curves import own_settings, write_figure
 from budgetreg.files import write_atomically
 from budgetreg.manifest import identity_of
 from budgetreg.plan import Plan, make_plan
-from budgetreg.plots import own_settings, write_figure
 from budgetreg.provenance import provenance
 from budgetreg.reproduce.recipes import Recipe
 from budgetreg.schema import CELL, MANIFEST

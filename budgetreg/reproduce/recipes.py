@@ -22,8 +22,8 @@ from budgetreg.claims import Claim
 from budgetreg.claims import parse as parse_claim
 from budgetreg.config import Config, left_out, validate
 from budgetreg.errors import ConfigError, nearest
-from budgetreg.figure import Drawing
-from budgetreg.figure import parse as parse_drawing
+from budgetreg.figures.drawing import Drawing
+from budgetreg.figures.drawing import parse as parse_drawing
 from budgetreg.manifest import digest_of
 
 PUBLISHED = "published.csv"

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from budgetreg.axes import axes_of
 from budgetreg.claims import Judgement, judge, undecided
 from budgetreg.curves import Series, labelled, read_folder
-from budgetreg.envelopes import worst
 from budgetreg.errors import ConfigError, UserError
 from budgetreg.evidence import NoEvidence
+from budgetreg.figures.axes import axes_of
+from budgetreg.figures.worst_case import worst
 from budgetreg.files import write_atomically
 from budgetreg.findings import claims_csv, savings_csv
 from budgetreg.reproduce.merged import CellResults, find_runs, has_tables, held, read_results, read_run, write_results
@@ -115,7 +115,9 @@ def report(recipe: Recipe, results: Path) -> list[Judgement]:
     panels = _panels(recipe, series, measure)
     write_atomically(folder / CLAIMS, claims_csv(judgements))
     write_atomically(folder / SAVINGS, savings_csv({name: _savings(own, measure) for name, own in panels}, measure))
-    from budgetreg import plots, strips, trends  # here, as matplotlib is slow to load
+    from budgetreg.figures import curves as plots  # here, as matplotlib is slow to load
+    from budgetreg.figures import dot_plots as strips
+    from budgetreg.figures import scaling as trends
 
     plots_of = {"curves": plots.plot_series, "strips": strips.plot_strips, "trend": trends.plot_trends}
     plots_of[recipe.drawing.kind]([one for _, own in panels for one in own], folder, _FIGURE, recipe.drawing)

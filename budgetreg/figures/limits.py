@@ -7,7 +7,7 @@ from math import log10
 import numpy as np
 import pandas as pd
 
-from budgetreg.axes import RELATIVE, Axis
+from budgetreg.figures.axes import RELATIVE, Axis
 
 _ROUNDING = 1e-12  # relative to the largest value of a logarithmic axis
 

@@ -17,14 +17,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from budgetreg.axes import Axis, axes_of, settled
-from budgetreg.bounds import bounds
-from budgetreg.captions import caption
 from budgetreg.curves import Series, mean_curve, read_series
-from budgetreg.figure import BANDS, Drawing
+from budgetreg.figures.axes import Axis, axes_of, settled
+from budgetreg.figures.bounds import bounds
+from budgetreg.figures.captions import caption
+from budgetreg.figures.drawing import BANDS, Drawing
+from budgetreg.figures.limits import Range, y_range
+from budgetreg.figures.palette import VARIANTS, style
 from budgetreg.files import explained, write_atomically
-from budgetreg.palette import VARIANTS, style
-from budgetreg.ranges import Range, y_range
 from budgetreg.variables import along
 
 _PANEL = (6.4, 4.4)  # inches

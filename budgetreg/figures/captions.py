@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from budgetreg.axes import axes_of, settled
 from budgetreg.curves import Series, mean_curve
-from budgetreg.figure import Drawing
+from budgetreg.figures.axes import axes_of, settled
+from budgetreg.figures.drawing import Drawing
 from budgetreg.labels import flatten, show, telling
 
 _WIDTH = 100

@@ -10,14 +10,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from budgetreg.axes import Axis, axes_of
 from budgetreg.bootstrap import Estimate, basic, percentile
-from budgetreg.captions import about_config, flowing
 from budgetreg.curves import Series
 from budgetreg.evidence import Evidence
-from budgetreg.figure import Drawing
-from budgetreg.palette import style
-from budgetreg.plots import own_settings, write_figure
+from budgetreg.figures.axes import Axis, axes_of
+from budgetreg.figures.captions import about_config, flowing
+from budgetreg.figures.curves import own_settings, write_figure
+from budgetreg.figures.drawing import Drawing
+from budgetreg.figures.palette import style
 from budgetreg.trees import common
 from budgetreg.variables import of
 
@@ -61,7 +61,7 @@ def plot_trends(series: Sequence[Series], target: Path, name: str, drawing: Draw
     Parameters
     ----------
     series, target, name, drawing
-        As for `budgetreg.plots.plot_series`; without ``drawing.level`` the means at the last checkpoint are drawn.
+        As for `budgetreg.figures.curves.plot_series`; without ``drawing.level`` the means at the last checkpoint are drawn.
 
     Returns
     -------

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from budgetreg.curves import Series
-from budgetreg.figure import Drawing
+from budgetreg.figures.drawing import Drawing
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import pandas as pd
 from rich import box
 from rich.table import Table
 
-from budgetreg.captions import chosen_parameters, edges
 from budgetreg.curves import Series, mean_curve, read_series
+from budgetreg.figures.captions import chosen_parameters, edges
 
 _MOST_ROWS = 20
 _ROUNDING = 1e-12

@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from budgetreg.axes import Axis, axes_of
-from budgetreg.captions import about_config, flowing
 from budgetreg.curves import Series, mean_curve
-from budgetreg.figure import Drawing
-from budgetreg.palette import style
-from budgetreg.plots import own_settings, write_figure
+from budgetreg.figures.axes import Axis, axes_of
+from budgetreg.figures.captions import about_config, flowing
+from budgetreg.figures.curves import own_settings, write_figure
+from budgetreg.figures.drawing import Drawing
+from budgetreg.figures.palette import style
 from budgetreg.trees import common
 
 _SIZE = (6.4, 4.2)  # inches, of a panel
@@ -29,7 +29,7 @@ def plot_strips(series: Sequence[Series], target: Path, name: str, drawing: Draw
     Parameters
     ----------
     series, target, name, drawing
-        As for `budgetreg.plots.plot_series`.
+        As for `budgetreg.figures.curves.plot_series`.
 
     Returns
     -------

@@ -56,7 +56,7 @@ class Drawing:
         Titles of panels, by value; several are joined by a comma.
     band : {'auto', 'sd', 'interval', 'spread'}
         One standard deviation over repetitions; 90 % interval of the mean by bootstrap; 5 to 95 % of repetitions.
-        What ``auto`` is, `budgetreg.axes.settled` decides.
+        What ``auto`` is, `budgetreg.figures.axes.settled` decides.
     worst : str or None
         A key of the configuration, such as ``dataset.alpha``: of curves that differ only in it the worst is shown, at
         each number of examples.
