@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from budgetreg.bootstrap import FEWEST, basic, of_largest, of_share, weights
-from budgetreg.claims import judge, parse
+from budgetreg.analysis.bootstrap import FEWEST, basic, of_largest, of_share, weights
+from budgetreg.analysis.claims import judge, parse
+from budgetreg.analysis.mean_curves import Means
+from budgetreg.analysis.savings import savings
 from budgetreg.curves import Series
 from budgetreg.errors import ConfigError
-from budgetreg.mean_curves import Means
-from budgetreg.savings import savings
 
 EXAMPLES = np.array([10, 20, 50, 100, 200, 500, 1000])
 REPETITIONS = 20

@@ -9,7 +9,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from budgetreg import catalogue, runner
-from budgetreg.claims import parse as parse_claim
+from budgetreg.analysis.claims import parse as parse_claim
 from budgetreg.cli.app import main
 from budgetreg.curves import read_folder, read_series
 from budgetreg.data import mnist

@@ -9,9 +9,9 @@ import pytest
 from omegaconf import OmegaConf
 
 from budgetreg import catalogue
-from budgetreg.claims import parse
+from budgetreg.analysis.claims import parse
+from budgetreg.analysis.findings import claim_row
 from budgetreg.figures.drawing import Drawing
-from budgetreg.findings import claim_row
 from budgetreg.reproduce.recipes import Recipe, published_points
 from budgetreg.reproduce.reproduction import judged
 

@@ -13,7 +13,7 @@ from budgetreg.errors import ConfigError, UserError, nearest
 from budgetreg.threads import pin_blas_threads
 
 if TYPE_CHECKING:
-    from budgetreg.claims import Judgement
+    from budgetreg.analysis.claims import Judgement
 
 _KEYS = {  # what may be given: it changes no result
     "n_jobs": "repetitions worked on at the same time",
@@ -101,7 +101,7 @@ def _setting(word: str) -> tuple[str, object]:
 
 
 def _table(name: str, judgements: Sequence["Judgement"]) -> Table:
-    from budgetreg.findings import claim_row
+    from budgetreg.analysis.findings import claim_row
 
     rows = list(map(claim_row, judgements))
     presets = any(row["protocol"] for row in rows)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetreg.bootstrap import ONE_SIDED, weights
+from budgetreg.analysis.bootstrap import ONE_SIDED, weights
 from budgetreg.curves import MEASURES, SUBSPACE_MEASURES, Series
 from budgetreg.errors import ConfigError
 from budgetreg.labels import flatten

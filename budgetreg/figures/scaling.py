@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from budgetreg.bootstrap import Estimate, basic, percentile
+from budgetreg.analysis.bootstrap import Estimate, basic, percentile
+from budgetreg.analysis.comparisons import Evidence
 from budgetreg.curves import Series
-from budgetreg.evidence import Evidence
 from budgetreg.figures.axes import Axis, axes_of
 from budgetreg.figures.captions import about_config, flowing
 from budgetreg.figures.curves import own_settings, write_figure

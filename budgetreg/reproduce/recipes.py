@@ -17,9 +17,9 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from budgetreg import catalogue
-from budgetreg.claim_kinds import Published
-from budgetreg.claims import Claim
-from budgetreg.claims import parse as parse_claim
+from budgetreg.analysis.claim_kinds import Published
+from budgetreg.analysis.claims import Claim
+from budgetreg.analysis.claims import parse as parse_claim
 from budgetreg.config import Config, left_out, validate
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.figures.drawing import Drawing

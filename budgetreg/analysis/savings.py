@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.bootstrap import Estimate, percentile
+from budgetreg.analysis.bootstrap import Estimate, percentile
+from budgetreg.analysis.comparisons import Evidence
+from budgetreg.analysis.mean_curves import Means
 from budgetreg.curves import Series
-from budgetreg.evidence import Evidence
-from budgetreg.mean_curves import Means
 
 AT_LEAST, AT_MOST, UNKNOWN = "at least", "at most", "unknown"
 _FULL_INFORMATION = ("exact", "offline")

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.bootstrap import Estimate
-from budgetreg.claim_kinds import KINDS, UNDECIDED, Case, Published, Region
+from budgetreg.analysis.bootstrap import Estimate
+from budgetreg.analysis.claim_kinds import KINDS, UNDECIDED, Case, Published, Region
+from budgetreg.analysis.comparisons import ACROSS, NoEvidence
 from budgetreg.curves import Series
 from budgetreg.errors import ConfigError, nearest
-from budgetreg.evidence import ACROSS, NoEvidence
 from budgetreg.requirements import LIST, MAPPING, NAME, NOTHING, TEXT, one_of
 from budgetreg.rules import Rules, check
 

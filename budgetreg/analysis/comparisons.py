@@ -5,10 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
-from budgetreg.bootstrap import weights
+from budgetreg.analysis.bootstrap import weights
+from budgetreg.analysis.mean_curves import Means
 from budgetreg.curves import Series
 from budgetreg.labels import flatten
-from budgetreg.mean_curves import Means
 from budgetreg.variables import along
 
 Condition = str | Mapping[str, object]

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 from typing import Any
 
-from budgetreg.bootstrap import Estimate
-from budgetreg.claims import Judgement
-from budgetreg.savings import Saving
+from budgetreg.analysis.bootstrap import Estimate
+from budgetreg.analysis.claims import Judgement
+from budgetreg.analysis.savings import Saving
 from budgetreg.tables import as_csv
 
 CLAIM_COLUMNS: dict[str, str] = {

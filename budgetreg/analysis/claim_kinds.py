@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.bootstrap import Estimate, basic, of_largest, of_ratio, of_share
+from budgetreg.analysis.bootstrap import Estimate, basic, of_largest, of_ratio, of_share
+from budgetreg.analysis.comparisons import Evidence, NoEvidence, chosen
+from budgetreg.analysis.mean_curves import Means
 from budgetreg.curves import Series
 from budgetreg.errors import ConfigError
-from budgetreg.evidence import Evidence, NoEvidence, chosen
-from budgetreg.mean_curves import Means
 from budgetreg.requirements import FRACTION, LIST, MAPPING, NAME, NOTHING, NUMBER, POSITIVE, Requirement, one_of
 from budgetreg.rules import Rules
 from budgetreg.variables import of
