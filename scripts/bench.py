@@ -18,7 +18,7 @@ from typing import Any
 TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP))  # the listings are among the tests, which are not installed
 
-from budgetreg.threads import pin_blas_threads  # noqa: E402 - after the path is set
+from budgetreg.execution.threads import pin_blas_threads  # noqa: E402 - after the path is set
 
 pin_blas_threads()
 

@@ -15,7 +15,7 @@ import time
 from io import BytesIO
 from pathlib import Path
 
-from budgetreg.threads import pin_blas_threads
+from budgetreg.execution.threads import pin_blas_threads
 
 pin_blas_threads()
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from budgetreg import __version__, runner, store
+from budgetreg import __version__, store
 from budgetreg.cli.app import COMMANDS, main
 from budgetreg.errors import DataError
+from budgetreg.execution import runner
 from budgetreg.figures import curves as plots
 from budgetreg.figures import summary
 from budgetreg.plan import Plan

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from budgetreg.errors import DataError, UserError
-from budgetreg.runner import edge_warnings, execute
+from budgetreg.execution.runner import edge_warnings, execute
 from budgetreg.store import Store, read_status
 from tests.toy_runs import toy_plan, toy_repetitions, toy_run
 

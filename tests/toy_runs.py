@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from budgetreg.errors import DataError
-from budgetreg.runner import execute
+from budgetreg.execution.runner import execute
 
 
 @dataclass(frozen=True)

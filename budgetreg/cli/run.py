@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from budgetreg import __version__, catalogue
 from budgetreg.errors import ConfigError, UserError
-from budgetreg.threads import pin_blas_threads
+from budgetreg.execution.threads import pin_blas_threads
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -195,8 +195,8 @@ def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
 
 def _execute(plan: "Plan") -> int:
     from budgetreg.cli.common import console
+    from budgetreg.execution.runner import execute
     from budgetreg.figures.summary import run_table
-    from budgetreg.runner import execute
 
     outcome = execute(plan)
     if outcome.finished:

@@ -83,7 +83,7 @@ def reproduce(recipe: Recipe, places: Places) -> list[Judgement]:
     UserError
         If data are missing, or a file cannot be read or written.
     KeyboardInterrupt
-        What is finished is kept, as in `budgetreg.runner.execute`.
+        What is finished is kept, as in `budgetreg.execution.runner.execute`.
     """
     folder = places.results / recipe.name
     if recipe.drawing.kind == "pictures":
@@ -147,8 +147,8 @@ def judged(recipe: Recipe, results: Path) -> Iterator[Judgement]:
 
 def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[str, CellResults]]:
     """Run some cells, unless complete runs of them lie there; a new one has a folder named by cell and digest."""
+    from budgetreg.execution.runner import execute
     from budgetreg.plan import make_plan  # here, as current results need nothing of what computes
-    from budgetreg.runner import execute
 
     known = find_runs(folder) if folder.is_dir() else {}
     unfinished = []
