@@ -15,8 +15,8 @@ from budgetreg.analysis.bootstrap import FEWEST, basic, of_largest, of_share, we
 from budgetreg.analysis.claims import judge, parse
 from budgetreg.analysis.mean_curves import Means
 from budgetreg.analysis.savings import savings
-from budgetreg.curves import Series
 from budgetreg.errors import ConfigError
+from budgetreg.results.series import Series
 
 EXAMPLES = np.array([10, 20, 50, 100, 200, 500, 1000])
 REPETITIONS = 20

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from budgetreg import __version__, store
+from budgetreg import __version__
 from budgetreg.cli.app import COMMANDS, main
 from budgetreg.errors import DataError
 from budgetreg.execution import runner
 from budgetreg.figures import curves as plots
 from budgetreg.figures import summary
 from budgetreg.plan import Plan
+from budgetreg.results import store
 
 
 @dataclass(frozen=True)

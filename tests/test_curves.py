@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from budgetreg.curves import find_folders, mean_curve, read_series
 from budgetreg.errors import DataError
 from budgetreg.figures.curves import draw, plot_folders
-from budgetreg.labels import differences
-from budgetreg.schema import CURVE_COLUMNS
+from budgetreg.results.naming import differences
+from budgetreg.results.schema import CURVE_COLUMNS
+from budgetreg.results.series import find_folders, mean_curve, read_series
 from tests.written_runs import write_run
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budgetreg.curves import Series
 from budgetreg.errors import ConfigError
 from budgetreg.figures.axes import EXAMPLES, EXCESS_LOSS
 from budgetreg.figures.drawing import Drawing
@@ -16,6 +15,7 @@ from budgetreg.figures.scaling import plot_trends, trends_of
 from budgetreg.figures.worst_case import worst
 from budgetreg.plan import split_budget
 from budgetreg.reproduce.reproduction import recipes
+from budgetreg.results.series import Series
 
 NAMES = [name for name in recipes.names() if name.startswith("gonen_2016/")]
 

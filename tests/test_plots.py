@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 
 import budgetreg
-from budgetreg.curves import read_series
 from budgetreg.figures.captions import about_config, caption
 from budgetreg.figures.curves import draw, plot_folders
 from budgetreg.figures.palette import STYLES, style
+from budgetreg.results.series import read_series
 from tests.written_runs import EXAMPLES, add_svr_loss, config, write_run
 
 

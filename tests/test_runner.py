@@ -13,7 +13,7 @@ import pytest
 
 from budgetreg.errors import DataError, UserError
 from budgetreg.execution.runner import edge_warnings, execute
-from budgetreg.store import Store, read_status
+from budgetreg.results.store import Store, read_status
 from tests.toy_runs import toy_plan, toy_repetitions, toy_run
 
 ROOT = Path(__file__).parents[1]

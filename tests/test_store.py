@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg import store as store_module
 from budgetreg.errors import ConfigError, DataError, UserError
-from budgetreg.journal import Journal, read_journal
-from budgetreg.provenance import git_state
-from budgetreg.schema import CURVE_COLUMNS, SCHEMA_VERSION
-from budgetreg.store import Store, read_status, write_atomically
+from budgetreg.results import store as store_module
+from budgetreg.results.journal import Journal, read_journal
+from budgetreg.results.provenance import git_state
+from budgetreg.results.schema import CURVE_COLUMNS, SCHEMA_VERSION
+from budgetreg.results.store import Store, read_status, write_atomically
 from tests.toy_runs import toy_entry, toy_plan, toy_result
 
 

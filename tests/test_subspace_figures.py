@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from budgetreg.curves import mean_curve, read_series
 from budgetreg.errors import DataError
 from budgetreg.figures.axes import EXCESS_LOSS, axes_of
 from budgetreg.figures.captions import about_config, caption
 from budgetreg.figures.curves import draw, y_range
 from budgetreg.figures.palette import STYLES
 from budgetreg.figures.summary import comparison_table, run_table
-from budgetreg.schema import CURVE_COLUMNS, SUBSPACE_COLUMNS
-from budgetreg.store import Store
+from budgetreg.results.schema import CURVE_COLUMNS, SUBSPACE_COLUMNS
+from budgetreg.results.series import mean_curve, read_series
+from budgetreg.results.store import Store
 
 from .toy_runs import toy_plan
 

@@ -13,12 +13,12 @@ from hydra import compose, initialize_config_dir
 from budgetreg.accessor import Table
 from budgetreg.catalogue import conf_dir
 from budgetreg.config import validate
-from budgetreg.curves import Series
 from budgetreg.data import Dataset
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.figures.bounds import bounds
 from budgetreg.plan import make_plan
 from budgetreg.protocol import run_repetitions
+from budgetreg.results.series import Series
 from budgetreg.tasks import SubspaceLearning, task_of
 from budgetreg.tuning import on_edge
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from budgetreg.errors import DataError
 from budgetreg.figures.summary import comparison_table, run_table
-from budgetreg.schema import CURVE_COLUMNS
+from budgetreg.results.schema import CURVE_COLUMNS
 
 
 def text(table: Table) -> str:

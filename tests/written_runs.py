@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from budgetreg.schema import CURVE_COLUMNS
+from budgetreg.results.schema import CURVE_COLUMNS
 
 EXAMPLES = (10, 40, 160)
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from budgetreg.analysis.bootstrap import weights
 from budgetreg.analysis.mean_curves import Means
-from budgetreg.curves import Series
-from budgetreg.labels import flatten
-from budgetreg.variables import along
+from budgetreg.results.naming import flatten
+from budgetreg.results.quantities import along
+from budgetreg.results.series import Series
 
 Condition = str | Mapping[str, object]
 """A learner's name, or keys with values: ``algo``, ``k``, ``protocol`` and those of the configuration."""
@@ -57,7 +57,7 @@ class Evidence:
     measure : str
         What is looked at, a column of the curves.
     x : str
-        Against what, a variable of `budgetreg.variables`.
+        Against what, a variable of `budgetreg.results.quantities`.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from typing import Any
 from budgetreg.analysis.bootstrap import Estimate
 from budgetreg.analysis.claims import Judgement
 from budgetreg.analysis.savings import Saving
-from budgetreg.tables import as_csv
+from budgetreg.results.tables import as_csv
 
 CLAIM_COLUMNS: dict[str, str] = {
     "claim": "its name in the recipe",

@@ -8,7 +8,7 @@ import numpy as np
 from budgetreg.analysis.bootstrap import Estimate, percentile
 from budgetreg.analysis.comparisons import Evidence
 from budgetreg.analysis.mean_curves import Means
-from budgetreg.curves import Series
+from budgetreg.results.series import Series
 
 AT_LEAST, AT_MOST, UNKNOWN = "at least", "at most", "unknown"
 _FULL_INFORMATION = ("exact", "offline")

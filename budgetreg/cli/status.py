@@ -10,7 +10,7 @@ from budgetreg.cli.common import Parser, console
 from budgetreg.errors import DataError
 
 if TYPE_CHECKING:
-    from budgetreg.store import RunStatus
+    from budgetreg.results.store import RunStatus
 
 
 def main(argv: list[str]) -> int:
@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
     folder = parser.parse_args(argv).folder
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")
-    from budgetreg.store import read_status  # here, because numpy is slow to load and --help is not
+    from budgetreg.results.store import read_status  # here, because numpy is slow to load and --help is not
 
     runs = []
     for path in sorted(folder.rglob("manifest.json")):

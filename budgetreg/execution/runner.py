@@ -21,8 +21,8 @@ from threadpoolctl import threadpool_limits
 from budgetreg.errors import UserError
 from budgetreg.execution.progress import progress_bar, reporter
 from budgetreg.execution.workers import exit_with_parent, interrupts_ignored, termination_as_interrupt
-from budgetreg.journal import Entry
-from budgetreg.store import FAILED, FINISHED, Store
+from budgetreg.results.journal import Entry
+from budgetreg.results.store import FAILED, FINISHED, Store
 
 if TYPE_CHECKING:  # the runner takes any object with the attributes of a plan
     from budgetreg.plan import Plan

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from budgetreg.curves import Series
 from budgetreg.figures.drawing import Drawing
+from budgetreg.results.series import Series
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Axis:
     Attributes
     ----------
     column
-        What is drawn, a column of `budgetreg.curves.mean_curve`.
+        What is drawn, a column of `budgetreg.results.series.mean_curve`.
     label
         What it is called beside the axis.
     name

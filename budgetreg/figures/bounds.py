@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from budgetreg.config import AlgoConfig
-from budgetreg.curves import Series
 from budgetreg.plan import split_budget
+from budgetreg.results.series import Series
 from budgetreg.theory import aelr_bound, aerr_bound, mbeg_bound, mbeg_least_examples, popca_bound
 
 _BOUNDS: dict[str, Callable[[float, int, int, int | None], float]] = {"ogd": aerr_bound, "eg": aelr_bound}
@@ -47,7 +47,7 @@ def bounds(series: Sequence[Series], curves: Sequence[pd.DataFrame], column: str
     series
         Those of one data set.
     curves
-        Their mean curves, as `budgetreg.curves.mean_curve` returns them.
+        Their mean curves, as `budgetreg.results.series.mean_curve` returns them.
     column
         What is shown of them. There are bounds on ``test_relative`` and on ``excess_loss``.
 

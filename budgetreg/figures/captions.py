@@ -6,10 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from budgetreg.curves import Series, mean_curve
 from budgetreg.figures.axes import axes_of, settled
 from budgetreg.figures.drawing import Drawing
-from budgetreg.labels import flatten, show, telling
+from budgetreg.results.naming import flatten, show, telling
+from budgetreg.results.series import Series, mean_curve
 
 _WIDTH = 100
 _LINES = {

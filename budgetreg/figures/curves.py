@@ -17,7 +17,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from budgetreg.curves import Series, mean_curve, read_series
 from budgetreg.figures.axes import Axis, axes_of, settled
 from budgetreg.figures.bounds import bounds
 from budgetreg.figures.captions import caption
@@ -25,7 +24,8 @@ from budgetreg.figures.drawing import BANDS, Drawing
 from budgetreg.figures.limits import Range, y_range
 from budgetreg.figures.palette import VARIANTS, style
 from budgetreg.files import explained, write_atomically
-from budgetreg.variables import along
+from budgetreg.results.quantities import along
+from budgetreg.results.series import Series, mean_curve, read_series
 
 _PANEL = (6.4, 4.4)  # inches
 _DOTS_PER_INCH = 150
@@ -64,7 +64,7 @@ def plot_folders(folders: Iterable[Path], out: Path | None = None, name: str = "
     Raises
     ------
     DataError
-        If there is nothing to draw, or a file is damaged (see `budgetreg.curves.read_series`).
+        If there is nothing to draw, or a file is damaged (see `budgetreg.results.series.read_series`).
     """
     folders = [Path(folder) for folder in folders]
     series = read_series(folders)
@@ -77,7 +77,7 @@ def plot_series(series: Sequence[Series], target: Path, name: str, drawing: Draw
     Parameters
     ----------
     series
-        As `budgetreg.curves.labelled` returns them, panel by panel; at least one.
+        As `budgetreg.results.series.labelled` returns them, panel by panel; at least one.
     target
         Folder of the files; made if need be.
     name
@@ -133,7 +133,7 @@ def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figu
     Parameters
     ----------
     series
-        As `budgetreg.curves.read_series` returns them; at least one.
+        As `budgetreg.results.series.read_series` returns them; at least one.
     drawing
         How they are drawn, if not as usual.
 

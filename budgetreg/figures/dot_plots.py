@@ -9,13 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from budgetreg.curves import Series, mean_curve
 from budgetreg.figures.axes import Axis, axes_of
 from budgetreg.figures.captions import about_config, flowing
 from budgetreg.figures.curves import own_settings, write_figure
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.palette import style
-from budgetreg.trees import common
+from budgetreg.results.nested import common
+from budgetreg.results.series import Series, mean_curve
 
 _SIZE = (6.4, 4.2)  # inches, of a panel
 _HALF_WIDTH = 0.28  # of a strip, in learners

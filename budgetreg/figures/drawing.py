@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from budgetreg.analysis.bootstrap import ONE_SIDED, weights
-from budgetreg.curves import MEASURES, SUBSPACE_MEASURES, Series
 from budgetreg.errors import ConfigError
-from budgetreg.labels import flatten
 from budgetreg.requirements import LIST, MAPPING, NAME, NOTHING, POSITIVE, one_of
+from budgetreg.results.naming import flatten
+from budgetreg.results.quantities import ALONG
+from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series
 from budgetreg.rules import Rules, check
-from budgetreg.variables import ALONG
 
 _RULES: Rules = {
     "kind": ("the kind of figure", one_of("curves", "strips", "trend", "pictures")),
@@ -45,7 +45,7 @@ class Drawing:
         Curves; a point per data set and learner at the last checkpoint, with the median; a point per learner and
         value of a variable; or images, for which no learner is run.
     x : str or None
-        A variable of `budgetreg.variables`; None: attributes, or examples where runs end alike in them.
+        A variable of `budgetreg.results.quantities`; None: attributes, or examples where runs end alike in them.
     x_scale : {'log', 'linear'}
     y_scale : {'auto', 'log', 'linear'}
     measure : str or None
@@ -61,7 +61,7 @@ class Drawing:
         A key of the configuration, such as ``dataset.alpha``: of curves that differ only in it the worst is shown, at
         each number of examples.
     over : str or None
-        Of a trend: the variable of `budgetreg.variables.of` that it goes along.
+        Of a trend: the variable of `budgetreg.results.quantities.of` that it goes along.
     level : float or None
         Of a trend: y is what it takes to fall to this; None: what there is at the last checkpoint.
     published : mapping

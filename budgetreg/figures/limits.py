@@ -51,7 +51,7 @@ def y_range(
     Parameters
     ----------
     curves
-        As `budgetreg.curves.mean_curve` returns them.
+        As `budgetreg.results.series.mean_curve` returns them.
     y
         What is drawn of them.
     may_be_log

@@ -12,14 +12,14 @@ from matplotlib.lines import Line2D
 
 from budgetreg.analysis.bootstrap import Estimate, basic, percentile
 from budgetreg.analysis.comparisons import Evidence
-from budgetreg.curves import Series
 from budgetreg.figures.axes import Axis, axes_of
 from budgetreg.figures.captions import about_config, flowing
 from budgetreg.figures.curves import own_settings, write_figure
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.palette import style
-from budgetreg.trees import common
-from budgetreg.variables import of
+from budgetreg.results.nested import common
+from budgetreg.results.quantities import of
+from budgetreg.results.series import Series
 
 _SIZE = (6.0, 4.4)  # inches, of a panel
 _NAMES = {
@@ -101,7 +101,7 @@ def trends_of(series: Sequence[Series], drawing: Drawing, y: Axis, x: Axis) -> l
     Parameters
     ----------
     series
-        Those of the panel, as `budgetreg.curves.labelled` returns them.
+        Those of the panel, as `budgetreg.results.series.labelled` returns them.
     drawing, y, x
         What is varied, and the axes of the curves that the points come from.
     """

@@ -8,8 +8,8 @@ import pandas as pd
 from rich import box
 from rich.table import Table
 
-from budgetreg.curves import Series, mean_curve, read_series
 from budgetreg.figures.captions import chosen_parameters, edges
+from budgetreg.results.series import Series, mean_curve, read_series
 
 _MOST_ROWS = 20
 _ROUNDING = 1e-12
@@ -49,7 +49,7 @@ def run_table(folder: Path) -> Table:
     Raises
     ------
     DataError
-        As `budgetreg.curves.read_series`.
+        As `budgetreg.results.series.read_series`.
     """
     series = read_series([folder])
     several = len(series) > 1
@@ -90,7 +90,7 @@ def comparison_table(folders: Iterable[Path]) -> Table:
     Raises
     ------
     DataError
-        As `budgetreg.curves.read_series`.
+        As `budgetreg.results.series.read_series`.
     """
     series = read_series(folders)
     heads, meaning = _wording(series)

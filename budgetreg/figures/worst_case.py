@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from budgetreg.curves import Series, mean_curve
-from budgetreg.labels import flatten
-from budgetreg.trees import common
+from budgetreg.results.naming import flatten
+from budgetreg.results.nested import common
+from budgetreg.results.series import Series, mean_curve
 
 
 def worst(series: Sequence[Series], key: str, column: str) -> Iterator[Series]:
@@ -17,7 +17,7 @@ def worst(series: Sequence[Series], key: str, column: str) -> Iterator[Series]:
     Parameters
     ----------
     series : sequence of Series
-        As `budgetreg.curves.read_folder` returns them.
+        As `budgetreg.results.series.read_folder` returns them.
     key : str
         Such as ``dataset.alpha``.
     column : str

@@ -9,7 +9,7 @@ from typing import Any
 
 from budgetreg.errors import ConfigError
 from budgetreg.files import explained, write_atomically
-from budgetreg.schema import CLAIMS, MANIFEST, SAVINGS
+from budgetreg.results.schema import CLAIMS, MANIFEST, SAVINGS
 
 _PAPERS = {
     "cesa_bianchi_2010": "Cesa-Bianchi, Shalev-Shwartz & Shamir 2010",

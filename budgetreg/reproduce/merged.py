@@ -15,11 +15,11 @@ from pathlib import Path
 
 from budgetreg.errors import DataError
 from budgetreg.files import explained, write_atomically
-from budgetreg.manifest import read_manifest
 from budgetreg.reproduce.recipes import Cell, Recipe
-from budgetreg.schema import CELL, CURVES, MANIFEST, RUNS
-from budgetreg.tables import as_csv, run_columns
-from budgetreg.trees import Tree, besides, common, ordered, overlay
+from budgetreg.results.manifest import read_manifest
+from budgetreg.results.nested import Tree, besides, common, ordered, overlay
+from budgetreg.results.schema import CELL, CURVES, MANIFEST, RUNS
+from budgetreg.results.tables import as_csv, run_columns
 
 _SOURCE = ("versions", "git", "earlier")
 

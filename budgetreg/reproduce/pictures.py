@@ -20,11 +20,11 @@ from budgetreg.errors import ConfigError
 from budgetreg.figures.captions import flowing
 from budgetreg.figures.curves import own_settings, write_figure
 from budgetreg.files import write_atomically
-from budgetreg.manifest import identity_of
 from budgetreg.plan import Plan, make_plan
-from budgetreg.provenance import provenance
 from budgetreg.reproduce.recipes import Recipe
-from budgetreg.schema import CELL, MANIFEST
+from budgetreg.results.manifest import identity_of
+from budgetreg.results.provenance import provenance
+from budgetreg.results.schema import CELL, MANIFEST
 from budgetreg.streams import generator
 
 IMAGES = 6

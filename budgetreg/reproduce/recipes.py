@@ -24,7 +24,7 @@ from budgetreg.config import Config, left_out, validate
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.drawing import parse as parse_drawing
-from budgetreg.manifest import digest_of
+from budgetreg.results.manifest import digest_of
 
 PUBLISHED = "published.csv"
 

@@ -9,14 +9,14 @@ from budgetreg.analysis.claims import Judgement, judge, undecided
 from budgetreg.analysis.comparisons import NoEvidence
 from budgetreg.analysis.findings import claims_csv, savings_csv
 from budgetreg.analysis.savings import Saving, savings
-from budgetreg.curves import Series, labelled, read_folder
 from budgetreg.errors import ConfigError, UserError
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.worst_case import worst
 from budgetreg.files import write_atomically
 from budgetreg.reproduce.merged import CellResults, find_runs, has_tables, held, read_results, read_run, write_results
 from budgetreg.reproduce.recipes import Cell, Recipe
-from budgetreg.schema import CLAIMS, CURVES, SAVINGS
+from budgetreg.results.schema import CLAIMS, CURVES, SAVINGS
+from budgetreg.results.series import Series, labelled, read_folder
 
 QUICK_REPETITIONS = 2
 _FIGURE = "curves"

@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 
 from budgetreg.errors import DataError
-from budgetreg.labels import differences
-from budgetreg.schema import CELL, CURVES, MANIFEST, RUNS, columns
-from budgetreg.trees import overlay
+from budgetreg.results.naming import differences
+from budgetreg.results.nested import overlay
+from budgetreg.results.schema import CELL, CURVES, MANIFEST, RUNS, columns
 
 MEASURES = ("test_relative", "test_mse", "test_error_rate", "test_svr_loss")
 SUBSPACE_MEASURES = ("relative_error", "excess_loss", "principal_angle")

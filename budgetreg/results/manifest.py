@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from budgetreg.errors import ConfigError
 from budgetreg.files import explained
-from budgetreg.schema import CURVES, JOURNAL, MANIFEST, RUNS, SCHEMA_VERSION
+from budgetreg.results.schema import CURVES, JOURNAL, MANIFEST, RUNS, SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from budgetreg.config import Config

@@ -9,11 +9,11 @@ from filelock import FileLock, Timeout
 
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.files import explained, remove_leftovers, write_atomically
-from budgetreg.journal import Entry, Journal, read_journal
-from budgetreg.manifest import adopt_manifest, identity_of, read_manifest
-from budgetreg.provenance import provenance
-from budgetreg.schema import CURVES, JOURNAL, LOCK, MANIFEST, RUNS, SCHEMA_VERSION, columns
-from budgetreg.tables import curves_csv, runs_csv
+from budgetreg.results.journal import Entry, Journal, read_journal
+from budgetreg.results.manifest import adopt_manifest, identity_of, read_manifest
+from budgetreg.results.provenance import provenance
+from budgetreg.results.schema import CURVES, JOURNAL, LOCK, MANIFEST, RUNS, SCHEMA_VERSION, columns
+from budgetreg.results.tables import curves_csv, runs_csv
 
 if TYPE_CHECKING:  # `status` reads folders without loading what a plan needs
     from budgetreg.plan import Plan

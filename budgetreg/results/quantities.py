@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pandas as pd
 
-from budgetreg.curves import Series
 from budgetreg.errors import ConfigError, nearest
-from budgetreg.labels import flatten
+from budgetreg.results.naming import flatten
+from budgetreg.results.series import Series
 
 
 def _d(series: Series) -> int:

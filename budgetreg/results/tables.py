@@ -5,8 +5,8 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from budgetreg.journal import Entry
-from budgetreg.schema import CHOSEN, RUN_COLUMNS
+from budgetreg.results.journal import Entry
+from budgetreg.results.schema import CHOSEN, RUN_COLUMNS
 
 Row = dict[str, Any]
 
