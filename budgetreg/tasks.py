@@ -11,10 +11,10 @@ from typing import Protocol
 import numpy as np
 
 from budgetreg.accessor import Table
-from budgetreg.config import AlgoConfig, Config
 from budgetreg.data import Dataset
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.evaluation import error_columns, squared_error, svr_loss
+from budgetreg.protocol.configuration import AlgoConfig, Config
 
 Columns = Mapping[str, float | None]
 

@@ -24,7 +24,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
 
 from budgetreg.accessor import Accessor, Table  # noqa: E402
-from budgetreg.catalogue import conf_dir  # noqa: E402
+from budgetreg.config.catalogue import conf_dir  # noqa: E402
 from budgetreg.data.mnist import Mnist  # noqa: E402
 from budgetreg.figures.curves import own_settings, write_figure  # noqa: E402
 from budgetreg.learners import second_moment  # noqa: E402

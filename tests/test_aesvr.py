@@ -9,14 +9,14 @@ from hydra import compose, initialize_config_dir
 
 from budgetreg import gen_est
 from budgetreg.accessor import Accessor, Table
-from budgetreg.catalogue import conf_dir
-from budgetreg.config import validate
+from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.sphere import Sphere
 from budgetreg.evaluation import svr_loss
 from budgetreg.learners import svr
 from budgetreg.learners.svr import GenEst, PlugIn
-from budgetreg.plan import make_plan
-from budgetreg.protocol import run_repetitions
+from budgetreg.protocol.configuration import validate
+from budgetreg.protocol.plan import make_plan
+from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.streams import generator
 from tests.listings import data_point, invert
 

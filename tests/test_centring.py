@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
-from budgetreg import protocol
 from budgetreg.accessor import Accessor, Table
-from budgetreg.catalogue import conf_dir
-from budgetreg.config import validate
+from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import load
 from budgetreg.draws import DATA_POINT_SAMPLERS
 from budgetreg.errors import BudgetExceeded, ConfigError
 from budgetreg.learners import dispatch
-from budgetreg.plan import make_plan
+from budgetreg.protocol.configuration import validate
+from budgetreg.protocol.plan import make_plan
+from budgetreg.protocol.repetitions import repetitions as protocol
+from budgetreg.protocol.tuning import folds, winners
 from budgetreg.streams import generator
-from budgetreg.tuning import folds, winners
 from tests import listings
 from tests.test_partial import SCALE, draws, problem
 

@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from budgetreg import catalogue, checks, designs
+from budgetreg import checks, designs
 from budgetreg.checks import moments
 from budgetreg.checks.scripts import Scripted, in_turn, outcomes, rows_of
 from budgetreg.cli.app import main
+from budgetreg.config.rules import LEARNERS
 from budgetreg.draws import BLOCK
 from budgetreg.learners import dispatch, importance, mbeg, pairs, second_moment, svr
-from budgetreg.rules import LEARNERS
+from budgetreg.protocol.configuration import catalogue
 
 
 @pytest.mark.parametrize("name", catalogue.options("algo"))
@@ -119,7 +120,7 @@ def test_draws_of_a_pair_that_have_other_probabilities_than_they_are_weighed_wit
 
 
 def test_a_budget_that_does_not_come_in_pairs(monkeypatch):
-    monkeypatch.setattr("budgetreg.plan.split_budget", lambda algo, k: (None, None))
+    monkeypatch.setattr("budgetreg.protocol.plan.split_budget", lambda algo, k: (None, None))
     assert failure("mbeg", "small k") == "k=1 is accepted"
 
 
@@ -193,7 +194,7 @@ def test_a_learner_that_looks_at_what_it_was_not_shown(name):
 
 
 def test_budgets_that_are_accepted_too_early(monkeypatch):
-    monkeypatch.setattr("budgetreg.plan.split_budget", lambda algo, k: (1, 1))
+    monkeypatch.setattr("budgetreg.protocol.plan.split_budget", lambda algo, k: (1, 1))
     assert failure("aelr", "small k") == "k=1 is accepted"
 
 

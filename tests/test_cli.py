@@ -17,7 +17,7 @@ from budgetreg.errors import DataError
 from budgetreg.execution import runner
 from budgetreg.figures import curves as plots
 from budgetreg.figures import summary
-from budgetreg.plan import Plan
+from budgetreg.protocol.plan import Plan
 from budgetreg.results import store
 
 

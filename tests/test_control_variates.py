@@ -5,12 +5,12 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from budgetreg.accessor import Accessor, Table
-from budgetreg.catalogue import conf_dir
-from budgetreg.config import validate
+from budgetreg.config.catalogue import conf_dir
 from budgetreg.control_variates import ControlVariate
 from budgetreg.draws import uniform
 from budgetreg.errors import ConfigError
 from budgetreg.learners import partial
+from budgetreg.protocol.configuration import validate
 from budgetreg.streams import generator
 from budgetreg.updates.eg import EG
 from budgetreg.updates.ogd import OGD

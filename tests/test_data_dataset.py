@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from budgetreg.config import DatasetConfig
 from budgetreg.data import Dataset, load
 from budgetreg.errors import BudgetExceeded, ConfigError, DataError, UserError, nearest
+from budgetreg.protocol.configuration import DatasetConfig
 from budgetreg.values import Dense
 
 X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from budgetreg.config import DatasetConfig
 from budgetreg.data import Dataset, load
 from budgetreg.errors import ConfigError, DataError
+from budgetreg.protocol.configuration import DatasetConfig
 
 GOOD = "a,b,y\n1,-4,10\n2,2,20\n-2,1,35\n"
 

@@ -17,15 +17,15 @@ from hypothesis.extra import numpy as hnp
 from sklearn.datasets import dump_svmlight_file
 
 from budgetreg.accessor import Table
-from budgetreg.catalogue import conf_dir
-from budgetreg.config import DatasetConfig, validate
+from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import Dataset, load
 from budgetreg.data.formats import source
 from budgetreg.data.formats.source import NO_TARGET
 from budgetreg.data.tabular import File, parse_file
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.plan import make_plan
-from budgetreg.protocol import run_repetitions
+from budgetreg.protocol.configuration import DatasetConfig, validate
+from budgetreg.protocol.plan import make_plan
+from budgetreg.protocol.repetitions import run_repetitions
 
 pq = pytest.importorskip("pyarrow.parquet")
 

@@ -7,11 +7,11 @@ import pytest
 from scipy.linalg import hadamard
 
 from budgetreg.accessor import Table
-from budgetreg.config import DatasetConfig
 from budgetreg.data import load
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.directions import BiasedCoins, Spike
 from budgetreg.errors import ConfigError
+from budgetreg.protocol.configuration import DatasetConfig
 from budgetreg.subspaces import columns, second_moment, top
 
 OPTIONS = {

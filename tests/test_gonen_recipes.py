@@ -13,7 +13,7 @@ from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.drawing import parse as parse_drawing
 from budgetreg.figures.scaling import plot_trends, trends_of
 from budgetreg.figures.worst_case import worst
-from budgetreg.plan import split_budget
+from budgetreg.protocol.plan import split_budget
 from budgetreg.reproduce.reproduction import recipes
 from budgetreg.results.series import Series
 

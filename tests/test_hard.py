@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from budgetreg.config import DatasetConfig
 from budgetreg.data import load
 from budgetreg.data.hard import HiddenBasis, OneGoodFeature, ThreeBits
 from budgetreg.errors import ConfigError
+from budgetreg.protocol.configuration import DatasetConfig
 
 SIZES = {"n": 4000, "n_test": 100}
 LAWS: dict[str, dict[str, Any]] = {

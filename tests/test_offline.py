@@ -11,7 +11,7 @@ from sklearn.linear_model import Lasso
 
 from budgetreg.accessor import Accessor, Table
 from budgetreg.learners import homotopy, leaps, offline
-from budgetreg.tuning import folds
+from budgetreg.protocol.tuning import folds
 
 RADII = np.array([0.01, 0.3, 1.0, 3.0, 8.0, 30.0])
 PROBLEMS = {"ridge": 2, "lasso": 1}

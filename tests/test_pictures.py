@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
-from budgetreg import catalogue
 from budgetreg.accessor import Table
-from budgetreg.config import validate
 from budgetreg.data import load
-from budgetreg.plan import make_plan
+from budgetreg.protocol.configuration import catalogue, validate
+from budgetreg.protocol.plan import make_plan
 from budgetreg.reproduce.pictures import draw, look, text
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"

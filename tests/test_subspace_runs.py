@@ -11,16 +11,16 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from budgetreg.accessor import Table
-from budgetreg.catalogue import conf_dir
-from budgetreg.config import validate
+from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import Dataset
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.figures.bounds import bounds
-from budgetreg.plan import make_plan
-from budgetreg.protocol import run_repetitions
+from budgetreg.protocol.configuration import validate
+from budgetreg.protocol.plan import make_plan
+from budgetreg.protocol.repetitions import run_repetitions
+from budgetreg.protocol.tuning import on_edge
 from budgetreg.results.series import Series
 from budgetreg.tasks import SubspaceLearning, task_of
-from budgetreg.tuning import on_edge
 
 COINS = ("dataset=coins", "dataset.d=8", "dataset.n=300", "algo.n_components=1", "k=4", "tuning.folds=3")
 

@@ -10,11 +10,11 @@ import numpy as np
 from budgetreg.analysis.bootstrap import Estimate, basic, of_largest, of_ratio, of_share
 from budgetreg.analysis.comparisons import Evidence, NoEvidence, chosen
 from budgetreg.analysis.mean_curves import Means
+from budgetreg.config.requirements import FRACTION, LIST, MAPPING, NAME, NOTHING, NUMBER, POSITIVE, Requirement, one_of
+from budgetreg.config.rules import Rules
 from budgetreg.errors import ConfigError
-from budgetreg.requirements import FRACTION, LIST, MAPPING, NAME, NOTHING, NUMBER, POSITIVE, Requirement, one_of
 from budgetreg.results.quantities import of
 from budgetreg.results.series import Series
-from budgetreg.rules import Rules
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 Published = Mapping[tuple[str, str], tuple[np.ndarray, np.ndarray]]

@@ -13,10 +13,10 @@ import numpy as np
 from budgetreg.analysis.bootstrap import Estimate
 from budgetreg.analysis.claim_kinds import KINDS, UNDECIDED, Case, Published, Region
 from budgetreg.analysis.comparisons import ACROSS, NoEvidence
+from budgetreg.config.requirements import LIST, MAPPING, NAME, NOTHING, TEXT, one_of
+from budgetreg.config.rules import Rules, check
 from budgetreg.errors import ConfigError, nearest
-from budgetreg.requirements import LIST, MAPPING, NAME, NOTHING, TEXT, one_of
 from budgetreg.results.series import Series
-from budgetreg.rules import Rules, check
 
 _COMMON: Rules = {
     "id": ("the claim's name", NAME),

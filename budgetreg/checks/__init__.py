@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from budgetreg.checks import conduct, estimates
 from budgetreg.checks.learner import CheckError, Learner, compose
-from budgetreg.config import AlgoConfig
+from budgetreg.protocol.configuration import AlgoConfig
 
 __all__ = ["CHECKS", "EXCUSES", "CheckError", "Learner", "Verdict", "compose", "excuse", "verdict", "verdicts"]
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg import catalogue
 from budgetreg.accessor import Accessor, Table
-from budgetreg.config import Config, validate
 from budgetreg.learners import dispatch
-from budgetreg.plan import Plan, make_plan
+from budgetreg.protocol.configuration import Config, catalogue, validate
+from budgetreg.protocol.plan import Plan, make_plan
 
 Fit = Callable[..., Iterator[tuple[int, np.ndarray]]]
 

@@ -7,9 +7,9 @@ import contextlib
 import io
 import os
 
-from budgetreg import catalogue
 from budgetreg.cli.app import COMMANDS
 from budgetreg.errors import UserError
+from budgetreg.protocol.configuration import catalogue
 
 _RUN_OPTIONS = ("-m", "--dry-run", "--cfg", "--help", "--version")
 

@@ -3,9 +3,9 @@
 from rich.table import Table
 from rich.text import Text
 
-from budgetreg import catalogue
 from budgetreg.cli.common import Parser, console
 from budgetreg.errors import ConfigError, nearest
+from budgetreg.protocol.configuration import catalogue
 
 SECTIONS = {
     "algos": "algo",

@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from budgetreg.plan import Plan
+    from budgetreg.protocol.plan import Plan
 
 
 def plan_table(plan: "Plan") -> Table:

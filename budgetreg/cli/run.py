@@ -15,14 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from budgetreg import __version__, catalogue
+from budgetreg import __version__
 from budgetreg.errors import ConfigError, UserError
 from budgetreg.execution.threads import pin_blas_threads
+from budgetreg.protocol.configuration import catalogue
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from budgetreg.plan import Plan
+    from budgetreg.protocol.plan import Plan
 
 _ADDED = "++"  # before an override of a key that may not be there
 _SCRATCH = "BUDGETREG_SCRATCH"  # inherited by worker processes; conf/config.yaml uses it too
@@ -161,7 +162,7 @@ def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
     from hydra.types import RunMode
     from omegaconf import OmegaConf
 
-    from budgetreg.config import left_out, validate
+    from budgetreg.protocol.configuration import left_out, validate
 
     hydra = HydraConfig.get()
     swept = hydra.mode == RunMode.MULTIRUN
@@ -178,7 +179,7 @@ def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
             config = replace(config, out=str(Path(config.out, overrides.replace("/", "_"))))
         config = replace(config, out=str(config.folder()))
         outcome["folder"] = config.out
-        from budgetreg.plan import make_plan  # here, because a mistake above need not wait for numpy
+        from budgetreg.protocol.plan import make_plan  # here, because a mistake above need not wait for numpy
 
         outcome["left_out"] = swept and left_out(choice, OmegaConf.to_container(cfg.omit))
         if not outcome["left_out"]:

@@ -13,7 +13,7 @@ from budgetreg.data.tabular import Digits, File
 from budgetreg.errors import ConfigError
 
 if TYPE_CHECKING:
-    from budgetreg.config import DatasetConfig
+    from budgetreg.protocol.configuration import DatasetConfig
 
 __all__ = ["Dataset", "load"]
 

@@ -25,7 +25,7 @@ from budgetreg.results.journal import Entry
 from budgetreg.results.store import FAILED, FINISHED, Store
 
 if TYPE_CHECKING:  # the runner takes any object with the attributes of a plan
-    from budgetreg.plan import Plan
+    from budgetreg.protocol.plan import Plan
 
 Repetitions = Callable[["Plan", Sequence[int], Callable[[float], None]], list[dict[str, Any]]]
 
@@ -217,7 +217,7 @@ def _attempt(
 
 
 def _protocol() -> Repetitions:
-    from budgetreg.protocol import run_repetitions  # here, as a finished run needs none of what it loads
+    from budgetreg.protocol.repetitions import run_repetitions  # here, as a finished run needs none of what it loads
 
     return run_repetitions
 

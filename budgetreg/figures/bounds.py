@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pandas as pd
 
-from budgetreg.config import AlgoConfig
-from budgetreg.plan import split_budget
+from budgetreg.protocol.configuration import AlgoConfig
+from budgetreg.protocol.plan import split_budget
 from budgetreg.results.series import Series
 from budgetreg.theory import aelr_bound, aerr_bound, mbeg_bound, mbeg_least_examples, popca_bound
 

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from budgetreg.analysis.bootstrap import ONE_SIDED, weights
+from budgetreg.config.requirements import LIST, MAPPING, NAME, NOTHING, POSITIVE, one_of
+from budgetreg.config.rules import Rules, check
 from budgetreg.errors import ConfigError
-from budgetreg.requirements import LIST, MAPPING, NAME, NOTHING, POSITIVE, one_of
 from budgetreg.results.naming import flatten
 from budgetreg.results.quantities import ALONG
 from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series
-from budgetreg.rules import Rules, check
 
 _RULES: Rules = {
     "kind": ("the kind of figure", one_of("curves", "strips", "trend", "pictures")),

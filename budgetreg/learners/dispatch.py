@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from budgetreg.accessor import Accessor
-from budgetreg.config import AlgoConfig
 from budgetreg.learners import exact, partial, two_phase
+from budgetreg.protocol.configuration import AlgoConfig
 
 
 def fit(

@@ -20,7 +20,7 @@ from budgetreg.errors import ConfigError
 from budgetreg.figures.captions import flowing
 from budgetreg.figures.curves import own_settings, write_figure
 from budgetreg.files import write_atomically
-from budgetreg.plan import Plan, make_plan
+from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.reproduce.recipes import Recipe
 from budgetreg.results.manifest import identity_of
 from budgetreg.results.provenance import provenance

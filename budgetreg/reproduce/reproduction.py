@@ -148,7 +148,7 @@ def judged(recipe: Recipe, results: Path) -> Iterator[Judgement]:
 def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[str, CellResults]]:
     """Run some cells, unless complete runs of them lie there; a new one has a folder named by cell and digest."""
     from budgetreg.execution.runner import execute
-    from budgetreg.plan import make_plan  # here, as current results need nothing of what computes
+    from budgetreg.protocol.plan import make_plan  # here, as current results need nothing of what computes
 
     known = find_runs(folder) if folder.is_dir() else {}
     unfinished = []

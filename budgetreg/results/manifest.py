@@ -11,8 +11,8 @@ from budgetreg.files import explained
 from budgetreg.results.schema import CURVES, JOURNAL, MANIFEST, RUNS, SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from budgetreg.config import Config
-    from budgetreg.plan import Plan
+    from budgetreg.protocol.configuration import Config
+    from budgetreg.protocol.plan import Plan
 
 Tree = dict[str, Any]
 _KEYS = {"schema_version", "algo", "dataset", "k", "repetitions", "repetitions_done", "identity", "identity_digest"}

@@ -16,7 +16,7 @@ from budgetreg.results.schema import CURVES, JOURNAL, LOCK, MANIFEST, RUNS, SCHE
 from budgetreg.results.tables import curves_csv, runs_csv
 
 if TYPE_CHECKING:  # `status` reads folders without loading what a plan needs
-    from budgetreg.plan import Plan
+    from budgetreg.protocol.plan import Plan
 
 __all__ = ["FAILED", "FINISHED", "RunStatus", "Store", "read_status", "write_atomically"]
 

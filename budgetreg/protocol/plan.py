@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from budgetreg.config import AlgoConfig, Config
 from budgetreg.data import Dataset, load
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.gen_est import INNER_PRODUCT_DRAWS, averaged_draws, second_moment
-from budgetreg.grids import count, lay_out
+from budgetreg.protocol.configuration import AlgoConfig, Config
+from budgetreg.protocol.grids import count, lay_out
 from budgetreg.tasks import task_of
 from budgetreg.theory import mbeg_least_examples
 

@@ -1,7 +1,7 @@
 """What a value of the configuration must be, said in the words of the error message.
 
 A `Requirement` is a phrase that completes "must be ..." together with the function that accepts a value. The
-tables in `budgetreg.rules` name one for every key.
+tables in `budgetreg.config.rules` name one for every key.
 """
 
 import math

@@ -8,7 +8,7 @@ import numpy as np
 
 from budgetreg.accessor import Accessor, Table
 from budgetreg.learners.dispatch import fit
-from budgetreg.plan import Plan
+from budgetreg.protocol.plan import Plan
 from budgetreg.streams import generator
 
 Progress = Callable[[float], None]

@@ -5,10 +5,10 @@ from itertools import product
 
 import numpy as np
 
-from budgetreg.config import Config
 from budgetreg.data import Dataset
 from budgetreg.errors import ConfigError
-from budgetreg.knowledge import second_moments, table_of
+from budgetreg.protocol.configuration import Config
+from budgetreg.protocol.side_information import second_moments, table_of
 from budgetreg.theory import (
     ddaelr_step,
     ddaelr_two_phase_step,

@@ -4,8 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from budgetreg.errors import ConfigError, nearest
-from budgetreg.requirements import (
+from budgetreg.config.requirements import (
     ANYTHING,
     FLAG,
     FRACTION,
@@ -24,6 +23,7 @@ from budgetreg.requirements import (
     one_of,
     whole,
 )
+from budgetreg.errors import ConfigError, nearest
 
 Rules = Mapping[str, tuple[str, Requirement]]  # key -> (what it is, what it must be)
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from budgetreg.accessor import Table, stack
 from budgetreg.data import Dataset, load
-from budgetreg.knowledge import second_moments, table_of
-from budgetreg.passes import Keep, Pass, Progress, advance
-from budgetreg.plan import Plan
+from budgetreg.protocol.passes import Keep, Pass, Progress, advance
+from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.side_information import second_moments, table_of
+from budgetreg.protocol.tuning import folds, on_edge, winners
 from budgetreg.streams import generator
 from budgetreg.tasks import Judge, Task, task_of
-from budgetreg.tuning import folds, on_edge, winners
 
 
 @dataclass(frozen=True)

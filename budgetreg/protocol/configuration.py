@@ -1,6 +1,6 @@
 """The configuration of a run: what Hydra composed, checked and turned into frozen dataclasses.
 
-What each key must be stands in `budgetreg.rules`; a mistake becomes one line that names the key, the value
+What each key must be stands in `budgetreg.config.rules`; a mistake becomes one line that names the key, the value
 and what is possible. What is particular to a kind of data (``dataset.digits``, ``dataset.path``, ...) is only
 checked for being there: its meaning belongs to `budgetreg.data`.
 """
@@ -15,9 +15,9 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from budgetreg.catalogue import options
+from budgetreg.config.catalogue import options
+from budgetreg.config.rules import BACKEND, DATASETS, GRIDS, LEARNERS, OPTIONS, TOP, TUNINGS, check, chosen
 from budgetreg.errors import ConfigError, nearest
-from budgetreg.rules import BACKEND, DATASETS, GRIDS, LEARNERS, OPTIONS, TOP, TUNINGS, check, chosen
 
 _EXECUTION = ("n_jobs", "backend", "out", "repetitions", "protocol")  # change no result, but by what they set
 _ALIKE_ON_BOTH_AXES = ("partial", "two_phase", "svr", "pairs")  # as every example costs k attributes
