@@ -22,11 +22,11 @@ import pandas as pd
 from budgetreg.accessor import Accessor, Table
 from budgetreg.designs import uniform_subset
 from budgetreg.draws import BLOCK, subset
-from budgetreg.evaluation import squared_error
 from budgetreg.files import write_atomically
 from budgetreg.learners import partial
 from budgetreg.learners.moment_sums import sums
 from budgetreg.streams import generator
+from budgetreg.tasks.regressors import squared_error
 
 REPLICAS = 480
 STEPS = 1024

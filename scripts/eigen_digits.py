@@ -29,8 +29,8 @@ from budgetreg.data.mnist import Mnist  # noqa: E402
 from budgetreg.figures.curves import own_settings, write_figure  # noqa: E402
 from budgetreg.learners import second_moment  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402
-from budgetreg.subspaces import columns, top  # noqa: E402
-from budgetreg.subspaces import second_moment as moment_of  # noqa: E402
+from budgetreg.tasks.subspaces import columns, top  # noqa: E402
+from budgetreg.tasks.subspaces import second_moment as moment_of  # noqa: E402
 
 TARGET = Path(__file__).resolve().parent.parent / "results" / "gonen_2016"
 SIDE, N_COMPONENTS, SHOWN = 28, 10, 5

@@ -11,13 +11,13 @@ from budgetreg import gen_est
 from budgetreg.accessor import Accessor, Table
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.sphere import Sphere
-from budgetreg.evaluation import svr_loss
 from budgetreg.learners import svr
 from budgetreg.learners.svr import GenEst, PlugIn
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.streams import generator
+from budgetreg.tasks.regressors import svr_loss
 from tests.listings import data_point, invert
 
 DELTA = 0.2

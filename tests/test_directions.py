@@ -12,7 +12,7 @@ from budgetreg.data.dataset import Dataset
 from budgetreg.data.directions import BiasedCoins, Spike
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import DatasetConfig
-from budgetreg.subspaces import columns, second_moment, top
+from budgetreg.tasks.subspaces import columns, second_moment, top
 
 OPTIONS = {
     "coins": {"d": 7, "n_coins": 3, "alpha": 0.4},

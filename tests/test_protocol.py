@@ -9,12 +9,12 @@ from hydra import compose, initialize_config_dir
 
 from budgetreg.accessor import Table
 from budgetreg.config.catalogue import conf_dir
-from budgetreg.evaluation import error_columns, squared_error
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.tuning import folds, on_edge, winners
 from budgetreg.streams import generator
+from budgetreg.tasks.regressors import error_columns, squared_error
 from budgetreg.theory import eg_step, ogd_step, pegasos_regularisation
 
 

@@ -8,7 +8,7 @@ from scipy.linalg import subspace_angles
 from scipy.stats import ortho_group
 
 from budgetreg.accessor import Table
-from budgetreg.subspaces import columns, losses, second_moment, top
+from budgetreg.tasks.subspaces import columns, losses, second_moment, top
 
 
 def _moment(rng, d):

@@ -13,7 +13,7 @@ from budgetreg.accessor import Accessor
 from budgetreg.designs import Design, bernoulli, uniform_subset, with_replacement
 from budgetreg.learners import importance
 from budgetreg.learners.moment_sums import full_sums, sums
-from budgetreg.subspaces import top
+from budgetreg.tasks.subspaces import top
 
 
 def fit(

@@ -11,7 +11,7 @@ from budgetreg.errors import ConfigError, DataError
 from budgetreg.gen_est import INNER_PRODUCT_DRAWS, averaged_draws, second_moment
 from budgetreg.protocol.configuration import AlgoConfig, Config
 from budgetreg.protocol.grids import count, lay_out
-from budgetreg.tasks import task_of
+from budgetreg.tasks.task import task_of
 from budgetreg.theory import mbeg_least_examples
 
 AXIS_SPAN = 256

@@ -15,7 +15,7 @@ from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.side_information import second_moments, table_of
 from budgetreg.protocol.tuning import folds, on_edge, winners
 from budgetreg.streams import generator
-from budgetreg.tasks import Judge, Task, task_of
+from budgetreg.tasks.task import Judge, Task, task_of
 
 
 @dataclass(frozen=True)

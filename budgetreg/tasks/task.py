@@ -13,8 +13,8 @@ import numpy as np
 from budgetreg.accessor import Table
 from budgetreg.data import Dataset
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.evaluation import error_columns, squared_error, svr_loss
 from budgetreg.protocol.configuration import AlgoConfig, Config
+from budgetreg.tasks.regressors import error_columns, squared_error, svr_loss
 
 Columns = Mapping[str, float | None]
 
@@ -146,7 +146,7 @@ class SubspaceLearning:
 
     def held_out(self, table: Table, index: np.ndarray) -> "SubspaceJudge":
         """Judge by the examples' own second moment."""
-        from budgetreg.subspaces import second_moment  # here, as it needs scipy, which is slow to load
+        from budgetreg.tasks.subspaces import second_moment  # here, as it needs scipy, which is slow to load
 
         return SubspaceJudge(second_moment(table, index), self.n_components)
 
@@ -169,20 +169,20 @@ class SubspaceJudge:
 
     def losses(self, outputs: np.ndarray, zero: np.ndarray | None) -> np.ndarray:
         """Return what the projections leave."""
-        from budgetreg.subspaces import losses
+        from budgetreg.tasks.subspaces import losses
 
         assert zero is None
         return losses(self.C, outputs)
 
     def columns(self, outputs: np.ndarray, setting: int, zero: np.ndarray | None) -> Columns:
         """Return the comparison with the best subspace."""
-        from budgetreg.subspaces import columns
+        from budgetreg.tasks.subspaces import columns
 
         assert zero is None
         return columns(self.C, np.ascontiguousarray(outputs[setting]), self._best)
 
     @cached_property
     def _best(self) -> np.ndarray:
-        from budgetreg.subspaces import top
+        from budgetreg.tasks.subspaces import top
 
         return top(self.C, self.n)
