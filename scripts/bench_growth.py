@@ -24,10 +24,10 @@ import pandas as pd  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
 from budgetreg.accessor import Accessor, Table  # noqa: E402
-from budgetreg.draws import BLOCK  # noqa: E402
 from budgetreg.figures.palette import style  # noqa: E402
 from budgetreg.files import write_atomically  # noqa: E402
 from budgetreg.learners import partial  # noqa: E402
+from budgetreg.sampling.draws import BLOCK  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402
 from budgetreg.values import Coins  # noqa: E402
 

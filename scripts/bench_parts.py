@@ -20,11 +20,11 @@ import numpy as np
 import pandas as pd
 
 from budgetreg.accessor import Accessor, Table
-from budgetreg.designs import uniform_subset
-from budgetreg.draws import BLOCK, subset
 from budgetreg.files import write_atomically
 from budgetreg.learners import partial
 from budgetreg.learners.moment_sums import sums
+from budgetreg.sampling.designs import uniform_subset
+from budgetreg.sampling.draws import BLOCK, subset
 from budgetreg.streams import generator
 from budgetreg.tasks.regressors import squared_error
 

@@ -7,13 +7,13 @@ from hydra import compose, initialize_config_dir
 from budgetreg.accessor import Accessor, Table
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import load
-from budgetreg.draws import DATA_POINT_SAMPLERS
 from budgetreg.errors import BudgetExceeded, ConfigError
 from budgetreg.learners import dispatch
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import repetitions as protocol
 from budgetreg.protocol.tuning import folds, winners
+from budgetreg.sampling.draws import DATA_POINT_SAMPLERS
 from budgetreg.streams import generator
 from tests import listings
 from tests.test_partial import SCALE, draws, problem

@@ -5,14 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from budgetreg import checks, designs
+from budgetreg import checks
 from budgetreg.checks import moments
 from budgetreg.checks.scripts import Scripted, in_turn, outcomes, rows_of
 from budgetreg.cli.app import main
 from budgetreg.config.rules import LEARNERS
-from budgetreg.draws import BLOCK
 from budgetreg.learners import dispatch, importance, mbeg, pairs, second_moment, svr
 from budgetreg.protocol.configuration import catalogue
+from budgetreg.sampling.draws import BLOCK
+from budgetreg.sampling.prefix_sums import designs
 
 
 @pytest.mark.parametrize("name", catalogue.options("algo"))

@@ -7,10 +7,10 @@ from hydra import compose, initialize_config_dir
 from budgetreg.accessor import Accessor, Table
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.control_variates import ControlVariate
-from budgetreg.draws import uniform
 from budgetreg.errors import ConfigError
 from budgetreg.learners import partial
 from budgetreg.protocol.configuration import validate
+from budgetreg.sampling.draws import uniform
 from budgetreg.streams import generator
 from budgetreg.updates.eg import EG
 from budgetreg.updates.ogd import OGD

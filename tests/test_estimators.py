@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from budgetreg.rounds import Touched, rounds, touched
+from budgetreg.sampling.rounds import Touched, rounds, touched
 from budgetreg.updates.eg import EG
 from budgetreg.updates.ogd import OGD
 from budgetreg.updates.pegasos import Pegasos

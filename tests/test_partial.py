@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import brentq
 
 from budgetreg.accessor import Accessor, Table
-from budgetreg.draws import DATA_POINT_SAMPLERS, Proportional, next_block, uniform
 from budgetreg.learners import partial, two_phase
+from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, Proportional, next_block, uniform
 from budgetreg.streams import generator
 from tests import listings
 

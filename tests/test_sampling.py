@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from budgetreg.draws import BLOCK, subset, uniform
-from budgetreg.least import LeastTrees
-from budgetreg.rounds import rounds, touched
-from budgetreg.sampling import FAN, Inverter, Layout, PrefixTrees
+from budgetreg.sampling.draws import BLOCK, subset, uniform
+from budgetreg.sampling.minima import LeastTrees
+from budgetreg.sampling.prefix_sums import FAN, Inverter, Layout, PrefixTrees
+from budgetreg.sampling.rounds import rounds, touched
 
 WEIGHT = st.sampled_from([0.0, 0.0, 1e-12, 0.25, 1.0, 3.5, 1e6])
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg import designs
 from budgetreg.accessor import Accessor, Table
 from budgetreg.learners import importance, second_moment
 from budgetreg.learners.importance import working_probabilities
+from budgetreg.sampling.prefix_sums import designs
 
 GUIDED = {"phase_one": 0.3, "mix": 0.2}
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from budgetreg.accessor import Accessor, Table
-from budgetreg.draws import subset
 from budgetreg.learners import streaming
+from budgetreg.sampling.draws import subset
 from budgetreg.updates import petrels
 from budgetreg.updates.grouse import RIDGE
 

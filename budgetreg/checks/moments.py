@@ -10,8 +10,8 @@ import numpy as np
 from budgetreg.accessor import Accessor, Table
 from budgetreg.checks.learner import Learner, close, expect
 from budgetreg.checks.scripts import Scripted, in_turn, outcomes
-from budgetreg.designs import Draw, conditional_poisson
 from budgetreg.protocol.configuration import AlgoConfig
+from budgetreg.sampling.designs import Draw, conditional_poisson
 from budgetreg.streams import generator
 
 _X = np.array([0.7, -1.1, 0.4, 0.2])

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.draws import BLOCK
+from budgetreg.sampling.draws import BLOCK
 
 _PARTS = (128, *(16,) * 6)
 """Parts into which an interval with walls inside is divided, again and again; at first, a box may be no narrower."""

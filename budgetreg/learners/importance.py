@@ -1,7 +1,7 @@
 """Estimates of ``C = E x x'`` for which large attributes are seen more often.
 
 The first examples see uniform subsets and estimate the diagonal of C.  Then attributes are drawn in proportion to
-``sqrt(C_ii)``, by conditional Poisson sampling (`budgetreg.designs`).
+``sqrt(C_ii)``, by conditional Poisson sampling (`budgetreg.sampling.designs`).
 
 Both phases estimate C without bias, each entry the better the more often it was seen.  So the first phase's share of
 entry (i, j) should be ``m_1 pi'_ij / (m_1 pi'_ij + m_2 pi_ij)``, with the probabilities pi' and pi of the two phases.
@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from budgetreg.accessor import Accessor
-from budgetreg.designs import conditional_poisson, inclusion, uniform_subset
 from budgetreg.learners.moment_sums import sums
+from budgetreg.sampling.designs import conditional_poisson, inclusion, uniform_subset
 from budgetreg.theory import first_phase
 
 _ALMOST_SURE = 1 - 2**-20

@@ -11,7 +11,7 @@ import numpy as np
 
 from budgetreg.accessor import Accessor
 from budgetreg.bregman import decompose, project
-from budgetreg.draws import BLOCK
+from budgetreg.sampling.draws import BLOCK
 
 
 def fit(

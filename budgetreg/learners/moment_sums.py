@@ -7,8 +7,8 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from budgetreg.accessor import Accessor
-from budgetreg.designs import Design, Draw
-from budgetreg.draws import BLOCK
+from budgetreg.sampling.designs import Design, Draw
+from budgetreg.sampling.draws import BLOCK
 
 _TOGETHER = 8192
 """Values whose products are formed at once: enough to keep the calls cheap, too few to leave the cache."""

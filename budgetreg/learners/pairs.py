@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from budgetreg.accessor import Accessor
-from budgetreg.draws import BLOCK, subset
 from budgetreg.learners.leaps import lasso
+from budgetreg.sampling.draws import BLOCK, subset
 
 
 def fit(

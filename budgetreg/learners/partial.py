@@ -11,10 +11,10 @@ import numpy as np
 
 from budgetreg.accessor import Accessor
 from budgetreg.control_variates import ControlVariate, Expecting
-from budgetreg.draws import BLOCK, DATA_POINT_SAMPLERS, DataPointSampler, Proportional, next_block
 from budgetreg.learners.average import Averager
-from budgetreg.rounds import Round, Touched, rounds, touched
-from budgetreg.sampling import Layout
+from budgetreg.sampling.draws import BLOCK, DATA_POINT_SAMPLERS, DataPointSampler, Proportional, next_block
+from budgetreg.sampling.prefix_sums import Layout
+from budgetreg.sampling.rounds import Round, Touched, rounds, touched
 from budgetreg.updates.eg import EG
 from budgetreg.updates.ogd import OGD
 from budgetreg.updates.pegasos import Pegasos
@@ -149,7 +149,7 @@ def run(
     first : int
         Examples that went before.
     samplers : sequence of callable
-        How the data point's attributes of each stream are drawn, see `budgetreg.draws`.
+        How the data point's attributes of each stream are drawn, see `budgetreg.sampling.draws`.
     revealed : callable, optional
         Told the data points' attributes and values, (F, T, k_x) each, block by block.
     control : ControlVariate, optional

@@ -1,6 +1,6 @@
 """Learners that estimate ``C = E x x'`` and put out its leading eigenvectors: POPCA and PCA.
 
-Of each example, a sampling design (`budgetreg.designs`) decides which attributes are seen.  The products of those seen,
+Of each example, a sampling design (`budgetreg.sampling.designs`) decides which attributes are seen.  The products of those seen,
 each divided by the probability of being seen, sum up to unbiased estimates of C; these need not be positive
 semidefinite.  A stream's memory is O(d^2): the sum, the estimate, and what its eigenvectors take.
 """
@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from budgetreg.accessor import Accessor
-from budgetreg.designs import Design, bernoulli, uniform_subset, with_replacement
 from budgetreg.learners import importance
 from budgetreg.learners.moment_sums import full_sums, sums
+from budgetreg.sampling.designs import Design, bernoulli, uniform_subset, with_replacement
 from budgetreg.tasks.subspaces import top
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from budgetreg.accessor import Accessor
-from budgetreg.draws import BLOCK, subset
+from budgetreg.sampling.draws import BLOCK, subset
 from budgetreg.updates.grouse import Grouse
 from budgetreg.updates.oja import Oja
 from budgetreg.updates.petrels import Petrels

@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 
 from budgetreg.accessor import Accessor, Table
 from budgetreg.data import load
-from budgetreg.draws import subset
 from budgetreg.errors import ConfigError
 from budgetreg.figures.captions import flowing
 from budgetreg.figures.curves import own_settings, write_figure
@@ -25,6 +24,7 @@ from budgetreg.reproduce.recipes import Recipe
 from budgetreg.results.manifest import identity_of
 from budgetreg.results.provenance import provenance
 from budgetreg.results.schema import CELL, MANIFEST
+from budgetreg.sampling.draws import subset
 from budgetreg.streams import generator
 
 IMAGES = 6

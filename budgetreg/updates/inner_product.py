@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from budgetreg.sampling import Inverter, Layout, PrefixTrees
+from budgetreg.sampling.prefix_sums import Inverter, Layout, PrefixTrees
 
 
 class InnerProduct:

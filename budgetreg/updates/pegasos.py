@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.least import LeastTrees
-from budgetreg.rounds import Round
-from budgetreg.sampling import Inverter, Layout, PrefixTrees
+from budgetreg.sampling.minima import LeastTrees
+from budgetreg.sampling.prefix_sums import Inverter, Layout, PrefixTrees
+from budgetreg.sampling.rounds import Round
 from budgetreg.updates.seen import Seen
 
 FOLD_RATIO = 1e3

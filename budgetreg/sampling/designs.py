@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from budgetreg.draws import BLOCK, uniform
+from budgetreg.sampling.draws import BLOCK, uniform
 
 
 class Draw(NamedTuple):
@@ -58,7 +58,7 @@ def uniform_subset(d: int, r: int) -> Design:
 
 
 def _subset(rng: np.random.Generator, d: int, r: int) -> np.ndarray:
-    """Draw as `budgetreg.draws.subset` does, in O(r) instead of O(r^2) per example, with d flags for each."""
+    """Draw as `budgetreg.sampling.draws.subset` does, in O(r) instead of O(r^2) per example, with d flags for each."""
     flags = np.zeros(BLOCK * d, dtype=bool)
     own = np.arange(BLOCK) * d
     chosen = np.empty((r, BLOCK), dtype=np.int64)

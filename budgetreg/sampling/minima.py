@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from budgetreg.sampling import FAN, Layout, laid
+from budgetreg.sampling.prefix_sums import FAN, Layout, laid
 
 
 class LeastTrees:
