@@ -19,10 +19,10 @@ import bench  # the script beside this one; it pins the threads before numpy is 
 import numpy as np
 import pandas as pd
 
-from budgetreg.accessor import Accessor, Table
 from budgetreg.files import write_atomically
 from budgetreg.learners import partial
 from budgetreg.learners.moment_sums import sums
+from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.sampling.designs import uniform_subset
 from budgetreg.sampling.draws import BLOCK, subset
 from budgetreg.streams import generator

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from budgetreg.accessor import Accessor, Table
 from budgetreg.errors import BudgetExceeded
+from budgetreg.metering.accessor import Accessor, Table
 
 X = np.arange(24, dtype=np.uint8).reshape(4, 6)
 ORDERS = np.array([[3, 0, 1], [2, 1, 0]])

@@ -8,11 +8,11 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from budgetreg import gen_est
-from budgetreg.accessor import Accessor, Table
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.sphere import Sphere
 from budgetreg.learners import svr
 from budgetreg.learners.svr import GenEst, PlugIn
+from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions

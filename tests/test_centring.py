@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
-from budgetreg.accessor import Accessor, Table
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import load
 from budgetreg.errors import BudgetExceeded, ConfigError
 from budgetreg.learners import dispatch
+from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import repetitions as protocol

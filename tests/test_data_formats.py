@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.datasets import dump_svmlight_file
 
-from budgetreg.accessor import Table
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import Dataset, load
 from budgetreg.data.formats import source
 from budgetreg.data.formats.source import NO_TARGET
 from budgetreg.data.tabular import File, parse_file
 from budgetreg.errors import ConfigError, DataError
+from budgetreg.metering.accessor import Table
 from budgetreg.protocol.configuration import DatasetConfig, validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions

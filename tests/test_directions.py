@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
-from budgetreg.accessor import Table
 from budgetreg.data import load
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.directions import BiasedCoins, Spike
 from budgetreg.errors import ConfigError
+from budgetreg.metering.accessor import Table
 from budgetreg.protocol.configuration import DatasetConfig
 from budgetreg.tasks.subspaces import columns, second_moment, top
 

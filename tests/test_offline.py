@@ -9,8 +9,8 @@ from scipy.optimize import brentq, linprog
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Lasso
 
-from budgetreg.accessor import Accessor, Table
 from budgetreg.learners import homotopy, leaps, offline
+from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol.tuning import folds
 
 RADII = np.array([0.01, 0.3, 1.0, 3.0, 8.0, 30.0])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from budgetreg.accessor import Accessor, Table
 from budgetreg.learners import pairs
+from budgetreg.metering.accessor import Accessor, Table
 
 D = 3
 ALL_PAIRS = list(product(range(D), repeat=2))

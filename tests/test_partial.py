@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from budgetreg.accessor import Accessor, Table
 from budgetreg.learners import partial, two_phase
+from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, Proportional, next_block, uniform
 from budgetreg.streams import generator
 from tests import listings

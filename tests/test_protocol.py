@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
-from budgetreg.accessor import Table
 from budgetreg.config.catalogue import conf_dir
+from budgetreg.metering.accessor import Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.protocol.repetitions import run_repetitions

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.accessor import Accessor, Table
 from budgetreg.learners import importance, second_moment
 from budgetreg.learners.importance import working_probabilities
+from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.sampling.prefix_sums import designs
 
 GUIDED = {"phase_one": 0.3, "mix": 0.2}

@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from budgetreg.accessor import Accessor, Table
 from budgetreg.learners import streaming
+from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.sampling.draws import subset
 from budgetreg.updates import petrels
 from budgetreg.updates.grouse import RIDGE

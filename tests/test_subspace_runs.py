@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 
-from budgetreg.accessor import Table
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import Dataset
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.figures.bounds import bounds
+from budgetreg.metering.accessor import Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions

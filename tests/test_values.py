@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from budgetreg.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.values import PANEL, Coins, Dense, Sparse, means, panels
 
 MASK = 2**64 - 1

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from budgetreg.accessor import Table
 from budgetreg.checks.learner import Learner, expect
 from budgetreg.errors import ConfigError
+from budgetreg.metering.accessor import Table
 from budgetreg.streams import generator
 
 D, K = 8, 6

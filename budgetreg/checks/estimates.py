@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.accessor import Accessor, Table
 from budgetreg.checks import moments
 from budgetreg.checks.learner import Learner, close, compose
 from budgetreg.checks.scripts import Scripted, outcomes
 from budgetreg.checks.steps import Step, enumerate_step, exact_gradient
 from budgetreg.gen_est import WEIGHTS, smoothed_slope
+from budgetreg.metering.accessor import Accessor, Table
 
 D = 4
 

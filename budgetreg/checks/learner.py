@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.accessor import Accessor, Table
 from budgetreg.learners import dispatch
+from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol.configuration import Config, catalogue, validate
 from budgetreg.protocol.plan import Plan, make_plan
 

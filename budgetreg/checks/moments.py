@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.accessor import Accessor, Table
 from budgetreg.checks.learner import Learner, close, expect
 from budgetreg.checks.scripts import Scripted, in_turn, outcomes
+from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol.configuration import AlgoConfig
 from budgetreg.sampling.designs import Draw, conditional_poisson
 from budgetreg.streams import generator

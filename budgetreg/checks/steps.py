@@ -6,9 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from budgetreg.accessor import Table
 from budgetreg.checks.learner import Learner, expect
 from budgetreg.checks.scripts import Scripted, outcomes, rows_of
+from budgetreg.metering.accessor import Table
 
 STEP = 9
 """The step that is looked at: by then every attribute has been drawn."""

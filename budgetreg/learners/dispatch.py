@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.accessor import Accessor
 from budgetreg.learners import exact, partial, two_phase
+from budgetreg.metering.accessor import Accessor
 from budgetreg.protocol.configuration import AlgoConfig
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.accessor import Accessor
 from budgetreg.bregman import decompose, project
+from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from budgetreg.accessor import Accessor
+from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.designs import Design, Draw
 from budgetreg.sampling.draws import BLOCK
 

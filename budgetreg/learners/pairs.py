@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.accessor import Accessor
 from budgetreg.learners.leaps import lasso
+from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, subset
 
 

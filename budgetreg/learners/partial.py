@@ -9,9 +9,9 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from budgetreg.accessor import Accessor
 from budgetreg.control_variates import ControlVariate, Expecting
 from budgetreg.learners.average import Averager
+from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, DATA_POINT_SAMPLERS, DataPointSampler, Proportional, next_block
 from budgetreg.sampling.prefix_sums import Layout
 from budgetreg.sampling.rounds import Round, Touched, rounds, touched

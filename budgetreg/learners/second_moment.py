@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.accessor import Accessor
 from budgetreg.learners import importance
 from budgetreg.learners.moment_sums import full_sums, sums
+from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.designs import Design, bernoulli, uniform_subset, with_replacement
 from budgetreg.tasks.subspaces import top
 

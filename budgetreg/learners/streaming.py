@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from budgetreg.accessor import Accessor
+from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, subset
 from budgetreg.updates.grouse import Grouse
 from budgetreg.updates.oja import Oja

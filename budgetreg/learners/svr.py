@@ -14,10 +14,10 @@ from typing import Protocol
 
 import numpy as np
 
-from budgetreg.accessor import Accessor
 from budgetreg.gen_est import WEIGHTS, averaged_draws, draws_per_factor, smoothed_slope
 from budgetreg.geometry import project_l2
 from budgetreg.learners.average import Averager
+from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, uniform
 
 

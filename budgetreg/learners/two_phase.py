@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.accessor import Accessor
 from budgetreg.learners.partial import BEST_WEIGHTS, UPDATES, run
+from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import Proportional, uniform
 from budgetreg.theory import first_phase, moment_error
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.accessor import Accessor, Table
 from budgetreg.learners.dispatch import fit
+from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol.plan import Plan
 from budgetreg.streams import generator
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.accessor import Table, stack
 from budgetreg.data import Dataset, load
+from budgetreg.metering.accessor import Table, stack
 from budgetreg.protocol.passes import Keep, Pass, Progress, advance
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.side_information import second_moments, table_of

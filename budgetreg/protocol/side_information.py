@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from budgetreg.accessor import Table
 from budgetreg.data import Dataset
+from budgetreg.metering.accessor import Table
 from budgetreg.values import as_values, means, panels
 
 

@@ -13,12 +13,12 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from budgetreg.accessor import Accessor, Table
 from budgetreg.data import load
 from budgetreg.errors import ConfigError
 from budgetreg.figures.captions import flowing
 from budgetreg.figures.curves import own_settings, write_figure
 from budgetreg.files import write_atomically
+from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.reproduce.recipes import Recipe
 from budgetreg.results.manifest import identity_of

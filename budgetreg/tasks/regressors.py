@@ -6,7 +6,7 @@ so that their last bits do not either.
 
 import numpy as np
 
-from budgetreg.accessor import Table
+from budgetreg.metering.accessor import Table
 from budgetreg.values import panels
 
 

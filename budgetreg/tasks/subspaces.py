@@ -14,7 +14,7 @@ Gonen, Rosenbaum, Eldar and Shalev-Shwartz (2016), "Subspace learning with parti
 import numpy as np
 from scipy.linalg import eigh
 
-from budgetreg.accessor import Table
+from budgetreg.metering.accessor import Table
 from budgetreg.values import panels
 
 

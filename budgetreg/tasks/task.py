@@ -10,9 +10,9 @@ from typing import Protocol
 
 import numpy as np
 
-from budgetreg.accessor import Table
 from budgetreg.data import Dataset
 from budgetreg.errors import ConfigError, DataError
+from budgetreg.metering.accessor import Table
 from budgetreg.protocol.configuration import AlgoConfig, Config
 from budgetreg.tasks.regressors import error_columns, squared_error, svr_loss
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from budgetreg.errors import BudgetExceeded
-from budgetreg.running_means import RunningMeans
+from budgetreg.metering.running_means import RunningMeans
 from budgetreg.values import Values, as_values, panels
 
 _COMMON = 32
