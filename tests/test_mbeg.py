@@ -7,9 +7,9 @@ import pytest
 from scipy.linalg import expm, logm
 from scipy.optimize import brentq
 
-from budgetreg.bregman import decompose
 from budgetreg.learners import mbeg
 from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.solvers.bregman import decompose
 
 BLOCK = 16
 ALPHAS = np.array([0.0, 0.3, 1.0])

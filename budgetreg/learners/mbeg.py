@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.bregman import decompose, project
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK
+from budgetreg.solvers.bregman import decompose, project
 
 
 def fit(

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
-from budgetreg.learners.homotopy import lasso_path
-from budgetreg.learners.leaps import lasso
-from budgetreg.learners.shrinkage import ridge, ridge_of_rows
 from budgetreg.metering.accessor import Accessor
+from budgetreg.solvers.homotopy import lasso_path
+from budgetreg.solvers.leaps import lasso
+from budgetreg.solvers.shrinkage import ridge, ridge_of_rows
 
 _EXAMPLES = 2**14
 """Examples of each stream opened at a time."""

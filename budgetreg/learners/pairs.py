@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.learners.leaps import lasso
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, subset
+from budgetreg.solvers.leaps import lasso
 
 
 def fit(

@@ -1,6 +1,6 @@
 """The lasso on 1-balls of growing radius, in leaps from one to the next.
 
-Between radii far apart the path (`budgetreg.learners.homotopy`) has hundreds of breakpoints, each of which costs a pass
+Between radii far apart the path (`budgetreg.solvers.homotopy`) has hundreds of breakpoints, each of which costs a pass
 through the columns in use. A leap guesses the attributes in use beyond them instead, and corrects the guess by the
 optimality conditions until they hold, at a Cholesky decomposition each time. What this does not settle is left to the
 path.
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from budgetreg.learners.homotopy import END, TIE, lasso_path
+from budgetreg.solvers.homotopy import END, TIE, lasso_path
 
 _SETTLED = 1e-10
 """A leap is taken back if its equations fail by more than this, relative to the largest ``|b|``."""
