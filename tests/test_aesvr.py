@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
-from budgetreg import gen_est
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.sphere import Sphere
 from budgetreg.learners import svr
@@ -18,6 +17,7 @@ from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.streams import generator
 from budgetreg.tasks.regressors import svr_loss
+from budgetreg.updates import gen_est
 from tests.listings import data_point, invert
 
 DELTA = 0.2

@@ -5,13 +5,13 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from budgetreg.config.catalogue import conf_dir
-from budgetreg.control_variates import ControlVariate
 from budgetreg.errors import ConfigError
 from budgetreg.learners import partial
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.sampling.draws import uniform
 from budgetreg.streams import generator
+from budgetreg.updates.control_variates import ControlVariate
 from budgetreg.updates.eg import EG
 from budgetreg.updates.ogd import OGD
 from tests import listings

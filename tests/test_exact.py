@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from budgetreg.learners import exact
-from budgetreg.learners.average import Averager, marks
+from budgetreg.updates.averaging import Averager, marks
 
 UPDATES = ("ogd", "eg")
 AVERAGES = ("all", "suffix", "last")

@@ -8,8 +8,8 @@ from budgetreg.checks import moments
 from budgetreg.checks.learner import Learner, close, compose
 from budgetreg.checks.scripts import Scripted, outcomes
 from budgetreg.checks.steps import Step, enumerate_step, exact_gradient
-from budgetreg.gen_est import WEIGHTS, smoothed_slope
 from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.updates.gen_est import WEIGHTS, smoothed_slope
 
 D = 4
 

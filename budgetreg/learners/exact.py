@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.geometry import project_l2
-from budgetreg.learners.average import Averager
 from budgetreg.metering.accessor import Accessor
+from budgetreg.updates.averaging import Averager
+from budgetreg.updates.geometry import project_l2
 
 _BLOCK = 2**18
 """Attribute values of one stream that are read at a time."""

@@ -9,12 +9,12 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from budgetreg.control_variates import ControlVariate, Expecting
-from budgetreg.learners.average import Averager
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, DATA_POINT_SAMPLERS, DataPointSampler, Proportional, next_block
 from budgetreg.sampling.prefix_sums import Layout
 from budgetreg.sampling.rounds import Round, Touched, rounds, touched
+from budgetreg.updates.averaging import Averager
+from budgetreg.updates.control_variates import ControlVariate, Expecting
 from budgetreg.updates.eg import EG
 from budgetreg.updates.ogd import OGD
 from budgetreg.updates.pegasos import Pegasos
@@ -96,7 +96,7 @@ def fit(
         Second moments ``E x_i^2``, which each stream is given, for 'moment'.
     control_variate : {'none', 'mean', 'label'}
         Whether the inner product's draws estimate what differs from the attributes' means, or from their means given
-        the target, see `budgetreg.control_variates`; 'none' for 'pegasos'.
+        the target, see `budgetreg.updates.control_variates`; 'none' for 'pegasos'.
 
     Yields
     ------

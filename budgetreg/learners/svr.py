@@ -1,7 +1,7 @@
 """AESVR: support-vector regression that sees k attributes of an example, k on average if GenEst estimates the slope.
 
 Gradient descent on the 2-ball as in AERR, along ``phi~ x~``: x~ estimates the data point, phi~ the slope of the
-smoothed loss at the residual (see `budgetreg.gen_est`).  All F x G replicas take each step together, as arrays
+smoothed loss at the residual (see `budgetreg.updates.gen_est`).  All F x G replicas take each step together, as arrays
 (F, G, d); a replica's numbers do not depend on the others.
 
 References
@@ -14,11 +14,11 @@ from typing import Protocol
 
 import numpy as np
 
-from budgetreg.gen_est import WEIGHTS, averaged_draws, draws_per_factor, smoothed_slope
-from budgetreg.geometry import project_l2
-from budgetreg.learners.average import Averager
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, uniform
+from budgetreg.updates.averaging import Averager
+from budgetreg.updates.gen_est import WEIGHTS, averaged_draws, draws_per_factor, smoothed_slope
+from budgetreg.updates.geometry import project_l2
 
 
 class Slope(Protocol):

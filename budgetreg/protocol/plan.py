@@ -8,11 +8,11 @@ import numpy as np
 
 from budgetreg.data import Dataset, load
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.gen_est import INNER_PRODUCT_DRAWS, averaged_draws, second_moment
 from budgetreg.protocol.configuration import AlgoConfig, Config
 from budgetreg.protocol.grids import count, lay_out
 from budgetreg.tasks.task import task_of
 from budgetreg.theory import mbeg_least_examples
+from budgetreg.updates.gen_est import INNER_PRODUCT_DRAWS, averaged_draws, second_moment
 
 AXIS_SPAN = 256
 """The attribute axis begins at the cost of a full row, or at its end divided by this."""
