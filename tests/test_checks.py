@@ -9,9 +9,9 @@ from budgetreg import checks
 from budgetreg.checks import moments
 from budgetreg.checks.scripts import Scripted, in_turn, outcomes, rows_of
 from budgetreg.cli.app import main
+from budgetreg.config import catalogue
 from budgetreg.config.rules import LEARNERS
 from budgetreg.learners import dispatch, importance, mbeg, pairs, second_moment, svr
-from budgetreg.protocol.configuration import catalogue
 from budgetreg.sampling.draws import BLOCK
 from budgetreg.sampling.prefix_sums import designs
 

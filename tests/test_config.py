@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from budgetreg.config import catalogue, validate
 from budgetreg.errors import ConfigError
-from budgetreg.protocol.configuration import catalogue, validate
 
 Compose = Callable[..., DictConfig]
 

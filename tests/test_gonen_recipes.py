@@ -14,7 +14,7 @@ from budgetreg.figures.drawing import parse as parse_drawing
 from budgetreg.figures.scaling import plot_trends, trends_of
 from budgetreg.figures.worst_case import worst
 from budgetreg.protocol.plan import split_budget
-from budgetreg.reproduce.reproduction import recipes
+from budgetreg.reproduce import recipes
 from budgetreg.results.series import Series
 
 NAMES = [name for name in recipes.names() if name.startswith("gonen_2016/")]

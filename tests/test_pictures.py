@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
+from budgetreg.config import catalogue, validate
 from budgetreg.data import load
 from budgetreg.metering.accessor import Table
-from budgetreg.protocol.configuration import catalogue, validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.reproduce.pictures import draw, look, text
 

@@ -10,12 +10,12 @@ from omegaconf import OmegaConf
 
 from budgetreg.analysis.claims import parse as parse_claim
 from budgetreg.cli.app import main
+from budgetreg.config import catalogue
 from budgetreg.data import mnist
 from budgetreg.execution import runner
 from budgetreg.figures import curves as plots
 from budgetreg.figures.drawing import parse as parse_drawing
-from budgetreg.protocol.configuration import catalogue
-from budgetreg.reproduce.reproduction import recipes
+from budgetreg.reproduce import recipes
 from budgetreg.results.series import read_folder, read_series
 
 RECIPE = """# @package _global_

@@ -10,8 +10,8 @@ from omegaconf import OmegaConf
 
 from budgetreg.analysis.claims import parse
 from budgetreg.analysis.findings import claim_row
+from budgetreg.config import catalogue
 from budgetreg.figures.drawing import Drawing
-from budgetreg.protocol.configuration import catalogue
 from budgetreg.reproduce.recipes import Recipe, published_points
 from budgetreg.reproduce.reproduction import judged
 

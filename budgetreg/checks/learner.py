@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from budgetreg.config import catalogue
 from budgetreg.learners import dispatch
 from budgetreg.metering.accessor import Accessor, Table
-from budgetreg.protocol.configuration import Config, catalogue, validate
+from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
 
 Fit = Callable[..., Iterator[tuple[int, np.ndarray]]]

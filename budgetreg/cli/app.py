@@ -8,19 +8,7 @@ import sys
 from importlib import import_module
 
 from budgetreg import __version__
-
-COMMANDS = {  # name -> (module of budgetreg.commands, what it does)
-    "run": (
-        "run",
-        "run one learner, a sweep (-m) or a recipe (experiment=...); resumes what was interrupted",
-    ),
-    "reproduce": ("reproduce", "the figures of the papers, each claim judged; resumes what was interrupted"),
-    "plot": ("plot", "merge the curves of one or several folders into a figure"),
-    "status": ("status", "tell how far the runs in a folder are"),
-    "list": ("listing", "list learners, data sets and recipes"),
-    "fetch": ("fetch", "obtain a data set that is not bundled"),
-    "check": ("check", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
-}
+from budgetreg.cli.commands import COMMANDS
 
 _HELP = """usage: budgetreg COMMAND ...
 
@@ -88,11 +76,11 @@ def _dispatch(words: list[str]) -> int:
         raise ConfigError(f"a command is needed: {', '.join(COMMANDS)} (see budgetreg --help)")
     name, *rest = words
     if name in ("-sc", "--shell-completion"):  # the script that `run -sc install=bash` prints asks this way
-        from budgetreg.commands import completion
+        from budgetreg.cli import completion
 
         return completion.main(rest)
     if name not in COMMANDS:
         raise ConfigError(f"{name}: no such command{nearest(name, COMMANDS)}; commands: {', '.join(COMMANDS)}")
-    command = import_module(f"budgetreg.commands.{COMMANDS[name][0]}")
+    command = import_module(f"budgetreg.cli.{COMMANDS[name][0]}")
     exit_code: int = command.main(rest)
     return exit_code

@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.table import Table
 
 from budgetreg.cli.common import Parser, console
+from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.execution.threads import pin_blas_threads
-from budgetreg.protocol.configuration import catalogue
 
 if TYPE_CHECKING:
     from budgetreg.checks import Learner, Verdict

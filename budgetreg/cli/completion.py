@@ -7,9 +7,9 @@ import contextlib
 import io
 import os
 
-from budgetreg.cli.app import COMMANDS
+from budgetreg.cli.commands import COMMANDS
+from budgetreg.config import catalogue
 from budgetreg.errors import UserError
-from budgetreg.protocol.configuration import catalogue
 
 _RUN_OPTIONS = ("-m", "--dry-run", "--cfg", "--help", "--version")
 
@@ -57,6 +57,6 @@ def _overrides(argv: list[str], before: list[str], current: str) -> int:
 
 
 def _hydra(argv: list[str]) -> int:
-    from budgetreg.commands import run  # here, because Hydra is slow to load
+    from budgetreg.cli import run  # here, because Hydra is slow to load
 
     return run.main(["-sc", *argv])

@@ -8,8 +8,8 @@ from hydra.errors import ConfigCompositionException, MissingConfigException, Ove
 from omegaconf import DictConfig, OmegaConf
 from yaml import YAMLError
 
+from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, nearest
-from budgetreg.protocol.configuration import catalogue
 
 _UNKNOWN_KEY = re.compile(r"Could not (?:override|delete from config\.|append to config\.) ?'([^']+)'")
 _SWEEP_WITHOUT_M = re.compile(r"Ambiguous value for argument '([^']+)'")

@@ -4,8 +4,8 @@ from rich.table import Table
 from rich.text import Text
 
 from budgetreg.cli.common import Parser, console
+from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, nearest
-from budgetreg.protocol.configuration import catalogue
 
 SECTIONS = {
     "algos": "algo",

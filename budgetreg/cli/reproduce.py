@@ -50,13 +50,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--quick", action="store_true", help="two repetitions, into runs/quick: a look, no verdict")
     arguments = parser.parse_intermixed_args(argv)
     pin_blas_threads()
+    from budgetreg.reproduce import recipes  # here, because Hydra and numpy are slow to load and --help is not
     from budgetreg.reproduce.gallery import refuse_foreign, write_gallery
-    from budgetreg.reproduce.reproduction import (
-        Places,
-        look,
-        recipes,  # here, because Hydra and numpy are slow to load and --help is not
-        reproduce,
-    )
+    from budgetreg.reproduce.reproduction import Places, look, reproduce
 
     asked = [word for word in arguments.words if "=" not in word]
     given = dict(map(_setting, (word for word in arguments.words if "=" in word)))

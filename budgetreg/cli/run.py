@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from budgetreg import __version__
+from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, UserError
 from budgetreg.execution.threads import pin_blas_threads
-from budgetreg.protocol.configuration import catalogue
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

@@ -5,7 +5,7 @@ from pathlib import Path
 
 def conf_dir() -> Path:
     """Return the folder of the configuration files: in an installed package, or beside it in a checkout."""
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parent.parent
     installed = package / "conf"
     return installed if installed.is_dir() else package.parent / "conf"
 

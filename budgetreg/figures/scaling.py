@@ -61,7 +61,8 @@ def plot_trends(series: Sequence[Series], target: Path, name: str, drawing: Draw
     Parameters
     ----------
     series, target, name, drawing
-        As for `budgetreg.figures.curves.plot_series`; without ``drawing.level`` the means at the last checkpoint are drawn.
+        As for `budgetreg.figures.curves.plot_series`; without ``drawing.level`` the means at the last checkpoint
+        are drawn.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Learners that estimate ``C = E x x'`` and put out its leading eigenvectors: POPCA and PCA.
 
-Of each example, a sampling design (`budgetreg.sampling.designs`) decides which attributes are seen.  The products of those seen,
-each divided by the probability of being seen, sum up to unbiased estimates of C; these need not be positive
+Of each example, a sampling design (`budgetreg.sampling.designs`) decides which attributes are seen.  The products of
+those seen, each divided by the probability of being seen, sum up to unbiased estimates of C; these need not be positive
 semidefinite.  A stream's memory is O(d^2): the sum, the estimate, and what its eigenvectors take.
 """
 

@@ -19,10 +19,11 @@ from yaml import YAMLError
 from budgetreg.analysis.claim_kinds import Published
 from budgetreg.analysis.claims import Claim
 from budgetreg.analysis.claims import parse as parse_claim
+from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.drawing import parse as parse_drawing
-from budgetreg.protocol.configuration import Config, catalogue, left_out, validate
+from budgetreg.protocol.configuration import Config, left_out, validate
 from budgetreg.results.manifest import digest_of
 
 PUBLISHED = "published.csv"

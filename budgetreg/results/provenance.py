@@ -27,7 +27,7 @@ def provenance() -> dict[str, Any]:
     versions: dict[str, str | None] = {"python": platform.python_version()}
     versions.update((name, _version(distribution)) for name, distribution in DISTRIBUTIONS.items())
     versions.update(budgetreg=__version__, platform=platform.platform())
-    return {"versions": versions, "git": git_state(Path(__file__).parents[1])}
+    return {"versions": versions, "git": git_state(Path(__file__).parents[2])}
 
 
 def git_state(root: Path) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""How a regressor moves: one module per update, each with the lazily averaged state of all replicas."""
+"""How regressors and subspaces move, one module per update, with the estimates and the geometry they need."""

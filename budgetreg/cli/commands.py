@@ -1,0 +1,14 @@
+"""The commands there are: name -> (module of `budgetreg.cli`, what it does)."""
+
+COMMANDS = {
+    "run": (
+        "run",
+        "run one learner, a sweep (-m) or a recipe (experiment=...); resumes what was interrupted",
+    ),
+    "reproduce": ("reproduce", "the figures of the papers, each claim judged; resumes what was interrupted"),
+    "plot": ("plot", "merge the curves of one or several folders into a figure"),
+    "status": ("status", "tell how far the runs in a folder are"),
+    "list": ("listing", "list learners, data sets and recipes"),
+    "fetch": ("fetch", "obtain a data set that is not bundled"),
+    "check": ("check", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
+}
