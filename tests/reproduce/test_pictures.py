@@ -15,7 +15,7 @@ from budgetreg.metering.accessor import Table
 from budgetreg.protocol.plan import make_plan
 from budgetreg.reproduce.pictures import draw, look, text
 
-SCRIPTS = Path(__file__).parents[1] / "scripts"
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
 @pytest.fixture

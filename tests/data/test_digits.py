@@ -9,7 +9,7 @@ import pytest
 import budgetreg.data
 from budgetreg.data.tabular import Digits
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_bundled_file_is_what_the_script_makes() -> None:

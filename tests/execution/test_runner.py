@@ -16,7 +16,7 @@ from budgetreg.execution.runner import edge_warnings, execute
 from budgetreg.results.store import Store, read_status
 from tests.toy_runs import toy_plan, toy_repetitions, toy_run
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROGRAM = "import sys; from tests.toy_runs import main; sys.exit(main())"
 PATIENCE = 60.0  # seconds until a test that waits for something gives up
 

@@ -16,7 +16,7 @@ from budgetreg.protocol.tuning import folds, winners
 from budgetreg.sampling.draws import DATA_POINT_SAMPLERS
 from budgetreg.streams import generator
 from tests import listings
-from tests.test_partial import SCALE, draws, problem
+from tests.learners.test_partial import SCALE, draws, problem
 
 BLOCK = 256
 

@@ -180,8 +180,8 @@ def test_the_home_folder_is_the_default_cache(tmp_path: Path, monkeypatch: pytes
 
 def test_loading_data_imports_no_torch(root: str) -> None:
     program = (
-        "import sys; from budgetreg.data import mnist; from tests.test_data_mnist import CHECKSUMS; "
+        "import sys; from budgetreg.data import mnist; from tests.data.test_mnist import CHECKSUMS; "
         f"mnist.Mnist({root!r}, (3, 5)).load(CHECKSUMS); "
         "sys.exit(any(name.split('.')[0] in ('torch', 'torchvision') for name in sys.modules))"
     )
-    subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[1], check=True)
+    subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], check=True)

@@ -17,8 +17,7 @@ from budgetreg.figures.summary import comparison_table, run_table
 from budgetreg.results.schema import CURVE_COLUMNS, SUBSPACE_COLUMNS
 from budgetreg.results.series import mean_curve, read_series
 from budgetreg.results.store import Store
-
-from .toy_runs import toy_plan
+from tests.toy_runs import toy_plan
 
 EXCESS = (0.3, 0.02, 0.001)
 

@@ -15,7 +15,7 @@ from budgetreg.updates.control_variates import ControlVariate
 from budgetreg.updates.eg import EG
 from budgetreg.updates.ogd import OGD
 from tests import listings
-from tests.test_partial import SCALE, draws, problem
+from tests.learners.test_partial import SCALE, draws, problem
 
 STATES = {"ogd": (OGD, np.square), "eg": (EG, np.abs)}
 

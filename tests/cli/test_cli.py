@@ -61,7 +61,7 @@ def budgetreg(capsys: pytest.CaptureFixture[str], line: str) -> Answer:
 
 def process(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "budgetreg", *words]
-    where = {"PYTHONPATH": str(Path(__file__).parents[1])}
+    where = {"PYTHONPATH": str(Path(__file__).parents[2])}
     return subprocess.run(
         command, capture_output=True, text=True, env={**os.environ, **where, **environment}, check=False
     )
@@ -154,7 +154,7 @@ def test_mistakes(capsys: pytest.CaptureFixture[str], here: Path, line: str, cod
 
 def test_list_has_a_row_for_everything(capsys: pytest.CaptureFixture[str]) -> None:
     algos = budgetreg(capsys, "list algos").out
-    files = (Path(__file__).parents[1] / "conf" / "algo").glob("*.yaml")
+    files = (Path(__file__).parents[2] / "conf" / "algo").glob("*.yaml")
     assert [line.split()[0] for line in algos.splitlines()[1:]] == sorted(path.stem for path in files)
     assert "Hazan & Koren 2012" in algos
     everything = budgetreg(capsys, "list").out

@@ -15,7 +15,7 @@ from budgetreg.figures.drawing import Drawing
 from budgetreg.reproduce.recipes import Recipe, published_points
 from budgetreg.reproduce.reproduction import judged
 
-RESULTS = Path(__file__).resolve().parent.parent / "results"
+RESULTS = Path(__file__).resolve().parent.parent.parent / "results"
 
 
 def told(folder: Path) -> dict[str, Any]:
