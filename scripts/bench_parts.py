@@ -20,8 +20,8 @@ import numpy as np
 import pandas as pd
 
 from budgetreg.files import write_atomically
-from budgetreg.learners import partial
-from budgetreg.learners.moment_sums import sums
+from budgetreg.learners.partial import core as partial
+from budgetreg.learners.second_moment.moment_sums import sums
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.sampling.designs import uniform_subset
 from budgetreg.sampling.draws import BLOCK, subset

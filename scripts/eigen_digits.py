@@ -26,7 +26,7 @@ from omegaconf import OmegaConf  # noqa: E402
 from budgetreg.config.catalogue import conf_dir  # noqa: E402
 from budgetreg.data.mnist import Mnist  # noqa: E402
 from budgetreg.figures.curves import own_settings, write_figure  # noqa: E402
-from budgetreg.learners import second_moment  # noqa: E402
+from budgetreg.learners.second_moment import core as second_moment  # noqa: E402
 from budgetreg.metering.accessor import Accessor, Table  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402
 from budgetreg.tasks.subspaces import columns, top  # noqa: E402

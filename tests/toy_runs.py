@@ -25,7 +25,7 @@ class ToyConfig:
 
     @property
     def algo(self):
-        return SimpleNamespace(name=self.algo_name, n_components=self.n_components)
+        return SimpleNamespace(name=self.algo_name, predicts=self.n_components is None)
 
     @property
     def backend(self):

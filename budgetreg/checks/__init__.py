@@ -1,59 +1,29 @@
 """Checks that every learner of ``conf/algo`` has to pass, generated from its configuration.
 
-A check takes a `Learner` and raises if it fails. What does not apply to a learner is excused by name, with the reason.
+A check takes a `Subject` and raises if it fails. What is expected of estimates, and what does not apply and why, the
+families declare; this room knows how a learner has to behave, whatever it is.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from budgetreg.checks import conduct, estimates
-from budgetreg.checks.learner import CheckError, Learner, compose
-from budgetreg.protocol.configuration import AlgoConfig
+from budgetreg.checks import conduct
+from budgetreg.checks.subject import Subject, examined
+from budgetreg.enumeration.expectations import CheckError, expect
+from budgetreg.learners.declaration import Law, Learner
 
-__all__ = ["CHECKS", "EXCUSES", "CheckError", "Learner", "Verdict", "compose", "excuse", "verdict", "verdicts"]
+__all__ = ["CHECKS", "CheckError", "Subject", "Verdict", "examined", "excuse", "verdict", "verdicts"]
 
-CHECKS: Mapping[str, Callable[[Learner], None]] = {
-    "unbiased": estimates.unbiased,
-    "second moments": estimates.second_moments,
-    "full at k=d": estimates.full_information,
+CHECKS: Mapping[str, Callable[[Subject], None]] = {
+    "unbiased": lambda subject: _law(subject).unbiased(subject),
+    "second moments": lambda subject: _law(subject).second_moments(subject),
+    "full at k=d": lambda subject: _law(subject).full_information(subject),
     "budget": conduct.budget,
     "same bytes": conduct.same_bytes,
     "permutation": conduct.permutation,
     "unobserved": conduct.unobserved,
     "small k": conduct.refusal,
 }
-
-_SEES_ALL = "all attributes are seen, nothing is estimated"
-_ANY_BUDGET = "k decides how many full rows a run buys, and any k is enough"
-_FITTED = "the subspace is fitted to what is seen of each example, without an estimate of x x'"
-_DIVIDED = "the estimate is popca's, and the step that follows it is divided by the size of all steps before"
-_ZEROS = "zeros in place of what is not seen: biased, which is the comparison"
-_NOW_AND_THEN = "at k=1 two attributes of an example are still seen now and then, and this learns"
-EXCUSES: Mapping[tuple[str, str], str] = {  # by algo.core, with algo.update if that matters, and check
-    ("second_moment full", "second moments"): _SEES_ALL,
-    ("second_moment full", "full at k=d"): _SEES_ALL,
-    ("second_moment full", "small k"): _ANY_BUDGET,
-    ("second_moment zero_filled", "unbiased"): _ZEROS,
-    ("second_moment zero_filled", "second moments"): _ZEROS,
-    ("second_moment passive", "small k"): _NOW_AND_THEN,
-    **{
-        (f"streaming {update}", check): reason
-        for update, reason in (("grouse", _FITTED), ("petrels", _FITTED), ("oja", _DIVIDED))
-        for check in ("unbiased", "second moments", "full at k=d")
-    },
-    ("offline", "unbiased"): "the loss is minimised itself, without gradients",
-    ("offline", "second moments"): _SEES_ALL,
-    ("offline", "full at k=d"): _SEES_ALL,
-    ("offline", "small k"): _ANY_BUDGET,
-    ("exact", "second moments"): _SEES_ALL,
-    ("exact", "full at k=d"): _SEES_ALL,
-    ("exact", "small k"): _ANY_BUDGET,
-    (
-        "svr",
-        "full at k=d",
-    ): "no learner of this loss sees all attributes; the slope itself is compared with by 'unbiased'",
-}
-_PLUG_IN = "the plug-in is biased, and bounded instead"
 
 
 @dataclass(frozen=True)
@@ -75,28 +45,34 @@ class Verdict:
     reason: str = ""
 
 
-def excuse(algo: AlgoConfig, check: str) -> str | None:
-    """Return why a check does not apply to a learner; None if it does."""
-    if algo.residual == "plug_in" and check in ("unbiased", "second moments"):
-        return _PLUG_IN
-    return EXCUSES.get((algo.core, check), EXCUSES.get((f"{algo.core} {algo.update}", check)))
+def excuse(learner: Learner, check: str) -> str | None:
+    """Return why a check does not apply to a learner, as its family declares; None if it does."""
+    return learner.family.excuses(learner.options).get(check)
 
 
-def verdict(learner: Learner, check: str) -> Verdict:
+def _law(subject: Subject) -> Law:
+    """Return the law that a learner's estimates are compared with."""
+    law = subject.learner.law
+    expect(law is not None, f"the family {subject.learner.family.name} declares no law, nor that it is excused")
+    assert law is not None
+    return law
+
+
+def verdict(subject: Subject, check: str) -> Verdict:
     """Check a learner; any exception that it raises is a failure.
 
     Parameters
     ----------
-    learner : Learner
+    subject : Subject
         The learner.
     check : str
         Name of the check in `CHECKS`.
     """
-    reason = excuse(learner.config.algo, check)
+    reason = excuse(subject.learner, check)
     if reason is not None:
         return Verdict(check, None, reason)
     try:
-        CHECKS[check](learner)
+        CHECKS[check](subject)
     except CheckError as error:
         return Verdict(check, False, str(error))
     except Exception as error:  # a learner that crashes has failed, and the others are still to be checked
@@ -104,7 +80,7 @@ def verdict(learner: Learner, check: str) -> Verdict:
     return Verdict(check, True)
 
 
-def verdicts(learner: Learner) -> Iterator[Verdict]:
+def verdicts(subject: Subject) -> Iterator[Verdict]:
     """Yield the verdict of every check."""
     for check in CHECKS:
-        yield verdict(learner, check)
+        yield verdict(subject, check)

@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from budgetreg.checks.learner import Learner, expect
+from budgetreg.checks.subject import Subject
+from budgetreg.enumeration.expectations import expect
 from budgetreg.errors import ConfigError
+from budgetreg.learners.declaration import Batching
 from budgetreg.metering.accessor import Table
 from budgetreg.streams import generator
 
@@ -16,57 +18,57 @@ _ERRORS = 5
 """Standard errors that a mean may be off.  Seeds are fixed: what passes once passes always."""
 
 
-def budget(learner: Learner) -> None:
+def budget(subject: Subject) -> None:
     """Compare the bill with the budget, and with what was shown; for a budget that holds on average, the mean bill."""
-    plan = learner.plan(D, K)
+    plan = subject.plan(D, K)
     if plan.budget is None:
         m, F = 64, 16
-        _, accessor = learner.run(_table(m), np.tile(np.arange(m), (F, 1)), _rngs(F), K, _setting(0))
+        _, accessor = subject.run(_table(m), np.tile(np.arange(m), (F, 1)), _rngs(F), K, _setting(0))
         paid = accessor.bill().total[:, 0] / m
         least = paid.mean() - _ERRORS * paid.std(ddof=1) / np.sqrt(F)
         expect(least <= K, f"an example costs {paid.mean():.2f} attributes on average; the budget is {K}")
     else:
         m = 60
-        _, accessor = learner.run(_table(m), np.arange(m)[None], _rngs(1), K, _setting(0))
+        _, accessor = subject.run(_table(m), np.arange(m)[None], _rngs(1), K, _setting(0))
         most = accessor.bill().most.max()
         expect(most <= plan.per_example, f"an example cost {most} attributes; the budget is {plan.per_example}")
     shown, paid_for = len(accessor.seen()[0]), accessor.bill().total.sum()
     expect(shown <= paid_for, f"{shown} values were shown and {paid_for} paid for")
 
 
-def same_bytes(learner: Learner) -> None:
+def same_bytes(subject: Subject) -> None:
     """Run the learner again, then each replica without the others.
 
-    Two exceptions, of what no run parts: settings that one solver's path serves (offline learners, pairs), and streams
-    that share products of examples (offline learners). Their company is the configuration's, so that bytes stay.
+    Two exceptions, of what no run parts: settings that one solution serves, and streams that share what they have in
+    common. Their company is the configuration's, so that bytes stay.
     """
-    core = learner.config.algo.core
+    family = subject.learner.family
     m, F, checkpoints = 40, 3, [3, 40]
     table, orders = _table(m), np.stack([generator("check order", f).permutation(m) for f in range(F)])
-    together, _ = learner.run(table, orders, _rngs(F), K, _SETTINGS, checkpoints)
-    again, _ = learner.run(table, orders, _rngs(F), K, _SETTINGS, checkpoints)
+    together, _ = subject.run(table, orders, _rngs(F), K, _SETTINGS, checkpoints)
+    again, _ = subject.run(table, orders, _rngs(F), K, _SETTINGS, checkpoints)
     expect(_equal(together, again), "the same seed gave other bytes")
-    for g in range(2 if core not in ("offline", "pairs") and learner.config.algo.grid else 0):
-        alone, _ = learner.run(table, orders, _rngs(F), K, _setting(g), checkpoints)
-        own = [np.take(W, [g], axis=2 if learner.config.algo.predicts else 1) for W in together]
+    for g in range(2 if subject.learner.grid and not family.shares_settings else 0):
+        alone, _ = subject.run(table, orders, _rngs(F), K, _setting(g), checkpoints)
+        own = [np.take(W, [g], axis=2 if subject.learner.predicts else 1) for W in together]
         expect(_equal(own, alone), "a setting's bytes depend on the other settings")
-    for f in range(F if core != "offline" else 0):
-        alone, _ = learner.run(table, orders[f : f + 1], _rngs(F)[f : f + 1], K, _SETTINGS, checkpoints)
+    for f in range(0 if family.batching is Batching.WITH_ITS_FOLDS else F):
+        alone, _ = subject.run(table, orders[f : f + 1], _rngs(F)[f : f + 1], K, _SETTINGS, checkpoints)
         expect(_equal([W[f : f + 1] for W in together], alone), "a stream's bytes depend on the other streams")
 
 
-def permutation(learner: Learner) -> None:
+def permutation(subject: Subject) -> None:
     """Permute the attributes: the mean of the regressors after a few examples is permuted too, but for chance.
 
     Of subspaces, the mean of the projections.
     """
-    m, F = 12, 250 if learner.draws else 1
+    m, F = 12, 250 if subject.draws else 1
     table, order = _table(m), np.roll(np.arange(D), 3)
     permuted = Table(np.asarray(table.X)[:, order], table.y)
     orders = np.tile(np.arange(m), (F, 1))
-    (W,), _ = learner.run(table, orders, _rngs(F), K, _setting(0))
-    (V,), _ = learner.run(permuted, orders, _rngs(F, "permuted"), K, _setting(0))
-    if learner.config.algo.predicts:
+    (W,), _ = subject.run(table, orders, _rngs(F), K, _setting(0))
+    (V,), _ = subject.run(permuted, orders, _rngs(F, "permuted"), K, _setting(0))
+    if subject.learner.predicts:
         W, V = W[:, order, 0], V[:, :, 0]
     else:
         W, V = (Z[:, 0] @ Z[:, 0].transpose(0, 2, 1) for Z in (W[:, :, order], V))
@@ -78,37 +80,37 @@ def permutation(learner: Learner) -> None:
     )
 
 
-def unobserved(learner: Learner) -> None:
+def unobserved(subject: Subject) -> None:
     """Run the learner again on examples whose values are NaN where it was not shown them."""
     m, extra = 40, 5
     table, orders = _table(m + extra), generator("check order").permutation(m + extra)[None, :m]
-    (W,), accessor = learner.run(table, orders, _rngs(1), K, _setting(0))
+    (W,), accessor = subject.run(table, orders, _rngs(1), K, _setting(0))
     hidden = np.full(np.shape(table.X), np.nan)
     seen = accessor.seen()
     hidden[seen] = np.asarray(table.X)[seen]
     expect(np.isnan(hidden).any(), "everything was shown")
-    (V,), _ = learner.run(Table(hidden, table.y), orders, _rngs(1), K, _setting(0), known=table)
+    (V,), _ = subject.run(Table(hidden, table.y), orders, _rngs(1), K, _setting(0), known=table)
     expect(_equal([W], [V]), "values that were not shown changed the regressor")
 
 
-def refusal(learner: Learner) -> None:
+def refusal(subject: Subject) -> None:
     """Ask for every budget from 1 on: those too small are refused in one line, the others suffice to run.
 
-    MBEG refuses all that are odd.
+    Who sees attributes in groups may refuse budgets that are no multiples of them.
     """
-    even = learner.config.algo.core == "mbeg"
+    multiple = subject.learner.family.k_multiple
     accepted: list[int] = []
     for k in range(1, D + 1):
         try:
-            learner.plan(D, k)
+            subject.plan(D, k)
         except ConfigError as error:
-            allowed = not accepted or (even and k % 2)
+            allowed = not accepted or k % multiple
             expect(allowed, f"k={accepted[-1] if accepted else 0} is accepted and k={k} refused")
             expect(str(error) and "\n" not in str(error), f"k={k} is refused by {str(error)!r}")
         else:
             accepted.append(k)
     expect(accepted and accepted[0] > 1, "k=1 is accepted" if accepted else "no budget is accepted")
-    learner.run(_table(10), np.arange(10)[None], _rngs(1), accepted[0], _setting(0))
+    subject.run(_table(10), np.arange(10)[None], _rngs(1), accepted[0], _setting(0))
 
 
 def _table(m: int) -> Table:

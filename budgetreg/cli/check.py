@@ -12,7 +12,7 @@ from budgetreg.errors import ConfigError, nearest
 from budgetreg.execution.threads import pin_blas_threads
 
 if TYPE_CHECKING:
-    from budgetreg.checks import Learner, Verdict
+    from budgetreg.checks import Subject, Verdict
 
 _MARKS = {True: "✓", False: "✗", None: "–"}
 _ABOUT = """Check learners: unbiased estimates and their second moments (exactly, over all draws), agreement with full
@@ -54,16 +54,16 @@ def main(argv: list[str]) -> int:
     return 1 if any(verdict.passed is False for own in found.values() for verdict in own) else 0
 
 
-def _composed(name: str) -> "Learner":
+def _composed(name: str) -> "Subject":
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
-    from budgetreg.checks import compose
+    from budgetreg.checks import examined
     from budgetreg.cli.hydra_errors import explained
 
     try:
-        return compose(name)
+        return examined(name)
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
         raise explained(error, [f"algo={name}"]) from error
 

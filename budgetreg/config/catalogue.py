@@ -1,13 +1,20 @@
-"""What the configuration folder offers: learners, data sets, recipes. Composes nothing."""
+"""What the configuration folders offer: learners, data sets, recipes. Composes nothing."""
 
 from pathlib import Path
 
+from budgetreg.config import extensions
+
 
 def conf_dir() -> Path:
-    """Return the folder of the configuration files: in an installed package, or beside it in a checkout."""
+    """Return our folder of configuration files: in an installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "conf"
     return installed if installed.is_dir() else package.parent / "conf"
+
+
+def conf_dirs() -> list[Path]:
+    """Return all folders of configuration files, ours first: what it has prevails over others of the same name."""
+    return [conf_dir(), *extensions.conf_dirs()]
 
 
 def groups() -> list[str]:
@@ -17,12 +24,19 @@ def groups() -> list[str]:
 
 def options(group: str) -> list[str]:
     """Return what a group offers, such as ``hazan_koren_2012/fig1`` of ``experiment``."""
-    folder = conf_dir() / group
-    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.yaml"))
+    folders = [folder / group for folder in conf_dirs()]
+    return sorted(
+        {path.relative_to(folder).with_suffix("").as_posix() for folder in folders for path in folder.rglob("*.yaml")}
+    )
+
+
+def text(group: str, option: str) -> str:
+    """Return the configuration file of an option."""
+    paths = (folder / group / f"{option}.yaml" for folder in conf_dirs())
+    return next(path for path in paths if path.exists()).read_text(encoding="utf-8")
 
 
 def headline(group: str, option: str) -> str:
     """Return the first comment of a configuration file, which says what it is."""
-    text = (conf_dir() / group / f"{option}.yaml").read_text(encoding="utf-8")
-    comments = (line.removeprefix("#").strip() for line in text.splitlines() if line.startswith("#"))
+    comments = (line.removeprefix("#").strip() for line in text(group, option).splitlines() if line.startswith("#"))
     return next((comment for comment in comments if not comment.startswith("@package")), "")

@@ -1,64 +1,44 @@
-"""Data sets: from a configuration to arrays."""
+"""Data sets: from a section of the configuration to stored values; it knows nothing of learners and budgets."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
 
-from budgetreg.data import directions, hard, mnist, power_law, sphere, tabular
+from budgetreg.config import extensions
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.formats.source import NO_TARGET
-from budgetreg.data.mnist import Mnist
-from budgetreg.data.tabular import Digits, File
+from budgetreg.data.kind import Kind, Synthetic, Table
 from budgetreg.errors import ConfigError
 
-if TYPE_CHECKING:
-    from budgetreg.protocol.configuration import DatasetConfig
-
-__all__ = ["Dataset", "load"]
+__all__ = ["Dataset", "DatasetConfig", "Kind", "kinds", "load"]
 
 
-@runtime_checkable
-class Synthetic(Protocol):
-    """A law that examples are drawn from: d attributes, n training and n_test test examples.
+@cache
+def kinds() -> Mapping[str, Kind]:
+    """Return all kinds of data by name: ours, then those that other packages bring.
 
-    Where its second moment is known, subspaces need no test examples: n_test may be 0.
+    Raises
+    ------
+    ConfigError
+        If what another package brings cannot be loaded.
     """
-
-    @property
-    def d(self) -> int: ...
-
-    @property
-    def n(self) -> int: ...
-
-    @property
-    def n_test(self) -> int: ...
-
-    def draw(self, seed: int, repetition: int) -> Dataset:
-        """Draw target and examples, training part first, which only the two numbers decide."""
-
-    def __hash__(self) -> int:
-        """Equal laws are one, as drawing is remembered."""
+    return extensions.declared(sys.modules[__name__], "KINDS", extensions.DATASETS)
 
 
-_Source = Mnist | Digits | File | Synthetic
-_PARSERS: Mapping[str, Callable[[Mapping[str, Any]], _Source]] = {
-    "mnist": mnist.parse,
-    "power_law": power_law.parse,
-    "digits": tabular.parse_digits,
-    "file": tabular.parse_file,
-    "sphere": sphere.parse,
-    "one_good_feature": hard.parse_one_good_feature,
-    "three_bits": hard.parse_three_bits,
-    "hidden_basis": hard.parse_hidden_basis,
-    "coins": directions.parse_coins,
-    "hadamard": directions.parse_hadamard,
-    "spike": directions.parse_spike,
-    "two_lines": directions.parse_two_lines,
-}
+@dataclass(frozen=True)
+class DatasetConfig:
+    """A data set, as named in ``conf/dataset/<name>.yaml``; `options` are what is particular to its kind."""
+
+    name: str
+    kind: str
+    center: str
+    split: str
+    test_fraction: float
+    options: Mapping[str, Any]
 
 
-def load(config: "DatasetConfig", seed: int, repetition: int, *, targets: bool = True) -> Dataset:
+def load(config: DatasetConfig, seed: int, repetition: int, *, targets: bool = True) -> Dataset:
     """Return the data set of a configuration; calling it again is cheap.
 
     Parameters
@@ -78,22 +58,17 @@ def load(config: "DatasetConfig", seed: int, repetition: int, *, targets: bool =
     DataError
         If the data are missing or unusable.
     """
-    source = _source(config)
-    if isinstance(source, Synthetic):
-        return _drawn(source, seed, repetition)
-    if isinstance(source, File) and source.target is None and not targets:
-        source = replace(source, target=NO_TARGET)
-    return _loaded(source)
-
-
-def _source(config: "DatasetConfig") -> _Source:
-    if config.kind not in _PARSERS:
-        raise ConfigError(f"dataset.kind must be one of {', '.join(_PARSERS)}, not {config.kind!r}")
-    return _PARSERS[config.kind](config.options)
+    if config.kind not in kinds():
+        raise ConfigError(f"dataset.kind must be one of {', '.join(kinds())}, not {config.kind!r}")
+    kind = kinds()[config.kind]
+    source = kind.parse(config.options)
+    if not targets:
+        source = kind.unlabelled(source)
+    return _drawn(source, seed, repetition) if isinstance(source, Synthetic) else _loaded(source)
 
 
 @lru_cache(maxsize=4)
-def _loaded(source: Mnist | Digits | File) -> Dataset:
+def _loaded(source: Table) -> Dataset:
     return source.load()
 
 

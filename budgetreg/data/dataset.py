@@ -40,6 +40,8 @@ class Dataset:
         Digest of the content if one is known, because computing it takes a while. An array needs none.
     second_moment : ndarray of shape (d, d), float64, or None
         ``E x x'`` of the law that the examples are drawn from, if it is known, in squared units of the attributes.
+    unpredictable : str
+        Why the targets are nothing that a regressor could predict; empty if they are.
 
     Raises
     ------
@@ -56,6 +58,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     digest: str = ""
     second_moment: np.ndarray | None = None
+    unpredictable: str = ""
 
     def __post_init__(self) -> None:
         """Check shapes, types and targets, and make the arrays read-only."""

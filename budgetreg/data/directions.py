@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from budgetreg.data.dataset import Dataset, required, whole_number
+from budgetreg.data.kind import known_law
 from budgetreg.errors import ConfigError
 from budgetreg.streams import Identity, generator
 
@@ -207,3 +208,11 @@ def _identity(law: BiasedCoins | Spike, seed: int, repetition: int) -> tuple[Ide
 
 def _known(law: BiasedCoins | Spike, X: np.ndarray, scale: float, C: np.ndarray) -> Dataset:
     return Dataset(law.name, X, np.zeros(law.n), scale, law.n, two_valued=False, second_moment=C)
+
+
+KINDS = (
+    known_law("coins", parse_coins, "d", "n_coins", "alpha", "n"),
+    known_law("hadamard", parse_hadamard, "d", "n_coins", "alpha", "n"),
+    known_law("spike", parse_spike, "d", "p", "n"),
+    known_law("two_lines", parse_two_lines, "n"),
+)

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from budgetreg.config.options import Option
 from budgetreg.data.dataset import Dataset, required, whole_number
+from budgetreg.data.kind import Kind
 from budgetreg.errors import ConfigError
 from budgetreg.streams import Identity, generator
 
@@ -231,3 +233,25 @@ def _both_parts(
     train, test = (examples(generator(*identity, part), n) for part, n in (("train", law.n), ("test", law.n_test)))
     X, y = (np.concatenate(parts) for parts in zip(train, test, strict=True))
     return Dataset(law.name, X, y, scale=1.0, n_train=law.n, two_valued=two_valued)
+
+
+KINDS = (
+    Kind(
+        name="one_good_feature",
+        parse=parse_one_good_feature,
+        options={key: Option(key) for key in ("d", "p", "n", "n_test")},
+        domain="inf-ball",
+    ),
+    Kind(
+        name="three_bits",
+        parse=parse_three_bits,
+        options={key: Option(key) for key in ("n", "n_test")},
+        domain="inf-ball",
+    ),
+    Kind(
+        name="hidden_basis",
+        parse=parse_hidden_basis,
+        options={key: Option(key) for key in ("d", "eps", "n", "n_test")},
+        domain="2-ball",
+    ),
+)

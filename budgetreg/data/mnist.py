@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from budgetreg.config.options import Option
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required
+from budgetreg.data.kind import Kind
 from budgetreg.errors import ConfigError, DataError
 
 # SHA-256 of the original files, uncompressed.
@@ -23,6 +25,7 @@ CHECKSUMS: Mapping[str, str] = {
     "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
 }
 _LAYOUT_VERSION = 1  # of the cached arrays; part of their address
+_TEN_CLASSES = "dataset.digits=all has ten classes; a regression learner needs two: dataset.digits=[3,5]"
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ class Mnist:
         labels, is_train = np.ascontiguousarray(_mapped(folder / "labels.npy")).T
         if self.digits is None:
             images = _mapped(folder / "images.npy")
-            return Dataset(self.name, images, labels.astype(np.float64), 1 / 255, int(is_train.sum()), False)
+            digits, n_train = labels.astype(np.float64), int(is_train.sum())
+            return Dataset(self.name, images, digits, 1 / 255, n_train, False, unpredictable=_TEN_CLASSES)
         rows = np.flatnonzero(np.isin(labels, self.digits))
         images = _pair(folder, self.digits, rows)
         y = np.where(labels[rows] == self.digits[0], -1.0, 1.0)
@@ -207,3 +211,13 @@ def _ensure(path: Path, make: Callable[[], np.ndarray]) -> None:
             np.save(file, np.ascontiguousarray(make(), dtype=np.uint8))
 
     ensure(path, _is_array, write)
+
+
+KINDS = (
+    Kind(
+        name="mnist",
+        parse=parse,
+        options={"root": Option("the folder of MNIST/raw", inert=True), "digits": Option("the digits")},
+        domain="inf-ball",
+    ),
+)

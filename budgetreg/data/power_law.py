@@ -22,8 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from budgetreg.config.options import Option
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required, whole_number
+from budgetreg.data.kind import Kind
 from budgetreg.errors import ConfigError
 from budgetreg.streams import generator
 from budgetreg.values import Coins, Values
@@ -163,3 +165,12 @@ def _cached_products(X: Values, w: np.ndarray, digest: str) -> np.ndarray:
     ensure(path, is_whole, write)
     y: np.ndarray = np.load(path)
     return y
+
+
+KINDS = (
+    Kind(
+        name="power_law",
+        parse=parse,
+        options={key: Option(key) for key in ("d", "alpha", "norm", "n", "n_test", "implicit")},
+    ),
+)

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from budgetreg.config.options import Option
 from budgetreg.data.dataset import Dataset, required, whole_number
+from budgetreg.data.kind import Kind
 from budgetreg.errors import ConfigError
 from budgetreg.streams import generator
 
@@ -73,3 +75,10 @@ def parse(options: Mapping[str, Any]) -> Sphere:
 
 def _directions(vectors: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+KINDS = (
+    Kind(
+        name="sphere", parse=parse, options={key: Option(key) for key in ("d", "noise", "n", "n_test")}, domain="2-ball"
+    ),
+)

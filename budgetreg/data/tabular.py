@@ -2,15 +2,18 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from budgetreg.config.options import Option
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.formats import FORMATS, opener, source, suffix
+from budgetreg.data.formats.source import NO_TARGET
+from budgetreg.data.kind import RANDOM, Kind, Source
 from budgetreg.data.prepared import Prepared, from_folder, in_memory, into_folder
 from budgetreg.errors import ConfigError, DataError
 
@@ -149,3 +152,20 @@ def parse_file(options: Mapping[str, Any]) -> File:
     except OSError as error:
         raise DataError(f"cannot read {error.filename}: {error.strerror} (dataset.path)") from error
     return File(str(path), target, scale, stamp)
+
+
+def _unlabelled(source: Source) -> Source:
+    """Take all columns of a file for attributes, unless one is named as the target."""
+    return replace(source, target=NO_TARGET) if isinstance(source, File) and source.target is None else source
+
+
+KINDS = (
+    Kind(name="digits", parse=parse_digits, options={}, splits=(RANDOM,), domain="inf-ball"),
+    Kind(
+        name="file",
+        parse=parse_file,
+        options={key: Option(key) for key in ("path", "target", "scale")},
+        splits=(RANDOM,),
+        unlabelled=_unlabelled,
+    ),
+)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from budgetreg import data
 from budgetreg.figures.drawing import Drawing
 from budgetreg.results.series import Series
 
@@ -120,8 +121,6 @@ ANGLE = Axis(
 )
 _X = {axis.column: axis for axis in (ATTRIBUTES, EXAMPLES, EFFECTIVE_EXAMPLES)}
 _Y = {axis.column: axis for axis in (RELATIVE, SVR_LOSS, MSE, ERROR_RATE, RELATIVE_ERROR, EXCESS_LOSS, ANGLE)}
-_KNOWN_LAWS = {"coins", "hadamard", "spike", "two_lines"}
-"""Kinds of data whose second moment is known."""
 
 
 def axes_of(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Axis, Axis]:
@@ -165,7 +164,12 @@ def settled(series: Sequence[Series], drawing: Drawing | None) -> Drawing:
 def _usual(series: Sequence[Series]) -> tuple[Axis, Axis]:
     x = EXAMPLES if all(one.config.get("axis") == "examples" for one in series) else ATTRIBUTES
     if all(one.of_subspaces for one in series):
-        exact = all(one.config.get("dataset", {}).get("kind") in _KNOWN_LAWS for one in series)
+        exact = all(map(_of_known_law, series))
         return x, EXCESS_LOSS if exact else RELATIVE_ERROR
     of_svr = all(one.points["test_svr_loss"].notna().any() for one in series)
     return x, SVR_LOSS if of_svr else RELATIVE
+
+
+def _of_known_law(series: Series) -> bool:
+    kind = data.kinds().get(series.config.get("dataset", {}).get("kind", ""))
+    return kind is not None and not kind.tested

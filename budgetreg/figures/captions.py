@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from budgetreg import learners
 from budgetreg.figures.axes import axes_of, settled
 from budgetreg.figures.drawing import Drawing
 from budgetreg.results.naming import flatten, show, telling
@@ -24,40 +25,10 @@ _TUNED_AT = {
     "end": "one choice, made at the last checkpoint",
     "each": "a choice of its own at each checkpoint",
 }
-_UPDATES = {
-    "ogd": "online gradient descent in the 2-ball",
-    "eg": "exponentiated gradient in the 1-ball",
-    "pegasos": "regularised gradient descent (Pegasos) in the 1-ball",
-    "ridge": "least squares in the 2-ball",
-    "lasso": "least squares in the 1-ball",
-    "program": "estimated least squares in the 1-ball, negative eigenvalues set to 0",
-    "correlation": "estimated correlations scaled to a 1-norm",
-    "active": "k attributes per example",
-    "passive": "each attribute with probability k/d, k per example on average",
-    "importance": "k attributes per example, after a first phase those with larger second moments the likelier",
-    "zero_filled": "k attributes per example, the others taken for 0",
-    "full": "all attributes",
-    "pairs": "matrix exponentiated gradient",
-    "singles": "matrix exponentiated gradient, the diagonal estimated from single attributes",
-    "oja": "Oja's rule with an unbiased estimate of the second moment",
-    "grouse": "GROUSE, gradient steps on the Grassmannian",
-    "petrels": "PETRELS, recursive least squares for each attribute",
-}
 _AVERAGES = {
     "all": "average of all iterates",
     "suffix": "average of the last half of the iterates",
     "last": "last iterate",
-}
-_INFORMATION = {
-    "partial": "k attributes per example",
-    "two_phase": "k attributes per example, the first of two phases estimating moments",
-    "pairs": "k attributes per example, in pairs",
-    "svr": "k attributes per example (residual=gen_est: on average)",
-    "exact": "all attributes, one pass",
-    "offline": "all attributes, offline solution for each prefix of the examples",
-    "second_moment": "leading eigenvectors of the estimated second moment",
-    "mbeg": "k attributes per example, in pairs",
-    "streaming": "k attributes per example",
 }
 _SPLITS = {"random": "random split", "official": "the data set's own split into training and test part"}
 # What the words of `about_config` say, and what they need not: checkpoints and file are told with the curve.
@@ -121,7 +92,7 @@ def about_config(config: Mapping[str, Any]) -> list[str]:
         return ["configuration: not recorded (no manifest.json beside the curves)"]
     flat = flatten(config)
     rest = dict(telling(config))
-    words = {"learner": _learner(flat), "data": _data(flat), "tuning": _tuning(flat)}
+    words = {"learner": _learner(config.get("algo", {})), "data": _data(flat), "tuning": _tuning(flat)}
     lines = [f"{head}: {text}" for head, text in words.items() if text]
     lines.append(f"seed: {show(flat.get('seed'))}")
     others = [f"{key}={show(rest[key])}" for key in sorted(rest) if key not in _SAID and rest[key] is not None]
@@ -191,13 +162,12 @@ def _about_runs(series: Series) -> list[str]:
     return lines
 
 
-def _learner(flat: Mapping[str, Any]) -> str:
-    split = flat.get("algo.split")
+def _learner(algo: Mapping[str, Any]) -> str:
+    learner, split = learners.read(algo), algo.get("split")
     parts = [
-        _INFORMATION.get(str(flat.get("algo.core")), ""),
-        _UPDATES.get(str(flat.get("algo.update")), ""),
+        *(learner.family.words(learner.options) if learner else ()),
         f"split of the budget {show(split)}" if split is not None else "",
-        _AVERAGES.get(str(flat.get("algo.average")), ""),
+        _AVERAGES.get(str(algo.get("average")), ""),
     ]
     return ", ".join(filter(None, parts))
 

@@ -1,14 +1,13 @@
 """The configuration of a run: what Hydra composed, checked and turned into frozen dataclasses.
 
-What each key must be stands in `budgetreg.config.rules`; a mistake becomes one line that names the key, the value
-and what is possible. What is particular to a kind of data (``dataset.digits``, ``dataset.path``, ...) is only
-checked for being there: its meaning belongs to `budgetreg.data`.
+What a learner's keys and those of a data set must be, its family and its kind declare; a mistake becomes one line that
+names the key, the value and what is possible.
 """
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,115 +15,15 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from budgetreg.config.catalogue import options
-from budgetreg.config.rules import BACKEND, DATASETS, GRIDS, LEARNERS, OPTIONS, TOP, TUNINGS, check, chosen
+from budgetreg.config.options import Options, completed, options_of, rules_of, telling
+from budgetreg.config.requirements import POSITIVE, increasing
+from budgetreg.config.rules import check, chosen
+from budgetreg.config.sections import BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
+from budgetreg.data import DatasetConfig, kinds
 from budgetreg.errors import ConfigError, nearest
-
-_EXECUTION = ("n_jobs", "backend", "out", "repetitions", "protocol")  # change no result, but by what they set
-_ALIKE_ON_BOTH_AXES = ("partial", "two_phase", "svr", "pairs")  # as every example costs k attributes
-_LOCATION = ("root",)  # of a data set: where it lies, not what it is
-_RECIPE = ("protocols", "omit", "figure", "differs", "claims")  # what a recipe tells of its results
-# By algo.core: what such a learner makes no use of.
-_WITHOUT = {
-    "partial": (),
-    "two_phase": (),
-    "svr": (),
-    "exact": ("split",),
-    "offline": ("split", "average"),
-    "pairs": ("split", "average"),
-    **dict.fromkeys(("second_moment", "mbeg", "streaming"), ("split", "average")),
-}
-
-
-@dataclass(frozen=True)
-class AlgoConfig:
-    """A learner, as a composition named in ``conf/algo/<name>.yaml``.
-
-    Attributes
-    ----------
-    name : str
-        What the learner is called in files and figures.
-    core : {'partial', 'two_phase', 'svr', 'pairs', 'exact', 'offline', 'second_moment', 'mbeg', 'streaming'}
-        The module of `budgetreg.learners` that runs it.
-    update : {'ogd', 'eg', 'pegasos', 'ridge', 'lasso', 'program', 'correlation', 'active', 'passive', ...}
-        The update of an online learner, the problem that another learner solves, or how a learner of subspaces sees
-        attributes.
-    data_point : {'uniform', 'subset', 'moment'} or None
-        Independent uniform draws, a uniform subset, or independent draws guided by second moments; None if all
-        attributes are seen.
-    inner_product : {'weight', 'moment'} or None
-        Draws in proportion to the regressor's weights, or guided by second moments, too; None as above.
-    control_variate : {'none', 'mean', 'label'} or None
-        What the inner product's draws are compared with; None for learners that offer none.
-    literal_split : {'one', 'half'} or None
-        How many draws the paper gives to the inner product; None if all attributes are seen.
-    split : {'literal', 'even'}, int or None
-        How the budget is split, a number being the inner product's draws; None if all attributes are seen.
-    average : {'all', 'suffix', 'last'} or None
-        Which iterates are averaged; None if there are none.
-    grid : mapping of str to tuple of float
-        Candidates for ``B`` and for ``eta`` and ``eta_two`` (multiples of theory's step size) or ``lambda`` (absolute).
-    n_components : int or None
-        Dimension of the subspace; None for regression.
-    replacement : bool or None
-        Whether the attributes are drawn with replacement; None for learners that offer no choice.
-    phase_one : float or None
-        The first phase's share of the examples; None for learners of one phase.
-    smoothing : float, 'theory' or None
-        What is added to estimated moments, in units of 13/6; None for learners of one phase.
-    mix : float or None
-        Share of equal weights in the second phase's draws; None for learners of one phase.
-    alpha : float, 'theory' or None
-        Share of pairs that are drawn uniformly; None for learners that draw no pairs.
-    output : {'decompose', 'top'} or None
-        How a weight matrix becomes a subspace; None for learners without.
-    residual : {'gen_est', 'plug_in'} or None
-        How the slope of the SVR loss is estimated; None for the squared loss.
-    delta, eps : float or None
-        The SVR loss ``max(|residual| - delta, 0)`` and the scale of its smoothing; None for the squared loss.
-    """
-
-    name: str
-    core: str
-    update: str
-    data_point: str | None
-    literal_split: str | None
-    split: str | int | None
-    average: str | None
-    grid: Mapping[str, tuple[float, ...]]
-    inner_product: str | None = None
-    control_variate: str | None = None
-    phase_one: float | None = None
-    smoothing: float | str | None = None
-    mix: float | None = None
-    residual: str | None = None
-    delta: float | None = None
-    eps: float | None = None
-    n_components: int | None = None
-    replacement: bool | None = None
-    alpha: float | str | None = None
-    output: str | None = None
-
-    @property
-    def predicts(self) -> bool:
-        """Whether it predicts targets; if not, it learns a subspace."""
-        return self.n_components is None
-
-    @property
-    def knows_moments(self) -> bool:
-        """Whether the learner is given the attributes' second moments."""
-        return self.core == "partial" and "moment" in (self.data_point, self.inner_product)
-
-
-@dataclass(frozen=True)
-class DatasetConfig:
-    """A data set, as named in ``conf/dataset/<name>.yaml``; `options` are what is particular to its kind."""
-
-    name: str
-    kind: str
-    center: str
-    split: str
-    test_fraction: float
-    options: Mapping[str, Any]
+from budgetreg.learners import algo_options, families, parameters
+from budgetreg.learners.declaration import Learner, Sees
+from budgetreg.learners.online import IGNORABLE
 
 
 @dataclass(frozen=True)
@@ -150,7 +49,7 @@ class Config:
     """All that a run depends on. `resolved` is the same as plain dictionaries, lists and values."""
 
     experiment: str
-    algo: AlgoConfig
+    algo: Learner
     dataset: DatasetConfig
     tuning: TuningConfig
     backend: BackendConfig
@@ -164,13 +63,28 @@ class Config:
     resolved: Mapping[str, Any]
 
     def identity(self) -> dict[str, Any]:
+        """Return what decides the results: no defaults, nothing that has no effect, and the version of the family's.
+
+        An option that is added later, with a default that changes nothing, leaves it as it is.
+        """
+        groups = ("algo", "dataset", "tuning")
+        without = {*groups} if self.algo.sees is Sees.ALL else {*groups, "axis"}  # as each example costs k
+        chosen_by, grid = self._choice()
+        learner = {**self.algo.telling(self.resolved["algo"]), **({"grid": grid} if grid else {})}
+        dataset = kinds()[self.dataset.kind].telling(self.resolved["dataset"])
+        return {
+            **telling(TOP, self.resolved, without),
+            "algo": learner,
+            "dataset": dataset,
+            **({"tuning": chosen_by} if chosen_by else {}),
+        }
+
+    def recorded(self) -> dict[str, Any]:
         """Return the resolved configuration without what changes no result, such as ``n_jobs`` or ``out``."""
-        identity = {key: value for key, value in self.resolved.items() if key not in _EXECUTION}
-        dataset = self.resolved["dataset"]
-        identity["dataset"] = {key: value for key, value in dataset.items() if key not in _LOCATION}
-        if self.algo.core in _ALIKE_ON_BOTH_AXES:
-            identity["axis"] = "attributes"
-        return identity
+        kept = {key: value for key, value in self.resolved.items() if not TOP[key].inert}
+        inert = {key for key, one in kinds()[self.dataset.kind].options.items() if one.inert}
+        kept["dataset"] = {key: value for key, value in kept["dataset"].items() if key not in inert}
+        return kept
 
     def folder(self) -> Path:
         """Return the absolute folder of the results: `out`, or one that the identity determines.
@@ -182,6 +96,20 @@ class Config:
         digest = hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
         leaf = f"{self.algo.name}-k{self.k}-seed{self.seed}-{digest[:8]}"
         return Path("runs", self.experiment, self.dataset.name, leaf).absolute()
+
+    def _choice(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what of tuning and grid decides the results; nothing of what is not chosen, or not from the grid."""
+        grid = dict(self.resolved["algo"]["grid"])
+        if not grid:
+            return {}, {}
+        told: dict[str, Any] = {"name": self.tuning.name, **self.tuning.values}
+        if self.tuning.name == "fixed":
+            return told, {}
+        if self.tuning.name == "theory":
+            grid = {key: values for key, values in grid.items() if key == RADIUS and key not in self.tuning.values}
+        if any(len(values) > 1 for values in grid.values()):
+            told |= {"at": self.tuning.at, "folds": self.tuning.folds}
+        return told, grid
 
 
 def validate(cfg: DictConfig, given: Mapping[str, Any] | None = None) -> Config:
@@ -199,16 +127,16 @@ def validate(cfg: DictConfig, given: Mapping[str, Any] | None = None) -> Config:
     ConfigError
         If a key is unknown or missing, or a value is not what its key needs.
     """
-    tree = _plain(cfg)
-    check(tree, TOP, "")
-    _apply_protocol(tree, given or {})
-    for key in _RECIPE:
+    tree = _checked(_plain(cfg), TOP, "")
+    tree = _apply_protocol(tree, given or {})
+    learners = tree["learners"]
+    for key in RECIPE:
         del tree[key]
-    _apply_recipe(tree["algo"], tree.pop("learners"), given or {})
-    algo = _algo(tree["algo"])
-    dataset = _dataset(tree["dataset"])
-    tuning = _tuning(tree["tuning"], algo)
-    check(tree["backend"], BACKEND, "backend")
+    _apply_recipe(tree["algo"], learners, given or {})
+    algo = _algo(tree)
+    dataset = _dataset(tree)
+    tuning = _tuning(tree, algo)
+    tree["backend"] = _checked(tree["backend"], BACKEND, "backend")
     return Config(
         experiment=tree["experiment"],
         algo=algo,
@@ -224,6 +152,20 @@ def validate(cfg: DictConfig, given: Mapping[str, Any] | None = None) -> Config:
         out=tree["out"],
         resolved=tree,
     )
+
+
+def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration as it was recorded with results, with what its record does not say at its defaults.
+
+    Sections of families and kinds that are not known stay as they are.
+    """
+    whole = completed(TOP, config)
+    algo, dataset = whole.get("algo", {}), whole.get("dataset", {})
+    if algo.get("core") in families():
+        whole["algo"] = completed(options_of(families()[algo["core"]].options), algo)
+    if dataset.get("kind") in kinds():
+        whole["dataset"] = completed(kinds()[dataset["kind"]].all_options(), dataset)
+    return whole
 
 
 def left_out(choice: Mapping[str, Any], omit: Any) -> bool:
@@ -254,11 +196,11 @@ def _plain(cfg: DictConfig) -> dict[str, Any]:
     return {str(key): value for key, value in tree.items()}
 
 
-def _apply_protocol(tree: dict[str, Any], given: Mapping[str, Any]) -> None:
+def _apply_protocol(tree: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Set what a recipe's preset sets, unless it was given by hand."""
     name, protocols = tree["protocol"], tree["protocols"]
     if name is None:
-        return
+        return tree
     if name not in protocols:
         offered = ", ".join(protocols) or "no recipe with presets was chosen (experiment=NAME)"
         raise ConfigError(f"protocol={name}: no such preset{nearest(name, protocols)}; presets: {offered}")
@@ -267,7 +209,7 @@ def _apply_protocol(tree: dict[str, Any], given: Mapping[str, Any]) -> None:
     for key, value in _leaves(protocols[name] or {}, ""):
         if key not in given:
             _set(tree, key, value)
-    check(tree, TOP, "")
+    return _checked(tree, TOP, "")
 
 
 def _apply_recipe(section: Any, learners: Mapping[str, Any], given: Mapping[str, Any]) -> None:
@@ -300,34 +242,47 @@ def _leaves(tree: Any, prefix: str) -> Iterator[tuple[str, Any]]:
         yield from _leaves(value, f"{prefix}.{key}" if prefix else key)
 
 
-def _algo(section: Any) -> AlgoConfig:
-    rules = chosen(section, "algo", "core", LEARNERS)
-    kind = f"{section['core']} {section.get('update')}"
-    check(section, {**rules, **OPTIONS.get(kind, {})}, "algo")
-    check(section["grid"], GRIDS[kind if kind in GRIDS else section["update"]], "algo.grid")
-    if section["update"] == "pegasos" and "moment" in (section["data_point"], section["inner_product"]):
-        raise ConfigError("algo.update=pegasos: its draws cannot be guided by moments; use ogd or eg")
-    if section["update"] == "pegasos" and section["control_variate"] != "none":
-        raise ConfigError("algo.update=pegasos: its inner product has no control variate; use ogd or eg")
-    section.update(dict.fromkeys(_WITHOUT[section["core"]]))
+def _checked(section: Any, declared: Options, prefix: str) -> dict[str, Any]:
+    """Compare a section with its options; return it with the defaults of what it does not say."""
+    rules = rules_of(declared, section if isinstance(section, dict) else {})
+    whole = completed(declared, section) if isinstance(section, dict) else section
+    check(whole, rules, prefix)
+    return dict(whole)
+
+
+def _algo(tree: dict[str, Any]) -> Learner:
+    section = tree["algo"]
+    family = families()[chosen(section, "algo", "core", families())]
+    declared = algo_options(family)
+    section = _checked(section, declared, "algo")
+    options = family.options(**{key: _frozen(section[key]) for key in options_of(family.options) if key in section})
+    parameter = increasing("an increasing list of numbers above 0", POSITIVE)
+    check(section["grid"], {key: (f"the grid of {key}", parameter) for key in family.tuned(options)}, "algo.grid")
+    reason = family.refuse(options)
+    if reason:
+        raise ConfigError(reason)
+    unused = {key: None for key in IGNORABLE if key not in options_of(family.options)}
+    tree["algo"] = {key: value for key, value in {**section, **unused}.items() if not declared[key].inert}
     grid = {key: tuple(map(float, values)) for key, values in section["grid"].items()}
-    return AlgoConfig(**{"data_point": None, "literal_split": None, **section, "grid": grid})
+    return Learner(section["name"], family, options, grid)
 
 
-def _dataset(section: Any) -> DatasetConfig:
-    check(section, chosen(section, "dataset", "kind", DATASETS), "dataset")
-    common = {field.name: section[field.name] for field in fields(DatasetConfig) if field.name != "options"}
-    options = {key: _frozen(value) for key, value in section.items() if key not in common}
-    return DatasetConfig(**common, options=options)
+def _dataset(tree: dict[str, Any]) -> DatasetConfig:
+    kind = kinds()[chosen(tree["dataset"], "dataset", "kind", kinds())]
+    section = tree["dataset"] = _checked(tree["dataset"], kind.all_options(), "dataset")
+    own = {key: _frozen(section[key]) for key in kind.options}
+    return DatasetConfig(**{key: value for key, value in section.items() if key not in own}, options=own)
 
 
-def _tuning(section: Any, algo: AlgoConfig) -> TuningConfig:
-    check(section, chosen(section, "tuning", "name", TUNINGS), "tuning")
+def _tuning(tree: dict[str, Any], algo: Learner) -> TuningConfig:
+    name = chosen(tree["tuning"], "tuning", "name", TUNINGS)
+    words = {one.name: one.what for one in parameters().values()}
+    section = tree["tuning"] = _checked(tree["tuning"], tuning_options(name, words), "tuning")
     values = {key: float(section[key]) for key in algo.grid if section.get(key) is not None}
-    missing = [f"tuning.{key}" for key in algo.grid if section["name"] == "fixed" and key not in values]
+    missing = [f"tuning.{key}" for key in algo.grid if name == "fixed" and key not in values]
     if missing:
         raise ConfigError(f"tuning=fixed: {algo.name} needs {' and '.join(missing)}, numbers above 0")
-    return TuningConfig(name=section["name"], at=section["at"], folds=section["folds"], values=values)
+    return TuningConfig(name=name, at=section["at"], folds=section["folds"], values=values)
 
 
 def _frozen(value: Any) -> Any:

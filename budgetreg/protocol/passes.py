@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.learners.dispatch import fit
+from budgetreg.learners.declaration import Given
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol.plan import Plan
 from budgetreg.streams import generator
@@ -119,16 +119,13 @@ def _run(
     config = plan.config
     identity = ("draws", config.seed, plan.dataset, config.algo.name, config.k)
     known = [one.moments for one in batch if one.moments is not None]
-    outputs_at = fit(
-        config.algo,
+    outputs_at = config.algo.family.fit(
         accessor,
         settings,
         checkpoints,
         [generator(*identity, one.repetition, one.stage) for one in batch],
-        k=config.k,
-        k_x=plan.k_x,
-        k_ip=plan.k_ip,
-        moments=np.stack(known) if known else None,
+        config.algo.options,
+        Given(config.k, plan.division, np.stack(known) if known else None),
     )
     keep = [one.keeping() for one in batch]
     for checkpoint, outputs in outputs_at:

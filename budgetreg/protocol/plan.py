@@ -2,30 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from budgetreg.data import Dataset, load
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.protocol.configuration import AlgoConfig, Config
+from budgetreg.learners.declaration import Batching, Circumstances, Division, Sees
+from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.grids import count, lay_out
-from budgetreg.tasks.task import task_of
-from budgetreg.theory import mbeg_least_examples
-from budgetreg.updates.gen_est import INNER_PRODUCT_DRAWS, averaged_draws, second_moment
+from budgetreg.protocol.side_information import second_moments, table_of
 
 AXIS_SPAN = 256
 """The attribute axis begins at the cost of a full row, or at its end divided by this."""
 
-
-LARGE_SECOND_MOMENT = 1e4
-"""Of GenEst's estimates of a slope that is 1 at most: beyond it, nothing can be learned in a pass of usual length."""
-
-
-ONLINE_ON_A_BUDGET = ("partial", "two_phase", "svr")
-"""Kinds of learners that draw for the data point and for the inner product."""
-IN_STEP = (*ONLINE_ON_A_BUDGET, "mbeg", "streaming")
-"""Kinds of learners whose streams advance together, example by example."""
 
 REPLICA_BYTES = 64
 """Per attribute and replica: what the largest state and its output take; per pair of them if subspaces are learned."""
@@ -83,21 +74,22 @@ class Plan:
     notes: tuple[str, ...]
 
     @property
+    def division(self) -> Division | None:
+        """How k is divided, for learners that declare it."""
+        return Division(self.k_x, self.k_ip) if self.k_x is not None and self.k_ip is not None else None
+
+    @property
     def budget(self) -> int | None:
         """Most attributes of one example that are revealed; None if their number is random and bounded on average."""
-        on_average = self.config.algo.residual == "gen_est" or self.config.algo.update == "passive"
-        return None if on_average else self.per_example
+        return None if self.config.algo.sees is Sees.K_ON_AVERAGE else self.per_example
 
     @property
     def streams_at_once(self) -> int:
-        """Streams that advance together: as many as memory is set aside for.
-
-        Offline learners share what their folds have in common, so that a repetition's folds are never parted.
-        """
-        if self.config.algo.core == "offline":
+        """Streams that advance together: as many as memory is set aside for, or the folds that are never parted."""
+        family = self.config.algo.family
+        if family.batching is Batching.WITH_ITS_FOLDS:
             return self.config.tuning.folds
-        numbers = self.d if self.config.algo.predicts else self.d**2
-        replicas = min(self.config.backend.batch_size, STATE_BYTES // (REPLICA_BYTES * numbers))
+        replicas = min(self.config.backend.batch_size, STATE_BYTES // (REPLICA_BYTES * family.state_numbers(self.d)))
         return max(1, replicas // self.n_settings)
 
     @property
@@ -105,17 +97,16 @@ class Plan:
         """Whether the final runs advance beside the folds, for all settings, rather than after them for those chosen.
 
         Worth more than it costs where a step of few replicas is dear and where the outputs of all settings, which have
-        to be kept until one is chosen, take little memory.  Learners that divide the examples into phases or see full
-        rows do not let passes be of unequal lengths.
+        to be kept until one is chosen, take little memory.
         """
         kept = 8 * self.d * self.n_settings * len(self.checkpoints)
-        return self.tuned and self.config.algo.core in ("partial", "svr") and kept <= STATE_BYTES
+        return self.tuned and self.config.algo.family.unequal_lengths and kept <= STATE_BYTES
 
     @property
     def repetitions_at_once(self) -> int:
         """Repetitions that advance together, of learners whose streams do."""
         data = load(self.config.dataset, self.config.seed, 0, targets=self.config.algo.predicts)
-        if self.config.algo.core not in IN_STEP or not isinstance(data.X, np.ndarray):
+        if self.config.algo.family.batching is not Batching.IN_STEP or not isinstance(data.X, np.ndarray):
             return 1
         streams = (self.config.tuning.folds if self.tuned else 0) + (not self.tuned or self.one_pass)
         return max(1, min(self.streams_at_once // streams, STATE_BYTES // data.X.nbytes))
@@ -150,18 +141,27 @@ def make_plan(config: Config) -> Plan:
     DataError
         If the data cannot be had.
     """
-    if config.dataset.center == "revealed" and config.algo.core in ("offline", "pairs"):
-        raise ConfigError(f"dataset.center=revealed: {config.algo.name} stores what it sees; use full or none")
-    data = load(config.dataset, config.seed, 0, targets=config.algo.predicts)
-    task_of(config.algo).admit(config, data)
+    algo = config.algo
+    if config.dataset.center == "revealed" and algo.family.stores:
+        raise ConfigError(f"dataset.center=revealed: {algo.name} stores what it sees; use full or none")
+    data = load(config.dataset, config.seed, 0, targets=algo.predicts)
+    algo.task.admit(algo.name, data, config.dataset.center)
     n_train, n_test = split_sizes(config, data)
     d = data.X.shape[1]
     if config.k > d:
         raise ConfigError(f"k={config.k}: the attribute budget must be at most d={d}, the attributes of {data.name}")
-    k_x, k_ip = split_budget(config.algo, config.k)
-    per_example = d if config.algo.core in ("exact", "offline") or config.algo.update == "full" else config.k
+    division = algo.divide(config.k)
+    per_example = d if algo.sees is Sees.ALL else config.k
     checkpoints = _checkpoints(config, n_train, d, per_example if config.axis == "attributes" else config.k)
-    settings = lay_out(config, data, m=checkpoints[-1], k_x=k_x)
+    run = Circumstances(
+        k=config.k,
+        d=d,
+        m=checkpoints[-1],
+        division=division,
+        largest=float(np.abs(data.y).max()),
+        moments=cache(lambda: _moments(config, data)),
+    )
+    settings = lay_out(config, run)
     n_settings = count(settings)
     folds = config.tuning.folds if n_settings > 1 else 0
     if folds > n_train:
@@ -170,15 +170,11 @@ def make_plan(config: Config) -> Plan:
     notes = data.notes
     if config.dataset.center == "full":
         notes += ("dataset.center=full: the training means come from full rows, which no budget pays for",)
-    if config.algo.knows_moments:
+    if algo.given_moments:
         notes += (
-            f"{config.algo.name} is given the attributes' second moments over the training part, "
-            "which no budget pays for",
+            f"{algo.name} is given the attributes' second moments over the training part, which no budget pays for",
         )
-    if config.algo.core == "mbeg":
-        notes += _mbeg_notes(config.algo, max(settings["eta"]), config.k, d)
-    if config.algo.residual == "gen_est":
-        notes += _gen_est_notes(config.algo, max(settings["B"]), float(np.abs(data.y).max()))
+    notes += tuple(algo.family.notes(algo, run, settings))
     return Plan(
         config=config,
         folder=config.folder(),
@@ -187,8 +183,8 @@ def make_plan(config: Config) -> Plan:
         n_train=n_train,
         n_test=n_test,
         d=d,
-        k_x=k_x,
-        k_ip=k_ip,
+        k_x=division.k_x if division else None,
+        k_ip=division.k_ip if division else None,
         per_example=per_example,
         checkpoints=checkpoints,
         settings=settings,
@@ -219,54 +215,10 @@ def split_sizes(config: Config, data: Dataset) -> tuple[int, int]:
     return n - n_test, n_test
 
 
-def split_budget(algo: AlgoConfig, k: int) -> tuple[int | None, int | None]:
-    """Return the draws for the data point and for the inner product; None for learners that draw for neither.
-
-    Raises
-    ------
-    ConfigError
-        If the budget is too small, or the split leaves no draw for either.
-    """
-    if algo.core == "svr" and (algo.residual == "gen_est" or algo.split == "literal"):
-        if k <= INNER_PRODUCT_DRAWS:
-            raise ConfigError(
-                f"k={k}: {algo.name} needs a budget of at least {INNER_PRODUCT_DRAWS + 1}, one attribute for the data "
-                f"point and {INNER_PRODUCT_DRAWS} for the inner product"
-            )
-        return k - INNER_PRODUCT_DRAWS, INNER_PRODUCT_DRAWS
-    if algo.n_components is not None:
-        _check_subspace_budget(algo, k, algo.n_components)
-    if algo.core == "pairs" and k < 2:
-        raise ConfigError(f"k={k}: {algo.name} needs a budget of at least 2, the attributes of one pair")
-    if algo.core not in ONLINE_ON_A_BUDGET:
-        return None, None
-    if k < 2:
-        raise ConfigError(
-            f"k={k}: {algo.name} needs a budget of at least 2, one attribute for the data point and one for the "
-            "inner product"
-        )
-    split = algo.literal_split if algo.split == "literal" else algo.split
-    k_ip = split if isinstance(split, int) else {"one": 1, "half": k // 2, "even": k // 2}[str(split)]
-    if not 1 <= k_ip < k:
-        raise ConfigError(f"algo.split={k_ip}: inner-product draws must be between 1 and k-1={k - 1}")
-    return k - k_ip, k_ip
-
-
-def _check_subspace_budget(algo: AlgoConfig, k: int, n_components: int) -> None:
-    if algo.update in ("passive", "full"):  # at any budget, these see two attributes of an example now and then
-        return
-    if k < 2:
-        raise ConfigError(
-            f"k={k}: {algo.name} needs a budget of at least 2, as one attribute of each example tells nothing of how "
-            "attributes go together"
-        )
-    if algo.core == "mbeg" and k % 2:
-        raise ConfigError(f"k={k}: {algo.name} sees attributes in pairs and needs an even budget")
-    if algo.update in ("grouse", "petrels") and k <= n_components:
-        raise ConfigError(
-            f"k={k}: {algo.name} fits {n_components} weights to the attributes of each example, and needs a budget "
-            f"above algo.n_components={n_components}"
-        )
+def _moments(config: Config, data: Dataset) -> np.ndarray:
+    """Return the second moments over all examples: a unit for grids, and close enough for theory."""
+    everything = np.arange(data.y.size)
+    return second_moments(table_of(config.dataset.center, data, everything), everything)
 
 
 def _checkpoints(config: Config, n_train: int, d: int, per_example: int) -> tuple[int, ...]:
@@ -295,26 +247,3 @@ def _checkpoints(config: Config, n_train: int, d: int, per_example: int) -> tupl
             f"{per_example}; give one of at least {per_example / end:.2g}"
         )
     return tuple(sorted(examples))
-
-
-def _mbeg_notes(algo: AlgoConfig, eta: float, k: int, d: int) -> tuple[str, ...]:
-    """Warn if the theorem does not hold, which wants ``alpha = eta d^2`` and at most 1/2."""
-    if algo.alpha != "theory" or eta * d**2 <= 1 / 2:
-        return ()
-    return (
-        f"{algo.name} is outside its theory: alpha = eta d^2 would be {eta * d**2:.2g} for eta up to {eta:.2g}, and is "
-        f"set to 1/2; with theory's eta, it takes {mbeg_least_examples(k, d):.2g} examples to be inside",
-    )
-
-
-def _gen_est_notes(algo: AlgoConfig, B: float, largest: float) -> tuple[str, ...]:
-    """Warn if the second moment of GenEst's estimates is hopeless, for the largest target and ``|x|_2 <= 1``."""
-    assert algo.delta is not None and algo.eps is not None
-    N = int(averaged_draws(np.array(B), algo.eps))
-    moment = second_moment((largest + algo.delta) / algo.eps, (B / algo.eps) ** 2, N)
-    if moment <= LARGE_SECOND_MOMENT:
-        return ()
-    return (
-        f"algo.eps={algo.eps:g} is small for targets up to {largest:.3g} and B up to {B:g}: GenEst's estimates of a "
-        f"slope of at most 1 have a second moment of {moment:.1g}; raise algo.eps, or take algo.residual=plug_in",
-    )

@@ -15,7 +15,7 @@ from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.side_information import second_moments, table_of
 from budgetreg.protocol.tuning import folds, on_edge, winners
 from budgetreg.streams import generator
-from budgetreg.tasks.task import Judge, Task, task_of
+from budgetreg.tasks.task import Judge, Task
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _edge(plan: Plan, winners: np.ndarray) -> str:
 
 
 def _split(plan: Plan, repetition: int) -> _Split:
-    config, task = plan.config, task_of(plan.config.algo)
+    config, task = plan.config, plan.config.algo.task
     data = load(config.dataset, config.seed, repetition, targets=config.algo.predicts)
     if config.dataset.split == "official":
         train = np.arange(plan.n_train)
@@ -141,7 +141,7 @@ def _split(plan: Plan, repetition: int) -> _Split:
         table = table_of(config.dataset.center, data, train)
         judge = task.test(data, table, test)
     order = generator("order", config.seed, data.name, repetition).permutation(train)
-    moments = second_moments(table, train) if config.algo.knows_moments else None
+    moments = second_moments(table, train) if config.algo.given_moments else None
     return _Split(repetition, table, judge, order, moments)
 
 
@@ -162,7 +162,7 @@ def _fold_passes(plan: Plan, split: _Split, offset: int) -> list[Pass]:
     checkpoints = tuple(sorted({min(checkpoint, training.shape[1]) for checkpoint in wanted}))
 
     def judging(rows: np.ndarray) -> Callable[[], Keep]:
-        return lambda: task_of(config.algo).held_out(split.table, rows).losses
+        return lambda: config.algo.task.held_out(split.table, rows).losses
 
     return [
         Pass(split.repetition, f"fold {f}", order + offset, split.moments, checkpoints, judging(rows))

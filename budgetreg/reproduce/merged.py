@@ -105,7 +105,7 @@ def read_run(folder: Path, cell: Cell) -> CellResults:
         raise DataError(f"{folder} holds no run: there is no {MANIFEST} of ours in it")
     with _undamaged(folder):
         return CellResults(
-            config=_as_asked(manifest["identity"], cell),
+            config=_as_asked(cell.config.recorded(), cell),
             data=manifest["data"],
             source={key: manifest[key] for key in _SOURCE if manifest.get(key)},
             columns=manifest["columns"][CURVES],

@@ -82,7 +82,7 @@ def reproduce_picture(recipe: Recipe, folder: Path, name: str) -> None:
         "recipe": recipe.name,
         "title": recipe.title,
         "differs": recipe.differs,
-        "config": identity["identity"],
+        "config": plan.config.recorded(),
         "sources": [provenance()],
         "cells": [{CELL: cell.name, "identity_digest": cell.digest, "data": identity["data"], "source": 0}],
     }

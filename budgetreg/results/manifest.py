@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from budgetreg.errors import ConfigError
 from budgetreg.files import explained
+from budgetreg.protocol.configuration import with_defaults
 from budgetreg.results.schema import CURVES, JOURNAL, MANIFEST, RUNS, SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -112,7 +113,10 @@ def _identity_text(config: "Config") -> str:
 
 
 def _difference(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    here, now = ({**dict(_flat(tree["identity"])), **dict(_flat({"data": tree["data"]}))} for tree in (there, asked))
+    here, now = (
+        {**dict(_flat(with_defaults(tree["identity"]))), **dict(_flat({"data": tree["data"]}))}
+        for tree in (there, asked)
+    )
     keys = [key for key in {**here, **now} if here.get(key) != now.get(key)]
     # What a user would call the difference comes first: k before algo.name before algo.average.
     keys.sort(key=lambda key: (key.startswith("data."), key.count("."), not key.endswith(".name"), key))

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from budgetreg.protocol.configuration import with_defaults
+
 # Keys that change no result, or that the columns of curves.csv already say.
 _SILENT_KEYS = {
     "algo.name",
@@ -65,7 +67,7 @@ def differences(configs: Sequence[Mapping[str, Any]]) -> list[str]:
         One text per configuration, such as ``"split=even seed=1"``. Two texts are equal only where no key
         that matters differs.
     """
-    flats = [telling(config) for config in configs]
+    flats = [telling(with_defaults(config)) for config in configs]
     keys = sorted({key for flat in flats for key in flat})
     differing = [key for key in keys if any(flat.get(key) != flats[0].get(key) for flat in flats)]
     # Where the choice of a group differs (tuning=cv, tuning=fixed), its inner keys follow from the choice.

@@ -1,6 +1,6 @@
 """The files a run leaves, and what every column of them means."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 CURVES = "curves.csv"
 RUNS = "runs.csv"

@@ -170,7 +170,7 @@ class Store:
         }
 
     def _columns(self) -> dict[str, dict[str, str]]:
-        return columns(of_subspaces=self._plan.config.algo.n_components is not None)
+        return columns(of_subspaces=not self._plan.config.algo.predicts)
 
     def _write_manifest(self) -> None:
         config = self._plan.config

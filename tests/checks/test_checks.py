@@ -6,19 +6,23 @@ import numpy as np
 import pytest
 
 from budgetreg import checks
-from budgetreg.checks import moments
-from budgetreg.checks.scripts import Scripted, in_turn, outcomes, rows_of
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
-from budgetreg.config.rules import LEARNERS
-from budgetreg.learners import dispatch, importance, mbeg, pairs, second_moment, svr
+from budgetreg.enumeration.scripts import Scripted, in_turn, outcomes, rows_of
+from budgetreg.learners.declaration import Division, Learner
+from budgetreg.learners.mbeg import core as mbeg
+from budgetreg.learners.pairs import core as pairs
+from budgetreg.learners.second_moment import core as second_moment
+from budgetreg.learners.second_moment import importance
+from budgetreg.learners.second_moment import law as second_moment_law
+from budgetreg.learners.svr import core as svr
+from budgetreg.sampling import designs
 from budgetreg.sampling.draws import BLOCK
-from budgetreg.sampling.prefix_sums import designs
 
 
 @pytest.mark.parametrize("name", catalogue.options("algo"))
 def test_learner(name):
-    verdicts = list(checks.verdicts(checks.compose(name)))
+    verdicts = list(checks.verdicts(checks.examined(name)))
     assert [verdict.check for verdict in verdicts] == list(checks.CHECKS)
     assert [verdict for verdict in verdicts if verdict.passed is False] == []
 
@@ -27,24 +31,34 @@ def test_learners_of_the_papers_are_excused_from_little():
     expected = dict(aer=0, aerr=0, aelr=0, baseline=0, naive=0, aesvr=1, online_lasso=3, lasso=4)
     expected |= dict(popca=0, popca_passive=1, popca_importance=0, mbeg=0, mbeg_plus=0, zero_filled_pca=2, pca=3)
     excused = {
-        name: sum(checks.excuse(checks.compose(name).config.algo, check) is not None for check in checks.CHECKS)
+        name: sum(checks.excuse(checks.examined(name).learner, check) is not None for check in checks.CHECKS)
         for name in expected
     }
     assert excused == expected
-    plug_in = replace(checks.compose("aesvr").config.algo, residual="plug_in")
+    aesvr = checks.examined("aesvr").learner
+    plug_in = replace(aesvr, options=replace(aesvr.options, residual="plug_in"))
     assert "biased" in checks.excuse(plug_in, "unbiased")
-    assert {kind.split()[0] for kind, _ in checks.EXCUSES} <= set(LEARNERS)
+    assert {
+        check
+        for name in expected
+        for check in checks.examined(name).learner.family.excuses(checks.examined(name).options)
+    } <= set(checks.CHECKS)
 
 
 # Broken learners
 
 
-def failure(name, check, fit=dispatch.fit):
-    """Return why a learner fails a check when it is run by `fit`."""
-    verdict = checks.verdict(replace(checks.compose(name), fit=fit), check)
+def failure(name, check, broken=None):
+    """Return why a learner fails a check when its fit is what `broken` makes of it."""
+    verdict = checks.verdict(running(name, broken) if broken else checks.examined(name), check)
     assert verdict.passed is False
     assert "\n" not in verdict.reason
     return verdict.reason
+
+
+def running(name, broken):
+    subject = checks.examined(name)
+    return replace(subject, fit=broken(subject.learner.family.fit))
 
 
 def with_draws(change):
@@ -61,10 +75,12 @@ def with_draws(change):
             numbers = self._rng.integers(low, high, size, **options)
             return numbers if high is None else change(numbers, high)
 
-    def fit(algo, accessor, settings, checkpoints, rngs, **budget):
-        return dispatch.fit(algo, accessor, settings, checkpoints, [Changed(rng) for rng in rngs], **budget)
+    def broken(fit):
+        return lambda accessor, settings, checkpoints, rngs, *rest: fit(
+            accessor, settings, checkpoints, [Changed(rng) for rng in rngs], *rest
+        )
 
-    return fit
+    return broken
 
 
 @pytest.mark.parametrize(("name", "check"), [("aerr", "unbiased"), ("aer", "full at k=d"), ("aesvr", "unbiased")])
@@ -73,8 +89,7 @@ def test_a_learner_that_never_draws_some_attribute(name, check):
 
 
 def test_a_learner_that_repeats_its_draws():
-    fit = with_draws(lambda numbers, high: np.broadcast_to(numbers[:, :1], numbers.shape).copy())
-    learner = replace(checks.compose("aelr"), fit=fit)
+    learner = running("aelr", with_draws(lambda numbers, high: np.broadcast_to(numbers[:, :1], numbers.shape).copy()))
     assert checks.verdict(learner, "unbiased").passed
     assert checks.verdict(learner, "second moments").passed is False
 
@@ -86,7 +101,7 @@ def test_wrong_weights_in_the_series(monkeypatch):
 
 def test_pairs_with_replacement_and_pairs_on_the_diagonal(monkeypatch):
     monkeypatch.setattr(pairs, "subset", lambda rng, n, size: rng.integers(0, n, size=(BLOCK, size)))
-    assert checks.verdict(checks.compose("naive"), "unbiased").passed
+    assert checks.verdict(checks.examined("naive"), "unbiased").passed
     assert "square" in failure("naive", "second moments")
     monkeypatch.setattr(pairs, "subset", lambda rng, n, size: rng.integers(0, 4, size=(BLOCK, size)) * 5)
     assert "A" in failure("baseline", "unbiased")
@@ -94,8 +109,8 @@ def test_pairs_with_replacement_and_pairs_on_the_diagonal(monkeypatch):
 
 
 def test_popca_with_replacement_passes():
-    learner = checks.compose("popca")
-    algo = replace(learner.config.algo, replacement=True)
+    learner = checks.examined("popca")
+    algo = replace(learner.learner, options=replace(learner.options, replacement=True))
     verdicts = list(checks.verdicts(replace(learner, config=replace(learner.config, algo=algo))))
     assert all(verdict.passed for verdict in verdicts), verdicts
 
@@ -109,7 +124,7 @@ def test_products_that_are_divided_by_wrong_probabilities(name, monkeypatch):
     else:
         monkeypatch.setattr(importance, "inclusion", lambda p, r: np.full((len(p), len(p)), 0.9))
         monkeypatch.setattr(designs, "inclusion", lambda p, r: np.outer(p, p) + np.diag(p - p**2))
-        monkeypatch.setattr(moments, "conditional_poisson", designs.conditional_poisson)
+        monkeypatch.setattr(second_moment_law, "conditional_poisson", designs.conditional_poisson)
     assert "mean of C" in failure(name, "unbiased")
 
 
@@ -121,53 +136,67 @@ def test_draws_of_a_pair_that_have_other_probabilities_than_they_are_weighed_wit
 
 
 def test_a_budget_that_does_not_come_in_pairs(monkeypatch):
-    monkeypatch.setattr("budgetreg.protocol.plan.split_budget", lambda algo, k: (None, None))
+    monkeypatch.setattr(Learner, "divide", lambda learner, k: None)
     assert failure("mbeg", "small k") == "k=1 is accepted"
 
 
 def test_subspaces_that_prefer_an_attribute():
-    def fit(*args, **budget):
-        for checkpoint, V in dispatch.fit(*args, **budget):
-            V[:, :, 0] *= 0.5
-            yield checkpoint, np.linalg.qr(V)[0]
+    def broken(fit):
+        def halved(*args):
+            for checkpoint, V in fit(*args):
+                V[:, :, 0] *= 0.5
+                yield checkpoint, np.linalg.qr(V)[0]
 
-    assert "standard error" in failure("popca", "permutation", fit)
+        return halved
+
+    assert "standard error" in failure("popca", "permutation", broken)
 
 
 def test_an_exact_step_that_is_wrong():
-    def fit(algo, accessor, settings, checkpoints, rngs, **budget):
-        half = {**settings, "eta": settings["eta"] / 2}
-        return dispatch.fit(algo, accessor, half, checkpoints, rngs, **budget)
+    def broken(fit):
+        return lambda accessor, settings, *rest: fit(accessor, {**settings, "eta": settings["eta"] / 2}, *rest)
 
     for name in ("online_ridge", "online_lasso"):
-        failure(name, "unbiased", fit)
+        failure(name, "unbiased", broken)
 
 
 def test_learners_that_pass_their_budget():
-    def more(algo, *args, k_x, **budget):
-        return dispatch.fit(algo, *args, k_x=k_x + 4, **budget)
+    def more(fit):
+        def spent(*args):
+            *rest, given = args
+            k_x, k_ip = given.division
+            return fit(*rest, replace(given, division=Division(k_x + 4, k_ip)))
+
+        return spent
 
     assert failure("aelr", "budget", more).startswith("BudgetExceeded")
     assert "on average" in failure("aesvr", "budget", more)
 
-    def unpaid(algo, accessor, *args, **budget):
-        accessor._charge = lambda *draws: None
-        return dispatch.fit(algo, accessor, *args, **budget)
+    def unpaid(fit):
+        def free(accessor, *rest):
+            accessor._charge = lambda *draws: None
+            return fit(accessor, *rest)
+
+        return free
 
     assert "paid for" in failure("aer", "budget", unpaid)
 
 
 def test_learners_with_other_bytes():
-    def of_no_seed(algo, accessor, settings, checkpoints, rngs, **budget):
-        rngs = [np.random.default_rng() for _ in rngs]
-        return dispatch.fit(algo, accessor, settings, checkpoints, rngs, **budget)
+    def of_no_seed(fit):
+        return lambda accessor, settings, checkpoints, rngs, *rest: fit(
+            accessor, settings, checkpoints, [np.random.default_rng() for _ in rngs], *rest
+        )
 
-    def of_common_draws(algo, accessor, settings, checkpoints, rngs, **budget):
-        return dispatch.fit(algo, accessor, settings, checkpoints, rngs[:1] * len(rngs), **budget)
+    def of_common_draws(fit):
+        return lambda accessor, settings, checkpoints, rngs, *rest: fit(
+            accessor, settings, checkpoints, rngs[:1] * len(rngs), *rest
+        )
 
-    def of_common_scale(algo, accessor, settings, *args, **budget):
-        for checkpoint, W in dispatch.fit(algo, accessor, settings, *args, **budget):
-            yield checkpoint, W * settings["B"].mean()
+    def of_common_scale(fit):
+        return lambda accessor, settings, *rest: (
+            (checkpoint, W * settings["B"].mean()) for checkpoint, W in fit(accessor, settings, *rest)
+        )
 
     assert "same seed" in failure("aelr", "same bytes", of_no_seed)
     assert "streams" in failure("naive", "same bytes", of_common_draws)
@@ -176,39 +205,38 @@ def test_learners_with_other_bytes():
 
 @pytest.mark.parametrize("name", ["aer", "ridge"])
 def test_a_learner_that_prefers_an_attribute(name):
-    def fit(*args, **budget):
-        for checkpoint, W in dispatch.fit(*args, **budget):
-            W[:, 0] *= 0.5
-            yield checkpoint, W
+    def broken(fit):
+        def halved(*args):
+            for checkpoint, W in fit(*args):
+                W[:, 0] *= 0.5
+                yield checkpoint, W
 
-    assert "standard error" in failure(name, "permutation", fit)
+        return halved
+
+    assert "standard error" in failure(name, "permutation", broken)
 
 
 @pytest.mark.parametrize("name", ["aerr", "aesvr", "lasso"])
 def test_a_learner_that_looks_at_what_it_was_not_shown(name):
-    def fit(algo, accessor, *args, **budget):
-        scale = accessor._table.X.max()
-        for checkpoint, W in dispatch.fit(algo, accessor, *args, **budget):
-            yield checkpoint, W * scale
+    def broken(fit):
+        return lambda accessor, *rest: (
+            (checkpoint, W * accessor._table.X.max()) for checkpoint, W in fit(accessor, *rest)
+        )
 
-    assert "not shown" in failure(name, "unobserved", fit)
+    assert "not shown" in failure(name, "unobserved", broken)
 
 
 def test_budgets_that_are_accepted_too_early(monkeypatch):
-    monkeypatch.setattr("budgetreg.protocol.plan.split_budget", lambda algo, k: (1, 1))
+    monkeypatch.setattr(Learner, "divide", lambda learner, k: Division(1, 1))
     assert failure("aelr", "small k") == "k=1 is accepted"
 
 
-def test_an_update_that_nothing_is_known_of_and_a_crash():
-    learner = checks.compose("online_ridge")
-    algo = replace(learner.config.algo, update="newton")
-
-    def fit(algo, *args, **budget):
-        return dispatch.fit(replace(algo, update="ogd"), *args, **budget)
-
-    unknown = checks.Learner(replace(learner.config, algo=algo), fit)
-    assert "update=newton" in checks.verdict(unknown, "unbiased").reason
-    assert failure("aer", "budget", lambda *args, **budget: 1 / 0).startswith("ZeroDivisionError")
+def test_a_family_without_a_law_and_a_crash():
+    subject = checks.examined("online_ridge")
+    algo = replace(subject.learner, family=replace(subject.learner.family, law=None))
+    unknown = replace(subject, config=replace(subject.config, algo=algo))
+    assert "exact declares no law" in checks.verdict(unknown, "unbiased").reason
+    assert failure("aer", "budget", lambda fit: lambda *args: 1 / 0).startswith("ZeroDivisionError")
 
 
 # The enumeration

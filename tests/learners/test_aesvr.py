@@ -9,8 +9,8 @@ from hydra import compose, initialize_config_dir
 
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.sphere import Sphere
-from budgetreg.learners import svr
-from budgetreg.learners.svr import GenEst, PlugIn
+from budgetreg.learners.svr import core as svr
+from budgetreg.learners.svr.core import GenEst, PlugIn
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.learners import exact
+from budgetreg.learners.exact import core as exact
 from budgetreg.updates.averaging import Averager, marks
 
 UPDATES = ("ogd", "eg")
@@ -39,7 +39,7 @@ def grid(*pairs):
 
 
 def fit(X, y, settings, checkpoints, update, average):
-    return dict(exact.fit(Rows(X, y, len(settings["B"])), settings, checkpoints, update, average))
+    return dict(exact.fit(Rows(X, y, len(settings["B"])), settings, checkpoints, update=update, average=average))
 
 
 def ogd_iterates(X, y, B, eta):
@@ -104,7 +104,7 @@ def test_blocks_of_rows_do_not_show(update, monkeypatch):
 def test_no_row_is_read_after_the_last_checkpoint(update):
     X, y = streams(F=1, m=50, d=4)
     accessor = Rows(X, y, 1)
-    list(exact.fit(accessor, grid((1.0, 0.1)), (10, 20), update, "all"))
+    list(exact.fit(accessor, grid((1.0, 0.1)), (10, 20), update=update, average="all"))
     assert accessor.read == 20
 
 

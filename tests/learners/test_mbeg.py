@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import expm, logm
 from scipy.optimize import brentq
 
-from budgetreg.learners import mbeg
+from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.solvers.bregman import decompose
 

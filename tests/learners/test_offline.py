@@ -9,9 +9,10 @@ from scipy.optimize import brentq, linprog
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Lasso
 
-from budgetreg.learners import homotopy, leaps, offline
+from budgetreg.learners.offline import core as offline
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol.tuning import folds
+from budgetreg.solvers import homotopy, leaps
 
 RADII = np.array([0.01, 0.3, 1.0, 3.0, 8.0, 30.0])
 PROBLEMS = {"ridge": 2, "lasso": 1}
@@ -26,7 +27,7 @@ def reader(X, y, n_settings, checkpoints, orders=None):
 
 
 def solve(problem, X, y, radii=RADII):
-    ((_, W),) = offline.fit(reader(X[None], y[None], len(radii), [len(X)]), {"B": radii}, [len(X)], problem)
+    ((_, W),) = offline.fit(reader(X[None], y[None], len(radii), [len(X)]), {"B": radii}, [len(X)], problem=problem)
     return W[0]
 
 
@@ -187,7 +188,7 @@ def test_checkpoints_are_prefixes_of_the_stream(problem, monkeypatch):
     X, y = rng.normal(size=(2, 50, 12)), rng.normal(size=(2, 50))
     checkpoints = [3, 12, 13, 40]  # more examples than attributes later on
     accessor = reader(X, y, len(RADII), checkpoints)
-    found = dict(offline.fit(accessor, {"B": RADII}, checkpoints, problem))
+    found = dict(offline.fit(accessor, {"B": RADII}, checkpoints, problem=problem))
     assert list(found) == checkpoints
     assert (accessor.bill().total == 40 * 12).all()
     for n, W in found.items():
@@ -203,7 +204,7 @@ def test_folds_that_share_examples_learn_as_if_alone(problem):
     training, _ = folds(np.random.default_rng(0).permutation(360), 5, np.random.default_rng(1))
     checkpoints = [40, 200, training.shape[1]]
     accessor = reader(X[None], y[None], len(RADII), checkpoints, training)
-    for n, W in offline.fit(accessor, {"B": RADII}, checkpoints, problem):
+    for n, W in offline.fit(accessor, {"B": RADII}, checkpoints, problem=problem):
         for rows, w in zip(training, W, strict=True):
             assert_optimal(problem, X[rows[:n]], y[rows[:n]], w)
     bill = accessor.bill()

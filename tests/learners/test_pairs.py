@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from budgetreg.learners import pairs
+from budgetreg.learners.pairs import core as pairs
 from budgetreg.metering.accessor import Accessor, Table
 
 D = 3

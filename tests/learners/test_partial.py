@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from budgetreg.learners import partial, two_phase
+from budgetreg.learners.partial import core as partial
+from budgetreg.learners.two_phase import core as two_phase
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, Proportional, next_block, uniform
 from budgetreg.streams import generator

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.learners import importance, second_moment
-from budgetreg.learners.importance import working_probabilities
+from budgetreg.learners.second_moment import core as second_moment
+from budgetreg.learners.second_moment import importance
+from budgetreg.learners.second_moment.importance import working_probabilities
 from budgetreg.metering.accessor import Accessor, Table
-from budgetreg.sampling.prefix_sums import designs
+from budgetreg.sampling import designs
 
 GUIDED = {"phase_one": 0.3, "mix": 0.2}
 

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from budgetreg.learners import streaming
+from budgetreg.learners.streaming import core as streaming
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.sampling.draws import subset
 from budgetreg.updates import petrels

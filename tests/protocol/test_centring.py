@@ -7,11 +7,11 @@ from hydra import compose, initialize_config_dir
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import load
 from budgetreg.errors import BudgetExceeded, ConfigError
-from budgetreg.learners import dispatch
+from budgetreg.learners.declaration import Given
 from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
-from budgetreg.protocol.repetitions import repetitions as protocol
 from budgetreg.protocol.tuning import folds, winners
 from budgetreg.sampling.draws import DATA_POINT_SAMPLERS
 from budgetreg.streams import generator
@@ -37,12 +37,15 @@ def running_means(X, attributes):
     return means
 
 
+def fitted(plan, accessor, settings, checkpoints, rngs):
+    algo = plan.config.algo
+    return algo.family.fit(accessor, settings, checkpoints, rngs, algo.options, Given(plan.config.k, plan.division))
+
+
 def centred_run(plan, X, y, orders, settings, checkpoints, streams):
     accessor = Accessor(Table(X, y, SCALE), orders, len(settings["B"]), plan.budget, checkpoints, centred=True)
     rngs = [generator("test", f) for f in streams]
-    outputs = dispatch.fit(
-        plan.config.algo, accessor, settings, checkpoints, rngs, k=plan.config.k, k_x=plan.k_x, k_ip=plan.k_ip
-    )
+    outputs = fitted(plan, accessor, settings, checkpoints, rngs)
     return {checkpoint: (W, accessor.shift(checkpoint)) for checkpoint, W in outputs}, accessor.bill()
 
 
@@ -95,7 +98,7 @@ def test_learners_equal_their_listings_on_centred_examples(algo, listing, names,
     X, y = problem(400, 13)
     orders = np.stack([np.random.default_rng(f).permutation(400) for f in (0, 1)])
     settings = {name: np.array([value]) for name, value in names.items()}
-    sampler = DATA_POINT_SAMPLERS[plan.config.algo.data_point]
+    sampler = DATA_POINT_SAMPLERS[plan.config.algo.options.data_point]
     outputs, _ = centred_run(plan, X, y, orders, settings, [256, 257, 400], [0, 1])
     for f, order in enumerate(orders):
         attributes, uniforms = draws(generator("test", f), *X.shape, sampler, plan.k_x, plan.k_ip)
@@ -124,9 +127,7 @@ def test_values_that_are_not_bought_change_neither_regressors_nor_means():
 
     def run(values, kind):
         accessor = kind(Table(values, y, SCALE), order, 1, 3, [500], centred=True)
-        (_, W), *_ = dispatch.fit(
-            plan.config.algo, accessor, settings, [500], [generator("test", 0)], k=3, k_x=plan.k_x, k_ip=plan.k_ip
-        )
+        (_, W), *_ = fitted(plan, accessor, settings, [500], [generator("test", 0)])
         return W, accessor.shift(500)
 
     expected = run(X.astype(float), Noting)
@@ -167,9 +168,7 @@ def test_errors_are_those_of_rows_centred_as_the_regressors_saw_them(monkeypatch
     def errors(order, checkpoints, stage, rows):
         accessor = Accessor(table, order[None], 4, 5, checkpoints, centred=True)
         rngs = [generator("draws", 0, data.name, "aerr", 5, 0, stage)]
-        for c, W in dispatch.fit(
-            plan.config.algo, accessor, grid, checkpoints, rngs, k=5, k_x=plan.k_x, k_ip=plan.k_ip
-        ):
+        for c, W in fitted(plan, accessor, grid, checkpoints, rngs):
             shift = accessor.shift(c)[0]
             assert shift.any() == (c > BLOCK)
             yield np.square((data.X[rows] * data.scale - shift) @ W[0] - data.y[rows, None]).mean(axis=0)

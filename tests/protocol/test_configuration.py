@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from budgetreg.config import catalogue, validate
+from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError
+from budgetreg.protocol.configuration import validate
 
 Compose = Callable[..., DictConfig]
 
@@ -74,11 +75,11 @@ def refusal(config: DictConfig) -> str:
 )
 def test_learners(default: DictConfig, name: str, core: str, parameters: set[str]) -> None:
     algo = validate(choosing(default, algo=name)).algo
-    assert (algo.name, algo.core, set(algo.grid)) == (name, core, parameters)
-    assert (algo.split is None) == (core != "partial")
+    assert (algo.name, algo.family.name, set(algo.grid)) == (name, core, parameters)
+    assert hasattr(algo.options, "split") == (core == "partial")
     subspace = core in ("second_moment", "mbeg", "streaming")
-    assert (algo.average is None) == (subspace or core in ("offline", "pairs"))
-    assert algo.predicts == (algo.n_components is None) == (not subspace)
+    assert hasattr(algo.options, "average") == (core in ("partial", "exact"))
+    assert algo.predicts == (not hasattr(algo.options, "n_components")) == (not subspace)
 
 
 def test_every_learner_has_a_file() -> None:
@@ -116,10 +117,10 @@ def test_a_recipe_sets_keys_of_a_learner_unless_they_are_given_by_hand(default: 
     recipe = {"aelr": {"grid": {"B": [3]}, "split": "even"}, "aer": {"average": "last"}}
     config = changed(default, learners=recipe)
     algo = validate(config).algo
-    assert (algo.grid["B"], algo.split, algo.average) == ((3.0,), "even", "all")
+    assert (algo.grid["B"], algo.options.split, algo.options.average) == ((3.0,), "even", "all")
     assert len(algo.grid["eta"]) > 1
     by_hand = changed(config, algo__split=2)
-    assert validate(by_hand, {"algo.split": 2}).algo.split == 2
+    assert validate(by_hand, {"algo.split": 2}).algo.options.split == 2
     assert "learners" not in validate(config).identity()
     assert "did you mean 'lasso'" in refusal(changed(default, learners={"lasssso": {}}))
     assert "algo.gird: no such key" in refusal(changed(default, learners={"aelr": {"gird": 1}}))
@@ -127,13 +128,17 @@ def test_a_recipe_sets_keys_of_a_learner_unless_they_are_given_by_hand(default: 
 
 def test_what_only_some_learners_of_a_kind_have(default: DictConfig) -> None:
     popca = choosing(default, algo="popca")
-    assert validate(changed(popca, algo__replacement=True)).algo.replacement is True
+    assert validate(changed(popca, algo__replacement=True)).algo.options.replacement is True
     assert "must be true or false" in refusal(changed(popca, algo__replacement=1))
     passive = choosing(default, algo="popca_passive")
     assert "algo.replacement: no such key" in refusal(changed(passive, algo__replacement=True))
     assert "above 0 and below 1" in refusal(changed(choosing(default, algo="popca_importance"), algo__mix=0))
     mbeg = choosing(default, algo="mbeg")
-    assert [validate(changed(mbeg, algo__alpha=alpha)).algo.alpha for alpha in ("theory", 0, 1)] == ["theory", 0, 1]
+    assert [validate(changed(mbeg, algo__alpha=alpha)).algo.options.alpha for alpha in ("theory", 0, 1)] == [
+        "theory",
+        0,
+        1,
+    ]
     assert "algo.alpha=1.5: the share of uniform pairs" in refusal(changed(mbeg, algo__alpha=1.5))
     assert "algo.grid.B: no such key" in refusal(changed(popca, algo__grid__B=[1]))
     assert "algo.n_components=0" in refusal(changed(popca, algo__n_components=0))
@@ -177,7 +182,7 @@ def test_the_table_of_all_pairs_of_digits(composed: Compose) -> None:
 def test_recipes_give_way_to_the_command_line(composed: Compose) -> None:
     recipe = "experiment=hazan_koren_2012/fig2"
     config = validate(composed(recipe, "algo=aerr", "repetitions=2", "dataset=digits_3v5", "algo.split=literal"))
-    assert (config.repetitions, config.dataset.name, config.algo.split) == (2, "digits_3v5", "literal")
+    assert (config.repetitions, config.dataset.name, config.algo.options.split) == (2, "digits_3v5", "literal")
     assert config.k == 56
 
 
@@ -208,7 +213,7 @@ def test_checkpoints_increase(default: DictConfig, examples: list[int]) -> None:
         ("algo__split", "evn", "did you mean 'even'?"),
         ("algo__split", 0, "whole number of at least 1"),
         ("algo__average", "foo", "one of all, suffix, last"),
-        ("algo__core", "exactly", "one of partial, two_phase, exact, offline"),
+        ("algo__core", "exactly", "one of exact, mbeg, offline, pairs, partial"),
         ("algo__update", "adam", "one of ogd, eg, pegasos"),
         ("algo__grid__eta", [], "increasing list of numbers above 0"),
         ("algo__grid__eta", [1, 0.5], "increasing list of numbers above 0"),

@@ -20,7 +20,7 @@ from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.tuning import on_edge
 from budgetreg.results.series import Series
-from budgetreg.tasks.task import SubspaceLearning, task_of
+from budgetreg.tasks.subspace_learning import SubspaceLearning
 
 COINS = ("dataset=coins", "dataset.d=8", "dataset.n=300", "algo.n_components=1", "k=4", "tuning.folds=3")
 
@@ -31,9 +31,14 @@ def configured(algo, *keys):
         return validate(compose("config", [f"algo={algo}", *COINS, *keys]))
 
 
+def having(algo, **options):
+    """Return a learner with other options."""
+    return replace(algo, options=replace(algo.options, **options))
+
+
 def refusal(config, **algo):
     with pytest.raises(ConfigError) as caught:
-        make_plan(replace(config, algo=replace(config.algo, **algo)))
+        make_plan(replace(config, algo=having(config.algo, **algo)))
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -42,9 +47,9 @@ def test_what_has_no_parameters_is_not_tuned():
     plan = make_plan(configured("popca"))
     assert (plan.settings, plan.n_settings, plan.tuned, plan.attributes_tuning) == ({}, 1, False, 0)
     assert (plan.n_train, plan.n_test, plan.per_example, plan.budget) == (300, 0, 4, 4)
-    passive = replace(plan.config, algo=replace(plan.config.algo, update="passive"))
+    passive = replace(plan.config, algo=having(plan.config.algo, update="passive"))
     assert (make_plan(passive).per_example, make_plan(passive).budget) == (4, None)
-    full = make_plan(replace(plan.config, algo=replace(plan.config.algo, update="full")))
+    full = make_plan(replace(plan.config, algo=having(plan.config.algo, update="full")))
     assert (full.per_example, full.checkpoints[-1]) == (8, 150)
 
 
@@ -61,7 +66,7 @@ def test_impossible_budgets_and_dimensions_are_refused():
     for update in ("active", "importance", "zero_filled"):
         assert "at least 2" in refusal(replace(popca, k=1), update=update)
     for update in ("passive", "full"):
-        one = replace(popca, k=1, algo=replace(popca.algo, update=update))
+        one = replace(popca, k=1, algo=having(popca.algo, update=update))
         assert make_plan(replace(one, checkpoints=1)).checkpoints
     assert "must be below d=8" in refusal(popca, n_components=8)
     assert "spoil" in refusal(replace(popca, dataset=replace(popca.dataset, center="revealed")))
@@ -81,7 +86,7 @@ def test_subspaces_need_no_targets_and_regressors_do():
         aelr = validate(compose("config", ["algo=aelr", *COINS[:3]]))
     with pytest.raises(ConfigError, match="no targets other than 0: nothing for aelr to predict"):
         make_plan(aelr)
-    assert task_of(coins.algo) == SubspaceLearning(1)
+    assert coins.algo.task == SubspaceLearning(1)
 
 
 def test_grid_of_mbeg_is_in_units_of_its_theorem():
@@ -90,7 +95,7 @@ def test_grid_of_mbeg_is_in_units_of_its_theorem():
     np.testing.assert_allclose(plan.settings["eta"], unit * np.array(plan.config.algo.grid["eta"]))
     assert any("outside its theory" in note for note in plan.notes)
     assert not any("theory" in note for note in make_plan(configured("oja")).notes)
-    many = replace(plan.config, algo=replace(plan.config.algo, alpha=0.3))
+    many = replace(plan.config, algo=having(plan.config.algo, alpha=0.3))
     assert not any("theory" in note for note in make_plan(many).notes)
 
 

@@ -13,7 +13,6 @@ from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.drawing import parse as parse_drawing
 from budgetreg.figures.scaling import plot_trends, trends_of
 from budgetreg.figures.worst_case import worst
-from budgetreg.protocol.plan import split_budget
 from budgetreg.reproduce import recipes
 from budgetreg.results.series import Series
 
@@ -50,9 +49,9 @@ def test_there_is_a_recipe_for_each_figure() -> None:
 
 def test_no_cell_of_a_recipe_is_refused(recipe: recipes.Recipe) -> None:
     for cell in recipe.cells:
-        split_budget(cell.config.algo, cell.config.k)
+        cell.config.algo.divide(cell.config.k)
         coins = cell.config.dataset.options.get("n_coins")
-        assert coins in (None, cell.config.algo.n_components)
+        assert coins in (None, cell.config.algo.options.n_components)
     assert len({cell.digest for cell in recipe.cells}) == len(recipe.cells) <= 20
     assert recipe.claims
 

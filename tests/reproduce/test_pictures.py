@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
-from budgetreg.config import catalogue, validate
+from budgetreg.config import catalogue
+from budgetreg.protocol.configuration import validate
 from budgetreg.data import load
 from budgetreg.metering.accessor import Table
 from budgetreg.protocol.plan import make_plan

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.learners.importance import working_probabilities
+from budgetreg.learners.second_moment.importance import working_probabilities
+from budgetreg.sampling import designs
 from budgetreg.sampling.draws import BLOCK, subset
-from budgetreg.sampling.prefix_sums import designs
 
 
 def pairs_of(outcomes, probability, d):

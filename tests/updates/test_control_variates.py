@@ -6,7 +6,7 @@ from hydra import compose, initialize_config_dir
 
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.errors import ConfigError
-from budgetreg.learners import partial
+from budgetreg.learners.partial import core as partial
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.sampling.draws import uniform

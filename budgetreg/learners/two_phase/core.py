@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.learners.partial import BEST_WEIGHTS, UPDATES, run
+from budgetreg.learners.partial.core import BEST_WEIGHTS, UPDATES, run
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import Proportional, uniform
 from budgetreg.theory import first_phase, moment_error
@@ -69,7 +69,7 @@ def fit(
     Parameters
     ----------
     accessor, checkpoints, rngs, update, inner_product, k_x, k_ip
-        As for `budgetreg.learners.partial.fit`, with 'ogd' or 'eg'.
+        As for `budgetreg.learners.partial.core.fit`, with 'ogd' or 'eg'.
     settings : mapping of str to ndarray of shape (G,)
         ``B``; ``eta`` and ``eta_two``, step sizes of the two phases.
     average : {'all', 'suffix', 'last'}

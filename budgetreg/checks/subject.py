@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.config import catalogue
-from budgetreg.learners import dispatch
+from budgetreg.config.composition import composed
+from budgetreg.learners.declaration import Fit, Given, Learner, Sees
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
-
-Fit = Callable[..., Iterator[tuple[int, np.ndarray]]]
 
 _RUN = (
     "algo.average=last",  # the iterates themselves, which tell the steps
@@ -23,47 +21,44 @@ _RUN = (
 )
 
 
-class CheckError(AssertionError):
-    """A learner does not do what it should; the message says what."""
-
-
-def close(what: str, found: np.ndarray | float, expected: np.ndarray | float) -> None:
-    """Expect a mean to be what it must be, up to round-off."""
-    off = float(np.abs(np.asarray(found) - expected).max() / np.abs(expected).max())
-    expect(off < 1e-8, f"the mean of {what} is off by {off:.2g} of its size")
-
-
-def expect(holds: Any, otherwise: str) -> None:
-    """Do nothing if something holds.
-
-    Raises
-    ------
-    CheckError
-        If it does not.
-    """
-    if not holds:
-        raise CheckError(otherwise)
-
-
 @dataclass(frozen=True, eq=False)
-class Learner:
+class Subject:
     """A learner and what runs it.
 
     Attributes
     ----------
     config : Config
         Its configuration; a check sets budget and attributes to its own.
-    fit : callable
-        Runs it, see `budgetreg.learners.dispatch.fit`.
+    fit : Fit or None
+        Runs it; None: as its family declares.
     """
 
     config: Config
-    fit: Fit = dispatch.fit
+    fit: Fit | None = None
+
+    @property
+    def learner(self) -> Learner:
+        """The learner."""
+        return self.config.algo
+
+    @property
+    def name(self) -> str:
+        """What the learner is called."""
+        return self.learner.name
+
+    @property
+    def options(self) -> Any:
+        """The options of its family."""
+        return self.learner.options
 
     @property
     def draws(self) -> bool:
         """Whether it draws anything."""
-        return self.config.algo.core not in ("exact", "offline") and self.config.algo.update != "full"
+        return self.learner.sees is not Sees.ALL
+
+    def other(self, name: str) -> "Subject":
+        """Return another learner of ``conf/algo``, under the same examination."""
+        return examined(name)
 
     def plan(self, d: int, k: int) -> Plan:
         """Return the plan of a run on d attributes.
@@ -75,6 +70,12 @@ class Learner:
         """
         dataset = replace(self.config.dataset, options={**self.config.dataset.options, "d": d})
         return make_plan(replace(self.config, dataset=dataset, k=k))
+
+    def draws_for(self, d: int, k: int) -> tuple[int, int]:
+        """Return how many draws a budget leaves for the data point and for the inner product."""
+        division = self.plan(d, k).division
+        assert division
+        return division
 
     def run(
         self,
@@ -121,11 +122,9 @@ class Learner:
         checkpoints = checkpoints or [orders.shape[1]]
         n_settings = len(next(iter(own.values()), [None]))
         accessor = Recorder(table, orders, n_settings, plan.budget, checkpoints, opened)
-        algo, budget = plan.config.algo, {"k": plan.config.k, "k_x": plan.k_x, "k_ip": plan.k_ip}
-        given = {}
-        if algo.knows_moments:
-            given["moments"] = np.square((known or table).rows(orders)).mean(axis=1)
-        outputs = self.fit(algo, accessor, own, checkpoints, list(rngs), **budget, **given)
+        moments = np.square((known or table).rows(orders)).mean(axis=1) if self.learner.given_moments else None
+        fit = self.fit or self.learner.family.fit
+        outputs = fit(accessor, own, checkpoints, list(rngs), self.options, Given(k, plan.division, moments))
         return [W for _, W in outputs], accessor
 
 
@@ -179,18 +178,16 @@ class Recorder(Accessor):
 
 
 @cache
-def compose(name: str) -> Learner:
-    """Return the learner of a file in ``conf/algo``.
+def examined(name: str) -> Subject:
+    """Return the learner of a file in ``conf/algo``, to be examined.
 
     Raises
     ------
     ConfigError
         If the file does not describe one.
     """
-    from hydra import compose as composed
-    from hydra import initialize_config_dir
-
-    with initialize_config_dir(str(catalogue.conf_dir()), version_base="1.3"):
-        config = validate(composed("config", overrides=[f"algo={name}", *_RUN]))
+    config = validate(composed([f"algo={name}", *_RUN]))
+    own = config.algo
     # The checks' examples have few attributes.
-    return Learner(config if config.algo.predicts else replace(config, algo=replace(config.algo, n_components=2)))
+    few = own if own.predicts else replace(own, options=replace(own.options, n_components=2))
+    return Subject(replace(config, algo=few))

@@ -6,9 +6,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from budgetreg.checks.learner import Learner, expect
-from budgetreg.checks.scripts import Scripted, outcomes, rows_of
+from budgetreg.enumeration.expectations import Subject, expect
+from budgetreg.enumeration.scripts import Scripted, outcomes, rows_of
 from budgetreg.metering.accessor import Table
+from budgetreg.updates.retraced import Retraced
 
 STEP = 9
 """The step that is looked at: by then every attribute has been drawn."""
@@ -51,15 +52,19 @@ class Step:
 
 
 @lru_cache(maxsize=8)
-def enumerate_step(learner: Learner, d: int, k: int, fixed: tuple[tuple[int, float], ...] = ()) -> Step:
+def enumerate_step(
+    subject: Subject, d: int, k: int, moves: Retraced, fixed: tuple[tuple[int, float], ...] = ()
+) -> Step:
     """Take a step in all ways.
 
     Parameters
     ----------
-    learner : Learner
+    subject : Subject
         An online learner.
     d, k : int
         Attributes and budget.
+    moves : Retraced
+        How it moves.
     fixed : tuple of pairs (int, float), optional
         Numbers drawn for the example that do not vary, see `scripts.outcomes`.
 
@@ -74,72 +79,42 @@ def enumerate_step(learner: Learner, d: int, k: int, fixed: tuple[tuple[int, flo
     y = rng.uniform(0.5, 1, STEP + 1)
     probe = Scripted(())
     opened: list[tuple[int, int]] = []
-    _run(learner, X, y, k, [probe], lambda stop: opened.append((probe.calls, stop)))
+    _run(subject, X, y, k, [probe], lambda stop: opened.append((probe.calls, stop)))
     rows = rows_of(STEP - 1, opened)
     probe = Scripted(rows)
-    _run(learner, X, y, k, [probe])
+    _run(subject, X, y, k, [probe])
 
     def regressors(scripts: np.ndarray) -> np.ndarray:
-        return _take(learner, X, y, k, rows, scripts)[1]
+        return _take(subject, X, y, k, rows, scripts)[1]
 
     scripts, probability = outcomes(probe.values, regressors, dict(fixed))
-    before, after, attributes = _take(learner, X, y, k, rows, scripts)
+    before, after, attributes = _take(subject, X, y, k, rows, scripts)
     expect((before == before[0]).all(), "the regressor that meets an example depends on what is drawn for it")
-    gradient = followed(learner.config.algo.update, before, after, STEP)
+    gradient = moves.gradient(before, after, STEP, INSIDE)
     return Step(X[STEP - 1], float(y[STEP - 1]), before[0], probability, gradient, attributes)
 
 
-def exact_gradient(learner: Learner, step: Step) -> np.ndarray:
+def exact_gradient(subject: Subject, step: Step, moves: Retraced) -> np.ndarray:
     """Return the gradient (d,) that a learner with full information follows at the same regressor and example.
 
     From ``w_1 = 0``, one example made for it leads the learner to the regressor.
     """
-    update = learner.config.algo.update
-    position = step.w if update == "ogd" else eg_exponents(step.w[None])[0]
-    X = np.stack([position / INSIDE["eta"], step.x, step.x])
+    X = np.stack([moves.position(step.w[None], INSIDE)[0] / INSIDE["eta"], step.x, step.x])
     table = Table(X, np.array([1.0, step.y, step.y]))
     settings = {name: [value] for name, value in INSIDE.items()}
-    (before, after), _ = learner.run(table, np.arange(3)[None], [], len(step.w), settings, [2, 3])
-    expect(np.allclose(before[0, :, 0], step.w, rtol=1e-9), f"{learner.config.algo.name} was not led to the regressor")
-    return followed(update, before[:, :, 0], after[:, :, 0], 2)[0]
-
-
-def followed(update: str, before: np.ndarray, after: np.ndarray, t: int) -> np.ndarray:
-    """Return the gradients that led from w_t to w_{t+1}, both (N, d), inside the ball and with `INSIDE`.
-
-    Raises
-    ------
-    NotImplementedError
-        If it is not known how the update moves.
-    """
-    if update == "ogd":
-        return (before - after) / INSIDE["eta"]
-    if update == "eg":
-        return (eg_exponents(before) - eg_exponents(after)) / INSIDE["eta"]
-    if update == "pegasos":
-        return INSIDE["lambda"] / 2 * ((t - 1) * before - t * after)
-    raise NotImplementedError(f"update={update}: tell budgetreg.checks.steps how it moves")
-
-
-def eg_exponents(w: np.ndarray) -> np.ndarray:
-    """Return theta with ``w = B sinh(theta) / sum(cosh(theta))``, of regressors (N, d) inside the ball.
-
-    ``theta = asinh(C w / B)``, C the fixed point of ``sum sqrt(1 + (C w / B)^2)``, which is a contraction.
-    """
-    share = w / INSIDE["B"]
-    C = np.full((len(w), 1), float(w.shape[1]))
-    for _ in range(60):
-        C = np.sqrt(1 + np.square(C * share)).sum(axis=1, keepdims=True)
-    return np.arcsinh(C * share)
+    (before, after), _ = subject.run(table, np.arange(3)[None], [], len(step.w), settings, [2, 3])
+    expect(np.allclose(before[0, :, 0], step.w, rtol=1e-9), f"{subject.name} was not led to the regressor")
+    gradient: np.ndarray = moves.gradient(before[:, :, 0], after[:, :, 0], 2, INSIDE)[0]
+    return gradient
 
 
 def _take(
-    learner: Learner, X: np.ndarray, y: np.ndarray, k: int, rows: list[int | None], scripts: np.ndarray
+    subject: Subject, X: np.ndarray, y: np.ndarray, k: int, rows: list[int | None], scripts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the regressors (N, d) before and after the step, and the attributes seen, by scripts (N, n)."""
     parts = []
     for start in range(0, len(scripts), _STREAMS):
-        parts.append(_run(learner, X, y, k, [Scripted(rows, own) for own in scripts[start : start + _STREAMS]]))
+        parts.append(_run(subject, X, y, k, [Scripted(rows, own) for own in scripts[start : start + _STREAMS]]))
     before, after, seen = zip(*parts, strict=True)
     most = max(own.shape[1] for own in seen)
     padded = [np.pad(own, ((0, 0), (0, most - own.shape[1])), constant_values=-1) for own in seen]
@@ -147,7 +122,7 @@ def _take(
 
 
 def _run(
-    learner: Learner,
+    subject: Subject,
     X: np.ndarray,
     y: np.ndarray,
     k: int,
@@ -158,7 +133,7 @@ def _run(
     orders = np.arange(F * m).reshape(F, m)  # rows of its own for each stream, by which the log tells them apart
     table = Table(np.tile(X, (F, 1)), np.tile(y, F))
     settings = {name: [value] for name, value in INSIDE.items()}
-    (before, after), recorder = learner.run(table, orders, rngs, k, settings, [STEP, STEP + 1], opened)
+    (before, after), recorder = subject.run(table, orders, rngs, k, settings, [STEP, STEP + 1], opened)
     rows, attributes = recorder.seen()
     own = rows % m == STEP - 1
     stream, attributes = rows[own] // m, attributes[own]

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.learners import importance
-from budgetreg.learners.moment_sums import full_sums, sums
+from budgetreg.learners.second_moment import importance
+from budgetreg.learners.second_moment.moment_sums import full_sums, sums
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.designs import Design, bernoulli, uniform_subset, with_replacement
 from budgetreg.tasks.subspaces import top
@@ -51,7 +51,7 @@ def fit(
     replacement : bool
         Whether 'active' draws with replacement.
     phase_one, mix : float, optional
-        For 'importance', see `budgetreg.learners.importance`.
+        For 'importance', see `budgetreg.learners.second_moment.importance`.
 
     Yields
     ------

@@ -20,6 +20,8 @@ def fit(
     accessor: Accessor,
     settings: Mapping[str, np.ndarray],
     checkpoints: Sequence[int],
+    rngs: Sequence[np.random.Generator] = (),
+    *,
     update: str,
     average: str,
 ) -> Iterator[tuple[int, np.ndarray]]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from budgetreg.learners.moment_sums import sums
+from budgetreg.learners.second_moment.moment_sums import sums
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.designs import conditional_poisson, inclusion, uniform_subset
 from budgetreg.theory import first_phase

@@ -24,7 +24,12 @@ _SELDOM = 0.1
 
 
 def fit(
-    accessor: Accessor, settings: Mapping[str, np.ndarray], checkpoints: Sequence[int], problem: str
+    accessor: Accessor,
+    settings: Mapping[str, np.ndarray],
+    checkpoints: Sequence[int],
+    rngs: Sequence[np.random.Generator] = (),
+    *,
+    problem: str,
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Minimise ``|X w - y|_2^2`` over a ball at each checkpoint; no intercept.
 

@@ -1,0 +1,99 @@
+"""Options of a section of the configuration, declared once: what each is, must be, and is unless it is said.
+
+Whoever brings options (a family of learners, a kind of data) declares them here in its own terms: as fields of a frozen
+dataclass made with `option`, or as a plain mapping of names to `Option`. What decides a result is then known, too: an
+option that has its default says nothing, so that one which is added later changes no identity.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from budgetreg.config.requirements import ANYTHING, Requirement
+from budgetreg.config.rules import Rules
+
+REQUIRED = object()
+"""In place of a default: the key has to be there."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is known of one key.
+
+    Attributes
+    ----------
+    what : str
+        What it is, in the words of error messages.
+    must : Requirement
+        What it must be.
+    default : Any
+        What it is where nothing is said, and where it makes no difference to what there was before it.
+    only : tuple of (str, str), or None
+        Another key of the section and the value that it must have for this one to exist.
+    inert : bool
+        Whether it changes no result, such as where data lie.
+    """
+
+    what: str
+    must: Requirement = ANYTHING
+    default: Any = REQUIRED
+    only: tuple[str, str] | None = None
+    inert: bool = False
+
+    def applies(self, section: Mapping[str, Any]) -> bool:
+        """Whether a section has this key."""
+        return self.only is None or section.get(self.only[0]) == self.only[1]
+
+
+Options = Mapping[str, Option]
+
+
+def option(
+    what: str, must: Requirement = ANYTHING, default: Any = REQUIRED, only: tuple[str, str] | None = None
+) -> Any:
+    """Declare an option as a field of a frozen dataclass; the parameters are the attributes of `Option`.
+
+    A field that is required, or that its section does not have, is None where it was not read.
+    """
+    declared = Option(what, must, default, only)
+    return field(default=None if default is REQUIRED else default, metadata={"option": declared})
+
+
+def options_of(record: type) -> Options:
+    """Return the options that the fields of a dataclass declare, in their order."""
+    return {one.name: one.metadata["option"] for one in fields(record)}
+
+
+def rules_of(options: Options, section: Mapping[str, Any]) -> Rules:
+    """Return the rules for those options that a section has."""
+    return {name: (one.what, one.must) for name, one in options.items() if one.applies(section)}
+
+
+def completed(options: Options, section: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a section with the defaults of what it does not say, in its own order."""
+    missing = {
+        name: one.default
+        for name, one in options.items()
+        if name not in section and one.default is not REQUIRED and one.applies(section)
+    }
+    return {**section, **missing}
+
+
+def telling(options: Options, section: Mapping[str, Any], without: Iterable[str] = ()) -> dict[str, Any]:
+    """Return what of a section decides a result: no defaults, and nothing that has no effect.
+
+    Parameters
+    ----------
+    options : mapping of str to Option
+        What is declared of the section.
+    section : mapping
+        Keys and values, checked.
+    without : iterable of str
+        Options that have no effect beside the others.
+    """
+    silent = set(without)
+    return {
+        name: section[name]
+        for name, one in options.items()
+        if name in section and name not in silent and not one.inert and section[name] != one.default
+    }

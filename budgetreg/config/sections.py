@@ -1,0 +1,78 @@
+"""What every run has beside learner and data: the plain keys, the tuning and the backend."""
+
+from collections.abc import Mapping
+
+from budgetreg.config.options import Option, Options
+from budgetreg.config.requirements import (
+    FRACTION,
+    LIST,
+    MAPPING,
+    MAPPINGS,
+    NAME,
+    NOTHING,
+    ONE,
+    POSITIVE,
+    TEXT,
+    increasing,
+    one_of,
+    whole,
+)
+
+TOP: Options = {
+    "experiment": Option("the recipe's name", TEXT),
+    "protocol": Option("the preset", NAME | NOTHING, inert=True),
+    "protocols": Option("what each preset of a recipe sets", MAPPING, inert=True),
+    "algo": Option("the learner"),
+    "learners": Option("what a recipe sets for each learner", MAPPING, inert=True),
+    "omit": Option("the combinations that a recipe leaves out", MAPPINGS, inert=True),
+    "dataset": Option("the data set"),
+    "tuning": Option("the tuning"),
+    "backend": Option("the backend", inert=True),
+    "k": Option("the attribute budget", whole(1)),
+    "axis": Option("the axis on which learners end alike", one_of("attributes", "examples"), default="attributes"),
+    "repetitions": Option("the number of repetitions", whole(1), inert=True),
+    "seed": Option("the seed", whole(0)),
+    "checkpoints": Option(
+        "the checkpoints",
+        whole(1)
+        | increasing("an increasing list of numbers of examples, each at least 1", whole(1))
+        | increasing("of shares of the whole axis, above 0 and up to 1", FRACTION | ONE),
+    ),
+    "n_jobs": Option("the number of workers", whole(1), inert=True),
+    "out": Option("the folder of the results", NAME | NOTHING, inert=True),
+    "figure": Option("how a recipe's figure is drawn", MAPPING, inert=True),
+    "differs": Option("what differs from the paper", LIST, inert=True),
+    "claims": Option("a recipe's claims", LIST, inert=True),
+}
+"""The plain keys and the groups; those that are inert change no result, but by what they set."""
+
+RECIPE = ("protocols", "learners", "omit", "figure", "differs", "claims")
+"""What a recipe tells of itself, and no run needs."""
+
+BACKEND: Options = {
+    "name": Option("the backend's name", one_of("loky", "sequential")),
+    "batch_size": Option("the number of replicas advanced together", whole(1)),
+}
+
+TUNINGS = ("cv", "theory", "fixed")
+RADIUS = "B"
+"""The parameter that theory's others are for: it may be given with them, or is chosen by cross-validation."""
+
+
+def tuning_options(name: str, parameters: Mapping[str, str]) -> Options:
+    """Return the options of a tuning.
+
+    Parameters
+    ----------
+    name : str
+        One of `TUNINGS`.
+    parameters : mapping of str to str
+        All parameters that learners have, in words.
+    """
+    given = {"cv": (), "theory": (RADIUS,), "fixed": tuple(parameters)}[name]
+    return {
+        "name": Option("the tuning's name"),
+        "at": Option("the checkpoint to tune at", one_of("end", "each")),
+        "folds": Option("the number of folds", whole(2)),
+        **{one: Option(parameters[one], POSITIVE | NOTHING, default=None) for one in given},
+    }

@@ -1,0 +1,376 @@
+"""What a family of learners declares of itself, and a learner: a family with its options.
+
+Everything else asks the declaration: which options there are and what they must be, what is seen of an example, which
+parameters are tuned and in which units, how passes may be batched, what is told of it, what its theorem allows, and
+what the checks are to compare with. No family is asked for by name.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol, cast
+
+import numpy as np
+
+from budgetreg.config.options import options_of, telling
+from budgetreg.metering.accessor import Accessor
+from budgetreg.tasks.task import Task
+
+
+class Sees(Enum):
+    """What a learner sees of an example, which is what it is charged for."""
+
+    K = "k attributes of each example"
+    K_ON_AVERAGE = "k attributes of an example on average"
+    ALL = "all attributes"
+
+
+class Batching(Enum):
+    """Which streams of examples may advance together; no number of any depends on which do."""
+
+    IN_STEP = "all, example by example: folds and final runs of several repetitions"
+    APART = "any, but nothing is gained by it beyond a repetition"
+    WITH_ITS_FOLDS = "the folds of a repetition, which share what they have in common and are never parted"
+
+
+class Division(NamedTuple):
+    """How the budget k is divided."""
+
+    k_x: int
+    """Draws for the data point."""
+    k_ip: int
+    """Draws for the inner product."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter that is tuned, or given.
+
+    Attributes
+    ----------
+    name : str
+        As in settings and grids, where a radius is ``B``.
+    what : str
+        What it is, in words.
+    absolute : bool
+        Whether its grid holds values, rather than multiples of what theory prescribes.
+    """
+
+    name: str
+    what: str
+    absolute: bool = False
+
+
+RADIUS = Parameter("B", "the radius", absolute=True)
+STEP_SIZE = Parameter("eta", "the step size")
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What theory may ask about a run.
+
+    Attributes
+    ----------
+    k, d, m : int
+        Attribute budget, attributes, and examples at the last checkpoint.
+    division : Division or None
+        How k is divided.
+    largest : float
+        Largest absolute target.
+    moments : callable
+        Returns the attributes' second moments, shape (d,), from full rows: for learners that are given them.
+    """
+
+    k: int
+    d: int
+    m: int
+    division: Division | None
+    largest: float
+    moments: Callable[[], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a learner is given beside examples and parameters.
+
+    Attributes
+    ----------
+    k : int
+        Attribute budget.
+    division : Division or None
+        How it is divided, for learners that declare it.
+    moments : ndarray of float, shape (F, d), or None
+        Second moments of the attributes, for learners that are given them.
+    """
+
+    k: int
+    division: Division | None = None
+    moments: np.ndarray | None = None
+
+
+class Fit(Protocol):
+    """How a learner runs, one pass along all streams of an accessor; the same for all families."""
+
+    def __call__(
+        self,
+        accessor: Accessor,
+        settings: Mapping[str, np.ndarray],
+        checkpoints: Sequence[int],
+        rngs: Sequence[np.random.Generator],
+        options: Any,
+        given: Given,
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """Run all settings along all streams.
+
+        Parameters
+        ----------
+        accessor : Accessor
+            F streams of examples, G settings; the only way to a value.
+        settings : mapping of str to ndarray of shape (G,)
+            Parameters, in absolute values.
+        checkpoints : sequence of int
+            Numbers of examples, at least 1, at which the output is wanted, increasing.
+        rngs : sequence of numpy.random.Generator
+            One per stream; a learner that sees every attribute draws nothing.
+        options : dataclass
+            The family's own.
+        given : Given
+            Budget, and what is known beforehand.
+
+        Yields
+        ------
+        checkpoint : int
+        outputs : ndarray of float, shape (F, d, G) or (F, G, d, n)
+            Regressors, or orthonormal columns that span subspaces of n dimensions.
+        """
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """What is proved of a learner, without unknown constants.
+
+    Attributes
+    ----------
+    excess : callable
+        ``excess(B, d, m, k)``: most that the expected loss lies above that of the best after m examples; B is None for
+        learners without a radius. Of regressors the mean squared error, of subspaces the squared distance. NaN for an
+        m for which nothing is proved.
+    domain : str
+        Where attributes must lie: one of `budgetreg.data.kind.DOMAINS`.
+    """
+
+    excess: Callable[[float | None, int, int, int], float]
+    domain: str
+
+
+class Law(Protocol):
+    """What the checks compare a learner's estimates with; each raises `budgetreg.enumeration.CheckError` if it is off.
+
+    A subject is a learner under examination, see `budgetreg.enumeration.subject.Subject`.
+    """
+
+    def unbiased(self, subject: Any) -> None:
+        """Compare the mean of what is estimated from one example, over all that may be drawn, with what it is of."""
+
+    def second_moments(self, subject: Any) -> None:
+        """Compare the mean square of the estimate with its formula."""
+
+    def full_information(self, subject: Any) -> None:
+        """Compare the estimate at k = d with what full information gives."""
+
+
+def run_by(module: str, *names: str, **renamed: str) -> Fit:
+    """Return how the core of a family runs: the function ``fit`` of a module that is imported when it is needed.
+
+    Parameters
+    ----------
+    module : str
+        Its dotted name.
+    *names : str
+        Which options, and which of ``k``, ``k_x``, ``k_ip`` and ``moments``, ``fit`` takes by these names.
+    **renamed : str
+        What it takes by other names.
+    """
+    taken = {**dict(zip(names, names, strict=True)), **renamed}
+
+    def fit(
+        accessor: Accessor,
+        settings: Mapping[str, np.ndarray],
+        checkpoints: Sequence[int],
+        rngs: Sequence[np.random.Generator],
+        options: Any,
+        given: Given,
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        division = given.division._asdict() if given.division else {}
+        known = {**vars(options), **division, "k": given.k, "moments": given.moments}
+        arguments = {name: known[source] for name, source in taken.items()}
+        outputs: Iterator[tuple[int, np.ndarray]] = import_module(module).fit(
+            accessor, settings, checkpoints, rngs, **arguments
+        )
+        return outputs
+
+    return fit
+
+
+def _nothing(*_: Any) -> tuple[()]:
+    return ()
+
+
+def _none(*_: Any) -> None:
+    return None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Family:
+    """A kind of learner, as it declares itself; functions are given the family's own options or a `Learner`.
+
+    Attributes
+    ----------
+    name : str
+        The value of ``algo.core``.
+    version : int
+        Of its results: raised when its numbers change, which makes those that are there stale.
+    options : type
+        A frozen dataclass whose fields are made with `budgetreg.config.options.option`.
+    fit : Fit
+        Runs it.
+    task : callable
+        ``task(options)``: what it learns.
+    sees : callable
+        ``sees(options)``: what it sees of an example.
+    divide : callable
+        ``divide(learner, k)``: how k is divided, None if it is not; raises a `ConfigError` if k is too small.
+    k_multiple : int
+        Budgets are multiples of this.
+    parameters : tuple of Parameter
+        All that learners of the family may have.
+    tuned : callable
+        ``tuned(options)``: names of those that one has.
+    theory : callable or None
+        ``theory(learner, circumstances, B)``: what its theorem prescribes for a radius (None if it has none), by
+        parameter. None if there is no theorem.
+    without_effect : callable
+        ``without_effect(options)``: names of options that change nothing beside the others.
+    given_moments : callable
+        ``given_moments(options)``: whether it is given the attributes' second moments.
+    batching : Batching
+    unequal_lengths : bool
+        Whether streams that advance together may end at different lengths.
+    shares_settings : bool
+        Whether one solution serves all settings, so that their last bits may depend on which there are.
+    stores : bool
+        Whether it stores or adds up what it sees, which a zero that moves would spoil.
+    state_numbers : callable
+        ``state_numbers(d)``: numbers of the state of a replica, up to a factor.
+    words : callable
+        ``words(options)``: phrases for a caption, what it sees and how it learns.
+    notes : callable
+        ``notes(learner, circumstances, settings)``: what the user is told of a plan.
+    theorem : callable
+        ``theorem(options)``: the bound on its excess loss; None if there is none.
+    law : Law, str or None
+        What its estimates are compared with, or the module whose functions do; None if all these checks are excused.
+    excuses : callable
+        ``excuses(options)``: by name of a check, the reason why it does not apply.
+    refuse : callable
+        ``refuse(options)``: why options cannot go together, as a key with value and the reason; None if they can.
+    """
+
+    name: str
+    version: int = 1
+    options: type
+    fit: Fit
+    task: Callable[[Any], Task]
+    sees: Callable[[Any], Sees] = lambda options: Sees.K
+    divide: Callable[["Learner", int], Division | None] = _none
+    k_multiple: int = 1
+    parameters: tuple[Parameter, ...] = ()
+    tuned: Callable[[Any], Sequence[str]] = _nothing
+    theory: Callable[["Learner", Circumstances, float | None], Mapping[str, float]] | None = None
+    without_effect: Callable[[Any], Sequence[str]] = _nothing
+    given_moments: Callable[[Any], bool] = lambda options: False
+    batching: Batching = Batching.APART
+    unequal_lengths: bool = False
+    shares_settings: bool = False
+    stores: bool = False
+    state_numbers: Callable[[int], int] = lambda d: d
+    words: Callable[[Any], Sequence[str]] = _nothing
+    notes: Callable[["Learner", Circumstances, Mapping[str, Sequence[float]]], Sequence[str]] = _nothing
+    theorem: Callable[[Any], Theorem | None] = _none
+    law: Law | str | None = None
+    excuses: Callable[[Any], Mapping[str, str]] = lambda options: {}
+    refuse: Callable[[Any], str | None] = _none
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let a worker find the declaration by name, as functions of ours need not be sent."""
+        from budgetreg.learners import family
+
+        return family, (self.name,)
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A family with its options, named: what a file of ``conf/algo`` composes.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in files and figures.
+    family : Family
+    options : dataclass
+        The family's own.
+    grid : mapping of str to tuple of float
+        Candidates for its parameters, as values or as multiples of what theory prescribes.
+    """
+
+    name: str
+    family: Family
+    options: Any
+    grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    @property
+    def task(self) -> Task:
+        """What it learns."""
+        return self.family.task(self.options)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it predicts targets; if not, it learns a subspace."""
+        return self.task.predicts
+
+    @property
+    def sees(self) -> Sees:
+        """What it sees of an example."""
+        return self.family.sees(self.options)
+
+    @property
+    def given_moments(self) -> bool:
+        """Whether it is given the attributes' second moments."""
+        return self.family.given_moments(self.options)
+
+    def divide(self, k: int) -> Division | None:
+        """Return how a budget is divided; None if it is not.
+
+        Raises
+        ------
+        ConfigError
+            If it is too small.
+        """
+        return self.family.divide(self, k)
+
+    @property
+    def law(self) -> Law | None:
+        """What its estimates are compared with."""
+        law = self.family.law
+        return cast(Law, import_module(law)) if isinstance(law, str) else law
+
+    def in_grid(self, parameter: str) -> Parameter:
+        """Return what is declared of one of its parameters."""
+        return next(one for one in self.family.parameters if one.name == parameter)
+
+    def telling(self, section: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what of its checked section ``algo`` decides its results, but for the grid."""
+        without = self.family.without_effect(self.options)
+        decided = telling(options_of(self.family.options), section, without)
+        return {"name": self.name, "core": self.family.name, "version": self.family.version, **decided}

@@ -1,0 +1,48 @@
+"""Online ridge and online lasso: the exact gradient from all attributes, in one pass.
+
+The comparisons of Hazan & Koren 2012 and of Kukliansky & Shamir 2015.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from budgetreg.learners import online
+from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Circumstances, Family, Learner, Sees, run_by
+from budgetreg.tasks.regression import Regression
+from budgetreg.theory import eg_step, ogd_step
+
+_SEES_ALL = "all attributes are seen, nothing is estimated"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the regressor moves."""
+
+    update: str = online.update_option("ogd", "eg")
+    average: str = online.average_option()
+
+
+def _theory(learner: Learner, run: Circumstances, B: float | None) -> Mapping[str, float]:
+    assert B is not None
+    return {"eta": eg_step(B, run.d, run.m, None) if learner.options.update == "eg" else ogd_step(run.d, run.m, None)}
+
+
+FAMILY = Family(
+    name="exact",
+    options=Options,
+    fit=run_by("budgetreg.learners.exact.core", "update", "average"),
+    task=lambda options: Regression(),
+    sees=lambda options: Sees.ALL,
+    parameters=(RADIUS, STEP_SIZE),
+    tuned=lambda options: ("B", "eta"),
+    theory=_theory,
+    words=lambda options: ("all attributes, one pass", online.UPDATES.get(options.update, "")),
+    theorem=lambda options: online.theorem(options.update, None) if options.average == "all" else None,
+    law="budgetreg.learners.online_law",
+    excuses=lambda options: {
+        "second moments": _SEES_ALL,
+        "full at k=d": _SEES_ALL,
+        "small k": "k decides how many full rows a run buys, and any k is enough",
+    },
+)
+FAMILIES = (FAMILY,)

@@ -1,0 +1,83 @@
+"""MBEG and MBEG+: matrix exponentiated gradient on pairs of attributes, which its weight matrix chooses.
+
+References
+----------
+A. Gonen, D. Rosenbaum, Y. C. Eldar, S. Shalev-Shwartz. Subspace Learning with Partial Information. JMLR 17, 2016,
+Algorithm 2.  MBEG+ is ours.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from budgetreg.config.options import option
+from budgetreg.config.requirements import FRACTION, ONE, ZERO, one_of
+from budgetreg.errors import ConfigError
+from budgetreg.learners import subspaces
+from budgetreg.learners.declaration import STEP_SIZE, Batching, Circumstances, Family, Learner, Theorem, run_by
+from budgetreg.tasks.subspace_learning import SubspaceLearning
+from budgetreg.theory import mbeg_bound, mbeg_least_examples, mbeg_step
+
+_UPDATES = {
+    "pairs": "matrix exponentiated gradient",
+    "singles": "matrix exponentiated gradient, the diagonal estimated from single attributes",
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What estimates the diagonal, how pairs are mixed, and what is put out; see `budgetreg.learners.mbeg.core.fit`."""
+
+    update: str = option("the update", one_of(*_UPDATES))
+    n_components: int = subspaces.dimension_option()
+    alpha: float | str = option("the share of uniform pairs", one_of("theory") | ZERO | FRACTION | ONE)
+    output: str = option("what becomes of the average of the weight matrices", one_of("decompose", "top"))
+
+
+def _refuse_odd(learner: Learner, k: int) -> None:
+    subspaces.at_least_two(learner, k)
+    if k % 2:
+        raise ConfigError(f"k={k}: {learner.name} sees attributes in pairs and needs an even budget")
+
+
+def _notes(learner: Learner, run: Circumstances, settings: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
+    """Warn if the theorem does not hold, which wants ``alpha = eta d^2`` and at most 1/2."""
+    eta = max(settings["eta"])
+    if learner.options.alpha != "theory" or eta * run.d**2 <= 1 / 2:
+        return ()
+    return (
+        f"{learner.name} is outside its theory: alpha = eta d^2 would be {eta * run.d**2:.2g} for eta up to {eta:.2g}, "
+        f"and is set to 1/2; with theory's eta, it takes {mbeg_least_examples(run.k, run.d):.2g} examples to be inside",
+    )
+
+
+def _theorem(options: Options) -> Theorem | None:
+    """Return Theorem 7 of Gonen et al. 2016."""
+    if (options.update, options.alpha, options.output) != ("pairs", "theory", "decompose"):
+        return None
+    n = options.n_components
+    return Theorem(
+        lambda B, d, m, k: mbeg_bound(n, d, k, m) if m >= mbeg_least_examples(k, d) else np.nan,
+        "2-ball",
+    )
+
+
+FAMILY = Family(
+    name="mbeg",
+    options=Options,
+    fit=run_by("budgetreg.learners.mbeg.core", "k", "n_components", "update", "alpha", "output"),
+    task=lambda options: SubspaceLearning(options.n_components),
+    divide=_refuse_odd,
+    k_multiple=2,
+    parameters=(STEP_SIZE,),
+    tuned=lambda options: ("eta",),
+    theory=lambda learner, run, B: {"eta": mbeg_step(run.k, run.d, run.m)},
+    batching=Batching.IN_STEP,
+    state_numbers=subspaces.square,
+    words=lambda options: ("k attributes per example, in pairs", _UPDATES.get(options.update, "")),
+    notes=_notes,
+    theorem=_theorem,
+    law="budgetreg.learners.mbeg.law",
+)
+FAMILIES = (FAMILY,)

@@ -1,0 +1,46 @@
+"""Offline ridge and lasso: the empirical loss minimised over balls, on each prefix of the examples, seen in full.
+
+The comparisons of Cesa-Bianchi et al. 2010 and of Hazan & Koren 2012.
+"""
+
+from dataclasses import dataclass
+
+from budgetreg.config.options import option
+from budgetreg.config.requirements import one_of
+from budgetreg.learners.declaration import RADIUS, Batching, Family, Sees, run_by
+from budgetreg.tasks.regression import Regression
+
+_SEES_ALL = "all attributes are seen, nothing is estimated"
+_PROBLEMS = {"ridge": "least squares in the 2-ball", "lasso": "least squares in the 1-ball"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which ball."""
+
+    update: str = option("the update", one_of(*_PROBLEMS))
+
+
+FAMILY = Family(
+    name="offline",
+    options=Options,
+    fit=run_by("budgetreg.learners.offline.core", problem="update"),
+    task=lambda options: Regression(),
+    sees=lambda options: Sees.ALL,
+    parameters=(RADIUS,),
+    tuned=lambda options: ("B",),
+    batching=Batching.WITH_ITS_FOLDS,
+    shares_settings=True,
+    stores=True,
+    words=lambda options: (
+        "all attributes, offline solution for each prefix of the examples",
+        _PROBLEMS.get(options.update, ""),
+    ),
+    excuses=lambda options: {
+        "unbiased": "the loss is minimised itself, without gradients",
+        "second moments": _SEES_ALL,
+        "full at k=d": _SEES_ALL,
+        "small k": "k decides how many full rows a run buys, and any k is enough",
+    },
+)
+FAMILIES = (FAMILY,)

@@ -1,0 +1,93 @@
+"""What families of online learners declare alike: the division of a budget, updates in words, averages of iterates."""
+
+from collections.abc import Mapping
+
+from budgetreg.config.options import Option, Options, option
+from budgetreg.config.requirements import NOTHING, one_of, whole
+from budgetreg.errors import ConfigError
+from budgetreg.learners.declaration import Division, Learner, Theorem
+from budgetreg.theory import aelr_bound, aerr_bound
+
+SPLIT = one_of("literal", "even") | whole(1)
+AVERAGE = one_of("all", "suffix", "last")
+
+IGNORABLE: Options = {
+    "split": Option("the split of the budget", SPLIT | NOTHING, default=None),
+    "average": Option("the averaging of iterates", AVERAGE | NOTHING, default=None),
+}
+"""Keys that learners without a use for them accept all the same, so that a sweep may set them for all."""
+
+UPDATES: Mapping[str, str] = {
+    "ogd": "online gradient descent in the 2-ball",
+    "eg": "exponentiated gradient in the 1-ball",
+    "pegasos": "regularised gradient descent (Pegasos) in the 1-ball",
+}
+"""In the words of captions."""
+
+PARAMETERS: Mapping[str, tuple[str, ...]] = {"ogd": ("B", "eta"), "eg": ("B", "eta"), "pegasos": ("B", "lambda")}
+"""By update, what is tuned."""
+
+
+def split_option() -> str | int | None:
+    """Declare how the budget is split, a number being the inner product's draws."""
+    declared: str | int | None = option("the split of the budget", SPLIT, default="literal")
+    return declared
+
+
+def average_option() -> str:
+    """Declare which iterates are averaged."""
+    declared: str = option("the averaging of iterates", AVERAGE, default="all")
+    return declared
+
+
+def update_option(*updates: str) -> str:
+    """Declare the update, one of a few."""
+    declared: str = option("the update", one_of(*updates))
+    return declared
+
+
+def divide(learner: Learner, k: int) -> Division:
+    """Divide a budget as ``split`` says, of which ``literal`` is what the paper has (``literal_split``).
+
+    Raises
+    ------
+    ConfigError
+        If it is too small, or the split leaves no draw for the data point or the inner product.
+    """
+    if k < 2:
+        raise ConfigError(
+            f"k={k}: {learner.name} needs a budget of at least 2, one attribute for the data point and one for the "
+            "inner product"
+        )
+    options = learner.options
+    split = getattr(options, "literal_split", "half") if options.split == "literal" else options.split
+    k_ip = split if isinstance(split, int) else {"one": 1, "half": k // 2, "even": k // 2}[str(split)]
+    if not 1 <= k_ip < k:
+        raise ConfigError(f"algo.split={k_ip}: inner-product draws must be between 1 and k-1={k - 1}")
+    return Division(k - k_ip, k_ip)
+
+
+_BOUNDS = {"ogd": (aerr_bound, "2-ball"), "eg": (aelr_bound, "inf-ball")}
+
+
+def theorem(update: str, k_x_of: "Learner | None") -> Theorem | None:
+    """Return the theorem of gradient estimates with uniform draws, or of exact gradients.
+
+    Hazan & Koren 2012, Theorems 3.1 and 3.4; with exact gradients the same inequalities. Their loss has a factor 1/2.
+
+    Parameters
+    ----------
+    update : str
+        The update.
+    k_x_of : Learner or None
+        Who divides the budget; None with exact gradients.
+    """
+    if update not in _BOUNDS:
+        return None
+    bound, domain = _BOUNDS[update]
+
+    def excess(B: float | None, d: int, m: int, k: int) -> float:
+        assert B is not None
+        return 2 * bound(B, d, m, divide(k_x_of, k).k_x if k_x_of else None)
+
+    return Theorem(excess, domain)

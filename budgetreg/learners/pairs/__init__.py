@@ -1,0 +1,48 @@
+"""Baseline and Naive: pairs of attributes estimate the loss, or the correlations with the target.
+
+References
+----------
+N. Cesa-Bianchi, S. Shalev-Shwartz, O. Shamir. Efficient Learning with Partially Observed Attributes. ICML 2010,
+Algorithm 1 and footnote 2.
+"""
+
+from dataclasses import dataclass
+
+from budgetreg.config.options import option
+from budgetreg.config.requirements import one_of
+from budgetreg.errors import ConfigError
+from budgetreg.learners.declaration import RADIUS, Family, Learner, run_by
+from budgetreg.tasks.regression import Regression
+
+_PROBLEMS = {
+    "program": "estimated least squares in the 1-ball, negative eigenvalues set to 0",
+    "correlation": "estimated correlations scaled to a 1-norm",
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is made of the estimates."""
+
+    update: str = option("the update", one_of(*_PROBLEMS))
+
+
+def _at_least_a_pair(learner: Learner, k: int) -> None:
+    if k < 2:
+        raise ConfigError(f"k={k}: {learner.name} needs a budget of at least 2, the attributes of one pair")
+
+
+FAMILY = Family(
+    name="pairs",
+    options=Options,
+    fit=run_by("budgetreg.learners.pairs.core", "k", problem="update"),
+    task=lambda options: Regression(),
+    divide=_at_least_a_pair,
+    parameters=(RADIUS,),
+    tuned=lambda options: ("B",),
+    shares_settings=True,
+    stores=True,
+    words=lambda options: ("k attributes per example, in pairs", _PROBLEMS.get(options.update, "")),
+    law="budgetreg.learners.pairs.law",
+)
+FAMILIES = (FAMILY,)

@@ -1,0 +1,60 @@
+"""The law of what pairs of attributes estimate of one example: A of ``x x'`` and v of ``2 y x``."""
+
+import numpy as np
+
+from budgetreg.enumeration.expectations import Subject, close
+from budgetreg.enumeration.scripts import Scripted, outcomes
+from budgetreg.learners.pairs import core
+from budgetreg.metering.accessor import Accessor, Table
+
+D = 4
+_X, _Y = np.array([0.7, -1.1, 0.4, 0.2]), -1.5
+
+
+def unbiased(subject: Subject) -> None:
+    """Compare means with ``x x'`` and ``2 y x``, which full information has."""
+    for k in (2, 3):
+        _compare_means(k)
+
+
+def second_moments(subject: Subject) -> None:
+    """Compare with the variance of a mean over n of d^2 pairs without replacement, known from survey sampling."""
+    k = 4
+    A, v, probability = _estimates(k)
+    n, pairs, norm = k // 2, D**2, float(_X @ _X)
+    share = (pairs - n) / (n * (pairs - 1))
+    single_A, single_v = pairs / 2 * (norm**2 + float((_X**4).sum())), 4 * _Y**2 * (D + 1) / 2 * norm
+    mean_A, mean_v = norm**2, 4 * _Y**2 * norm
+    close("A's square", probability @ np.square(A).sum(axis=(1, 2)), mean_A + share * (single_A - mean_A))
+    close("v's square", probability @ np.square(v).sum(axis=1), mean_v + share * (single_v - mean_v))
+
+
+def full_information(subject: Subject) -> None:
+    """Compare the means at k = d with what full information has."""
+    _compare_means(D)
+
+
+def _compare_means(k: int) -> None:
+    A, v, probability = _estimates(k)
+    close("A", np.tensordot(probability, A, axes=1), np.outer(_X, _X))
+    close("v", probability @ v, 2 * _Y * _X)
+
+
+def _estimates(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return A (N, d, d) and v (N, d) of one example for all outcomes, and these outcomes' probabilities."""
+    rows = [0] * (k // 2)  # a call for each pair, all for the only example
+    probe = Scripted(rows)
+    _estimated(k, [probe])
+
+    def act(scripts: np.ndarray) -> np.ndarray:
+        return _estimated(k, [Scripted(rows, own) for own in scripts])[1]
+
+    scripts, probability = outcomes(probe.values, act, {})
+    A, v = _estimated(k, [Scripted(rows, own) for own in scripts])
+    return A, v, probability
+
+
+def _estimated(k: int, rngs: list[Scripted]) -> tuple[np.ndarray, np.ndarray]:
+    accessor = Accessor(Table(_X[None], np.array([_Y])), np.zeros((len(rngs), 1)), 1, k, [1])
+    ((_, A, v),) = core.estimates(accessor, [1], rngs, k)  # type: ignore[arg-type]
+    return A, v

@@ -1,0 +1,75 @@
+"""The law of AESVR's gradient with GenEst: order by order of its series, whose n factors have d^n outcomes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from budgetreg.enumeration.expectations import Subject, close
+from budgetreg.enumeration.gradients import D, gradient_square, point_square
+from budgetreg.enumeration.steps import Step, enumerate_step
+from budgetreg.learners.svr.core import GenEst
+from budgetreg.updates.gen_est import WEIGHTS, smoothed_slope
+from budgetreg.updates.retraced import RETRACED
+
+_ORDERS = (1, 3)
+"""Orders that are enumerated."""
+
+
+def unbiased(subject: Subject) -> None:
+    """Compare the estimate with its series, order by order, and the series with the slope of the smoothed loss."""
+    for order in _ORDERS:
+        call = _call(subject, order)
+        close("the gradient", call.step.mean(call.step.gradient), call.weight * call.theta**order * call.step.x)
+    call.compare_series()
+
+
+def second_moments(subject: Subject) -> None:
+    """Compare the mean square of a call's estimate with that of a product of independent factors."""
+    for order in _ORDERS:
+        call = _call(subject, order)
+        phi = call.weight**2 * (call.theta**2 + call.variance) ** order
+        close("the gradient's square", gradient_square(call.step), phi * point_square(call.step, call.k_x))
+
+
+def full_information(subject: Subject) -> None:
+    """Do nothing: there is no learner of this loss to compare with, which its family says."""
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A step for which the first of GenEst's two calls has a given order, and the second order 0, which gives 0."""
+
+    step: Step
+    k_x: int
+    delta: float
+    eps: float
+    weight: float
+
+    @property
+    def theta(self) -> float:
+        """Return the scaled residual that the factors estimate."""
+        return float(self.step.w @ self.step.x - self.step.y - self.delta) / self.eps
+
+    @property
+    def variance(self) -> float:
+        """Return the variance of a factor, for a draw with probabilities ``w_j^2/|w|^2``."""
+        x, w = self.step.x, self.step.w
+        return float(w @ w * (x @ x) - (w @ x) ** 2) / self.eps**2
+
+    def compare_series(self) -> None:
+        """Compare the mean over the orders, ``sum_n 2^{-(n+1)} E phi_n``, with the slope that it is to estimate."""
+        u = float(self.step.w @ self.step.x - self.step.y)
+        n = np.arange(len(WEIGHTS))
+        theta = (u + self.delta * np.array([-1.0, 1.0])[:, None]) / self.eps
+        mean = (WEIGHTS * 0.5 ** (n + 1) * theta**n).sum() / 2
+        close("the slope", mean, float(smoothed_slope(np.array(u), self.delta, self.eps)))
+
+
+def _call(subject: Subject, order: int) -> _Call:
+    options, (k_x, _) = subject.options, subject.draws_for(D, D)
+    # The data point is drawn, then two orders, n from a part 2^{-(n+1)} of the interval, then uniforms for either call.
+    first = k_x + 2
+    unused = [(i, 0.5) for i in range(first + order, first + 2 * GenEst.AT_HAND)]
+    fixed = ((k_x, 1 - 1.5 * 0.5 ** (order + 1)), (k_x + 1, 0.25), *unused)
+    step = enumerate_step(subject, D, D, RETRACED[options.update], fixed)
+    return _Call(step, k_x, options.delta, options.eps, float(WEIGHTS[order]) / 2)

@@ -1,0 +1,86 @@
+"""Two-phased DDAERR and DDAELR: the second moments that guide the draws are estimated on the way.
+
+References
+----------
+D. Kukliansky, O. Shamir. Attribute Efficient Linear Regression with Distribution-Dependent Sampling. ICML 2015,
+Algorithms 2 and 4.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from budgetreg.config.options import option
+from budgetreg.config.requirements import FRACTION, NOT_NEGATIVE, ZERO, one_of
+from budgetreg.learners import online
+from budgetreg.learners.declaration import (
+    RADIUS,
+    STEP_SIZE,
+    Batching,
+    Circumstances,
+    Family,
+    Learner,
+    Parameter,
+    run_by,
+)
+from budgetreg.tasks.regression import Regression
+from budgetreg.theory import ddaelr_two_phase_step, ddaerr_two_phase_step, eg_step, first_phase, ogd_step
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the two phases share the examples, and what of the first guides the second."""
+
+    update: str = online.update_option("ogd", "eg")
+    split: str | int | None = online.split_option()
+    average: str = online.average_option()
+    data_point: str = option("the draw of attributes for the data point", one_of("moment"), default="moment")
+    inner_product: str = option(
+        "the draw of attributes for the inner product", one_of("weight", "moment"), default="weight"
+    )
+    literal_split: str = option("the meaning of split=literal", one_of("one", "half"), default="one")
+    phase_one: float = option("the first phase's share of the examples", FRACTION)
+    smoothing: float | str = option("the smoothing of estimated moments", one_of("theory") | NOT_NEGATIVE)
+    mix: float = option("the share of equal weights in the draws", ZERO | FRACTION)
+
+
+def _theory(learner: Learner, run: Circumstances, B: float | None) -> Mapping[str, float]:
+    options, k_x = learner.options, run.division.k_x if run.division else 1
+    assert B is not None
+    m_1 = first_phase(options.phase_one, run.m)
+    # Where the theorems make use of the estimates they cannot be had yet: what holds for any moments is taken.
+    worst, m_2 = np.ones(run.d), max(1, run.m - m_1)
+    if options.update == "eg":
+        return {"eta": eg_step(B, run.d, m_1, k_x), "eta_two": ddaelr_two_phase_step(B, worst, 1.0, m_2, k_x)}
+    return {"eta": ogd_step(run.d, m_1, k_x), "eta_two": ddaerr_two_phase_step(worst, 1.0, m_2, k_x)}
+
+
+FAMILY = Family(
+    name="two_phase",
+    options=Options,
+    fit=run_by(
+        "budgetreg.learners.two_phase.core",
+        "update",
+        "inner_product",
+        "k_x",
+        "k_ip",
+        "average",
+        "phase_one",
+        "smoothing",
+        "mix",
+    ),
+    task=lambda options: Regression(),
+    divide=online.divide,
+    parameters=(RADIUS, STEP_SIZE, Parameter("eta_two", "the second phase's step size")),
+    tuned=lambda options: ("B", "eta", "eta_two"),
+    theory=_theory,
+    without_effect=lambda options: () if options.split == "literal" else ("literal_split",),
+    batching=Batching.IN_STEP,
+    words=lambda options: (
+        "k attributes per example, the first of two phases estimating moments",
+        online.UPDATES.get(options.update, ""),
+    ),
+    law="budgetreg.learners.online_law",
+)
+FAMILIES = (FAMILY,)
