@@ -1,1 +1,1 @@
-"""What learners draw: attributes for a block of examples, sampling designs, trees of prefix sums; no values."""
+"""What learners draw: attributes for a block of examples, sampling designs, and the segment trees behind; no values."""

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from budgetreg.sampling.prefix_sums import FAN, Layout
+from budgetreg.sampling.segment_trees import FAN, Layout
 
 
 @dataclass(frozen=True)

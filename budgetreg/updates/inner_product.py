@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from budgetreg.sampling.prefix_sums import Inverter, Layout, PrefixTrees
+from budgetreg.sampling.prefix_sums import Inverter, PrefixSums
+from budgetreg.sampling.segment_trees import Layout
 
 
 class InnerProduct:
@@ -44,7 +45,7 @@ class InnerProduct:
             self._root_moments = padded.reshape(-1, 1)
         # Probabilities that are not the norm's go along with it as its imaginary part: one tree instead of two.
         dtype = float if root_moments is None else complex
-        self._trees = PrefixTrees(n_streams, n_settings, layout, dtype)
+        self._trees = PrefixSums(n_streams, n_settings, layout, dtype)
         self._inverter = Inverter(n_streams, n_settings, layout, n_draws)
         self._coefficients: np.ndarray | None = None
 
@@ -76,7 +77,7 @@ class InnerProduct:
         padded[:, :d] = coefficients
         self._coefficients = padded.reshape(-1, 1)
         # Sums in a tree do not drift, and a state that is rescaled needs no care of its own.
-        self._products = PrefixTrees(F, state.shape[1], self._layout, coefficients.dtype.type)
+        self._products = PrefixSums(F, state.shape[1], self._layout, coefficients.dtype.type)
         self.update(state, self._layout.nodes(np.arange(len(state))), np.arange(F))
 
     def expected(self, attributes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

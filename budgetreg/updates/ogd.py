@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from budgetreg.sampling.prefix_sums import Layout
 from budgetreg.sampling.rounds import Round
+from budgetreg.sampling.segment_trees import Layout
 from budgetreg.updates.inner_product import InnerProduct
 from budgetreg.updates.seen import Seen
 

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.sampling.minima import LeastTrees
-from budgetreg.sampling.prefix_sums import Inverter, Layout, PrefixTrees
+from budgetreg.sampling.minima import Minima
+from budgetreg.sampling.prefix_sums import Inverter, PrefixSums
 from budgetreg.sampling.rounds import Round
+from budgetreg.sampling.segment_trees import Layout
 from budgetreg.updates.seen import Seen
 
 FOLD_RATIO = 1e3
@@ -45,8 +46,8 @@ class Pegasos:
         self._d, self._shape = d, (n_streams, self.layout.padded, self.B.size)
         self._kappa, self._V = (np.zeros(self._shape).reshape(-1, self.B.size) for _ in range(2))
         self._T, self._P, self._h = (np.zeros(shape) for _ in range(3))
-        self._trees = PrefixTrees(*shape, self.layout, dtype=complex)
-        self._least, self._inverter = LeastTrees(*shape, self.layout), Inverter(*shape, self.layout, k_ip)
+        self._trees = PrefixSums(*shape, self.layout, dtype=complex)
+        self._least, self._inverter = Minima(*shape, self.layout), Inverter(*shape, self.layout, k_ip)
         self._norm = np.zeros(shape)
         self.seen = Seen(n_streams, self.layout)
         # A projection moves the last bits even of what it has projected: once per step, however often one settles.

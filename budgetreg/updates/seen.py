@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from budgetreg.sampling.prefix_sums import Layout
 from budgetreg.sampling.rounds import Touched
+from budgetreg.sampling.segment_trees import Layout
 
 
 class Seen:

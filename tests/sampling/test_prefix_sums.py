@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from budgetreg.sampling.draws import BLOCK, subset, uniform
-from budgetreg.sampling.minima import LeastTrees
-from budgetreg.sampling.prefix_sums import FAN, Inverter, Layout, PrefixTrees
+from budgetreg.sampling.minima import Minima
+from budgetreg.sampling.prefix_sums import Inverter, PrefixSums
 from budgetreg.sampling.rounds import rounds, touched
+from budgetreg.sampling.segment_trees import FAN, Layout
 
 WEIGHT = st.sampled_from([0.0, 0.0, 1e-12, 0.25, 1.0, 3.5, 1e6])
 
@@ -19,7 +20,7 @@ def trees(w):
     layout = Layout(d)
     state = np.zeros((F, layout.padded, G))
     state[:, :d] = w
-    built, streams = PrefixTrees(F, G, layout), np.arange(F)
+    built, streams = PrefixSums(F, G, layout), np.arange(F)
     nodes = layout.nodes(np.arange(F * layout.padded))
     built.update(state.reshape(-1, G)[layout.leaves(nodes, streams)], nodes, streams)
     return built, state.reshape(-1, G)
@@ -88,7 +89,7 @@ def test_trees_forget_how_their_weights_came_about(data, d):
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), d=st.sampled_from([5, 40, 300, 2500]))
-def test_least_trees_find_every_key_up_to_a_bound(data, d):
+def test_minima_find_every_key_up_to_a_bound(data, d):
     F, G = 2, 2
     layout = Layout(d)
     keys = np.full((F, layout.padded, G), np.inf)
@@ -96,7 +97,7 @@ def test_least_trees_find_every_key_up_to_a_bound(data, d):
         place = data.draw(st.tuples(st.integers(0, F - 1), st.integers(0, d - 1), st.integers(0, G - 1)))
         keys[place] = data.draw(st.sampled_from([0.5, 1.0, 2.0]))
     rows = keys.reshape(-1, G)
-    least, streams = LeastTrees(F, G, layout), np.arange(F)
+    least, streams = Minima(F, G, layout), np.arange(F)
     nodes = layout.nodes(np.arange(len(rows)))
     least.update(rows[layout.leaves(nodes, streams)], nodes, streams)
     np.testing.assert_array_equal(least.least, keys.min(axis=1))

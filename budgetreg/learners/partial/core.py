@@ -11,8 +11,8 @@ import numpy as np
 
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, DATA_POINT_SAMPLERS, DataPointSampler, Proportional, next_block
-from budgetreg.sampling.prefix_sums import Layout
 from budgetreg.sampling.rounds import Round, Touched, rounds, touched
+from budgetreg.sampling.segment_trees import Layout
 from budgetreg.updates.averaging import Averager
 from budgetreg.updates.control_variates import ControlVariate, Expecting
 from budgetreg.updates.eg import EG

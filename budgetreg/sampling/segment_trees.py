@@ -1,0 +1,151 @@
+"""Segment trees: what the leaves below each node come to, up to date while a few leaves change per step.
+
+The attributes of a replica are the leaves of a tree of fan-out 8 below a root of at most 32 children.  A changed leaf
+makes one node per level anew: O(log d).  A node is always the same function of the leaves below it: nothing drifts, and
+no bit depends on how a leaf came about.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+FAN = 8
+"""Children of a node; MOST_AT_ROOT may be a root's."""
+MOST_AT_ROOT = 32
+
+
+class Layout:
+    """The shape of the trees over d attributes, and of the state arrays that hold what their leaves are made of.
+
+    Parameters
+    ----------
+    d : int
+        Number of attributes.
+
+    Attributes
+    ----------
+    levels : int
+        Levels of nodes below the root: level 1 holds the nodes above the attributes.
+    widths : tuple of int
+        Children of a node of each level from 1, the root's last.
+    sizes : tuple of int
+        Nodes of a tree at each level from 0, which holds the leaves, to the root's.
+    padded : int
+        Leaves, at least d.  State arrays have as many rows per stream, so that row ``r`` of all streams lies below node
+        ``r // FAN**level``.
+    """
+
+    def __init__(self, d: int) -> None:
+        self.d, self.levels, at_root = d, 0, d
+        while at_root > MOST_AT_ROOT:
+            at_root = -(-at_root // FAN)
+            self.levels += 1
+        self.widths = (*[FAN] * self.levels, at_root)
+        self.sizes = (*(at_root * FAN**level for level in range(self.levels, -1, -1)), 1)
+        self.padded = self.sizes[0]
+
+    def pad(self, values: np.ndarray) -> np.ndarray:
+        """Return values of all attributes, (F, d, G), as a new state array, (F * padded, G)."""
+        F, d, G = values.shape
+        state = np.zeros((F, self.padded, G), values.dtype)
+        state[:, :d] = values
+        return state.reshape(-1, G)
+
+    def unpad(self, state: np.ndarray) -> np.ndarray:
+        """Return what a state array, (F * padded, G), holds of the attributes: a view, (F, d, G)."""
+        return state.reshape(-1, self.padded, state.shape[1])[:, : self.d]
+
+    def nodes(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return the nodes above sorted rows, level by level from 1, without repetition."""
+        above = []
+        for _ in range(self.levels):
+            rows = rows // FAN
+            rows = rows[np.flatnonzero(np.diff(rows, prepend=-1))]
+            above.append(rows)
+        return tuple(above)
+
+    def below(self, level: int, nodes: np.ndarray) -> np.ndarray:
+        """Return the children, shape (n, K), of K nodes of a level, the roots' level being ``levels + 1``."""
+        width = self.widths[level - 1]
+        return nodes * width + np.arange(width)[:, None]
+
+    def leaves(self, nodes: Sequence[np.ndarray], streams: np.ndarray) -> np.ndarray:
+        """Return the rows of state arrays, (n, K), below nodes of level 1, or below roots if there is no such level."""
+        return self.below(1, (*nodes, streams)[0])
+
+
+class SegmentTrees:
+    """One tree for each of F x G replicas; a subclass says how the values of children make that of their parent.
+
+    Parameters
+    ----------
+    n_streams, n_settings : int
+        F and G.
+    layout : Layout
+        The shape of the trees.
+    empty : float
+        Value of all nodes at first.
+    dtype : type
+        Of the values.
+    """
+
+    def __init__(self, n_streams: int, n_settings: int, layout: Layout, empty: float, dtype: type = float) -> None:
+        self.layout = layout
+        # For each level from 1, the root's last: the nodes of all streams, and their settings.
+        self._values = [np.full((n_streams * size, n_settings), empty, dtype) for size in layout.sizes[1:]]
+
+    def update(
+        self,
+        leaves: np.ndarray,
+        nodes: Sequence[np.ndarray],
+        streams: np.ndarray,
+        settings: Sequence[np.ndarray] | None = None,
+    ) -> None:
+        """Make the nodes above changed leaves anew.
+
+        Parameters
+        ----------
+        leaves : ndarray, shape (n, K, G)
+            What there is at the rows `Layout.leaves`; may be overwritten.
+        nodes : sequence of ndarray of int
+            Changed nodes of each level, see `Layout.nodes`.
+        streams : ndarray of int
+            Changed streams.
+        settings : sequence of ndarray of int, optional
+            For each level, the root's last, one setting for each of the nodes instead of all; then `leaves` has shape
+            (n, K).
+        """
+        block, n_settings = leaves, self._values[0].shape[1]
+        for level, changed in enumerate((*nodes, streams), start=1):
+            if level > 1:
+                children = self.layout.below(level, changed)
+                where = children if settings is None else children * n_settings + settings[level - 1]
+                block = laid(self._values[level - 2], settings).take(where, axis=0)
+            where = changed if settings is None else changed * n_settings + settings[level - 1]
+            laid(self._values[level - 1], settings)[where] = self._combine(level, where, block, settings)
+
+    def _combine(self, level: int, where: np.ndarray, block: np.ndarray, settings: object) -> np.ndarray:
+        """Return the values of parents.
+
+        Parameters
+        ----------
+        level : int
+            That of the parents, from 1.
+        where : ndarray of int, shape (K,)
+            The parents, as rows of what is kept of their level or, if there are settings, as places in it laid flat
+            (see `laid`).
+        block : ndarray, shape (n, K, G) or (n, K)
+            Values of their children; may be overwritten.
+        settings : object
+            None if there are no settings.
+
+        Returns
+        -------
+        ndarray, shape (K, G) or (K,)
+        """
+        raise NotImplementedError
+
+
+def laid(values: np.ndarray, settings: object) -> np.ndarray:
+    """Return an array (..., nodes, G) as it is, or with its last axes laid flat if there are settings."""
+    return values if settings is None else values.reshape(*values.shape[:-2], -1)
