@@ -38,11 +38,7 @@ class InnerProduct:
         root_moments: np.ndarray | None,
     ) -> None:
         self._layout, self._size = layout, size
-        self._root_moments = None
-        if root_moments is not None:
-            padded = np.zeros((n_streams, layout.padded))
-            padded[:, : layout.d] = root_moments
-            self._root_moments = padded.reshape(-1, 1)
+        self._root_moments = None if root_moments is None else layout.pad(root_moments[:, :, None])
         # Probabilities that are not the norm's go along with it as its imaginary part: one tree instead of two.
         dtype = float if root_moments is None else complex
         self._trees = PrefixSums(n_streams, n_settings, layout, dtype)
@@ -72,10 +68,8 @@ class InnerProduct:
 
     def expect(self, coefficients: np.ndarray, state: np.ndarray) -> None:
         """Keep the products ``<u, a>`` of the state array with coefficients a, (F, d), real or complex, from now on."""
-        F, d = coefficients.shape
-        padded = np.zeros((F, self._layout.padded), coefficients.dtype)
-        padded[:, :d] = coefficients
-        self._coefficients = padded.reshape(-1, 1)
+        F = len(coefficients)
+        self._coefficients = self._layout.pad(coefficients[:, :, None])
         # Sums in a tree do not drift, and a state that is rescaled needs no care of its own.
         self._products = PrefixSums(F, state.shape[1], self._layout, coefficients.dtype.type)
         self.update(state, self._layout.nodes(np.arange(len(state))), np.arange(F))

@@ -43,8 +43,7 @@ class Pegasos:
         self.B, self.lam = settings["B"], settings["lambda"]
         shape = n_streams, self.B.size
         self.layout = Layout(d)
-        self._d, self._shape = d, (n_streams, self.layout.padded, self.B.size)
-        self._kappa, self._V = (np.zeros(self._shape).reshape(-1, self.B.size) for _ in range(2))
+        self._kappa, self._V = (np.zeros((n_streams * self.layout.padded, self.B.size)) for _ in range(2))
         self._T, self._P, self._h = (np.zeros(shape) for _ in range(3))
         self._trees = PrefixSums(*shape, self.layout, dtype=complex)
         self._least, self._inverter = Minima(*shape, self.layout), Inverter(*shape, self.layout, k_ip)
@@ -105,12 +104,12 @@ class Pegasos:
 
     def running_sum(self) -> np.ndarray:
         """Return the sum of the iterates held so far, shape (F, d, G)."""
-        kappa, V = (array.reshape(self._shape)[:, : self._d] for array in (self._kappa, self._V))
-        return V + kappa * self._h[:, None, :] - np.sign(kappa) * self._P[:, None, :]
+        kappa = self.layout.unpad(self._kappa)
+        return self.layout.unpad(self._V) + kappa * self._h[:, None, :] - np.sign(kappa) * self._P[:, None, :]
 
     def iterate(self) -> np.ndarray:
         """Return the regressors, shape (F, d, G); valid after `settle`."""
-        kappa = self._kappa.reshape(self._shape)[:, : self._d]
+        kappa = self.layout.unpad(self._kappa)
         return (kappa - np.sign(kappa) * self._T[:, None, :]) * self._norm_factor[:, None, None]
 
     def _project(self, radius: np.ndarray) -> None:

@@ -18,17 +18,27 @@ def trees(w):
     """Trees with the weights w (F, d, G), all nodes made at once, and what draws from them."""
     F, d, G = w.shape
     layout = Layout(d)
-    state = np.zeros((F, layout.padded, G))
-    state[:, :d] = w
+    state = layout.pad(w)
     built, streams = PrefixSums(F, G, layout), np.arange(F)
-    nodes = layout.nodes(np.arange(F * layout.padded))
-    built.update(state.reshape(-1, G)[layout.leaves(nodes, streams)], nodes, streams)
-    return built, state.reshape(-1, G)
+    nodes = layout.nodes(np.arange(len(state)))
+    built.update(state[layout.leaves(nodes, streams)], nodes, streams)
+    return built, state
 
 
 def draw(built, u):
     invert = Inverter(*built.total.shape, built.layout, len(u))
     return invert(u[:, :, None] * built.total, built.root, built.before)
+
+
+def test_state_arrays_hold_what_was_put_in_and_0_beyond_the_attributes():
+    for d in (1, 32, 33, 784, 2100):
+        layout, values = Layout(d), np.random.default_rng(d).random((2, d, 3))
+        state = layout.pad(values)
+        assert state.shape == (2 * layout.padded, 3)
+        np.testing.assert_array_equal(layout.unpad(state), values)
+        assert np.count_nonzero(state) == np.count_nonzero(values)
+        layout.unpad(state)[1, d - 1] = -1
+        assert (state[layout.padded + d - 1] == -1).all()
 
 
 @settings(max_examples=60, deadline=None)
@@ -81,7 +91,7 @@ def test_trees_forget_how_their_weights_came_about(data, d):
             nodes, streams = layout.nodes(np.array([row])), np.array([f])
             leaves = layout.leaves(nodes, streams)
             built.update(state[leaves, [g]], nodes, streams, [np.array([g])] * (layout.levels + 1))
-    fresh, _ = trees(state.reshape(F, -1, G)[:, :d])
+    fresh, _ = trees(layout.unpad(state))
     np.testing.assert_array_equal(built.total, fresh.total)
     u = np.random.default_rng(0).random((8, F))
     np.testing.assert_array_equal(draw(built, u), draw(fresh, u))
