@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from budgetreg.updates.weights import weights
+from budgetreg.updates.subspaces import Subspaces, weights
 
 RIDGE = 1e-6
 """Of the least squares, in units of the mean eigenvalue r/d of V_S'V_S: enough for weights to exist always."""
@@ -12,7 +12,7 @@ ORTHONORMALISE = 256
 """Steps after which V is made orthonormal anew: each one leaves it so, but for rounding and the ridge."""
 
 
-class Grouse:
+class Grouse(Subspaces):
     """State of GROUSE: V turns, in one plane, towards what it does not explain of the attributes S seen.
 
     With least-squares weights w, residual ``r = x_S - V_S w`` (0 where nothing is seen) and ``p = V w``,
@@ -43,7 +43,8 @@ class Grouse:
     """
 
     def __init__(self, V: np.ndarray, k: int, settings: Mapping[str, np.ndarray]) -> None:
-        self._V, self._eta = V, settings["eta"]
+        super().__init__(V)
+        self._eta = settings["eta"]
         self._ridge = RIDGE * k / V.shape[2]
         self._sum = np.zeros((*V.shape[:2], 1, 1))
         self._steps = 0
@@ -53,8 +54,8 @@ class Grouse:
         self._steps += 1
         if self._steps % ORTHONORMALISE == 0:
             self._V = self.subspace()
-        flat = self._V.reshape(-1, self._V.shape[3])
-        V_S = flat.take(rows, axis=0)
+        all_rows = self._rows()
+        V_S = all_rows.take(rows, axis=0)
         w = weights(V_S, x, self._ridge)
         residual = x - V_S @ w
         of_w, of_residual = _norm(w), _norm(residual)
@@ -64,11 +65,7 @@ class Grouse:
         direction = (w / np.maximum(of_w, np.finfo(float).tiny)).swapaxes(2, 3)
         self._V += (np.cos(theta) - 1) * (self._V @ direction.swapaxes(2, 3)) @ direction
         turn = np.sin(theta) / np.maximum(of_residual, np.finfo(float).tiny)
-        flat[rows] += (residual * turn) @ direction
-
-    def subspace(self) -> np.ndarray:
-        """Return orthonormal columns, shape (F, G, d, n)."""
-        return np.linalg.qr(self._V)[0]
+        all_rows[rows] += (residual * turn) @ direction
 
 
 def _norm(v: np.ndarray) -> np.ndarray:

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from budgetreg.updates.subspaces import Subspaces
 
-class Oja:
+
+class Oja(Subspaces):
     """State of ``V <- orth(V + eta_t C^_t V)``, where C^ is an unbiased estimate of ``x x'``.
 
     From a uniform subset S of r attributes, ``C^_ij = d(d-1)/(r(r-1)) x_i x_j`` and ``C^_ii = (d/r) x_i^2``: only the
@@ -28,23 +30,20 @@ class Oja:
     """
 
     def __init__(self, V: np.ndarray, k: int, settings: Mapping[str, np.ndarray]) -> None:
-        self._V, self._eta = V, settings["eta"]
+        super().__init__(V)
+        self._eta = settings["eta"]
         d = V.shape[2]
         self._pair, self._single = d * (d - 1) / (k * (k - 1)), d / k
         self._sum = np.zeros(V.shape[:2])
 
     def step(self, rows: np.ndarray, x: np.ndarray) -> None:
         """Learn from one example of each stream: S as rows of the state (F, G, r), the values x_S (F, 1, r, 1)."""
-        flat = self._V.reshape(-1, self._V.shape[3])
-        V_S = flat.take(rows, axis=0)
+        all_rows = self._rows()
+        V_S = all_rows.take(rows, axis=0)
         change = self._pair * x * (x.swapaxes(2, 3) @ V_S) + (self._single - self._pair) * x**2 * V_S
         self._sum += np.square(change).reshape(*self._sum.shape, -1).sum(axis=2)
         eta = self._eta / np.sqrt(np.maximum(self._sum, np.finfo(float).tiny))
-        flat[rows] = V_S + eta[:, :, None, None] * change
+        all_rows[rows] = V_S + eta[:, :, None, None] * change
         # By Cholesky, QR of a matrix that is close to orthonormal costs a fifth; what it leaves, the next step mends.
         L = np.linalg.cholesky(self._V.swapaxes(2, 3) @ self._V)
         self._V = self._V @ np.linalg.inv(L).swapaxes(2, 3)
-
-    def subspace(self) -> np.ndarray:
-        """Return orthonormal columns, shape (F, G, d, n)."""
-        return np.linalg.qr(self._V)[0]

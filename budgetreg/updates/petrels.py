@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from budgetreg.updates.weights import weights
+from budgetreg.updates.subspaces import Subspaces, weights
 
 RIDGE = 0.1
 """Of the weights' least squares, in units of the mean eigenvalue r/d of V_S'V_S."""
@@ -12,7 +12,7 @@ ORTHONORMALISE = 256
 """Steps after which V is made orthonormal anew; the ridge presupposes that its columns have about that length."""
 
 
-class Petrels:
+class Petrels(Subspaces):
     """State of PETRELS: row i of V is fitted to all values ``x_i`` seen so far, given the weights w of their examples.
 
     With weights w of the example at hand, ``R_i <- lambda R_i + w w'`` and ``V_i += (x_i - V_i w) R_i^{-1} w`` for the
@@ -41,8 +41,8 @@ class Petrels:
     """
 
     def __init__(self, V: np.ndarray, k: int, settings: Mapping[str, np.ndarray]) -> None:
+        super().__init__(V)
         F, G, d, n = V.shape
-        self._V = V
         self._growth = 1 / settings["forgetting"][:, None]
         self._ridge = RIDGE * k / d
         self._P = np.tile(n * np.eye(n), (F * G * d, 1, 1))
@@ -57,8 +57,8 @@ class Petrels:
             self._orthonormalise()
         d, n = self._V.shape[2:]
         x = self._scaled(x, d)
-        flat = self._V.reshape(-1, n)
-        V_S = flat.take(rows, axis=0)
+        all_rows = self._rows()
+        V_S = all_rows.take(rows, axis=0)
         w = weights(V_S, x, self._ridge)
         P = self._P.take(rows, axis=0)
         trace = P.reshape(*rows.shape, n * n)[..., :: n + 1].sum(axis=-1)
@@ -66,13 +66,9 @@ class Petrels:
         P *= np.maximum(np.minimum(forgotten, n * n / trace), 1.0)[..., None, None]
         P_w = (P.reshape(*rows.shape[:2], -1, n) @ w).reshape(*rows.shape, n)
         gain = P_w / (1 + P_w @ w)
-        flat[rows] = V_S + (x - V_S @ w) * gain
+        all_rows[rows] = V_S + (x - V_S @ w) * gain
         self._P[rows] = P - gain[..., :, None] * P_w[..., None, :]
         self._last[rows] = self._steps
-
-    def subspace(self) -> np.ndarray:
-        """Return orthonormal columns, shape (F, G, d, n)."""
-        return np.linalg.qr(self._V)[0]
 
     def _scaled(self, x: np.ndarray, d: int) -> np.ndarray:
         """Return values such that the first example of each stream has length 1, as far as it is seen."""
