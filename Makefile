@@ -28,10 +28,11 @@ run: $(VENV)/.installed-launchers ## compare three learners on the bundled digit
 test: $(VENV)/.installed-dev ## run the tests (those on MNIST apart)
 	$(BIN)/python -m pytest -n 2
 
-lint: $(VENV)/.installed-dev ## check style and types
+lint: $(VENV)/.installed-dev ## check style, types and imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo --no-cache
 
 figures: $(VENV)/.installed-launchers ## reproduce the figures and judge their claims, in results/ (what is stale needs MNIST in ROOT, and hours)
 	$(BIN)/budgetreg reproduce n_jobs=$(N_JOBS) dataset.root='$(ROOT)' $(RECIPES)

@@ -1,13 +1,11 @@
 """CONTRIBUTING.md, done: its blocks go into a copy of the package, and what it promises is tried there."""
 
-import ast
 import csv
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -84,36 +82,70 @@ def test_what_the_page_shows_works(copy: Path) -> None:
     assert re.search(r"name: mnist_1v7\n  kind: mnist\n(.*\n)+?  digits:\n  - 1\n  - 7\n", composed), said
 
 
-def layers() -> dict[str, int]:
-    """Map modules and folders of the table to the numbers of their rows."""
-    rows = re.findall(r"^\| (`.*?) \|", PAGE, flags=re.MULTILINE)
-    return {name: number for number, row in enumerate(rows) for name in re.findall(r"`(\w+)/?`", row)}
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A checkout whose imports can be spoilt."""
+    shutil.copytree(ROOT / "budgetreg", tmp_path / "budgetreg", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Find what a module takes from the package when it runs, in functions too: the first names after ``budgetreg``."""
-    nodes = [ast.parse(path.read_text(encoding="utf-8")).body]
-    for node in (inner for body in nodes for inner in body):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.ImportFrom) and inner.module == "budgetreg":
-                yield from (alias.name for alias in inner.names if alias.name != "__version__")
-            elif isinstance(inner, ast.ImportFrom) and str(inner.module).startswith("budgetreg."):
-                yield str(inner.module).split(".")[1]
+def python(checkout: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, *words]
+    return subprocess.run(
+        command, cwd=checkout, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
 
 
-def test_the_table_of_layers_is_complete_and_true() -> None:
-    row = layers()
-    package = ROOT / "budgetreg"
-    modules = {path.relative_to(package).parts[0].removesuffix(".py") for path in package.rglob("*.py")}
-    assert modules - {"__init__", "__main__"} <= set(row)
-    assert set(row) - modules <= {"conf"}
-    upwards = [
-        f"{path.relative_to(package)} imports {name}"
-        for path in package.rglob("*.py")
-        for name in imported(path)
-        if not path.name.startswith("__") or path.parent != package
-        if row[name] > row[path.relative_to(package).parts[0].removesuffix(".py")]
-    ]
-    assert upwards == []
+def lint_imports(checkout: Path) -> subprocess.CompletedProcess[str]:
+    """Check the imports as ``make lint`` does."""
+    program = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    return python(checkout, "-c", program, "--no-logo", "--no-cache")
+
+
+def spoil(checkout: Path, module: str, line: str) -> None:
+    with (checkout / module).open("a", encoding="utf-8") as file:
+        file.write(f"\n\n{line}\n")
+
+
+def test_no_room_imports_from_a_room_above() -> None:
+    done = lint_imports(ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 kept, 0 broken" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "message"),
+    [
+        ("sampling/draws.py", "from budgetreg import learners", "sampling is not allowed to import budgetreg.learners"),
+        ("errors.py", "import budgetreg.files", "errors is not allowed to import budgetreg.files"),
+        ("files.py", "def f():\n    import budgetreg.cli", "files is not allowed to import budgetreg.cli"),
+        (
+            "metering/accessor.py",
+            "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from budgetreg.protocol.plan import Plan",
+            "metering is not allowed to import budgetreg.protocol",
+        ),
+        (
+            "analysis/claims.py",
+            "from budgetreg.execution import runner",
+            "analysis is not allowed to import budgetreg.execution",
+        ),
+        ("updates/seen.py", "from budgetreg.updates import ogd", "No modules of a room import each other in a circle"),
+    ],
+    ids=["up", "up among the base", "up in a function", "up for a type", "sideways", "in a circle"],
+)
+def test_an_import_against_the_order_is_refused(house: Path, module: str, line: str, message: str) -> None:
+    spoil(house, f"budgetreg/{module}", line)
+    done = lint_imports(house)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "1 kept, 1 broken" in done.stdout
+    assert message in done.stdout.partition("Broken contracts")[2]
+
+
+def test_a_room_without_a_place_in_the_order_is_refused(house: Path) -> None:
+    (house / "budgetreg" / "attic").mkdir()
+    (house / "budgetreg" / "attic" / "__init__.py").write_text('"""What nobody has found a place for."""\n')
+    done = lint_imports(house)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "attic" in done.stdout
