@@ -85,7 +85,8 @@ def test_what_the_page_shows_works(copy: Path) -> None:
 @pytest.fixture
 def house(tmp_path: Path) -> Path:
     """A checkout whose imports can be spoilt."""
-    shutil.copytree(ROOT / "budgetreg", tmp_path / "budgetreg", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("budgetreg", "docs", "scripts"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 
@@ -107,6 +108,10 @@ def lint_imports(checkout: Path) -> subprocess.CompletedProcess[str]:
 def spoil(checkout: Path, module: str, line: str) -> None:
     with (checkout / module).open("a", encoding="utf-8") as file:
         file.write(f"\n\n{line}\n")
+
+
+def rooms(checkout: Path) -> set[str]:
+    return {path.stem for path in (checkout / "budgetreg").iterdir()} - {"__init__", "__main__", "__pycache__"}
 
 
 def test_no_room_imports_from_a_room_above() -> None:
@@ -149,3 +154,23 @@ def test_a_room_without_a_place_in_the_order_is_refused(house: Path) -> None:
     done = lint_imports(house)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "attic" in done.stdout
+
+
+def test_the_picture_of_the_rooms_follows_their_imports(house: Path) -> None:
+    def draw(*words: str) -> tuple[int, int]:
+        done = python(house, "scripts/rooms.py", *words)
+        return done.returncode, len(done.stderr.splitlines())
+
+    picture = house / "docs" / "rooms.svg"
+    assert draw() == (0, 0)
+    before = picture.read_text(encoding="utf-8")
+    assert draw("--check") == (0, 0)
+    assert re.findall('font-weight="bold".*>(.*)</text>', before)[0] == "The rooms of budgetreg"
+    assert set(re.findall('font-weight="bold".*>(.*)</text>', before)[1:]) == rooms(house)
+    spoil(house, "budgetreg/solvers/leaps.py", "import budgetreg.streams")
+    assert draw("--check") == (1, 1)
+    assert picture.read_text(encoding="utf-8") == before
+    assert draw() == (0, 0)
+    new = set(picture.read_text(encoding="utf-8").splitlines()) - set(before.splitlines())
+    assert re.findall("<title>(.*)</title>", "".join(new)) == ["solvers imports streams"]
+    assert draw("--check") == (0, 0)
