@@ -174,3 +174,15 @@ def test_the_picture_of_the_rooms_follows_their_imports(house: Path) -> None:
     new = set(picture.read_text(encoding="utf-8").splitlines()) - set(before.splitlines())
     assert re.findall("<title>(.*)</title>", "".join(new)) == ["solvers imports streams"]
     assert draw("--check") == (0, 0)
+
+
+def test_the_page_on_architecture_tells_of_every_room_and_of_files_that_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.partition("## The rooms")[2].partition("\n## ")[0]
+    told = {name for row in re.findall(r"^\| (`.*?) \|", table, flags=re.MULTILINE) for name in re.findall(r"\w+", row)}
+    assert told == rooms(ROOT)
+    paths = re.findall(r"`([\w.]+(?:/[\w.]*)+)`", page)
+    assert len(paths) > 20
+    known = (ROOT, ROOT / "budgetreg")
+    lost = [path for path in paths if not any((at / name).exists() for at in known for name in (path, f"{path}.py"))]
+    assert lost == []
