@@ -1,6 +1,5 @@
 """``budgetreg status``: how far the runs in a folder are."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,22 +23,31 @@ def main(argv: list[str]) -> int:
     Raises
     ------
     DataError
-        If the folder is missing or holds no run.
+        If the folder is missing or holds no run; after the table, if a file of a run is damaged.
     """
     parser = Parser("status", "Tell how far the runs in and below a folder are.")
     parser.add_argument("folder", type=Path, metavar="DIR", help="a run, or a folder above runs")
     folder = parser.parse_args(argv).folder
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")
+    from budgetreg.results.checksums import Damaged
     from budgetreg.results.store import read_status  # here, because numpy is slow to load and --help is not
 
-    runs = []
+    runs, damage = [], []
     for path in sorted(folder.rglob("manifest.json")):
-        with suppress(DataError):  # merged results, say, have a manifest of their own
+        try:
             runs.append(read_status(path.parent))
-    if not runs:
+        except Damaged as error:
+            damage.append(str(error))
+        except DataError:  # merged results, say, have a manifest of their own
+            continue
+    damage += [run.damage for run in runs if run.damage]
+    if not runs and not damage:
         raise DataError(f"{folder} holds no run (a run leaves a manifest.json)")
-    console().print(_table(runs))
+    if runs:
+        console().print(_table(runs))
+    if damage:
+        raise DataError(f"{damage[0]}{f' (and {len(damage) - 1} more)' if len(damage) > 1 else ''}")
     return 0
 
 
@@ -50,14 +58,16 @@ def _table(runs: list["RunStatus"]) -> Table:
     table.add_column("state")
     for run in runs:
         counts = (run.k, run.planned, run.finished, run.failed)
-        table.add_row(str(run.folder), run.algo, run.dataset, *map(str, counts), _state(run.running, counts))
+        table.add_row(str(run.folder), run.algo, run.dataset, *map(str, counts), _state(run, counts))
     return table
 
 
-def _state(running: bool, counts: tuple[int, int, int, int]) -> str:
+def _state(run: "RunStatus", counts: tuple[int, int, int, int]) -> str:
     _, planned, finished, failed = counts
-    if running:
+    if run.running:
         return "running"
+    if run.damage:
+        return "damaged"
     if finished == planned:
         return "complete"
     return "failed" if finished + failed == planned else "incomplete"

@@ -1,4 +1,7 @@
-"""The folder of what is prepared once and mapped by many workers; everything in it appears whole or not at all."""
+"""The folder of what is prepared once and mapped by many workers; everything in it appears whole or not at all.
+
+Every file in it is sealed, so that one which was damaged afterwards is noticed, and made again.
+"""
 
 import os
 import shutil
@@ -7,8 +10,10 @@ from pathlib import Path
 
 import filelock
 
+from budgetreg.data.seals import accept, is_intact, seal
 from budgetreg.errors import DataError
 from budgetreg.files import sync_folder
+from budgetreg.notices import say
 
 
 def cache_root() -> Path:
@@ -24,31 +29,39 @@ def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path],
     path : Path
         What is wanted. One process at a time prepares something in the folder around it; others wait.
     is_whole : callable
-        Whether what lies at a path, if anything does, is what is wanted.
+        Whether what lies at a path, intact, is what is wanted.
     write : callable
-        Writes it to another path beside the one that is wanted.
+        Writes it to another path beside the one that is wanted; of a folder it writes the files alone.
 
     Raises
     ------
     DataError
         If the cache cannot be written.
     """
-    if is_whole(path):
+
+    def is_ready() -> bool:
+        return is_intact(path) and is_whole(path)
+
+    if is_ready():
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(path.parent / "lock"):
-            if is_whole(path):  # another worker was faster
+            if is_ready():  # another worker was faster
                 return
+            if path.exists():
+                say(f"{path} is damaged, and is made again")
             temporary = path.with_name(f"{path.name}.tmp")
             _remove(temporary)  # of a process that was killed
             try:
                 write(temporary)
-                for file in [*temporary.rglob("*")] if temporary.is_dir() else [temporary]:
+                for file in sorted(temporary.iterdir()) if temporary.is_dir() else [temporary]:
+                    seal(file)
                     _sync(file)
                 if path.is_dir():  # damaged, and only an empty folder is replaced
                     _remove(path)
                 os.replace(temporary, path)
+                accept(path)
                 sync_folder(path.parent)
             except BaseException:
                 _remove(temporary)

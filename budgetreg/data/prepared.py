@@ -15,6 +15,7 @@ import numpy as np
 
 from budgetreg.data.formats import Source, SparseRows
 from budgetreg.data.formats.source import is_number
+from budgetreg.data.seals import is_intact, unsealed
 from budgetreg.errors import DataError
 from budgetreg.values import Sparse, Values
 
@@ -71,7 +72,7 @@ def in_memory(source: Source, path: Path) -> Prepared:
 
 
 def into_folder(source: Source, path: Path, folder: Path) -> None:
-    """Read a source into a folder that `from_folder` maps; an array that can be mapped already is not copied.
+    """Read a source into a folder that `from_folder` maps once it is sealed; what can be mapped already is not copied.
 
     Raises
     ------
@@ -94,12 +95,18 @@ def into_folder(source: Source, path: Path, folder: Path) -> None:
     result = facts.prepared(mapped if source.mapped is None else {"X": source.mapped}, path)
     for name, array in (("y", result.y), ("largest", result.largest), ("lengths", facts.row_lengths())):
         np.save(folder / f"{name}.npy", array)
-    told = {"two_valued": result.two_valued, "notes": result.notes, "digest": result.digest, "first": facts.first}
+    told = {
+        "two_valued": result.two_valued,
+        "notes": result.notes,
+        "digest": result.digest,
+        "first": facts.first,
+        "copied": source.mapped is None,
+    }
     (folder / "facts.json").write_text(json.dumps(told))
 
 
 def from_folder(folder: Path, mapped: Path) -> Prepared | None:
-    """Map what `into_folder` wrote; None if it is not there or not whole.
+    """Map what `into_folder` wrote; None if it is not there, not whole or damaged.
 
     Parameters
     ----------
@@ -108,16 +115,17 @@ def from_folder(folder: Path, mapped: Path) -> Prepared | None:
     mapped : Path
         Array of the attributes, if they were not copied.
     """
+    if not is_intact(folder):
+        return None
     try:
-        told = json.loads((folder / "facts.json").read_text())
+        told = json.loads(unsealed(folder / "facts.json"))
         y, largest, lengths = (np.load(folder / f"{name}.npy") for name in ("y", "largest", "lengths"))
         X: np.ndarray | Values
         if lengths.size:
             columns, data = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("columns", "data"))
             X = _sparse(lengths, columns, data, largest.size, told["first"])
         else:
-            copied = folder / "X.npy"
-            X = np.load(copied if copied.exists() else mapped, mmap_mode="r")
+            X = np.load(folder / "X.npy" if told["copied"] else mapped, mmap_mode="r")
     except (OSError, ValueError, EOFError):  # missing, or cut short by a full disk
         return None
     return Prepared(X, y, largest, told["two_valued"], tuple(told["notes"]), told["digest"])

@@ -6,7 +6,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -18,9 +18,11 @@ from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
+from budgetreg.data.seals import Stamp, trust, verified
 from budgetreg.errors import UserError
 from budgetreg.execution.progress import progress_bar, reporter
 from budgetreg.execution.workers import exit_with_parent, interrupts_ignored, termination_as_interrupt
+from budgetreg.notices import say
 from budgetreg.results.journal import Entry
 from budgetreg.results.store import FAILED, FINISHED, Store
 
@@ -90,7 +92,7 @@ def execute(
         exit_with_parent(os.getppid())
     with termination_as_interrupt(), Store.open(plan.folder, plan) as store:
         for note in (*plan.notes, *store.notes):
-            _say(note)
+            say(note)
         resumed = len(store.finished())
         try:
             _compute(plan, store, function)
@@ -107,7 +109,7 @@ def execute(
             *edge_warnings([result["run"]["edge"] for result in results]),
             *edge_warnings([result.get("edge_before", "") for result in results], " before the last checkpoint"),
         ):
-            _say(warning)
+            say(warning)
         return RunOutcome(store.folder, len(finished), len(store.failed()), resumed)
 
 
@@ -157,7 +159,9 @@ def _outcomes(
     n_jobs = min(plan.config.n_jobs, len(repetitions))
     together = min(plan.repetitions_at_once, ceil(len(repetitions) / n_jobs))
     tasks = (
-        delayed(_attempt)(function, plan, repetitions[first : first + together], slots, first, os.getpid())
+        delayed(_attempt_in_worker)(
+            function, plan, repetitions[first : first + together], slots, first, os.getpid(), verified()
+        )
         for first in range(0, len(repetitions), together)
     )
     parallel = Parallel(n_jobs=n_jobs, backend=backend, return_as="generator_unordered", batch_size=1)
@@ -181,12 +185,26 @@ def _close(outcomes: Generator[object, None, None]) -> None:
         outcomes.close()
 
 
-def _attempt(
-    function: Repetitions, plan: "Plan", repetitions: Sequence[int], slots: Path | None, slot: int, parent: int
+def _attempt_in_worker(
+    function: Repetitions,
+    plan: "Plan",
+    repetitions: Sequence[int],
+    slots: Path | None,
+    slot: int,
+    parent: int,
+    stamps: Mapping[str, Stamp],
 ) -> list[tuple[Entry, str]]:
-    """Compute repetitions in whatever process this is; return their entries of the journal with a traceback each."""
+    """Compute repetitions in a process that knows its parent, and need not verify what that has verified."""
     if os.getpid() != parent:
         exit_with_parent(parent)
+        trust(stamps)
+    return _attempt(function, plan, repetitions, slots, slot)
+
+
+def _attempt(
+    function: Repetitions, plan: "Plan", repetitions: Sequence[int], slots: Path | None, slot: int
+) -> list[tuple[Entry, str]]:
+    """Compute repetitions in whatever process this is; return their entries of the journal with a traceback each."""
     progress = reporter(slots, slot, len(repetitions))
     started = time.perf_counter()
     outcomes: list[dict[str, Any]]
@@ -204,7 +222,7 @@ def _attempt(
             return [
                 outcome
                 for one, place in zip(alone, places, strict=True)
-                for outcome in _attempt(function, plan, one, slots, place, parent)
+                for outcome in _attempt(function, plan, one, slots, place)
             ]
         outcomes = [{"status": FAILED, "message": f"{type(error).__name__}: {error}"}]
         trace = traceback.format_exc()
@@ -226,7 +244,3 @@ def _draw_curve(folder: Path) -> None:
     from budgetreg.figures.curves import plot_folders  # here, as matplotlib is slow to load
 
     plot_folders([folder], folder, name="curve")
-
-
-def _say(message: str) -> None:
-    print(f"budgetreg: {message}", file=sys.stderr)

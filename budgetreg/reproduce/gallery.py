@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from budgetreg.errors import ConfigError
+from budgetreg.errors import ConfigError, DataError
 from budgetreg.files import explained, write_atomically
+from budgetreg.results.checksums import check_manifest
 from budgetreg.results.schema import CLAIMS, MANIFEST, SAVINGS
 
 _PAPERS = {
@@ -86,7 +87,7 @@ def _figure(path: Path, name: str) -> Iterator[str]:
     """Give the blocks of a folder of results, or of a picture with a caption; of anything else none."""
     if (path / MANIFEST).is_file():
         manifest = _manifest(path / MANIFEST)
-        if "recipe" in manifest:
+        if {"recipe", "title", "differs"} <= manifest.keys():
             yield f"### {name}\n\n{manifest['title']}\n\n![{name}]({name}/curves.png)\n"
             if (path / CLAIMS).is_file():  # a picture claims nothing
                 yield from _claims(path / CLAIMS)
@@ -101,9 +102,12 @@ def _manifest(path: Path) -> dict[str, Any]:
     """Return a manifest, an empty one if it is damaged: who reproduces its figure is told so there."""
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        if not isinstance(manifest, dict):
+            return {}
+        check_manifest(path, manifest)
+    except (OSError, ValueError, DataError):
         return {}
-    return manifest if isinstance(manifest, dict) else {}
+    return manifest
 
 
 def _differs(sentences: list[str]) -> Iterator[str]:

@@ -11,11 +11,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 from budgetreg.errors import DataError
 from budgetreg.files import explained, write_atomically
+from budgetreg.notices import say
 from budgetreg.reproduce.recipes import Cell, Recipe
+from budgetreg.results.checksums import Damaged, check_manifest, digest, read_tables, signed
 from budgetreg.results.manifest import read_manifest
 from budgetreg.results.nested import Tree, besides, common, ordered, overlay
 from budgetreg.results.schema import CELL, CURVES, MANIFEST, RUNS
@@ -75,15 +78,22 @@ def held(folder: Path) -> int:
     if not (folder / MANIFEST).exists():
         return 0
     with _undamaged(folder):
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = _manifest(folder)
         return max((int(entry["repetitions"]) for entry in manifest.get("cells", [])), default=0)
 
 
 def find_runs(folder: Path) -> dict[str, Path]:
-    """Return the folders of runs at or below a folder, by the digest of their configuration; the fullest of equals."""
+    """Return the folders of runs at or below a folder, by the digest of their configuration; the fullest of equals.
+
+    Those with a damaged manifest are told and left out.
+    """
     found: dict[str, tuple[int, Path]] = {}
     for path in sorted(folder.rglob(MANIFEST)):
-        manifest = read_manifest(path.parent)
+        try:
+            manifest = read_manifest(path.parent)
+        except Damaged as error:
+            say(str(error))
+            continue
         if manifest is not None:
             done = manifest["repetitions_done"]
             digest = manifest["identity_digest"]
@@ -104,13 +114,14 @@ def read_run(folder: Path, cell: Cell) -> CellResults:
     if manifest is None:
         raise DataError(f"{folder} holds no run: there is no {MANIFEST} of ours in it")
     with _undamaged(folder):
+        tables = _tables(folder)
         return CellResults(
             config=_as_asked(cell.config.recorded(), cell),
             data=manifest["data"],
             source={key: manifest[key] for key in _SOURCE if manifest.get(key)},
             columns=manifest["columns"][CURVES],
-            curves=_asked(_rows(folder / CURVES), cell),
-            runs=_asked(_rows(folder / RUNS), cell),
+            curves=_asked(tables[CURVES], cell),
+            runs=_asked(tables[RUNS], cell),
         )
 
 
@@ -125,9 +136,13 @@ def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
     if not (folder / MANIFEST).exists() or not has_tables(folder):
         return {}
     with _undamaged(folder):
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = _manifest(folder)
         entries = {entry["identity_digest"]: entry for entry in manifest.get("cells", [])}
-        tables = {name: _rows(folder / name) for name in (CURVES, RUNS)}
+        try:
+            tables = _tables(folder)
+        except Damaged as error:
+            say(f"{error}: not taken as it is, but made again")
+            return {}
         found = {}
         for cell in cells:
             entry = entries.get(cell.digest)
@@ -181,10 +196,19 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
             for cell, own in zip(recipe.cells, results, strict=True)
         ],
     }
-    write_atomically(folder / CURVES, as_csv([*results[0].columns, CELL], curves))
-    write_atomically(folder / RUNS, as_csv([*run_columns(runs), CELL], runs))
+    tables = {
+        CURVES: as_csv([*results[0].columns, CELL], curves),
+        RUNS: as_csv([*run_columns(runs), CELL], runs),
+    }
+    with explained(f"write {folder}"):
+        if any(not (folder / name).is_file() or (folder / name).read_bytes() != new for name, new in tables.items()):
+            # Killed while the tables change, we leave none that a manifest calls something else.
+            (folder / MANIFEST).unlink(missing_ok=True)
+    for name, content in tables.items():
+        write_atomically(folder / name, content)
     # Last: it vouches for the tables.
-    write_atomically(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
+    whole = signed(manifest, {name: digest(content) for name, content in tables.items()})
+    write_atomically(folder / MANIFEST, (json.dumps(whole, indent=1) + "\n").encode())
 
 
 def _as_asked(config: Tree, cell: Cell) -> Tree:
@@ -205,6 +229,13 @@ def _undamaged(folder: Path) -> Iterator[None]:
         raise DataError(f"{folder}: its results are damaged ({error}): remove the folder to have them anew") from error
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
-    with explained(f"read {path}"), path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+def _manifest(folder: Path) -> Tree:
+    manifest: Tree = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    check_manifest(folder / MANIFEST, manifest)
+    return manifest
+
+
+def _tables(folder: Path) -> dict[str, list[dict[str, str]]]:
+    """Return the rows of both tables, having compared them with their checksums."""
+    contents = read_tables(folder, (CURVES, RUNS))
+    return {name: list(csv.DictReader(StringIO(content.decode(), newline=""))) for name, content in contents.items()}

@@ -15,6 +15,7 @@ from budgetreg.figures.worst_case import worst
 from budgetreg.files import write_atomically
 from budgetreg.reproduce.merged import CellResults, find_runs, has_tables, held, read_results, read_run, write_results
 from budgetreg.reproduce.recipes import Cell, Recipe
+from budgetreg.results.checksums import Damaged
 from budgetreg.results.schema import CLAIMS, CURVES, SAVINGS
 from budgetreg.results.series import Series, labelled, read_folder
 
@@ -155,7 +156,7 @@ def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[
     for number, cell in enumerate(cells, 1):
         place = known.get(cell.digest, folder / f"{cell.name}-{cell.digest[:8]}")
         _say(f"{recipe.name}: {cell.name} ({number} of {len(cells)})")
-        done = read_run(place, cell) if cell.digest in known and has_tables(place) else None
+        done = _left_by_run(place, cell) if cell.digest in known else None
         if done is None or not done.holds(cell.config.repetitions):
             outcome = execute(make_plan(replace(cell.config, out=str(place))), draw=_draw_nothing)
             if outcome.failed:
@@ -166,6 +167,16 @@ def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[
         yield cell.name, done
     if unfinished:
         raise Unfinished(f"{recipe.name}: repetitions of {', '.join(unfinished)} failed; the same command tries again")
+
+
+def _left_by_run(place: Path, cell: Cell) -> CellResults | None:
+    """Return what a run has left; None if it has left no tables, or damaged ones: its journal gives them again."""
+    if not has_tables(place):
+        return None
+    try:
+        return read_run(place, cell)
+    except Damaged:
+        return None
 
 
 def _panels(recipe: Recipe, series: Sequence[Series], measure: str) -> list[tuple[str, list[Series]]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from budgetreg.errors import ConfigError
 from budgetreg.files import explained
 from budgetreg.protocol.configuration import with_defaults
+from budgetreg.results.checksums import Damaged, check_manifest
 from budgetreg.results.schema import CURVES, JOURNAL, MANIFEST, RUNS, SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ def read_manifest(folder: Path) -> Tree | None:
 
     Raises
     ------
+    Damaged
+        If there is one whose content is not what its checksum tells, or that is no JSON at all.
     UserError
         If there is one that cannot be read.
     """
@@ -42,8 +45,11 @@ def _read(folder: Path) -> Tree | None:
     try:
         manifest = json.loads(content)
     except ValueError:
+        raise Damaged(f"{path} is damaged (or no manifest of a run): it is not JSON") from None
+    if not isinstance(manifest, dict):
         return None
-    return manifest if isinstance(manifest, dict) and "schema_version" in manifest else None
+    check_manifest(path, manifest)
+    return manifest if "schema_version" in manifest else None
 
 
 def adopt_manifest(folder: Path, identity: Mapping[str, Any]) -> Tree:
@@ -61,6 +67,8 @@ def adopt_manifest(folder: Path, identity: Mapping[str, Any]) -> Tree:
     ConfigError
         If the folder belongs to another configuration or schema, or holds files of the names we use that no
         run of ours left.
+    Damaged
+        If its manifest is damaged: it tells no longer whose results lie there.
     """
     written = _read(folder)
     if written is not None and written["schema_version"] != SCHEMA_VERSION:

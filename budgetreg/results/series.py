@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from budgetreg.errors import DataError
+from budgetreg.results.checksums import check_manifest, read_tables
 from budgetreg.results.naming import differences
 from budgetreg.results.nested import overlay
 from budgetreg.results.schema import CELL, CURVES, MANIFEST, RUNS, columns
@@ -251,8 +253,11 @@ def read_folder(folder: Path) -> list[Series]:
     DataError
         If a file is missing, empty, damaged or of another schema.
     """
-    points = _read_curves(folder / CURVES)
-    runs = _read_table(folder / RUNS) if (folder / RUNS).exists() else pd.DataFrame()
+    tables = read_tables(folder, (CURVES, RUNS))
+    if CURVES not in tables:
+        raise DataError(f"{folder / CURVES}: cannot be read: it is not there")
+    points = _read_curves(folder / CURVES, tables[CURVES])
+    runs = _read_table(folder / RUNS, tables[RUNS]) if RUNS in tables else pd.DataFrame()
     found: list[Series] = []
     for cell, config, d in _read_manifest(folder / MANIFEST):
         own_points, own_runs = (
@@ -275,8 +280,8 @@ def _series(
         yield Series(**cell, variant="", label="", points=rows, runs=own, config=config, d=d, folder=folder)
 
 
-def _read_curves(path: Path) -> pd.DataFrame:
-    table = _read_table(path)
+def _read_curves(path: Path, content: bytes) -> pd.DataFrame:
+    table = _read_table(path, content)
     of_subspaces = _is_of_subspaces(table)
     if not of_subspaces and "test_svr_loss" not in table:  # as in files from before there were learners of this loss
         table["test_svr_loss"] = float("nan")
@@ -291,10 +296,10 @@ def _read_curves(path: Path) -> pd.DataFrame:
     return table
 
 
-def _read_table(path: Path) -> pd.DataFrame:
+def _read_table(path: Path, content: bytes) -> pd.DataFrame:
     try:
         # As text first: the reader's own conversion to numbers is not exact in all its versions.
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        table = pd.read_csv(BytesIO(content), dtype=str, keep_default_na=False)
     except pd.errors.EmptyDataError:
         raise DataError(f"{path}: the file is empty") from None
     except (OSError, UnicodeDecodeError, pd.errors.ParserError) as error:
@@ -313,6 +318,7 @@ def _read_manifest(path: Path) -> list[tuple[str | None, dict[str, Any], int | N
         return [(None, {}, None)]
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
+        check_manifest(path, manifest)
         if "cells" not in manifest:
             return [(None, dict(manifest["config"]), manifest.get("data", {}).get("d"))]
         return [

@@ -9,7 +9,8 @@ from filelock import FileLock, Timeout
 
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.files import explained, remove_leftovers, write_atomically
-from budgetreg.results.journal import Entry, Journal, read_journal
+from budgetreg.results.checksums import Damaged, digest, read_tables, signed, vouched
+from budgetreg.results.journal import Entry, Journal, damaged_lines, read_journal
 from budgetreg.results.manifest import adopt_manifest, identity_of, read_manifest
 from budgetreg.results.provenance import provenance
 from budgetreg.results.schema import CURVES, JOURNAL, LOCK, MANIFEST, RUNS, SCHEMA_VERSION, columns
@@ -47,10 +48,16 @@ class Store:
         self.notes: tuple[str, ...] = ()
         self._provenance, self._earlier = provenance(), list(manifest.get("earlier", []))
         self._inherit({key: manifest[key] for key in self._provenance if key in manifest})
+        self._vouched = vouched(manifest)
         if self.missing():
             # Before there is a journal, as the manifest is what tells our folder from a foreign one.
             self._write_manifest()
         self._journal = Journal(folder / JOURNAL)
+        if self._journal.dropped:
+            self.notes += (
+                f"{folder / JOURNAL} is damaged: {self._journal.dropped} of its lines are dropped, and what they held "
+                "is computed again",
+            )
 
     @classmethod
     def open(cls, folder: Path, plan: "Plan") -> Self:
@@ -124,8 +131,18 @@ class Store:
             If a file cannot be written; that file and those after it stay as they were.
         """
         self._load()
-        write_atomically(self.folder / CURVES, curves_csv(self._columns()[CURVES], self._labels(), self.finished()))
-        write_atomically(self.folder / RUNS, runs_csv(self._labels(), self.finished() + self.failed()))
+        tables = {
+            CURVES: curves_csv(self._columns()[CURVES], self._labels(), self.finished()),
+            RUNS: runs_csv(self._labels(), self.finished() + self.failed()),
+        }
+        checksums = {name: digest(content) for name, content in tables.items()}
+        if self._vouched and self._vouched != checksums:
+            # Killed while the tables change, we leave none that their manifest calls damaged.
+            self._vouched = {}
+            self._write_manifest()
+        for name, content in tables.items():
+            write_atomically(self.folder / name, content)
+        self._vouched = checksums
         self._write_manifest()
 
     def close(self) -> None:
@@ -189,7 +206,7 @@ class Store:
             "earlier": self._earlier,
             "columns": self._columns(),
         }
-        text = json.dumps(manifest, indent=2) + "\n"
+        text = json.dumps(signed(manifest, self._vouched), indent=2) + "\n"
         write_atomically(self.folder / MANIFEST, text.encode())
 
 
@@ -209,6 +226,8 @@ class RunStatus:
         Learner and data set.
     k : int
         Attribute budget per example.
+    damage : str
+        Which file is damaged; empty if none is.
     """
 
     folder: Path
@@ -219,6 +238,7 @@ class RunStatus:
     algo: str
     dataset: str
     k: int
+    damage: str = ""
 
 
 def read_status(folder: Path) -> RunStatus:
@@ -231,6 +251,8 @@ def read_status(folder: Path) -> RunStatus:
 
     Raises
     ------
+    Damaged
+        If its manifest is damaged.
     DataError
         If there is no run of ours.
     """
@@ -247,8 +269,19 @@ def read_status(folder: Path) -> RunStatus:
         finished=len(numbers[FINISHED]),
         failed=len(numbers[FAILED] - numbers[FINISHED]),
         running=_is_locked(folder),
+        damage=_damage(folder),
         **{name: manifest[name] for name in ("algo", "dataset", "k")},
     )
+
+
+def _damage(folder: Path) -> str:
+    if damaged_lines(folder / JOURNAL):
+        return f"{folder / JOURNAL} is damaged: the command that made it computes anew what is lost"
+    try:
+        read_tables(folder, (CURVES, RUNS))
+    except Damaged as error:
+        return str(error)
+    return ""
 
 
 def _is_locked(folder: Path) -> bool:

@@ -264,7 +264,7 @@ def test_mistakes_are_one_line(recipe: Path, capsys: pytest.CaptureFixture[str])
 def test_missing_digits_are_told(
     recipe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(mnist, "prepared", lambda checksums: None)
+    monkeypatch.setattr(mnist, "prepared", lambda *_: None)
     recipe.write_text(RECIPE.replace("digits_3v5", "mnist_3v5"))
     assert main(["reproduce", "paper/toy", "dataset.root=nowhere"]) == 3
     message = capsys.readouterr().err

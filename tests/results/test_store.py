@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from budgetreg.errors import ConfigError, DataError, UserError
 from budgetreg.results import store as store_module
+from budgetreg.results.checksums import signed
 from budgetreg.results.journal import Journal, read_journal
 from budgetreg.results.provenance import git_state
 from budgetreg.results.schema import CURVE_COLUMNS, SCHEMA_VERSION
@@ -156,7 +157,7 @@ def test_other_files_are_left_alone(tmp_path):
 def test_another_schema_is_refused(tmp_path):
     fill(tmp_path, [0])
     manifest = json.loads((tmp_path / "manifest.json").read_text())
-    (tmp_path / "manifest.json").write_text(json.dumps({**manifest, "schema_version": 99}))
+    (tmp_path / "manifest.json").write_text(json.dumps(signed({**manifest, "schema_version": 99}, {})))
     with pytest.raises(ConfigError, match="schema 99"):
         Store.open(tmp_path, toy_plan(tmp_path))
 
@@ -260,7 +261,7 @@ def test_written_files_can_be_read_by_others(tmp_path):
     assert (tmp_path / "file").stat().st_mode == plain.stat().st_mode
 
 
-@pytest.mark.parametrize("content", [None, "not json", "{}"])
+@pytest.mark.parametrize("content", [None, "[]", "{}"])
 def test_status_of_a_folder_without_a_run(tmp_path, content):
     if content is not None:
         (tmp_path / "manifest.json").write_text(content)

@@ -1,0 +1,135 @@
+"""Single inverted bits in cached arrays: what is damaged is told and made again, whatever its size says.
+
+``FLIPS=200 pytest tests/data/test_damage.py`` tries more than the few for each file that a test has time for.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from budgetreg.data import Dataset, mnist, power_law, seals
+from budgetreg.data.formats import source
+from budgetreg.data.tabular import parse_file
+from budgetreg.errors import DataError
+from tests.damage import flip
+from tests.data.test_mnist import CHECKSUMS, write_raw
+
+FLIPS = int(os.environ.get("FLIPS", 2))
+RNG = np.random.default_rng(0)
+X, Y = RNG.integers(-3, 4, (30, 6)).astype(float), RNG.choice([-1.0, 1.0], 30)
+
+
+def from_mnist(tmp_path: Path) -> Callable[[], Dataset]:
+    root = str(write_raw(tmp_path / "root"))
+    return lambda: mnist.parse({"root": root, "digits": [3, 5]}).load(CHECKSUMS)
+
+
+def from_npz(tmp_path: Path) -> Callable[[], Dataset]:
+    np.savez(tmp_path / "table.npz", X=X, y=Y)
+    options = {"path": str(tmp_path / "table.npz"), "scale": "max_abs"}
+    return lambda: parse_file(options).load()
+
+
+def from_mapped_folder(tmp_path: Path) -> Callable[[], Dataset]:
+    (tmp_path / "table").mkdir()
+    np.save(tmp_path / "table" / "X.npy", X)
+    np.save(tmp_path / "table" / "y.npy", Y)
+    options = {"path": str(tmp_path / "table"), "scale": "max_abs"}
+    return lambda: parse_file(options).load()
+
+
+def from_libsvm(tmp_path: Path) -> Callable[[], Dataset]:
+    rows = [" ".join([str(y), *(f"{i}:{v}" for i, v in enumerate(x, 1) if v)]) for x, y in zip(X, Y, strict=True)]
+    (tmp_path / "table.svm").write_text("\n".join(rows))
+    options = {"path": str(tmp_path / "table.svm"), "scale": "max_abs"}
+    return lambda: parse_file(options).load()
+
+
+def from_power_law(tmp_path: Path) -> Callable[[], Dataset]:
+    law = power_law.PowerLaw(8, -1.0, "l2", 30, 10, implicit=True)
+    return lambda: law.draw(0, 0)
+
+
+KINDS = {"mnist": from_mnist, "npz": from_npz, "mapped": from_mapped_folder, "libsvm": from_libsvm}
+KINDS["power_law"] = from_power_law
+
+
+@pytest.fixture(params=KINDS)
+def load(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Dataset]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(source, "IN_MEMORY", 0)
+    monkeypatch.setattr(power_law, "_MOST_UNCACHED", 0)
+    return KINDS[request.param](tmp_path)
+
+
+def told(data: Dataset) -> list[object]:
+    rows = np.arange(data.X.shape[0])
+    values = data.X[rows] if isinstance(data.X, np.ndarray) else data.X.rows(rows)
+    return [
+        data.name,
+        values.tolist(),
+        data.y.tolist(),
+        np.asarray(data.scale).tolist(),
+        data.notes,
+        data.fingerprint(),
+    ]
+
+
+def test_a_bit_in_a_cached_file(
+    load: Callable[[], Dataset], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected, rng = told(load()), np.random.default_rng(0)
+    files = [path for path in (tmp_path / "cache").rglob("*") if path.suffix in (".npy", ".json")]
+    assert files
+    for file in sorted(files):
+        for _ in range(FLIPS):
+            capsys.readouterr()
+            flip(file, rng)
+            assert told(load()) == expected
+            damage = capsys.readouterr().err
+            if file.name == "images.npy":  # which only the images of the pair are made from
+                assert damage == ""
+                assert told(mnist.Mnist(str(tmp_path / "root"), None).load(CHECKSUMS))
+                damage = capsys.readouterr().err
+            assert damage.count("\n") == 1
+            assert "is damaged, and is made again" in damage
+            assert str(tmp_path / "cache") in damage
+
+
+def test_damage_that_cannot_be_mended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    from_mnist(tmp_path)()
+    flip(mnist.cache_folder(CHECKSUMS) / "labels.npy", np.random.default_rng(0))
+    with pytest.raises(DataError, match=r"^what was prepared of it is damaged, and MNIST is not whole in"):
+        mnist.Mnist(str(tmp_path / "nowhere"), (3, 5)).load(CHECKSUMS)
+
+
+def test_what_was_verified_is_trusted_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(100))
+    seals.seal(path)
+    assert seals.unsealed(path) == bytes(100)
+    assert seals.is_intact(path)
+    looks: list[Path] = []
+    checksum = seals._checksum
+    monkeypatch.setattr(seals, "_checksum", lambda path, length: looks.append(path) or checksum(path, length))
+    assert seals.is_intact(path)
+    assert looks == []
+    stamps = seals.verified()
+    seals._verified.clear()
+    seals.trust(stamps)  # as a worker does
+    assert seals.is_intact(path)
+    assert looks == []
+    os.utime(path, ns=(1, 1))
+    assert seals.is_intact(path)
+    assert looks == [path]
+
+
+def test_what_has_no_seal_is_not_intact(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "short").write_bytes(b"x")
+    (tmp_path / "unsealed").write_bytes(bytes(100))
+    assert not any(seals.is_intact(tmp_path / name) for name in ("missing", "empty", "short", "unsealed"))

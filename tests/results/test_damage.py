@@ -1,0 +1,171 @@
+"""Single inverted bits in the files of a run: each is told in one line or does not matter; no result silently changes.
+
+``FLIPS=200 pytest tests/results/test_damage.py`` tries more than the few for each file that a test has time for.
+"""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from budgetreg.cli.app import main
+from budgetreg.errors import DataError, UserError
+from budgetreg.reproduce import merged
+from budgetreg.results.checksums import Damaged, read_tables
+from budgetreg.results.journal import read_journal
+from budgetreg.results.series import Series, read_series
+from budgetreg.results.store import Store, read_status
+from tests.damage import flip
+from tests.toy_runs import toy_entry, toy_plan
+
+FLIPS = int(os.environ.get("FLIPS", 5))
+NAMES = ("journal.jsonl", "manifest.json", "curves.csv", "runs.csv")
+
+
+def fill(folder: Path) -> None:
+    """Compute what is missing of a run, and write its tables."""
+    with Store.open(folder, toy_plan(folder)) as store:
+        for repetition in store.missing():
+            store.add(toy_entry(repetition))
+        store.finish()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    fill(tmp_path / "run")
+    return tmp_path / "run"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in NAMES}
+
+
+def told(series: list[Series]) -> list[object]:
+    """All that a figure or a table is made of."""
+    return [
+        (one.label, one.config, one.d, one.points.to_csv(), one.runs.drop(columns=["seconds"]).to_csv())
+        for one in series
+    ]
+
+
+def one_line(error: UserError) -> str:
+    assert "\n" not in str(error)
+    return str(error)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_bit_in_a_file_of_a_run(run: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    whole, expected, kept = contents(run), told(read_series([run])), tmp_path / "kept"
+    rng = np.random.default_rng(0)
+    shutil.copytree(run, kept)
+    caught = 0
+    for _ in range(FLIPS):
+        shutil.rmtree(run)
+        shutil.copytree(kept, run)
+        flip(run / name, rng)
+        try:
+            assert told(read_series([run])) == expected
+        except DataError as error:
+            caught += name in one_line(error)
+        code, damage = main(["status", str(run)]), capsys.readouterr().err
+        assert (code, damage.count("\n")) in ((0, 0), (3, 1))
+        assert code == 0 or name in damage
+        try:
+            fill(run)
+        except UserError as error:  # a manifest that cannot tell whose the results are
+            assert name == "manifest.json"
+            assert name in one_line(error)
+            continue
+        assert contents(run)["curves.csv"] == whole["curves.csv"]
+        assert read_status(run).damage == ""
+    # In the manifest, a bit in the name of the key of checksums alone leaves all that matters as it is.
+    assert caught >= {"journal.jsonl": 0, "manifest.json": 0.95 * FLIPS - 1}.get(name, FLIPS)
+
+
+def test_a_damaged_line_of_the_journal_is_told_and_computed_again(run: Path) -> None:
+    whole = contents(run)
+    lines = whole["journal.jsonl"].splitlines(keepends=True)
+    (run / "journal.jsonl").write_bytes(lines[0] + lines[1].replace(b"900", b"901") + lines[2])
+    assert [entry["repetition"] for entry in read_journal(run / "journal.jsonl")] == [0, 2]
+    with Store.open(run, toy_plan(run)) as store:
+        assert store.missing() == [1]
+        (note,) = store.notes
+        assert "journal.jsonl is damaged: 1 of its lines" in note
+        store.add(toy_entry(1))
+        store.finish()
+    assert contents(run)["curves.csv"] == whole["curves.csv"]
+    assert (run / "journal.jsonl").read_bytes() == lines[0] + lines[2] + lines[1]
+    with Store.open(run, toy_plan(run)) as store:
+        assert store.notes == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"repetition": "0", "status": "finished"},
+        {"repetition": True, "status": "finished"},
+        {"repetition": 0, "status": "finishee"},
+        {"repetition": 0, "status": "finished", "crc33": "00000000"},
+    ],
+)
+def test_a_line_without_a_checksum_has_to_be_an_entry(tmp_path: Path, line: object) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_text(f"{json.dumps(line)}\n{json.dumps(toy_entry(1))}\n")
+    assert read_journal(path) == [toy_entry(1)]
+
+
+def test_runs_without_checksums_are_taken_as_they_are(run: Path) -> None:
+    manifest = json.loads((run / "manifest.json").read_text())
+    del manifest["sha256"]
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    curves = (run / "curves.csv").read_text()
+    (run / "curves.csv").write_text(curves.replace("0.1", "0.2"))
+    assert told(read_series([run]))
+    fill(run)
+    assert (run / "curves.csv").read_text() == curves
+    assert json.loads((run / "manifest.json").read_text())["sha256"].keys() == {
+        "curves.csv",
+        "runs.csv",
+        "manifest.json",
+    }
+
+
+@pytest.mark.parametrize("killed_at", ["curves.csv", "runs.csv"])
+def test_killed_while_tables_change_a_run_is_not_called_damaged(
+    run: Path, monkeypatch: pytest.MonkeyPatch, killed_at: str
+) -> None:
+    from budgetreg.results import store as module
+
+    write = module.write_atomically
+
+    def killed(path: Path, content: bytes) -> None:
+        if path.name == killed_at:
+            raise KeyboardInterrupt
+        write(path, content)
+
+    with Store.open(run, toy_plan(run, repetitions=4)) as store:
+        store.add(toy_entry(3))
+        monkeypatch.setattr(module, "write_atomically", killed)
+        with pytest.raises(KeyboardInterrupt):
+            store.finish()
+    monkeypatch.undo()
+    assert read_status(run).damage == ""
+    assert read_series([run])
+
+
+def test_a_reader_waits_for_a_writer_that_is_between_two_files(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    curves = (run / "curves.csv").read_bytes()
+    (run / "curves.csv").write_bytes(curves + b"more")
+    from budgetreg.results import checksums
+
+    monkeypatch.setattr(checksums.time, "sleep", lambda _: (run / "curves.csv").write_bytes(curves))
+    assert read_tables(run, ["curves.csv"]) == {"curves.csv": curves}
+
+
+def test_merged_results_tell_which_table_is_damaged(run: Path) -> None:
+    (run / "runs.csv").write_bytes((run / "runs.csv").read_bytes().replace(b"900", b"901"))
+    with pytest.raises(Damaged, match=r"runs\.csv is damaged"):
+        merged._tables(run)
