@@ -58,6 +58,12 @@ def write_atomically(path: Path, data: bytes) -> None:
         sync_folder(path.parent)
 
 
+def files_below(folder: Path, name: str) -> list[Path]:
+    """Return the files of a name in and below a folder, sorted; what vanishes meanwhile is left out."""
+    # Not `Path.rglob`: it fails if a folder is removed between its being listed and its being entered.
+    return sorted(Path(place, name) for place, _, files in os.walk(folder) if name in files)
+
+
 def temporary_name(path: Path) -> Path:
     """Return where the new content of a file is collected: next to it, as only then a rename is atomic."""
     return path.with_name(f".{path.name}.{os.getpid()}.tmp")

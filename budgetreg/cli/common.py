@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 from rich.console import Console
@@ -28,6 +29,19 @@ class Parser(argparse.ArgumentParser):
             Always.
         """
         raise ConfigError(f"{message} (see {self.prog} --help)")
+
+
+def refuse_root(out: Path | str) -> None:
+    """Refuse the root of the file system as a folder of results: everything there is would lie below it.
+
+    Raises
+    ------
+    ConfigError
+        If that is asked for, by whatever name.
+    """
+    path = Path(out).expanduser().resolve()
+    if path == path.parent:
+        raise ConfigError(f"out={out}: is the root of the file system: give a folder below it, such as out=runs/mine")
 
 
 def console() -> Console:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from budgetreg.cli.common import Parser, console
+from budgetreg.cli.common import Parser, console, refuse_root
 from budgetreg.errors import ConfigError, UserError, nearest
 from budgetreg.execution.threads import pin_blas_threads
 
@@ -57,6 +57,7 @@ def main(argv: list[str]) -> int:
     asked = [word for word in arguments.words if "=" not in word]
     given = dict(map(_setting, (word for word in arguments.words if "=" in word)))
     out = Path(str(given.pop("out", _QUICK / "results" if arguments.quick else "results"))).expanduser()
+    refuse_root(out)
     refuse_foreign(out)
     places = Places(_QUICK if arguments.quick else Path("runs"), out)
     read = [recipes.read_recipe(name, given) for name in asked or recipes.names()]

@@ -162,6 +162,7 @@ def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
     from hydra.types import RunMode
     from omegaconf import OmegaConf
 
+    from budgetreg.cli.common import refuse_root
     from budgetreg.protocol.configuration import left_out, validate
 
     hydra = HydraConfig.get()
@@ -175,6 +176,8 @@ def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
         given = parser.parse_overrides(OmegaConf.to_container(hydra.overrides.task))  # type: ignore[arg-type]
         choice = {override.key_or_group: override.value() for override in given}
         config = validate(cfg, choice)
+        if config.out is not None:
+            refuse_root(config.out)
         if swept and config.out is not None:
             config = replace(config, out=str(Path(config.out, overrides.replace("/", "_"))))
         config = replace(config, out=str(config.folder()))

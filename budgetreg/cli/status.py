@@ -7,6 +7,7 @@ from rich.table import Table
 
 from budgetreg.cli.common import Parser, console
 from budgetreg.errors import DataError
+from budgetreg.files import files_below
 
 if TYPE_CHECKING:
     from budgetreg.results.store import RunStatus
@@ -34,7 +35,7 @@ def main(argv: list[str]) -> int:
     from budgetreg.results.store import read_status  # here, because numpy is slow to load and --help is not
 
     runs, damage = [], []
-    for path in sorted(folder.rglob("manifest.json")):
+    for path in files_below(folder, "manifest.json"):
         try:
             runs.append(read_status(path.parent))
         except Damaged as error:

@@ -241,6 +241,6 @@ def _protocol() -> Repetitions:
 
 
 def _draw_curve(folder: Path) -> None:
-    from budgetreg.figures.curves import plot_folders  # here, as matplotlib is slow to load
+    from budgetreg.figures.curves import plot_run  # here, as matplotlib is slow to load
 
-    plot_folders([folder], folder, name="curve")
+    plot_run(folder)

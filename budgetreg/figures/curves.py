@@ -25,7 +25,7 @@ from budgetreg.figures.limits import Range, y_range
 from budgetreg.figures.palette import VARIANTS, style
 from budgetreg.files import explained, write_atomically
 from budgetreg.results.quantities import along
-from budgetreg.results.series import Series, mean_curve, read_series
+from budgetreg.results.series import Series, mean_curve, read_own, read_series
 
 _PANEL = (6.4, 4.4)  # inches
 _DOTS_PER_INCH = 150
@@ -69,6 +69,22 @@ def plot_folders(folders: Iterable[Path], out: Path | None = None, name: str = "
     folders = [Path(folder) for folder in folders]
     series = read_series(folders)
     return plot_series(series, out or (folders[0] if len(folders) == 1 else Path()), name)
+
+
+def plot_run(folder: Path) -> list[Path]:
+    """Draw the curve of the run in a folder, whatever runs lie below it, into that folder.
+
+    Returns
+    -------
+    list of Path
+        ``curve.png``, ``curve.pdf`` and ``curve.txt``, as `plot_folders` writes them.
+
+    Raises
+    ------
+    DataError
+        As `plot_folders`.
+    """
+    return plot_series(read_own(folder), folder, "curve")
 
 
 def plot_series(series: Sequence[Series], target: Path, name: str, drawing: Drawing | None = None) -> list[Path]:

@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 
 from budgetreg.figures.captions import chosen_parameters, edges
-from budgetreg.results.series import Series, mean_curve, read_series
+from budgetreg.results.series import Series, mean_curve, read_own, read_series
 
 _MOST_ROWS = 20
 _ROUNDING = 1e-12
@@ -38,7 +38,7 @@ def run_table(folder: Path) -> Table:
     Parameters
     ----------
     folder
-        A folder that holds a ``curves.csv``, or one above such folders.
+        The folder of the run. Runs below it are others.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def run_table(folder: Path) -> Table:
     DataError
         As `budgetreg.results.series.read_series`.
     """
-    series = read_series([folder])
+    series = read_own(folder)
     several = len(series) > 1
     shared = sorted({f"{one.dataset}, k = {one.k}" for one in series})
     bills = [f"{one.label}: {_bill(one)}" if several else _bill(one) for one in series]

@@ -15,7 +15,7 @@ from io import StringIO
 from pathlib import Path
 
 from budgetreg.errors import DataError
-from budgetreg.files import explained, write_atomically
+from budgetreg.files import explained, files_below, write_atomically
 from budgetreg.notices import say
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.results.checksums import Damaged, check_manifest, digest, read_tables, signed
@@ -88,7 +88,7 @@ def find_runs(folder: Path) -> dict[str, Path]:
     Those with a damaged manifest are told and left out.
     """
     found: dict[str, tuple[int, Path]] = {}
-    for path in sorted(folder.rglob(MANIFEST)):
+    for path in files_below(folder, MANIFEST):
         try:
             manifest = read_manifest(path.parent)
         except Damaged as error:

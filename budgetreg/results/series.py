@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from budgetreg.errors import DataError
+from budgetreg.files import files_below
 from budgetreg.results.checksums import check_manifest, read_tables
 from budgetreg.results.naming import differences
 from budgetreg.results.nested import overlay
@@ -92,7 +93,7 @@ def find_folders(folders: Iterable[Path]) -> list[Path]:
     for folder in map(Path, folders):
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder")
-        below = sorted(path.parent for path in folder.rglob(CURVES))
+        below = sorted(path.parent for path in files_below(folder, CURVES))
         if not below:
             raise DataError(f"{folder}: no {CURVES} in it or below it; is the run finished?")
         for path in below:
@@ -125,6 +126,27 @@ def read_series(folders: Iterable[Path]) -> list[Series]:
         subspaces and others do not.
     """
     return labelled(series for folder in find_folders(folders) for series in read_folder(folder))
+
+
+def read_own(folder: Path) -> list[Series]:
+    """Read what lies in a folder itself, whatever runs lie below it.
+
+    Parameters
+    ----------
+    folder
+        The folder of one run, or of merged results.
+
+    Returns
+    -------
+    list of Series
+        As of `read_series`.
+
+    Raises
+    ------
+    DataError
+        As `read_series`.
+    """
+    return labelled(read_folder(folder))
 
 
 def labelled(series: Iterable[Series]) -> list[Series]:

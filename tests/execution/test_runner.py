@@ -288,8 +288,8 @@ def test_nothing_is_shown_where_there_is_no_terminal(tmp_path):
 
 def test_the_learning_curve_is_drawn_by_default(tmp_path, monkeypatch):
     drawn = []
-    plots = SimpleNamespace(plot_folders=lambda *arguments, **options: drawn.append((arguments, options)))
+    plots = SimpleNamespace(plot_run=drawn.append)
     monkeypatch.setitem(sys.modules, "budgetreg.figures.curves", plots)
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1)
     execute(plan, function=toy_repetitions)
-    assert drawn == [(([plan.folder], plan.folder), {"name": "curve"})]
+    assert drawn == [plan.folder]

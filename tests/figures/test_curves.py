@@ -15,7 +15,7 @@ import pytest
 
 import budgetreg
 from budgetreg.figures.captions import about_config, caption
-from budgetreg.figures.curves import draw, plot_folders
+from budgetreg.figures.curves import draw, plot_folders, plot_run
 from budgetreg.figures.palette import STYLES, style
 from budgetreg.results.series import read_series
 from tests.written_runs import EXAMPLES, add_svr_loss, config, write_run
@@ -239,3 +239,14 @@ def test_learners_of_one_kind_never_look_alike() -> None:
     for learners in figures:
         assert len({style(algo).colour for algo in learners}) == len(learners)
     assert style("somebody's new one") == style("somebody's new one")
+
+
+def test_the_figure_of_a_run_tells_nothing_of_those_below_it(tmp_path: Path) -> None:
+    names = [path.name for path in plot_run(write_run(tmp_path / "run"))]
+    assert names == ["curve.png", "curve.pdf", "curve.txt"]
+    alone = [(tmp_path / "run" / name).read_bytes() for name in names]
+    write_run(tmp_path / "run" / "below" / "it", algo="aer")
+    plot_run(tmp_path / "run")
+    assert [(tmp_path / "run" / name).read_bytes() for name in names] == alone
+    plot_folders([tmp_path / "run"])
+    assert "aer" in (tmp_path / "run" / "curves.txt").read_text().split()

@@ -120,3 +120,16 @@ def test_folders_without_curves_are_refused(tmp_path: Path) -> None:
     for table in (lambda: run_table(tmp_path), lambda: comparison_table([tmp_path])):
         with pytest.raises(DataError, match=r"no curves\.csv"):
             table()
+
+
+def test_the_table_of_a_run_tells_nothing_of_those_below_it(tmp_path: Path) -> None:
+    write_run(tmp_path / "run")
+    alone = text(run_table(tmp_path / "run"))
+    write_run(tmp_path / "run" / "below" / "it", algo="aer", relative=(0.1,))
+    assert text(run_table(tmp_path / "run")) == alone
+    assert "aer " in text(comparison_table([tmp_path]))
+
+
+def test_a_run_that_vanished_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"^\S*curves\.csv: cannot be read: it is not there$"):
+        run_table(tmp_path / "gone")

@@ -14,6 +14,8 @@ import pytest
 from budgetreg.cli.app import main
 from budgetreg.errors import DataError, UserError
 from budgetreg.reproduce import merged
+from budgetreg.results import checksums
+from budgetreg.results import store as store_module
 from budgetreg.results.checksums import Damaged, read_tables
 from budgetreg.results.journal import read_journal
 from budgetreg.results.series import Series, read_series
@@ -34,7 +36,8 @@ def fill(folder: Path) -> None:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(checksums, "_PAUSE", 0)
     fill(tmp_path / "run")
     return tmp_path / "run"
 
@@ -137,9 +140,7 @@ def test_runs_without_checksums_are_taken_as_they_are(run: Path) -> None:
 def test_killed_while_tables_change_a_run_is_not_called_damaged(
     run: Path, monkeypatch: pytest.MonkeyPatch, killed_at: str
 ) -> None:
-    from budgetreg.results import store as module
-
-    write = module.write_atomically
+    write = store_module.write_atomically
 
     def killed(path: Path, content: bytes) -> None:
         if path.name == killed_at:
@@ -148,7 +149,7 @@ def test_killed_while_tables_change_a_run_is_not_called_damaged(
 
     with Store.open(run, toy_plan(run, repetitions=4)) as store:
         store.add(toy_entry(3))
-        monkeypatch.setattr(module, "write_atomically", killed)
+        monkeypatch.setattr(store_module, "write_atomically", killed)
         with pytest.raises(KeyboardInterrupt):
             store.finish()
     monkeypatch.undo()
@@ -159,8 +160,6 @@ def test_killed_while_tables_change_a_run_is_not_called_damaged(
 def test_a_reader_waits_for_a_writer_that_is_between_two_files(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     curves = (run / "curves.csv").read_bytes()
     (run / "curves.csv").write_bytes(curves + b"more")
-    from budgetreg.results import checksums
-
     monkeypatch.setattr(checksums.time, "sleep", lambda _: (run / "curves.csv").write_bytes(curves))
     assert read_tables(run, ["curves.csv"]) == {"curves.csv": curves}
 

@@ -1,5 +1,7 @@
 """Reading and merging curves: numbers through public functions."""
 
+import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -154,3 +156,17 @@ def test_a_checkpoint_that_stands_there_twice_is_refused(tmp_path: Path) -> None
     file.write_text(file.read_text() + file.read_text().splitlines(keepends=True)[-1])
     with pytest.raises(DataError, match="holds a checkpoint of a repetition twice"):
         read_series([file.parent])
+
+
+def test_a_folder_that_vanishes_while_others_are_looked_for_is_left_out(tmp_path, monkeypatch):
+    for name in ("a", "b", "c"):
+        write_run(tmp_path / name)
+    scandir = os.scandir
+
+    def vanishing(path="."):
+        if path == str(tmp_path / "b") and (tmp_path / "b").exists():
+            shutil.rmtree(tmp_path / "b")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", vanishing)
+    assert find_folders([tmp_path]) == [tmp_path / "a", tmp_path / "c"]
