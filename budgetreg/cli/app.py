@@ -3,12 +3,12 @@
 Nothing heavy is imported here: ``budgetreg --help`` must answer at once.
 """
 
-import os
 import sys
 from importlib import import_module
 
 from budgetreg import __version__
 from budgetreg.cli.commands import COMMANDS
+from budgetreg.cli.streams import PatientStreams
 
 _HELP = """usage: budgetreg COMMAND ...
 
@@ -42,7 +42,15 @@ def main(argv: list[str] | None = None) -> int:
     int
         0 ok, 1 some runs or checks failed, 2 usage or configuration, 3 data unavailable, 130 interrupted.
     """
-    words = sys.argv[1:] if argv is None else argv
+    with PatientStreams() as streams:
+        code = _answer(sys.argv[1:] if argv is None else argv)
+        lost = streams.lost()
+        if lost:
+            print(f"budgetreg: {lost}", file=sys.stderr)
+    return code or (2 if lost else 0)
+
+
+def _answer(words: list[str]) -> int:
     if words and words[0] in ("--help", "-h"):
         commands = "\n".join(f"  {name:<11}{what}" for name, (_, what) in COMMANDS.items())
         print(_HELP.format(commands=commands))
@@ -64,9 +72,8 @@ def _guarded(words: list[str]) -> int:
     except KeyboardInterrupt:
         print("budgetreg: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python will flush what is left
-        return 0
+    except SystemExit as left:  # as argparse does after --help
+        return left.code if isinstance(left.code, int) else 0 if left.code is None else 2
 
 
 def _dispatch(words: list[str]) -> int:

@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
     from budgetreg.checks import verdicts  # here, because numpy is slow to load and --help is not
 
     found = {}
-    with Console(stderr=True).status("") as status:  # which is shown on a terminal alone
+    with Console(stderr=True).status("", spinner="line") as status:  # of ASCII letters; it is shown on a terminal alone
         for name in names:
             status.update(f"checking {name}")
             found[name] = list(verdicts(_composed(name)))

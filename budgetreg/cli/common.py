@@ -46,4 +46,7 @@ def refuse_root(out: Path | str) -> None:
 
 def console() -> Console:
     """Return the console for tables on stdout: as wide as the terminal, plain if there is none."""
-    return Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False, markup=False, emoji=False)
+    # The file is given, as only then its encoding decides which lines tables are drawn with.
+    return Console(
+        file=sys.stdout, width=None if sys.stdout.isatty() else _WIDE, highlight=False, markup=False, emoji=False
+    )

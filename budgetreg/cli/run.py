@@ -5,6 +5,7 @@ each cell writes its outcome into a scratch folder; messages and the exit code c
 """
 
 import json
+import multiprocessing
 import os
 import shlex
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from budgetreg import __version__
+from budgetreg.cli.streams import PatientStreams
 from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, UserError
 from budgetreg.execution.threads import pin_blas_threads
@@ -157,6 +159,15 @@ def _refuse(message: str) -> NoReturn:
 
 def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
     """Do something with the plan of one configuration, and write down what came of it."""
+    with PatientStreams() as streams:  # of a launcher's worker: those of the command are patient already
+        number, outcome = _outcome(cfg, act)
+        if multiprocessing.parent_process() is not None and not outcome["code"] and streams.lost():
+            outcome.update(code=2, message=f"budgetreg: {streams.lost()}")
+    Path(os.environ[_SCRATCH], f"{number:06}.json").write_text(json.dumps(outcome), encoding="utf-8")
+
+
+def _outcome(cfg: "DictConfig", act: Callable[["Plan"], int]) -> tuple[int, dict[str, Any]]:
+    """Do something with the plan of one configuration; return its number in the sweep and what came of it."""
     from hydra.core.hydra_config import HydraConfig
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.types import RunMode
@@ -193,8 +204,7 @@ def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
         outcome.update(code=error.exit_code, message=f"budgetreg: {' '.join(str(error).split())}{cell}")
     except Exception:
         outcome.update(code=1, message=traceback.format_exc())
-    number = hydra.job.num if swept else 0
-    Path(os.environ[_SCRATCH], f"{number:06}.json").write_text(json.dumps(outcome), encoding="utf-8")
+    return hydra.job.num if swept else 0, outcome
 
 
 def _execute(plan: "Plan") -> int:

@@ -1,0 +1,179 @@
+"""Streams that are closed, full, no longer read, or lack letters: no traceback, the right code, results kept."""
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from budgetreg.cli.app import main
+from budgetreg.cli.streams import PatientStreams
+from tests.written_runs import write_run
+
+ROOT = Path(__file__).parents[2]
+QUICK = ["run", "algo=naive", "k=4", "repetitions=1", "checkpoints=2", "tuning.folds=2", "out=o"]
+COMMANDS = {
+    "help": ["--help"],
+    "list": ["list"],
+    "check": ["check", "algo=naive"],
+    "run-help": ["run", "--help"],
+    "check-help": ["check", "--help"],
+    "cfg": ["run", "--cfg", "job"],
+    "dry": ["run", "--dry-run"],
+    "run": QUICK,
+    "plot": ["plot", "written"],
+    "status": ["status", "o"],
+    "reproduce-help": ["reproduce", "--help"],
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a finished run and one written by hand."""
+    folder = tmp_path_factory.mktemp("results")
+    write_run(folder / "written")
+    before, environment = Path.cwd(), dict(os.environ)
+    os.chdir(folder)
+    try:
+        assert main(QUICK) == 0
+    finally:
+        os.chdir(before)
+        os.environ.clear()
+        os.environ.update(environment)
+    return folder
+
+
+@pytest.fixture
+def here(results: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Work beside the results, and leave the environment as it was."""
+    monkeypatch.chdir(results)
+    monkeypatch.setattr(sys, "argv", ["budgetreg"])
+    before = dict(os.environ)
+    yield results
+    os.environ.clear()
+    os.environ.update(before)
+
+
+def abandoned() -> io.TextIOWrapper:
+    """Return a pipe that nobody reads."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    return os.fdopen(writer, "w")
+
+
+def full() -> io.TextIOWrapper:
+    return Path("/dev/full").open("w")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(("broken", "code"), [(abandoned, 0), (full, 2)])
+def test_what_cannot_be_written_is_no_traceback(
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    broken: Callable[[], io.TextIOWrapper],
+    code: int,
+) -> None:
+    with monkeypatch.context() as patch, broken() as stream:
+        patch.setattr(sys, "stdout", stream)
+        assert main(COMMANDS[command]) == code
+        assert sys.stdout is stream
+    told = "budgetreg: cannot write to stdout: No space left on device\n" if code else ""
+    assert capsys.readouterr().err == told
+    assert (here / "o" / "curves.csv").exists()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_letters_that_a_terminal_has_not(
+    here: Path, monkeypatch: pytest.MonkeyPatch, command: str, encoding: str
+) -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding=encoding)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", stream)
+        assert main(COMMANDS[command]) == 0
+    printed = raw.getvalue().decode(encoding)
+    assert printed
+    assert printed.count("?") == (command == "help")  # which asks a question
+    if command == "check":
+        assert set(printed.splitlines()[1].split()[1:]) == {"+"}
+    if command == "plot":
+        assert (" +- " if encoding == "ascii" else " ± ") in printed
+
+
+def test_an_error_keeps_its_code_whoever_reads(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for broken in (abandoned, full):
+        with monkeypatch.context() as patch, broken() as out, broken() as err:
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            assert main(["status", "nowhere"]) == 3
+            assert main(["run", "k=0"]) == 2
+            assert main(["nothing"]) == 2
+
+
+def test_blocks_within_one_another_are_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with PatientStreams():
+        outer = sys.stdout
+        with PatientStreams():
+            assert sys.stdout is outer
+        assert sys.stdout is outer
+    assert sys.stdout is not outer
+
+
+def test_names_of_files_keep_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = io.BytesIO()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="utf-8"))
+        with PatientStreams():
+            print(os.fsdecode(b"r\xe9sum\xe9"))
+        assert raw.getvalue() == b"r\xe9sum\xe9\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("run {quick} >&-", 0),
+        ("run {quick} >&- 2>&- <&-", 0),
+        ("run {quick} >/dev/full", 2),
+        ("run {quick} >/dev/full 2>/dev/full", 2),
+        ("list >&-", 0),
+        ("list >/dev/full", 2),
+        ("--help >/dev/full", 2),
+        ("status nowhere >&- 2>&-", 3),
+    ],
+)
+def test_a_process_ends_well(tmp_path: Path, line: str, code: int) -> None:
+    words = line.format(quick=" ".join(QUICK[1:]))
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m budgetreg {words}"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    assert done.stderr.count("\n") == (code == 2 and "2>" not in words)
+    if words.startswith("run"):
+        assert len((tmp_path / "o" / "curves.csv").read_text().splitlines()) == 3
+        assert (tmp_path / "o" / "journal.jsonl").read_text().count("\n") == 1
+
+
+def test_a_reader_that_leaves_changes_no_code(tmp_path: Path) -> None:
+    line = f"({sys.executable} -m budgetreg list; echo $? >&2) | head -c 1"
+    done = subprocess.run(
+        ["sh", "-c", line],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (len(done.stdout), done.stderr) == (1, "0\n")
