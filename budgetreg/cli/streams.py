@@ -7,8 +7,8 @@ only if a disk is full is that told, and an answer of its own. Nothing heavy is 
 import codecs
 import os
 import sys
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # as `typing` has it, which is slow to load
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, TextIO
