@@ -4,8 +4,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from hydra import compose, initialize_config_dir
-from hydra.errors import ConfigCompositionException, MissingConfigException, OverrideParseException
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import ChoiceSweep
+from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from budgetreg.config import catalogue
@@ -13,6 +16,29 @@ from budgetreg.errors import ConfigError, nearest
 
 _UNKNOWN_KEY = re.compile(r"Could not (?:override|delete from config\.|append to config\.) ?'([^']+)'")
 _SWEEP_WITHOUT_M = re.compile(r"Ambiguous value for argument '([^']+)'")
+
+
+def check_words(words: list[str]) -> None:
+    """Refuse what is no name where a group's option is named: Hydra trips over a list.
+
+    Raises
+    ------
+    ConfigError
+        If an override of a group is a list or a mapping, or has one among the values of a sweep.
+    """
+    parser = OverridesParser.create()
+    for word in words:
+        group = word.partition("=")[0].lstrip("+")
+        if group not in catalogue.groups() and not group.startswith("hydra/"):
+            continue
+        try:
+            value = parser.parse_override(word).value()
+        except OverrideParseException:  # which Hydra will tell in due course
+            continue
+        values = value.list if isinstance(value, ChoiceSweep) else [value]
+        if any(isinstance(one, list | dict) for one in values):
+            choices = f"; choices: {', '.join(catalogue.options(group))}" if group in catalogue.groups() else ""
+            raise ConfigError(f"{word}: must be the name of one {group.rpartition('/')[2]}{choices}")
 
 
 def explained(error: Exception, words: list[str]) -> ConfigError:
@@ -41,6 +67,10 @@ def explained(error: Exception, words: list[str]) -> ConfigError:
     known = list(_keys(_composed(words))) if key is not None else []
     if key is not None and key[1] not in known:
         return _unknown_key(key[1], known)
+    if not isinstance(error, HydraException | OmegaConfBaseException | ValueError):
+        # Not raised to be read by a user: the words that are Hydra's own are what it can be about.
+        own = [word for word in words if word.lstrip("+~").startswith("hydra")] or words
+        return ConfigError(f"{' '.join(own)}: cannot be used ({type(error).__name__}: {_first_line(error)})")
     cause = f": {_first_line(error.__cause__)}" if error.__cause__ is not None else ""
     return ConfigError(f"{_first_line(error).rstrip('.')}{cause}")
 

@@ -130,18 +130,33 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
-    from budgetreg.cli.hydra_errors import explained
+    from budgetreg.cli.hydra_errors import check_words, explained
 
     # argparse takes overrides from one place only; flags first makes `algo=a,b -m k=4` work.
     words = sorted(words, key=lambda word: word not in ("-m", "--multirun"))
     parser = get_args_parser()
     parser.error = _refuse  # type: ignore[method-assign]
-    parser.parse_args(words)
+    if parser.parse_args(words).experimental_rerun:
+        _refuse("--experimental-rerun is not offered: the same command resumes a run")
+    check_words(words)
     sys.argv = ["budgetreg", *_whatever_is_swept(words)]
     try:
         hydra.main(version_base="1.3", config_path=str(catalogue.conf_dir()), config_name="config")(task)()
     except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:  # the task itself raises nothing
         raise explained(error, words) from error
+    except SystemExit as left:  # having printed what is the matter
+        raise SystemExit(2 if left.code else 0) from left
+    except Exception as error:
+        # Hydra checks little of what its own keys are given, and trips over it anywhere.
+        if _is_ours(error):
+            raise
+        raise explained(error, words) from error
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether an error was raised below the task, and hence is a bug of ours rather than what Hydra makes of words."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_code in (run_cell.__code__, print_cell.__code__) for frame, _ in frames)
 
 
 def _whatever_is_swept(words: list[str]) -> list[str]:
