@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from budgetreg.errors import UserError
@@ -45,6 +45,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     """
     temporary = temporary_name(path)
     with explained(f"write {path}"):
+        _remove_abandoned(path)
         try:
             # Not `tempfile`: its files are readable by their owner only, and results are there to be shared.
             with temporary.open("wb") as file:
@@ -74,6 +75,26 @@ def remove_leftovers(path: Path) -> None:
     with explained(f"clean up {path.parent}"):
         for leftover in path.parent.glob(f".{path.name}.*.tmp"):
             leftover.unlink(missing_ok=True)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove the temporary files next to a file whose writers are gone."""
+    before, after = f".{path.name}.", ".tmp"
+    with suppress(OSError):  # a folder that may be written but not listed
+        for leftover in path.parent.iterdir():
+            process = leftover.name.removeprefix(before).removesuffix(after)
+            if leftover.name == f"{before}{process}{after}" and process.isdigit() and not _is_alive(int(process)):
+                leftover.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
 
 
 def sync_folder(folder: Path) -> None:

@@ -64,7 +64,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_the_page_shows_works(copy: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(copy)}
     done = subprocess.run(
-        [sys.executable, "-c", TRIAL], cwd=copy, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", TRIAL],
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
     )
     said = done.stdout + done.stderr
     listed, checked, ran, planned, composed, rest = re.split(r"(?<=exit code \d\n)", done.stdout)

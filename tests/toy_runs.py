@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -39,6 +39,13 @@ class ToyConfig:
         return {"algo": {"name": self.algo_name, "average": "all"}, "k": self.k, "seed": self.seed}
 
 
+class Stuck:
+    """Takes for ever to be sent to a worker."""
+
+    def __reduce__(self):
+        time.sleep(600)
+
+
 @dataclass(frozen=True)
 class ToyPlan:
     folder: Path
@@ -53,6 +60,7 @@ class ToyPlan:
     behaviour: dict = field(default_factory=dict)  # repetition -> what it does instead of succeeding
     pause: float = 0.0
     repetitions_at_once: int = 1
+    stuck: Stuck | None = None
 
 
 def toy_plan(folder, *, log=None, behaviour=None, pause=0.0, notes=(), n_train=90, repetitions_at_once=1, **config):
@@ -133,7 +141,8 @@ def main():
     """Run the plan that the argument describes, as a process that can be killed."""
     options = json.loads(sys.argv[1])
     options["behaviour"] = {int(key): value for key, value in options.get("behaviour", {}).items()}
-    plan = toy_plan(Path(options.pop("folder")), log=Path(options.pop("log")), **options)
+    stuck = Stuck() if options.pop("stuck", False) else None
+    plan = replace(toy_plan(Path(options.pop("folder")), log=Path(options.pop("log")), **options), stuck=stuck)
     try:
         execute(plan, function=toy_repetitions, draw=no_drawing)
     except KeyboardInterrupt:

@@ -4,7 +4,6 @@ import contextlib
 import io
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,11 @@ from typing import Any
 from budgetreg.cli.common import Parser
 from budgetreg.data import mnist
 from budgetreg.errors import ConfigError, DataError, nearest
+from budgetreg.scratch import remove_abandoned, scratch_folder
 
 _DIGITS: Mapping[str, tuple[int, int] | None] = {"mnist_3v5": (3, 5), "mnist": None}
 _ROOT_KEY = "dataset.root"
+_SCRATCH = ".fetch-"  # begins the names of folders of downloads that are under way
 _DESCRIPTION = "Obtain MNIST's original files, check them and prepare the arrays that runs map into memory."
 
 
@@ -64,6 +65,7 @@ def fetch(name: str, root: str, checksums: Mapping[str, str] = mnist.CHECKSUMS) 
     DataError
         If torchvision is needed and not installed, the download fails, or a folder cannot be written.
     """
+    remove_abandoned(_SCRATCH, mnist.raw_folder(root))
     wrong = mnist.faults(root, checksums)
     if wrong:
         _download(root, wrong, checksums)
@@ -90,7 +92,7 @@ def _download(root: str, wrong: Mapping[str, str], checksums: Mapping[str, str])
     try:
         raw.mkdir(parents=True, exist_ok=True)
         # Inside the folder, so that moving the files into place is a rename on one file system.
-        with tempfile.TemporaryDirectory(prefix=".fetch-", dir=raw) as scratch:
+        with scratch_folder(_SCRATCH, raw) as scratch:
             _call_torchvision(datasets, scratch)
             still_wrong = mnist.faults(scratch, checksums)
             if still_wrong:

@@ -9,9 +9,9 @@ import multiprocessing
 import os
 import shlex
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -89,15 +89,22 @@ def main(argv: list[str]) -> int:
         return 0
     pin_blas_threads()
     words = [word for word in argv if word != "--dry-run"]
-    with tempfile.TemporaryDirectory(prefix="budgetreg-") as scratch:
-        os.environ[_SCRATCH] = scratch
+    from budgetreg.data.cache import remove_abandoned  # here, as --help needs none of what these load
+    from budgetreg.files import explained
+    from budgetreg.scratch import scratch_folder
+
+    remove_abandoned()
+    with ExitStack() as stack:
+        with explained("write temporary files"):
+            scratch = stack.enter_context(scratch_folder())
+        os.environ[_SCRATCH] = str(scratch)
         try:
             _hydra(words, print_cell if "--dry-run" in argv else run_cell)
         except KeyboardInterrupt:
-            _report(Path(scratch))
+            _report(scratch)
             print("budgetreg: interrupted; the same command resumes", file=sys.stderr)
             return 130
-        return _report(Path(scratch))
+        return _report(scratch)
 
 
 def run_cell(cfg: "DictConfig") -> None:

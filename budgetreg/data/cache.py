@@ -6,6 +6,7 @@ Every file in it is sealed, so that one which was damaged afterwards is noticed,
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import filelock
@@ -14,6 +15,8 @@ from budgetreg.data.seals import accept, is_intact, seal
 from budgetreg.errors import DataError
 from budgetreg.files import sync_folder
 from budgetreg.notices import say
+
+_LOCK, _TEMPORARY = "lock", ".tmp"
 
 
 def cache_root() -> Path:
@@ -46,12 +49,12 @@ def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path],
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(path.parent / "lock"):
+        with filelock.FileLock(path.parent / _LOCK):
             if is_ready():  # another worker was faster
                 return
             if path.exists():
                 say(f"{path} is damaged, and is made again")
-            temporary = path.with_name(f"{path.name}.tmp")
+            temporary = path.with_name(f"{path.name}{_TEMPORARY}")
             _remove(temporary)  # of a process that was killed
             try:
                 write(temporary)
@@ -71,6 +74,13 @@ def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path],
             f"cannot write the cache {path.parent} ({error.strerror or error}): "
             "set XDG_CACHE_HOME to a folder that can be written"
         ) from error
+
+
+def remove_abandoned() -> None:
+    """Remove what processes that were killed left half prepared; what another one is preparing now stays."""
+    for temporary in cache_root().glob(f"*/*{_TEMPORARY}"):
+        with suppress(filelock.Timeout, OSError), filelock.FileLock(temporary.parent / _LOCK, blocking=False):
+            _remove(temporary)
 
 
 def _sync(path: Path) -> None:

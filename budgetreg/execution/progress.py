@@ -1,7 +1,6 @@
 """How far the repetitions are, told on a terminal while workers compute them."""
 
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from budgetreg.files import explained
+from budgetreg.scratch import scratch_folder
 
 _PATIENCE = 1.0  # seconds of work before anything is shown
 _PERIOD = 0.2  # seconds between two looks at the slots
@@ -67,8 +67,7 @@ def progress_bar(description: str, repetitions: int) -> Iterator[Path | None]:
         return
     with ExitStack() as stack:
         with explained("write temporary files"):
-            folder = tempfile.TemporaryDirectory(prefix="budgetreg-", ignore_cleanup_errors=True)
-            slots = Path(stack.enter_context(folder), "slots")
+            slots = stack.enter_context(scratch_folder()) / "slots"
             # In full: writing into the hole of a sparse file kills a process if the disk is full.
             slots.write_bytes(bytes(8 * repetitions))
         over = threading.Event()

@@ -21,7 +21,7 @@ ROOT = os.environ["BUDGETREG_MNIST"]
 
 def run(tmp_path, line):
     words = [COMMAND, "run", "dataset=mnist_3v5", f"dataset.root={ROOT}", "n_jobs=2", *shlex.split(line)]
-    done = subprocess.run([*words, f"out={tmp_path / 'o'}"], capture_output=True, text=True)
+    done = subprocess.run([*words, f"out={tmp_path / 'o'}"], capture_output=True, text=True, timeout=3600)
     print(done.stdout, done.stderr)
     assert done.returncode == 0
     return pd.read_csv(tmp_path / "o" / "curves.csv"), pd.read_csv(tmp_path / "o" / "runs.csv")

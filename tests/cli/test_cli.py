@@ -63,7 +63,7 @@ def process(*words: str, **environment: str) -> subprocess.CompletedProcess[str]
     command = [sys.executable, "-m", "budgetreg", *words]
     where = {"PYTHONPATH": str(Path(__file__).parents[2])}
     return subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, **where, **environment}, check=False
+        command, capture_output=True, text=True, env={**os.environ, **where, **environment}, check=False, timeout=300
     )
 
 

@@ -98,7 +98,7 @@ def test_killed_and_resumed_and_extended(budgetreg, tmp_path):
     while time.monotonic() < deadline and not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    process.wait(60)
     kept = [json.loads(text) for text in journal.read_bytes().splitlines() if text.endswith(b"}")]
     assert len(kept) >= 2
     with journal.open("ab") as torn:

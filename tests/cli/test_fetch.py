@@ -181,4 +181,4 @@ def test_help_and_version_end_well(flag: str, capsys: pytest.CaptureFixture[str]
 
 def test_importing_the_command_imports_no_torchvision() -> None:
     program = "import sys, budgetreg.cli.fetch; sys.exit('torchvision' in sys.modules)"
-    subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], check=True)
+    subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], check=True, timeout=120)

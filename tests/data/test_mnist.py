@@ -128,7 +128,7 @@ def _sum(root: str) -> int:
 
 def test_workers_that_start_together_agree(root: str) -> None:
     with ProcessPoolExecutor(3) as pool:
-        assert set(pool.map(_sum, [root] * 6)) == {int(IMAGES[np.isin(LABELS, (3, 5))].astype(int).sum())}
+        assert set(pool.map(_sum, [root] * 6, timeout=120)) == {int(IMAGES[np.isin(LABELS, (3, 5))].astype(int).sum())}
 
 
 def test_missing_files_are_told_with_what_to_do(tmp_path: Path) -> None:
@@ -184,4 +184,4 @@ def test_loading_data_imports_no_torch(root: str) -> None:
         f"mnist.Mnist({root!r}, (3, 5)).load(CHECKSUMS); "
         "sys.exit(any(name.split('.')[0] in ('torch', 'torchvision') for name in sys.modules))"
     )
-    subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], check=True)
+    subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], check=True, timeout=120)

@@ -1,11 +1,13 @@
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -103,7 +105,7 @@ def test_a_killed_run_resumes_and_its_workers_end(tmp_path, reference, n_jobs):
     wait_until(lambda: computed(log)[0][3] and read_status(folder).finished == 3)
     assert read_status(folder).running
     process.kill()
-    process.communicate()
+    process.communicate(timeout=PATIENCE)
     workers = computed(log)[1]
     assert len(workers) == n_jobs
     wait_until(lambda: not any(map(alive, workers)))
@@ -112,6 +114,27 @@ def test_a_killed_run_resumes_and_its_workers_end(tmp_path, reference, n_jobs):
     assert (outcome.finished, outcome.resumed) == (4, 3)
     assert computed(log)[0] == {0: 1, 1: 1, 2: 1, 3: 2}
     assert curves(folder) == reference
+
+
+def children(process):
+    """Return the processes that another one has started."""
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == process:
+                found.add(int(stat.parent.name))
+    return found
+
+
+def test_workers_without_a_task_end_with_a_killed_run(tmp_path):
+    process = start(tmp_path / "run", tmp_path / "log", repetitions=4, n_jobs=2, stuck=True)
+    wait_until(lambda: len(children(process.pid)) >= 3)  # two workers, and what tracks their resources
+    started = children(process.pid)
+    wait_until(lambda: all(Path(f"/proc/{child}/task").exists() for child in started))
+    process.kill()
+    process.communicate(timeout=PATIENCE)
+    wait_until(lambda: not any(map(alive, started)))
+    assert not computed(tmp_path / "log")[0]
 
 
 @pytest.mark.parametrize(("n_jobs", "request_to_end"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGTERM)])
@@ -271,7 +294,7 @@ def test_progress_is_shown_on_a_terminal_if_it_takes_long(tmp_path, pause, shown
     os.close(terminal)
     output = b""
     try:
-        while piece := os.read(controller, 4096):
+        while select.select([controller], [], [], PATIENCE)[0] and (piece := os.read(controller, 4096)):
             output += piece
     except OSError:  # how the end of a terminal is told
         pass

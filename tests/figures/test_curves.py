@@ -46,7 +46,7 @@ def test_the_same_curves_give_the_same_bytes_in_any_process(tmp_path: Path) -> N
     here.mkdir()
     package = str(Path(budgetreg.__file__).parents[1])
     environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": package}
-    subprocess.run(arguments, check=True, cwd=here, env=environment)
+    subprocess.run(arguments, check=True, cwd=here, env=environment, timeout=300)
     first = [path.read_bytes() for path in written]
     assert [(here / path.name).read_bytes() for path in written] == first
     assert b"CreationDate" not in first[1]

@@ -277,7 +277,7 @@ def test_results_read_back_are_those_written(tmp_path):
 
 def git(folder, *arguments):
     identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
-    subprocess.run(["git", "-C", folder, *identity, *arguments], check=True, capture_output=True)
+    subprocess.run(["git", "-C", folder, *identity, *arguments], check=True, capture_output=True, timeout=60)
 
 
 def test_git_state_follows_the_sources_only(tmp_path):

@@ -1,0 +1,108 @@
+"""What killed processes leave is removed by the next one, and nothing of a process that lives."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from budgetreg.cli import fetch
+from budgetreg.cli.app import main
+from budgetreg.data import cache, mnist
+from budgetreg.errors import DataError
+from budgetreg.files import write_atomically
+from budgetreg.scratch import remove_abandoned, scratch_folder
+
+ROOT = Path(__file__).parents[1]
+HOLD = """
+import sys
+from pathlib import Path
+from budgetreg.scratch import scratch_folder
+with scratch_folder(sys.argv[2], Path(sys.argv[1])) as folder:
+    (folder / "content").write_text("half")
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+def hold(parent: Path, prefix: str = "budgetreg-") -> tuple[subprocess.Popen[str], Path]:
+    """Let a process hold a folder until it is killed."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(parent), prefix],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate(timeout=60)
+
+
+def test_a_folder_is_removed_by_its_owner_or_after_its_death(tmp_path: Path) -> None:
+    process, theirs = hold(tmp_path)
+    (tmp_path / "budgetreg-results").mkdir()  # of nobody's making
+    with scratch_folder(parent=tmp_path) as ours:
+        assert theirs.is_dir()
+        remove_abandoned("budgetreg-", tmp_path)  # another process would do as much
+        assert ours.is_dir()
+        assert theirs.is_dir()
+    assert not ours.exists()
+    kill(process)
+    assert (theirs / "content").exists()
+    with scratch_folder(parent=tmp_path):
+        assert not theirs.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["budgetreg-results"]
+
+
+def test_a_run_removes_what_killed_ones_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "argv", ["budgetreg"])
+    (tmp_path / "tmp").mkdir()
+    for name in ("abandoned", "prepared"):
+        (cache.cache_root() / name / "table.tmp").mkdir(parents=True)
+        (cache.cache_root() / name / "images.npy.tmp").touch()
+    process, theirs = hold(tmp_path / "tmp")
+    kill(process)
+    before = dict(os.environ)
+    try:
+        with FileLock(cache.cache_root() / "prepared" / "lock"):  # somebody prepares it now
+            assert main(["run", "--dry-run"]) == 0
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    assert not theirs.exists()
+    assert {path.parent.name for path in cache.cache_root().rglob("*.tmp")} == {"prepared"}
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_fetch_removes_what_killed_ones_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = mnist.raw_folder(tmp_path)
+    raw.mkdir(parents=True)
+    process, theirs = hold(raw, ".fetch-")
+    monkeypatch.setattr(fetch, "_torchvision_datasets", lambda: None)
+    for exists in (True, False):
+        with pytest.raises(DataError, match="download of MNIST failed"):
+            fetch.fetch("mnist", str(tmp_path))
+        assert theirs.exists() == exists
+        kill(process)
+
+
+def test_a_file_that_is_written_anew_leaves_nothing_of_killed_writers(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait(60)
+    names = [f".file.{process.pid}.tmp", f".file.{os.getppid()}.tmp", ".file.mine.tmp", f".other.{process.pid}.tmp"]
+    for name in names:
+        (tmp_path / name).touch()
+    write_atomically(tmp_path / "file", b"content")
+    assert {path.name for path in tmp_path.iterdir()} == {"file", *names[1:]}
