@@ -23,13 +23,13 @@ import numpy as np  # noqa: E402 - after the threads are pinned
 import pandas as pd  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
+from budgetreg.data.values import Coins  # noqa: E402
 from budgetreg.figures.palette import style  # noqa: E402
 from budgetreg.files import write_atomically  # noqa: E402
 from budgetreg.learners.partial import core as partial  # noqa: E402
 from budgetreg.metering.accessor import Accessor, Table  # noqa: E402
 from budgetreg.sampling.draws import BLOCK  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402
-from budgetreg.values import Coins  # noqa: E402
 
 TARGET = Path(__file__).resolve().parent.parent / "results" / "bench"
 FOLDS, LENGTH, WARM = 8, 3072, 1024

@@ -13,14 +13,14 @@ from budgetreg.cli import fetch
 from budgetreg.cli.app import main
 from budgetreg.data import cache, mnist
 from budgetreg.errors import DataError
+from budgetreg.execution.scratch import remove_abandoned, scratch_folder
 from budgetreg.files import write_atomically
-from budgetreg.scratch import remove_abandoned, scratch_folder
 
 ROOT = Path(__file__).parents[1]
 HOLD = """
 import sys
 from pathlib import Path
-from budgetreg.scratch import scratch_folder
+from budgetreg.execution.scratch import scratch_folder
 with scratch_folder(sys.argv[2], Path(sys.argv[1])) as folder:
     (folder / "content").write_text("half")
     print(folder, flush=True)

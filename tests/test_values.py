@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from budgetreg.data.values import PANEL, Coins, Dense, Sparse, means, panels
 from budgetreg.metering.accessor import Accessor, Table
-from budgetreg.values import PANEL, Coins, Dense, Sparse, means, panels
 
 MASK = 2**64 - 1
 

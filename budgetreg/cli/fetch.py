@@ -11,7 +11,7 @@ from typing import Any
 from budgetreg.cli.common import Parser
 from budgetreg.data import mnist
 from budgetreg.errors import ConfigError, DataError, nearest
-from budgetreg.scratch import remove_abandoned, scratch_folder
+from budgetreg.execution.scratch import remove_abandoned, scratch_folder
 
 _DIGITS: Mapping[str, tuple[int, int] | None] = {"mnist_3v5": (3, 5), "mnist": None}
 _ROOT_KEY = "dataset.root"

@@ -90,8 +90,8 @@ def main(argv: list[str]) -> int:
     pin_blas_threads()
     words = [word for word in argv if word != "--dry-run"]
     from budgetreg.data.cache import remove_abandoned  # here, as --help needs none of what these load
+    from budgetreg.execution.scratch import scratch_folder
     from budgetreg.files import explained
-    from budgetreg.scratch import scratch_folder
 
     remove_abandoned()
     with ExitStack() as stack:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from budgetreg.data.values import Values
 from budgetreg.errors import ConfigError
-from budgetreg.values import Values
 
 
 @dataclass(frozen=True, eq=False)

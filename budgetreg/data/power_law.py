@@ -26,9 +26,9 @@ from budgetreg.config.options import Option
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required, whole_number
 from budgetreg.data.kind import Kind
+from budgetreg.data.values import Coins, Values
 from budgetreg.errors import ConfigError
 from budgetreg.streams import generator
-from budgetreg.values import Coins, Values
 
 _NORMS = ("l2", "linf")
 _DRAWS_PER_BLOCK = 1 << 20  # uniform doubles held at once, 8 MiB

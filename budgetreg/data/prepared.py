@@ -16,8 +16,8 @@ import numpy as np
 from budgetreg.data.formats import Source, SparseRows
 from budgetreg.data.formats.source import is_number
 from budgetreg.data.seals import is_intact, unsealed
+from budgetreg.data.values import Sparse, Values
 from budgetreg.errors import DataError
-from budgetreg.values import Sparse, Values
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from budgetreg.data.values import Values, as_values, panels
 from budgetreg.errors import BudgetExceeded
 from budgetreg.metering.running_means import RunningMeans
-from budgetreg.values import Values, as_values, panels
 
 _COMMON = 32
 """From this number on, examples with the same holders are handed out together; for fewer it saves nothing."""
@@ -25,7 +25,7 @@ class Table:
     Attributes
     ----------
     X : ndarray of shape (n, d), or Values
-        Stored values: an array of numbers, possibly memory-mapped, or what `budgetreg.values` offers besides.
+        Stored values: an array of numbers, possibly memory-mapped, or what `budgetreg.data.values` offers besides.
     y : ndarray of shape (n,)
         Targets.
     scale : float or ndarray of shape (d,)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from budgetreg.data import Dataset
+from budgetreg.data.values import as_values, means, panels
 from budgetreg.metering.accessor import Table
-from budgetreg.values import as_values, means, panels
 
 
 def table_of(center: str, data: Dataset, train: np.ndarray) -> Table:

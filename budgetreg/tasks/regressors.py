@@ -6,8 +6,8 @@ so that their last bits do not either.
 
 import numpy as np
 
+from budgetreg.data.values import panels
 from budgetreg.metering.accessor import Table
-from budgetreg.values import panels
 
 
 def squared_error(table: Table, index: np.ndarray, W: np.ndarray) -> np.ndarray:

@@ -14,8 +14,8 @@ Gonen, Rosenbaum, Eldar and Shalev-Shwartz (2016), "Subspace learning with parti
 import numpy as np
 from scipy.linalg import eigh
 
+from budgetreg.data.values import panels
 from budgetreg.metering.accessor import Table
-from budgetreg.values import panels
 
 
 def second_moment(table: Table, index: np.ndarray) -> np.ndarray:

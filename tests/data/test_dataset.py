@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from budgetreg.data import Dataset, load
+from budgetreg.data.values import Dense
 from budgetreg.errors import BudgetExceeded, ConfigError, DataError, UserError, nearest
 from budgetreg.protocol.configuration import DatasetConfig
-from budgetreg.values import Dense
 
 X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
 Y = np.array([1.0, -1.0, 1.0])

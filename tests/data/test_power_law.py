@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from budgetreg.data import Dataset, load
 from budgetreg.data import power_law as module
 from budgetreg.data.power_law import PowerLaw, parse
+from budgetreg.data.values import as_values
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import DatasetConfig
-from budgetreg.values import as_values
 
 OPTIONS: dict[str, Any] = {"d": 20, "alpha": -1, "norm": "l2", "n": 4000, "n_test": 100, "implicit": False}
 
