@@ -62,7 +62,7 @@ def execute(
     plan: "Plan",
     *,
     function: Repetitions | None = None,
-    draw: Callable[[Path], object] | None = None,
+    draw: Callable[[Path], object] = lambda folder: None,
 ) -> RunOutcome:
     """Compute the repetitions of a plan that its folder does not hold yet.
 
@@ -74,7 +74,7 @@ def execute(
         What computes repetitions: ``function(plan, repetitions, progress) -> results``; picklable.
         `protocol.run_repetitions` unless given.
     draw : callable, optional
-        What draws the finished run in a folder; the learning curve unless given.
+        What draws the finished run in a folder; nothing is drawn unless it is given.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def execute(
         store.finish()
         finished = store.finished()
         if finished:
-            (draw or _draw_curve)(store.folder)
+            draw(store.folder)
         results = [entry["result"] for entry in finished]
         for warning in (
             *edge_warnings([result["run"]["edge"] for result in results]),
@@ -235,9 +235,3 @@ def _protocol() -> Repetitions:
     from budgetreg.protocol.repetitions import run_repetitions  # here, as a finished run needs none of what it loads
 
     return run_repetitions
-
-
-def _draw_curve(folder: Path) -> None:
-    from budgetreg.figures.curves import plot_run  # here, as matplotlib is slow to load
-
-    plot_run(folder)

@@ -158,7 +158,7 @@ def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[
         _say(f"{recipe.name}: {cell.name} ({number} of {len(cells)})")
         done = _left_by_run(place, cell) if cell.digest in known else None
         if done is None or not done.holds(cell.config.repetitions):
-            outcome = execute(make_plan(replace(cell.config, out=str(place))), draw=_draw_nothing)
+            outcome = execute(make_plan(replace(cell.config, out=str(place))))
             if outcome.failed:
                 unfinished.append(cell.name)
                 continue
@@ -207,10 +207,6 @@ def _savings(series: Sequence[Series], measure: str) -> list[Saving]:
         return savings(series, measure)
     except NoEvidence:
         return []
-
-
-def _draw_nothing(folder: Path) -> None:
-    """Leave single runs undrawn: their figure is the recipe's."""
 
 
 def _say(message: str) -> None:

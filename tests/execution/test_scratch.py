@@ -16,7 +16,7 @@ from budgetreg.errors import DataError
 from budgetreg.execution.scratch import remove_abandoned, scratch_folder
 from budgetreg.files import write_atomically
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 HOLD = """
 import sys
 from pathlib import Path
