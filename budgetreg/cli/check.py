@@ -60,7 +60,7 @@ def _composed(name: str) -> "Subject":
     from yaml import YAMLError
 
     from budgetreg.checks import examined
-    from budgetreg.cli.hydra_errors import explained
+    from budgetreg.config.hydra_errors import explained
 
     try:
         return examined(name)

@@ -137,7 +137,7 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
-    from budgetreg.cli.hydra_errors import check_words, explained
+    from budgetreg.config.hydra_errors import check_words, explained
 
     # argparse takes overrides from one place only; flags first makes `algo=a,b -m k=4` work.
     words = sorted(words, key=lambda word: word not in ("-m", "--multirun"))
