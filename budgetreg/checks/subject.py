@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.config.composition import composed
+from budgetreg.config.composition import Composer, composing
 from budgetreg.learners.declaration import Fit, Given, Learner, Sees
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
 
-_RUN = (
-    "algo.average=last",  # the iterates themselves, which tell the steps
-    "dataset=sphere",
-    "dataset.n=20",
-    "dataset.n_test=5",
-)
+_RUN = {
+    "algo.average": "last",  # the iterates themselves, which tell the steps
+    "dataset": "sphere",
+    "dataset.n": 20,
+    "dataset.n_test": 5,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +186,8 @@ def examined(name: str) -> Subject:
     ConfigError
         If the file does not describe one.
     """
-    config = validate(composed([f"algo={name}", *_RUN]))
+    with composing():
+        config = validate(Composer()({"algo": name, **_RUN}))
     own = config.algo
     # The checks' examples have few attributes.
     few = own if own.predicts else replace(own, options=replace(own.options, n_components=2))

@@ -137,6 +137,7 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
+    from budgetreg.config.composition import register
     from budgetreg.config.hydra_errors import check_words, explained
 
     # argparse takes overrides from one place only; flags first makes `algo=a,b -m k=4` work.
@@ -146,6 +147,7 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
     if parser.parse_args(words).experimental_rerun:
         _refuse("--experimental-rerun is not offered: the same command resumes a run")
     check_words(words)
+    register()
     sys.argv = ["budgetreg", *_whatever_is_swept(words)]
     try:
         hydra.main(version_base="1.3", config_path=str(catalogue.conf_dir()), config_name="config")(task)()
@@ -169,9 +171,10 @@ def _is_ours(error: BaseException) -> bool:
 def _whatever_is_swept(words: list[str]) -> list[str]:
     """Let the keys of a group that a sweep varies be those of any of its options: what each has is checked later.
 
-    Hydra composes the default options first, and would refuse a key that only those of the sweep have.
+    Hydra composes the default options first, and would refuse a key that only those of the sweep have. So it would a
+    parameter given to the tuning that only a learner of another package has.
     """
-    swept = [word.partition("=")[0] + "." for word in words if "," in word.partition("=")[2]]
+    swept = ["tuning.", *(word.partition("=")[0] + "." for word in words if "," in word.partition("=")[2])]
     return [_ADDED + word if word.startswith(tuple(swept)) else word for word in words]
 
 
@@ -230,11 +233,11 @@ def _outcome(cfg: "DictConfig", act: Callable[["Plan"], int]) -> tuple[int, dict
 
 
 def _execute(plan: "Plan") -> int:
+    from budgetreg.api import carry_out
     from budgetreg.cli.common import console
-    from budgetreg.execution.runner import execute
     from budgetreg.figures.summary import run_table
 
-    outcome = execute(plan)
+    outcome = carry_out(plan)
     if outcome.finished:
         console().print(run_table(outcome.folder))
         print(f"results: {_shown(outcome.folder)}")

@@ -1,13 +1,14 @@
 """Composing configurations with Hydra, from our folder and those that other packages bring."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from budgetreg.config import catalogue, extensions
 
@@ -34,13 +35,40 @@ def composing() -> Iterator[None]:
         yield
 
 
-def composed(overrides: Sequence[str] = ()) -> DictConfig:
-    """Compose one configuration from overrides as on the command line.
+class Composer:
+    """Composes configurations from choices, in a block of `composing`.
 
-    Raises
-    ------
-    hydra.errors.HydraException, omegaconf.errors.OmegaConfBaseException
-        If they cannot be composed.
+    Hydra is slow, and is asked once for each choice of files.
+
+    Parameters
+    ----------
+    *words : str
+        Overrides that all have, such as ``experiment=hazan_koren_2012/fig1``.
     """
-    with composing():
-        return compose("config", overrides=list(overrides))
+
+    def __init__(self, *words: str) -> None:
+        self._words = words
+        self._composed: dict[tuple[str, ...], DictConfig] = {}
+
+    def __call__(self, choice: Mapping[str, Any]) -> DictConfig:
+        """Compose one.
+
+        Parameters
+        ----------
+        choice : mapping of str to Any
+            Groups with the names of their options, and dotted keys with values. A key that is not there is added:
+            whether it may be is for `budgetreg.protocol.configuration.validate` to say.
+
+        Raises
+        ------
+        hydra.errors.HydraException, omegaconf.errors.OmegaConfBaseException
+            If they cannot be composed.
+        """
+        files = tuple(f"{key}={value}" for key, value in choice.items() if key in catalogue.groups())
+        if files not in self._composed:
+            self._composed[files] = compose("config", [*self._words, *files])
+        config = self._composed[files].copy()
+        for key, value in choice.items():
+            if key not in catalogue.groups():
+                OmegaConf.update(config, key, value, force_add=True)
+        return config

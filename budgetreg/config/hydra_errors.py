@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from hydra import compose, initialize_config_dir
+from hydra import compose
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep
 from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException, OverrideParseException
@@ -12,6 +12,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from budgetreg.config import catalogue
+from budgetreg.config.composition import composing
 from budgetreg.errors import ConfigError, nearest
 
 _UNKNOWN_KEY = re.compile(r"Could not (?:override|delete from config\.|append to config\.) ?'([^']+)'")
@@ -98,7 +99,7 @@ def _unknown_key(key: str, known: list[str]) -> ConfigError:
 def _composed(words: list[str]) -> DictConfig:
     """Return the configuration with the groups that the command line chooses, sweeps over them left out."""
     chosen = [word for word in words if word.partition("=")[0] in catalogue.groups() and "," not in word]
-    with initialize_config_dir(str(catalogue.conf_dir()), version_base="1.3"):
+    with composing():
         try:
             return compose("config", overrides=chosen)
         except ConfigCompositionException:

@@ -1,18 +1,18 @@
 """Recipes: what a paper's figure needs run, how it is drawn, what differs from the paper, and what is claimed of it."""
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
 
 import numpy as np
-from hydra import compose, initialize_config_dir
+from hydra import compose
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
@@ -20,6 +20,7 @@ from budgetreg.analysis.claim_kinds import Published
 from budgetreg.analysis.claims import Claim
 from budgetreg.analysis.claims import parse as parse_claim
 from budgetreg.config import catalogue
+from budgetreg.config.composition import Composer, composing
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.drawing import parse as parse_drawing
@@ -111,7 +112,7 @@ def read_recipe(name: str, given: Mapping[str, Any] | None = None) -> Recipe:
 
 
 def _read(name: str, given: Mapping[str, Any]) -> Recipe:
-    with initialize_config_dir(str(catalogue.conf_dir()), version_base="1.3"):
+    with composing():
         base = compose("config", [f"experiment={name}"], return_hydra_config=True)
         sweep = base.hydra.sweeper.params or {}
         protocols = tuple(map(str, base.protocols))
@@ -155,7 +156,7 @@ def _combinations(
 
 
 def _cells(name: str, choices: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> Iterator[Cell]:
-    compose_choice = _composer(name)
+    compose_choice = Composer(f"experiment={name}")
     for choice in choices:
         config = compose_choice(choice)
         for key, value in given.items():
@@ -167,23 +168,6 @@ def _cells(name: str, choices: Sequence[Mapping[str, Any]], given: Mapping[str, 
 def _choices(override: Override) -> list[tuple[str, Any]]:
     values = override.sweep_iterator() if override.is_sweep_override() else [override.value()]
     return [(override.key_or_group, value) for value in values]
-
-
-def _composer(name: str) -> Callable[[Mapping[str, Any]], DictConfig]:
-    """Return a function that composes a cell; Hydra is slow, and is asked once for each choice of files."""
-    composed: dict[tuple[str, ...], DictConfig] = {}
-
-    def compose_choice(choice: Mapping[str, Any]) -> DictConfig:
-        files = tuple(f"{key}={value}" for key, value in choice.items() if key in catalogue.groups())
-        if files not in composed:
-            composed[files] = compose("config", [f"experiment={name}", *files])
-        config = composed[files].copy()
-        for key, value in choice.items():
-            if key not in catalogue.groups():
-                OmegaConf.update(config, key, value)
-        return config
-
-    return compose_choice
 
 
 def _written(value: Any) -> str:

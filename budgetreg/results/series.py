@@ -267,8 +267,8 @@ def _union(one: Series, other: Series) -> Series:
     return replace(one, points=points.sort_values(["repetition", "examples"], ignore_index=True), runs=runs)
 
 
-def read_folder(folder: Path) -> list[Series]:
-    """Read the curves of one run, or of all cells of a reproduced figure, without labels.
+def read_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Read ``curves.csv`` and ``runs.csv``, the latter empty if it is missing.
 
     Raises
     ------
@@ -279,7 +279,18 @@ def read_folder(folder: Path) -> list[Series]:
     if CURVES not in tables:
         raise DataError(f"{folder / CURVES}: cannot be read: it is not there")
     points = _read_curves(folder / CURVES, tables[CURVES])
-    runs = _read_table(folder / RUNS, tables[RUNS]) if RUNS in tables else pd.DataFrame()
+    return points, _read_table(folder / RUNS, tables[RUNS]) if RUNS in tables else pd.DataFrame()
+
+
+def read_folder(folder: Path) -> list[Series]:
+    """Read the curves of one run, or of all cells of a reproduced figure, without labels.
+
+    Raises
+    ------
+    DataError
+        If a file is missing, empty, damaged or of another schema.
+    """
+    points, runs = read_frames(folder)
     found: list[Series] = []
     for cell, config, d in _read_manifest(folder / MANIFEST):
         own_points, own_runs = (
