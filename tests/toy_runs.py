@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
+
 from budgetreg.errors import DataError
 from budgetreg.execution.runner import execute
 
@@ -122,7 +124,10 @@ def toy_repetition(plan, repetition, progress):
     for step in range(10):
         progress(step / 10)
         time.sleep(plan.pause / 10)
-    return toy_result(repetition, edge="eta:high" if behaviour == "edge" else "")
+    result = toy_result(repetition, edge="eta:high" if behaviour == "edge" else "")
+    if behaviour == "overflow":
+        result["curve"][0]["test_mse"] = float(np.square(np.float64(1e200)))
+    return result
 
 
 def toy_repetitions(plan, repetitions, progress):

@@ -34,7 +34,7 @@ def check_words(words: list[str]) -> None:
             continue
         try:
             value = parser.parse_override(word).value()
-        except OverrideParseException:  # which Hydra will tell in due course
+        except HydraException:  # no override: Hydra will tell in due course
             continue
         values = value.list if isinstance(value, ChoiceSweep) else [value]
         if any(isinstance(one, list | dict) for one in values):

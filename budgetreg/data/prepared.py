@@ -5,7 +5,7 @@ Either way no more than the result and one piece are in memory, and both ways gi
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,14 @@ from budgetreg.data.formats.source import is_number
 from budgetreg.data.seals import is_intact, unsealed
 from budgetreg.data.values import Sparse, Values
 from budgetreg.errors import DataError
+
+LARGEST = 1e30
+"""Largest absolute value of a column that is admitted, and 1 / the smallest.
+
+Losses are squares of products of weights, attributes and targets, and spreads over repetitions square them again.
+Doubles reach from 2.2e-308 to 1.8e308: the square of a product of two such values is 1e120 or 1e-120, and that squared
+1e240 or 1e-240, which leaves a factor of 1e68 for sums over examples and attributes and for what divides by k/d.
+"""
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,7 @@ def in_memory(source: Source, path: Path) -> Prepared:
         If the file is damaged, or is no table of finite numbers with one target.
     """
     pieces: dict[str, list[np.ndarray]] = {}
-    facts = _Facts(f"{path}: target {source.target!r}")
+    facts = _Facts(f"{path}: target {source.target!r}", source.names)
     for X, y in _readable(source, path):
         for name, array in facts.note(X, y).items():
             pieces.setdefault(name, []).append(array)
@@ -80,7 +88,7 @@ def into_folder(source: Source, path: Path, folder: Path) -> None:
         As `in_memory`.
     """
     folder.mkdir()
-    facts = _Facts(f"{path}: target {source.target!r}")
+    facts = _Facts(f"{path}: target {source.target!r}", source.names)
     with ExitStack() as stack:
         files: dict[str, _GrowingArray] = {}
         for X, y in _readable(source, path):
@@ -142,8 +150,8 @@ def _readable(source: Source, path: Path) -> Iterator[tuple[np.ndarray | SparseR
 class _Facts:
     """What is learnt about a table from its pieces, as they pass."""
 
-    def __init__(self, where: str) -> None:
-        self._where = where
+    def __init__(self, where: str, names: Sequence[str]) -> None:
+        self._where, self._names = where, names
         self._content = hashlib.blake2b(digest_size=8)
         self._targets: list[Any] = []
         self._n = 0
@@ -201,6 +209,9 @@ class _Facts:
             if largest.size < 2:
                 raise DataError(f"{path}: two attributes are needed, and no index is above {self._largest.size - 1}")
             X = _sparse(self.row_lengths(), arrays["columns"], arrays["data"], largest.size, self.first)
+        for column in np.flatnonzero(largest).tolist():
+            name = repr(self._names[column]) if self._names else f"number {column + 1}"
+            _check_size(float(largest[column]), f"{path}: attribute {name}")
         return Prepared(X, y, largest, two_valued, notes, self._content.hexdigest())
 
 
@@ -235,6 +246,15 @@ class _GrowingArray:
         )
 
 
+def _check_size(largest: float, where: str) -> None:
+    """Refuse a column whose largest absolute value, unless it is 0, is beyond what can be computed with."""
+    if largest and not 1 / LARGEST <= largest <= LARGEST:
+        raise DataError(
+            f"{where}: its largest absolute value is {largest:.3g}, and only {1 / LARGEST:g} to {LARGEST:g} can be "
+            "computed with: write it in another unit (multiply it by a power of ten)"
+        )
+
+
 def as_target(column: Any, where: str) -> tuple[np.ndarray, bool, tuple[str, ...]]:
     """Turn a column into targets: real numbers, or two values of any kind as -1 and +1 in sorted order.
 
@@ -256,7 +276,7 @@ def as_target(column: Any, where: str) -> tuple[np.ndarray, bool, tuple[str, ...
     Raises
     ------
     DataError
-        If a target is missing or infinite, or they are text of other than two values.
+        If a target is missing, infinite or of impossible size, or they are text of other than two values.
     """
     empty = np.flatnonzero(column.isna())
     if empty.size:
@@ -271,6 +291,7 @@ def as_target(column: Any, where: str) -> tuple[np.ndarray, bool, tuple[str, ...
     if numeric and not np.isfinite(values).all():
         raise DataError(f"{where}: data row {np.flatnonzero(~np.isfinite(values))[0] + 1}: infinite")
     if len(distinct) != 2:
+        _check_size(float(np.abs(values).max()), where)
         return np.ascontiguousarray(values), False, ()
     if distinct == [-1.0, 1.0]:
         return np.ascontiguousarray(values), True, ()

@@ -10,16 +10,17 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
-from math import ceil
+from math import ceil, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
 from budgetreg.data.seals import Stamp, trust, verified
-from budgetreg.errors import UserError
+from budgetreg.errors import DataError, UserError
 from budgetreg.execution.progress import progress_bar, reporter
 from budgetreg.execution.workers import exit_with_parent, interrupts_ignored, termination_as_interrupt
 from budgetreg.notices import say
@@ -207,8 +208,10 @@ def _attempt(
     outcomes: list[dict[str, Any]]
     trace = ""
     try:
-        with threadpool_limits(1):  # as the last bits of a sum depend on the number of threads
+        # One thread, as the last bits of a sum depend on their number; no warnings, as what overflows is refused.
+        with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             results = function(plan, repetitions, progress)
+        _refuse_overflow(results)
         outcomes = [{"status": FINISHED, "result": result} for result in results]
     except UserError:
         raise
@@ -229,6 +232,18 @@ def _attempt(
         ({"repetition": repetition, **outcome, "seconds": seconds}, trace)
         for repetition, outcome in zip(repetitions, outcomes, strict=True)
     ]
+
+
+def _refuse_overflow(results: Sequence[dict[str, Any]]) -> None:
+    """Refuse losses that are no numbers; what is undefined, such as an error rate without classes, may be."""
+    for point in (point for result in results for point in result["curve"]):
+        for name in ("test_mse", "excess_loss"):
+            value = point.get(name)
+            if value is not None and not isfinite(value):
+                raise DataError(
+                    f"{name} is {value} after {point['examples']} examples: numbers became too large to compute with; "
+                    "scale the data (dataset.scale=max_abs, a target of about 1), or take smaller parameters"
+                )
 
 
 def _protocol() -> Repetitions:

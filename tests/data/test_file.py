@@ -65,12 +65,13 @@ def test_max_abs_scales_columns_and_says_that_no_budget_pays(tmp_path: Path) -> 
 
 
 @given(
-    X=hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(2, 5)), elements=st.floats(-1e300, 1e300)),
+    X=hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(2, 5)), elements=st.floats(-1e30, 1e30)),
     data=st.data(),
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 def test_csv_and_npz_give_every_bit_back(tmp_path: Path, X: np.ndarray, data: st.DataObject) -> None:
-    y = data.draw(hnp.arrays(np.float64, len(X), elements=st.floats(-1e9, 1e9)))
+    X = np.vstack([X, np.ones(X.shape[1])])  # however small the others are
+    y = np.append(data.draw(hnp.arrays(np.float64, len(X) - 1, elements=st.floats(-1e9, 1e9))), 1.0)
     lines = [",".join([f"x{i}" for i in range(X.shape[1])] + ["y"])]
     lines += [",".join(repr(float(v)) for v in [*row, label]) for row, label in zip(X, y, strict=True)]
     from_csv, from_npz = read(csv(tmp_path, "\n".join(lines))), read(npz(tmp_path, X=X, y=y))
@@ -214,3 +215,29 @@ def test_a_damaged_npz_file_is_told_in_one_line(tmp_path: Path) -> None:
     content[200:400] = bytes(200)
     path.write_bytes(content)
     assert "cannot be read" in message(path)
+
+
+@pytest.mark.parametrize(
+    ("row", "column"),
+    [("1,2,1e155", "'y'"), ("1,2,-1e155", "'y'"), ("1e200,2,3", "attribute 'a'"), ("1,-1e31,3", "attribute 'b'")],
+)
+def test_numbers_too_large_to_compute_with_are_refused(tmp_path: Path, row: str, column: str) -> None:
+    told = message(csv(tmp_path, f"a,b,y\n1,2,1\n1,2,2\n{row}\n"))
+    for part in (column, "only 1e-30 to 1e+30 can be computed with", "power of ten"):
+        assert part in told
+
+
+@pytest.mark.parametrize(("scale", "column"), [("1,2,{}e-170", "'y'"), ("{}e-170,2,1", "attribute 'a'")])
+def test_numbers_too_small_to_compute_with_are_refused(tmp_path: Path, scale: str, column: str) -> None:
+    rows = "\n".join(scale.format(number) for number in (1, 2, 3))
+    text = f"a,b,y\n{rows}\n"
+    if "attribute" in column:
+        text = text.replace("2,1\n", "2,4\n", 1)
+    assert column in message(csv(tmp_path, text))
+
+
+def test_small_numbers_beside_larger_ones_and_two_values_are_fine(tmp_path: Path) -> None:
+    data = read(csv(tmp_path, "a,b,y\n1,1e-170,1e155\n1e-170,2,-1e155\n1,0,1e155\n"))
+    assert data.y.tolist() == [1, -1, 1]
+    arrays = {"X": np.array([[1, 1e40], [2, 3]]), "y": np.array([1, 2])}
+    assert "attribute number 2" in message(npz(tmp_path, **arrays))

@@ -278,6 +278,15 @@ def test_edges_of_several_parameters():
     ]
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_loss_that_is_no_number_is_one_line(tmp_path, n_jobs, capfd):
+    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2, n_jobs=n_jobs, behaviour={1: "overflow"})
+    with pytest.raises(DataError, match=r"^test_mse is inf after 30 examples: .* scale the data"):
+        toy_run(plan)
+    assert capfd.readouterr().err == ""
+    assert b"inf" not in curves(plan.folder)
+
+
 @pytest.mark.parametrize(("pause", "shown"), [(0.0, False), (2.5, True)])
 def test_progress_is_shown_on_a_terminal_if_it_takes_long(tmp_path, pause, shown):
     options = {

@@ -43,7 +43,8 @@ def open_csv(path: Path, target: str | None) -> Source:
     """
     header = _header(path, 2 if target == NO_TARGET else 3)
     name = column_of(header, target, str(path))
-    return Source(name, path.stat().st_size, _pieces(path, header, name))
+    attributes = [column for column in header if column != name]
+    return Source(name, path.stat().st_size, _pieces(path, header, name), names=attributes)
 
 
 def _pieces(path: Path, header: list[str], name: str) -> Iterator[tuple[np.ndarray, "pd.Series[Any] | None"]]:

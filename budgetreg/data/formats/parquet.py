@@ -68,7 +68,7 @@ def open_parquet(path: Path, target: str | None) -> Source:
     types = {np.dtype(kind.to_pandas_dtype()) for kind in kinds.values()}
     stored = types.pop() if len(types) == 1 and types <= set(STORED) else np.dtype(np.float64)
     pieces = _pieces(path, file, list(kinds), target_name, stored)
-    return Source(target_name, n * len(kinds) * stored.itemsize, pieces)
+    return Source(target_name, n * len(kinds) * stored.itemsize, pieces, names=list(kinds))
 
 
 def _pieces(

@@ -1,6 +1,6 @@
 """What every file format gives: a table in pieces, each small enough for memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,12 +59,15 @@ class Source:
         Raises DataError where the file turns out to be damaged.
     mapped : ndarray of shape (n, d), optional
         The attributes, if the file can be mapped as it is.
+    names : sequence of str
+        What the attributes are called in messages, if the file names them.
     """
 
     target: str
     size: int
     pieces: Iterator[tuple["np.ndarray | SparseRows", "pd.Series[Any] | None"]]
     mapped: np.ndarray | None = None
+    names: Sequence[str] = ()
 
 
 def rows_per_piece(d: int) -> int:
