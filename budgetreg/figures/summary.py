@@ -38,7 +38,7 @@ def run_table(folder: Path) -> Table:
     Parameters
     ----------
     folder
-        The folder of the run. Runs below it are others.
+        The folder of the run, or of merged results. Runs below it are others.
 
     Returns
     -------

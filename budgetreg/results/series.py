@@ -277,7 +277,7 @@ def read_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """
     tables = read_tables(folder, (CURVES, RUNS))
     if CURVES not in tables:
-        raise DataError(f"{folder / CURVES}: cannot be read: it is not there")
+        raise DataError(f"{folder}: no {CURVES} in it; is the run finished?")
     points = _read_curves(folder / CURVES, tables[CURVES])
     return points, _read_table(folder / RUNS, tables[RUNS]) if RUNS in tables else pd.DataFrame()
 
