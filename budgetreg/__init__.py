@@ -5,8 +5,7 @@ results = budgetreg.run({"algo": "aelr", "k": 4, "repetitions": 2})
 print(results.curves.groupby("examples")[["attributes", "test_relative"]].mean())
 """
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # typing has it, and takes longer to load than all of --help
 if TYPE_CHECKING:
     from budgetreg.api import load, run
 
@@ -15,7 +14,7 @@ __all__ = ["__version__", "load", "run"]
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Load what computes when it is first asked for: to import the package costs next to nothing."""
     if name not in ("load", "run"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

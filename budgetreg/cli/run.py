@@ -172,10 +172,16 @@ def _whatever_is_swept(words: list[str]) -> list[str]:
     """Let the keys of a group that a sweep varies be those of any of its options: what each has is checked later.
 
     Hydra composes the default options first, and would refuse a key that only those of the sweep have. So it would a
-    parameter given to the tuning that only a learner of another package has.
+    parameter that is given, and that only a learner of another package has.
     """
-    swept = ["tuning.", *(word.partition("=")[0] + "." for word in words if "," in word.partition("=")[2])]
-    return [_ADDED + word if word.startswith(tuple(swept)) else word for word in words]
+    swept = tuple(word.partition("=")[0] + "." for word in words if "," in word.partition("=")[2])
+    ours = {f"tuning.{key}" for key in catalogue.content("tuning", "fixed")}
+    return [
+        _ADDED + word
+        if word.startswith(swept) or (word.startswith("tuning.") and word.partition("=")[0] not in ours)
+        else word
+        for word in words
+    ]
 
 
 def _refuse(message: str) -> NoReturn:

@@ -1,6 +1,7 @@
 """What the configuration folders offer: learners, data sets, recipes. Composes nothing."""
 
 from pathlib import Path
+from typing import Any
 
 from budgetreg.config import extensions
 
@@ -34,6 +35,13 @@ def text(group: str, option: str) -> str:
     """Return the configuration file of an option."""
     paths = (folder / group / f"{option}.yaml" for folder in conf_dirs())
     return next(path for path in paths if path.exists()).read_text(encoding="utf-8")
+
+
+def content(group: str, option: str) -> dict[str, Any]:
+    """Return what the file of an option sets itself, without what it takes over from others."""
+    import yaml  # here, as shell completion need not wait for it
+
+    return dict(yaml.safe_load(text(group, option)) or {})
 
 
 def headline(group: str, option: str) -> str:

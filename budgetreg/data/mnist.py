@@ -25,7 +25,7 @@ CHECKSUMS: Mapping[str, str] = {
     "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
     "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
 }
-_LAYOUT_VERSION = 1  # of the cached arrays; part of their address
+_LAYOUT_VERSION = 2  # of the cached arrays; part of their address
 _TEN_CLASSES = "dataset.digits=all has ten classes; a regression learner needs two: dataset.digits=[3,5]"
 
 

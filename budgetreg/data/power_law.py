@@ -37,7 +37,7 @@ _FIRST_TEST_ROW = 1 << 40
 """Test rows are this far down the endless table, so that more training examples change none of them."""
 _MOST_UNCACHED = 1 << 28
 """Values that are computed anew for the targets rather than kept in the cache: some seconds' worth."""
-_LAYOUT_VERSION = 1  # of the cached targets; part of their address
+_LAYOUT_VERSION = 2  # of the cached targets; part of their address
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from budgetreg.errors import ConfigError, DataError
 
 _BUNDLED = Path(__file__).with_name("digits_3v5.csv")
 _SCALES = ("max_abs", "none")
-_LAYOUT_VERSION = 1  # of the cached arrays; part of their address
+_LAYOUT_VERSION = 2  # of the cached arrays; part of their address
 _MAX_ABS_NOTE = (
     "each attribute was divided by its largest absolute value over the whole file, which is outside the "
     "attribute budget (dataset.scale=none leaves the values as they are)"

@@ -6,11 +6,30 @@ Learners that the papers draw in one figure differ in colour; learners that shar
 """
 
 import zlib
+from functools import cache
 from typing import NamedTuple
+
+from budgetreg.config import catalogue
 
 VERMILLION, BLUE, GREEN, PURPLE = "#D55E00", "#0072B2", "#009E73", "#CC79A7"
 SKY, ORANGE, BLACK, GREY = "#56B4E9", "#E69F00", "#000000", "#808080"
 OLIVE, WINE, INDIGO = "#999933", "#882255", "#332288"
+
+
+COLOURS = {
+    "vermillion": VERMILLION,
+    "blue": BLUE,
+    "green": GREEN,
+    "purple": PURPLE,
+    "sky": SKY,
+    "orange": ORANGE,
+    "black": BLACK,
+    "grey": GREY,
+    "olive": OLIVE,
+    "wine": WINE,
+    "indigo": INDIGO,
+}
+"""By the names that files of learners use; they may also write ``#RRGGBB``."""
 
 
 class Style(NamedTuple):
@@ -19,33 +38,6 @@ class Style(NamedTuple):
     colour: str
     marker: str
 
-
-STYLES = {
-    "aer": Style(VERMILLION, "o"),
-    "aerr": Style(BLUE, "s"),
-    "aelr": Style(GREEN, "D"),
-    "ddaerr": Style(PURPLE, "^"),
-    "ddaelr": Style(PURPLE, "v"),
-    "ddaerr_two_phase": Style(SKY, "P"),
-    "ddaelr_two_phase": Style(SKY, "X"),
-    "aesvr": Style(INDIGO, "p"),
-    "baseline": Style(OLIVE, "d"),
-    "naive": Style(WINE, "*"),
-    "online_ridge": Style(ORANGE, "<"),
-    "online_lasso": Style(ORANGE, ">"),
-    "ridge": Style(BLACK, "h"),
-    "lasso": Style(GREY, "H"),
-    "popca": Style(VERMILLION, "s"),
-    "popca_passive": Style(BLUE, "o"),
-    "popca_importance": Style(GREEN, "^"),
-    "mbeg": Style(PURPLE, "D"),
-    "mbeg_plus": Style(SKY, "d"),
-    "pca": Style(BLACK, "p"),
-    "zero_filled_pca": Style(GREY, "*"),
-    "oja": Style(ORANGE, "v"),
-    "grouse": Style(OLIVE, "X"),
-    "petrels": Style(WINE, "P"),
-}
 
 VARIANTS = (
     Style(BLUE, "s"),
@@ -64,12 +56,16 @@ VARIANTS = (
 _FALLBACK = tuple(Style(colour, marker) for marker in ("8", "x", "1") for colour in (WINE, INDIGO, OLIVE, GREEN, BLUE))
 
 
+@cache
 def style(algo: str) -> Style:
-    """Return a learner's colour and marker.
+    """Return a learner's colour and marker, as its file in ``conf/algo`` has them under ``style``.
 
     Parameters
     ----------
     algo
-        A learner's name; one that is not in `STYLES` gets a style that depends on its name alone.
+        A learner's name; one without a style of its own gets one that depends on its name alone.
     """
-    return STYLES.get(algo) or _FALLBACK[zlib.crc32(algo.encode()) % len(_FALLBACK)]
+    told = catalogue.content("algo", algo).get("style") if algo in catalogue.options("algo") else None
+    if not told:
+        return _FALLBACK[zlib.crc32(algo.encode()) % len(_FALLBACK)]
+    return Style(COLOURS.get(told["colour"], told["colour"]), told["marker"])

@@ -10,11 +10,16 @@ from typing import Any
 
 from budgetreg.config import extensions
 from budgetreg.config.options import Option, Options, completed, options_of
-from budgetreg.config.requirements import MAPPING, NAME, NOTHING
+from budgetreg.config.requirements import NAME, NOTHING, Requirement
 from budgetreg.learners.declaration import Family, Learner, Parameter
 from budgetreg.learners.online import IGNORABLE
 
 __all__ = ["algo_options", "families", "family", "parameters", "read"]
+
+_STYLE = Requirement(
+    "a colour and a marker, such as {colour: blue, marker: o}",
+    lambda value: isinstance(value, dict) and value.keys() == {"colour", "marker"},
+)
 
 
 @cache
@@ -42,7 +47,7 @@ def algo_options(own: Family) -> Options:
         **IGNORABLE,
         **options_of(own.options),
         "grid": Option("the grid of parameters"),
-        "style": Option("colour and marker in figures", MAPPING | NOTHING, default=None, inert=True),
+        "style": Option("the style in figures", _STYLE | NOTHING, default=None, inert=True),
     }
 
 

@@ -44,7 +44,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     """Replace execution: plans are collected, and their folders look like those of runs."""
     plans: list[Plan] = []
 
-    def execute(plan: Plan) -> runner.RunOutcome:
+    def execute(plan: Plan, draw: object) -> runner.RunOutcome:
         plans.append(plan)
         return runner.RunOutcome(plan.folder, finished=plan.config.repetitions, failed=0, resumed=0)
 
@@ -248,7 +248,7 @@ def test_dry_run_prints_the_bill_and_runs_nothing(
 def test_exit_code_is_the_worst_of_the_cells(
     capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def execute(plan: Plan) -> runner.RunOutcome:
+    def execute(plan: Plan, draw: object) -> runner.RunOutcome:
         if plan.config.k == 2:
             raise DataError("no data\nat all")
         return runner.RunOutcome(plan.folder, finished=0, failed=1, resumed=0)
@@ -266,7 +266,7 @@ def test_exit_code_is_the_worst_of_the_cells(
 def test_a_bug_gives_its_traceback(
     capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def execute(plan: Plan) -> runner.RunOutcome:
+    def execute(plan: Plan, draw: object) -> runner.RunOutcome:
         raise ZeroDivisionError("in the core")
 
     monkeypatch.setattr(runner, "execute", execute)
@@ -277,7 +277,7 @@ def test_a_bug_gives_its_traceback(
 
 
 def test_interrupt(capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def execute(plan: Plan) -> runner.RunOutcome:
+    def execute(plan: Plan, draw: object) -> runner.RunOutcome:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runner, "execute", execute)

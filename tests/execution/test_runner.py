@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from budgetreg.api import carry_out
 from budgetreg.errors import DataError, UserError
 from budgetreg.execution.runner import edge_warnings, execute
 from budgetreg.results.store import Store, read_status
@@ -318,10 +319,12 @@ def test_nothing_is_shown_where_there_is_no_terminal(tmp_path):
     assert process.communicate(timeout=PATIENCE)[1] == ""
 
 
-def test_the_learning_curve_is_drawn_by_default(tmp_path, monkeypatch):
+def test_a_run_is_drawn_by_who_asks_for_it(tmp_path, monkeypatch):
     drawn = []
-    plots = SimpleNamespace(plot_run=drawn.append)
-    monkeypatch.setitem(sys.modules, "budgetreg.figures.curves", plots)
+    monkeypatch.setitem(sys.modules, "budgetreg.figures.curves", SimpleNamespace(plot_run=drawn.append))
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1)
-    execute(plan, function=toy_repetitions)
+    monkeypatch.setattr("budgetreg.protocol.repetitions.run_repetitions", toy_repetitions)
+    assert carry_out(plan, draw=False).finished == 1
+    assert drawn == []
+    carry_out(plan)
     assert drawn == [plan.folder]

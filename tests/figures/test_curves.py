@@ -14,9 +14,10 @@ import pandas as pd
 import pytest
 
 import budgetreg
+from budgetreg.config import catalogue
 from budgetreg.figures.captions import about_config, caption
 from budgetreg.figures.curves import draw, plot_folders, plot_run
-from budgetreg.figures.palette import STYLES, style
+from budgetreg.figures.palette import style
 from budgetreg.results.series import read_series
 from tests.written_runs import EXAMPLES, add_svr_loss, config, write_run
 
@@ -228,7 +229,8 @@ def test_targets_beyond_the_radius_have_no_bound(tmp_path: Path) -> None:
 
 
 def test_learners_of_one_kind_never_look_alike() -> None:
-    assert len(set(STYLES.values())) == len(STYLES)
+    names = catalogue.options("algo")
+    assert len(set(map(style, names))) == len(names)
     figures = [
         ["aelr", "aer", "lasso", "online_lasso"],
         ["aerr", "aer", "ridge", "lasso", "baseline"],

@@ -12,7 +12,7 @@ from budgetreg.errors import DataError
 from budgetreg.figures.axes import EXCESS_LOSS, axes_of
 from budgetreg.figures.captions import about_config, caption
 from budgetreg.figures.curves import draw, y_range
-from budgetreg.figures.palette import STYLES
+from budgetreg.figures.palette import style
 from budgetreg.figures.summary import comparison_table, run_table
 from budgetreg.results.schema import CURVE_COLUMNS, SUBSPACE_COLUMNS
 from budgetreg.results.series import mean_curve, read_series
@@ -141,7 +141,7 @@ def test_each_learner_is_told_in_words_and_has_a_style_of_its_own(tmp_path):
     assert "k per example on average" in learner
     names = ["popca", "popca_passive", "popca_importance", "mbeg", "mbeg_plus"]
     names += ["pca", "zero_filled_pca", "oja", "grouse", "petrels"]
-    assert len({STYLES[name] for name in names}) == len({STYLES[name].colour for name in names}) == len(names)
+    assert len({style(name) for name in names}) == len({style(name).colour for name in names}) == len(names)
 
 
 def test_budgets_of_one_learner_look_different(tmp_path):
