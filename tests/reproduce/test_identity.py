@@ -1,0 +1,121 @@
+"""What decides results: options that come later, at their defaults, make nothing stale; what changes a number does."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import field, make_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from budgetreg import data, learners
+from budgetreg.config import extensions, sections
+from budgetreg.config.composition import Composer, composing
+from budgetreg.config.options import Option
+from budgetreg.config.requirements import one_of
+from budgetreg.protocol.configuration import Config, validate
+from budgetreg.reproduce.merged import read_results
+from budgetreg.reproduce.recipes import names, read_recipe
+
+RESULTS = Path(__file__).resolve().parents[2] / "results"
+LATER = Option("what came later", one_of("off", "on"), default="off")
+DRAWN = [name for name in names() if (RESULTS / name / "curves.csv").exists()]
+
+
+def with_option(declared: Any) -> Any:
+    """A family, or a kind of data, as it will be when it has one option more."""
+    if isinstance(declared, data.Kind):
+        return replace(declared, options={**declared.options, "later": LATER})
+    extra = ("later", str, field(default="off", metadata={"option": LATER}))
+    return replace(declared, options=make_dataclass("Options", [extra], bases=(declared.options,), frozen=True))
+
+
+@pytest.fixture
+def changed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[Any], Any]], None]]:
+    """Let all families and kinds be what a function makes of them."""
+    collect = extensions.declared
+
+    def forget() -> None:
+        for remembered in (learners.families, learners.parameters, data.kinds):
+            remembered.cache_clear()
+
+    def change(function: Callable[[Any], Any]) -> None:
+        monkeypatch.setattr(
+            extensions, "declared", lambda *where: {name: function(one) for name, one in collect(*where).items()}
+        )
+        forget()
+
+    yield change
+    monkeypatch.undo()
+    forget()
+
+
+def configured(**choice: Any) -> Config:
+    with composing():
+        return validate(Composer()({key.replace("__", "."): value for key, value in choice.items()}))
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_committed_results_are_current_with_options_that_came_later(
+    name: str, changed: Callable[[Callable[[Any], Any]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed(with_option)
+    monkeypatch.setitem(sections.TOP, "later", LATER)  # type: ignore[index]
+    cells = read_recipe(name).cells
+    assert {cell.config.resolved["algo"]["later"] for cell in cells} == {"off"}
+    assert {cell.config.resolved["dataset"]["later"] for cell in cells} == {"off"}
+    assert {cell.config.resolved["later"] for cell in cells} == {"off"}
+    assert read_results(RESULTS / name, cells).keys() == {cell.name for cell in cells}
+
+
+def test_an_option_that_is_used_decides_the_results(changed: Callable[[Callable[[Any], Any]], None]) -> None:
+    plain = configured(algo="popca", dataset="coins").identity()
+    changed(with_option)
+    assert configured(algo="popca", dataset="coins").identity() == plain
+    for key in ("algo__later", "dataset__later"):
+        assert configured(algo="popca", dataset="coins", **{key: "on"}).identity() != plain
+
+
+def test_results_are_stale_when_their_family_changes_its_numbers(
+    changed: Callable[[Callable[[Any], Any]], None],
+) -> None:
+    name = "gonen_2016/one_attribute"
+    assert read_results(RESULTS / name, read_recipe(name).cells)
+    changed(lambda own: own if isinstance(own, data.Kind) else replace(own, version=own.version + 1))
+    assert read_results(RESULTS / name, read_recipe(name).cells) == {}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "without_effect"),
+    [
+        ({"algo": "aelr"}, {"algo__control_variate": "none", "dataset__center": "none", "axis": "examples"}),
+        ({"algo": "aelr", "algo__split": "even"}, {"algo__literal_split": "half"}),
+        ({"algo": "aesvr", "k": 6}, {"algo__split": "even"}),
+        ({"algo": "popca", "dataset": "coins"}, {"algo__average": "last", "tuning__folds": 3, "tuning": "theory"}),
+        ({"algo": "lasso", "tuning": "fixed", "tuning__B": 2}, {"tuning__at": "each", "tuning__eta": 3.0}),
+        ({"algo": "lasso", "tuning": "fixed", "tuning__B": 2}, {"algo__grid__B": [1.0, 7.0]}),
+        ({"algo": "aelr", "tuning": "theory"}, {"algo__grid__eta": [1.0, 7.0]}),
+        ({"algo": "aelr", "dataset": "sphere", "dataset__split": "official"}, {"dataset__test_fraction": 0.5}),
+        ({"dataset": "mnist_3v5"}, {"dataset__root": "elsewhere"}),
+        ({}, {"n_jobs": 3, "repetitions": 99, "backend": "sequential", "out": "somewhere"}),
+    ],
+)
+def test_what_has_no_effect_decides_nothing(chosen: dict[str, Any], without_effect: dict[str, Any]) -> None:
+    plain = configured(**chosen).identity()
+    for key, value in without_effect.items():
+        assert configured(**{**chosen, key: value}).identity() == plain, key
+
+
+@pytest.mark.parametrize(
+    ("chosen", "effective"),
+    [
+        ({"algo": "aelr"}, {"algo__control_variate": "mean", "dataset__center": "full", "algo__literal_split": "half"}),
+        ({"algo": "aesvr", "k": 6, "algo__residual": "plug_in"}, {"algo__split": "even"}),
+        ({"algo": "lasso"}, {"axis": "examples", "tuning__at": "each", "tuning__folds": 3, "algo__grid__B": [1.0]}),
+        ({"algo": "lasso", "tuning": "theory"}, {"tuning__folds": 3, "tuning__B": 1.0}),
+        ({"algo": "aelr", "dataset": "sphere", "dataset__split": "random"}, {"dataset__test_fraction": 0.5}),
+    ],
+)
+def test_what_has_an_effect_decides_the_results(chosen: dict[str, Any], effective: dict[str, Any]) -> None:
+    plain = configured(**chosen).identity()
+    for key, value in effective.items():
+        assert configured(**{**chosen, key: value}).identity() != plain, key

@@ -1,0 +1,87 @@
+"""What the command does, called from Python: the same folders, the same bytes, the same refusals."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import budgetreg
+from budgetreg.cli.app import main
+from budgetreg.errors import ConfigError, DataError
+
+TINY = {
+    "algo": "aelr",
+    "k": 4,
+    "repetitions": 2,
+    "checkpoints": 3,
+    "tuning": "fixed",
+    "tuning.B": 2,
+    "tuning.eta": 0.01,
+}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_run_gives_its_frames(here: Path) -> None:
+    results = budgetreg.run(TINY)
+    assert results.folder.is_relative_to(here / "runs" / "digits_3v5")
+    assert results.curves.groupby("repetition").size().tolist() == [3, 3]
+    assert (results.curves["attributes"] <= 4 * results.curves["examples"]).all()
+    assert results.runs["p_B"].tolist() == [2.0, 2.0]
+    assert results.manifest["status"] == "complete"
+    assert not (results.folder / "curve.png").exists()
+
+
+def test_the_command_and_the_call_leave_the_same_bytes(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    called = budgetreg.run({**TINY, "out": "called"})
+    assert main(["run", *(f"{key}={value}" for key, value in TINY.items()), "out=typed"]) == 0
+    capsys.readouterr()
+    assert (called.folder / "curves.csv").read_bytes() == (here / "typed" / "curves.csv").read_bytes()
+    pd.testing.assert_frame_equal(budgetreg.load("typed").curves, called.curves)
+
+
+def test_a_call_resumes_what_is_there(here: Path) -> None:
+    few = budgetreg.run({**TINY, "repetitions": 1, "out": "run"})
+    journal = (few.folder / "journal.jsonl").read_bytes()
+    more = budgetreg.run({**TINY, "out": "run"}, draw=True)
+    assert (more.folder / "journal.jsonl").read_bytes().startswith(journal)
+    assert (more.folder / "curve.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("choices", "told"),
+    [
+        ({"algo": "aelrr"}, "no such algo (did you mean"),
+        ({"algo": "aelr", "k": 0}, "k=0"),
+        ({"algo.splt": "even"}, "algo.splt: no such key"),
+        ({"kk": 4}, "did you mean 'k'"),
+        ({"dataset": "file"}, "dataset.path"),
+    ],
+)
+def test_mistakes_are_one_line(choices: dict[str, object], told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        budgetreg.run(choices)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_nothing_to_load(here: Path) -> None:
+    with pytest.raises(DataError, match="no such folder"):
+        budgetreg.load("nowhere")
+    (here / "empty").mkdir()
+    with pytest.raises(DataError, match=r"curves\.csv"):
+        budgetreg.load("empty")
+
+
+def test_the_package_is_cheap_to_import() -> None:
+    program = "import sys, budgetreg; print(sorted({'numpy', 'hydra', 'pandas', 'scipy'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[]\n"
+    with pytest.raises(AttributeError, match="no attribute 'walk'"):
+        _ = budgetreg.walk
