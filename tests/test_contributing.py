@@ -18,7 +18,7 @@ TRIAL = """
 import sys
 from types import SimpleNamespace
 from budgetreg.cli.app import main
-sys.modules["budgetreg.figures.curves"] = SimpleNamespace(plot_folders=lambda *arguments, **options: None)
+sys.modules["budgetreg.figures.curves"] = SimpleNamespace(plot_run=lambda folder: None)
 tiny = "repetitions=1 checkpoints=1 tuning=fixed tuning.B=1 tuning.eta=0.1 dataset.d=4 dataset.n=400 out=runs".split()
 for words in (
     ["list"],
@@ -31,14 +31,6 @@ for words in (
 """
 
 
-def changed(text: str, hunk: str) -> str:
-    """Apply a hunk, whose lines begin with a space, a minus or a plus sign."""
-    lines = hunk.splitlines(keepends=True)
-    before, after = ("".join(line[1:] for line in lines if line[0] != sign) for sign in "+-")
-    assert text.count(before) == 1, before
-    return text.replace(before, after)
-
-
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout in which everything that the page shows has been done."""
@@ -47,17 +39,10 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "experiments", root / "experiments")
     shutil.copytree(ROOT / "conf", root / "conf", symlinks=True)
     for sentence, language, content in BLOCKS:
-        if language == "diff":
-            for part in content.split("--- ")[1:]:
-                name, _, hunks = part.partition("\n")
-                text = (root / name).read_text(encoding="utf-8")
-                for hunk in hunks.split("@@\n"):
-                    text = changed(text, hunk)
-                (root / name).write_text(text, encoding="utf-8")
-        else:
-            path = root / re.findall(r"`([^`]+)`", sentence)[-1]
-            assert path.parent.is_dir() and not path.exists()
-            path.write_text(content, encoding="utf-8")
+        assert language in ("python", "yaml"), "what is added touches no other file"
+        path = root / re.findall(r"`([^`]+)`", sentence)[-1]
+        assert path.parent.is_dir() and not path.exists()
+        path.write_text(content, encoding="utf-8")
     return root
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from budgetreg.analysis.bootstrap import Estimate, basic, of_largest, of_ratio, of_share
-from budgetreg.analysis.comparisons import Evidence, NoEvidence, chosen
+from budgetreg.analysis.comparisons import Comparison, Incomparable, chosen
 from budgetreg.analysis.mean_curves import Means
 from budgetreg.config.requirements import FRACTION, LIST, MAPPING, NAME, NOTHING, NUMBER, POSITIVE, Requirement, one_of
 from budgetreg.config.rules import Rules
@@ -51,7 +51,7 @@ class Case:
 
     Raises
     ------
-    NoEvidence
+    Incomparable
         If there are no such curves.
     """
 
@@ -61,13 +61,13 @@ class Case:
         roles = [role for role in ("a", "b", "minus") if self.options.get(role)]
         self._of = {role: chosen(own, self.options[role]) for role in roles}
         together = [one for several in self._of.values() for one in several]
-        self.evidence = Evidence(together, self.options["measure"], self.options["x"])
+        self.comparison = Comparison(together, self.options["measure"], self.options["x"])
         self._published = published
         self.notes: list[str] = []
 
     def means(self, role: str) -> Means:
         """Return the curves of one learner."""
-        return self.evidence.merged(self._of[role], self.options["across"])
+        return self.comparison.merged(self._of[role], self.options["across"])
 
     def each(self, role: str) -> list[tuple[float, Means]]:
         """Return the curves of one learner for each value of the key ``over``, ascending."""
@@ -78,15 +78,15 @@ class Case:
                 raise ConfigError(f"over={self.options['over']}: {value} is not a number")
             values.setdefault(float(value), []).append(one)
         if len(values) < 2:
-            raise NoEvidence(f"curves for one value of {self.options['over']}, where two are needed")
+            raise Incomparable(f"curves for one value of {self.options['over']}, where two are needed")
         across = self.options["across"]
-        return [(value, self.evidence.merged(values[value], across)) for value in sorted(values)]
+        return [(value, self.comparison.merged(values[value], across)) for value in sorted(values)]
 
     def singles(self, role: str) -> Means:
         """Return the curves of the repetitions of one learner."""
         if len(self._of[role]) > 1:
-            raise NoEvidence(f"{len(self._of[role])} curves of {self.options[role]} where one is compared")
-        return self.evidence.rows(self._of[role][0])
+            raise Incomparable(f"{len(self._of[role])} curves of {self.options[role]} where one is compared")
+        return self.comparison.rows(self._of[role][0])
 
     def targets(self, means: Means) -> tuple[np.ndarray, np.ndarray]:
         """Return the points at which the learner ``a`` is compared with given numbers, and these."""
@@ -95,14 +95,14 @@ class Case:
             return np.atleast_1d(means.x[-1] if at is None else at).astype(float), np.array([float(value)])
         name = self._of["a"][0].algo
         if (name, self.options["x"]) not in self._published:
-            raise NoEvidence(f"no published curve of {name} against {self.options['x']}")
+            raise Incomparable(f"no published curve of {name} against {self.options['x']}")
         x, values = self._published[name, self.options["x"]]
         if at is not None:
             nearby = np.isclose(x[:, None], np.atleast_1d(at).astype(float), rtol=0.02).any(axis=1)
             x, values = x[nearby], values[nearby]
         inside = (means.x[0] / _SLACK <= x) & (x <= means.x[-1] * _SLACK)
         if not inside.any():
-            raise NoEvidence(f"no published point of {name} within the curve")
+            raise Incomparable(f"no published point of {name} within the curve")
         return x[inside], values[inside]
 
 
@@ -111,10 +111,10 @@ def _below(case: Case) -> Estimate:
     a, b = case.means("a"), case.means("b")
     begin, end = max(a.x[0], b.x[0], case.options["from"] or 0), _common_end([a, b])
     if begin > end:
-        raise NoEvidence("curves without a point where both can be compared")
+        raise Incomparable("curves without a point where both can be compared")
     kinks = np.concatenate([[begin, end], a.x, b.x])
     points = np.unique(kinks[(begin <= kinks) & (kinks <= end)])
-    return of_largest(a.at(points) - b.at(points), case.evidence.repetitions)
+    return of_largest(a.at(points) - b.at(points), case.comparison.repetitions)
 
 
 def _ratio(case: Case) -> Estimate:
@@ -127,7 +127,7 @@ def _ratio(case: Case) -> Estimate:
 
 def _slope(case: Case) -> Estimate:
     a = case.means("a").since(case.options["from"] or 0)
-    return basic(_log_slope(a.x, a.values), case.evidence.repetitions)
+    return basic(_log_slope(a.x, a.values), case.comparison.repetitions)
 
 
 def _near(case: Case) -> Estimate:
@@ -135,7 +135,7 @@ def _near(case: Case) -> Estimate:
     a = case.means("a")
     points, values = case.targets(a)
     above = a.at(points) - values
-    distance = of_largest(np.concatenate([above, -above], axis=1), case.evidence.repetitions)
+    distance = of_largest(np.concatenate([above, -above], axis=1), case.comparison.repetitions)
     if above[0].max() >= distance.value:
         return distance
     return Estimate(-distance.value, -distance.high, -distance.low)
@@ -146,14 +146,14 @@ def _inside(case: Case) -> Estimate:
     rows = case.singles("a")
     points, values = case.targets(rows)
     under = (rows.at(points) < values).sum(axis=0)
-    return of_share(int(np.minimum(under, case.evidence.repetitions - under).min()), case.evidence.repetitions)
+    return of_share(int(np.minimum(under, case.comparison.repetitions - under).min()), case.comparison.repetitions)
 
 
 def _spread(case: Case) -> Estimate:
     """Return the standard deviation of a divided by that of b, over repetitions."""
     curves = [case.singles("a"), case.singles("b")]
     at = np.array([case.options["at"] or _common_end(curves)], dtype=float)
-    weights = case.evidence.weights
+    weights = case.comparison.weights
     variances = [weights @ own.at(at) ** 2 - (weights @ own.at(at)) ** 2 for own in curves]
     above, below = (np.sqrt(np.maximum(variance[:, 0], 0)) for variance in variances)
     return _of_quotient(above, below, case)
@@ -164,11 +164,11 @@ def _monotone(case: Case) -> Estimate:
     a, b = dict(case.each("a")), dict(case.each("b"))
     shared = sorted(a.keys() & b.keys())
     if len(shared) < 2:
-        raise NoEvidence(f"curves for one value of {case.options['over']}, where two are needed")
+        raise Incomparable(f"curves for one value of {case.options['over']}, where two are needed")
     end = np.array([_common_end([own[value] for own in (a, b) for value in shared])])
     gaps = np.concatenate([a[value].at(end) - b[value].at(end) for value in shared], axis=1)
     steps = np.diff(gaps, axis=1) * {"increasing": 1, "decreasing": -1}[case.options["direction"]]
-    back = of_largest(-steps, case.evidence.repetitions)
+    back = of_largest(-steps, case.comparison.repetitions)
     return Estimate(-back.value, -back.high, -back.low)
 
 
@@ -178,7 +178,7 @@ def _common_end(curves: Sequence[Means]) -> float:
 
 def _of_quotient(above: np.ndarray, below: np.ndarray, case: Case) -> Estimate:
     quotient = np.divide(above, below, out=np.full(above.shape, np.nan), where=below != 0)
-    return of_ratio(quotient, case.evidence.repetitions)
+    return of_ratio(quotient, case.comparison.repetitions)
 
 
 def _exponent(case: Case) -> Estimate:
@@ -190,11 +190,11 @@ def _exponent(case: Case) -> Estimate:
     needed = np.stack([own.crossing(case.options["level"]) for own in means], axis=1)
     known = np.isfinite(needed) & (needed > 0)
     if known[0].sum() < 2:
-        raise NoEvidence(f"fewer than two curves that fall to {case.options['level']:g}")
+        raise Incomparable(f"fewer than two curves that fall to {case.options['level']:g}")
     for value in np.array(values)[~known[0]]:
         case.notes.append(f"left out: {case.options['over']} = {value:g}")
     slopes = _log_slope(np.array(values), np.where(known, needed, np.nan))
-    return basic(slopes, case.evidence.repetitions)
+    return basic(slopes, case.comparison.repetitions)
 
 
 def _log_slope(x: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from budgetreg.analysis.bootstrap import Estimate
 from budgetreg.analysis.claim_kinds import KINDS, UNDECIDED, Case, Published, Region
-from budgetreg.analysis.comparisons import ACROSS, NoEvidence
+from budgetreg.analysis.comparisons import ACROSS, Incomparable
 from budgetreg.config.requirements import LIST, MAPPING, NAME, NOTHING, TEXT, one_of
 from budgetreg.config.rules import Rules, check
 from budgetreg.errors import ConfigError, nearest
@@ -135,11 +135,11 @@ def judge(claim: Claim, series: Sequence[Series], published: Published, protocol
     try:
         case = Case({**claim.options, "where": where}, series, published)
         estimate = KINDS[claim.kind].estimate(case)
-    except NoEvidence as lack:
+    except Incomparable as lack:
         return undecided(claim, protocol, str(lack))
     region = KINDS[claim.kind].region(claim.options)
     return Judgement(
-        claim, protocol, region.verdict(estimate), estimate, region, case.evidence.repetitions, "; ".join(case.notes)
+        claim, protocol, region.verdict(estimate), estimate, region, case.comparison.repetitions, "; ".join(case.notes)
     )
 
 

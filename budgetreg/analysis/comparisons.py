@@ -19,7 +19,7 @@ ACROSS = tuple(_MERGED)
 """How the mean curves of several series become one: ``worst`` is the largest at each checkpoint."""
 
 
-class NoEvidence(Exception):  # noqa: N818 - it says what is the matter
+class Incomparable(Exception):  # noqa: N818 - it says what is the matter
     """There is no curve, or not one, of what a claim speaks of; the message says of what."""
 
 
@@ -28,13 +28,13 @@ def chosen(series: Sequence[Series], condition: Condition) -> list[Series]:
 
     Raises
     ------
-    NoEvidence
+    Incomparable
         If there are none.
     """
     wanted = {"algo": condition} if isinstance(condition, str) else condition
     found = [one for one in series if all(_value(one, key) == value for key, value in wanted.items())]
     if not found:
-        raise NoEvidence(f"no curve of {_told(wanted)}")
+        raise Incomparable(f"no curve of {_told(wanted)}")
     return found
 
 
@@ -47,7 +47,7 @@ def _told(wanted: Mapping[str, object]) -> str:
     return ", ".join(f"{key}={value}" for key, value in wanted.items())
 
 
-class Evidence:
+class Comparison:
     """Series with resampled mean curves; all means are over the repetitions that all series have.
 
     Parameters
@@ -61,17 +61,17 @@ class Evidence:
 
     Raises
     ------
-    NoEvidence
+    Incomparable
         If they have no such column, or no repetition in common.
     """
 
     def __init__(self, series: Sequence[Series], measure: str, x: str) -> None:
         self.series, self.measure, self.x = series, measure, x
         if any(measure not in one.points for one in series):
-            raise NoEvidence(f"curves without a column {measure}")
+            raise Incomparable(f"curves without a column {measure}")
         shared = set.intersection(*(set(one.points["repetition"]) for one in series))
         if not shared:
-            raise NoEvidence("curves without a repetition in common")
+            raise Incomparable("curves without a repetition in common")
         self._shared = sorted(shared)
 
     @property
@@ -101,14 +101,14 @@ class Evidence:
 
         Raises
         ------
-        NoEvidence
+        Incomparable
             If there are several and it is not said how they are merged, or they differ in their checkpoints' number.
         """
         if across is None and len(several) > 1:
-            raise NoEvidence(f"{len(several)} curves where one is compared: {_labels(several)}")
+            raise Incomparable(f"{len(several)} curves where one is compared: {_labels(several)}")
         means = [self.means(one) for one in several]
         if len({own.x.size for own in means}) > 1:
-            raise NoEvidence(f"curves of different lengths: {_labels(several)}")
+            raise Incomparable(f"curves of different lengths: {_labels(several)}")
         if across is None:
             return means[0]
         values = _MERGED[across](np.stack([own.values for own in means]), axis=0)

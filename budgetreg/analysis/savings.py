@@ -7,7 +7,7 @@ import numpy as np
 
 from budgetreg import learners
 from budgetreg.analysis.bootstrap import Estimate, percentile
-from budgetreg.analysis.comparisons import Evidence
+from budgetreg.analysis.comparisons import Comparison
 from budgetreg.analysis.mean_curves import Means
 from budgetreg.learners.declaration import Sees
 from budgetreg.results.series import Series
@@ -95,22 +95,22 @@ def savings(series: Sequence[Series], measure: str) -> list[Saving]:
 
     Raises
     ------
-    NoEvidence
+    Incomparable
         If the curves have no such column, or no repetition in common.
     """
-    evidence = Evidence(series, measure, "attributes")
-    means = {one.label: evidence.means(one) for one in series}
+    comparison = Comparison(series, measure, "attributes")
+    means = {one.label: comparison.means(one) for one in series}
     full = [one.label for one in series if _regresses_on_full_rows(one)]
     found: list[Saving] = []
     for level in _levels([own.values[0] for own in means.values()]):
         needed = {label: _Needed.of(own, level) for label, own in means.items()}
         best = min(full, key=lambda label: (needed[label].high[0], needed[label].low[0], label), default="")
         for label, own in needed.items():
-            attributes, are = own.told(evidence.repetitions)
+            attributes, are = own.told(comparison.repetitions)
             factor, factor_is = _NO_NUMBER, ""
             if best:
                 times = _ONCE if label == best else own.times_fewer_than(needed[best])
-                factor, factor_is = times.told(evidence.repetitions)
+                factor, factor_is = times.told(comparison.repetitions)
             found.append(Saving(level, label, attributes, are, best, factor, factor_is))
     return found
 

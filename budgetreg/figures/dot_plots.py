@@ -18,13 +18,13 @@ from budgetreg.results.nested import common
 from budgetreg.results.series import Series, mean_curve
 
 _SIZE = (6.4, 4.2)  # inches, of a panel
-_HALF_WIDTH = 0.28  # of a strip, in learners
+_HALF_WIDTH = 0.28  # of a column of dots, in learners
 _MEDIAN: dict[str, Any] = {"color": "black", "linewidth": 2.0}
 _PUBLISHED: dict[str, Any] = {"color": "black", "linewidth": 1.2, "linestyle": (0, (3, 2))}
 
 
-def plot_strips(series: Sequence[Series], target: Path, name: str, drawing: Drawing) -> list[Path]:
-    """Draw the last points of many curves as strips, one for each learner.
+def plot_dots(series: Sequence[Series], target: Path, name: str, drawing: Drawing) -> list[Path]:
+    """Draw the last points of many curves as columns of dots, one for each learner.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from budgetreg.results.quantities import ALONG
 from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series
 
 _RULES: Rules = {
-    "kind": ("the kind of figure", one_of("curves", "strips", "trend", "pictures")),
+    "kind": ("the kind of figure", one_of("curves", "dots", "scaling", "pictures")),
     "x": ("the variable on the x axis", one_of(*ALONG) | NOTHING),
     "x_scale": ("the scale of the x axis", one_of("log", "linear")),
     "y_scale": ("the scale of the y axis", one_of("auto", "log", "linear")),
@@ -25,7 +25,7 @@ _RULES: Rules = {
     "titles": ("the titles of panels", MAPPING),
     "band": ("the band", one_of("auto", "sd", "interval", "spread")),
     "worst": ("the key of which the worst value is shown", NAME | NOTHING),
-    "over": ("what a trend goes along", NAME | NOTHING),
+    "over": ("what a scaling goes along", NAME | NOTHING),
     "level": ("the level that curves have to fall to", POSITIVE | NOTHING),
 }
 BANDS = {
@@ -41,7 +41,7 @@ class Drawing:
 
     Attributes
     ----------
-    kind : {'curves', 'strips', 'trend', 'pictures'}
+    kind : {'curves', 'dots', 'scaling', 'pictures'}
         Curves; a point per data set and learner at the last checkpoint, with the median; a point per learner and
         value of a variable; or images, for which no learner is run.
     x : str or None
@@ -61,9 +61,9 @@ class Drawing:
         A key of the configuration, such as ``dataset.alpha``: of curves that differ only in it the worst is shown, at
         each number of examples.
     over : str or None
-        Of a trend: the variable of `budgetreg.results.quantities.of` that it goes along.
+        Of a scaling: the variable of `budgetreg.results.quantities.of` that it goes along.
     level : float or None
-        Of a trend: y is what it takes to fall to this; None: what there is at the last checkpoint.
+        Of a scaling: y is what it takes to fall to this; None: what there is at the last checkpoint.
     published : mapping
         By learner and variable of the x axis: x and y of its published curve.
     note : str
@@ -129,6 +129,6 @@ def parse(options: Mapping[str, Any]) -> Drawing:
     default = Drawing()
     filled = {**{key: getattr(default, key) for key in _RULES}, **options}
     check(filled, _RULES, "figure")
-    if (filled["kind"] == "trend") != (filled["over"] is not None):
-        raise ConfigError("figure.over: a figure of the kind trend needs it, and no other")
+    if (filled["kind"] == "scaling") != (filled["over"] is not None):
+        raise ConfigError("figure.over: a figure of the kind scaling needs it, and no other")
     return Drawing(**{**filled, "titles": {str(key): str(text) for key, text in filled["titles"].items()}})

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from budgetreg.analysis.bootstrap import Estimate, basic, percentile
-from budgetreg.analysis.comparisons import Evidence
+from budgetreg.analysis.comparisons import Comparison
 from budgetreg.figures.axes import Axis, axes_of
 from budgetreg.figures.captions import about_config, flowing
 from budgetreg.figures.curves import own_settings, write_figure
@@ -31,7 +31,7 @@ _GUIDES: Mapping[int, Any] = {1: (0, (1, 2)), 2: (0, (4, 3))}  # exponent -> das
 
 
 @dataclass(frozen=True)
-class Trend:
+class Scaling:
     """A learner's points.
 
     Attributes
@@ -55,7 +55,7 @@ class Trend:
         return [(x, y) for x, y in zip(self.x, self.y, strict=True) if np.isfinite(y.value) and y.value > 0]
 
 
-def plot_trends(series: Sequence[Series], target: Path, name: str, drawing: Drawing) -> list[Path]:
+def plot_scaling(series: Sequence[Series], target: Path, name: str, drawing: Drawing) -> list[Path]:
     """Draw a point for each value of the variable ``drawing.over``, with lines between those of a learner.
 
     Parameters
@@ -78,14 +78,14 @@ def plot_trends(series: Sequence[Series], target: Path, name: str, drawing: Draw
         shared_axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)
         for ax, panel in zip(shared_axes.flat, panels, strict=True):
             own = [one for one in series if drawing.panel(one) == panel]
-            trends = trends_of(own, drawing, y, x)
-            legend |= _panel(ax, trends, drawing, logarithmic=y.log)
+            scalings = scalings_of(own, drawing, y, x)
+            legend |= _panel(ax, scalings, drawing, logarithmic=y.log)
             ax.set_title(drawing.title(own), loc="left", fontsize=10)
             ax.set_xlabel(_NAMES.get(str(drawing.over), str(drawing.over)))
             missing += [
-                f"{trend.label} at {at:g}"
-                for trend in trends
-                for at in sorted(set(trend.x) - {at for at, _ in trend.shown})
+                f"{scaling.label} at {at:g}"
+                for scaling in scalings
+                for at in sorted(set(scaling.x) - {at for at, _ in scaling.shown})
             ]
         wanted = y.label if drawing.level is None else f"{x.label} until the {y.name} is {drawing.level:g}"
         shared_axes[0, 0].set_ylabel(wanted)
@@ -96,8 +96,8 @@ def plot_trends(series: Sequence[Series], target: Path, name: str, drawing: Draw
         return write_figure(figure, _caption(name, series, drawing, wanted, y, missing), target, name)
 
 
-def trends_of(series: Sequence[Series], drawing: Drawing, y: Axis, x: Axis) -> list[Trend]:
-    """Return the points of one panel, a trend for each learner and for each way in which its settings differ.
+def scalings_of(series: Sequence[Series], drawing: Drawing, y: Axis, x: Axis) -> list[Scaling]:
+    """Return the points of one panel, a scaling for each learner and for each way in which its settings differ.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def trends_of(series: Sequence[Series], drawing: Drawing, y: Axis, x: Axis) -> l
         assert isinstance(value, int | float)
         lines.setdefault((one.algo, one.variant), {})[float(value)] = one
     return [
-        Trend(
+        Scaling(
             label=f"{algo} {variant}".strip(),
             algo=algo,
             x=sorted(own),
@@ -123,34 +123,34 @@ def trends_of(series: Sequence[Series], drawing: Drawing, y: Axis, x: Axis) -> l
 
 
 def _estimate(series: Series, drawing: Drawing, measure: str, x: str) -> Estimate:
-    evidence = Evidence([series], measure, x)
-    means = evidence.means(series)
+    comparison = Comparison([series], measure, x)
+    means = comparison.means(series)
     if drawing.level is None:
-        return basic(means.end, evidence.repetitions)
-    return percentile(means.crossing(drawing.level), evidence.repetitions)
+        return basic(means.end, comparison.repetitions)
+    return percentile(means.crossing(drawing.level), comparison.repetitions)
 
 
-def _panel(ax: Axes, trends: Sequence[Trend], drawing: Drawing, *, logarithmic: bool) -> dict[str, Line2D]:
+def _panel(ax: Axes, scalings: Sequence[Scaling], drawing: Drawing, *, logarithmic: bool) -> dict[str, Line2D]:
     """Draw one panel; return the samples of its legend."""
     samples: dict[str, Line2D] = {}
-    for trend in trends:
-        colour, marker = style(trend.algo)
+    for scaling in scalings:
+        colour, marker = style(scaling.algo)
         look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 5.5, "linewidth": 1.6}
-        samples[trend.label] = Line2D([], [], **look)
-        x, y = [at for at, _ in trend.shown], [estimate for _, estimate in trend.shown]
+        samples[scaling.label] = Line2D([], [], **look)
+        x, y = [at for at, _ in scaling.shown], [estimate for _, estimate in scaling.shown]
         values = [estimate.value for estimate in y]
         ax.plot(x, values, zorder=3, **look)
-        if len(trend.x) == 1:  # it does not depend on what is varied
+        if len(scaling.x) == 1:  # it does not depend on what is varied
             ax.axhline(values[0], color=colour, linewidth=0.8, zorder=1)
-        bars = [(at, own) for at, own in trend.shown if np.isfinite([own.low, own.high]).all()]
+        bars = [(at, own) for at, own in scaling.shown if np.isfinite([own.low, own.high]).all()]
         ax.vlines([at for at, _ in bars], [own.low for _, own in bars], [own.high for _, own in bars], color=colour)
     ax.set_xscale("log")
-    marks = sorted({value for trend in trends for value in trend.x})
+    marks = sorted({value for scaling in scalings for value in scaling.x})
     ax.set_xticks(marks, [f"{mark:g}" for mark in marks])
     ax.minorticks_off()
     if drawing.level is not None:
         ax.set_yscale("log")
-        samples |= _guides(ax, marks, min(own.value for trend in trends for _, own in trend.shown))
+        samples |= _guides(ax, marks, min(own.value for scaling in scalings for _, own in scaling.shown))
     elif logarithmic:
         ax.set_yscale("log")
     ax.grid(True, color="#E6E6E6", linewidth=0.6)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from budgetreg.analysis.claims import Judgement, judge, undecided
-from budgetreg.analysis.comparisons import NoEvidence
+from budgetreg.analysis.comparisons import Incomparable
 from budgetreg.analysis.findings import claims_csv, savings_csv
 from budgetreg.analysis.savings import Saving, savings
 from budgetreg.errors import ConfigError, UserError
@@ -116,11 +116,9 @@ def report(recipe: Recipe, results: Path) -> list[Judgement]:
     panels = _panels(recipe, series, measure)
     write_atomically(folder / CLAIMS, claims_csv(judgements))
     write_atomically(folder / SAVINGS, savings_csv({name: _savings(own, measure) for name, own in panels}, measure))
-    from budgetreg.figures import curves as plots  # here, as matplotlib is slow to load
-    from budgetreg.figures import dot_plots as strips
-    from budgetreg.figures import scaling as trends
+    from budgetreg.figures import curves, dot_plots, scaling  # here, as matplotlib is slow to load
 
-    plots_of = {"curves": plots.plot_series, "strips": strips.plot_strips, "trend": trends.plot_trends}
+    plots_of = {"curves": curves.plot_series, "dots": dot_plots.plot_dots, "scaling": scaling.plot_scaling}
     plots_of[recipe.drawing.kind]([one for _, own in panels for one in own], folder, _FIGURE, recipe.drawing)
     return judgements
 
@@ -205,7 +203,7 @@ def _savings(series: Sequence[Series], measure: str) -> list[Saving]:
         return []
     try:
         return savings(series, measure)
-    except NoEvidence:
+    except Incomparable:
         return []
 
 

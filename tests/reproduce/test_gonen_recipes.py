@@ -11,7 +11,7 @@ from budgetreg.errors import ConfigError
 from budgetreg.figures.axes import EXAMPLES, EXCESS_LOSS
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.drawing import parse as parse_drawing
-from budgetreg.figures.scaling import plot_trends, trends_of
+from budgetreg.figures.scaling import plot_scaling, scalings_of
 from budgetreg.figures.worst_case import worst
 from budgetreg.reproduce import recipes
 from budgetreg.results.series import Series
@@ -88,23 +88,23 @@ def test_the_worst_of_several_laws_is_taken_at_each_number_of_examples() -> None
 def test_a_trend_shows_what_it_takes_to_fall_to_a_level(tmp_path: Path) -> None:
     falling = np.array([[0.8, 0.4, 0.2, 0.1]] * 6)
     several = [series(falling), series(np.roll(falling, 1, axis=1), d=16), series(falling + 1, d=32)]
-    drawing = Drawing(kind="trend", over="d", level=0.3, panels="dataset.kind")
-    (trend,) = trends_of(several, drawing, EXCESS_LOSS, EXAMPLES)
+    drawing = Drawing(kind="scaling", over="d", level=0.3, panels="dataset.kind")
+    (scaling,) = scalings_of(several, drawing, EXCESS_LOSS, EXAMPLES)
     # Halfway between 20 and 40 examples on a log axis; the second curve begins below the level.
-    assert [y.value for y in trend.y] == pytest.approx([20 * 2**0.5, 0, np.inf])
-    assert [x for x, _ in trend.shown] == [8]
-    end = trends_of(several, replace(drawing, level=None), EXCESS_LOSS, EXAMPLES)[0]
+    assert [y.value for y in scaling.y] == pytest.approx([20 * 2**0.5, 0, np.inf])
+    assert [x for x, _ in scaling.shown] == [8]
+    end = scalings_of(several, replace(drawing, level=None), EXCESS_LOSS, EXAMPLES)[0]
     assert [y.value for y in end.y] == pytest.approx([0.1, 0.2, 1.1])
 
-    paths = plot_trends(several, tmp_path, "trend", drawing)
-    assert [path.name for path in paths] == ["trend.png", "trend.pdf", "trend.txt"]
+    paths = plot_scaling(several, tmp_path, "scaling", drawing)
+    assert [path.name for path in paths] == ["scaling.png", "scaling.pdf", "scaling.txt"]
     text = " ".join(paths[2].read_text().split())
     assert "training examples until the excess loss is 0.3 against attributes of an example, d" in text
     assert "before the first checkpoint: popca at 16, popca at 32" in text
 
 
 def test_a_trend_needs_what_it_goes_along() -> None:
-    assert parse_drawing({"kind": "trend", "over": "k"}).level is None
-    for options in ({"kind": "trend"}, {"over": "k"}):
+    assert parse_drawing({"kind": "scaling", "over": "k"}).level is None
+    for options in ({"kind": "scaling"}, {"over": "k"}):
         with pytest.raises(ConfigError, match=r"^figure.over: "):
             parse_drawing(options)
