@@ -32,7 +32,7 @@ class BiasedCoins:
 
     Parameters
     ----------
-    family : {"coins", "hadamard", "two_lines"}
+    basis : {"coins", "hadamard", "two_lines"}
         The directions. ``coins``: ``u_i = (e_i + e_{i+c})/sqrt(2)`` and ``u_{i+c} = (-e_i + e_{i+c})/sqrt(2)``, which
         only an example that shows both attributes can tell apart: it takes ``(d/r)^2`` times as many (Theorem 4).
         ``hadamard``: the first 2 c columns of Sylvester's matrix divided by ``sqrt(d)``, whose entries are all
@@ -47,7 +47,7 @@ class BiasedCoins:
         Number of training examples.
     """
 
-    family: str
+    basis: str
     d: int
     n_coins: int
     alpha: float
@@ -57,19 +57,19 @@ class BiasedCoins:
     @property
     def name(self) -> str:
         """Name of the law."""
-        if self.family == "two_lines":
+        if self.basis == "two_lines":
             return "two_lines"
-        return f"{self.family}_d{self.d}_c{self.n_coins}_alpha{self.alpha!r}"
+        return f"{self.basis}_d{self.d}_c{self.n_coins}_alpha{self.alpha!r}"
 
     @property
     def scale(self) -> float:
         """Size of the entries of directions that are not 0."""
-        return (self.d if self.family == "hadamard" else 2) ** -0.5
+        return (self.d if self.basis == "hadamard" else 2) ** -0.5
 
     def directions(self) -> np.ndarray:
         """Return the directions in rows, divided by `scale`: -1, 0 and 1, int8 of shape (2 c, d), u_1 first."""
         c = self.n_coins
-        if self.family == "hadamard":
+        if self.basis == "hadamard":
             common = np.bitwise_count(np.arange(2 * c)[:, None] & np.arange(self.d))
             return 1 - 2 * (common % 2).astype(np.int8)
         U = np.zeros((2 * c, self.d), dtype=np.int8)
