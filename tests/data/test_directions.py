@@ -30,7 +30,7 @@ def config(kind, **changes):
 def pairs_of(law):
     """Theorem 4's pairs (u_i, u_{i+c}), and the same with columns of Sylvester's matrix."""
     e, c = np.eye(law.d), law.n_coins
-    if law.family == "hadamard":
+    if law.basis == "hadamard":
         H = hadamard(law.d) / np.sqrt(law.d)
         return [(H[:, i], H[:, i + c]) for i in range(c)]
     return [((e[i] + e[i + c]) / np.sqrt(2), (-e[i] + e[i + c]) / np.sqrt(2)) for i in range(c)]
