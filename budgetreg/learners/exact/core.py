@@ -32,12 +32,9 @@ def fit(
 
     Parameters
     ----------
-    accessor : Accessor
-        Source of F streams of examples; d attributes of each example are charged.
-    settings : mapping of str to ndarray, shape (G,)
-        ``B``, radius of the ball, and ``eta``, step size.
-    checkpoints : sequence of int
-        Numbers of examples, at least 1.
+    accessor, settings, checkpoints, rngs
+        As for `budgetreg.learners.declaration.Fit`: d attributes of each example are charged; settings are
+        ``B`` and ``eta``, nothing is drawn.
     update : {'ogd', 'eg'}
         Online ridge: gradient descent on the 2-ball. Online lasso: exponentiated gradient on the 1-ball.
     average : {'all', 'suffix', 'last'}

@@ -39,14 +39,8 @@ def fit(
 
     Parameters
     ----------
-    accessor : Accessor
-        F streams of examples, G settings.
-    settings : mapping of str to ndarray, shape (G,)
-        ``eta``, step size.
-    checkpoints : sequence of int
-        Numbers of examples at which the output is wanted, increasing.
-    rngs : sequence of numpy.random.Generator
-        One per stream.
+    accessor, settings, checkpoints, rngs
+        As for `budgetreg.learners.declaration.Fit`: the setting is ``eta``.
     k : int
         Attributes r of an example that may be seen, even.
     n_components : int

@@ -37,12 +37,9 @@ def fit(
 
     Parameters
     ----------
-    accessor : Accessor
-        Source of F streams of examples; d attributes of each example are charged.
-    settings : mapping of str to ndarray, shape (G,)
-        ``B``, radius of the ball.
-    checkpoints : sequence of int
-        Numbers of examples, at least 1.
+    accessor, settings, checkpoints, rngs
+        As for `budgetreg.learners.declaration.Fit`: d attributes of each example are charged; the setting is
+        ``B``, nothing is drawn.
     problem : {'ridge', 'lasso'}
         The ball: ``|w|_2 <= B`` or ``|w|_1 <= B``.
 

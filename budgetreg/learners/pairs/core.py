@@ -31,14 +31,9 @@ def fit(
 
     Parameters
     ----------
-    accessor : Accessor
-        F streams of examples; a pair is charged 2 attributes, also if they are the same.
-    settings : mapping of str to ndarray, shape (G,)
-        ``B``, the 1-norm that the regressor has at most.
-    checkpoints : sequence of int
-        Numbers of examples at which the output is wanted, increasing.
-    rngs : list of numpy.random.Generator
-        One per stream.
+    accessor, settings, checkpoints, rngs
+        As for `budgetreg.learners.declaration.Fit`: a pair is charged 2 attributes, also if they are the same;
+        the setting is ``B``, the 1-norm at most.
     k : int
         Attributes of an example that may be seen, at least 2; the last one of an odd number is not.
     problem : {'program', 'correlation'}

@@ -74,14 +74,9 @@ def fit(
 
     Parameters
     ----------
-    accessor : Accessor
-        F streams of examples, G settings, a budget of ``k_x + k_ip`` attributes.
-    settings : mapping of str to ndarray of shape (G,)
-        Parameters of the update (``B`` and ``eta`` or ``lambda``).
-    checkpoints : sequence of int
-        Numbers of examples at which the output is wanted, increasing.
-    rngs : sequence of numpy.random.Generator
-        One per stream.
+    accessor, settings, checkpoints, rngs
+        As for `budgetreg.learners.declaration.Fit`: a budget of ``k_x + k_ip`` attributes; settings are ``B``
+        and ``eta`` or ``lambda``.
     update : {'ogd', 'eg', 'pegasos'}
         How the regressor moves.
     data_point : {'uniform', 'subset', 'moment'}

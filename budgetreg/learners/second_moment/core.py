@@ -33,14 +33,8 @@ def fit(
 
     Parameters
     ----------
-    accessor : Accessor
-        F streams of examples, one setting, for there is nothing to tune.
-    settings : mapping
-        Empty.
-    checkpoints : sequence of int
-        Numbers of examples at which the output is wanted, increasing.
-    rngs : sequence of numpy.random.Generator
-        One per stream.
+    accessor, settings, checkpoints, rngs
+        As for `budgetreg.learners.declaration.Fit`: there is one setting, and nothing to tune.
     k : int
         Attributes of an example that may be seen, the papers' r, at least 2.
     n_components : int

@@ -45,14 +45,9 @@ def fit(
 
     Parameters
     ----------
-    accessor : Accessor
-        F streams of examples, G settings.
-    settings : mapping of str to ndarray, shape (G,)
-        Parameters of the update (``eta`` or ``forgetting``).
-    checkpoints : sequence of int
-        Numbers of examples at which the output is wanted, increasing.
-    rngs : sequence of numpy.random.Generator
-        One per stream.
+    accessor, settings, checkpoints, rngs
+        As for `budgetreg.learners.declaration.Fit`: settings are those of the update, ``eta`` or
+        ``forgetting``.
     k : int
         Attributes r of an example that may be seen: at least 2, and for GROUSE and PETRELS more than n.
     n_components : int

@@ -48,15 +48,9 @@ def fit(
 
     Parameters
     ----------
-    accessor : Accessor
-        F streams of examples, G settings.  GenEst's draws for one example have no limit: the accessor must have no
-        budget for it.
-    settings : mapping of str to ndarray of shape (G,)
-        ``B``, radius; ``eta``, step size.
-    checkpoints : sequence of int
-        Numbers of examples at which the output is wanted, increasing.
-    rngs : sequence of numpy.random.Generator
-        One per stream.
+    accessor, settings, checkpoints, rngs
+        As for `budgetreg.learners.declaration.Fit`: settings are ``B`` and ``eta``; GenEst's draws for one
+        example have no limit, for which the accessor must have no budget.
     residual : {'gen_est', 'plug_in'}
         The paper's estimate of the slope, unbiased; or the slope at an estimate of the residual, biased but bounded.
     delta : float
