@@ -11,9 +11,6 @@ from budgetreg.streams import generator
 
 D, K = 8, 6
 
-_SETTINGS = {"B": [1.0, 0.5], "eta": [0.1, 0.3], "lambda": [1.0, 3.0], "forgetting": [0.9, 0.99]}
-"""Steps get to the ball's boundary by both."""
-
 _ERRORS = 5
 """Standard errors that a mean may be off.  Seeds are fixed: what passes once passes always."""
 
@@ -23,13 +20,13 @@ def budget(subject: Subject) -> None:
     plan = subject.plan(D, K)
     if plan.budget is None:
         m, F = 64, 16
-        _, accessor = subject.run(_table(m), np.tile(np.arange(m), (F, 1)), _rngs(F), K, _setting(0))
+        _, accessor = subject.run(_table(m), np.tile(np.arange(m), (F, 1)), _rngs(F), K, _setting(subject, 0))
         paid = accessor.bill().total[:, 0] / m
         least = paid.mean() - _ERRORS * paid.std(ddof=1) / np.sqrt(F)
         expect(least <= K, f"an example costs {paid.mean():.2f} attributes on average; the budget is {K}")
     else:
         m = 60
-        _, accessor = subject.run(_table(m), np.arange(m)[None], _rngs(1), K, _setting(0))
+        _, accessor = subject.run(_table(m), np.arange(m)[None], _rngs(1), K, _setting(subject, 0))
         most = accessor.bill().most.max()
         expect(most <= plan.per_example, f"an example cost {most} attributes; the budget is {plan.per_example}")
     shown, paid_for = len(accessor.seen()[0]), accessor.bill().total.sum()
@@ -45,15 +42,15 @@ def same_bytes(subject: Subject) -> None:
     family = subject.learner.family
     m, F, checkpoints = 40, 3, [3, 40]
     table, orders = _table(m), np.stack([generator("check order", f).permutation(m) for f in range(F)])
-    together, _ = subject.run(table, orders, _rngs(F), K, _SETTINGS, checkpoints)
-    again, _ = subject.run(table, orders, _rngs(F), K, _SETTINGS, checkpoints)
+    together, _ = subject.run(table, orders, _rngs(F), K, _settings(subject), checkpoints)
+    again, _ = subject.run(table, orders, _rngs(F), K, _settings(subject), checkpoints)
     expect(_equal(together, again), "the same seed gave other bytes")
     for g in range(2 if subject.learner.grid and not family.shares_settings else 0):
-        alone, _ = subject.run(table, orders, _rngs(F), K, _setting(g), checkpoints)
+        alone, _ = subject.run(table, orders, _rngs(F), K, _setting(subject, g), checkpoints)
         own = [np.take(W, [g], axis=2 if subject.learner.predicts else 1) for W in together]
         expect(_equal(own, alone), "a setting's bytes depend on the other settings")
     for f in range(0 if family.batching is Batching.WITH_ITS_FOLDS else F):
-        alone, _ = subject.run(table, orders[f : f + 1], _rngs(F)[f : f + 1], K, _SETTINGS, checkpoints)
+        alone, _ = subject.run(table, orders[f : f + 1], _rngs(F)[f : f + 1], K, _settings(subject), checkpoints)
         expect(_equal([W[f : f + 1] for W in together], alone), "a stream's bytes depend on the other streams")
 
 
@@ -66,8 +63,8 @@ def permutation(subject: Subject) -> None:
     table, order = _table(m), np.roll(np.arange(D), 3)
     permuted = Table(np.asarray(table.X)[:, order], table.y)
     orders = np.tile(np.arange(m), (F, 1))
-    (W,), _ = subject.run(table, orders, _rngs(F), K, _setting(0))
-    (V,), _ = subject.run(permuted, orders, _rngs(F, "permuted"), K, _setting(0))
+    (W,), _ = subject.run(table, orders, _rngs(F), K, _setting(subject, 0))
+    (V,), _ = subject.run(permuted, orders, _rngs(F, "permuted"), K, _setting(subject, 0))
     if subject.learner.predicts:
         W, V = W[:, order, 0], V[:, :, 0]
     else:
@@ -84,12 +81,12 @@ def unobserved(subject: Subject) -> None:
     """Run the learner again on examples whose values are NaN where it was not shown them."""
     m, extra = 40, 5
     table, orders = _table(m + extra), generator("check order").permutation(m + extra)[None, :m]
-    (W,), accessor = subject.run(table, orders, _rngs(1), K, _setting(0))
+    (W,), accessor = subject.run(table, orders, _rngs(1), K, _setting(subject, 0))
     hidden = np.full(np.shape(table.X), np.nan)
     seen = accessor.seen()
     hidden[seen] = np.asarray(table.X)[seen]
     expect(np.isnan(hidden).any(), "everything was shown")
-    (V,), _ = subject.run(Table(hidden, table.y), orders, _rngs(1), K, _setting(0), known=table)
+    (V,), _ = subject.run(Table(hidden, table.y), orders, _rngs(1), K, _setting(subject, 0), known=table)
     expect(_equal([W], [V]), "values that were not shown changed the regressor")
 
 
@@ -110,7 +107,7 @@ def refusal(subject: Subject) -> None:
         else:
             accepted.append(k)
     expect(accepted and accepted[0] > 1, "k=1 is accepted" if accepted else "no budget is accepted")
-    subject.run(_table(10), np.arange(10)[None], _rngs(1), accepted[0], _setting(0))
+    subject.run(_table(10), np.arange(10)[None], _rngs(1), accepted[0], _setting(subject, 0))
 
 
 def _table(m: int) -> Table:
@@ -124,8 +121,12 @@ def _rngs(F: int, purpose: str = "draws") -> list[np.random.Generator]:
     return [generator("check", purpose, f) for f in range(F)]
 
 
-def _setting(g: int) -> dict[str, list[float]]:
-    return {name: values[g : g + 1] for name, values in _SETTINGS.items()}
+def _settings(subject: Subject) -> dict[str, list[float]]:
+    return {one.name: list(one.tried) for one in subject.learner.family.parameters}
+
+
+def _setting(subject: Subject, g: int) -> dict[str, list[float]]:
+    return {name: values[g : g + 1] for name, values in _settings(subject).items()}
 
 
 def _equal(first: list[np.ndarray], second: list[np.ndarray]) -> bool:

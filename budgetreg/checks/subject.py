@@ -117,8 +117,9 @@ class Subject:
             What it saw, and the bill.
         """
         plan = self.plan(table.d, k)
-        # A step size such as eta_two, of a second phase, is that of the first.
-        own = {name: np.array(settings[name.partition("_")[0]], dtype=float) for name in plan.settings}
+        # A step size such as eta_two, of a second phase, is that of the first unless it is given.
+        given = {name: name if name in settings else name.partition("_")[0] for name in plan.settings}
+        own = {name: np.array(settings[given[name]], dtype=float) for name in plan.settings}
         checkpoints = checkpoints or [orders.shape[1]]
         n_settings = len(next(iter(own.values()), [None]))
         accessor = Recorder(table, orders, n_settings, plan.budget, checkpoints, opened)

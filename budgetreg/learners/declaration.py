@@ -55,14 +55,17 @@ class Parameter:
         What it is, in words.
     absolute : bool
         Whether its grid holds values, rather than multiples of what theory prescribes.
+    tried : tuple of float
+        Two values, in absolute terms, with which the checks run learners that have it.
     """
 
     name: str
     what: str
     absolute: bool = False
+    tried: tuple[float, float] = (0.1, 0.3)
 
 
-RADIUS = Parameter("B", "the radius", absolute=True)
+RADIUS = Parameter("B", "the radius", absolute=True, tried=(1.0, 0.5))
 STEP_SIZE = Parameter("eta", "the step size")
 
 
@@ -165,9 +168,9 @@ class Theorem:
 
 
 class Law(Protocol):
-    """What the checks compare a learner's estimates with; each raises `budgetreg.enumeration.CheckError` if it is off.
+    """What the checks compare a learner's estimates with; each raises a `CheckError` of that module if it is off.
 
-    A subject is a learner under examination, see `budgetreg.enumeration.subject.Subject`.
+    A subject is a learner under examination, see `budgetreg.enumeration.expectations.Subject`.
     """
 
     def unbiased(self, subject: Any) -> None:

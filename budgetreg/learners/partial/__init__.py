@@ -92,7 +92,7 @@ FAMILY = Family(
     ),
     task=lambda options: Regression(),
     divide=online.divide,
-    parameters=(RADIUS, STEP_SIZE, Parameter("lambda", "the regularisation", absolute=True)),
+    parameters=(RADIUS, STEP_SIZE, Parameter("lambda", "the regularisation", absolute=True, tried=(1.0, 3.0))),
     tuned=lambda options: online.PARAMETERS[options.update],
     theory=_theory,
     without_effect=lambda options: () if options.split == "literal" else ("literal_split",),

@@ -52,7 +52,10 @@ FAMILY = Family(
     fit=run_by("budgetreg.learners.streaming.core", "k", "n_components", "update"),
     task=lambda options: SubspaceLearning(options.n_components),
     divide=_refuse_too_few,
-    parameters=(replace(STEP_SIZE, absolute=True), Parameter("forgetting", _FORGETTING, absolute=True)),
+    parameters=(
+        replace(STEP_SIZE, absolute=True),
+        Parameter("forgetting", _FORGETTING, absolute=True, tried=(0.9, 0.99)),
+    ),
     tuned=lambda options: ("forgetting",) if options.update == "petrels" else ("eta",),
     batching=Batching.IN_STEP,
     state_numbers=subspaces.square,
