@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module, metadata, util
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Protocol, TypeVar
 
 from budgetreg.errors import ConfigError
 
@@ -18,7 +18,18 @@ LEARNERS, DATASETS = "budgetreg.learners", "budgetreg.datasets"
 """Groups of entry points: names of families and of kinds of data, with the objects that declare them."""
 
 
-def declared(package: ModuleType, attribute: str, group: str) -> dict[str, Any]:
+class Named(Protocol):
+    """What is declared under a name."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+
+
+Declaration = TypeVar("Declaration", bound=Named)
+
+
+def declared(package: ModuleType, attribute: str, group: str, declaration: type[Declaration]) -> dict[str, Declaration]:
     """Collect by name what the modules of a package declare, then what the entry points of a group bring.
 
     Parameters
@@ -29,23 +40,28 @@ def declared(package: ModuleType, attribute: str, group: str) -> dict[str, Any]:
         Such as ``FAMILIES``.
     group : str
         `LEARNERS` or `DATASETS`.
+    declaration : type
+        What the objects are.
 
     Raises
     ------
     ConfigError
-        If what an entry point names cannot be imported, or brings a name that is taken.
+        If what an entry point names cannot be imported, is no declaration, or brings a name that is taken.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, Declaration] = {}
     for module in sorted(one.name for one in pkgutil.iter_modules(package.__path__)):
         for own in getattr(import_module(f"{package.__name__}.{module}"), attribute, ()):
             found[own.name] = own
     for entry in _entries(group):
+        origin = f"{entry.value}, an entry point in {group} of {_owner(entry)}"
         try:
             brought = entry.load()
         except Exception as error:  # whatever the code of others raises when it is imported
-            raise ConfigError(f"{entry.value}, an entry point of {_owner(entry)}, cannot be loaded: {error}") from error
+            raise ConfigError(f"{origin}, cannot be loaded: {type(error).__name__}: {error}") from error
+        if not isinstance(brought, declaration):
+            raise ConfigError(f"{origin}, must be a {declaration.__name__}, not a {type(brought).__name__}")
         if brought.name in found:
-            raise ConfigError(f"{entry.value}, an entry point of {_owner(entry)}: there is a {brought.name} already")
+            raise ConfigError(f"{origin}, brings the name {brought.name}, which is taken")
         found[brought.name] = brought
     return found
 
@@ -53,7 +69,9 @@ def declared(package: ModuleType, attribute: str, group: str) -> dict[str, Any]:
 @cache
 def conf_dirs() -> tuple[Path, ...]:
     """Return the configuration folders of packages that have entry points of ours, sorted; none of them is imported."""
-    tops = sorted({entry.module.partition(".")[0] for group in (LEARNERS, DATASETS) for entry in _entries(group)})
+    # Of an entry point that names no module, `declared` says so.
+    modules = {entry.value.partition(":")[0] for group in (LEARNERS, DATASETS) for entry in _entries(group)}
+    tops = sorted({module.partition(".")[0] for module in modules} - {""})
     places = (Path(place) for top in tops for place in _places(top))
     return tuple(place / "conf" for place in places if (place / "conf").is_dir())
 

@@ -23,7 +23,7 @@ def kinds() -> Mapping[str, Kind]:
     ConfigError
         If what another package brings cannot be loaded.
     """
-    return extensions.declared(sys.modules[__name__], "KINDS", extensions.DATASETS)
+    return extensions.declared(sys.modules[__name__], "KINDS", extensions.DATASETS, Kind)
 
 
 @dataclass(frozen=True)

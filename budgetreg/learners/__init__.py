@@ -31,7 +31,7 @@ def families() -> Mapping[str, Family]:
     ConfigError
         If what another package brings cannot be loaded.
     """
-    return extensions.declared(sys.modules[__name__], "FAMILIES", extensions.LEARNERS)
+    return extensions.declared(sys.modules[__name__], "FAMILIES", extensions.LEARNERS, Family)
 
 
 def family(name: str) -> Family:
