@@ -1,0 +1,1 @@
+"""Marginal ridge, a learner, and equicorrelated attributes, a kind of data, for budgetreg."""

@@ -1,0 +1,61 @@
+"""The law of what a uniform subset of attributes estimates of one example: c of ``y x``, s of ``x^2``."""
+
+from typing import Any
+
+import numpy as np
+
+from budgetreg.enumeration.expectations import Subject, close
+from budgetreg.enumeration.scripts import Scripted, outcomes
+from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.streams import generator
+from budgetreg_marginals import learner
+
+_X, _Y = np.array([0.7, -1.1, 0.4, 0.2]), -1.5
+D = len(_X)
+
+
+def unbiased(subject: Subject) -> None:
+    """Compare the means of c and s, over all subsets, with ``y x`` and ``x^2``."""
+    for k in range(1, D + 1):
+        c, s, probability = _enumerated(k)
+        close("c", probability @ c, _Y * _X)
+        close("s", probability @ s, _X**2)
+
+
+def second_moments(subject: Subject) -> None:
+    """Compare ``E c_i c_j`` with ``(d/k)^2 pi_ij y^2 x_i x_j``: pi_ii = k/d, else pi_ij = k(k-1) / d(d-1); s alike."""
+    for k in range(1, D + 1):
+        c, s, probability = _enumerated(k)
+        factor = np.where(np.eye(D, dtype=bool), D / k, D * (k - 1) / (k * (D - 1)))
+        close("c c'", np.einsum("n,ni,nj->ij", probability, c, c), factor * np.outer(_Y * _X, _Y * _X))
+        close("s s'", np.einsum("n,ni,nj->ij", probability, s, s), factor * np.outer(_X**2, _X**2))
+
+
+def full_information(subject: Subject) -> None:
+    """Compare c and s of some examples at k = d, whatever is drawn, with ``mean(y x)`` and ``mean(x^2)``."""
+    rng = generator("check examples", D)
+    X, y = rng.standard_normal((12, D)), rng.standard_normal(12)
+    c, s = _estimated(Table(X, y), D, [generator("check draws")])
+    close("c", c[0], y @ X / 12)
+    close("s", s[0], np.square(X).mean(axis=0))
+
+
+def _enumerated(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return c and s, shape (N, d), of one example for all N outcomes, and these outcomes' probabilities (N,)."""
+    one, rows = Table(_X[None], np.array([_Y])), [0] * k  # each call draws one attribute, for the only example
+
+    def act(scripts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return _estimated(one, k, [Scripted(rows, own) for own in scripts])
+
+    probe = Scripted(rows)
+    _estimated(one, k, [probe])
+    scripts, probability = outcomes(probe.values, lambda own: act(own)[0], {})
+    return *act(scripts), probability
+
+
+def _estimated(table: Table, k: int, rngs: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return c and s, shape (F, d), of all examples of a table, one stream for each Generator."""
+    m = len(table.y)
+    accessor = Accessor(table, np.tile(np.arange(m), (len(rngs), 1)), 1, k, [m])
+    ((_, c, s),) = learner.estimates(accessor, [m], rngs, k)
+    return c, s

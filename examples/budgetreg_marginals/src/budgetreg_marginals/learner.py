@@ -1,0 +1,92 @@
+"""Marginal ridge: each attribute's weight from its own moments, as if attributes were uncorrelated.
+
+Of each example a uniform subset S of k attributes is seen, each with probability k/d. Without bias,
+
+    c_i = mean_t (d/k) 1[i in S_t] y_t x_ti   estimates   mean(y x_i),
+    s_i = mean_t (d/k) 1[i in S_t] x_ti^2     estimates   mean(x_i^2),
+
+and ``w_i = c_i / (s_i + shrinkage s)``, s being the mean of the s_i: ridge whose matrix keeps its diagonal alone.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from budgetreg.config.options import option
+from budgetreg.config.requirements import one_of
+from budgetreg.learners.declaration import Family, Given, Parameter
+from budgetreg.metering.accessor import Accessor
+from budgetreg.sampling.draws import BLOCK, subset
+from budgetreg.tasks.regression import Regression
+
+_DIAGONALS = {"own": "each weight in its attribute's own scale", "common": "all weights in the attributes' mean scale"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What stands on the diagonal."""
+
+    diagonal: str = option("the diagonal", one_of(*_DIAGONALS), default="own")
+
+
+def fit(
+    accessor: Accessor,
+    settings: Mapping[str, np.ndarray],
+    checkpoints: Sequence[int],
+    rngs: Sequence[np.random.Generator],
+    options: Options,
+    given: Given,
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Run all settings along all streams, see `budgetreg.learners.declaration.Fit`.
+
+    Yields
+    ------
+    checkpoint : int
+    W : ndarray of float, shape (F, d, G)
+        Regressors, one for each value of ``shrinkage``.
+    """
+    for checkpoint, c, s in estimates(accessor, checkpoints, rngs, given.k):
+        mean = s.mean(axis=1, keepdims=True)
+        diagonal = s if options.diagonal == "own" else mean
+        ridge = diagonal[:, :, None] + settings["shrinkage"] * mean[:, :, None]
+        yield checkpoint, c[:, :, None] / np.maximum(ridge, np.finfo(float).tiny)
+
+
+def estimates(
+    accessor: Accessor, checkpoints: Sequence[int], rngs: Sequence[np.random.Generator], k: int
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield at each checkpoint its number of examples and the estimates c and s, of shape (F, d) each."""
+    F, d = accessor.n_streams, accessor.d
+    c, s = np.zeros((F, d)), np.zeros((F, d))
+    for start in range(0, checkpoints[-1], BLOCK):
+        stop = min(start + BLOCK, checkpoints[-1])
+        S = np.stack([subset(rng, d, k) for rng in rngs])[:, : stop - start]
+        accessor.open(start, stop)
+        x, y = accessor.reveal_block(S), accessor.targets()
+        for first, last in pairwise([start, *(m for m in checkpoints if start < m < stop), stop]):
+            part = slice(first - start, last - start)
+            where = (np.arange(F)[:, None, None], S[:, part])
+            np.add.at(c, where, y[:, part, None] * x[:, part])
+            np.add.at(s, where, np.square(x[:, part]))
+            if last in checkpoints:
+                yield last, c * (d / (k * last)), s * (d / (k * last))
+
+
+FAMILY = Family(
+    name="marginals",
+    options=Options,
+    fit=fit,
+    task=lambda options: Regression(),
+    parameters=(Parameter("shrinkage", "the shrinkage, in units of the mean second moment", absolute=True),),
+    tuned=lambda options: ("shrinkage",),
+    stores=True,
+    words=lambda options: (
+        "k attributes per example",
+        "ridge on marginal moments",
+        _DIAGONALS.get(options.diagonal, ""),
+    ),
+    law="budgetreg_marginals.law",
+    excuses=lambda options: {"small k": "each attribute is estimated by itself, and k=1 is enough"},
+)
