@@ -1,0 +1,160 @@
+"""The packages in examples/ are built, installed, and used through the command line, as those of other people are."""
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from budgetreg import data, learners
+from budgetreg.config import extensions
+from budgetreg.errors import ConfigError
+from budgetreg.learners.declaration import Family
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLE = ROOT / "examples" / "budgetreg_marginals"
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def python(*words: str | Path, cwd: Path, home: Path, path: str = "") -> subprocess.CompletedProcess[str]:
+    own = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "PYTHONPATH": path, "PYTHONUTF8": "1"}
+    return subprocess.run(
+        [sys.executable, *map(str, words)],
+        cwd=cwd,
+        env={**os.environ, **own},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that holds the example's wheel alone, installed."""
+    folder = tmp_path_factory.mktemp("example")
+    pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index")
+    done = python("-m", "build", "--wheel", "--no-isolation", "--outdir", folder, EXAMPLE, cwd=folder, home=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = folder.glob("*.whl")
+    done = python(*pip, "--target", folder / "site", wheel, cwd=folder, home=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "site"
+
+
+@pytest.fixture
+def budgetreg(installed: Path, tmp_path: Path) -> Command:
+    """Call the command in an empty folder, with the example installed unless other packages are named."""
+
+    def call(line: str, check: int = 0, packages: Sequence[Path] = (installed,)) -> subprocess.CompletedProcess[str]:
+        path = os.pathsep.join(map(str, (*packages, ROOT)))
+        done = python("-m", "budgetreg", *shlex.split(line), cwd=tmp_path, home=installed.parent, path=path)
+        assert done.returncode == check, done.stdout + done.stderr
+        return done
+
+    return call
+
+
+def refused(done: subprocess.CompletedProcess[str]) -> str:
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("budgetreg: ")
+    return line.removeprefix("budgetreg: ")
+
+
+def test_its_readme_shows_what_is_printed_and_runs_leave_honest_curves(budgetreg: Command, tmp_path: Path) -> None:
+    text = re.sub(r"(?m)^    ", "", (EXAMPLE / "README.md").read_text(encoding="utf-8"))
+    told = re.findall(r"(?m)^\$ budgetreg (.+)\n((?:(?!\$ |$).*\n)+)", text)
+    assert [line.split()[0] for line, _ in told] == ["list", "list", "check", "run", "plot", "run"]
+    for line, shown in told:
+        printed = budgetreg(line).stdout
+        assert doctest.OutputChecker().check_output(shown, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE), (
+            printed
+        )
+
+    (swept,) = (tmp_path / "runs" / "rho0").glob("*algo=marginal_ridge*")
+    assert (swept / "curve.png").stat().st_size > 10_000
+    curves = pd.read_csv(swept / "curves.csv", keep_default_na=False)
+    assert ",".join(curves.columns) == (
+        "experiment,algo,dataset,k,repetition,examples,attributes,test_mse,test_relative,test_error_rate,test_svr_loss"
+    )
+    assert set(curves.algo) == {"marginal_ridge"}
+    assert set(curves.dataset) == {"equicorrelated_d20_rho0.0_noise0.1"}
+    assert curves.repetition.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert (curves.attributes == 2 * curves.examples).all()
+    runs = pd.read_csv(swept / "runs.csv")
+    assert (runs.attributes_max == 2).all()
+    assert (runs.attributes_tuning == 2 * 3600 * 10 * 9).all()  # examples of 10 folds, 9 values of its parameter
+    budgetreg(
+        next(line for line, _ in told if " -m " in line)
+        .replace("-m", "n_jobs=2 backend.batch_size=1")
+        .replace("ridge,naive", "ridge")
+    )
+    (again,) = (tmp_path / "runs" / "rho0").glob("curves.csv")
+    assert again.read_bytes() == (swept / "curves.csv").read_bytes()
+
+    given = pd.read_csv(tmp_path / "runs" / "digits" / "runs.csv")
+    assert set(given.p_shrinkage) == {3}
+    assert set(given.attributes_tuning) == {0}
+    caption = (tmp_path / "runs" / "digits" / "curve.txt").read_text(encoding="utf-8")
+    assert "ridge on marginal moments, each weight in its attribute's own scale" in " ".join(caption.split())
+
+
+def test_what_is_told_of_its_keys_and_where_it_is_unknown(budgetreg: Command) -> None:
+    line = "run -m algo=marginal_ridge,aer --dry-run tuning=fixed tuning.B=1 tuning.lambda=1"
+    assert "shrinkage" not in budgetreg(f"{line} tuning.shrinkage=3").stderr
+    assert "needs tuning.shrinkage" in refused(budgetreg(line, check=2))
+    line = "run algo=marginal_ridge"
+    assert "no theorem says what shrinkage" in refused(budgetreg(f"{line} tuning=theory", check=2))
+    unknown = refused(budgetreg(line, check=2, packages=()))
+    assert unknown.startswith("algo=marginal_ridge: no such algo")
+
+
+def another(folder: Path, group: str, value: str) -> Path:
+    """Install a package that has no modules, but an entry point."""
+    metadata = folder / "other-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[{group}]\nz = {value}\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("group", "value", "complaint"),
+    [
+        ("learners", "nowhere.learner:FAMILY", "cannot be loaded: ModuleNotFoundError: No module named 'nowhere'"),
+        ("datasets", "budgetreg_marginals.data:KIND", "brings the name equicorrelated, which is taken"),
+    ],
+)
+def test_what_another_package_gets_wrong_is_told_in_one_line(
+    budgetreg: Command, installed: Path, tmp_path: Path, group: str, value: str, complaint: str
+) -> None:
+    other = another(tmp_path / "other", f"budgetreg.{group}", value)
+    done = budgetreg("run algo=aer --dry-run", check=2, packages=(installed, other))
+    assert refused(done) == f"{value}, an entry point in budgetreg.{group} of other, {complaint}"
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        ("budgetreg.learners.pairs:NOTHING", "cannot be loaded: AttributeError: .* has no attribute 'NOTHING'"),
+        ("not a module!", "cannot be loaded: "),
+        (":FAMILY", "cannot be loaded: "),
+        ("budgetreg.data.sphere:KINDS", "must be a Family, not a tuple"),
+        ("budgetreg.learners.pairs:FAMILY", "brings the name pairs, which is taken"),
+    ],
+)
+def test_an_entry_point_has_to_bring_a_declaration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, complaint: str
+) -> None:
+    monkeypatch.syspath_prepend(another(tmp_path, extensions.LEARNERS, value))
+    extensions.conf_dirs.__wrapped__()
+    with pytest.raises(ConfigError, match=f"^{value}, an entry point in budgetreg.learners of other, {complaint}"):
+        extensions.declared(learners, "FAMILIES", extensions.LEARNERS, Family)
+    assert extensions.declared(data, "KINDS", extensions.DATASETS, data.Kind)
