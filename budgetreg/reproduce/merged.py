@@ -5,13 +5,11 @@ to; ``manifest.json`` says of each cell which configuration, data and source its
 current if the digest of its configuration is that of the recipe, and they hold as many repetitions; no time counts.
 """
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 
 from budgetreg.errors import DataError
@@ -22,9 +20,9 @@ from budgetreg.results.checksums import Damaged, check_manifest, digest, read_ta
 from budgetreg.results.manifest import read_manifest
 from budgetreg.results.nested import Tree, besides, common, ordered, overlay
 from budgetreg.results.schema import CELL, CURVES, MANIFEST, RUNS
-from budgetreg.results.tables import as_csv, run_columns
+from budgetreg.results.tables import as_csv, rows_of, run_columns
 
-_SOURCE = ("versions", "git", "earlier")
+_SOURCE = ("versions", "git", "processor", "earlier")
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class CellResults:
     data : dict
         Name, content and shape of the data.
     source : dict
-        Versions and commit of what computed it.
+        Versions, commit and processor of what computed it.
     columns : dict
         Meaning of the columns of its curves.
     curves, runs : list of dict
@@ -54,12 +52,15 @@ class CellResults:
 
     def holds(self, repetitions: int) -> bool:
         """Whether it has as many repetitions, from the first on, and of all of them equally much."""
-        points = Counter(int(row["repetition"]) for row in self.curves)
-        told = Counter(int(row["repetition"]) for row in self.runs)
-        asked = range(repetitions)
-        return len({points[number] for number in asked} - {0}) == 1 and all(
-            points[number] and told[number] == 1 for number in asked
-        )
+        return not lacking(self.curves, self.runs, repetitions)
+
+
+def lacking(curves: Sequence[Mapping[str, str]], runs: Sequence[Mapping[str, str]], repetitions: int) -> list[int]:
+    """Return which of the first so many repetitions the rows of a cell do not hold, or not with all checkpoints."""
+    points = Counter(int(row["repetition"]) for row in curves)
+    told = Counter(int(row["repetition"]) for row in runs)
+    whole = max((points[number] for number in range(repetitions)), default=0)
+    return [number for number in range(repetitions) if not whole or points[number] != whole or told[number] != 1]
 
 
 def has_tables(folder: Path) -> bool:
@@ -80,6 +81,43 @@ def held(folder: Path) -> int:
     with _undamaged(folder):
         manifest = _manifest(folder)
         return max((int(entry["repetitions"]) for entry in manifest.get("cells", [])), default=0)
+
+
+def read_record(folder: Path) -> Tree | None:
+    """Return the manifest of the merged results in a folder; None if there is none, or of something else.
+
+    Raises
+    ------
+    Damaged
+        If it is damaged.
+    """
+    if not (folder / MANIFEST).is_file():
+        return None
+    try:
+        manifest = _manifest(folder)
+    except ValueError:
+        raise Damaged(f"{folder / MANIFEST} is damaged (or no manifest of results): it is not JSON") from None
+    return manifest if isinstance(manifest, dict) and {"recipe", "cells", "config"} <= manifest.keys() else None
+
+
+def read_rows(folder: Path) -> dict[str, dict[str, list[dict[str, str]]]]:
+    """Return the rows of both tables of merged results, by cell, then by table.
+
+    Raises
+    ------
+    Damaged
+        If one has another content than its checksum tells.
+    DataError
+        If one is not there, or is no table of cells.
+    """
+    if not has_tables(folder):
+        raise DataError(f"{folder}: {CURVES} or {RUNS} is missing: the command that made them writes them anew")
+    found: dict[str, dict[str, list[dict[str, str]]]] = {}
+    with _undamaged(folder):
+        for name, rows in _tables(folder).items():
+            for row in rows:
+                found.setdefault(row[CELL], {CURVES: [], RUNS: []})[name].append(row)
+    return found
 
 
 def find_runs(folder: Path) -> dict[str, Path]:
@@ -238,4 +276,4 @@ def _manifest(folder: Path) -> Tree:
 def _tables(folder: Path) -> dict[str, list[dict[str, str]]]:
     """Return the rows of both tables, having compared them with their checksums."""
     contents = read_tables(folder, (CURVES, RUNS))
-    return {name: list(csv.DictReader(StringIO(content.decode(), newline=""))) for name, content in contents.items()}
+    return {name: rows_of(content) for name, content in contents.items()}

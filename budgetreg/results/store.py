@@ -14,7 +14,7 @@ from budgetreg.results.journal import Entry, Journal, damaged_lines, read_journa
 from budgetreg.results.manifest import adopt_manifest, identity_of, read_manifest
 from budgetreg.results.provenance import provenance
 from budgetreg.results.schema import CURVES, JOURNAL, LOCK, MANIFEST, RUNS, SCHEMA_VERSION, columns
-from budgetreg.results.tables import curves_csv, runs_csv
+from budgetreg.results.tables import labels_of, tables_of
 
 if TYPE_CHECKING:  # `status` reads folders without loading what a plan needs
     from budgetreg.protocol.plan import Plan
@@ -131,10 +131,7 @@ class Store:
             If a file cannot be written; that file and those after it stay as they were.
         """
         self._load()
-        tables = {
-            CURVES: curves_csv(self._columns()[CURVES], self._labels(), self.finished()),
-            RUNS: runs_csv(self._labels(), self.finished() + self.failed()),
-        }
+        tables = tables_of(self._plan, self.finished(), self.failed())
         checksums = {name: digest(content) for name, content in tables.items()}
         if self._vouched and self._vouched != checksums:
             # Killed while the tables change, we leave none that their manifest calls damaged.
@@ -170,31 +167,19 @@ class Store:
         """Keep the provenance of the results that are there; say so if the new ones come from elsewhere."""
         if not self.missing():
             self._provenance = before
-        elif self._finished and before != self._provenance:
+        elif self._finished and before != {key: self._provenance[key] for key in before}:
             self._earlier.append(before)
             self.notes = (
-                f"{len(self._finished)} finished repetitions that other versions or sources computed are "
+                f"{len(self._finished)} finished repetitions that other versions, sources or processors computed are "
                 f"kept (see {MANIFEST}); give another out to compute all of them anew",
             )
-
-    def _labels(self) -> dict[str, Any]:
-        config = self._plan.config
-        return {
-            "experiment": config.experiment,
-            "algo": config.algo.name,
-            "dataset": self._plan.dataset,
-            "k": config.k,
-        }
-
-    def _columns(self) -> dict[str, dict[str, str]]:
-        return columns(of_subspaces=not self._plan.config.algo.predicts)
 
     def _write_manifest(self) -> None:
         config = self._plan.config
         manifest = {
             "schema_version": SCHEMA_VERSION,
             "status": "incomplete" if self.missing() else "complete",
-            **self._labels(),
+            **labels_of(self._plan),
             "seed": config.seed,
             "repetitions": config.repetitions,
             "repetitions_done": len(self.finished()),
@@ -204,7 +189,7 @@ class Store:
             "notes": self._plan.notes,
             **self._provenance,
             "earlier": self._earlier,
-            "columns": self._columns(),
+            "columns": columns(of_subspaces=not config.algo.predicts),
         }
         text = json.dumps(signed(manifest, self._vouched), indent=2) + "\n"
         write_atomically(self.folder / MANIFEST, text.encode())

@@ -2,13 +2,42 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from budgetreg.results.journal import Entry
-from budgetreg.results.schema import CHOSEN, RUN_COLUMNS
+from budgetreg.results.schema import CHOSEN, CURVES, RUN_COLUMNS, RUNS, columns
+
+if TYPE_CHECKING:
+    from budgetreg.protocol.plan import Plan
 
 Row = dict[str, Any]
+
+
+def labels_of(plan: "Plan") -> Row:
+    """Return the columns that are the same in all rows of a run."""
+    config = plan.config
+    return {"experiment": config.experiment, "algo": config.algo.name, "dataset": plan.dataset, "k": config.k}
+
+
+def tables_of(plan: "Plan", finished: Sequence[Entry], failed: Sequence[Entry] = ()) -> dict[str, bytes]:
+    """Return both tables of a run, by name.
+
+    Parameters
+    ----------
+    plan : Plan
+        What was run.
+    finished, failed : sequence of dict
+        Entries of the journal, one per repetition.
+    """
+    labels = labels_of(plan)
+    heads = columns(of_subspaces=not plan.config.algo.predicts)[CURVES]
+    return {CURVES: curves_csv(heads, labels, finished), RUNS: runs_csv(labels, [*finished, *failed])}
+
+
+def rows_of(content: bytes) -> list[dict[str, str]]:
+    """Return the rows of a table as they stand there, as text."""
+    return list(csv.DictReader(io.StringIO(content.decode(), newline="")))
 
 
 def curves_csv(columns: Iterable[str], labels: Mapping[str, Any], entries: Iterable[Entry]) -> bytes:

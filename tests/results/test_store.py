@@ -200,7 +200,7 @@ def test_failures_are_kept_apart_and_tried_again(tmp_path):
 def test_results_of_other_versions_are_told_and_recorded(tmp_path, monkeypatch):
     fill(tmp_path, [0])
     first = json.loads((tmp_path / "manifest.json").read_text())
-    other = {"versions": {"python": "4.0"}, "git": {"commit": None, "dirty": None}}
+    other = {"versions": {"python": "4.0"}, "git": {"commit": None, "dirty": None}, "processor": {"machine": "abacus"}}
     monkeypatch.setattr(store_module, "provenance", lambda: other)
     with Store.open(tmp_path, toy_plan(tmp_path, repetitions=1)) as store:  # nothing to compute: nothing new
         assert store.notes == ()
