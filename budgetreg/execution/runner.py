@@ -140,15 +140,42 @@ def _compute(plan: "Plan", store: Store, function: Repetitions | None) -> None:
     missing = store.missing()
     if not missing:
         return
+    with computing(plan, missing, function) as entries:
+        for entry in entries:
+            store.add(entry)
+
+
+@contextmanager
+def computing(
+    plan: "Plan", repetitions: Sequence[int], function: Repetitions | None = None
+) -> Iterator[Iterator[Entry]]:
+    """Compute repetitions of a plan, with progress; nothing is written down.
+
+    Parameters
+    ----------
+    plan, function
+        As for `execute`.
+    repetitions : sequence of int
+        Which; at least one.
+
+    Yields
+    ------
+    iterator of dict
+        Their entries of the journal as they arrive, in any order; the traceback of one that failed is printed. However
+        the block ends, no worker goes on computing.
+    """
     config = plan.config
     with (
-        progress_bar(f"{config.algo.name} on {plan.dataset}, k={config.k}", len(missing)) as slots,
-        _outcomes(plan, missing, function or _protocol(), slots) as outcomes,
+        progress_bar(f"{config.algo.name} on {plan.dataset}, k={config.k}", len(repetitions)) as slots,
+        _outcomes(plan, repetitions, function or _protocol(), slots) as outcomes,
     ):
-        for entry, trace in chain.from_iterable(outcomes):
-            if trace:
-                print(f"repetition {entry['repetition']} failed:\n{trace}", file=sys.stderr)
-            store.add(entry)
+        yield (_told(entry, trace) for entry, trace in chain.from_iterable(outcomes))
+
+
+def _told(entry: Entry, trace: str) -> Entry:
+    if trace:
+        print(f"repetition {entry['repetition']} failed:\n{trace}", file=sys.stderr)
+    return entry
 
 
 @contextmanager

@@ -133,6 +133,34 @@ def validate(cfg: DictConfig, given: Mapping[str, Any] | None = None) -> Config:
     for key in RECIPE:
         del tree[key]
     _apply_recipe(tree["algo"], learners, given or {})
+    return _typed(tree)
+
+
+def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> Config:
+    """Return a configuration as a run recorded it in its manifest, checked as if it had been asked for now.
+
+    Parameters
+    ----------
+    recorded : mapping
+        The key ``config`` of the manifest. What it does not say has its default, as it had then.
+    given : mapping, optional
+        Dotted keys to set that change no result, such as ``n_jobs``; ``dataset.root`` is for data that have one.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be run by this version.
+    """
+    tree = json.loads(json.dumps(with_defaults(recorded)))
+    for key, value in (given or {}).items():
+        if key != "dataset.root" or "root" in tree.get("dataset", {}):
+            _set(tree, key, value)
+    told = {key: one for key, one in TOP.items() if key not in RECIPE}
+    return _typed(_checked(tree, told, ""))
+
+
+def _typed(tree: dict[str, Any]) -> Config:
+    """Return a configuration, all presets applied, as dataclasses; what its families and kinds declare is checked."""
     algo = _algo(tree)
     dataset = _dataset(tree)
     tuning = _tuning(tree, algo)

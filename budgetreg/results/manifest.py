@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Tree = dict[str, Any]
 _KEYS = {"schema_version", "algo", "dataset", "k", "repetitions", "repetitions_done", "identity", "identity_digest"}
 _KEYS |= {"data", "columns"}
+_LATER = 10  # versions of results that are looked for beyond ours
 
 
 def read_manifest(folder: Path) -> Tree | None:
@@ -99,7 +100,7 @@ def identity_of(plan: "Plan") -> Tree:
     """
     identity: Tree = {
         "identity_digest": digest_of(plan.config),
-        "identity": json.loads(_identity_text(plan.config)),
+        "identity": json.loads(_text(plan.config.identity())),
         "data": {
             "name": plan.dataset,
             "fingerprint": plan.fingerprint,
@@ -113,22 +114,60 @@ def identity_of(plan: "Plan") -> Tree:
 
 def digest_of(config: "Config") -> str:
     """Return the SHA-256 of a configuration as far as it can change a result."""
-    return hashlib.sha256(_identity_text(config).encode()).hexdigest()
+    return _digest(config.identity())
 
 
-def _identity_text(config: "Config") -> str:
-    return json.dumps(config.identity(), sort_keys=True)
+def version_then(config: "Config", digest: str) -> int | None:
+    """Return of which version of its learner's results a digest of a configuration is, None if of none.
+
+    Records of merged results hold the digest, not the version: it is found by trying.
+    """
+    identity = config.identity()
+    latest = identity["algo"]["version"]
+    tried = ({**identity, "algo": {**identity["algo"], "version": version}} for version in range(latest + _LATER))
+    return next((one["algo"]["version"] for one in tried if _digest(one) == digest), None)
+
+
+def _digest(identity: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_text(identity).encode()).hexdigest()
+
+
+def _text(identity: Mapping[str, Any]) -> str:
+    return json.dumps(identity, sort_keys=True)
+
+
+def differing(then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Return the keys in which two configurations, or what decides their results, differ, with both values.
+
+    Parameters
+    ----------
+    then, now : mapping
+        Nested; what they do not say has its default.
+
+    Returns
+    -------
+    dict
+        By dotted key, what a user would call the difference first: k before algo.name before algo.average.
+    """
+    there, here = (dict(_flat(with_defaults(tree))) for tree in (then, now))
+    keys = [key for key in {**there, **here} if there.get(key) != here.get(key)]
+    keys.sort(key=lambda key: (key.startswith("data."), key.count("."), not key.endswith(".name"), key))
+    return {key: (there.get(key), here.get(key)) for key in keys}
+
+
+def changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return what `differing` finds as words, such as ``"k 4 -> 8"``."""
+    return [f"{key} {_short(was)} -> {_short(value)}" for key, (was, value) in differing(then, now).items()]
+
+
+def whole_identity(tree: Mapping[str, Any]) -> Tree:
+    """Return of a manifest, or of what `identity_of` gives, what decides the results: configuration and data."""
+    return {**tree["identity"], "data": tree["data"]}
 
 
 def _difference(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    here, now = (
-        {**dict(_flat(with_defaults(tree["identity"]))), **dict(_flat({"data": tree["data"]}))}
-        for tree in (there, asked)
-    )
-    keys = [key for key in {**here, **now} if here.get(key) != now.get(key)]
-    # What a user would call the difference comes first: k before algo.name before algo.average.
-    keys.sort(key=lambda key: (key.startswith("data."), key.count("."), not key.endswith(".name"), key))
-    told = [f"{key}={_short(here.get(key))} there but {_short(now.get(key))} asked" for key in keys[:3]]
+    keys = differing(whole_identity(there), whole_identity(asked))
+    told = [f"{key}={_short(was)} there but {_short(value)} asked" for key, (was, value) in list(keys.items())[:3]]
     if len(keys) > 3:
         told.append(f"and {len(keys) - 3} more")
     return ", ".join(told)

@@ -1,0 +1,98 @@
+"""Results compared with the same ones computed again: the same bytes, or the column in which they differ most."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+
+from budgetreg.results.schema import CELL, CURVES, RUNS
+
+PROMISED = 1e-9
+"""Largest relative difference on another processor, whose sums may differ in their last digits."""
+
+Rows = Sequence[Mapping[str, str]]
+_APART = {"seconds", CELL}
+"""Columns that are no results: the time it took, and where a row was merged."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two results differ most.
+
+    Attributes
+    ----------
+    column : str
+        In which column; ``examples`` if a checkpoint is missing, ``status`` if a repetition is.
+    repetition : int
+        Of which repetition.
+    examples : int or None
+        At which checkpoint; None in ``runs.csv``, which has none.
+    relative : float
+        The difference divided by the larger of the two; 0 if only the bytes differ, infinite if one is no number.
+    """
+
+    column: str
+    repetition: int
+    examples: int | None
+    relative: float
+
+    @property
+    def within_promise(self) -> bool:
+        """Whether it is as small as another processor may make it."""
+        return self.relative <= PROMISED
+
+
+def largest_difference(
+    there: Mapping[str, Rows], here: Mapping[str, Rows], repetitions: Sequence[int]
+) -> Difference | None:
+    """Compare both tables of some repetitions, byte by byte.
+
+    Parameters
+    ----------
+    there, here : mapping of str to sequence of mapping
+        The rows of ``curves.csv`` and ``runs.csv``, as text.
+    repetitions : sequence of int
+        Which of them are compared.
+
+    Returns
+    -------
+    Difference or None
+        None if they are the same.
+    """
+    return max(_differences(there, here, set(repetitions)), key=lambda one: one.relative, default=None)
+
+
+def _differences(there: Mapping[str, Rows], here: Mapping[str, Rows], repetitions: set[int]) -> Iterator[Difference]:
+    for name, missing in ((CURVES, "examples"), (RUNS, "status")):
+        was, now = (_by_place(tables[name], repetitions) for tables in (there, here))
+        for place in sorted(was.keys() | now.keys(), key=lambda place: (place[0], place[1] or 0)):
+            if place in was and place in now:
+                yield from _in_row(was[place], now[place], *place)
+            else:
+                yield Difference(missing, *place, inf)
+
+
+def _by_place(rows: Rows, repetitions: set[int]) -> dict[tuple[int, int | None], Mapping[str, str]]:
+    return {
+        (int(row["repetition"]), int(row["examples"]) if "examples" in row else None): row
+        for row in rows
+        if int(row["repetition"]) in repetitions
+    }
+
+
+def _in_row(
+    was: Mapping[str, str], now: Mapping[str, str], repetition: int, examples: int | None
+) -> Iterator[Difference]:
+    for column in {**was, **now}:
+        one, other = was.get(column, ""), now.get(column, "")  # a column that came later is empty before
+        if column not in _APART and one != other:
+            yield Difference(column, repetition, examples, _relative(one, other))
+
+
+def _relative(one: str, other: str) -> float:
+    try:
+        a, b = float(one), float(other)
+    except ValueError:
+        return inf
+    if not (isfinite(a) and isfinite(b)):
+        return inf
+    return abs(a - b) / max(abs(a), abs(b)) if a != b else 0.0
