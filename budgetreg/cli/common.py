@@ -50,3 +50,16 @@ def console() -> Console:
     return Console(
         file=sys.stdout, width=None if sys.stdout.isatty() else _WIDE, highlight=False, markup=False, emoji=False
     )
+
+
+def whole_number(name: str, text: str, least: int) -> int:
+    """Read a whole number of a command's option.
+
+    Raises
+    ------
+    ConfigError
+        If it is none, or below `least`.
+    """
+    if not text.isdecimal() or int(text) < least:
+        raise ConfigError(f"{name}={text}: must be a whole number of at least {least}")
+    return int(text)
