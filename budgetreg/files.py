@@ -83,11 +83,12 @@ def _remove_abandoned(path: Path) -> None:
     with suppress(OSError):  # a folder that may be written but not listed
         for leftover in path.parent.iterdir():
             process = leftover.name.removeprefix(before).removesuffix(after)
-            if leftover.name == f"{before}{process}{after}" and process.isdigit() and not _is_alive(int(process)):
+            if leftover.name == f"{before}{process}{after}" and process.isdigit() and not is_alive(int(process)):
                 leftover.unlink(missing_ok=True)
 
 
-def _is_alive(process: int) -> bool:
+def is_alive(process: int) -> bool:
+    """Whether there is a process of a number, ours or somebody else's."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
