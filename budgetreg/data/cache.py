@@ -16,7 +16,8 @@ from budgetreg.errors import DataError
 from budgetreg.files import sync_folder
 from budgetreg.notices import say
 
-_LOCK, _TEMPORARY = "lock", ".tmp"
+LOCK, TEMPORARY = "lock", ".tmp"
+"""Names in the folders of the cache: of the file by which one process keeps others out, and how unfinished ones end."""
 
 
 def cache_root() -> Path:
@@ -49,12 +50,12 @@ def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path],
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(path.parent / _LOCK):
+        with filelock.FileLock(path.parent / LOCK):
             if is_ready():  # another worker was faster
                 return
             if path.exists():
                 say(f"{path} is damaged, and is made again")
-            temporary = path.with_name(f"{path.name}{_TEMPORARY}")
+            temporary = path.with_name(f"{path.name}{TEMPORARY}")
             _remove(temporary)  # of a process that was killed
             try:
                 write(temporary)
@@ -78,8 +79,8 @@ def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path],
 
 def remove_abandoned() -> None:
     """Remove what processes that were killed left half prepared; what another one is preparing now stays."""
-    for temporary in cache_root().glob(f"*/*{_TEMPORARY}"):
-        with suppress(filelock.Timeout, OSError), filelock.FileLock(temporary.parent / _LOCK, blocking=False):
+    for temporary in cache_root().glob(f"*/*{TEMPORARY}"):
+        with suppress(filelock.Timeout, OSError), filelock.FileLock(temporary.parent / LOCK, blocking=False):
             _remove(temporary)
 
 

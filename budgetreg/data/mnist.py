@@ -115,7 +115,17 @@ def faults(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> dict[s
 
 def cache_folder(checksums: Mapping[str, str] = CHECKSUMS) -> Path:
     """Return the folder of the arrays, addressed by what the raw files contain."""
-    address = hashlib.sha256(repr((_LAYOUT_VERSION, sorted(checksums.items()))).encode()).hexdigest()
+    return _cache_folder(_LAYOUT_VERSION, checksums)
+
+
+def unused_caches() -> dict[Path, str]:
+    """Return the folders of the cache that are there and that no run maps, and why."""
+    folders = (_cache_folder(version, CHECKSUMS) for version in range(_LAYOUT_VERSION))
+    return {folder: "arrays of an earlier layout" for folder in folders if folder.is_dir()}
+
+
+def _cache_folder(version: int, checksums: Mapping[str, str]) -> Path:
+    address = hashlib.sha256(repr((version, sorted(checksums.items()))).encode()).hexdigest()
     return cache_root() / f"mnist-{address[:16]}"
 
 

@@ -149,8 +149,18 @@ def _products(X: Values, w: np.ndarray) -> np.ndarray:
     return y
 
 
+def unused_caches() -> dict[Path, str]:
+    """Return the folders of the cache that are there and that no run maps, and why."""
+    folders = map(_cache_folder, range(_LAYOUT_VERSION))
+    return {folder: "targets of an earlier layout" for folder in folders if folder.is_dir()}
+
+
+def _cache_folder(version: int) -> Path:
+    return cache_root() / f"power_law-{version}"
+
+
 def _cached_products(X: Values, w: np.ndarray, digest: str) -> np.ndarray:
-    path = cache_root() / f"power_law-{_LAYOUT_VERSION}" / f"{digest}.npy"
+    path = _cache_folder(_LAYOUT_VERSION) / f"{digest}.npy"
 
     def is_whole(path: Path) -> bool:
         try:

@@ -5,7 +5,7 @@ Either way no more than the result and one piece are in memory, and both ways gi
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,9 @@ from budgetreg.data.formats.source import is_number
 from budgetreg.data.seals import is_intact, unsealed
 from budgetreg.data.values import Sparse, Values
 from budgetreg.errors import DataError
+
+FACTS = "facts.json"
+"""The file beside the arrays of a folder that says what they are."""
 
 LARGEST = 1e30
 """Largest absolute value of a column that is admitted, and 1 / the smallest.
@@ -79,8 +82,19 @@ def in_memory(source: Source, path: Path) -> Prepared:
     return facts.prepared({name: np.concatenate(pieces.pop(name)) for name in list(pieces)}, path)
 
 
-def into_folder(source: Source, path: Path, folder: Path) -> None:
+def into_folder(source: Source, path: Path, folder: Path, record: Mapping[str, Any]) -> None:
     """Read a source into a folder that `from_folder` maps once it is sealed; what can be mapped already is not copied.
+
+    Parameters
+    ----------
+    source : Source
+        What to read.
+    path : Path
+        The file, for messages.
+    folder : Path
+        Is made.
+    record : mapping
+        What tells the source, written down beside the arrays.
 
     Raises
     ------
@@ -109,8 +123,9 @@ def into_folder(source: Source, path: Path, folder: Path) -> None:
         "digest": result.digest,
         "first": facts.first,
         "copied": source.mapped is None,
+        "source": dict(record),
     }
-    (folder / "facts.json").write_text(json.dumps(told))
+    (folder / FACTS).write_text(json.dumps(told))
 
 
 def from_folder(folder: Path, mapped: Path) -> Prepared | None:
@@ -126,7 +141,7 @@ def from_folder(folder: Path, mapped: Path) -> Prepared | None:
     if not is_intact(folder):
         return None
     try:
-        told = json.loads(unsealed(folder / "facts.json"))
+        told = json.loads(unsealed(folder / FACTS))
         y, largest, lengths = (np.load(folder / f"{name}.npy") for name in ("y", "largest", "lengths"))
         X: np.ndarray | Values
         if lengths.size:

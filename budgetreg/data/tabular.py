@@ -1,6 +1,7 @@
 """Data sets that are one table: a user's file, and the bundled 8x8 digits."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,12 +15,14 @@ from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.formats import FORMATS, opener, source, suffix
 from budgetreg.data.formats.source import NO_TARGET
 from budgetreg.data.kind import RANDOM, Kind, Source
-from budgetreg.data.prepared import Prepared, from_folder, in_memory, into_folder
+from budgetreg.data.prepared import FACTS, Prepared, from_folder, in_memory, into_folder
+from budgetreg.data.seals import is_intact, unsealed
 from budgetreg.errors import ConfigError, DataError
 
 _BUNDLED = Path(__file__).with_name("digits_3v5.csv")
 _SCALES = ("max_abs", "none")
 _LAYOUT_VERSION = 2  # of the cached arrays; part of their address
+_TABLE = "table"  # the folder in that of the cache in which they lie
 _MAX_ABS_NOTE = (
     "each attribute was divided by its largest absolute value over the whole file, which is outside the "
     "attribute budget (dataset.scale=none leaves the values as they are)"
@@ -103,15 +106,21 @@ class File:
         ensure(
             folder,
             lambda prepared: from_folder(prepared, mapped) is not None,
-            lambda temporary: into_folder(opened, path, temporary),
+            lambda temporary: into_folder(opened, path, temporary, self._record()),
         )
         table = from_folder(folder, mapped)
         assert table is not None
         return table
 
+    def _record(self) -> dict[str, Any]:
+        """Return what decides the folder of the cache, by which `unused_caches` finds its source again."""
+        # The stamp is of what the user named, which is nothing where a learner needs no target.
+        target = None if self.target == NO_TARGET else self.target
+        return {"path": str(Path(self.path).resolve()), "target": target, "stamp": list(self.stamp)}
+
     def _cache_folder(self) -> Path:
         identity = (_LAYOUT_VERSION, str(Path(self.path).resolve()), self.target, self.stamp)
-        return cache_root() / f"file-{hashlib.sha256(repr(identity).encode()).hexdigest()[:16]}" / "table"
+        return cache_root() / f"file-{hashlib.sha256(repr(identity).encode()).hexdigest()[:16]}" / _TABLE
 
 
 def parse_digits(options: Mapping[str, Any]) -> Digits:
@@ -135,23 +144,49 @@ def parse_file(options: Mapping[str, Any]) -> File:
         raise ConfigError(f"dataset.scale must be one of {', '.join(_SCALES)}, not {scale!r}")
     target = options.get("target")
     target = None if target is None else str(target)
-    if path.is_dir():
-        files = [path / "X.npy", path / f"{target or 'y'}.npy"]
-        if not files[0].exists():
-            raise DataError(f"{path} is a folder without X.npy (dataset.path)")
-        if not target and not files[1].exists():
-            files.pop()  # only a regression learner misses it
-    else:
-        files = [path]
+    if path.is_dir() and not (path / "X.npy").exists():
+        raise DataError(f"{path} is a folder without X.npy (dataset.path)")
     if opener(path) is None:
         raise ConfigError(
             f"dataset.path must end in {', '.join(FORMATS)}, or be a folder with X.npy and y.npy, not {path.name!r}"
         )
     try:
-        stamp = tuple(number for file in files for number in (file.stat().st_mtime_ns, file.stat().st_size))
+        return File(str(path), target, scale, _stamp(path, target))
     except OSError as error:
         raise DataError(f"cannot read {error.filename}: {error.strerror} (dataset.path)") from error
-    return File(str(path), target, scale, stamp)
+
+
+def unused_caches() -> dict[Path, str]:
+    """Return the folders of the cache that are there and that no run maps, and why."""
+    found = {folder: _why_unused(folder) for folder in sorted(cache_root().glob("file-*")) if folder.is_dir()}
+    return {folder: why for folder, why in found.items() if why}
+
+
+def _why_unused(folder: Path) -> str:
+    """Return why a folder of the cache has no source any more; empty if it has one, or none is recorded."""
+    facts = folder / _TABLE / FACTS
+    if not facts.exists():
+        return ""
+    if not is_intact(facts):
+        return "arrays of an earlier layout, or damaged"
+    told = json.loads(unsealed(facts)).get("source")
+    if told is None:
+        return ""
+    path = Path(told["path"])
+    try:
+        return "" if list(_stamp(path, told["target"])) == told["stamp"] else f"{path} has changed since"
+    except OSError:
+        return f"{path} is gone"
+
+
+def _stamp(path: Path, target: str | None) -> tuple[int, ...]:
+    """Return the times of the last change and the sizes of a file, or of the arrays of a folder."""
+    files = [path]
+    if path.is_dir():
+        files = [path / "X.npy", path / f"{target or 'y'}.npy"]
+        if not target and not files[1].exists():
+            files.pop()  # only a regression learner misses it
+    return tuple(number for file in files for number in (file.stat().st_mtime_ns, file.stat().st_size))
 
 
 def _unlabelled(source: Source) -> Source:
