@@ -12,11 +12,14 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from budgetreg.garbage import Garbage
+
 _OWNER = ".owner"
+_PREFIX = "budgetreg-"
 
 
 @contextmanager
-def scratch_folder(prefix: str = "budgetreg-", parent: Path | None = None) -> Iterator[Path]:
+def scratch_folder(prefix: str = _PREFIX, parent: Path | None = None) -> Iterator[Path]:
     """Make a folder that is removed at the end of the block; if the process is killed, by the next one that makes one.
 
     Parameters
@@ -46,6 +49,13 @@ def scratch_folder(prefix: str = "budgetreg-", parent: Path | None = None) -> It
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         lock.release()
+
+
+def abandoned() -> Iterator[Garbage]:
+    """Give the folders among the system's temporary files whose process is gone; some may still be in use."""
+    for folder in sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*")):
+        if (folder / _OWNER).is_file():
+            yield Garbage(folder, "left by a process that is gone", lock=folder / _OWNER)
 
 
 def remove_abandoned(prefix: str, parent: Path) -> None:

@@ -116,6 +116,8 @@ def read_rows(folder: Path) -> dict[str, dict[str, list[dict[str, str]]]]:
     with _undamaged(folder):
         for name, rows in _tables(folder).items():
             for row in rows:
+                if None in row.values():  # what `DictReader` gives for columns that are not there
+                    raise ValueError(f"{name} has a row that is not whole")
                 found.setdefault(row[CELL], {CURVES: [], RUNS: []})[name].append(row)
     return found
 

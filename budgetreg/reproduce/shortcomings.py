@@ -9,7 +9,7 @@ from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import restored
 from budgetreg.reproduce.merged import lacking, read_record, read_rows
 from budgetreg.reproduce.recipes import Cell, Recipe
-from budgetreg.results.manifest import changes, digest_of, version_then
+from budgetreg.results.manifest import changes, version_then
 from budgetreg.results.nested import Tree, besides, overlay
 from budgetreg.results.schema import CELL, CURVES, RUNS
 
@@ -69,10 +69,10 @@ def changed(manifest: Tree, entry: Tree, cell: Cell) -> list[str]:
     except ConfigError as error:
         return changes(recorded, cell.config.recorded()) or [str(error)]
     found = changes(then.identity(), cell.config.identity())
-    if digest_of(then) == entry["identity_digest"]:
-        return found
-    version, latest = version_then(then, entry["identity_digest"]), cell.config.identity()["algo"]["version"]
-    return [*found, f"algo.version {'another' if version is None else version} -> {latest} (its numbers have changed)"]
+    version, latest = version_then(then, entry["identity_digest"]), then.identity()["algo"]["version"]
+    if version is not None and version != latest:
+        found.append(f"algo.version {version} -> {latest}: the numbers of {then.algo.name} have changed")
+    return found or ["its digest is not that of the configuration recorded with it"]
 
 
 def _shortcomings(

@@ -253,10 +253,39 @@ def read_status(folder: Path) -> RunStatus:
         planned=manifest["repetitions"],
         finished=len(numbers[FINISHED]),
         failed=len(numbers[FAILED] - numbers[FINISHED]),
-        running=_is_locked(folder),
+        running=is_locked(folder),
         damage=_damage(folder),
         **{name: manifest[name] for name in ("algo", "dataset", "k")},
     )
+
+
+def unfinished(folder: Path) -> dict[int, str]:
+    """Return the repetitions of a run that were asked for last and are not finished.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of one run; it is not changed.
+
+    Returns
+    -------
+    dict
+        By number, in order: the message with which it failed last; empty if it was never computed.
+
+    Raises
+    ------
+    Damaged
+        If its manifest is damaged.
+    DataError
+        If there is no run of ours.
+    """
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise DataError(f"{folder} holds no run: there is no {MANIFEST} of ours in it")
+    entries = read_journal(folder / JOURNAL)
+    finished = {entry["repetition"] for entry in entries if entry["status"] == FINISHED}
+    failed = {entry["repetition"]: str(entry.get("message", "")) for entry in entries if entry["status"] == FAILED}
+    return {number: failed.get(number, "") for number in range(manifest["repetitions"]) if number not in finished}
 
 
 def _damage(folder: Path) -> str:
@@ -269,7 +298,8 @@ def _damage(folder: Path) -> str:
     return ""
 
 
-def _is_locked(folder: Path) -> bool:
+def is_locked(folder: Path) -> bool:
+    """Whether a process works in the folder of a run now."""
     if not (folder / LOCK).exists():
         return False
     try:

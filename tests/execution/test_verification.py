@@ -1,0 +1,121 @@
+"""Computing again what is there: which repetitions, and what is told of those that differ."""
+
+import json
+
+import pytest
+
+from budgetreg.api import plan as plan_of
+from budgetreg.api import run
+from budgetreg.errors import ConfigError, DataError
+from budgetreg.execution.verification import Record, Sample, compare, recompute, verify_run
+from budgetreg.results.checksums import signed
+from budgetreg.results.manifest import identity_of, whole_identity
+from budgetreg.results.provenance import provenance
+from budgetreg.results.tables import rows_of, tables_of
+from tests.toy_runs import toy_entry, toy_plan, toy_repetitions
+
+CHOICES = {"algo": "aelr", "k": 4, "tuning": "fixed", "tuning.B": 2, "tuning.eta": 0.01, "backend": "sequential"}
+
+
+def contents(folder):
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    run({**CHOICES, "repetitions": 3, "out": str(tmp_path / "run")})
+    return tmp_path / "run"
+
+
+def test_a_sample_is_the_same_until_another_seed_is_given():
+    held = range(40)
+    chosen = Sample(5).of(held, "digest")
+    assert chosen == Sample(5).of(held, "digest") == sorted(set(chosen))
+    assert len({tuple(Sample(5, seed).of(held, "digest")) for seed in range(9)}) > 5
+    assert Sample(5).of(held, "another") != chosen
+    assert Sample(None).of(held, "digest") == list(held)
+    assert Sample(5).of([7, 3], "digest") == [3, 7]
+
+
+def record_of(plan, numbers):
+    tables = {name: rows_of(content) for name, content in tables_of(plan, [toy_entry(n) for n in numbers]).items()}
+    return Record(tables, whole_identity(identity_of(plan)), [provenance()])
+
+
+def test_what_is_the_same_differs_or_fails(tmp_path):
+    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=4, behaviour={2: "fail", 3: "edge"})
+    there = record_of(plan, range(4))
+    assert there.held() == [0, 1, 2, 3]
+    same = compare(there, recompute(plan, [0, 1], toy_repetitions))
+    assert (same.same, same.held, same.checked, same.causes) == (True, 4, 2, ())
+    other = compare(there, recompute(plan, [0, 3], toy_repetitions))
+    assert (other.same, other.difference.column, other.difference.repetition) == (False, "edge", 3)
+    failed = compare(there, recompute(plan, [0, 2], toy_repetitions))
+    assert (failed.same, failed.difference, failed.checked) == (False, None, 2)
+    assert failed.failed == "repetition 2: ZeroDivisionError: no such luck"
+    assert compare(there, recompute(plan, [], toy_repetitions)).checked == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log"]
+
+
+def test_a_run_is_computed_again_from_its_manifest_and_left_as_it_is(folder):
+    before = contents(folder)
+    verdict = verify_run(folder, Sample(2), {"n_jobs": 1, "dataset.root": "nowhere"})
+    assert (verdict.same, verdict.held, verdict.checked) == (True, 3, 2)
+    assert contents(folder) == before
+    (folder / "curves.csv").unlink()  # as a run leaves it that was killed
+    assert verify_run(folder, Sample(None)).checked == 3
+
+
+def test_damage_is_told(folder):
+    (folder / "curves.csv").write_bytes((folder / "curves.csv").read_bytes().replace(b"0.", b"1.", 1))
+    with pytest.raises(DataError, match=r"curves\.csv is damaged"):
+        verify_run(folder, Sample())
+
+
+def rewrite(folder, edit):
+    """Change a manifest as somebody would who knows the checksums."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    edit(manifest)
+    (folder / "manifest.json").write_text(json.dumps(signed(manifest, {})))
+
+
+def test_what_is_not_as_it_was_recorded_is_told_with_the_difference(folder):
+    def elsewhere(manifest):
+        manifest["config"]["tuning"]["eta"] = 0.02
+        manifest["versions"]["numpy"] = "0.1"
+        manifest["processor"]["core"] = "Abacus"
+
+    rewrite(folder, elsewhere)
+    verdict = verify_run(folder, Sample(1))
+    assert not verdict.same
+    assert verdict.difference.relative > 1e-9
+    assert verdict.causes[0] == "tuning.eta 0.01 -> 0.02"
+    assert verdict.causes[1].startswith("numpy 0.1 -> ")
+    assert verdict.causes[2].startswith("core Abacus -> ")
+
+
+def test_what_this_version_cannot_run_is_one_line(folder):
+    rewrite(folder, lambda manifest: manifest["config"]["algo"].update(core="gone"))
+    with pytest.raises(ConfigError, match=r"algo\.core"):
+        verify_run(folder, Sample())
+
+
+def test_no_run_is_told(tmp_path):
+    with pytest.raises(DataError, match="holds no run"):
+        verify_run(tmp_path, Sample())
+
+
+def test_a_recorded_configuration_is_that_which_was_asked_for(tmp_path):
+    from budgetreg.protocol.configuration import restored
+
+    for choices in (
+        {**CHOICES, "algo.split": "even"},
+        {"algo": "ridge", "k": 4, "axis": "examples"},
+        {"algo": "popca", "algo.n_components": 1, "dataset": "coins", "k": 2},
+        {"algo": "aesvr", "dataset": "sphere", "k": 7, "checkpoints": [0.5, 1.0]},
+    ):
+        asked = plan_of({**choices, "out": str(tmp_path)}).config
+        recorded = json.loads(json.dumps(asked.resolved))
+        assert restored(recorded).identity() == asked.identity()
+        again = restored(recorded, {"n_jobs": 3, "dataset.root": "elsewhere"})
+        assert (again.n_jobs, again.identity()) == (3, asked.identity())

@@ -1,0 +1,204 @@
+"""Merged results and runs of a recipe later on: computed again, compared with the recipe, and cleared away."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from budgetreg.cli.app import main
+from budgetreg.config import catalogue
+from budgetreg.errors import DataError
+from budgetreg.execution.verification import Sample
+from budgetreg.reproduce.merged import write_results
+from budgetreg.reproduce.recipes import read_recipe
+from budgetreg.reproduce.reproduction import Places, _run
+from budgetreg.reproduce.shortcomings import ranges, shortcomings
+from budgetreg.reproduce.stale_runs import stale_runs
+from budgetreg.reproduce.verification import verify_merged
+from budgetreg.results.checksums import signed, vouched
+
+RECIPE = """# @package _global_
+# A toy: AELR against ridge on handwritten digits
+defaults:
+  - override /dataset: digits_3v5
+  - override /tuning: fixed
+  - override /backend: sequential
+
+experiment: paper/toy
+repetitions: 3
+checkpoints: [0.5, 1]
+tuning: {B: 4, eta: 0.02}
+protocols: {literal: {}, paper: {learners: {aelr: {split: even}}}}
+hydra:
+  mode: MULTIRUN
+  sweeper: {params: {algo: "aelr,ridge"}}
+"""
+PLACES = Places(Path("runs"), Path("results"))
+FOLDER = Path("results/paper/toy")
+CELLS = [f"algo={algo},protocol={protocol}" for algo in ("aelr", "ridge") for protocol in ("literal", "paper")]
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the configuration, runs and merged results of a recipe, but for figures, which are slow."""
+    place = tmp_path_factory.mktemp("reproduced")
+    shutil.copytree(catalogue.conf_dir(), place / "conf")
+    (place / "conf" / "experiment" / "paper").mkdir()
+    (place / "conf" / "experiment" / "paper" / "toy.yaml").write_text(RECIPE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(catalogue, "conf_dir", lambda: place / "conf")
+        patch.chdir(place)
+        recipe = read_recipe("paper/toy")
+        write_results(FOLDER, recipe, dict(_run(recipe, recipe.cells, PLACES.runs / recipe.name)))
+    return place
+
+
+@pytest.fixture
+def recipe(reproduced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to a copy of it; return the recipe's file."""
+    place = tmp_path / "copy"
+    shutil.copytree(reproduced, place)
+    monkeypatch.setattr(catalogue, "conf_dir", lambda: place / "conf")
+    monkeypatch.chdir(place)
+    return place / "conf" / "experiment" / "paper" / "toy.yaml"
+
+
+def edit_manifest(folder: Path, **changes: object) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(signed({**manifest, **changes}, vouched(manifest))))
+
+
+def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+def test_merged_results_are_the_same_when_computed_again(recipe: Path) -> None:
+    before, told = contents(FOLDER), []
+    found = list(verify_merged(FOLDER, read_recipe("paper/toy"), Sample(2), told.append))
+    assert [cell.cell for cell in found] == CELLS
+    assert all(cell.verdict and cell.verdict.same for cell in found)
+    assert [(cell.verdict.checked, cell.verdict.held) for cell in found if cell.verdict] == [(2, 3)] * 4
+    assert told[0] == f"paper/toy: {CELLS[0]} (1 of 4)"
+    assert contents(FOLDER) == before
+
+
+def test_only_the_cell_that_differs_is_told(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = FOLDER / "curves.csv"
+    lines = path.read_text().splitlines()
+    head, first = lines[0].split(","), lines[1].split(",")
+    first[head.index("test_mse")] = repr(float(first[head.index("test_mse")]) * (1 + 1e-12))
+    path.write_text("\n".join([lines[0], ",".join(first), *lines[2:]]) + "\n")
+    assert main(["verify", "results", "--all"]) == 3
+    assert "curves.csv is damaged" in capsys.readouterr().err
+    manifest = json.loads((FOLDER / "manifest.json").read_text())
+    del manifest["sha256"]
+    (FOLDER / "manifest.json").write_text(json.dumps(manifest))
+    assert main(["verify", "results", "--all"]) == 1
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    assert lines[0].strip() == "results/paper/toy"
+    assert [line.split()[5:7] for line in lines[2:6]] == [["of", "3"]] * 4
+    assert "differs, same to 1e-9  test_mse" in lines[2]
+    assert all(" same " in line and "differs" not in line for line in lines[3:6])
+    assert "nothing that was recorded has changed (algo=aelr,protocol=literal)" in "".join(lines[6:])
+    assert lines[-1] == "same to 1e-9: as promised for another processor"
+    assert printed.err == ""
+
+
+def test_what_the_recipe_asks_for_now_and_the_results_lack(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "results", "--why"]) == 0
+    assert capsys.readouterr().out == "nothing is missing, failed or stale\n"
+
+    def lacks(text: str) -> dict[str, tuple[str, str]]:
+        recipe.write_text(text)
+        return {one.cell: (one.state, one.why) for one in shortcomings(FOLDER, read_recipe("paper/toy"))}
+
+    assert lacks(RECIPE) == {}
+    assert lacks(RECIPE.replace("split: even", "split: 1")) == {CELLS[1]: ("stale", "algo.split even -> 1")}
+    more = lacks(RECIPE.replace("repetitions: 3", "repetitions: 5"))
+    assert more == dict.fromkeys(CELLS, ("fewer", "repetitions 3-4 of 5 are not there"))
+    assert lacks(RECIPE.replace("repetitions: 3", "repetitions: 2")) == {}
+    other = lacks(RECIPE.replace("aelr,ridge", "aelr,aerr"))
+    assert other["algo=aerr,protocol=paper"] == ("missing", "the results hold no such cell")
+    assert other["algo=ridge,protocol=paper"] == ("no longer", "the recipe has no such cell")
+    reproduce_again = lacks(RECIPE.replace("tuning: {B: 4, eta: 0.02}", "tuning: {B: 4, eta: 0.01}\nk: 3"))
+    assert reproduce_again[CELLS[0]] == ("stale", "k 4 -> 3, tuning.eta 0.02 -> 0.01")
+
+
+def test_a_new_version_of_a_learners_results_is_told(recipe: Path) -> None:
+    entries = json.loads((FOLDER / "manifest.json").read_text())["cells"]
+    cell = read_recipe("paper/toy").cells[0]
+    identity = cell.config.identity()
+    latest = identity["algo"]["version"]
+    identity["algo"]["version"] = latest + 1
+    entries[0]["identity_digest"] = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    edit_manifest(FOLDER, cells=entries)
+    (one,) = shortcomings(FOLDER, read_recipe("paper/toy"))
+    assert one.why == f"algo.version {latest + 1} -> {latest}: the numbers of aelr have changed"
+    entries[0]["identity_digest"] = "0" * 64
+    edit_manifest(FOLDER, cells=entries)
+    (one,) = shortcomings(FOLDER, read_recipe("paper/toy"))
+    assert one.why == "its digest is not that of the configuration recorded with it"
+    found = list(verify_merged(FOLDER, read_recipe("paper/toy"), Sample(1)))
+    assert [cell.verdict is None for cell in found] == [True, False, False, False]
+    assert found[0].stale == (one.why,)
+
+
+def test_damaged_and_stale_results_are_told(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe.write_text(RECIPE.replace("split: even", "split: 1"))
+    assert main(["status", "results", "--why"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == [
+        *("results/paper/toy", CELLS[1], "stale", "algo.split", "even", "->", "1")
+    ]
+    assert main(["verify", "results", "--sample", "1"]) == 1
+    assert "stale: algo.split even -> 1 (algo=aelr,protocol=paper)" in capsys.readouterr().out
+    with (FOLDER / "runs.csv").open("a") as file:
+        file.write("paper/toy\n")
+    assert main(["status", "results", "--why"]) == 3
+    printed = capsys.readouterr()
+    assert "damaged" in printed.out
+    assert "runs.csv is damaged" in printed.err
+    (FOLDER / "runs.csv").unlink()
+    with pytest.raises(DataError, match="is missing"):
+        shortcomings(FOLDER, read_recipe("paper/toy"))
+    recipe.unlink()
+    assert main(["status", "results", "--why"]) == 0
+    assert "there is no recipe paper/toy" in capsys.readouterr().out
+
+
+def stale() -> dict[str, str]:
+    return {
+        garbage.path.name.rpartition("-")[0]: garbage.why for garbage in stale_runs(Path("runs"), [Path("results")])
+    }
+
+
+def test_stale_runs_are_those_that_neither_recipe_nor_results_refer_to(recipe: Path) -> None:
+    assert stale() == {}
+    recipe.write_text(RECIPE.replace("split: even", "split: 1"))
+    assert stale() == {}  # results refer to it
+    shutil.rmtree("results")
+    assert stale() == {CELLS[1]: "stale: algo.split even -> 1"}
+    recipe.write_text(RECIPE.replace("aelr,ridge", "ridge"))
+    assert stale() == {cell: "stale: paper/toy has no such cell" for cell in CELLS[:2]}
+    own = next(Path("runs/paper/toy").glob(f"{CELLS[0]}-*"))
+    for other in ("runs/paper/toy/digits_3v5", "runs/kept", "runs/paper/other"):  # whose is it there?
+        Path(other).mkdir()
+        shutil.copytree(own, Path(other, own.name))
+    shutil.copytree(own, "runs/paper/toy/mine")
+    assert len(stale()) == 2
+    recipe.unlink()
+    assert stale() == {}
+
+
+def test_nothing_is_stale_while_it_is_unknown_what_results_refer_to(recipe: Path) -> None:
+    recipe.write_text(RECIPE.replace("split: even", "split: 1"))
+    (FOLDER / "manifest.json").write_text("{")
+    with pytest.raises(DataError, match="nothing is removed before that is put right"):
+        stale()
+
+
+def test_numbers_are_written_by_their_ranges() -> None:
+    assert (ranges([0, 3, 4, 5, 9]), ranges([2]), ranges([])) == ("0, 3-5, 9", "2", "")

@@ -1,0 +1,69 @@
+"""Results compared with themselves computed again: what counts as the same, and what is told of what is not."""
+
+import math
+
+import pytest
+
+from budgetreg.results.differences import largest_difference
+from budgetreg.results.provenance import apart, provenance
+from budgetreg.results.tables import rows_of, tables_of
+from tests.toy_runs import toy_entry, toy_plan
+
+
+def rows(tmp_path, **changes):
+    """Both tables of three repetitions; a change is written ``curves__test_mse="0.5"`` and made in the last row."""
+    found = {
+        name: rows_of(content)
+        for name, content in tables_of(toy_plan(tmp_path), [toy_entry(n) for n in range(3)]).items()
+    }
+    for key, value in changes.items():
+        table, column = key.split("__")
+        found[f"{table}.csv"][-1][column] = value
+    return found
+
+
+def test_the_same_bytes_are_the_same_but_for_the_time(tmp_path):
+    assert largest_difference(rows(tmp_path), rows(tmp_path, runs__seconds="9.5"), range(3)) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "column", "examples", "relative"),
+    [
+        ({"curves__test_relative": repr(0.5 * (1 + 2e-12))}, "test_relative", 30, 2e-12),
+        ({"curves__test_relative": "0.25"}, "test_relative", 30, 0.5),
+        ({"runs__p_eta": "0.2"}, "p_eta", None, 1 / 3),
+        ({"curves__attributes": "122.0"}, "attributes", 30, 0.0),  # other bytes of the same number
+        ({"runs__edge": "B:low"}, "edge", None, math.inf),
+        ({"curves__test_mse": "nan"}, "test_mse", 30, math.inf),
+        ({"curves__examples": "31"}, "examples", 30, math.inf),
+        ({"curves__test_mse": repr(3 / 90 * (1 + 1e-12)), "runs__p_eta": "0.2"}, "p_eta", None, 1 / 3),  # the largest
+    ],
+)
+def test_the_largest_difference_is_told(tmp_path, changes, column, examples, relative):
+    found = largest_difference(rows(tmp_path), rows(tmp_path, **changes), range(3))
+    assert (found.column, found.repetition, found.examples) == (column, 2, examples)
+    assert found.relative == pytest.approx(relative, rel=1e-3)
+    assert found.within_promise == (relative <= 1e-9)
+
+
+def test_only_repetitions_that_were_computed_again_are_compared(tmp_path):
+    changed = rows(tmp_path, curves__test_mse="0.1")
+    assert largest_difference(rows(tmp_path), changed, [0, 1]) is None
+    assert largest_difference(rows(tmp_path), changed, [1, 2]) is not None
+
+
+def test_a_column_that_came_later_is_empty_before(tmp_path):
+    before = rows(tmp_path)
+    for row in before["curves.csv"]:
+        del row["test_svr_loss"]
+    assert largest_difference(before, rows(tmp_path), range(3)) is None
+
+
+def test_what_has_changed_since_is_told():
+    now = provenance()
+    assert apart([now], now) == []
+    then = {"versions": {**now["versions"], "numpy": "0.1"}, "git": now["git"]}
+    assert apart([then, now], now) == [f"numpy 0.1 -> {now['versions']['numpy']}", "no record of the processor"]
+    elsewhere = {**now, "processor": {**now["processor"], "core": "Abacus"}}
+    assert apart([elsewhere], now) == [f"core Abacus -> {now['processor']['core'] or 'none'}"]
+    assert now["processor"]["machine"]
