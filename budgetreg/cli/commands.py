@@ -11,4 +11,6 @@ COMMANDS = {
     "list": ("listing", "list learners, data sets and recipes"),
     "fetch": ("fetch", "obtain a data set that is not bundled"),
     "check": ("check", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
+    "verify": ("verify", "compute finished repetitions again, and compare bytes"),
+    "gc": ("gc", "remove runs, cached arrays and temporary files that nothing refers to; asks first"),
 }

@@ -12,6 +12,12 @@ from budgetreg.config import catalogue
 from budgetreg.errors import UserError
 
 _RUN_OPTIONS = ("-m", "--dry-run", "--cfg", "--help", "--version")
+_OPTIONS = {
+    "run": _RUN_OPTIONS,
+    "status": ("--why", "--help", "--version"),
+    "verify": ("--all", "--sample", "--seed", "--help", "--version"),
+    "gc": ("--yes", "--help", "--version"),
+}
 
 
 def main(argv: list[str]) -> int:
@@ -31,7 +37,8 @@ def main(argv: list[str]) -> int:
     before = words if line.endswith(" ") else words[:-1]
     if before[:1] == ["run"] and not current.startswith(("-", "experiment=")):
         return _overrides(argv, before[1:], current)
-    print("\n".join(word for word in _candidates(before) if word.startswith(current)))
+    offered = _OPTIONS.get(before[0], ()) if before and current.startswith("-") else _candidates(before)
+    print("\n".join(word for word in offered if word.startswith(current)))
     return 0
 
 

@@ -1,5 +1,6 @@
-"""``budgetreg status``: how far the runs in a folder are."""
+"""``budgetreg status``: how far the runs in a folder are, and with ``--why`` what they and merged results lack."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,11 @@ if TYPE_CHECKING:
     from budgetreg.results.store import RunStatus
 
 
+_Reason = tuple[str, str, str, str]  # folder, repetitions or cell, state, why
+
+
 def main(argv: list[str]) -> int:
-    """Tabulate the runs in and below a folder.
+    """Tabulate the runs in and below a folder; with ``--why`` tell what they, and merged results there, lack.
 
     Parameters
     ----------
@@ -28,25 +32,40 @@ def main(argv: list[str]) -> int:
     """
     parser = Parser("status", "Tell how far the runs in and below a folder are.")
     parser.add_argument("folder", type=Path, metavar="DIR", help="a run, or a folder above runs")
-    folder = parser.parse_args(argv).folder
+    parser.add_argument(
+        "--why", action="store_true", help="tell what is missing, failed or stale, and why; also of merged results"
+    )
+    arguments = parser.parse_args(argv)
+    folder = arguments.folder
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")
     from budgetreg.results.checksums import Damaged
     from budgetreg.results.store import read_status  # here, because numpy is slow to load and --help is not
 
-    runs, damage = [], []
+    runs, merged = [], []
+    damage: list[str] = []
     for path in files_below(folder, "manifest.json"):
+        if arguments.why and _is_merged(path.parent, damage):
+            merged.append(path.parent)
+            continue
         try:
             runs.append(read_status(path.parent))
         except Damaged as error:
-            damage.append(str(error))
+            if str(error) not in damage:
+                damage.append(str(error))
         except DataError:  # merged results, say, have a manifest of their own
             continue
     damage += [run.damage for run in runs if run.damage]
-    if not runs and not damage:
+    if not runs and not damage and not merged:
         raise DataError(f"{folder} holds no run (a run leaves a manifest.json)")
     if runs:
         console().print(_table(runs))
+    if arguments.why:
+        reasons = [*_of_runs(runs), *_of_merged(merged, damage)]
+        if reasons:
+            console().print(_reasons(reasons))
+        elif not damage:
+            print("nothing is missing, failed or stale")
     if damage:
         raise DataError(f"{damage[0]}{f' (and {len(damage) - 1} more)' if len(damage) > 1 else ''}")
     return 0
@@ -60,6 +79,61 @@ def _table(runs: list["RunStatus"]) -> Table:
     for run in runs:
         counts = (run.k, run.planned, run.finished, run.failed)
         table.add_row(str(run.folder), run.algo, run.dataset, *map(str, counts), _state(run, counts))
+    return table
+
+
+def _is_merged(folder: Path, damage: list[str]) -> bool:
+    """Whether merged results lie in a folder; what is damaged is noted."""
+    from budgetreg.reproduce.merged import read_record
+
+    try:
+        return read_record(folder) is not None
+    except DataError as error:
+        damage.append(str(error))
+        return False
+
+
+def _of_runs(runs: list["RunStatus"]) -> Iterator[_Reason]:
+    from budgetreg.reproduce.shortcomings import ranges
+    from budgetreg.results.store import unfinished
+
+    for run in runs:
+        lacking = unfinished(run.folder)
+        never = [number for number, message in lacking.items() if not message]
+        if never:
+            why = "a process works on it now" if run.running else "never computed, or not to the end: run it again"
+            yield str(run.folder), f"repetition {ranges(never)}", "missing", why
+        for message in dict.fromkeys(filter(None, lacking.values())):
+            own = [number for number, told in lacking.items() if told == message]
+            yield str(run.folder), f"repetition {ranges(own)}", "failed", message
+
+
+def _of_merged(folders: list[Path], damage: list[str]) -> Iterator[_Reason]:
+    """Give what merged results lack of what their recipes ask for; what is damaged is noted."""
+    from budgetreg.reproduce.merged import read_record
+    from budgetreg.reproduce.recipes import names, read_recipe
+    from budgetreg.reproduce.shortcomings import shortcomings
+
+    for folder in folders:
+        name = (read_record(folder) or {})["recipe"]
+        if name not in names():
+            yield str(folder), "all cells", "no longer", f"there is no recipe {name}"
+            continue
+        try:
+            found = shortcomings(folder, read_recipe(name))
+        except DataError as error:
+            damage.append(str(error))
+            yield str(folder), "all cells", "damaged", str(error)
+            continue
+        for one in found:
+            yield str(folder), one.cell, one.state, one.why
+
+
+def _reasons(reasons: list[_Reason]) -> Table:
+    table = Table("folder", "what", "state", box=None, pad_edge=False)
+    table.add_column("why", overflow="fold")
+    for reason in reasons:
+        table.add_row(*reason)
     return table
 
 

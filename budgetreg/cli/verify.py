@@ -188,7 +188,7 @@ def _setting(word: str) -> tuple[str, object]:
     if key not in _KEYS or not equals:
         raise ConfigError(
             f"{word}: results are computed again as they were{nearest(key, _KEYS)}; keys that change none: "
-            f"{', '.join(_KEYS)}"
+            + ", ".join(_KEYS)
         )
     if not text:
         raise ConfigError(f"{word}: a value is needed: {key}=VALUE")

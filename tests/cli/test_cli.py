@@ -87,6 +87,14 @@ def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f"\n  {command} " in answer.out for command in COMMANDS)
 
 
+@pytest.mark.parametrize("command", ["verify", "status", "gc"])
+def test_help_of_a_command_loads_no_numpy(command: str) -> None:
+    answer = process(command, "--help", PYTHONPROFILEIMPORTTIME="1")
+    assert (answer.returncode, f"usage: budgetreg {command}" in answer.stdout) == (0, True)
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in answer.stderr.splitlines()}
+    assert not loaded & {"numpy", "hydra", "omegaconf"}
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_and_version(capsys: pytest.CaptureFixture[str], command: str) -> None:
     for word, said in (("--help", f"usage: budgetreg {command}"), ("--version", f"budgetreg {__version__}")):
@@ -113,6 +121,22 @@ def test_every_command_has_help_and_version(capsys: pytest.CaptureFixture[str], 
         ("status", 2, "DIR"),
         ("status nowhere", 3, "nowhere: no such folder"),
         ("status .", 3, "holds no run"),
+        ("status . --why", 3, "holds no run"),
+        ("verify", 2, "DIR"),
+        ("verify nowhere", 3, "nowhere: no such folder"),
+        ("verify .", 3, "holds neither a run nor merged results"),
+        (
+            "verify . k=4",
+            2,
+            "k=4: results are computed again as they were; keys that change none: n_jobs, ",
+        ),
+        ("verify . n_job=4", 2, "n_job=4: results are computed again as they were (did you mean 'n_jobs'?)"),
+        ("verify . n_jobs=0", 2, "n_jobs=0: must be a whole number of at least 1"),
+        ("verify . dataset.root=", 2, "dataset.root=: a value is needed"),
+        ("verify . --sample 0", 2, "--sample=0: must be a whole number of at least 1"),
+        ("verify . --seed x", 2, "--seed=x: must be a whole number of at least 0"),
+        ("gc nowhere", 3, "nowhere: no such folder"),
+        ("gc --no", 2, "--no"),
         ("run --foo", 2, "--foo"),
         ("run --resolve", 2, "--resolve"),
         ("run k=[1", 2, "k=[1: cannot be read"),
@@ -316,6 +340,11 @@ def test_show_configuration(capsys: pytest.CaptureFixture[str], here: Path) -> N
         ("budgetreg list a", ["algos"]),
         ("budgetreg fetch mnist_", ["mnist_3v5"]),
         ("budgetreg plot ", []),
+        ("budgetreg ver", ["verify"]),
+        ("budgetreg verify ", []),
+        ("budgetreg verify runs --s", ["--sample", "--seed"]),
+        ("budgetreg status --w", ["--why"]),
+        ("budgetreg gc --y", ["--yes"]),
     ],
 )
 def test_completion(
