@@ -25,7 +25,7 @@ pin_blas_threads()
 import numpy as np  # noqa: E402 - after the threads are pinned
 import pandas as pd  # noqa: E402
 
-from budgetreg.files import write_atomically  # noqa: E402
+from budgetreg.files.writing import write_atomically  # noqa: E402
 from budgetreg.learners.partial import core as partial  # noqa: E402
 from budgetreg.metering.accessor import Accessor, Table  # noqa: E402
 from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, next_block  # noqa: E402

@@ -17,7 +17,7 @@ import time
 import bench  # the script beside this one; it pins the threads before numpy is loaded
 import pandas as pd
 
-from budgetreg.files import write_atomically
+from budgetreg.files.writing import write_atomically
 
 FIGURES = {"hazan_koren_2012/fig1": "aelr,aer", "hazan_koren_2012/fig2": "aerr,aer"}
 YARDSTICK = 2000

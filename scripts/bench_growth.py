@@ -25,7 +25,7 @@ from matplotlib.figure import Figure  # noqa: E402
 
 from budgetreg.data.values import Coins  # noqa: E402
 from budgetreg.figures.palette import style  # noqa: E402
-from budgetreg.files import write_atomically  # noqa: E402
+from budgetreg.files.writing import write_atomically  # noqa: E402
 from budgetreg.learners.partial import core as partial  # noqa: E402
 from budgetreg.metering.accessor import Accessor, Table  # noqa: E402
 from budgetreg.sampling.draws import BLOCK  # noqa: E402

@@ -19,7 +19,7 @@ import bench  # the script beside this one; it pins the threads before numpy is 
 import numpy as np
 import pandas as pd
 
-from budgetreg.files import write_atomically
+from budgetreg.files.writing import write_atomically
 from budgetreg.learners.partial import core as partial
 from budgetreg.learners.second_moment.moment_sums import sums
 from budgetreg.metering.accessor import Accessor, Table

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from budgetreg.files import write_atomically
+from budgetreg.files.writing import write_atomically
 
 TARGET = Path(__file__).resolve().parent.parent / "results" / "bench" / "streaming.csv"
 COMMON = "k=8 repetitions=1 checkpoints=4 backend=sequential tuning=theory"

@@ -3,7 +3,7 @@
 import pytest
 from filelock import FileLock
 
-from budgetreg.garbage import Garbage
+from budgetreg.files.garbage import Garbage
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from budgetreg.cli.common import Parser, console
 from budgetreg.errors import DataError
 
 if TYPE_CHECKING:
-    from budgetreg.garbage import Garbage
+    from budgetreg.files.garbage import Garbage
 
 _ABOUT = """Remove what nothing refers to: runs of recipes that are stale, cached arrays of earlier layouts or of files
 that are gone or changed, temporary files and folders of processes that were killed. All is listed first. Runs that no

@@ -91,7 +91,7 @@ def main(argv: list[str]) -> int:
     words = [word for word in argv if word != "--dry-run"]
     from budgetreg.data.cache import remove_abandoned  # here, as --help needs none of what these load
     from budgetreg.execution.scratch import scratch_folder
-    from budgetreg.files import explained
+    from budgetreg.files.writing import explained
 
     remove_abandoned()
     with ExitStack() as stack:

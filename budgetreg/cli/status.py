@@ -8,7 +8,7 @@ from rich.table import Table
 
 from budgetreg.cli.common import Parser, console
 from budgetreg.errors import DataError
-from budgetreg.files import files_below
+from budgetreg.files.writing import files_below
 
 if TYPE_CHECKING:
     from budgetreg.results.store import RunStatus

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from budgetreg.cli.common import Parser, console, whole_number
 from budgetreg.errors import ConfigError, DataError, UserError, nearest
 from budgetreg.execution.threads import pin_blas_threads
-from budgetreg.files import files_below
+from budgetreg.files.writing import files_below
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -13,7 +13,7 @@ import filelock
 
 from budgetreg.data.seals import accept, is_intact, seal
 from budgetreg.errors import DataError
-from budgetreg.files import sync_folder
+from budgetreg.files.writing import sync_folder
 from budgetreg.notices import say
 
 LOCK, TEMPORARY = "lock", ".tmp"

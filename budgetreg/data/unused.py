@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from budgetreg.data import mnist, power_law, tabular
 from budgetreg.data.cache import LOCK, TEMPORARY, cache_root
 from budgetreg.data.prepared import FACTS
-from budgetreg.garbage import Garbage
+from budgetreg.files.garbage import Garbage
 
 
 def unused() -> Iterator[Garbage]:

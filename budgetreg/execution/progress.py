@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from budgetreg.execution.scratch import scratch_folder
-from budgetreg.files import explained
+from budgetreg.files.writing import explained
 
 _PATIENCE = 1.0  # seconds of work before anything is shown
 _PERIOD = 0.2  # seconds between two looks at the slots

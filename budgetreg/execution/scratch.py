@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from budgetreg.garbage import Garbage
+from budgetreg.files.garbage import Garbage
 
 _OWNER = ".owner"
 _PREFIX = "budgetreg-"

@@ -23,7 +23,7 @@ from budgetreg.figures.captions import caption
 from budgetreg.figures.drawing import BANDS, Drawing
 from budgetreg.figures.limits import Range, y_range
 from budgetreg.figures.palette import VARIANTS, style
-from budgetreg.files import explained, write_atomically
+from budgetreg.files.writing import explained, write_atomically
 from budgetreg.results.quantities import along
 from budgetreg.results.series import Series, mean_curve, read_own, read_series
 

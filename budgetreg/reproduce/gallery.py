@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.files import explained, write_atomically
+from budgetreg.files.writing import explained, write_atomically
 from budgetreg.results.checksums import check_manifest
 from budgetreg.results.schema import CLAIMS, MANIFEST, SAVINGS
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from budgetreg.errors import DataError
-from budgetreg.files import explained, files_below, write_atomically
+from budgetreg.files.writing import explained, files_below, write_atomically
 from budgetreg.notices import say
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.results.checksums import Damaged, check_manifest, digest, read_tables, signed

@@ -17,7 +17,7 @@ from budgetreg.data import load
 from budgetreg.errors import ConfigError
 from budgetreg.figures.captions import flowing
 from budgetreg.figures.curves import own_settings, write_figure
-from budgetreg.files import write_atomically
+from budgetreg.files.writing import write_atomically
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.reproduce.recipes import Recipe

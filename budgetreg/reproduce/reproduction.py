@@ -12,7 +12,7 @@ from budgetreg.analysis.savings import Saving, savings
 from budgetreg.errors import ConfigError, UserError
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.worst_case import worst
-from budgetreg.files import write_atomically
+from budgetreg.files.writing import write_atomically
 from budgetreg.reproduce.merged import CellResults, find_runs, has_tables, held, read_results, read_run, write_results
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.results.checksums import Damaged

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from budgetreg.errors import DataError, UserError
-from budgetreg.files import files_below
-from budgetreg.garbage import Garbage
+from budgetreg.files.garbage import Garbage
+from budgetreg.files.writing import files_below
 from budgetreg.notices import say
 from budgetreg.reproduce.merged import read_record
 from budgetreg.reproduce.recipes import Recipe, names, read_recipe

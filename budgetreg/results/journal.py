@@ -12,7 +12,7 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from budgetreg.files import explained, write_atomically
+from budgetreg.files.writing import explained, write_atomically
 
 Entry = dict[str, Any]
 

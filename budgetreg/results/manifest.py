@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from budgetreg.errors import ConfigError
-from budgetreg.files import explained
+from budgetreg.files.writing import explained
 from budgetreg.protocol.configuration import with_defaults
 from budgetreg.results.checksums import Damaged, check_manifest
 from budgetreg.results.schema import CURVES, JOURNAL, MANIFEST, RUNS, SCHEMA_VERSION

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from budgetreg.errors import DataError
-from budgetreg.files import files_below
+from budgetreg.files.writing import files_below
 from budgetreg.results.checksums import check_manifest, read_tables
 from budgetreg.results.naming import differences
 from budgetreg.results.nested import overlay

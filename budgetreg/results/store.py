@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from filelock import FileLock, Timeout
 
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.files import explained, remove_leftovers, write_atomically
+from budgetreg.files.writing import explained, remove_leftovers, write_atomically
 from budgetreg.results.checksums import Damaged, digest, read_tables, signed, vouched
 from budgetreg.results.journal import Entry, Journal, damaged_lines, read_journal
 from budgetreg.results.manifest import adopt_manifest, identity_of, read_manifest

@@ -12,7 +12,7 @@ import pytest
 
 from budgetreg.cli.app import main
 from budgetreg.execution import scratch
-from budgetreg.garbage import Garbage
+from budgetreg.files.garbage import Garbage
 from budgetreg.results.checksums import signed, vouched
 from budgetreg.results.leftovers import abandoned_files
 from budgetreg.results.store import Store

@@ -14,7 +14,7 @@ from budgetreg.cli.app import main
 from budgetreg.data import cache, mnist
 from budgetreg.errors import DataError
 from budgetreg.execution.scratch import remove_abandoned, scratch_folder
-from budgetreg.files import write_atomically
+from budgetreg.files.writing import write_atomically
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
