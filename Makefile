@@ -7,13 +7,13 @@ PYTHON ?= python3 python3.13 python3.12 python3.11
 ROOT ?= data
 # Where make run leaves its results; another configuration needs another folder.
 OUT ?= runs/main
-# Repetitions computed side by side; no result depends on it.
+# Repetitions computed, and mutants tried, side by side; no result depends on it.
 N_JOBS ?= 2
 # Those that `make figures` reproduces; all of them unless some are named.
 RECIPES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint figures bench mnist clean
+.PHONY: help run test mutants lint figures bench mnist clean
 # Two targets must not install into the environment at the same time.
 .NOTPARALLEL:
 
@@ -27,6 +27,9 @@ run: $(VENV)/.installed-launchers ## compare three learners on the bundled digit
 
 test: $(VENV)/.installed-dev ## run the tests (those on MNIST apart)
 	$(BIN)/python -m pytest -n 2
+
+mutants: $(VENV)/.installed-dev ## break the protocol in a hundred places, one at a time: do the tests notice? (minutes)
+	$(BIN)/python scripts/mutants.py -j $(N_JOBS)
 
 lint: $(VENV)/.installed-dev ## check style, types and imports
 	$(BIN)/ruff check .
