@@ -28,7 +28,7 @@ run: $(VENV)/.installed-launchers ## compare three learners on the bundled digit
 test: $(VENV)/.installed-dev ## run the tests (those on MNIST apart)
 	$(BIN)/python -m pytest -n 2
 
-mutants: $(VENV)/.installed-dev ## break the protocol in a hundred places, one at a time: do the tests notice? (minutes)
+mutants: $(VENV)/.installed-dev ## break the protocol in one place at a time: do the tests notice? (10 to 20 minutes)
 	$(BIN)/python scripts/mutants.py -j $(N_JOBS)
 
 lint: $(VENV)/.installed-dev ## check style, types and imports

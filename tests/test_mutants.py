@@ -1,4 +1,4 @@
-"""The table of mutants fits the package as it is; to try them takes minutes, and is `make mutants`."""
+"""The table of mutants fits the package as it is; to try them takes long, and is `make mutants`."""
 
 import importlib.util
 import sys

@@ -73,8 +73,9 @@ def test_one_replica_over_its_budget_is_enough():
     a = accessor(budget=1)
     a.open(0, 1)
     a.pay(np.array([[[1, 0]], [[0, 0]]]))
+    alone = np.array([[True, False], [False, False]])  # the others' savings are not its own
     with pytest.raises(BudgetExceeded):
-        a.reveal(np.array([0, 0]), np.zeros((1, 2, 2), dtype=int), ALL)
+        a.reveal(np.array([0, 0]), np.zeros((1, 2, 2), dtype=int), alone)
 
 
 def test_a_stream_that_has_ended_is_shown_nothing_and_pays_nothing():

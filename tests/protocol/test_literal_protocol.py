@@ -172,10 +172,10 @@ def aesvr(case, X, y, rng, setting, moments):
     B, eta, k_x = setting["B"], setting["eta"], case.k - 3
     N = ceil(round(16 * B**2 / EPS**2, 9))
     key = rng.integers(2**64, size=2, dtype=np.uint64)
-    attributes = rng.integers(0, D, (BLOCK, k_x))
-    orders = rng.geometric(0.5, (BLOCK, 2)) - 1
-    uniforms = rng.random((BLOCK, 2, 8))
-    assert len(y) <= BLOCK
+    blocks = []
+    for _ in range(-(-len(y) // BLOCK)):
+        blocks.append((rng.integers(0, D, (BLOCK, k_x)), rng.geometric(0.5, (BLOCK, 2)) - 1, rng.random((BLOCK, 2, 8))))
+    attributes, orders, uniforms = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     w, iterates, paid = np.zeros(D), [], []
     for t, (x, target) in enumerate(zip(X, y, strict=True)):
         iterates.append(w)
@@ -187,8 +187,9 @@ def aesvr(case, X, y, rng, setting, moments):
                 phi += erf((-target - sign * DELTA) / EPS) / 2
             elif n % 2:
                 each = 1 if n <= 2 * log2(N) else N
-                beyond = np.random.Generator(np.random.Philox(key=key, counter=np.array([0, 0, t, call], np.uint64)))
-                numbers = np.concatenate([uniforms[t, call], beyond.random(n * each)])[: n * each]
+                counter = np.array([0, t // BLOCK, t % BLOCK, call], dtype=np.uint64)
+                more = np.random.Generator(np.random.Philox(key=key, counter=counter)).random(n * each)
+                numbers = np.concatenate([uniforms[t, call], more])[: n * each]
                 drawn = listings.invert(w**2, numbers)
                 theta = (w @ w * x[drawn] / w[drawn]).reshape(n, each).mean(axis=1) - target - sign * DELTA
                 a_n = 2 / sqrt(pi) * (-1) ** (n // 2) / (fact(n // 2) * n)
@@ -371,6 +372,10 @@ CASES = {
     "two-phases": Case("ddaerr_two_phase", 4, {**GRID, "eta_two": [0.5, 2]}, at="each", seed=5),
     "bills": Case("aesvr", 6, {"B": [0.4, 1.0, 1.5], "eta": [1, 4, 16]}, at="each", seed=1),
     "bills-end": Case("aesvr", 5, {"B": [0.4, 1.0, 1.5], "eta": [1, 4, 16]}, seed=3, more=ALONE),
+    # The largest cost is in the first block in one repetition, in the second one in the other.
+    "bills-long": Case(
+        "aesvr", 6, {"B": [1.0], "eta": [0.1]}, table="long", seed=2, tuning="fixed", checkpoints=(250, 270, 396)
+    ),
     "ridge": Case("ridge", 4, {"B": [0.3, 0.6, 1.2, 2.4]}, average=None, checkpoints=SHARES, at="each"),
     "ridge-centred": Case("ridge", 4, {"B": [0.3, 0.6, 1.2, 2.4]}, average=None, center="full"),
     "exact": Case("online_ridge", 4, GRID, checkpoints=SHARES, center="full", at="each"),
@@ -385,6 +390,7 @@ CASES = {
         checkpoints=(100, 256, 300, 396),
     ),
     "official": Case("aerr", 4, GRID, table="power_law", split="official", at="each", center="full"),
+    "sparse": Case("aerr", 4, GRID, table="power_law", split="official", seed=4, more=ALONE),
     "pooled": Case("aelr", 4, GRID, table="power_law", center="full", at="each", seed=2, more=ALONE),
 }
 
