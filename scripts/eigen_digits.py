@@ -28,8 +28,9 @@ from budgetreg.data.mnist import Mnist  # noqa: E402
 from budgetreg.figures.curves import own_settings, write_figure  # noqa: E402
 from budgetreg.learners.second_moment import core as second_moment  # noqa: E402
 from budgetreg.metering.accessor import Accessor, Table  # noqa: E402
+from budgetreg.solvers.eigenspaces import leading  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402
-from budgetreg.tasks.subspaces import columns, top  # noqa: E402
+from budgetreg.tasks.subspaces import columns  # noqa: E402
 from budgetreg.tasks.subspaces import second_moment as moment_of  # noqa: E402
 
 TARGET = Path(__file__).resolve().parent.parent / "results" / "gonen_2016"
@@ -64,7 +65,7 @@ def learn(table: Table, order: np.ndarray, learner: str, r: int) -> np.ndarray:
 def compared(table: Table, train: np.ndarray, test: np.ndarray) -> list[Learned]:
     """Let all learners learn, full information first; each column gets the sign that fits its own one best."""
     C = moment_of(table, test)
-    best = top(C, N_COMPONENTS)
+    best = leading(C, N_COMPONENTS)
     order = generator("eigen_digits", "order").permutation(train)
     cases = [("pca", table.d), *((learner, r) for r in BUDGETS for learner in LEARNERS)]
     found: list[Learned] = []

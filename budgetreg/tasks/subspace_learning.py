@@ -76,6 +76,6 @@ class SubspaceJudge:
 
     @cached_property
     def _best(self) -> np.ndarray:
-        from budgetreg.tasks.subspaces import top
+        from budgetreg.solvers.eigenspaces import leading
 
-        return top(self.C, self.n)
+        return leading(self.C, self.n)

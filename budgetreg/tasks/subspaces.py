@@ -12,7 +12,6 @@ Gonen, Rosenbaum, Eldar and Shalev-Shwartz (2016), "Subspace learning with parti
 """
 
 import numpy as np
-from scipy.linalg import eigh
 
 from budgetreg.data.values import panels
 from budgetreg.metering.accessor import Table
@@ -39,30 +38,6 @@ def second_moment(table: Table, index: np.ndarray) -> np.ndarray:
         C += X.T @ X
     C /= index.size
     return (C + C.T) / 2
-
-
-def top(C: np.ndarray, n: int) -> np.ndarray:
-    """Return the leading eigenvectors of a symmetric matrix.
-
-    Parameters
-    ----------
-    C : ndarray of float64, shape (d, d)
-        Symmetric; only its lower triangle is read.
-    n : int
-        How many, from 1 to d.
-
-    Returns
-    -------
-    ndarray of float64, shape (d, n)
-        Orthonormal columns, that of the largest eigenvalue first. Of each column and its negative it is the one whose
-        first large entry (at least half as large as the largest one) is positive.
-    """
-    d = len(C)
-    _, ascending = eigh(C, subset_by_index=[d - n, d - 1])
-    V = ascending[:, ::-1]
-    large = np.abs(V) >= np.abs(V).max(axis=0) / 2  # not the largest: rounding may decide between equal entries
-    signs = np.sign(np.take_along_axis(V, large.argmax(axis=0)[None], axis=0))
-    return np.ascontiguousarray(V * signs)
 
 
 def losses(C: np.ndarray, V: np.ndarray) -> np.ndarray:
@@ -93,7 +68,7 @@ def columns(C: np.ndarray, v: np.ndarray, best: np.ndarray) -> dict[str, float]:
     v : ndarray of float64, shape (d, n)
         The subspace, orthonormal columns.
     best : ndarray of float64, shape (d, n)
-        ``top(C, n)``.
+        ``leading(C, n)`` of `budgetreg.solvers.eigenspaces`.
 
     Returns
     -------

@@ -12,7 +12,8 @@ from budgetreg.data.directions import BiasedCoins, Spike
 from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Table
 from budgetreg.protocol.configuration import DatasetConfig
-from budgetreg.tasks.subspaces import columns, second_moment, top
+from budgetreg.solvers.eigenspaces import leading
+from budgetreg.tasks.subspaces import columns, second_moment
 
 OPTIONS = {
     "coins": {"d": 7, "n_coins": 3, "alpha": 0.4},
@@ -84,7 +85,7 @@ def test_draws_follow_the_law_and_their_second_moment_converges_to_its_own(law):
 @pytest.mark.parametrize("law", LAWS[:3], ids=lambda law: law.name)
 def test_the_best_subspace_takes_the_likelier_direction_of_each_pair_and_each_mistake_costs_its_bias(law):
     C = law.second_moment(0, 1)
-    best = top(C, law.n_coins)
+    best = leading(C, law.n_coins)
     both = [(u, v) if b > 0 else (v, u) for (u, v), b in zip(pairs_of(law), law.signs(0, 1), strict=True)]
     right = np.stack([likelier for likelier, _ in both], axis=1)
     assert columns(C, right, best)["excess_loss"] == pytest.approx(0, abs=1e-15)

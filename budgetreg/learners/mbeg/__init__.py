@@ -65,6 +65,7 @@ def _theorem(options: Options) -> Theorem | None:
 
 FAMILY = Family(
     name="mbeg",
+    version=2,
     options=Options,
     fit=run_by("budgetreg.learners.mbeg.core", "k", "n_components", "update", "alpha", "output"),
     task=lambda options: SubspaceLearning(options.n_components),

@@ -12,6 +12,7 @@ import numpy as np
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK
 from budgetreg.solvers.bregman import decompose, project
+from budgetreg.solvers.eigenspaces import eigenspaces, leading
 
 
 def fit(
@@ -234,9 +235,9 @@ class Weights:
 
 def _subspace(W: np.ndarray, n: int, choice: float | None) -> np.ndarray:
     """Return orthonormal columns (d, n): the leading ones of W, or those that a number in [0, 1) chooses."""
-    eigenvalues, V = np.linalg.eigh(W)
     if choice is None:
-        return V[:, ::-1][:, :n]
+        return leading(W, n)
+    eigenvalues, V = eigenspaces(W)
     weights, members = decompose(eigenvalues, n)
     drawn = int(np.searchsorted(np.cumsum(weights), choice, side="right"))
     return V[:, members[min(drawn, len(members) - 1)]]

@@ -67,6 +67,7 @@ def _theorem(options: Options) -> Theorem | None:
 
 FAMILY = Family(
     name="second_moment",
+    version=2,
     options=Options,
     fit=run_by(
         "budgetreg.learners.second_moment.core", "k", "n_components", "update", "replacement", "phase_one", "mix"

@@ -13,7 +13,7 @@ from budgetreg.learners.second_moment import importance
 from budgetreg.learners.second_moment.moment_sums import full_sums, sums
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.designs import Design, bernoulli, uniform_subset, with_replacement
-from budgetreg.tasks.subspaces import top
+from budgetreg.solvers.eigenspaces import leading
 
 
 def fit(
@@ -63,7 +63,7 @@ def fit(
         accessor, checkpoints, rngs, k=k, update=update, replacement=replacement, phase_one=phase_one, mix=mix
     )
     for checkpoint, C in moments:
-        yield checkpoint, np.stack([top(own, n_components) for own in C])[:, None]
+        yield checkpoint, np.stack([leading(own, n_components) for own in C])[:, None]
 
 
 def estimates(

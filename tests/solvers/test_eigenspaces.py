@@ -1,0 +1,108 @@
+"""Eigenvectors that no rounding decides: matrices with ties, as another processor would have rounded them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ortho_group
+
+from budgetreg.solvers.eigenspaces import basis, eigenspaces, leading
+from budgetreg.tasks.subspaces import losses
+
+
+def _rounded(C, rng, size=1e-14):
+    """Return a symmetric matrix as other arithmetic might have left it."""
+    noise = rng.uniform(-size, size, C.shape) * np.abs(C).max()
+    return C + noise + noise.T
+
+
+def _tied(rng, values):
+    """Return a matrix with given eigenvalues."""
+    V = ortho_group.rvs(len(values), random_state=rng)
+    C = (V * np.array(values)) @ V.T
+    return (C + C.T) / 2
+
+
+def _projection(V):
+    return V @ V.T
+
+
+@st.composite
+def spectra(draw):
+    values = draw(st.lists(st.sampled_from([-1.0, 0.0, 0.25, 1.0, 3.0]), min_size=2, max_size=9))
+    return values, draw(st.integers(1, len(values))), draw(st.integers(0, 2**32 - 1))
+
+
+@given(spectra())
+def test_no_rounding_decides_which_subspace_leads(case):
+    values, n, seed = case
+    rng = np.random.default_rng(seed)
+    C = _tied(rng, values)
+    V = leading(C, n)
+    np.testing.assert_allclose(V.T @ V, np.eye(n), atol=1e-12)
+    best = np.sort(values)[::-1][:n]
+    np.testing.assert_allclose(np.diag(V.T @ C @ V), best, atol=1e-9)
+    np.testing.assert_allclose(_projection(leading(_rounded(C, rng), n)), _projection(V), atol=1e-9)
+
+
+@given(spectra())
+def test_the_eigenvectors_of_a_matrix_are_those_of_its_rounding(case):
+    values, _, seed = case
+    rng = np.random.default_rng(seed)
+    C = _tied(rng, values)
+    told, V = eigenspaces(C)
+    again, U = eigenspaces(_rounded(C, rng))
+    np.testing.assert_allclose((V * told) @ V.T, C, atol=1e-12)
+    np.testing.assert_allclose(told, np.sort(values)[::-1], atol=1e-12)
+    for value in set(values):
+        same = np.isclose(told, value, atol=1e-6)
+        assert np.ptp(told[same]) == 0  # what ties is equal to the last bit, so that no sort depends on rounding
+        if same.sum() > 1:
+            np.testing.assert_allclose(U[:, same], V[:, same], atol=1e-9)
+    np.testing.assert_allclose(again, told, atol=1e-12)
+
+
+@pytest.mark.parametrize(("d", "c"), [(2, 1), (5, 3), (7, 7), (40, 25)])
+def test_a_basis_depends_on_the_space_alone(d, c):
+    rng = np.random.default_rng(d)
+    U = ortho_group.rvs(d, random_state=rng)[:, :c]
+    chosen = basis(U)
+    np.testing.assert_allclose(_projection(chosen), _projection(U), atol=1e-12)
+    turned = U @ ortho_group.rvs(c, random_state=rng) if c > 1 else -U
+    np.testing.assert_allclose(basis(turned), chosen, atol=1e-12)
+
+
+def test_what_was_never_seen_stands_for_itself_the_first_ones_first():
+    C = np.zeros((6, 6))
+    C[np.ix_([1, 4], [1, 4])] = [[2.0, 1.0], [1.0, 2.0]]
+    expected = np.zeros((6, 5))
+    expected[[1, 4], 0] = expected[[1, 4], 1] = np.sqrt(0.5)
+    expected[4, 1] *= -1
+    expected[[0, 2, 3], [2, 3, 4]] = 1
+    np.testing.assert_allclose(leading(C, 5), expected, atol=1e-15)
+    np.testing.assert_array_equal(leading(np.zeros((5, 5)), 2), np.eye(5)[:, :2])
+
+
+def test_a_gap_that_is_no_tie_is_respected():
+    C = np.diag([1.0, 1.0 - 1e-9, 1.0 + 1e-9])
+    np.testing.assert_allclose(np.abs(leading(C, 1)[:, 0]), [0, 0, 1], atol=1e-6)
+
+
+def test_the_top_spans_what_the_best_projection_spans():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((21, 7)) * rng.random(7)
+    C = X.T @ X / len(X)
+    V = leading(C, 3)
+    eigenvalues = np.linalg.eigvalsh(C)[::-1]
+    np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-14)
+    np.testing.assert_allclose(np.diag(V.T @ C @ V), eigenvalues[:3], rtol=1e-12)  # the largest first
+    np.testing.assert_allclose(losses(C, V[None]), eigenvalues[3:].sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("u", [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [-1e-9, -3.0, 2.0]])
+def test_the_sign_of_a_column_does_not_hang_on_rounding(u):
+    u = np.array(u) / np.linalg.norm(u)
+    C = np.outer(u, u)
+    for noise in (0, 1e-15, -1e-15):
+        v = leading(C + noise * np.diag([1.0, 0, 0]), 1)[:, 0]
+        np.testing.assert_allclose(v, u * np.sign(u[np.abs(u) > 0.1][0]), atol=1e-12)
