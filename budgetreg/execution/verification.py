@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from budgetreg import learners
 from budgetreg.errors import DataError
 from budgetreg.execution.runner import Repetitions, computing
 from budgetreg.execution.workers import termination_as_interrupt
 from budgetreg.protocol.configuration import restored
 from budgetreg.results.checksums import read_tables
-from budgetreg.results.differences import Difference, Rows, largest_difference
+from budgetreg.results.differences import CHAOTIC, Difference, Rows, largest_difference
 from budgetreg.results.journal import Entry, read_journal
 from budgetreg.results.manifest import changes, identity_of, read_manifest, whole_identity
 from budgetreg.results.provenance import apart, provenance
@@ -101,7 +102,8 @@ class Verdict:
     difference : Difference or None
         Where they differ most; None if they are the same.
     causes : tuple of str
-        What is not as it was recorded: keys, data, versions, the processor.
+        What is not as it was recorded: keys, data, versions, the processor; and whether more than the last digits may
+        come of that.
     failed : str
         The message of a repetition that failed this time.
     """
@@ -189,7 +191,10 @@ def compare(there: Record, here: Recomputed) -> Verdict:
     )
     if verdict.same:
         return verdict
-    return replace(verdict, causes=(*changes(there.identity, here.identity), *apart(there.sources, provenance())))
+    elsewhere = apart(there.sources, provenance())
+    learner = learners.read(here.identity["algo"])
+    grown = [CHAOTIC] if elsewhere and learner and learner.chaotic else []
+    return replace(verdict, causes=(*changes(there.identity, here.identity), *elsewhere, *grown))
 
 
 def _tables(folder: Path, plan: "Plan") -> dict[str, Rows]:

@@ -168,6 +168,9 @@ def _learner(algo: Mapping[str, Any]) -> str:
         *(learner.family.words(learner.options) if learner else ()),
         f"split of the budget {show(split)}" if split is not None else "",
         _AVERAGES.get(str(algo.get("average")), ""),
+        "round-off grows in its path, so that on other processors it has other numbers of the same law"
+        if learner and learner.chaotic
+        else "",
     ]
     return ", ".join(filter(None, parts))
 

@@ -266,6 +266,9 @@ class Family:
         Whether it stores or adds up what it sees, which a zero that moves would spoil.
     state_numbers : callable
         ``state_numbers(d)``: numbers of the state of a replica, up to a factor.
+    chaotic : callable
+        ``chaotic(options)``: whether round-off grows in its path without bound, so that another processor, which
+        rounds otherwise, has other numbers of the same law.
     words : callable
         ``words(options)``: phrases for a caption, what it sees and how it learns.
     notes : callable
@@ -298,6 +301,7 @@ class Family:
     shares_settings: bool = False
     stores: bool = False
     state_numbers: Callable[[int], int] = lambda d: d
+    chaotic: Callable[[Any], bool] = lambda options: False
     words: Callable[[Any], Sequence[str]] = _nothing
     notes: Callable[["Learner", Circumstances, Mapping[str, Sequence[float]]], Sequence[str]] = _nothing
     theorem: Callable[[Any], Theorem | None] = _none
@@ -351,6 +355,11 @@ class Learner:
     def given_moments(self) -> bool:
         """Whether it is given the attributes' second moments."""
         return self.family.given_moments(self.options)
+
+    @property
+    def chaotic(self) -> bool:
+        """Whether round-off grows in its path without bound."""
+        return self.family.chaotic(self.options)
 
     def divide(self, k: int) -> Division | None:
         """Return how a budget is divided; None if it is not.

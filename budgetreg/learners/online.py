@@ -1,6 +1,7 @@
 """What families of online learners declare alike: the division of a budget, updates in words, averages of iterates."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from budgetreg.config.options import Option, Options, option
 from budgetreg.config.requirements import NOTHING, one_of, whole
@@ -44,6 +45,16 @@ def update_option(*updates: str) -> str:
     """Declare the update, one of a few."""
     declared: str = option("the update", one_of(*updates))
     return declared
+
+
+def chaotic(options: Any) -> bool:
+    """Return whether round-off grows in the path of a regressor.
+
+    Gradient descent draws for the inner product with ``w_j^2 / |w|^2``, and what it reveals weighs ``|w|^2 / w_j``,
+    which is unbounded where w_j is small by cancellation. EG's weights are bounded by ``|w|_1``, and the steps of
+    Pegasos shrink what came before.
+    """
+    return bool(options.update == "ogd")
 
 
 def divide(learner: Learner, k: int) -> Division:

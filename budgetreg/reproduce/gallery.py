@@ -27,6 +27,11 @@ A claim **holds** if the 90 % interval of its statistic lies where the claim wan
 is *undecided* otherwise. The statistic of a claim that two curves are ordered is their largest difference; that of one
 that a curve is near a value, or a published curve, is what was measured less that, where it is farthest; and of one
 that published points lie within a spread, the least share of repetitions on either side of one.
+
+Computed again with the same versions of the libraries on processors of the same family, the numbers have the same
+bytes; on others they are the same to 1e-9 (`budgetreg verify`). Not so the paths of AERR, DDAERR and their two-phase
+forms: what they reveal for an inner product weighs |w|²/w_j, which is unbounded, and round-off grows until another
+processor has other numbers, of the same law; their captions say it.
 """
 _BOUNDS = {"": "", "at least": "≥ ", "at most": "≤ "}
 _MARKS = {"holds": "**holds**", "fails": "**fails**", "undecided": "*undecided*"}

@@ -17,6 +17,7 @@ from budgetreg.files.writing import explained, files_below, write_atomically
 from budgetreg.notices import say
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.results.checksums import Damaged, check_manifest, digest, read_tables, signed
+from budgetreg.results.differences import promised
 from budgetreg.results.manifest import read_manifest
 from budgetreg.results.nested import Tree, besides, common, ordered, overlay
 from budgetreg.results.schema import CELL, CURVES, MANIFEST, RUNS
@@ -223,6 +224,7 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
         "differs": recipe.differs,
         "config": ordered(base),
         "sources": sources,
+        "promised": {cell.config.algo.name: promised(cell.config.algo) for cell in recipe.cells},
         "columns": results[0].columns,
         "cells": [
             {

@@ -4,14 +4,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 
+from budgetreg.learners.declaration import Learner
 from budgetreg.results.schema import CELL, CURVES, RUNS
 
 PROMISED = 1e-9
 """Largest relative difference on another processor, whose sums may differ in their last digits."""
 
+_HERE = "the same bytes with these versions on processors of this family"
+_ELSEWHERE = f"on others the same to {PROMISED:g}"
+CHAOTIC = "on others other numbers of the same law, as round-off grows without bound in its path"
+
 Rows = Sequence[Mapping[str, str]]
 _APART = {"seconds", CELL}
 """Columns that are no results: the time it took, and where a row was merged."""
+
+
+def promised(learner: Learner) -> str:
+    """Return what is promised of the numbers of a learner when they are computed again."""
+    return f"{_HERE}; {CHAOTIC if learner.chaotic else _ELSEWHERE}"
 
 
 @dataclass(frozen=True)

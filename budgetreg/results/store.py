@@ -10,6 +10,7 @@ from filelock import FileLock, Timeout
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.files.writing import explained, remove_leftovers, write_atomically
 from budgetreg.results.checksums import Damaged, digest, read_tables, signed, vouched
+from budgetreg.results.differences import promised
 from budgetreg.results.journal import Entry, Journal, damaged_lines, read_journal
 from budgetreg.results.manifest import adopt_manifest, identity_of, read_manifest
 from budgetreg.results.provenance import provenance
@@ -187,6 +188,7 @@ class Store:
             **self._identity,
             "config": config.resolved,
             "notes": self._plan.notes,
+            "promised": promised(config.algo),
             **self._provenance,
             "earlier": self._earlier,
             "columns": columns(of_subspaces=not config.algo.predicts),

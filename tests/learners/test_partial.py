@@ -263,3 +263,35 @@ def test_two_phases_equal_the_listings_one_after_the_other(update, etas, inner_p
     bill = accessor.bill()
     assert bill.total[0, 0] == paid_1.sum() + paid_2.sum()
     assert bill.at[100][0, 0] == paid_1[:100].sum()
+
+
+def _regression(m, d):
+    rng = np.random.default_rng(7)
+    X, w = rng.normal(size=(m, d)), rng.normal(size=d)
+    w /= np.linalg.norm(w)
+    return X, X @ w + 0.1 * rng.normal(size=m), w
+
+
+def _paths(X, y, update):
+    """Outputs (F, d) of some streams in the end: at steps so small that no projection forgets what rounding did."""
+    settings = {"B": [1.0 if update == "ogd" else 3.0], "eta": [0.003]}
+    split = {"k_x": 2, "k_ip": 2}
+    outputs, _ = run(
+        X, y, range(40), settings, [len(X)], scale=1, update=update, data_point="uniform", average="all", **split
+    )
+    return outputs[len(X)][:, :, 0]
+
+
+@pytest.mark.parametrize("update", ["ogd", "eg"])
+def test_rounding_changes_the_path_of_gradient_descent_but_not_its_law_and_of_eg_not_even_the_path(update):
+    X, y, w = _regression(6000, 20)
+    rounded = X * (1 + np.random.default_rng(8).uniform(-1, 1, X.shape) * 2.0**-52)
+    here, there = _paths(X, y, update), _paths(rounded, y, update)
+    apart = np.linalg.norm(here - there, axis=1) / np.linalg.norm(here, axis=1)
+    error, other = (((W - w) ** 2).sum(axis=1) for W in (here, there))
+    if update == "eg":
+        assert apart.max() < 1e-12
+        return
+    assert np.median(apart) > 1e-3
+    spread = np.sqrt((error.var(ddof=1) + other.var(ddof=1)) / len(error))
+    assert abs(error.mean() - other.mean()) < 4 * spread < 0.12 * error.mean()

@@ -99,6 +99,7 @@ FAMILY = Family(
     given_moments=_guided,
     batching=Batching.IN_STEP,
     unequal_lengths=True,
+    chaotic=online.chaotic,
     words=lambda options: ("k attributes per example", online.UPDATES.get(options.update, "")),
     theorem=_theorem,
     law="budgetreg.learners.online_law",

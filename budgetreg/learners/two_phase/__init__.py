@@ -77,6 +77,7 @@ FAMILY = Family(
     theory=_theory,
     without_effect=lambda options: () if options.split == "literal" else ("literal_split",),
     batching=Batching.IN_STEP,
+    chaotic=online.chaotic,
     words=lambda options: (
         "k attributes per example, the first of two phases estimating moments",
         online.UPDATES.get(options.update, ""),
