@@ -126,7 +126,7 @@ class Subject:
         moments = np.square((known or table).rows(orders)).mean(axis=1) if self.learner.given_moments else None
         fit = self.fit or self.learner.family.fit
         outputs = fit(accessor, own, checkpoints, list(rngs), self.options, Given(k, plan.division, moments))
-        return [W for _, W in outputs], accessor
+        return [np.asarray(W) for _, W in outputs], accessor
 
 
 class Recorder(Accessor):

@@ -32,6 +32,9 @@ class Option:
         Another key of the section and the value that it must have for this one to exist.
     inert : bool
         Whether it changes no result, such as where data lie.
+    own : Any
+        What null stands for where a regressor is learned from somebody's own data; elsewhere it stands for the default.
+        None of an option for which null stands for nothing.
     """
 
     what: str
@@ -39,6 +42,7 @@ class Option:
     default: Any = REQUIRED
     only: tuple[str, str] | None = None
     inert: bool = False
+    own: Any = None
 
     def applies(self, section: Mapping[str, Any]) -> bool:
         """Whether a section has this key."""
@@ -49,13 +53,17 @@ Options = Mapping[str, Option]
 
 
 def option(
-    what: str, must: Requirement = ANYTHING, default: Any = REQUIRED, only: tuple[str, str] | None = None
+    what: str,
+    must: Requirement = ANYTHING,
+    default: Any = REQUIRED,
+    only: tuple[str, str] | None = None,
+    own: Any = None,
 ) -> Any:
     """Declare an option as a field of a frozen dataclass; the parameters are the attributes of `Option`.
 
     A field that is required, or that its section does not have, is None where it was not read.
     """
-    declared = Option(what, must, default, only)
+    declared = Option(what, must, default, only, own=own)
     return field(default=None if default is REQUIRED else default, metadata={"option": declared})
 
 
@@ -77,6 +85,12 @@ def completed(options: Options, section: Mapping[str, Any]) -> dict[str, Any]:
         if name not in section and one.default is not REQUIRED and one.applies(section)
     }
     return {**section, **missing}
+
+
+def settled(options: Options, section: Mapping[str, Any], own: bool) -> dict[str, Any]:
+    """Return a section with what null stands for in place of it; own: whether that is what `Option.own` says."""
+    left = {name: one for name, one in options.items() if one.own is not None and section.get(name, 0) is None}
+    return {**section, **{name: one.own if own else one.default for name, one in left.items()}}
 
 
 def telling(options: Options, section: Mapping[str, Any], without: Iterable[str] = ()) -> dict[str, Any]:

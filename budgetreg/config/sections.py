@@ -29,6 +29,7 @@ TOP: Options = {
     "tuning": Option("the tuning"),
     "backend": Option("the backend", inert=True),
     "k": Option("the attribute budget", whole(1)),
+    "intercept": Option("the intercept", one_of("none", "mean") | NOTHING, default="none", own="mean"),
     "axis": Option("the axis on which learners end alike", one_of("attributes", "examples"), default="attributes"),
     "repetitions": Option("the number of repetitions", whole(1), inert=True),
     "seed": Option("the seed", whole(0)),

@@ -78,6 +78,8 @@ class Kind:
         How its attributes may be centred.
     tested : bool
         Whether there is a test part; if not, the second moment of the law is known.
+    own : bool
+        Whether these are somebody's own data, of which nothing is known beforehand but what was paid for.
     domain : str
         Where attributes that are not centred surely lie, one of `DOMAINS`; empty if that is not known.
     unlabelled : callable
@@ -90,6 +92,7 @@ class Kind:
     splits: tuple[str, ...] = (RANDOM, OFFICIAL)
     centers: tuple[str, ...] = ("none", "revealed", "full")
     tested: bool = True
+    own: bool = False
     domain: str = ""
     unlabelled: Callable[[Source], Source] = lambda source: source
 
@@ -102,7 +105,7 @@ class Kind:
         return {
             "name": Option("the data set's name"),
             "kind": Option("the kind of data"),
-            "center": Option("the centring", one_of(*self.centers), default="none"),
+            "center": Option("the centring", one_of(*self.centers) | NOTHING, default="none", own="revealed"),
             "split": Option("the split into training and test part", one_of(*self.splits)),
             "test_fraction": Option("the test part", FRACTION if self.tested else NOTHING),
             **self.options,

@@ -201,6 +201,7 @@ KINDS = (
         parse=parse_file,
         options={key: Option(key) for key in ("path", "target", "scale")},
         splits=(RANDOM,),
+        own=True,
         unlabelled=_unlabelled,
     ),
 )

@@ -80,7 +80,9 @@ class Circumstances:
     division : Division or None
         How k is divided.
     largest : float
-        Largest absolute target.
+        Largest absolute target, less what is predicted without attributes.
+    unit : float
+        Unit of the radii in a grid: 1, or the standard deviation of the targets where there is an intercept.
     moments : callable
         Returns the attributes' second moments, shape (d,), from full rows: for learners that are given them.
     """
@@ -90,6 +92,7 @@ class Circumstances:
     m: int
     division: Division | None
     largest: float
+    unit: float
     moments: Callable[[], np.ndarray]
 
 
@@ -105,11 +108,31 @@ class Given:
         How it is divided, for learners that declare it.
     moments : ndarray of float, shape (F, d), or None
         Second moments of the attributes, for learners that are given them.
+    centred : bool
+        For learners that store what they see: whether attributes count from the means of what was seen. Others get
+        them centred.
+    intercept : bool
+        For learners that store what they see: whether the mean of the targets is predicted there. Others get targets
+        less what is predicted.
     """
 
     k: int
     division: Division | None = None
     moments: np.ndarray | None = None
+    centred: bool = False
+    intercept: bool = False
+
+
+class WithIntercept(NamedTuple):
+    """Regressors of a learner that decides itself what they count from: ``f(x) = intercept + <w, x>``."""
+
+    regressors: np.ndarray
+    """Shape (F, d, G)."""
+    intercept: np.ndarray
+    """Shape (F, G), in units of the target."""
+
+
+Outputs = np.ndarray | WithIntercept
 
 
 class Fit(Protocol):
@@ -123,7 +146,7 @@ class Fit(Protocol):
         rngs: Sequence[np.random.Generator],
         options: Any,
         given: Given,
-    ) -> Iterator[tuple[int, np.ndarray]]:
+    ) -> Iterator[tuple[int, Outputs]]:
         """Run all settings along all streams.
 
         Parameters
@@ -144,7 +167,7 @@ class Fit(Protocol):
         Yields
         ------
         checkpoint : int
-        outputs : ndarray of float, shape (F, d, G) or (F, G, d, n)
+        outputs : ndarray of float, shape (F, d, G) or (F, G, d, n); or WithIntercept
             Regressors, or orthonormal columns that span subspaces of n dimensions.
         """
 
@@ -191,7 +214,7 @@ def run_by(module: str, *names: str, **renamed: str) -> Fit:
     module : str
         Its dotted name.
     *names : str
-        Which options, and which of ``k``, ``k_x``, ``k_ip`` and ``moments``, ``fit`` takes by these names.
+        Which options, which of ``k_x`` and ``k_ip``, and which of what it is `Given`, ``fit`` takes by these names.
     **renamed : str
         What it takes by other names.
     """
@@ -204,11 +227,11 @@ def run_by(module: str, *names: str, **renamed: str) -> Fit:
         rngs: Sequence[np.random.Generator],
         options: Any,
         given: Given,
-    ) -> Iterator[tuple[int, np.ndarray]]:
+    ) -> Iterator[tuple[int, Outputs]]:
         division = given.division._asdict() if given.division else {}
-        known = {**vars(options), **division, "k": given.k, "moments": given.moments}
+        known = {**vars(options), **vars(given), **division}
         arguments = {name: known[source] for name, source in taken.items()}
-        outputs: Iterator[tuple[int, np.ndarray]] = import_module(module).fit(
+        outputs: Iterator[tuple[int, Outputs]] = import_module(module).fit(
             accessor, settings, checkpoints, rngs, **arguments
         )
         return outputs
@@ -263,7 +286,8 @@ class Family:
     shares_settings : bool
         Whether one solution serves all settings, so that their last bits may depend on which there are.
     stores : bool
-        Whether it stores or adds up what it sees, which a zero that moves would spoil.
+        Whether it stores or adds up what it sees, which an origin that moves would spoil: it takes the exact means of
+        what it has seen for one (`Given`).
     state_numbers : callable
         ``state_numbers(d)``: numbers of the state of a replica, up to a factor.
     chaotic : callable

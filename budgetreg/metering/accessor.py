@@ -6,13 +6,14 @@ are ordered (F streams, T examples, G settings).
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from budgetreg.data.values import Values, as_values, panels
 from budgetreg.errors import BudgetExceeded
-from budgetreg.metering.running_means import RunningMeans
+from budgetreg.metering.origin import Origin
+from budgetreg.metering.running_means import RunningMeans, TargetMeans
 
 _COMMON = 32
 """From this number on, examples with the same holders are handed out together; for fewer it saves nothing."""
@@ -64,6 +65,10 @@ class Table:
         if self.shift is None:
             return values
         return values - (self.shift if self.shift.ndim == 1 else self.shift[self._part(index)])
+
+    def shifted(self, shift: np.ndarray) -> "Table":
+        """Return the same table with values less a shift (d,) than they are here."""
+        return replace(self, shift=shift if self.shift is None else self.shift + shift)
 
     def _part(self, rows: np.ndarray) -> np.ndarray:
         assert self.shift is not None
@@ -137,6 +142,8 @@ class Accessor:
         Whether values are handed out minus the running means of what `reveal_block` and `rows` revealed to the stream
         in earlier blocks.  What `reveal` and `reveal_some` reveal is left out of the means: each replica draws for
         itself there, and would get a zero of its own, whereas the settings of a stream share what they are shown.
+    intercept : bool
+        Whether targets are handed out minus the mean of those of the stream's examples before.
     lengths : ndarray of int, shape (F,), optional
         How many of the m examples each stream really has.  Beyond its end it is charged nothing and gets zeros; full
         rows are not for streams of unequal lengths.
@@ -156,6 +163,7 @@ class Accessor:
         checkpoints: Sequence[int] = (),
         opened: Callable[[int], None] = lambda stop: None,
         centred: bool = False,
+        intercept: bool = False,
         lengths: np.ndarray | None = None,
     ) -> None:
         self._table = table
@@ -168,6 +176,7 @@ class Accessor:
         self._checkpoints = tuple(checkpoints)
         self._opened = opened
         self._means = RunningMeans(self.n_streams, self.d) if centred else None
+        self._target_means = TargetMeans(self.n_streams, np.empty(0)) if intercept else None
         self._start = self._stop = 0
         self._spent = np.zeros((self.n_streams, 0, n_settings), dtype=np.int32)
         self._total = np.zeros((self.n_streams, n_settings), dtype=np.int64)
@@ -184,16 +193,21 @@ class Accessor:
         self._rows = np.ascontiguousarray(self._orders[:, start:stop])
         self._stream = np.arange(self.n_streams)
         self._ended = self._lengths[:, None] <= np.arange(start, stop) if self._lengths.min() < stop else None
+        self._y = np.asarray(self._table.y[self._rows])
         if self._means:
             self._means.open(start)
+        if self._target_means:
+            self._y = self._target_means.open(start, self._y)
         self._opened(stop)
 
     def targets(self) -> np.ndarray:
         """Return the targets of the current block, shape (F, T); they are free."""
-        return np.asarray(self._table.y[self._rows])
+        return self._y
 
-    def shift(self, examples: int) -> np.ndarray | None:
-        """Return what belongs to a regressor as its zero: the means that centre the last of so many examples.
+    def origins(self, examples: int) -> list[Origin]:
+        """Return what regressors count from after so many examples, one for each stream.
+
+        That is the means by which the attributes of the last one are centred, and the mean of all their targets.
 
         Parameters
         ----------
@@ -202,10 +216,11 @@ class Accessor:
 
         Returns
         -------
-        ndarray of float, shape (F, d), or None
-            None if the accessor does not centre.
+        list of F Origin
         """
-        return self._means.at(examples) if self._means else None
+        shifts = self._means.at(examples) if self._means else [None] * self.n_streams
+        intercepts = self._target_means.at(examples) if self._target_means else [0.0] * self.n_streams
+        return [Origin(*own) for own in zip(shifts, intercepts, strict=True)]
 
     def reveal_block(self, attributes: np.ndarray, drawn: np.ndarray | None = None) -> np.ndarray:
         """Reveal the same attributes to all settings, for every example of the block.

@@ -28,6 +28,36 @@ def sums(attributes: np.ndarray, values: np.ndarray, d: int) -> np.ndarray:
     return np.bincount(place.reshape(-1), values.reshape(-1), F * d).reshape(F, d)
 
 
+class TargetMeans:
+    """Means of the targets of each of F streams, which are free: of the examples before each one.
+
+    An example's target less this mean is centred by nothing of its own, but for the first, which is its own mean.
+
+    Parameters
+    ----------
+    known : ndarray of float
+        Targets known beforehand, of the same examples for all streams.
+    n_streams : int
+        Streams F.
+    """
+
+    def __init__(self, n_streams: int, known: np.ndarray) -> None:
+        self._sum, self._count = np.full(n_streams, known.sum()), known.size
+        self._start, self._means = 0, self._sum[:, None] / max(1, self._count)
+
+    def open(self, start: int, y: np.ndarray) -> np.ndarray:
+        """Take in the targets of a block that begins at an example, shape (F, T); return them centred."""
+        sums = np.cumsum(np.hstack([self._sum[:, None], y]), axis=1)
+        counts = self._count + np.arange(sums.shape[1])
+        self._start, self._means = start, sums / np.maximum(counts, 1)
+        self._sum, self._count = sums[:, -1], int(counts[-1])
+        return y - np.where(counts[:-1] > 0, self._means[:, :-1], y)
+
+    def at(self, examples: int) -> np.ndarray:
+        """Return the means (F,) of so many examples, one of which is in the current block."""
+        return self._means[:, examples - self._start]
+
+
 class RunningMeans:
     """Means of the values that were revealed to each of F streams, held still from block to block.
 

@@ -15,11 +15,11 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from budgetreg.config.catalogue import options
-from budgetreg.config.options import Options, completed, options_of, rules_of, telling
+from budgetreg.config.options import Options, completed, options_of, rules_of, settled, telling
 from budgetreg.config.requirements import POSITIVE, increasing
 from budgetreg.config.rules import check, chosen
 from budgetreg.config.sections import BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
-from budgetreg.data import DatasetConfig, kinds
+from budgetreg.data import DatasetConfig, Kind, kinds
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.learners import algo_options, families, parameters
 from budgetreg.learners.declaration import Learner, Sees
@@ -54,6 +54,7 @@ class Config:
     tuning: TuningConfig
     backend: BackendConfig
     k: int
+    intercept: str
     axis: str
     repetitions: int
     seed: int
@@ -162,7 +163,10 @@ def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None
 def _typed(tree: dict[str, Any]) -> Config:
     """Return a configuration, all presets applied, as dataclasses; what its families and kinds declare is checked."""
     algo = _algo(tree)
-    dataset = _dataset(tree)
+    kind = kinds()[chosen(tree["dataset"], "dataset", "kind", kinds())]
+    own = kind.own and algo.predicts
+    dataset = _dataset(tree, kind, own)
+    tree.update(settled(TOP, tree, own))
     tuning = _tuning(tree, algo)
     tree["backend"] = _checked(tree["backend"], BACKEND, "backend")
     return Config(
@@ -172,6 +176,7 @@ def _typed(tree: dict[str, Any]) -> Config:
         tuning=tuning,
         backend=BackendConfig(**tree["backend"]),
         k=tree["k"],
+        intercept=tree["intercept"],
         axis=tree["axis"],
         repetitions=tree["repetitions"],
         seed=tree["seed"],
@@ -295,9 +300,9 @@ def _algo(tree: dict[str, Any]) -> Learner:
     return Learner(section["name"], family, options, grid)
 
 
-def _dataset(tree: dict[str, Any]) -> DatasetConfig:
-    kind = kinds()[chosen(tree["dataset"], "dataset", "kind", kinds())]
-    section = tree["dataset"] = _checked(tree["dataset"], kind.all_options(), "dataset")
+def _dataset(tree: dict[str, Any], kind: Kind, own_data: bool) -> DatasetConfig:
+    declared = kind.all_options()
+    section = tree["dataset"] = settled(declared, _checked(tree["dataset"], declared, "dataset"), own_data)
     own = {key: _frozen(section[key]) for key in kind.options}
     return DatasetConfig(**{key: value for key, value in section.items() if key not in own}, options=own)
 

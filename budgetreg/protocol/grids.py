@@ -31,7 +31,7 @@ def lay_out(config: Config, run: Circumstances) -> dict[str, tuple[float, ...]]:
     """
     algo, tuning = config.algo, config.tuning
     names = [name for name in algo.grid if name != RADIUS]
-    radii = _radii(config)
+    radii = _radii(config, run.unit)
     if tuning.name == "fixed" or not names:
         rows = [(B, *(tuning.values[name] for name in names)) for B in radii]
     elif tuning.name == "theory":
@@ -54,11 +54,15 @@ def count(settings: Mapping[str, tuple[float, ...]]) -> int:
     return len(next(iter(settings.values()))) if settings else 1
 
 
-def _radii(config: Config) -> tuple[float | None, ...]:
-    """Return the candidates for the radius; None alone if the learner has none."""
+def _radii(config: Config, unit: float) -> tuple[float | None, ...]:
+    """Return the candidates for the radius, whose grid is in a unit; None alone if the learner has none."""
     if RADIUS not in config.algo.grid:
         return (None,)
-    return (config.tuning.values[RADIUS],) if RADIUS in config.tuning.values else config.algo.grid[RADIUS]
+    return (
+        (config.tuning.values[RADIUS],)
+        if RADIUS in config.tuning.values
+        else tuple(B * unit for B in config.algo.grid[RADIUS])
+    )
 
 
 def _units(algo: Learner, names: list[str], run: Circumstances, B: float | None) -> Mapping[str, float]:

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.learners.declaration import Given
+from budgetreg.learners.declaration import Given, WithIntercept
 from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.origin import Origin
 from budgetreg.protocol.plan import Plan
 from budgetreg.streams import generator
 
 Progress = Callable[[float], None]
-Keep = Callable[[np.ndarray, np.ndarray | None], Any]
+Keep = Callable[[np.ndarray, Origin], Any]
 
 
 @dataclass
@@ -32,8 +33,8 @@ class Pass:
     checkpoints : tuple of int
         Numbers of examples, at most m, at which something is kept.
     keeping : callable
-        Called when the pass begins; what it returns is given the outputs of all settings at a checkpoint and their
-        zero (d,), None if nothing is centred, and returns what is kept.
+        Called when the pass begins; what it returns is given the outputs of all settings at a checkpoint and what they
+        count from, and returns what is kept.
     kept : list
         What was kept at the checkpoints.
     attributes : ndarray of int, shape (C, G)
@@ -92,6 +93,7 @@ def advance(
         lengths = np.array([one.order.size for one in batch])
         longest = max(lengths.max(), checkpoints[-1])
         orders = np.stack([np.pad(one.order, (0, longest - one.order.size), mode="edge") for one in batch])
+        stores = plan.config.algo.family.stores
         accessor = Accessor(
             table,
             orders,
@@ -99,7 +101,8 @@ def advance(
             plan.budget,
             checkpoints,
             opened,
-            centred=plan.config.dataset.center == "revealed",
+            centred=plan.centred and not stores,
+            intercept=plan.intercept and not stores,
             lengths=lengths,
         )
         _run(plan, accessor, settings, checkpoints, batch)
@@ -125,11 +128,15 @@ def _run(
         checkpoints,
         [generator(*identity, one.repetition, one.stage) for one in batch],
         config.algo.options,
-        Given(config.k, plan.division, np.stack(known) if known else None),
+        Given(config.k, plan.division, np.stack(known) if known else None, plan.centred, plan.intercept),
     )
     keep = [one.keeping() for one in batch]
     for checkpoint, outputs in outputs_at:
-        zeros = accessor.shift(checkpoint)
+        if isinstance(outputs, WithIntercept):
+            outputs, intercepts = outputs
+            origins = [Origin(intercept=own) for own in intercepts]
+        else:
+            origins = accessor.origins(checkpoint)
         for s, one in enumerate(batch):
             if checkpoint in one.checkpoints:
-                one.kept.append(keep[s](outputs[s], None if zeros is None else zeros[s]))
+                one.kept.append(keep[s](outputs[s], origins[s]))

@@ -112,6 +112,16 @@ class Plan:
         return max(1, min(self.streams_at_once // streams, STATE_BYTES // data.X.nbytes))
 
     @property
+    def centred(self) -> bool:
+        """Whether attributes count from the means of what was revealed."""
+        return self.config.dataset.center == "revealed"
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the mean of the targets is predicted where attributes are at their means."""
+        return self.config.intercept == "mean"
+
+    @property
     def n_settings(self) -> int:
         """Number of settings G; 1 of a learner without parameters."""
         return count(self.settings)
@@ -142,8 +152,8 @@ def make_plan(config: Config) -> Plan:
         If the data cannot be had.
     """
     algo = config.algo
-    if config.dataset.center == "revealed" and algo.family.stores:
-        raise ConfigError(f"dataset.center=revealed: {algo.name} stores what it sees; use full or none")
+    if config.intercept == "mean" and not algo.predicts:
+        raise ConfigError(f"intercept=mean: {algo.name} learns a subspace and predicts nothing; use none")
     data = load(config.dataset, config.seed, 0, targets=algo.predicts)
     algo.task.admit(algo.name, data, config.dataset.center)
     n_train, n_test = split_sizes(config, data)
@@ -153,12 +163,14 @@ def make_plan(config: Config) -> Plan:
     division = algo.divide(config.k)
     per_example = d if algo.sees is Sees.ALL else config.k
     checkpoints = _checkpoints(config, n_train, d, per_example if config.axis == "attributes" else config.k)
+    intercept = config.intercept == "mean"
     run = Circumstances(
         k=config.k,
         d=d,
         m=checkpoints[-1],
         division=division,
-        largest=float(np.abs(data.y).max()),
+        largest=float(np.abs(data.y - (data.y.mean() if intercept else 0.0)).max()),
+        unit=float(data.y.std()) if intercept else 1.0,
         moments=cache(lambda: _moments(config, data)),
     )
     settings = lay_out(config, run)

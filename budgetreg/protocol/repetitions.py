@@ -10,6 +10,7 @@ import numpy as np
 
 from budgetreg.data import Dataset, load
 from budgetreg.metering.accessor import Table, stack
+from budgetreg.metering.origin import Origin
 from budgetreg.protocol.passes import Keep, Pass, Progress, advance
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.side_information import second_moments, table_of
@@ -74,7 +75,7 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
     else:
         for split, final, at in zip(splits, finals, place, strict=True):
             judge = _judging(split, at)()
-            final.kept = [judge(outputs, zero) for outputs, zero in final.kept]
+            final.kept = [judge(outputs, origin) for outputs, origin in final.kept]
     return [
         {
             "repetition": split.repetition,
@@ -90,8 +91,8 @@ def _final_pass(plan: Plan, split: _Split, offset: int, keeping: Callable[[], Ke
     return Pass(split.repetition, "final", split.order + offset, split.moments, plan.checkpoints, keeping)
 
 
-def _keep(outputs: np.ndarray, zero: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-    return outputs.copy(), zero
+def _keep(outputs: np.ndarray, origin: Origin) -> tuple[np.ndarray, Origin]:
+    return outputs.copy(), origin
 
 
 def _judging(split: _Split, place: np.ndarray) -> Callable[[], Keep]:
@@ -99,7 +100,7 @@ def _judging(split: _Split, place: np.ndarray) -> Callable[[], Keep]:
 
     def begin() -> Keep:
         chosen = iter(place)
-        return lambda outputs, zero: split.judge.columns(outputs, int(next(chosen)), zero)
+        return lambda outputs, origin: split.judge.columns(outputs, int(next(chosen)), origin)
 
     return begin
 
@@ -134,22 +135,29 @@ def _split(plan: Plan, repetition: int) -> _Split:
     data = load(config.dataset, config.seed, repetition, targets=config.algo.predicts)
     if config.dataset.split == "official":
         train = np.arange(plan.n_train)
-        table, judge = _official(data, config.dataset.center, plan.n_train, task)
+        table, judge = _official(data, config.dataset.center, plan.n_train, task, plan.intercept)
     else:
         shuffled = generator("split", config.seed, data.name, repetition).permutation(data.y.size)
         train, test = np.sort(shuffled[plan.n_test :]), np.sort(shuffled[: plan.n_test])
         table = table_of(config.dataset.center, data, train)
-        judge = task.test(data, table, test)
+        judge = task.test(data, table, test, _constant(data, train, plan.intercept))
     order = generator("order", config.seed, data.name, repetition).permutation(train)
     moments = second_moments(table, train) if config.algo.given_moments else None
     return _Split(repetition, table, judge, order, moments)
 
 
 @lru_cache(maxsize=1)
-def _official(data: Dataset, center: str, n_train: int, task: Task) -> tuple[Table, Judge]:
+def _official(data: Dataset, center: str, n_train: int, task: Task, intercept: bool) -> tuple[Table, Judge]:
     """Return what an official split's repetitions have in common, as their order is all that differs."""
-    table = table_of(center, data, np.arange(n_train))
-    return table, task.test(data, table, np.arange(n_train, data.y.size))
+    train = np.arange(n_train)
+    table = table_of(center, data, train)
+    constant = _constant(data, train, intercept)
+    return table, task.test(data, table, np.arange(n_train, data.y.size), constant)
+
+
+def _constant(data: Dataset, train: np.ndarray, intercept: bool) -> float:
+    """Return what is predicted without attributes: the mean of the training targets, or 0."""
+    return float(data.y[train].mean()) if intercept else 0.0
 
 
 def _fold_passes(plan: Plan, split: _Split, offset: int) -> list[Pass]:

@@ -1,12 +1,13 @@
 """To predict a target: what a regressor is judged by."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from budgetreg.data.dataset import Dataset
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.accessor import Table
+from budgetreg.metering.origin import Origin
 from budgetreg.tasks.regressors import error_columns, squared_error, svr_loss
 from budgetreg.tasks.task import Columns
 
@@ -35,11 +36,13 @@ class Regression:
         """Judge by the learner's own loss."""
         return RegressorJudge(table, index, False, self.delta)
 
-    def test(self, data: Dataset, table: Table, index: np.ndarray) -> "RegressorJudge":
-        """Judge by errors relative to those of the zero predictor."""
-        if not data.y[index].any():
-            raise DataError(f"the test part of {data.name} has only targets 0, which no error can be relative to")
-        return RegressorJudge(table, index, data.two_valued, self.delta)
+    def test(self, data: Dataset, table: Table, index: np.ndarray, constant: float = 0.0) -> "RegressorJudge":
+        """Judge by errors relative to those of a constant prediction."""
+        if (data.y[index] == constant).all():
+            raise DataError(
+                f"the test part of {data.name} has only targets {constant:g}, which no error can be relative to"
+            )
+        return RegressorJudge(table, index, data.two_valued, self.delta, constant)
 
 
 @dataclass(frozen=True)
@@ -50,18 +53,21 @@ class RegressorJudge:
     index: np.ndarray
     two_valued: bool
     delta: float | None
+    constant: float = 0.0
 
-    def losses(self, outputs: np.ndarray, zero: np.ndarray | None) -> np.ndarray:
+    def losses(self, outputs: np.ndarray, origin: Origin) -> np.ndarray:
         """Return the loss that the learner is after."""
-        table = self._as_seen(zero)
+        table = self._as_seen(origin)
         if self.delta is None:
-            return squared_error(table, self.index, outputs)
-        return svr_loss(table, self.index, outputs, self.delta)
+            return squared_error(table, self.index, outputs, origin.intercept)
+        return svr_loss(table, self.index, outputs, self.delta, origin.intercept)
 
-    def columns(self, outputs: np.ndarray, setting: int, zero: np.ndarray | None) -> Columns:
+    def columns(self, outputs: np.ndarray, setting: int, origin: Origin) -> Columns:
         """Return the test errors."""
-        w = np.ascontiguousarray(outputs[:, setting])
-        return error_columns(self._as_seen(zero), self.index, w, self.two_valued, self.delta)
+        w, b = np.ascontiguousarray(outputs[:, setting]), origin.intercept
+        own = b[setting] if isinstance(b, np.ndarray) else b
+        seen = self._as_seen(origin)
+        return error_columns(seen, self.index, w, self.two_valued, self.delta, float(own), self.constant)
 
-    def _as_seen(self, zero: np.ndarray | None) -> Table:
-        return self.table if zero is None else replace(self.table, shift=zero)
+    def _as_seen(self, origin: Origin) -> Table:
+        return self.table if origin.shift is None else self.table.shifted(origin.shift)

@@ -10,8 +10,8 @@ from budgetreg.data.values import panels
 from budgetreg.metering.accessor import Table
 
 
-def squared_error(table: Table, index: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """Mean squared error ``mean((<w, x> - y)^2)`` of each regressor.
+def squared_error(table: Table, index: np.ndarray, W: np.ndarray, intercept: np.ndarray | float = 0.0) -> np.ndarray:
+    """Mean squared error ``mean((intercept + <w, x> - y)^2)`` of each regressor.
 
     Parameters
     ----------
@@ -21,6 +21,7 @@ def squared_error(table: Table, index: np.ndarray, W: np.ndarray) -> np.ndarray:
         Held-out rows.
     W : ndarray of float, shape (d, G)
         Regressors.
+    intercept : float or ndarray of float, shape (G,)
 
     Returns
     -------
@@ -28,23 +29,31 @@ def squared_error(table: Table, index: np.ndarray, W: np.ndarray) -> np.ndarray:
     """
     total = np.zeros(W.shape[1])
     for rows in panels(index, table.d):
-        total += np.square(table.rows(rows) @ W - table.y[rows, None]).sum(axis=0)
+        total += np.square(table.rows(rows) @ W + intercept - table.y[rows, None]).sum(axis=0)
     return total / index.size
 
 
-def svr_loss(table: Table, index: np.ndarray, W: np.ndarray, delta: float) -> np.ndarray:
-    """Mean loss of support-vector regression, ``mean(max(|<w, x> - y| - delta, 0))``, of each regressor.
+def svr_loss(
+    table: Table, index: np.ndarray, W: np.ndarray, delta: float, intercept: np.ndarray | float = 0.0
+) -> np.ndarray:
+    """Mean loss of support-vector regression, ``mean(max(|intercept + <w, x> - y| - delta, 0))``, of each regressor.
 
     Parameters and result as in `squared_error`, in units of the target.
     """
     total = np.zeros(W.shape[1])
     for rows in panels(index, table.d):
-        total += np.maximum(np.abs(table.rows(rows) @ W - table.y[rows, None]) - delta, 0).sum(axis=0)
+        total += np.maximum(np.abs(table.rows(rows) @ W + intercept - table.y[rows, None]) - delta, 0).sum(axis=0)
     return total / index.size
 
 
 def error_columns(
-    table: Table, index: np.ndarray, w: np.ndarray, two_valued: bool, delta: float | None = None
+    table: Table,
+    index: np.ndarray,
+    w: np.ndarray,
+    two_valued: bool,
+    delta: float | None = None,
+    intercept: float = 0.0,
+    constant: float = 0.0,
 ) -> dict[str, float | None]:
     """Test columns of the curve for one regressor.
 
@@ -60,20 +69,24 @@ def error_columns(
         Whether targets are -1 and +1.
     delta : float, optional
         That of the SVR loss, for learners of it.
+    intercept : float
+        What is predicted beside ``<w, x>``.
+    constant : float
+        A prediction without attributes, with which the error is compared.
 
     Returns
     -------
     dict
-        ``test_mse``; ``test_relative``, divided by the zero predictor's ``mean(y^2)``; ``test_error_rate``, the
+        ``test_mse``; ``test_relative``, divided by that of the constant, ``mean((y - c)^2)``; ``test_error_rate``, the
         fraction of signs that are wrong, None unless targets are two-valued; ``test_svr_loss`` if there is a delta.
     """
     y = table.y[index]
-    predictions = np.concatenate([table.rows(rows) @ w for rows in panels(index, table.d)])
+    predictions = np.concatenate([table.rows(rows) @ w + intercept for rows in panels(index, table.d)])
     mse = float(np.square(predictions - y).mean())
     error_rate = float((np.sign(predictions) != y).mean()) if two_valued else None
     columns = {
         "test_mse": mse,
-        "test_relative": mse / float(np.square(y).mean()),
+        "test_relative": mse / float(np.square(y - constant).mean()),
         "test_error_rate": error_rate,
     }
     if delta is not None:

@@ -8,6 +8,7 @@ import numpy as np
 from budgetreg.data.dataset import Dataset
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.accessor import Table
+from budgetreg.metering.origin import Origin
 from budgetreg.tasks.task import Columns
 
 
@@ -43,8 +44,9 @@ class SubspaceLearning:
 
         return SubspaceJudge(second_moment(table, index), self.n_components)
 
-    def test(self, data: Dataset, table: Table, index: np.ndarray) -> "SubspaceJudge":
+    def test(self, data: Dataset, table: Table, index: np.ndarray, constant: float = 0.0) -> "SubspaceJudge":
         """Judge by the second moment of the law if it is known, else by that of the test examples."""
+        del constant
         if data.second_moment is not None:
             return SubspaceJudge(data.second_moment, self.n_components)
         judge = self.held_out(table, index)
@@ -60,18 +62,18 @@ class SubspaceJudge:
     C: np.ndarray
     n: int
 
-    def losses(self, outputs: np.ndarray, zero: np.ndarray | None) -> np.ndarray:
+    def losses(self, outputs: np.ndarray, origin: Origin) -> np.ndarray:
         """Return what the projections leave."""
         from budgetreg.tasks.subspaces import losses
 
-        assert zero is None
+        assert origin == Origin()
         return losses(self.C, outputs)
 
-    def columns(self, outputs: np.ndarray, setting: int, zero: np.ndarray | None) -> Columns:
+    def columns(self, outputs: np.ndarray, setting: int, origin: Origin) -> Columns:
         """Return the comparison with the best subspace."""
         from budgetreg.tasks.subspaces import columns
 
-        assert zero is None
+        assert origin == Origin()
         return columns(self.C, np.ascontiguousarray(outputs[setting]), self._best)
 
     @cached_property

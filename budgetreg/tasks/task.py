@@ -10,6 +10,7 @@ import numpy as np
 
 from budgetreg.data.dataset import Dataset
 from budgetreg.metering.accessor import Table
+from budgetreg.metering.origin import Origin
 
 Columns = Mapping[str, float | None]
 
@@ -17,10 +18,10 @@ Columns = Mapping[str, float | None]
 class Judge(Protocol):
     """Examples on which outputs of a stream are judged, those of all its settings at one checkpoint."""
 
-    def losses(self, outputs: np.ndarray, zero: np.ndarray | None) -> np.ndarray:
-        """Return the loss (G,) by which parameters are chosen; `zero` (d,) centres what the outputs are applied to."""
+    def losses(self, outputs: np.ndarray, origin: Origin) -> np.ndarray:
+        """Return the loss (G,) by which parameters are chosen."""
 
-    def columns(self, outputs: np.ndarray, setting: int, zero: np.ndarray | None) -> Columns:
+    def columns(self, outputs: np.ndarray, setting: int, origin: Origin) -> Columns:
         """Return the columns of the curve for the output of one setting."""
 
 
@@ -55,8 +56,8 @@ class Task(Protocol):
     def held_out(self, table: Table, index: np.ndarray) -> Judge:
         """Return the judge that some training examples make."""
 
-    def test(self, data: Dataset, table: Table, index: np.ndarray) -> Judge:
-        """Return the judge of what a run puts out.
+    def test(self, data: Dataset, table: Table, index: np.ndarray, constant: float) -> Judge:
+        """Return the judge of what a run puts out; a constant is what it predicts that has seen no attribute.
 
         Raises
         ------

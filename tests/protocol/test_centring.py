@@ -6,7 +6,7 @@ from hydra import compose, initialize_config_dir
 
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import load
-from budgetreg.errors import BudgetExceeded, ConfigError
+from budgetreg.errors import BudgetExceeded
 from budgetreg.learners.declaration import Given
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol import repetitions as protocol
@@ -37,6 +37,10 @@ def running_means(X, attributes):
     return means
 
 
+def _shifts(accessor, examples):
+    return np.stack([origin.shift for origin in accessor.origins(examples)])
+
+
 def fitted(plan, accessor, settings, checkpoints, rngs):
     algo = plan.config.algo
     return algo.family.fit(accessor, settings, checkpoints, rngs, algo.options, Given(plan.config.k, plan.division))
@@ -46,7 +50,7 @@ def centred_run(plan, X, y, orders, settings, checkpoints, streams):
     accessor = Accessor(Table(X, y, SCALE), orders, len(settings["B"]), plan.budget, checkpoints, centred=True)
     rngs = [generator("test", f) for f in streams]
     outputs = fitted(plan, accessor, settings, checkpoints, rngs)
-    return {checkpoint: (W, accessor.shift(checkpoint)) for checkpoint, W in outputs}, accessor.bill()
+    return {checkpoint: (W, _shifts(accessor, checkpoint)) for checkpoint, W in outputs}, accessor.bill()
 
 
 def test_each_kind_of_reveal_subtracts_the_means_of_earlier_blocks():
@@ -57,11 +61,11 @@ def test_each_kind_of_reveal_subtracts_the_means_of_earlier_blocks():
     first = np.array([[[0, 0], [1, 0]], [[2, 1], [2, 1]]])
     np.testing.assert_array_equal(accessor.reveal_block(first)[0, 1], 2 * X[0, [1, 0]])
     accessor.reveal(np.array([0, 0]), np.full((1, 2, 2), 2), everyone)
-    np.testing.assert_array_equal(accessor.shift(2), np.zeros((2, 3)))
+    np.testing.assert_array_equal(_shifts(accessor, 2), np.zeros((2, 3)))
     accessor.open(2, 3)
     one = [2 * (2 * X[4, 0] + X[0, 0]) / 3, 2 * X[0, 1], 0.0]
     two = [0.0, X[2, 1] + X[3, 1], X[2, 2] + X[3, 2]]
-    np.testing.assert_allclose(accessor.shift(3), [one, two], rtol=1e-15)
+    np.testing.assert_allclose(_shifts(accessor, 3), [one, two], rtol=1e-15)
     expected = 2 * X[[1, 0]] - [one, two]
     own = np.array([[[0, 1], [2, 0]]])
     np.testing.assert_allclose(accessor.reveal_block(np.array([[[2]], [[1]]]))[:, 0, 0], expected[[0, 1], [2, 1]])
@@ -81,7 +85,7 @@ def test_full_rows_are_centred_in_blocks_whatever_is_read_at_a_time():
     for f, order in enumerate(orders):
         means = running_means(X[order], np.tile(np.arange(4), (600, 1)))
         np.testing.assert_allclose(rows[f], X[order] - means, rtol=0, atol=1e-14)
-        np.testing.assert_allclose(accessor.shift(600)[f], means[-1], rtol=1e-13)
+        np.testing.assert_allclose(_shifts(accessor, 600)[f], means[-1], rtol=1e-13)
     assert not (rows[:, 0] - X[orders[:, 0]]).any()
 
 
@@ -128,7 +132,7 @@ def test_values_that_are_not_bought_change_neither_regressors_nor_means():
     def run(values, kind):
         accessor = kind(Table(values, y, SCALE), order, 1, 3, [500], centred=True)
         (_, W), *_ = fitted(plan, accessor, settings, [500], [generator("test", 0)])
-        return W, accessor.shift(500)
+        return W, _shifts(accessor, 500)
 
     expected = run(X.astype(float), Noting)
     assert 0 < bought.mean() < 0.1
@@ -169,7 +173,7 @@ def test_errors_are_those_of_rows_centred_as_the_regressors_saw_them(monkeypatch
         accessor = Accessor(table, order[None], 4, 5, checkpoints, centred=True)
         rngs = [generator("draws", 0, data.name, "aerr", 5, 0, stage)]
         for c, W in fitted(plan, accessor, grid, checkpoints, rngs):
-            shift = accessor.shift(c)[0]
+            shift = _shifts(accessor, c)[0]
             assert shift.any() == (c > BLOCK)
             yield np.square((data.X[rows] * data.scale - shift) @ W[0] - data.y[rows, None]).mean(axis=0)
 
@@ -182,10 +186,3 @@ def test_errors_are_those_of_rows_centred_as_the_regressors_saw_them(monkeypatch
     chosen = winners(losses[0])
     for point, own, best in zip(result["curve"], expected, [*chosen, chosen[-1]], strict=True):
         assert point["test_mse"] == pytest.approx(own[best], rel=1e-12)
-
-
-@pytest.mark.parametrize("algo", ["ridge", "lasso", "baseline", "naive"])
-def test_learners_that_need_their_rows_again_refuse(algo):
-    with pytest.raises(ConfigError) as refusal:
-        planned(f"algo={algo}", "dataset.center=revealed")
-    assert str(refusal.value) == f"dataset.center=revealed: {algo} stores what it sees; use full or none"

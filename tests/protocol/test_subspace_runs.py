@@ -15,6 +15,7 @@ from budgetreg.data import Dataset
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.figures.bounds import bounds
 from budgetreg.metering.accessor import Table
+from budgetreg.metering.origin import Origin
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
@@ -128,13 +129,13 @@ def test_judges_measure_distances():
     V = np.stack([np.linalg.qr(rng.normal(size=(6, 2)))[0] for _ in range(3)])
     rows = X[index] - shift
     distances = np.array([np.square(rows - rows @ v @ v.T).sum(axis=1).mean() for v in V])
-    np.testing.assert_allclose(judge.losses(V, None), distances, rtol=1e-10)
+    np.testing.assert_allclose(judge.losses(V, Origin()), distances, rtol=1e-10)
     best = np.linalg.eigvalsh(rows.T @ rows / 30)[:4].sum()
-    columns = judge.columns(V, 1, None)
+    columns = judge.columns(V, 1, Origin())
     assert columns["relative_error"] == pytest.approx(distances[1] / np.square(rows).sum(axis=1).mean())
     assert columns["excess_loss"] == pytest.approx(distances[1] - best)
     known = replace(data, second_moment=np.diag([3.0, 2, 1, 0, 0, 0]))
-    law = SubspaceLearning(2).test(known, table, index).columns(np.eye(6)[None, :, 1:3], 0, None)
+    law = SubspaceLearning(2).test(known, table, index).columns(np.eye(6)[None, :, 1:3], 0, Origin())
     assert (law["excess_loss"], law["relative_error"]) == (pytest.approx(2), pytest.approx(0.5))
     with pytest.raises(DataError, match="only attributes 0"):
         SubspaceLearning(2).test(data, Table(np.zeros((50, 6)), y), index)

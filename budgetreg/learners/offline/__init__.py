@@ -24,7 +24,7 @@ class Options:
 FAMILY = Family(
     name="offline",
     options=Options,
-    fit=run_by("budgetreg.learners.offline.core", problem="update"),
+    fit=run_by("budgetreg.learners.offline.core", "centred", "intercept", problem="update"),
     task=lambda options: Regression(),
     sees=lambda options: Sees.ALL,
     parameters=(RADIUS,),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
+from budgetreg.learners.declaration import Outputs, WithIntercept
 from budgetreg.metering.accessor import Accessor
 from budgetreg.solvers.homotopy import lasso_path
 from budgetreg.solvers.leaps import lasso
@@ -30,8 +31,10 @@ def fit(
     rngs: Sequence[np.random.Generator] = (),
     *,
     problem: str,
-) -> Iterator[tuple[int, np.ndarray]]:
-    """Minimise ``|X w - y|_2^2`` over a ball at each checkpoint; no intercept.
+    centred: bool = False,
+    intercept: bool = False,
+) -> Iterator[tuple[int, Outputs]]:
+    """Minimise ``|X w - y|_2^2`` over a ball at each checkpoint, X and y less the means of the examples up to it if so.
 
     Where least-squares solutions lie inside the ball, the one of smallest norm (the ball's norm) is returned.
 
@@ -42,12 +45,14 @@ def fit(
         ``B``, nothing is drawn.
     problem : {'ridge', 'lasso'}
         The ball: ``|w|_2 <= B`` or ``|w|_1 <= B``.
+    centred, intercept : bool
+        Whether attributes count from their means, and whether the mean of the targets is predicted there.
 
     Yields
     ------
     checkpoint : int
         In increasing order.
-    W : ndarray of float, shape (F, d, G)
+    W : ndarray of float, shape (F, d, G); or WithIntercept
         The minimisers.
     """
     solve = {"ridge": _ridge, "lasso": _lasso}[problem]
@@ -62,13 +67,19 @@ def fit(
             stop = min(start + _EXAMPLES, checkpoint)
             for members, X, y in accessor.distinct_rows(start, stop):
                 b, gram = y @ X, _gram(X) if many else None
+                sums = np.append(X.sum(axis=0), y.sum()) if centred or intercept else None
                 for f in members:
-                    streams[f].append(X, y, b, gram)
+                    streams[f].append(X, y, b, gram, sums)
             start = stop
         W: list[np.ndarray] = []
         for stream in streams:
-            W.append(stream.solved(solve, settings["B"], W[-1] if W else None))
-        yield checkpoint, np.stack(W)
+            W.append(stream.about(centred, intercept).solved(solve, settings["B"], W[-1] if W else None))
+        found = np.stack(W)
+        if not (centred or intercept):
+            yield checkpoint, found
+            continue
+        means = [stream.origin(centred, intercept) for stream in streams]
+        yield checkpoint, WithIntercept(found, np.stack([r - m @ own for (m, r), own in zip(means, W, strict=True)]))
 
 
 def _gram(X: np.ndarray) -> np.ndarray:
@@ -86,7 +97,10 @@ def _gram(X: np.ndarray) -> np.ndarray:
 
 
 class _LeastSquares:
-    """One stream's examples so far: ``b = X'y``; ``X`` and ``y``, or ``gram = X'X`` instead; a guess of the weights."""
+    """One stream's examples so far: ``b = X'y``; ``X`` and ``y``, or ``gram = X'X`` instead; a guess of the weights.
+
+    Their number, and the sums of their attributes and of their targets, are kept if the means are wanted.
+    """
 
     def __init__(self, d: int) -> None:
         self.X: np.ndarray | None = np.empty((0, d))
@@ -94,10 +108,16 @@ class _LeastSquares:
         self.gram = np.empty((0, 0))
         self.b = np.zeros(d)
         self.guess: np.ndarray | None = None
+        self.n, self.sums = 0, np.zeros(d + 1)
 
-    def append(self, X: np.ndarray, y: np.ndarray, b: np.ndarray, gram: np.ndarray | None) -> None:
-        """Add examples; their products b and gram, or b alone while rows are kept."""
+    def append(
+        self, X: np.ndarray, y: np.ndarray, b: np.ndarray, gram: np.ndarray | None, sums: np.ndarray | None
+    ) -> None:
+        """Add examples; their products b and gram, or b alone while rows are kept; sums of attributes and targets."""
         self.b += b
+        self.n += len(X)
+        if sums is not None:
+            self.sums += sums
         if gram is not None:
             self.gram += gram
         else:
@@ -108,6 +128,26 @@ class _LeastSquares:
         """Go over from rows to their products."""
         if self.X is not None:
             self.gram, self.X = _gram(self.X), None
+
+    def origin(self, centred: bool, intercept: bool) -> tuple[np.ndarray, float]:
+        """Return what attributes (d,) and targets count from."""
+        means = self.sums / self.n
+        return means[:-1] if centred else np.zeros(len(self.b)), float(means[-1]) if intercept else 0.0
+
+    def about(self, centred: bool, intercept: bool) -> "_LeastSquares":
+        """Return the same examples, attributes and targets less what they count from."""
+        if not (centred or intercept):
+            return self
+        m, r = self.origin(centred, intercept)
+        x, y = self.sums[:-1], self.sums[-1]
+        there = _LeastSquares(len(m))
+        there.b = self.b - r * x - m * (y - self.n * r)
+        if self.X is None:
+            # Less two of these products and plus one, which are the same where attributes are centred, and else 0.
+            there.gram, there.X = self.gram - self.n * np.outer(m, m), None
+        else:
+            there.X, there.y = self.X - m, self.y - r
+        return there
 
     def solved(
         self,

@@ -35,7 +35,7 @@ def _at_least_a_pair(learner: Learner, k: int) -> None:
 FAMILY = Family(
     name="pairs",
     options=Options,
-    fit=run_by("budgetreg.learners.pairs.core", "k", problem="update"),
+    fit=run_by("budgetreg.learners.pairs.core", "k", "centred", "intercept", problem="update"),
     task=lambda options: Regression(),
     divide=_at_least_a_pair,
     parameters=(RADIUS,),

@@ -13,7 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from budgetreg.learners.declaration import Outputs, WithIntercept
 from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.running_means import sums
 from budgetreg.sampling.draws import BLOCK, subset
 from budgetreg.solvers.leaps import lasso
 
@@ -26,7 +28,9 @@ def fit(
     *,
     k: int,
     problem: str,
-) -> Iterator[tuple[int, np.ndarray]]:
+    centred: bool = False,
+    intercept: bool = False,
+) -> Iterator[tuple[int, Outputs]]:
     """Estimate the loss along all streams of the accessor and minimise it at the checkpoints.
 
     Parameters
@@ -38,11 +42,14 @@ def fit(
         Attributes of an example that may be seen, at least 2; the last one of an odd number is not.
     problem : {'program', 'correlation'}
         How the output follows from the estimates, see `minimisers` and `correlation`.
+    centred, intercept : bool
+        Whether attributes count from the means of what was revealed of them, and whether the mean of the targets is
+        predicted there. Each value goes into its own mean, so that the estimates are biased in proportion to 1/m.
 
     Yields
     ------
     checkpoint : int
-    W : ndarray of float, shape (F, d, G)
+    W : ndarray of float, shape (F, d, G); or WithIntercept
         Output regressors.
 
     References
@@ -51,14 +58,25 @@ def fit(
     Algorithm 1 and footnote 2.
     """
     solve = {"program": minimisers, "correlation": correlation}[problem]
-    for checkpoint, A, v in estimates(accessor, checkpoints, rngs, k):
-        yield checkpoint, np.stack([solve(*own, settings["B"]) for own in zip(A, v, strict=True)])
+    moves = _Moves(accessor.n_streams, accessor.d) if centred or intercept else None
+    for checkpoint, A, v in estimates(accessor, checkpoints, rngs, k, moves):
+        if moves is None:
+            yield checkpoint, np.stack([solve(*own, settings["B"]) for own in zip(A, v, strict=True)])
+            continue
+        m, r = moves.origin(centred, intercept)
+        moved = zip(*moves.moved(A, v, m, r), strict=True)
+        W = np.stack([solve(*own, settings["B"]) for own in moved])
+        yield checkpoint, WithIntercept(W, r[:, None] - np.einsum("fd,fdg->fg", m, W))
 
 
 def estimates(
-    accessor: Accessor, checkpoints: Sequence[int], rngs: Sequence[np.random.Generator], k: int
+    accessor: Accessor,
+    checkpoints: Sequence[int],
+    rngs: Sequence[np.random.Generator],
+    k: int,
+    moves: "_Moves | None" = None,
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Estimate the loss along all streams of the accessor; the parameters are those of `fit`.
+    """Estimate the loss along all streams of the accessor; the parameters are those of `fit`, and moves to prepare.
 
     Yields
     ------
@@ -80,6 +98,8 @@ def estimates(
         for last in [c for c in checkpoints if start < c < stop] + [stop]:
             part = slice(first - start, last - start)
             _add(A, v, attributes[:, part], x[:, part], accessor.targets()[:, part])
+            if moves:
+                moves.add(attributes[:, part], x[:, part], accessor.targets()[:, part])
             first = last
             if last in checkpoints:
                 # After the last one the sums are not needed: memory for F d x d more numbers is slow to come by.
@@ -97,6 +117,49 @@ def _add(A: np.ndarray, v: np.ndarray, attributes: np.ndarray, x: np.ndarray, y:
     np.add.at(A.reshape(-1), (pairs[0] * d + j) * d + i, products[pairs])
     singles = np.nonzero(x)
     np.add.at(v.reshape(-1), singles[0] * d + attributes[singles], x[singles] * y[singles[:2]])
+
+
+class _Moves:
+    """What else has to be summed up for the estimates to be those of attributes and targets that count from others.
+
+    The sum of ``(x_i - m_i)(x_j - m_j)`` over the pairs revealed is that of ``x_i x_j``, less ``m_j`` times that of
+    ``x_i`` over the same pairs, and so on. So a constant that is added to an attribute or to the targets changes
+    nothing, which it would if the means were taken off estimates whose weights do not sum up to 1.
+    """
+
+    def __init__(self, F: int, d: int) -> None:
+        self._first, self._pairs = np.zeros((F, d, d)), np.zeros((F, d, d))
+        self._x, self._y, self._count = np.zeros((F, d)), np.zeros((F, d)), np.zeros((F, d))
+        self._targets, self._n, self._drawn = np.zeros(F), 0, 0
+
+    def add(self, attributes: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+        """Take in pairs (F, T, n, 2), their values, and the targets (F, T)."""
+        F, d = self._x.shape
+        i, j = attributes[..., 0].reshape(F, 1, -1), attributes[..., 1].reshape(F, 1, -1)
+        for one, other, own in ((i, j, x[..., 0]), (j, i, x[..., 1])):
+            place, values = one * d + other, own.reshape(F, 1, -1)
+            self._first += sums(place, values, d * d).reshape(F, d, d)
+            self._pairs += sums(place, np.ones(values.shape), d * d).reshape(F, d, d)
+        singles = attributes.reshape(*y.shape, -1)
+        self._x += sums(singles, x.reshape(singles.shape), d)
+        self._y += sums(singles, np.broadcast_to(y[..., None], singles.shape), d)
+        self._count += sums(singles, np.ones(singles.shape), d)
+        self._targets += y.sum(axis=1)
+        self._n += y.shape[1]
+        self._drawn += attributes.shape[1] * attributes.shape[2]
+
+    def origin(self, centred: bool, intercept: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return what attributes (F, d) and targets (F,) count from: their means, or 0."""
+        m, r = self._x / np.maximum(self._count, 1), self._targets / self._n
+        return m if centred else np.zeros_like(m), r if intercept else np.zeros_like(r)
+
+    def moved(self, A: np.ndarray, v: np.ndarray, m: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the estimates A (F, d, d) and v (F, d) for attributes less m (F, d) and targets less r (F,)."""
+        d, r = A.shape[1], r[:, None]
+        cross = self._first * m[:, None, :]
+        products = self._pairs * (m[:, :, None] * m[:, None, :]) - cross - cross.transpose(0, 2, 1)
+        singles = self._count * (r * m) - r * self._x - m * self._y
+        return A + products * (d**2 / (2 * self._drawn)), v + singles * (d / self._drawn)
 
 
 def minimisers(A: np.ndarray, v: np.ndarray, radii: np.ndarray) -> np.ndarray:
