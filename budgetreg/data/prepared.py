@@ -5,7 +5,7 @@ Either way no more than the result and one piece are in memory, and both ways gi
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from budgetreg.data.formats import Source, SparseRows
-from budgetreg.data.formats.source import is_number
+from budgetreg.data.formats.source import has_decimal_comma, is_number
 from budgetreg.data.seals import is_intact, unsealed
 from budgetreg.data.values import Sparse, Values
 from budgetreg.errors import DataError
@@ -46,7 +46,7 @@ class Prepared:
     two_valued : bool
         Whether the targets are -1 and +1.
     notes : tuple of str
-        What was done to the targets.
+        How the file was read, and what was done to the targets.
     digest : str
         Digest of attributes and targets.
     """
@@ -75,11 +75,11 @@ def in_memory(source: Source, path: Path) -> Prepared:
         If the file is damaged, or is no table of finite numbers with one target.
     """
     pieces: dict[str, list[np.ndarray]] = {}
-    facts = _Facts(f"{path}: target {source.target!r}", source.names)
+    facts = _Facts(source, path)
     for X, y in _readable(source, path):
         for name, array in facts.note(X, y).items():
             pieces.setdefault(name, []).append(array)
-    return facts.prepared({name: np.concatenate(pieces.pop(name)) for name in list(pieces)}, path)
+    return facts.prepared({name: np.concatenate(pieces.pop(name)) for name in list(pieces)})
 
 
 def into_folder(source: Source, path: Path, folder: Path, record: Mapping[str, Any]) -> None:
@@ -102,7 +102,7 @@ def into_folder(source: Source, path: Path, folder: Path, record: Mapping[str, A
         As `in_memory`.
     """
     folder.mkdir()
-    facts = _Facts(f"{path}: target {source.target!r}", source.names)
+    facts = _Facts(source, path)
     with ExitStack() as stack:
         files: dict[str, _GrowingArray] = {}
         for X, y in _readable(source, path):
@@ -114,7 +114,7 @@ def into_folder(source: Source, path: Path, folder: Path, record: Mapping[str, A
         for file in files.values():
             file.finish()
     mapped = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in files}
-    result = facts.prepared(mapped if source.mapped is None else {"X": source.mapped}, path)
+    result = facts.prepared(mapped if source.mapped is None else {"X": source.mapped})
     for name, array in (("y", result.y), ("largest", result.largest), ("lengths", facts.row_lengths())):
         np.save(folder / f"{name}.npy", array)
     told = {
@@ -165,8 +165,8 @@ def _readable(source: Source, path: Path) -> Iterator[tuple[np.ndarray | SparseR
 class _Facts:
     """What is learnt about a table from its pieces, as they pass."""
 
-    def __init__(self, where: str, names: Sequence[str]) -> None:
-        self._where, self._names = where, names
+    def __init__(self, source: Source, path: Path) -> None:
+        self._source, self._path = source, path
         self._content = hashlib.blake2b(digest_size=8)
         self._targets: list[Any] = []
         self._n = 0
@@ -204,14 +204,15 @@ class _Facts:
         """Return the numbers of entries of sparse rows, shape (n,); none if they are dense."""
         return np.concatenate([np.empty(0, dtype=np.int64), *self._lengths])
 
-    def prepared(self, arrays: dict[str, np.ndarray], path: Path) -> Prepared:
+    def prepared(self, arrays: dict[str, np.ndarray]) -> Prepared:
         """Put the whole together."""
         import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
+        source, path = self._source, self._path
         if not self._n:
             raise DataError(f"{path} has no rows of data")
         y, two_valued, notes = (
-            as_target(pd.concat(self._targets, ignore_index=True), self._where)
+            as_target(pd.concat(self._targets, ignore_index=True), f"{path}: target {source.target!r}", source.place)
             if self._targets
             else (np.zeros(self._n), False, ())
         )
@@ -225,9 +226,9 @@ class _Facts:
                 raise DataError(f"{path}: two attributes are needed, and no index is above {self._largest.size - 1}")
             X = _sparse(self.row_lengths(), arrays["columns"], arrays["data"], largest.size, self.first)
         for column in np.flatnonzero(largest).tolist():
-            name = repr(self._names[column]) if self._names else f"number {column + 1}"
+            name = repr(source.names[column]) if source.names else f"number {column + 1}"
             _check_size(float(largest[column]), f"{path}: attribute {name}")
-        return Prepared(X, y, largest, two_valued, notes, self._content.hexdigest())
+        return Prepared(X, y, largest, two_valued, source.notes + notes, self._content.hexdigest())
 
 
 def _sparse(lengths: np.ndarray, columns: np.ndarray, data: np.ndarray, d: int, first: int) -> Sparse:
@@ -270,7 +271,7 @@ def _check_size(largest: float, where: str) -> None:
         )
 
 
-def as_target(column: Any, where: str) -> tuple[np.ndarray, bool, tuple[str, ...]]:
+def as_target(column: Any, where: str, place: Callable[[int], str]) -> tuple[np.ndarray, bool, tuple[str, ...]]:
     """Turn a column into targets: real numbers, or two values of any kind as -1 and +1 in sorted order.
 
     Parameters
@@ -279,6 +280,8 @@ def as_target(column: Any, where: str) -> tuple[np.ndarray, bool, tuple[str, ...
         What was read.
     where : str
         Begins the messages.
+    place : callable
+        What a row, counted from 0, is called in them.
 
     Returns
     -------
@@ -295,16 +298,18 @@ def as_target(column: Any, where: str) -> tuple[np.ndarray, bool, tuple[str, ...
     """
     empty = np.flatnonzero(column.isna())
     if empty.size:
-        raise DataError(f"{where}: data row {empty[0] + 1}: empty or NaN")
+        raise DataError(f"{where}: {place(int(empty[0]))}: empty or NaN")
     numeric = column.dtype.kind in "biuf"
     values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).to_numpy(dtype=object)
     distinct = np.unique(values).tolist()
     if not numeric and len(distinct) != 2:
         row = next((row for row, value in enumerate(values) if not is_number(value)), 0)
-        need = f"text needs exactly two values, not {len(distinct)}"
-        raise DataError(f"{where}: data row {row + 1}: {values[row]!r} is not a number ({need})")
+        need = f"is not a number (text needs exactly two values, not {len(distinct)})"
+        if has_decimal_comma(values[row]):
+            need = "has a decimal comma: write numbers with a point"
+        raise DataError(f"{where}: {place(row)}: {values[row]!r} {need}")
     if numeric and not np.isfinite(values).all():
-        raise DataError(f"{where}: data row {np.flatnonzero(~np.isfinite(values))[0] + 1}: infinite")
+        raise DataError(f"{where}: {place(int(np.flatnonzero(~np.isfinite(values))[0]))}: infinite")
     if len(distinct) != 2:
         _check_size(float(np.abs(values).max()), where)
         return np.ascontiguousarray(values), False, ()

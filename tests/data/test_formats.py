@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import lzma
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,16 +62,24 @@ def write_libsvm(folder: Path, X: np.ndarray, y: Any, ending: str = "libsvm", ze
     text = io.BytesIO()
     dump_svmlight_file(X, y, text, zero_based=zero_based, comment="made by a test")
     path = folder / f"table.{ending}"
-    pack: Callable[[bytes], bytes] = {".gz": gzip.compress, ".bz2": bz2.compress}.get(path.suffix, bytes)
-    path.write_bytes(pack(text.getvalue()))
+    path.write_bytes(PACK.get(path.suffix, bytes)(text.getvalue()))
     return path
+
+
+PACK: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+
+
+def write_packed(folder: Path, X: np.ndarray, y: Any, ending: str = ".gz", separator: str = ";") -> Path:
+    text = frame(X, y).to_csv(index=False, sep=separator).encode()
+    (folder / f"table.csv{ending}").write_bytes(PACK[ending](text))
+    return folder / f"table.csv{ending}"
 
 
 def frame(X: np.ndarray, y: Any) -> pd.DataFrame:
     return pd.DataFrame({f"x{i}": column for i, column in enumerate(X.T)} | {"y": y})
 
 
-WRITERS = [write_csv, write_npz, write_folder, write_parquet, write_libsvm]
+WRITERS = [write_csv, write_packed, write_npz, write_folder, write_parquet, write_libsvm]
 
 
 def parsed(path: Path, target: str | None = None, scale: str = "none") -> File:
@@ -121,7 +130,7 @@ def test_a_converted_table_is_the_same_and_mapped(
         assert write is write_libsvm or data.fingerprint() == direct.fingerprint()
         assert is_mapped(data.X if write is not write_libsvm else data.X._data)  # type: ignore[union-attr]
     assert converted.fingerprint() == again.fingerprint()
-    assert not (tmp_path / "another").exists()
+    assert (tmp_path / "another").exists() == (write is write_packed)  # as nobody knows its size beforehand
     copies = list(converting.rglob("X.npy"))
     assert len(copies) == (write not in (write_folder, write_libsvm))
 
@@ -133,7 +142,9 @@ def test_without_a_target_all_columns_are_attributes(
     path = write(tmp_path, X, Y)
     if write is write_folder:
         (path / "y.npy").unlink()
-    table = np.column_stack([X, Y]) if write in (write_csv, write_parquet) else X  # elsewhere the target lies apart
+    table = (
+        np.column_stack([X, Y]) if write in (write_csv, write_packed, write_parquet) else X
+    )  # elsewhere the target lies apart
     options = {"path": str(path), "target": None, "scale": "none"}
     config = DatasetConfig("file", "file", center="none", split="random", test_fraction=0.1, options=options)
     converted, mapped = load(config, 0, 0, targets=False), parsed(path, NO_TARGET).load()
@@ -176,7 +187,7 @@ def test_pieces_lose_no_row_and_keep_small_types(
         assert data.X.dtype == (X.dtype if X.dtype.kind != "i" and write is not write_csv else np.float64)
 
 
-@pytest.mark.parametrize("ending", ["svm", "svmlight", "libsvm.gz", "libsvm.bz2", "SVM"])
+@pytest.mark.parametrize("ending", ["svm", "svmlight", "libsvm.gz", "libsvm.bz2", "libsvm.xz", "SVM"])
 @pytest.mark.parametrize("zero_based", [False, True])
 def test_libsvm_files_may_be_compressed_and_count_from_zero(
     tmp_path: Path, converting: Path, ending: str, zero_based: bool
@@ -184,6 +195,44 @@ def test_libsvm_files_may_be_compressed_and_count_from_zero(
     data = parsed(write_libsvm(tmp_path, X, Y, ending, zero_based)).load()
     np.testing.assert_array_equal(values(data), X)
     assert data.name == "table"
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_csv_files_may_be_compressed(tmp_path: Path, converting: Path, ending: str) -> None:
+    path = write_packed(tmp_path, X, Y, ending, "\t")
+    for _ in range(2):
+        data = parsed(path).load()
+        np.testing.assert_array_equal(values(data), X)
+        assert (data.name, data.notes) == ("table", (f"{path.name}: fields are separated by tabs",))
+    whole = path.read_bytes()
+    for damaged in (whole[:-12], b"a,b,y", whole[:60] + bytes(20) + whole[80:]):
+        path.write_bytes(damaged)
+        tell(path, "read")
+
+
+@pytest.mark.parametrize(
+    ("cell", "part"), [("", "empty or NaN"), ("red", "one-hot"), ("1,5", "decimal comma"), ("inf", "finite")]
+)
+@pytest.mark.parametrize("column", ["x3", "y"])
+def test_a_bad_cell_is_told_alike_at_once_and_in_pieces(
+    tmp_path: Path, converting: Path, monkeypatch: pytest.MonkeyPatch, cell: str, part: str, column: str
+) -> None:
+    table = frame(X, RNG.random(50)).astype(object)
+    table.loc[40, column] = cell
+    path = tmp_path / "table.csv"
+    path.write_text(table.to_csv(index=False, sep=";"))
+    told = []
+    for pieces in (20, 1 << 20):
+        monkeypatch.setattr(source, "PIECE_ENTRIES", pieces)
+        monkeypatch.setattr(source, "IN_MEMORY", pieces - 21)
+        with pytest.raises(DataError) as caught:
+            parsed(path).load()
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+    assert "line 42, data row 41" in told[0]
+    assert column in told[0]
+    if column != "y":
+        assert part in told[0]
 
 
 def test_text_targets_of_parquet_and_another_column(tmp_path: Path) -> None:
@@ -254,7 +303,7 @@ def test_the_line_is_counted_over_all_blocks(tmp_path: Path, converting: Path) -
     [
         (pd.DataFrame({"a": [1.0], "y": [2.0]}), ["two attributes"]),
         (pd.DataFrame({"a": [1.0], "b": [1.0], "y": [2.0]}).iloc[:0], ["no rows"]),
-        (pd.DataFrame({"a": ["u"], "b": [1.0], "y": [2.0]}), ["'a'", "numbers are needed"]),
+        (pd.DataFrame({"a": ["u"], "b": [1.0], "y": [2.0]}), ["'a'", "numbers are needed", "one-hot"]),
         (pd.DataFrame({"a": [1.0] * 9, "b": [*[1.0] * 8, np.inf], "y": 2.0}), ["data row 9", "'b'", "inf"]),
         (pd.DataFrame({"a": [1.0] * 9, "b": [*[1.0] * 8, None], "y": 2.0}), ["data row 9", "'b'", "empty"]),
         (pd.DataFrame({"a": [1.0] * 9, "b": 1.0, "y": [*[1.0] * 8, None]}), ["data row 9", "'y'", "empty or NaN"]),
@@ -294,7 +343,7 @@ def test_targets_that_a_format_does_not_have(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"z\.npy"):
         parsed(write_folder(tmp_path, X, Y), target="z")
     with pytest.raises(ConfigError, match="must end in"):
-        parsed(tmp_path / "table.csv.gz")
+        parsed(tmp_path / "table.npz.gz")
 
 
 def tell(path: Path, *parts: str, target: str | None = None) -> None:

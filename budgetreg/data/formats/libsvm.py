@@ -3,16 +3,14 @@
 They stay sparse. Indices begin at 1, or at 0 if any index is 0.
 """
 
-import bz2
-import gzip
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from budgetreg.data.formats.source import IN_MEMORY, Source, SparseRows
+from budgetreg.data.formats.source import Source, SparseRows, size_of_text, unpacked
 from budgetreg.errors import DataError
 
 if TYPE_CHECKING:
@@ -27,7 +25,7 @@ def open_libsvm(path: Path, target: str | None) -> Source:
     Parameters
     ----------
     path : Path
-        The file; ``.gz`` and ``.bz2`` are decompressed while it is read.
+        The file; decompressed while it is read if need be.
     target : None or `NO_TARGET`
         There is no choice: the number that begins a line, or not even that.
 
@@ -38,15 +36,8 @@ def open_libsvm(path: Path, target: str | None) -> Source:
     """
     if target:
         raise DataError(f"{path}: dataset.target={target}: the target of a LIBSVM file is what its lines begin with")
-    compressed = path.suffix.lower() in (".gz", ".bz2")
-    # An entry takes 12 bytes, and about half of that as text; how much text was compressed is not known beforehand.
-    size = IN_MEMORY + 1 if compressed else 2 * path.stat().st_size
-    return Source("target" if target is None else target, size, _pieces(path, target is None))
-
-
-def _open(path: Path) -> BinaryIO:
-    opener: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix.lower(), open)
-    return cast(BinaryIO, opener(path, "rb"))
+    # An entry takes 12 bytes, and about half of that as text.
+    return Source("target" if target is None else target, 2 * size_of_text(path), _pieces(path, target is None))
 
 
 def _pieces(path: Path, targets: bool) -> Iterator[tuple[SparseRows, "pd.Series[Any] | None"]]:
@@ -55,7 +46,7 @@ def _pieces(path: Path, targets: bool) -> Iterator[tuple[SparseRows, "pd.Series[
 
     lines = 0
     try:
-        with _open(path) as file:
+        with unpacked(path) as file:
             for block in _whole_lines(file):
                 try:
                     X, y = load_svmlight_file(io.BytesIO(block), zero_based=True)
@@ -66,7 +57,7 @@ def _pieces(path: Path, targets: bool) -> Iterator[tuple[SparseRows, "pd.Series[
                 rows = SparseRows(np.diff(X.indptr), X.indices.astype(np.int32), X.data)
                 yield rows, pd.Series(y) if targets else None
                 lines += block.count(b"\n")
-    except (EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise DataError(f"{path} cannot be read: {error}") from error
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from budgetreg.data.formats.source import (
     NO_TARGET,
+    ONE_HOT,
     STORED,
     Source,
     column_of,
@@ -64,7 +65,7 @@ def open_parquet(path: Path, target: str | None) -> Source:
     kinds = {name: kind for name, kind in zip(names, file.schema_arrow.types, strict=True) if name != target_name}
     for name, kind in kinds.items():
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-            raise DataError(f"{path}: column {name!r} holds {kind}; numbers are needed")
+            raise DataError(f"{path}: column {name!r} holds {kind}; numbers are needed{ONE_HOT}")
     types = {np.dtype(kind.to_pandas_dtype()) for kind in kinds.values()}
     stored = types.pop() if len(types) == 1 and types <= set(STORED) else np.dtype(np.float64)
     pieces = _pieces(path, file, list(kinds), target_name, stored)

@@ -1,8 +1,14 @@
 """What every file format gives: a table in pieces, each small enough for memory."""
 
-from collections.abc import Iterator, Sequence
+import bz2
+import gzip
+import lzma
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -22,6 +28,20 @@ NO_TARGET = ""
 
 STORED = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 """Types that are kept; all others become float64."""
+
+ONE_HOT = (
+    " (a column of categories? encode it one-hot first, as columns of 0 and 1, one for each category, such as "
+    "pandas.get_dummies makes)"
+)
+"""What to do about text in place of numbers."""
+
+COMPRESSIONS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+"""What opens compressed text, by how a file's name ends."""
+
+
+def data_row(row: int) -> str:
+    """Return what a row, counted from 0, is called in messages."""
+    return f"data row {row + 1}"
 
 
 @dataclass(frozen=True)
@@ -61,6 +81,10 @@ class Source:
         The attributes, if the file can be mapped as it is.
     names : sequence of str
         What the attributes are called in messages, if the file names them.
+    place : callable
+        What a row, counted from 0, is called in messages: where the user finds it.
+    notes : tuple of str
+        What the user should be told of how the file is read.
     """
 
     target: str
@@ -68,6 +92,29 @@ class Source:
     pieces: Iterator[tuple["np.ndarray | SparseRows", "pd.Series[Any] | None"]]
     mapped: np.ndarray | None = None
     names: Sequence[str] = ()
+    place: Callable[[int], str] = data_row
+    notes: tuple[str, ...] = ()
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[BinaryIO]:
+    """Open a file of text, which is decompressed if its name says that it is compressed.
+
+    Raises
+    ------
+    DataError
+        If it turns out, while it is read, that what was compressed is damaged.
+    """
+    try:
+        with COMPRESSIONS.get(path.suffix.lower(), open)(path, "rb") as file:
+            yield file
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise DataError(f"{path} cannot be read: {one_line(error)}") from error
+
+
+def size_of_text(path: Path) -> int:
+    """Return the bytes of text in a file, or more than `IN_MEMORY` if it is compressed, as nobody knows beforehand."""
+    return IN_MEMORY + 1 if path.suffix.lower() in COMPRESSIONS else path.stat().st_size
 
 
 def rows_per_piece(d: int) -> int:
@@ -88,6 +135,11 @@ def is_number(field: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def has_decimal_comma(field: str) -> bool:
+    """Return whether text is a number with a decimal comma, such as ``1,5`` or ``1.234,5``."""
+    return field.count(",") == 1 and is_number(field.replace(".", "").replace(",", "."))
 
 
 def one_line(error: Exception) -> str:
