@@ -1,4 +1,4 @@
-"""Data sets that are one table: a user's file, and the bundled 8x8 digits."""
+"""A user's table, in one file or a folder of arrays."""
 
 import hashlib
 import json
@@ -7,39 +7,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from budgetreg.config.options import Option
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.formats import FORMATS, opener, source, suffix
-from budgetreg.data.formats.source import NO_TARGET
+from budgetreg.data.formats.source import COMPRESSIONS, NO_TARGET
 from budgetreg.data.kind import RANDOM, Kind, Source
 from budgetreg.data.prepared import FACTS, Prepared, from_folder, in_memory, into_folder
+from budgetreg.data.scaling import parse_scale, unit
 from budgetreg.data.seals import is_intact, unsealed
 from budgetreg.errors import ConfigError, DataError
 
-_BUNDLED = Path(__file__).with_name("digits_3v5.csv")
-_SCALES = ("max_abs", "none")
 _LAYOUT_VERSION = 2  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder in that of the cache in which they lie
-_MAX_ABS_NOTE = (
-    "each attribute was divided by its largest absolute value over the whole file, which is outside the "
-    "attribute budget (dataset.scale=none leaves the values as they are)"
-)
-
-
-@dataclass(frozen=True)
-class Digits:
-    """The threes (-1) and fives (+1) of the UCI digits: 64 pixels 0..16, scale 1/16, no official split."""
-
-    name = "digits_3v5"
-
-    def load(self) -> Dataset:
-        """Read the bundled table."""
-        table = np.loadtxt(_BUNDLED, delimiter=",", skiprows=1, dtype=np.uint8)
-        y = np.where(table[:, -1] == 3, -1.0, 1.0)
-        return Dataset(self.name, np.ascontiguousarray(table[:, :-1]), y, 1 / 16, None, True)
+_CONSTANT = "{}: all {} targets are {:g}, so that there is nothing to predict (dataset.target names another column)"
 
 
 @dataclass(frozen=True)
@@ -81,12 +62,12 @@ class File:
             If the file is missing, or does not hold finite numbers and one target.
         """
         table = self._prepared()
-        scale: float | np.ndarray = 1.0
-        notes = table.notes
-        if self.scale == "max_abs":
-            scale = 1 / np.where(table.largest == 0, 1.0, np.maximum(table.largest, np.finfo(float).tiny))
-            notes += (_MAX_ABS_NOTE,)
-        return Dataset(self.name, table.X, table.y, scale, None, table.two_valued, notes, table.digest)
+        scale, notes = unit(self.scale, table.largest)
+        constant = (table.y == table.y[0]).all()
+        return Dataset(
+            self.name, table.X, table.y, scale, None, table.two_valued, table.notes + notes, table.digest,
+            unpredictable=_CONSTANT.format(self.path, len(table.y), table.y[0]) if constant else "",
+        )  # fmt: skip
 
     def _prepared(self) -> Prepared:
         path = Path(self.path)
@@ -123,11 +104,6 @@ class File:
         return cache_root() / f"file-{hashlib.sha256(repr(identity).encode()).hexdigest()[:16]}" / _TABLE
 
 
-def parse_digits(options: Mapping[str, Any]) -> Digits:
-    """Return the bundled digits, which have no options."""
-    return Digits()
-
-
 def parse_file(options: Mapping[str, Any]) -> File:
     """Read ``dataset.path``, ``target`` and ``scale``.
 
@@ -139,16 +115,15 @@ def parse_file(options: Mapping[str, Any]) -> File:
         If there is no such file.
     """
     path = Path(str(required(options, "path"))).expanduser()
-    scale = required(options, "scale")
-    if scale not in _SCALES:
-        raise ConfigError(f"dataset.scale must be one of {', '.join(_SCALES)}, not {scale!r}")
+    scale = parse_scale(options)
     target = options.get("target")
     target = None if target is None else str(target)
     if path.is_dir() and not (path / "X.npy").exists():
         raise DataError(f"{path} is a folder without X.npy (dataset.path)")
     if opener(path) is None:
         raise ConfigError(
-            f"dataset.path must end in {', '.join(FORMATS)}, or be a folder with X.npy and y.npy, not {path.name!r}"
+            f"dataset.path must end in {', '.join(FORMATS)} (text also compressed: {', '.join(COMPRESSIONS)}), or be a "
+            f"folder with X.npy and y.npy, not {path.name!r}"
         )
     try:
         return File(str(path), target, scale, _stamp(path, target))
@@ -195,7 +170,6 @@ def _unlabelled(source: Source) -> Source:
 
 
 KINDS = (
-    Kind(name="digits", parse=parse_digits, options={}, splits=(RANDOM,), domain="inf-ball"),
     Kind(
         name="file",
         parse=parse_file,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import budgetreg.data
-from budgetreg.data.tabular import Digits
+from budgetreg.data.bundled import Digits
 
 ROOT = Path(__file__).parents[2]
 

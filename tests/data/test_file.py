@@ -1,4 +1,4 @@
-"""A user's CSV or NPZ file; other formats stand in test_data_formats.py."""
+"""A user's CSV or NPZ file; other formats stand in test_formats.py."""
 
 import os
 from pathlib import Path
@@ -115,29 +115,78 @@ def test_harmless_variants_of_csv_are_read_alike(tmp_path: Path, text: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("separator", "note"),
+    [(",", ()), (";", ("fields are separated by semicolons",)), ("\t", ("fields are separated by tabs",))],
+)
+@pytest.mark.parametrize("name", ["table.csv", "table.tsv", "table.CSV"])
+def test_the_separator_is_detected_and_told(tmp_path: Path, separator: str, note: tuple[str, ...], name: str) -> None:
+    data = read(csv(tmp_path, GOOD.replace(",", separator), name))
+    assert data.X.tolist() == [[1, -4], [2, 2], [-2, 1]]
+    assert data.notes == tuple(f"{name}: {told}" for told in note)
+    assert data.name == "table"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "price, EUR;size, m;y\n1;-4;10\n2;2;20\n-2;1;35\n",
+        '"a;b";"c,d,e";y\n1;-4;10\n2;2;20\n-2;1;35\n',
+        "\ufeff\n" + GOOD.replace(",", ";").replace("\n", "\r\n"),
+    ],
+)
+def test_separators_within_names_mislead_nobody(tmp_path: Path, text: str) -> None:
+    assert read(csv(tmp_path, text)).X.tolist() == [[1, -4], [2, 2], [-2, 1]]
+
+
+def test_a_header_longer_than_any_field_may_be(tmp_path: Path) -> None:
+    names = [f"attribute_{i:05}" for i in range(10000)]
+    text = "\n".join([",".join(names), *(",".join([value] * len(names)) for value in "123")])
+    assert read(csv(tmp_path, text)).X.shape == (3, 9999)
+
+
+def test_a_constant_target_is_nothing_to_predict(tmp_path: Path) -> None:
+    path = csv(tmp_path, "a,b,y\n1,-4,3\n2,2,3\n-2,1,3\n")
+    told = read(path).unpredictable
+    assert "all 3 targets are 3" in told
+    assert str(path) in told
+    assert read(path, target="a").unpredictable == ""
+
+
+@pytest.mark.parametrize(
     ("text", "parts"),
     [
         ("", ["empty"]),
         ("\n\n", ["empty"]),
         ("a,b,y\n", ["no rows"]),
         ("1,2,3\n4,5,6\n", ["no header"]),
-        ("a;b;y\n1;2;3\n", ["1 column(s)", "commas"]),
+        ("a:b:y\n1:2:3\n", ["1 column(s)", "commas"]),
+        ("a;y\n1;2\n", ["2 column(s)", "semicolons"]),
         ("b,y\n1,2\n", ["two attributes"]),
         ("a,,y\n1,2,3\n", ["column 2 has no name"]),
         ("a,a,y\n1,2,3\n", ["two columns", "'a'"]),
-        ("a,b,y\n1,2,3\n1,,3\n", ["data row 2", "'b'", "empty or NaN"]),
+        ("a,b,y\n1,2,3\n1,,3\n", ["line 3, data row 2", "'b'", "empty or NaN"]),
+        ('a,b,y\n"1\n",2,3\n\n   \n1,NA,4\n', ["line 6, data row 2", "'b'", "empty or NaN"]),
+        ("a\tb\ty\n1\t2\t3\n\t2\t3\n", ["line 3, data row 2", "'a'", "empty or NaN"]),
         ("a,b,y\n1,2,3\n1,nan,3\n", ["data row 2", "'b'", "empty or NaN"]),
         ("a,b,y\n1,2,3\n1,2,3\n-inf,2,3\n", ["data row 3", "'a'", "not a finite number"]),
         ("a,b,y\n1,2,3\nx,2,3\n1,z,3\n", ["data row 2", "'a'", "'x'"]),
         ("a,b,y\n1,1e999,3\n", ["data row 1", "'b'", "not a finite number"]),
-        ("a,b,y\n1,2,3\n1,2,\n", ["'y'", "data row 2", "empty or NaN"]),
+        ("a,colour,y\n1,red,3\n2,blue,4\n", ["line 2", "'colour'", "'red'", "categories", "one-hot"]),
+        ("a;b;y\n1;2;3\n1;2,5;3\n", ["line 3", "'b'", "'2,5'", "decimal comma", "point"]),
+        ("a;b;y\n1;2;3\n1;-1.234,5;3\n", ["'-1.234,5'", "decimal comma"]),
+        ("a;b;y\n1;2;3\n1;2;0,5\n1;2;4\n", ["'y'", "line 3", "'0,5'", "decimal comma"]),
+        ("a,b,y\n1,5,2,5,3,5\n", ["more fields than the header", "decimal comma"]),
+        ("a,b,y\n1,2,3\n\n1,2,\n", ["'y'", "line 4, data row 2", "empty or NaN"]),
         ("a,b,y\n1,2,3\n1,2,inf\n", ["'y'", "data row 2", "infinite"]),
         ("a,b,y\n1,2,3\n1,2,4\n1,2,oops\n", ["'y'", "data row 3", "'oops'", "two values"]),
         ("a,b,y\n1,2,u\n1,2,u\n", ["'y'", "'u'", "not 1"]),
         ("a,b,y\n1,2,3,4\n5,6,7,8\n", ["more fields than the header"]),
-        ("a,b,y\n1,2,3\n5,6,7,8\n", ["not a CSV file", "line 3"]),
+        ("a,b,y\n1,2,3\n5,6,7,8\n", ["not a CSV file", "line 3", "decimal comma"]),
         ("a,b,y\n1,2\n", ["'y'", "data row 1", "empty"]),
-        (b"a,b,y\n\xff\xfe,2,3\n", ["not a CSV file"]),
+        (b"a,b,y\n1,2,3\n1,\xe9,3\n", ["not UTF-8", "line 3, byte 3 is 0xe9", "iconv -f WINDOWS-1252 -t UTF-8"]),
+        (b"a,\xe9,y\n1,2,3\n", ["not UTF-8", "line 1, byte 3 is 0xe9"]),
+        (b"a,b,y\n" + b"1,2,3\n" * 10**5 + b"\xe9,2,3\n", ["not UTF-8", "line 100002, byte 1"]),
+        ("a,b,y\n1,2,3\n".encode("utf-16"), ["not UTF-8", "line 1, byte 1", "iconv -f UTF-16 -t UTF-8"]),
     ],
 )
 def test_a_bad_csv_file_is_told_in_one_line(tmp_path: Path, text: str | bytes, parts: list[str]) -> None:
@@ -156,6 +205,12 @@ def test_the_first_offending_row_wins_over_the_first_column(tmp_path: Path) -> N
     assert "data row 1, column 'b'" in message(csv(tmp_path, "a,b,y\n1,x,3\nx,2,3\n"))
 
 
+def test_a_path_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    csv(tmp_path, GOOD)
+    assert read("~/table.csv").y.tolist() == [10, 20, 35]
+
+
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
     assert "No such file" in message(tmp_path / "none.csv")
     folder = tmp_path / "folder.csv"
@@ -165,7 +220,7 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "key"),
-    [({"path": None}, "dataset.path"), ({"path": "a.xlsx"}, r"\.csv, \.npz, .*X\.npy"),
+    [({"path": None}, "dataset.path"), ({"path": "a.xlsx"}, r"\.csv, \.tsv, \.npz, .*\.gz, .*X\.npy"),
      ({"path": "a.csv", "scale": "maxabs"}, "max_abs, none")],
 )  # fmt: skip
 def test_impossible_options_are_named(options: dict[str, Any], key: str) -> None:

@@ -1,0 +1,91 @@
+"""Real tables that need no download: the 8x8 digits that are bundled here, and those that scikit-learn bundles."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from budgetreg.config.options import Option
+from budgetreg.config.requirements import one_of
+from budgetreg.data.dataset import Dataset
+from budgetreg.data.kind import RANDOM, Kind
+from budgetreg.data.scaling import parse_scale, unit
+
+_DIGITS = Path(__file__).with_name("digits_3v5.csv")
+_PRICES = Path(__file__).with_name("illustrative_prices")
+_SCIKIT_LEARN: Mapping[str, Mapping[str, Any]] = {
+    "diabetes": {"scaled": False},  # in the units of the clinic, as one's own table would be
+    "breast_cancer": {},
+    "wine": {},
+}  # for each table the arguments of scikit-learn's function that loads it
+
+
+@dataclass(frozen=True)
+class Digits:
+    """The threes (-1) and fives (+1) of the UCI digits: 64 pixels 0..16, scale 1/16, no official split."""
+
+    name = "digits_3v5"
+
+    def load(self) -> Dataset:
+        """Read the bundled table."""
+        table = np.loadtxt(_DIGITS, delimiter=",", skiprows=1, dtype=np.uint8)
+        y = np.where(table[:, -1] == 3, -1.0, 1.0)
+        return Dataset(self.name, np.ascontiguousarray(table[:, :-1]), y, 1 / 16, None, True)
+
+
+@dataclass(frozen=True)
+class ScikitLearn:
+    """A table of `sklearn.datasets`; two classes are -1 and +1, more of them 0, 1, 2, ..., no official split.
+
+    Parameters
+    ----------
+    name : str
+        ``diabetes``, ``breast_cancer`` or ``wine``.
+    scale : {"max_abs", "none"}
+        Whether each attribute is divided by its largest absolute value.
+    """
+
+    name: str
+    scale: str
+
+    def load(self) -> Dataset:
+        """Read the table from where scikit-learn is installed."""
+        from sklearn import datasets  # here, because it is slow to import and other kinds of data do without
+
+        X, y = getattr(datasets, f"load_{self.name}")(return_X_y=True, **_SCIKIT_LEARN[self.name])
+        two_valued = len(np.unique(y)) == 2
+        scale, notes = unit(self.scale, np.abs(X).max(axis=0))
+        y = np.where(y == y.max(), 1.0, -1.0) if two_valued else y.astype(np.float64)
+        return Dataset(self.name, np.ascontiguousarray(X, dtype=np.float64), y, scale, None, two_valued, notes)
+
+
+def prices(table: str) -> Path:
+    """Return the price list of a table of scikit-learn's, a CSV file with the columns ``attribute`` and ``cost``.
+
+    The prices are made up, to have some that differ: nobody asks them.
+
+    Raises
+    ------
+    KeyError
+        If there is no such table.
+    """
+    if table not in _SCIKIT_LEARN:
+        raise KeyError(table)
+    return _PRICES / f"{table}.csv"
+
+
+def _parse_scikit_learn(options: Mapping[str, Any]) -> ScikitLearn:
+    return ScikitLearn(options["table"], parse_scale(options))
+
+
+KINDS = (
+    Kind(name="digits", parse=lambda options: Digits(), options={}, splits=(RANDOM,), domain="inf-ball"),
+    Kind(
+        name="scikit_learn",
+        parse=_parse_scikit_learn,
+        options={"table": Option("the table", one_of(*_SCIKIT_LEARN)), "scale": Option("the scale")},
+        splits=(RANDOM,),
+    ),
+)

@@ -1,0 +1,88 @@
+"""The tables that scikit-learn bundles, and their illustrative prices; the digits stand in test_digits.py."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hydra import compose, initialize_config_dir
+from sklearn import datasets
+
+from budgetreg.config.catalogue import conf_dir
+from budgetreg.data import load
+from budgetreg.data.bundled import prices
+from budgetreg.data.dataset import Dataset
+from budgetreg.errors import ConfigError
+from budgetreg.protocol.configuration import validate
+from budgetreg.protocol.plan import make_plan
+
+ORIGINALS = {
+    "diabetes": datasets.load_diabetes(scaled=False),
+    "breast_cancer": datasets.load_breast_cancer(),
+    "wine": datasets.load_wine(),
+}
+
+
+def configured(*keys: str) -> Any:
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        return validate(compose("config", list(keys)))
+
+
+def read(name: str, *keys: str, targets: bool = True) -> Dataset:
+    return load(configured(f"dataset={name}", *keys).dataset, 0, 0, targets=targets)
+
+
+@pytest.mark.parametrize("name", ORIGINALS)
+def test_attributes_are_those_of_scikit_learn(name: str) -> None:
+    raw, scaled = read(name, "dataset.scale=none"), read(name)
+    X = ORIGINALS[name].data
+    np.testing.assert_array_equal(raw.X * raw.scale, X)
+    np.testing.assert_allclose(scaled.X * scaled.scale, X / np.abs(X).max(axis=0), rtol=1e-15)
+    assert (raw.name, raw.n_train, raw.notes) == (name, None, ())
+    assert "outside the attribute budget" in scaled.notes[-1]
+
+
+def test_targets_are_numbers_and_two_classes_signs() -> None:
+    np.testing.assert_array_equal(read("diabetes").y, ORIGINALS["diabetes"].target)
+    np.testing.assert_array_equal(read("wine").y, ORIGINALS["wine"].target)
+    benign = ORIGINALS["breast_cancer"].target_names[ORIGINALS["breast_cancer"].target] == "benign"
+    np.testing.assert_array_equal(read("breast_cancer").y, np.where(benign, 1, -1))
+    assert [read(name).two_valued for name in ORIGINALS] == [False, True, False]
+
+
+def test_they_are_scaled_as_a_file_is() -> None:
+    file = configured("dataset=file", "dataset.path=any.csv").resolved["dataset"]
+    for name in ORIGINALS:
+        own = configured(f"dataset={name}").resolved["dataset"]
+        assert {key: own[key] for key in ("scale", "center", "split", "test_fraction")} == {
+            key: file[key] for key in ("scale", "center", "split", "test_fraction")
+        }
+
+
+@pytest.mark.parametrize("algo", ["aelr", "popca"])
+@pytest.mark.parametrize("name", ORIGINALS)
+def test_regressors_and_subspaces_can_be_planned(name: str, algo: str) -> None:
+    plan = make_plan(configured(f"dataset={name}", f"algo={algo}", "k=4"))
+    assert (plan.dataset, plan.d) == (name, ORIGINALS[name].data.shape[1])
+
+
+def test_unknown_tables_and_scales_are_told_with_the_choices() -> None:
+    with pytest.raises(ConfigError, match="diabetes, breast_cancer, wine"):
+        configured("dataset=wine", "dataset.table=iris")
+    with pytest.raises(ConfigError, match="max_abs, none"):
+        read("wine", "dataset.scale=maxabs")
+
+
+@pytest.mark.parametrize("name", ORIGINALS)
+def test_each_attribute_has_an_illustrative_price(name: str) -> None:
+    table = pd.read_csv(prices(name))
+    assert list(table.columns) == ["attribute", "cost"]
+    assert list(table.attribute) == list(ORIGINALS[name].feature_names)
+    assert (table.cost > 0).all()
+    assert table.cost.nunique() > 2
+    assert "made up" in (prices(name).parent / "README.txt").read_text()
+
+
+def test_only_these_have_prices() -> None:
+    with pytest.raises(KeyError):
+        prices("digits_3v5")
