@@ -229,6 +229,23 @@ def test_a_sweep_gives_each_cell_a_folder(capsys: pytest.CaptureFixture[str], he
     assert list(here.iterdir()) == []
 
 
+def test_paths_of_overrides_may_begin_at_home(
+    capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = here / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("own", "other"):
+        (home / f"{name}.csv").write_text("a,b,y\n" + "".join(f"{i},1,{i}\n" for i in range(20)))
+    assert budgetreg(capsys, "run dataset=file dataset.path=~/own.csv out=~/results k=2").code == 0
+    assert budgetreg(capsys, "run -m dataset=file dataset.path=~/own.csv,~/other.csv k=2").code == 0
+    assert [plan.dataset for plan in executed] == ["own", "own", "other"]
+    assert executed[0].folder == home / "results"
+    answer = budgetreg(capsys, "run dataset=mnist_3v5 dataset.root=~/nothing")
+    assert str(home / "nothing") in one_line(answer.err)
+    assert "out=a~b: cannot be read" in budgetreg(capsys, "run out=a~b").err
+
+
 def test_a_recipe_is_a_sweep(capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]) -> None:
     answer = budgetreg(capsys, "run experiment=hazan_koren_2012/fig2 dataset=digits_3v5 repetitions=2 algo=aerr")
     assert answer.code == 0

@@ -176,12 +176,14 @@ def test_synthetic_data_and_centring(budgetreg, tmp_path):
         ("dataset=file dataset.path=missing.csv", 3, "missing.csv"),
         ("dataset=file dataset.path=hole.csv", 3, "row 2, column 'b'"),
         ("dataset=file dataset.path=text.csv", 3, "row 1, column 'a'"),
+        ("dataset=file dataset.path=same.csv", 2, "all 2 targets are 3"),
         ("dataset=power_law dataset.norm=l3", 2, "norm"),
     ],
 )
 def test_mistakes_are_one_line(budgetreg, tmp_path, line, code, said):
     (tmp_path / "hole.csv").write_text("a,b,y\n1,2,3\n1,,3\n4,5,6\n")
     (tmp_path / "text.csv").write_text("a,b,y\none,2,3\n1,2,3\n")
+    (tmp_path / "same.csv").write_text("a,b,y\n1,2,3\n2,2,3\n")
     done = budgetreg(f"run {line}", check=code)
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1

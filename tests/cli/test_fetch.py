@@ -156,6 +156,7 @@ def test_the_command_prints_one_line(
     [
         (["mnist_3v6"], ["did you mean 'mnist_3v5'?", "mnist_3v5, mnist"]),
         (["power_law"], ["nothing to fetch", "mnist_3v5, mnist"]),
+        (["diabetes"], ["nothing to fetch for 'diabetes'"]),
         (["mnist", "dataset.rot=x"], ["did you mean 'dataset.root'?", "dataset.root=DIR"]),
         (["mnist", "dataset.root="], ["dataset.root=DIR"]),
         (["mnist", "--root", "x"], ["--help"]),

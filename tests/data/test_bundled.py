@@ -28,8 +28,8 @@ def configured(*keys: str) -> Any:
         return validate(compose("config", list(keys)))
 
 
-def read(name: str, *keys: str, targets: bool = True) -> Dataset:
-    return load(configured(f"dataset={name}", *keys).dataset, 0, 0, targets=targets)
+def read(name: str, *keys: str) -> Dataset:
+    return load(configured(f"dataset={name}", *keys).dataset, 0, 0)
 
 
 @pytest.mark.parametrize("name", ORIGINALS)
@@ -59,10 +59,10 @@ def test_they_are_scaled_as_a_file_is() -> None:
         }
 
 
-@pytest.mark.parametrize("algo", ["aelr", "popca"])
+@pytest.mark.parametrize("keys", [["algo=aelr"], ["algo=popca", "algo.n_components=2"]])
 @pytest.mark.parametrize("name", ORIGINALS)
-def test_regressors_and_subspaces_can_be_planned(name: str, algo: str) -> None:
-    plan = make_plan(configured(f"dataset={name}", f"algo={algo}", "k=4"))
+def test_regressors_and_subspaces_can_be_planned(name: str, keys: list[str]) -> None:
+    plan = make_plan(configured(f"dataset={name}", "k=4", *keys))
     assert (plan.dataset, plan.d) == (name, ORIGINALS[name].data.shape[1])
 
 

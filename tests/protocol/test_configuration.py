@@ -91,7 +91,10 @@ def test_every_learner_has_a_file() -> None:
     assert set(catalogue.options("algo")) == names
 
 
-@pytest.mark.parametrize("name", ["mnist_3v5", "mnist", "power_law", "digits_3v5", "sphere", "three_bits"])
+@pytest.mark.parametrize(
+    "name",
+    ["mnist_3v5", "mnist", "power_law", "digits_3v5", "diabetes", "breast_cancer", "wine", "sphere", "three_bits"],
+)
 def test_data_sets(default: DictConfig, name: str) -> None:
     assert validate(choosing(default, dataset=name)).dataset.name == name
 
