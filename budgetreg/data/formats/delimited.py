@@ -121,12 +121,19 @@ def _place(path: Path, separator: str, row: int) -> str:
 
 def _records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Give the fields of the header and of each row, with the number of the line on which they begin."""
+    line = ""
+
+    def lines() -> Iterator[str]:
+        nonlocal line
+        for line in text:
+            yield line
+
     try:
         with unpacked(path) as file, io.TextIOWrapper(file, encoding=_ENCODING, newline="") as text:
-            reader = csv.reader(text, delimiter=separator, skipinitialspace=True)
+            reader = csv.reader(lines(), delimiter=separator, skipinitialspace=True)
             before = 0
             for record in reader:
-                if len(record) > 1 or "".join(record).strip():  # as pandas skips blank lines
+                if len(record) > 1 or line.strip(" \t\r\n"):  # what pandas skips is blank, and "" is not
                     yield before + 1, record
                 before = reader.line_num
     except UnicodeDecodeError as error:
@@ -141,10 +148,8 @@ def _separator(path: Path) -> str:
     def fit(separator: str) -> tuple[bool, int]:
         try:
             counts = [len(record) for _, record in islice(_records(path, separator), 2)]
-        except (
-            DataError
-        ):  # such as a wide row that becomes one endless field; what is wrong in any case, `_header` tells
-            return False, 0
+        except DataError:
+            return False, 0  # a wide row may become one endless field; what is wrong in any case, `_header` tells
         return len(counts) == 2 and counts[0] == counts[1] > 1, counts[0] if counts else 0
 
     return max(_SEPARATORS, key=fit)  # the first one if none is better
