@@ -30,6 +30,9 @@ TOP: Options = {
     "backend": Option("the backend", inert=True),
     "k": Option("the attribute budget", whole(1)),
     "intercept": Option("the intercept", one_of("none", "mean") | NOTHING, default="none", own="mean"),
+    "pilot": Option(
+        "the number of full rows that are bought first", one_of("auto") | whole(0) | NOTHING, 0, own="auto"
+    ),
     "axis": Option("the axis on which learners end alike", one_of("attributes", "examples"), default="attributes"),
     "repetitions": Option("the number of repetitions", whole(1), inert=True),
     "seed": Option("the seed", whole(0)),

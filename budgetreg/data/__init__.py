@@ -9,6 +9,7 @@ from typing import Any
 from budgetreg.config import extensions
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.kind import Kind, Synthetic, Table
+from budgetreg.data.scaling import PILOT
 from budgetreg.errors import ConfigError
 
 __all__ = ["Dataset", "DatasetConfig", "Kind", "kinds", "load"]
@@ -36,6 +37,11 @@ class DatasetConfig:
     split: str
     test_fraction: float
     options: Mapping[str, Any]
+
+    @property
+    def scaled_by_pilot(self) -> bool:
+        """Whether attributes are divided by their standard deviations in the pilot."""
+        return self.options.get("scale") == PILOT
 
 
 def load(config: DatasetConfig, seed: int, repetition: int, *, targets: bool = True) -> Dataset:

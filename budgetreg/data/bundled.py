@@ -11,7 +11,7 @@ from budgetreg.config.options import Option
 from budgetreg.config.requirements import one_of
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.kind import RANDOM, Kind
-from budgetreg.data.scaling import parse_scale, unit
+from budgetreg.data.scaling import SCALE, unit
 
 _DIGITS = Path(__file__).with_name("digits_3v5.csv")
 _PRICES = Path(__file__).with_name("illustrative_prices")
@@ -43,7 +43,7 @@ class ScikitLearn:
     ----------
     name : str
         ``diabetes``, ``breast_cancer`` or ``wine``.
-    scale : {"max_abs", "none"}
+    scale : {"max_abs", "none", "pilot"}
         Whether each attribute is divided by its largest absolute value.
     """
 
@@ -77,7 +77,7 @@ def prices(table: str) -> Path:
 
 
 def _parse_scikit_learn(options: Mapping[str, Any]) -> ScikitLearn:
-    return ScikitLearn(options["table"], parse_scale(options))
+    return ScikitLearn(options["table"], options["scale"])
 
 
 KINDS = (
@@ -85,7 +85,8 @@ KINDS = (
     Kind(
         name="scikit_learn",
         parse=_parse_scikit_learn,
-        options={"table": Option("the table", one_of(*_SCIKIT_LEARN)), "scale": Option("the scale")},
+        options={"table": Option("the table", one_of(*_SCIKIT_LEARN)), "scale": SCALE},
         splits=(RANDOM,),
+        own=True,
     ),
 )

@@ -1,32 +1,21 @@
-"""``dataset.scale`` of tables whose attributes are in units of their own."""
+"""``dataset.scale`` of tables whose attributes are in units of their own.
 
-from collections.abc import Mapping
-from typing import Any
+What a pilot says of them is known in a run alone: here, such attributes stay as they are.
+"""
 
 import numpy as np
 
-from budgetreg.data.dataset import required
-from budgetreg.errors import ConfigError
+from budgetreg.config.options import Option
+from budgetreg.config.requirements import NOTHING, one_of
 
-_SCALES = ("max_abs", "none")
+PILOT = "pilot"
+_SCALES = ("max_abs", "none", PILOT)
+SCALE = Option("the scale of the attributes", one_of(*_SCALES) | NOTHING, default="max_abs", own=PILOT)
+"""Null is the pilot's standard deviations for learners of regressors, and the largest values for others."""
 _MAX_ABS_NOTE = (
     "each attribute was divided by its largest absolute value over the whole table, which is outside the "
     "attribute budget (dataset.scale=none leaves the values as they are)"
 )
-
-
-def parse_scale(options: Mapping[str, Any]) -> str:
-    """Read ``dataset.scale``: ``max_abs`` or ``none``.
-
-    Raises
-    ------
-    ConfigError
-        If it is anything else.
-    """
-    scale: str = required(options, "scale")
-    if scale not in _SCALES:
-        raise ConfigError(f"dataset.scale must be one of {', '.join(_SCALES)}, not {scale!r}")
-    return scale
 
 
 def unit(scale: str, largest: np.ndarray) -> tuple[float | np.ndarray, tuple[str, ...]]:
@@ -34,11 +23,11 @@ def unit(scale: str, largest: np.ndarray) -> tuple[float | np.ndarray, tuple[str
 
     Parameters
     ----------
-    scale : {"max_abs", "none"}
+    scale : {"max_abs", "none", "pilot"}
         Whether each attribute is divided by its largest absolute value.
     largest : ndarray of shape (d,)
         These values; an attribute of zeros stays as it is.
     """
-    if scale == "none":
+    if scale != "max_abs":
         return 1.0, ()
     return 1 / np.where(largest == 0, 1.0, np.maximum(largest, np.finfo(float).tiny)), (_MAX_ABS_NOTE,)

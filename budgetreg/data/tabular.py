@@ -14,7 +14,7 @@ from budgetreg.data.formats import FORMATS, opener, source, suffix
 from budgetreg.data.formats.source import COMPRESSIONS, NO_TARGET
 from budgetreg.data.kind import RANDOM, Kind, Source
 from budgetreg.data.prepared import FACTS, Prepared, from_folder, in_memory, into_folder
-from budgetreg.data.scaling import parse_scale, unit
+from budgetreg.data.scaling import SCALE, unit
 from budgetreg.data.seals import is_intact, unsealed
 from budgetreg.errors import ConfigError, DataError
 
@@ -33,7 +33,7 @@ class File:
         File of one of the `FORMATS`, or folder with ``X.npy`` and ``y.npy``.
     target : str or None
         Column (CSV, Parquet; None: the last) or array (NPZ, folder; None: ``y``) to predict; `NO_TARGET`: nothing is.
-    scale : {"max_abs", "none"}
+    scale : {"max_abs", "none", "pilot"}
         Whether each attribute is divided by its largest absolute value.
     stamp : tuple of int
         Times of the last change and sizes, so that a changed file counts as another one.
@@ -110,12 +110,12 @@ def parse_file(options: Mapping[str, Any]) -> File:
     Raises
     ------
     ConfigError
-        If the path is not set, the format is not supported or the scale is unknown.
+        If the path is not set, or the format is not supported.
     DataError
         If there is no such file.
     """
     path = Path(str(required(options, "path"))).expanduser()
-    scale = parse_scale(options)
+    scale = required(options, "scale")
     target = options.get("target")
     target = None if target is None else str(target)
     if path.is_dir() and not (path / "X.npy").exists():
@@ -173,7 +173,7 @@ KINDS = (
     Kind(
         name="file",
         parse=parse_file,
-        options={key: Option(key) for key in ("path", "target", "scale")},
+        options={"path": Option("the path"), "target": Option("the target"), "scale": SCALE},
         splits=(RANDOM,),
         own=True,
         unlabelled=_unlabelled,

@@ -279,7 +279,8 @@ class Family:
     without_effect : callable
         ``without_effect(options)``: names of options that change nothing beside the others.
     given_moments : callable
-        ``given_moments(options)``: whether it is given the attributes' second moments.
+        ``given_moments(options)``: where the attributes' second moments come from that it is given: ``given`` if from
+        full rows of the training part, which no budget pays for, or ``pilot``; None if it is given none.
     batching : Batching
     unequal_lengths : bool
         Whether streams that advance together may end at different lengths.
@@ -319,7 +320,7 @@ class Family:
     tuned: Callable[[Any], Sequence[str]] = _nothing
     theory: Callable[["Learner", Circumstances, float | None], Mapping[str, float]] | None = None
     without_effect: Callable[[Any], Sequence[str]] = _nothing
-    given_moments: Callable[[Any], bool] = lambda options: False
+    given_moments: Callable[[Any], str | None] = _none
     batching: Batching = Batching.APART
     unequal_lengths: bool = False
     shares_settings: bool = False
@@ -376,8 +377,8 @@ class Learner:
         return self.family.sees(self.options)
 
     @property
-    def given_moments(self) -> bool:
-        """Whether it is given the attributes' second moments."""
+    def given_moments(self) -> str | None:
+        """Where the attributes' second moments come from that it is given; None if it is given none."""
         return self.family.given_moments(self.options)
 
     @property

@@ -29,8 +29,8 @@ class Table:
         Stored values: an array of numbers, possibly memory-mapped, or what `budgetreg.data.values` offers besides.
     y : ndarray of shape (n,)
         Targets.
-    scale : float or ndarray of shape (d,)
-        The value of an attribute is ``X * scale - shift``.
+    scale : float or ndarray of shape (d,) or (T, d)
+        The value of an attribute is ``X * scale - shift``; with T scales, each T-th of the rows has its own.
     shift : ndarray of shape (d,) or (T, d), or None
         Subtracted from every example (centring), or from those of each T-th of the rows; None means 0.
     """
@@ -52,31 +52,35 @@ class Table:
 
     def entries(self, rows: np.ndarray, attributes: np.ndarray) -> np.ndarray:
         """Return single values as float64; the two arrays of int are broadcast against each other."""
-        scale = self.scale.take(attributes) if isinstance(self.scale, np.ndarray) else self.scale
+        scale = self.scale
+        if isinstance(scale, np.ndarray):
+            scale = scale.take(self._places(scale, rows, attributes))
         values = np.multiply(self._values.entries(rows, attributes), scale, dtype=np.float64)
-        if self.shift is None:
-            return values
-        where = attributes if self.shift.ndim == 1 else self._part(rows) * self.d + attributes
-        return values - self.shift.take(where)
+        return values if self.shift is None else values - self.shift.take(self._places(self.shift, rows, attributes))
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         """Return full rows as float64, shape ``index.shape + (d,)``."""
-        values = np.multiply(self._values.rows(index), self.scale, dtype=np.float64)
-        if self.shift is None:
-            return values
-        return values - (self.shift if self.shift.ndim == 1 else self.shift[self._part(index)])
+        values = np.multiply(self._values.rows(index), self._of_rows(self.scale, index), dtype=np.float64)
+        return values if self.shift is None else values - self._of_rows(self.shift, index)
 
     def shifted(self, shift: np.ndarray) -> "Table":
         """Return the same table with values less a shift (d,) than they are here."""
         return replace(self, shift=shift if self.shift is None else self.shift + shift)
 
-    def _part(self, rows: np.ndarray) -> np.ndarray:
-        assert self.shift is not None
-        return rows // (len(self.y) // len(self.shift))
+    def _places(self, of_parts: np.ndarray, rows: np.ndarray, attributes: np.ndarray) -> np.ndarray:
+        return attributes if of_parts.ndim == 1 else self._part(of_parts, rows) * self.d + attributes
+
+    def _of_rows(self, of_parts: float | np.ndarray, index: np.ndarray) -> float | np.ndarray:
+        if not isinstance(of_parts, np.ndarray) or of_parts.ndim == 1:
+            return of_parts
+        return of_parts[self._part(of_parts, index)]
+
+    def _part(self, of_parts: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return rows // (len(self.y) // len(of_parts))
 
 
 def stack(tables: Sequence[Table]) -> tuple[Table, list[int]]:
-    """Put tables of equal shape and scale one above the other, to be read together.
+    """Put tables of equal shape one above the other, to be read together.
 
     Parameters
     ----------
@@ -91,14 +95,15 @@ def stack(tables: Sequence[Table]) -> tuple[Table, list[int]]:
         Row number of each table's first row.
     """
     first = tables[0]
-    if all(table.X is first.X and table.shift is first.shift for table in tables):
+    if all(table.X is first.X and table.shift is first.shift and table.scale is first.scale for table in tables):
         return first, [0] * len(tables)
     X = np.concatenate([np.asarray(table.X) for table in tables])
     y = np.concatenate([table.y for table in tables])
     shifts = [table.shift for table in tables if table.shift is not None]
-    return Table(X, y, first.scale, np.stack(shifts) if shifts else None), [
-        len(first.y) * i for i in range(len(tables))
-    ]
+    scale = first.scale
+    if not all(np.array_equal(table.scale, scale) for table in tables):
+        scale = np.stack([np.broadcast_to(table.scale, (first.d,)) for table in tables])
+    return Table(X, y, scale, np.stack(shifts) if shifts else None), [len(first.y) * i for i in range(len(tables))]
 
 
 @dataclass(frozen=True)
@@ -144,6 +149,8 @@ class Accessor:
         itself there, and would get a zero of its own, whereas the settings of a stream share what they are shown.
     intercept : bool
         Whether targets are handed out minus the mean of those of the stream's examples before.
+    pilot : ndarray of int, shape (F, N), optional
+        Rows that were bought in full for each stream before, which is charged elsewhere; they are in all means.
     lengths : ndarray of int, shape (F,), optional
         How many of the m examples each stream really has.  Beyond its end it is charged nothing and gets zeros; full
         rows are not for streams of unequal lengths.
@@ -164,6 +171,7 @@ class Accessor:
         opened: Callable[[int], None] = lambda stop: None,
         centred: bool = False,
         intercept: bool = False,
+        pilot: np.ndarray | None = None,
         lengths: np.ndarray | None = None,
     ) -> None:
         self._table = table
@@ -175,8 +183,14 @@ class Accessor:
         self.budget = budget
         self._checkpoints = tuple(checkpoints)
         self._opened = opened
-        self._means = RunningMeans(self.n_streams, self.d) if centred else None
-        self._target_means = TargetMeans(self.n_streams, np.empty(0)) if intercept else None
+        self._pilot = np.empty((self.n_streams, 0), dtype=np.intp) if pilot is None else pilot
+        self._means = self._target_means = None
+        if centred:
+            self._means = RunningMeans(self.n_streams, self.d)
+            for f, row in np.ndindex(self._pilot.shape):
+                self._means.begin(f, table.rows(self._pilot[f, row]))
+        if intercept:
+            self._target_means = TargetMeans(np.asarray(table.y[self._pilot]))
         self._start = self._stop = 0
         self._spent = np.zeros((self.n_streams, 0, n_settings), dtype=np.int32)
         self._total = np.zeros((self.n_streams, n_settings), dtype=np.int64)
@@ -199,6 +213,10 @@ class Accessor:
         if self._target_means:
             self._y = self._target_means.open(start, self._y)
         self._opened(stop)
+
+    def pilot(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows that were bought before: X (F, N, d) and y (F, N), neither of them centred."""
+        return self._table.rows(self._pilot), np.asarray(self._table.y[self._pilot])
 
     def targets(self) -> np.ndarray:
         """Return the targets of the current block, shape (F, T); they are free."""

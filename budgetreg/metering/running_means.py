@@ -35,14 +35,12 @@ class TargetMeans:
 
     Parameters
     ----------
-    known : ndarray of float
-        Targets known beforehand, of the same examples for all streams.
-    n_streams : int
-        Streams F.
+    known : ndarray of float, shape (F, N)
+        Targets of examples that came before.
     """
 
-    def __init__(self, n_streams: int, known: np.ndarray) -> None:
-        self._sum, self._count = np.full(n_streams, known.sum()), known.size
+    def __init__(self, known: np.ndarray) -> None:
+        self._sum, self._count = known.sum(axis=1), known.shape[1]
         self._start, self._means = 0, self._sum[:, None] / max(1, self._count)
 
     def open(self, start: int, y: np.ndarray) -> np.ndarray:
@@ -74,6 +72,11 @@ class RunningMeans:
         self._d = d
         self._sum, self._count = np.zeros((n_streams, d)), np.zeros((n_streams, d))
         self._held: list[tuple[int, np.ndarray]] = []
+
+    def begin(self, stream: int, values: np.ndarray) -> None:
+        """Take in an example (d,) that a stream knew beforehand."""
+        self._sum[stream] += values
+        self._count[stream] += 1
 
     def open(self, start: int) -> None:
         """Begin a block at example ``start``, counted from 0, with the means of all that was revealed before it."""

@@ -55,6 +55,7 @@ class Config:
     backend: BackendConfig
     k: int
     intercept: str
+    pilot: int | str
     axis: str
     repetitions: int
     seed: int
@@ -162,8 +163,8 @@ def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None
 
 def _typed(tree: dict[str, Any]) -> Config:
     """Return a configuration, all presets applied, as dataclasses; what its families and kinds declare is checked."""
-    algo = _algo(tree)
     kind = kinds()[chosen(tree["dataset"], "dataset", "kind", kinds())]
+    algo = _algo(tree, kind.own)
     own = kind.own and algo.predicts
     dataset = _dataset(tree, kind, own)
     tree.update(settled(TOP, tree, own))
@@ -177,6 +178,7 @@ def _typed(tree: dict[str, Any]) -> Config:
         backend=BackendConfig(**tree["backend"]),
         k=tree["k"],
         intercept=tree["intercept"],
+        pilot=tree["pilot"],
         axis=tree["axis"],
         repetitions=tree["repetitions"],
         seed=tree["seed"],
@@ -283,11 +285,11 @@ def _checked(section: Any, declared: Options, prefix: str) -> dict[str, Any]:
     return dict(whole)
 
 
-def _algo(tree: dict[str, Any]) -> Learner:
+def _algo(tree: dict[str, Any], own_data: bool) -> Learner:
     section = tree["algo"]
     family = families()[chosen(section, "algo", "core", families())]
     declared = algo_options(family)
-    section = _checked(section, declared, "algo")
+    section = settled(declared, _checked(section, declared, "algo"), own_data)
     options = family.options(**{key: _frozen(section[key]) for key in options_of(family.options) if key in section})
     parameter = increasing("an increasing list of numbers above 0", POSITIVE)
     check(section["grid"], {key: (f"the grid of {key}", parameter) for key in family.tuned(options)}, "algo.grid")

@@ -28,6 +28,8 @@ class Pass:
         ``fold 3`` or ``final``: with the repetition, the identity of its draws.
     order : ndarray of int, shape (m,)
         Row numbers of the examples, in the order in which they are presented.
+    pilot : ndarray of int, shape (N,)
+        Row numbers of examples that are known beforehand.
     moments : ndarray of float, shape (d,), or None
         What the learner is given of the attributes' second moments.
     checkpoints : tuple of int
@@ -48,6 +50,7 @@ class Pass:
     repetition: int
     stage: str
     order: np.ndarray
+    pilot: np.ndarray
     moments: np.ndarray | None
     checkpoints: tuple[int, ...]
     keeping: Callable[[], Keep]
@@ -103,6 +106,7 @@ def advance(
             opened,
             centred=plan.centred and not stores,
             intercept=plan.intercept and not stores,
+            pilot=np.stack([one.pilot for one in batch]),
             lengths=lengths,
         )
         _run(plan, accessor, settings, checkpoints, batch)

@@ -14,6 +14,9 @@ from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.grids import count, lay_out
 from budgetreg.protocol.side_information import second_moments, table_of
 
+PILOT_SHARE, LEAST_SHARE, LEAST_ROWS = 0.05, 0.1, 5
+"""What an automatic pilot costs of all attributes; more, up to the second share, if it is fewer rows otherwise."""
+
 AXIS_SPAN = 256
 """The attribute axis begins at the cost of a full row, or at its end divided by this."""
 
@@ -45,8 +48,11 @@ class Plan:
     per_example : int
         Attributes that a replica may be charged for one example: k, or d for a full-information learner.  On average
         at most, if `budget` is None.
+    pilot : int
+        Full rows that are bought first. They are the first examples of learners that see all attributes; others do
+        not step on them.
     checkpoints : tuple of int
-        Numbers of examples at which the curve is evaluated.
+        Numbers of examples, the pilot's rows among them, at which the curve is evaluated.
     settings : mapping of str to tuple of float
         The grid in absolute values, one entry per setting.
     attributes_final : int
@@ -67,6 +73,7 @@ class Plan:
     k_x: int | None
     k_ip: int | None
     per_example: int
+    pilot: int
     checkpoints: tuple[int, ...]
     settings: Mapping[str, tuple[float, ...]]
     attributes_final: int
@@ -110,6 +117,11 @@ class Plan:
             return 1
         streams = (self.config.tuning.folds if self.tuned else 0) + (not self.tuned or self.one_pass)
         return max(1, min(self.streams_at_once // streams, STATE_BYTES // data.X.nbytes))
+
+    @property
+    def lead(self) -> int:
+        """Examples that the learner does not step on: the pilot's rows, unless it sees all attributes anyway."""
+        return 0 if self.config.algo.sees is Sees.ALL else self.pilot
 
     @property
     def centred(self) -> bool:
@@ -162,12 +174,16 @@ def make_plan(config: Config) -> Plan:
         raise ConfigError(f"k={config.k}: the attribute budget must be at most d={d}, the attributes of {data.name}")
     division = algo.divide(config.k)
     per_example = d if algo.sees is Sees.ALL else config.k
-    checkpoints = _checkpoints(config, n_train, d, per_example if config.axis == "attributes" else config.k)
+    pilot = _pilot(config, n_train, d)
+    lead = 0 if algo.sees is Sees.ALL else pilot
+    checkpoints = _checkpoints(
+        config, n_train, d, per_example if config.axis == "attributes" else config.k, pilot, lead
+    )
     intercept = config.intercept == "mean"
     run = Circumstances(
         k=config.k,
         d=d,
-        m=checkpoints[-1],
+        m=checkpoints[-1] - lead,
         division=division,
         largest=float(np.abs(data.y - (data.y.mean() if intercept else 0.0)).max()),
         unit=float(data.y.std()) if intercept else 1.0,
@@ -176,13 +192,19 @@ def make_plan(config: Config) -> Plan:
     settings = lay_out(config, run)
     n_settings = count(settings)
     folds = config.tuning.folds if n_settings > 1 else 0
-    if folds > n_train:
-        raise ConfigError(f"tuning.folds={folds}: at most the {n_train} training examples of {data.name}")
-    fold_examples = min(checkpoints[-1], n_train - -(-n_train // folds)) if folds else 0
+    rest = n_train - pilot
+    if folds > rest:
+        raise ConfigError(f"tuning.folds={folds}: at most the {rest} training examples of {data.name}")
+    fold_examples = min(checkpoints[-1] - lead, rest - -(-rest // folds) + pilot - lead) if folds else 0
     notes = data.notes
+    if pilot:
+        notes += (
+            f"a pilot of {pilot} full rows is bought first, {pilot * d} of {config.k * n_train} attributes in all: "
+            "scale, centre and moments come from it",
+        )
     if config.dataset.center == "full":
         notes += ("dataset.center=full: the training means come from full rows, which no budget pays for",)
-    if algo.given_moments:
+    if algo.given_moments == "given":
         notes += (
             f"{algo.name} is given the attributes' second moments over the training part, which no budget pays for",
         )
@@ -198,9 +220,10 @@ def make_plan(config: Config) -> Plan:
         k_x=division.k_x if division else None,
         k_ip=division.k_ip if division else None,
         per_example=per_example,
+        pilot=pilot,
         checkpoints=checkpoints,
         settings=settings,
-        attributes_final=per_example * checkpoints[-1],
+        attributes_final=lead * d + per_example * (checkpoints[-1] - lead),
         attributes_tuning=per_example * fold_examples * folds * n_settings,
         notes=notes,
     )
@@ -227,18 +250,49 @@ def split_sizes(config: Config, data: Dataset) -> tuple[int, int]:
     return n - n_test, n_test
 
 
+def _pilot(config: Config, n_train: int, d: int) -> int:
+    """Return the number of full rows that are bought first.
+
+    Raises
+    ------
+    ConfigError
+        If they are too few for what is to come from them, or leave nothing to learn with.
+    """
+    total = config.k * n_train
+    if config.pilot == "auto":
+        pilot = max(round(PILOT_SHARE * total / d), min(LEAST_ROWS, int(LEAST_SHARE * total / d)), 2)
+    else:
+        pilot = int(config.pilot)
+    if pilot and not config.algo.predicts:
+        raise ConfigError(f"pilot={config.pilot}: {config.algo.name} learns a subspace, and takes none; use 0")
+    if pilot < 2 and config.dataset.scaled_by_pilot:
+        raise ConfigError(f"pilot={pilot}: too few rows for dataset.scale=pilot; at least 2, or scale=max_abs or none")
+    if not pilot and config.algo.given_moments == "pilot":
+        raise ConfigError("pilot=0: too few rows for algo.moments=pilot; at least 1, or moments=given")
+    if pilot and (pilot * d >= total or pilot >= n_train):
+        raise ConfigError(
+            f"pilot={config.pilot}: {pilot} full rows of {d} attributes are all that k={config.k} buys of {n_train} "
+            "examples, or more"
+        )
+    return pilot
+
+
 def _moments(config: Config, data: Dataset) -> np.ndarray:
-    """Return the second moments over all examples: a unit for grids, and close enough for theory."""
+    """Return second moments, units of grids: over all examples, or 1 as a pilot makes them."""
+    if config.dataset.scaled_by_pilot:
+        return np.ones(data.X.shape[1])
     everything = np.arange(data.y.size)
     return second_moments(table_of(config.dataset.center, data, everything), everything)
 
 
-def _checkpoints(config: Config, n_train: int, d: int, per_example: int) -> tuple[int, ...]:
+def _checkpoints(config: Config, n_train: int, d: int, per_example: int, pilot: int, lead: int) -> tuple[int, ...]:
     asked = config.checkpoints
     in_shares = not isinstance(asked, int) and any(isinstance(one, float) for one in asked)
     if not isinstance(asked, int) and not in_shares:
         if asked[-1] > n_train:
             raise ConfigError(f"checkpoints={list(asked)}: there are only {n_train} training examples")
+        if asked[0] <= pilot:
+            raise ConfigError(f"checkpoints={list(asked)}: the first {pilot} examples are the pilot")
         return tuple(map(int, asked))
     end = config.k * n_train
     if end < per_example:
@@ -246,13 +300,14 @@ def _checkpoints(config: Config, n_train: int, d: int, per_example: int) -> tupl
             f"k={config.k}: {end} attributes in all buy no full row of {d} for {config.algo.name}; "
             f"k={d} gives it every example"
         )
-    begin = min(max(d, end // AXIS_SPAN), end)
+    begin = min(max(d, end // AXIS_SPAN, pilot * d + per_example), end)
     if isinstance(asked, int):
         axis = np.geomspace(begin, end, asked) if asked > 1 else np.array([end])
         axis[-1] = end
     else:
         axis = np.round(end * np.array(asked), 6)  # as 0.29 of 100 lies a bit below 29
-    examples = {int(attributes) // per_example for attributes in axis} - {0}
+    examples = {lead + (int(attributes) - lead * d) // per_example for attributes in axis}
+    examples = {min(one, n_train) for one in examples if one > pilot}
     if not examples:
         raise ConfigError(
             f"checkpoints: none of these shares of {end} attributes buys {config.algo.name} an example of "

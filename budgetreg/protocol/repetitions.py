@@ -13,7 +13,7 @@ from budgetreg.metering.accessor import Table, stack
 from budgetreg.metering.origin import Origin
 from budgetreg.protocol.passes import Keep, Pass, Progress, advance
 from budgetreg.protocol.plan import Plan
-from budgetreg.protocol.side_information import second_moments, table_of
+from budgetreg.protocol.side_information import pilot_moments, second_moments, table_of
 from budgetreg.protocol.tuning import folds, on_edge, winners
 from budgetreg.streams import generator
 from budgetreg.tasks.task import Judge, Task
@@ -21,11 +21,26 @@ from budgetreg.tasks.task import Judge, Task
 
 @dataclass(frozen=True)
 class _Split:
-    """One repetition's data: the test, training rows in the order in which they are presented, and given moments."""
+    """One repetition's data.
+
+    Attributes
+    ----------
+    repetition : int
+    table : Table
+    judge : Judge
+        The test.
+    pilot : ndarray of int, shape (N,)
+        Rows that are bought in full first.
+    order : ndarray of int, shape (m,)
+        The other training rows, in the order in which they are presented.
+    moments : ndarray of float, shape (d,), or None
+        What the learner is given of the attributes' second moments.
+    """
 
     repetition: int
     table: Table
     judge: Judge
+    pilot: np.ndarray
     order: np.ndarray
     moments: np.ndarray | None
 
@@ -79,7 +94,7 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
     return [
         {
             "repetition": split.repetition,
-            "curve": _curve(finals[i], place[i]),
+            "curve": _curve(plan, finals[i], place[i]),
             "run": _run_row(plan, best[i, -1], finals[i], place[i], sum(one.paid for one in tried[i])),
             "edge_before": _edge(plan, best[i, :-1]),
         }
@@ -88,7 +103,23 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
 
 
 def _final_pass(plan: Plan, split: _Split, offset: int, keeping: Callable[[], Keep]) -> Pass:
-    return Pass(split.repetition, "final", split.order + offset, split.moments, plan.checkpoints, keeping)
+    checkpoints = tuple(checkpoint - plan.lead for checkpoint in plan.checkpoints)
+    return _pass(plan, split, offset, "final", split.order, checkpoints, keeping)
+
+
+def _pass(
+    plan: Plan,
+    split: _Split,
+    offset: int,
+    stage: str,
+    order: np.ndarray,
+    checkpoints: tuple[int, ...],
+    keeping: Callable[[], Keep],
+) -> Pass:
+    """Return a pass after the pilot, or over it first if all attributes are seen anyway."""
+    known = split.pilot if plan.lead else split.pilot[:0]
+    rows = order if plan.lead else np.concatenate([split.pilot, order])
+    return Pass(split.repetition, stage, rows + offset, known + offset, split.moments, checkpoints, keeping)
 
 
 def _keep(outputs: np.ndarray, origin: Origin) -> tuple[np.ndarray, Origin]:
@@ -105,20 +136,21 @@ def _judging(split: _Split, place: np.ndarray) -> Callable[[], Keep]:
     return begin
 
 
-def _curve(final: Pass, place: np.ndarray) -> list[dict[str, Any]]:
-    """Return a point for each checkpoint: what was judged, and what the chosen setting was charged."""
-    attributes = final.attributes[np.arange(len(place)), place].tolist()
-    points = zip(final.checkpoints, final.kept, attributes, strict=True)
+def _curve(plan: Plan, final: Pass, place: np.ndarray) -> list[dict[str, Any]]:
+    """Return a point for each checkpoint: what was judged, and what pilot and chosen setting were charged."""
+    attributes = (final.attributes[np.arange(len(place)), place] + plan.lead * plan.d).tolist()
+    points = zip(plan.checkpoints, final.kept, attributes, strict=True)
     return [{"examples": examples, **errors, "attributes": paid} for examples, errors, paid in points]
 
 
 def _run_row(plan: Plan, best: int, final: Pass, place: np.ndarray, tuning: int) -> dict[str, Any]:
-    total = int(final.attributes[-1, place[-1]])
+    after = int(final.attributes[-1, place[-1]])
+    total = after + plan.lead * plan.d
     return {
         **{f"p_{name}": values[best] for name, values in plan.settings.items()},
         "edge": _edge(plan, np.array([best])),
         "attributes_total": total,
-        "attributes_mean": total / plan.checkpoints[-1],
+        "attributes_mean": after / (plan.checkpoints[-1] - plan.lead),
         "attributes_max": int(final.most[place].max()),
         "attributes_tuning": tuning,
     }
@@ -134,46 +166,50 @@ def _split(plan: Plan, repetition: int) -> _Split:
     config, task = plan.config, plan.config.algo.task
     data = load(config.dataset, config.seed, repetition, targets=config.algo.predicts)
     if config.dataset.split == "official":
-        train = np.arange(plan.n_train)
-        table, judge = _official(data, config.dataset.center, plan.n_train, task, plan.intercept)
+        train, test = np.arange(plan.n_train), np.arange(plan.n_train, data.y.size)
     else:
         shuffled = generator("split", config.seed, data.name, repetition).permutation(data.y.size)
         train, test = np.sort(shuffled[plan.n_test :]), np.sort(shuffled[: plan.n_test])
-        table = table_of(config.dataset.center, data, train)
-        judge = task.test(data, table, test, _constant(data, train, plan.intercept))
     order = generator("order", config.seed, data.name, repetition).permutation(train)
-    moments = second_moments(table, train) if config.algo.given_moments else None
-    return _Split(repetition, table, judge, order, moments)
+    pilot, order = order[: plan.pilot], order[plan.pilot :]
+    constant = float(data.y[train].mean()) if plan.intercept else 0.0
+    if config.dataset.split == "official" and not plan.pilot:
+        table, judge = _official(data, config.dataset.center, plan.n_train, task, constant)
+    else:
+        table = table_of(config.dataset.center, data, train, pilot, scaled=config.dataset.scaled_by_pilot)
+        judge = task.test(data, table, test, constant)
+    moments = None
+    if config.algo.given_moments:
+        known = config.algo.given_moments == "given"
+        moments = second_moments(table, train) if known else pilot_moments(table, pilot)
+    return _Split(repetition, table, judge, pilot, order, moments)
 
 
 @lru_cache(maxsize=1)
-def _official(data: Dataset, center: str, n_train: int, task: Task, intercept: bool) -> tuple[Table, Judge]:
+def _official(data: Dataset, center: str, n_train: int, task: Task, constant: float) -> tuple[Table, Judge]:
     """Return what an official split's repetitions have in common, as their order is all that differs."""
-    train = np.arange(n_train)
-    table = table_of(center, data, train)
-    constant = _constant(data, train, intercept)
+    table = table_of(center, data, np.arange(n_train))
     return table, task.test(data, table, np.arange(n_train, data.y.size), constant)
 
 
-def _constant(data: Dataset, train: np.ndarray, intercept: bool) -> float:
-    """Return what is predicted without attributes: the mean of the training targets, or 0."""
-    return float(data.y[train].mean()) if intercept else 0.0
-
-
 def _fold_passes(plan: Plan, split: _Split, offset: int) -> list[Pass]:
-    """Return the passes of a split's folds, which keep the held-out loss where something is chosen."""
+    """Return the passes of a split's folds, which keep the held-out loss where something is chosen.
+
+    The pilot was bought, and is in every fold: it is never held out.
+    """
     config = plan.config
     training, held_out = folds(
         split.order, config.tuning.folds, generator("folds", config.seed, plan.dataset, split.repetition)
     )
     wanted = plan.checkpoints if config.tuning.at == "each" else plan.checkpoints[-1:]
-    checkpoints = tuple(sorted({min(checkpoint, training.shape[1]) for checkpoint in wanted}))
+    length = training.shape[1] + plan.pilot - plan.lead
+    checkpoints = tuple(sorted({min(checkpoint - plan.lead, length) for checkpoint in wanted}))
 
     def judging(rows: np.ndarray) -> Callable[[], Keep]:
         return lambda: config.algo.task.held_out(split.table, rows).losses
 
     return [
-        Pass(split.repetition, f"fold {f}", order + offset, split.moments, checkpoints, judging(rows))
+        _pass(plan, split, offset, f"fold {f}", order, checkpoints, judging(rows))
         for f, (order, rows) in enumerate(zip(training, held_out, strict=True))
     ]
 
@@ -185,4 +221,4 @@ def _choose(plan: Plan, tried: Sequence[Pass]) -> np.ndarray:
     best = winners(np.array([one.kept for one in tried]).swapaxes(0, 1))
     # Folds are shorter than the final run: beyond their last checkpoint it decides, as it does if it is the only one.
     at = tried[0].checkpoints
-    return best[np.searchsorted(at, np.minimum(plan.checkpoints, at[-1]))]
+    return best[np.searchsorted(at, np.minimum(np.array(plan.checkpoints) - plan.lead, at[-1]))]

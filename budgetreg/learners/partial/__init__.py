@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from budgetreg.config.options import option
-from budgetreg.config.requirements import one_of
+from budgetreg.config.requirements import NOTHING, one_of
 from budgetreg.learners import online
 from budgetreg.learners.declaration import (
     RADIUS,
@@ -42,11 +42,24 @@ class Options:
         "the draw of attributes for the inner product", one_of("weight", "moment"), default="weight"
     )
     literal_split: str = option("the meaning of split=literal", one_of("one", "half"), default="one")
+    moments: str = option(
+        "where the attributes' second moments come from",
+        one_of("given", "pilot") | NOTHING,
+        default="given",
+        own="pilot",
+    )
     control_variate: str = option("the control variate", one_of("none", "mean", "label"), default="none")
 
 
 def _guided(options: Options) -> bool:
     return "moment" in (options.data_point, options.inner_product)
+
+
+def _without_effect(options: Options) -> tuple[str, ...]:
+    return (
+        *(() if options.split == "literal" else ("literal_split",)),
+        *(() if _guided(options) else ("moments",)),
+    )
 
 
 def _refuse(options: Options) -> str | None:
@@ -95,8 +108,8 @@ FAMILY = Family(
     parameters=(RADIUS, STEP_SIZE, Parameter("lambda", "the regularisation", absolute=True, tried=(1.0, 3.0))),
     tuned=lambda options: online.PARAMETERS[options.update],
     theory=_theory,
-    without_effect=lambda options: () if options.split == "literal" else ("literal_split",),
-    given_moments=_guided,
+    without_effect=_without_effect,
+    given_moments=lambda options: options.moments if _guided(options) else None,
     batching=Batching.IN_STEP,
     unequal_lengths=True,
     chaotic=online.chaotic,
