@@ -16,21 +16,38 @@ _ERRORS = 5
 
 
 def budget(subject: Subject) -> None:
-    """Compare the bill with the budget, and with what was shown; for a budget that holds on average, the mean bill."""
-    plan = subject.plan(D, K)
-    if plan.budget is None:
-        m, F = 64, 16
-        _, accessor = subject.run(_table(m), np.tile(np.arange(m), (F, 1)), _rngs(F), K, _setting(subject, 0))
-        paid = accessor.bill().total[:, 0] / m
-        least = paid.mean() - _ERRORS * paid.std(ddof=1) / np.sqrt(F)
-        expect(least <= K, f"an example costs {paid.mean():.2f} attributes on average; the budget is {K}")
-    else:
-        m = 60
-        _, accessor = subject.run(_table(m), np.arange(m)[None], _rngs(1), K, _setting(subject, 0))
-        most = accessor.bill().most.max()
-        expect(most <= plan.per_example, f"an example cost {most} attributes; the budget is {plan.per_example}")
-    shown, paid_for = len(accessor.seen()[0]), accessor.bill().total.sum()
-    expect(shown <= paid_for, f"{shown} values were shown and {paid_for} paid for")
+    """Compare the bill with what the family declares that an example costs, which is no more than the budget.
+
+    No value changes what is paid for it. So there are examples that are dense, sparse and all 0, at a regressor that
+    has moved; then, at ``w = 0``, which such examples leave as it is, nothing else. A bill that draws do not decide has
+    to be exact, the mean of any other within its standard errors.
+    """
+    plan, setting = subject.plan(D, K), _setting(subject, 0)
+    cost = subject.learner.cost(D, K, {name: value for name, (value,) in setting.items()})
+    expect(max(cost) <= plan.per_example, f"an example costs {max(cost):.3g} attributes; the budget is {K}")
+    m, F = 96, 16
+    orders, dense = np.tile(np.arange(m), (F, 1)), np.full((m, D), 0.5)
+    X, y = np.array(_table(m).X), np.where(np.arange(m) % 3, 1.0, 0.5)
+    X[:1], X[m // 2 :] = dense[:1], 0
+    runs = {
+        "": (X, {"the first example": (0, 1), "a sparse example": (1, m // 2), "an all-zero example": (m // 2, m)}),
+        " at w = 0": (np.zeros_like(X), {"an all-zero example": (0, m)}),
+    }
+    for where, (values, parts) in runs.items():
+        table, known = Table(values, y), Table(dense, y)
+        _, accessor = subject.run(table, orders, _rngs(F), K, setting, [1, m // 2, m], known=known)
+        bill = accessor.bill()
+        most, shown, paid_for = bill.most.max(), len(accessor.seen()[0]), bill.total.sum()
+        allowed = plan.budget is None or most <= plan.per_example
+        expect(allowed, f"an example cost {most} attributes; the budget is {plan.per_example}")
+        expect(shown <= paid_for, f"{shown} values were shown and {paid_for} paid for")
+        for what, (start, stop) in parts.items():
+            paid = (bill.at[stop] - (bill.at[start] if start else 0))[:, 0] / (stop - start)
+            expected = cost.at_zero if start == 0 else cost.usual
+            expect(
+                abs(paid.mean() - expected) <= _ERRORS * paid.std(ddof=1) / np.sqrt(F) + 1e-9,
+                f"{what}{where} costs {paid.mean():.4g} attributes on average; it should be {expected:.4g}",
+            )
 
 
 def same_bytes(subject: Subject) -> None:

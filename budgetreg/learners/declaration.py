@@ -43,6 +43,15 @@ class Division(NamedTuple):
     """Draws for the inner product."""
 
 
+class Cost(NamedTuple):
+    """Attributes that an example costs, whatever its values are; on average, if draws decide."""
+
+    usual: float
+    """Where there is an inner product to estimate; of learners that estimate none, always."""
+    at_zero: float
+    """While the regressor is 0: the inner product is 0 too, and needs no draw."""
+
+
 @dataclass(frozen=True)
 class Parameter:
     """A parameter that is tuned, or given.
@@ -267,6 +276,9 @@ class Family:
         ``sees(options)``: what it sees of an example.
     divide : callable
         ``divide(learner, k)``: how k is divided, None if it is not; raises a `ConfigError` if k is too small.
+    cost : callable or None
+        ``cost(learner, d, k, settings)``: what an example costs, as a `Cost`, for parameters by name. None if it is k
+        attributes, or all d, as `sees` says.
     k_multiple : int
         Budgets are multiples of this.
     parameters : tuple of Parameter
@@ -315,6 +327,7 @@ class Family:
     task: Callable[[Any], Task]
     sees: Callable[[Any], Sees] = lambda options: Sees.K
     divide: Callable[["Learner", int], Division | None] = _none
+    cost: Callable[["Learner", int, int, Mapping[str, float]], Cost] | None = None
     k_multiple: int = 1
     parameters: tuple[Parameter, ...] = ()
     tuned: Callable[[Any], Sequence[str]] = _nothing
@@ -395,6 +408,13 @@ class Learner:
             If it is too small.
         """
         return self.family.divide(self, k)
+
+    def cost(self, d: int, k: int, settings: Mapping[str, float]) -> Cost:
+        """Return what an example of d attributes costs at a budget of k, as the family declares it."""
+        if self.family.cost is not None:
+            return self.family.cost(self, d, k, settings)
+        each = d if self.sees is Sees.ALL else k
+        return Cost(each, each)
 
     @property
     def law(self) -> Law | None:

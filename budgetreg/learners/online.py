@@ -6,7 +6,7 @@ from typing import Any
 from budgetreg.config.options import Option, Options, option
 from budgetreg.config.requirements import NOTHING, one_of, whole
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import Division, Learner, Theorem
+from budgetreg.learners.declaration import Cost, Division, Learner, Theorem
 from budgetreg.theory import aelr_bound, aerr_bound
 
 SPLIT = one_of("literal", "even") | whole(1)
@@ -76,6 +76,13 @@ def divide(learner: Learner, k: int) -> Division:
     if not 1 <= k_ip < k:
         raise ConfigError(f"algo.split={k_ip}: inner-product draws must be between 1 and k-1={k - 1}")
     return Division(k - k_ip, k_ip)
+
+
+def cost(learner: Learner, d: int, k: int, settings: Mapping[str, float]) -> Cost:
+    """Return what an example costs: k, or at ``w = 0`` the draws for the data point alone."""
+    division = learner.divide(k)
+    assert division
+    return Cost(k, division.k_x)
 
 
 _BOUNDS = {"ogd": (aerr_bound, "2-ball"), "eg": (aelr_bound, "inf-ball")}

@@ -18,6 +18,7 @@ from budgetreg.learners.second_moment import law as second_moment_law
 from budgetreg.learners.svr import core as svr
 from budgetreg.sampling import designs
 from budgetreg.sampling.draws import BLOCK
+from tests.checks.breaking import failure, running, with_draws
 
 
 @pytest.mark.parametrize("name", catalogue.options("algo"))
@@ -46,41 +47,6 @@ def test_learners_of_the_papers_are_excused_from_little():
 
 
 # Broken learners
-
-
-def failure(name, check, broken=None):
-    """Return why a learner fails a check when its fit is what `broken` makes of it."""
-    verdict = checks.verdict(running(name, broken) if broken else checks.examined(name), check)
-    assert verdict.passed is False
-    assert "\n" not in verdict.reason
-    return verdict.reason
-
-
-def running(name, broken):
-    subject = checks.examined(name)
-    return replace(subject, fit=broken(subject.learner.family.fit))
-
-
-def with_draws(change):
-    """A learner whose whole numbers are changed after they are drawn."""
-
-    class Changed:
-        def __init__(self, rng):
-            self._rng = rng
-
-        def __getattr__(self, name):
-            return getattr(self._rng, name)
-
-        def integers(self, low, high=None, size=None, **options):
-            numbers = self._rng.integers(low, high, size, **options)
-            return numbers if high is None else change(numbers, high)
-
-    def broken(fit):
-        return lambda accessor, settings, checkpoints, rngs, *rest: fit(
-            accessor, settings, checkpoints, [Changed(rng) for rng in rngs], *rest
-        )
-
-    return broken
 
 
 @pytest.mark.parametrize(("name", "check"), [("aerr", "unbiased"), ("aer", "full at k=d"), ("aesvr", "unbiased")])

@@ -15,7 +15,7 @@ from budgetreg.config.options import option
 from budgetreg.config.requirements import FRACTION, ONE, ZERO, one_of
 from budgetreg.errors import ConfigError
 from budgetreg.learners import subspaces
-from budgetreg.learners.declaration import STEP_SIZE, Batching, Circumstances, Family, Learner, Theorem, run_by
+from budgetreg.learners.declaration import STEP_SIZE, Batching, Circumstances, Cost, Family, Learner, Theorem, run_by
 from budgetreg.tasks.subspace_learning import SubspaceLearning
 from budgetreg.theory import mbeg_bound, mbeg_least_examples, mbeg_step
 
@@ -39,6 +39,12 @@ def _refuse_odd(learner: Learner, k: int) -> None:
     subspaces.at_least_two(learner, k)
     if k % 2:
         raise ConfigError(f"k={k}: {learner.name} sees attributes in pairs and needs an even budget")
+
+
+def _cost(learner: Learner, d: int, k: int, settings: Mapping[str, float]) -> Cost:
+    """Return the mean cost: one of d pairs is that of an attribute with itself, whatever the weights, and costs 1."""
+    mean = k - k / (2 * d)
+    return Cost(mean, mean)
 
 
 def _notes(learner: Learner, run: Circumstances, settings: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
@@ -70,6 +76,7 @@ FAMILY = Family(
     fit=run_by("budgetreg.learners.mbeg.core", "k", "n_components", "update", "alpha", "output"),
     task=lambda options: SubspaceLearning(options.n_components),
     divide=_refuse_odd,
+    cost=_cost,
     k_multiple=2,
     parameters=(STEP_SIZE,),
     tuned=lambda options: ("eta",),

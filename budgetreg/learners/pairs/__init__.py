@@ -6,12 +6,13 @@ N. Cesa-Bianchi, S. Shalev-Shwartz, O. Shamir. Efficient Learning with Partially
 Algorithm 1 and footnote 2.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import RADIUS, Family, Learner, run_by
+from budgetreg.learners.declaration import RADIUS, Cost, Family, Learner, run_by
 from budgetreg.tasks.regression import Regression
 
 _PROBLEMS = {
@@ -32,12 +33,18 @@ def _at_least_a_pair(learner: Learner, k: int) -> None:
         raise ConfigError(f"k={k}: {learner.name} needs a budget of at least 2, the attributes of one pair")
 
 
+def _cost(learner: Learner, d: int, k: int, settings: Mapping[str, float]) -> Cost:
+    """Return what whole pairs cost; one attribute of an odd budget is left over."""
+    return Cost(k - k % 2, k - k % 2)
+
+
 FAMILY = Family(
     name="pairs",
     options=Options,
     fit=run_by("budgetreg.learners.pairs.core", "k", "centred", "intercept", problem="update"),
     task=lambda options: Regression(),
     divide=_at_least_a_pair,
+    cost=_cost,
     parameters=(RADIUS,),
     tuned=lambda options: ("B",),
     shares_settings=True,

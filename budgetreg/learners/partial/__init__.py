@@ -105,6 +105,7 @@ FAMILY = Family(
     ),
     task=lambda options: Regression(),
     divide=online.divide,
+    cost=online.cost,
     parameters=(RADIUS, STEP_SIZE, Parameter("lambda", "the regularisation", absolute=True, tried=(1.0, 3.0))),
     tuned=lambda options: online.PARAMETERS[options.update],
     theory=_theory,

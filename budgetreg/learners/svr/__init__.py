@@ -19,6 +19,7 @@ from budgetreg.learners.declaration import (
     STEP_SIZE,
     Batching,
     Circumstances,
+    Cost,
     Division,
     Family,
     Learner,
@@ -27,7 +28,7 @@ from budgetreg.learners.declaration import (
 )
 from budgetreg.tasks.regression import Regression
 from budgetreg.theory import svr_step
-from budgetreg.updates.gen_est import INNER_PRODUCT_DRAWS, averaged_draws, second_moment
+from budgetreg.updates.gen_est import INNER_PRODUCT_DRAWS, averaged_draws, expected_draws, second_moment
 
 LARGE_SECOND_MOMENT = 1e4
 """Of GenEst's estimates of a slope that is 1 at most: beyond it, nothing can be learned in a pass of usual length."""
@@ -63,6 +64,14 @@ def _divide(learner: Learner, k: int) -> Division:
     return Division(k - INNER_PRODUCT_DRAWS, INNER_PRODUCT_DRAWS)
 
 
+def _cost(learner: Learner, d: int, k: int, settings: Mapping[str, float]) -> Cost:
+    """Return what an example costs, GenEst's draws on average; nothing is drawn for the slope while it is known."""
+    k_x, k_ip = _divide(learner, k)
+    if not _unbiased(learner.options):
+        return Cost(k_x + k_ip, k_x)
+    return Cost(k_x + expected_draws(int(averaged_draws(np.array(settings["B"]), learner.options.eps))), k_x)
+
+
 def _theory(learner: Learner, run: Circumstances, B: float | None) -> Mapping[str, float]:
     assert B is not None
     return {"eta": svr_step(B, run.d, run.m, run.division.k_x if run.division else 1)}
@@ -96,6 +105,7 @@ FAMILY = Family(
     task=lambda options: Regression(options.delta),
     sees=lambda options: Sees.K_ON_AVERAGE if _unbiased(options) else Sees.K,
     divide=_divide,
+    cost=_cost,
     parameters=(RADIUS, STEP_SIZE),
     tuned=lambda options: ("B", "eta"),
     theory=_theory,

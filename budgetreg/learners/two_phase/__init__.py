@@ -72,6 +72,7 @@ FAMILY = Family(
     ),
     task=lambda options: Regression(),
     divide=online.divide,
+    cost=online.cost,
     parameters=(RADIUS, STEP_SIZE, Parameter("eta_two", "the second phase's step size")),
     tuned=lambda options: ("B", "eta", "eta_two"),
     theory=_theory,

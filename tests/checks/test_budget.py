@@ -1,0 +1,79 @@
+"""The bill is compared with what an example costs, whatever its values: learners that bill otherwise fail."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from budgetreg import checks
+from budgetreg.learners.declaration import Cost
+from budgetreg.metering.accessor import Accessor
+from budgetreg.updates.scaled_regressors import ScaledRegressors
+from tests.checks.breaking import failure
+
+
+@pytest.mark.parametrize("name", ["aerr", "aer", "baseline", "popca", "popca_passive", "aesvr", "oja"])
+def test_zeros_that_are_not_paid_for(name, monkeypatch):
+    reveal = Accessor.reveal_block
+
+    def free_of_charge(self, attributes, drawn=None):
+        other_than_0 = self._table.entries(self._rows[:, :, None], attributes) != 0
+        return reveal(self, attributes, other_than_0 if drawn is None else drawn & other_than_0)
+
+    monkeypatch.setattr(Accessor, "reveal_block", free_of_charge)
+    assert re.search("costs|paid for", failure(name, "budget"))
+
+
+def test_zeros_that_replicas_do_not_pay_for(monkeypatch):
+    some, own = Accessor.reveal_some, Accessor.reveal
+
+    def some_free(self, position, attributes, drawn):
+        values = self._table.entries(self._rows[:, position, None, None], attributes)
+        return some(self, position, attributes, drawn & (values != 0))
+
+    def own_free(self, position, attributes, paid):
+        values = self._table.entries(self._rows[self._stream, position][:, None], attributes)
+        return own(self, position, attributes, paid & (values != 0).all(axis=0))
+
+    monkeypatch.setattr(Accessor, "reveal_some", some_free)
+    monkeypatch.setattr(Accessor, "reveal", own_free)
+    for name in ("mbeg", "mbeg_plus", "aesvr", "aerr"):
+        assert re.search("a sparse example costs|paid for", failure(name, "budget"))
+
+
+def test_an_example_that_is_passed_over_without_paying(monkeypatch):
+    monkeypatch.setattr(Accessor, "pay", lambda self, draws: None)
+    for name in ("aelr", "aer", "ddaerr_two_phase"):
+        assert "example costs" in failure(name, "budget")
+
+
+def test_draws_that_are_left_out_at_zero():
+    def none_at_zero(fit):
+        def blind(accessor, *rest):
+            reveal = accessor.reveal_block
+
+            def later(attributes):
+                return reveal(
+                    attributes, np.broadcast_to(np.arange(attributes.shape[1])[:, None] > 0, attributes.shape)
+                )
+
+            accessor.reveal_block = later
+            return fit(accessor, *rest)
+
+        return blind
+
+    for name in ("ddaelr", "naive", "petrels"):
+        assert failure(name, "budget", none_at_zero).startswith("the first example costs 0 attributes")
+
+
+def test_draws_that_are_charged_at_zero_though_nothing_is_drawn(monkeypatch):
+    monkeypatch.setattr(ScaledRegressors, "alive", property(lambda self: np.ones_like(self._c, dtype=bool)))
+    assert failure("aerr", "budget") == "the first example costs 6 attributes on average; it should be 5"
+
+
+def test_a_declared_cost_beyond_the_budget():
+    subject = checks.examined("popca_passive")
+    family = replace(subject.learner.family, cost=lambda learner, d, k, settings: Cost(k + 1, k))
+    dearer = replace(subject, config=replace(subject.config, algo=replace(subject.learner, family=family)))
+    assert checks.verdict(dearer, "budget").reason == "an example costs 7 attributes; the budget is 6"
