@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from budgetreg.checks import conduct
 from budgetreg.checks.subject import Subject, examined
 from budgetreg.enumeration.expectations import CheckError, expect
-from budgetreg.learners.declaration import Law, Learner
+from budgetreg.learners.declaration import Learner
 
 __all__ = ["CHECKS", "CheckError", "Subject", "Verdict", "examined", "excuse", "verdict", "verdicts"]
 
 CHECKS: Mapping[str, Callable[[Subject], None]] = {
-    "unbiased": lambda subject: _law(subject).unbiased(subject),
-    "second moments": lambda subject: _law(subject).second_moments(subject),
-    "full at k=d": lambda subject: _law(subject).full_information(subject),
+    "unbiased": lambda subject: _by_law(subject, "unbiased"),
+    "second moments": lambda subject: _by_law(subject, "second_moments"),
+    "full at k=d": lambda subject: _by_law(subject, "full_information"),
+    "boundary": lambda subject: _by_law(subject, "boundary"),
     "budget": conduct.budget,
     "same bytes": conduct.same_bytes,
     "permutation": conduct.permutation,
@@ -50,12 +51,13 @@ def excuse(learner: Learner, check: str) -> str | None:
     return learner.family.excuses(learner.options).get(check)
 
 
-def _law(subject: Subject) -> Law:
-    """Return the law that a learner's estimates are compared with."""
-    law = subject.learner.law
-    expect(law is not None, f"the family {subject.learner.family.name} declares no law, nor that it is excused")
-    assert law is not None
-    return law
+def _by_law(subject: Subject, comparison: str) -> None:
+    """Compare a learner with the law that its family declares."""
+    compare = getattr(subject.learner.law, comparison, None)
+    family = subject.learner.family.name
+    expect(compare, f"the family {family} declares no law with {comparison}, nor that it is excused")
+    assert compare is not None
+    compare(subject)
 
 
 def verdict(subject: Subject, check: str) -> Verdict:

@@ -14,8 +14,13 @@ class CheckError(AssertionError):
 
 def close(what: str, found: np.ndarray | float, expected: np.ndarray | float) -> None:
     """Expect a mean to be what it must be, up to round-off."""
+    same(f"the mean of {what}", found, expected)
+
+
+def same(what: str, found: np.ndarray | float, expected: np.ndarray | float) -> None:
+    """Expect numbers to be what they must be, up to round-off."""
     off = float(np.abs(np.asarray(found) - expected).max() / np.abs(expected).max())
-    expect(off < 1e-8, f"the mean of {what} is off by {off:.2g} of its size")
+    expect(off < 1e-8, f"{what} is off by {off:.2g} of its size")
 
 
 def expect(holds: Any, otherwise: str) -> None:

@@ -6,11 +6,31 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.enumeration.expectations import Subject, close
-from budgetreg.enumeration.steps import Step, enumerate_step, exact_gradient
+from budgetreg.enumeration.expectations import Subject, close, expect, same
+from budgetreg.enumeration.steps import LATE, STEP, Place, Step, enumerate_step, exact_gradient
 from budgetreg.updates.retraced import Retraced
 
 D = 4
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How the attributes of an example are drawn, as a family states it; nothing of it is observed.
+
+    Attributes
+    ----------
+    q, p : ndarray of float, shape (d,)
+        Probabilities of each draw for the data point, and for the inner product.
+    subset : bool
+        Whether the data point's attributes are drawn without replacement, then with equal probabilities.
+    expected : ndarray of float, shape (d,), or None
+        What the attributes are expected to be: the inner product's draws estimate what differs from it.
+    """
+
+    q: np.ndarray
+    p: np.ndarray
+    subset: bool = False
+    expected: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -21,59 +41,101 @@ class GradientLaw:
     ----------
     moves : callable
         ``moves(options)``: how it moves.
-    without_replacement : callable
-        ``without_replacement(options)``: whether the data point's attributes are drawn so.
+    draws : callable or None
+        ``draws(options, step, k_x)``: how attributes are drawn for a step; None if all are seen.
     counterpart : callable
         ``counterpart(options)``: the learner of ``conf/algo`` whose gradients are exact; None if there is none.
+    late : callable
+        ``late(options)``: whether it matters what was seen in blocks before.
+    first_phase : callable
+        ``first_phase(options, m)``: examples of a phase whose iterates are averaged apart.
     """
 
     moves: Callable[[Any], Retraced]
-    without_replacement: Callable[[Any], bool] = lambda options: False
+    draws: Callable[[Any, Step, int], Draws] | None
     counterpart: Callable[[Any], str | None] = lambda options: None
+    late: Callable[[Any], bool] = lambda options: False
+    first_phase: Callable[[Any, int], int] = lambda options, m: 0
 
     def unbiased(self, subject: Subject) -> None:
-        """Compare the mean of the estimated gradient with ``(<w, x> - y) x``."""
+        """Compare the mean of the estimated gradient with ``(<w, x> - y) x``, where nothing clips or projects."""
         step = self._step(subject, 3)
-        close("the gradient", step.mean(step.gradient), (step.w @ step.x - step.y) * step.x)
+        found = step.mean(step.gradient(self.moves(subject.options)))
+        close("the gradient", found, (step.w @ step.x - step.y) * step.x)
 
     def second_moments(self, subject: Subject) -> None:
-        """Compare ``E |phi~ x~|^2 = E phi~^2 E |x~|^2`` with the formulas for the distributions that are drawn from.
+        """Compare ``E |phi~ x~|^2 = E phi~^2 E |x~|^2`` with the formulas for the draws that are stated.
 
         With q of the data point and p of the inner product, all draws being independent,
-        ``E |x~|^2 = (1/k_x) sum x_i^2/q_i + (1 - 1/k_x) |x|^2`` and
-        ``E phi~^2 = (1/k_ip) sum w_j^2 x_j^2/p_j + (1 - 1/k_ip) <w, x>^2 - 2 y <w, x> + y^2``;
-        for a subset, which has i with probability ``pi_i``, ``E |x~|^2 = sum x_i^2/pi_i``.
+        ``E |x~|^2 = (1/k_x) sum x_i^2/q_i + (1 - 1/k_x) |x|^2`` and, for z = x - mu with the expected attributes mu,
+        ``E phi~^2 = (1/k_ip) sum w_j^2 z_j^2/p_j + (1 - 1/k_ip) <w, z>^2 + 2 u <w, z> + u^2``, ``u = <w, mu> - y``;
+        for a subset, which has each attribute with probability ``k_x q_i``, ``E |x~|^2 = sum x_i^2/(k_x q_i)``.
         """
-        for k in (3, D):
+        for k in (3,) if self.late(subject.options) else (3, D):
             step, (k_x, k_ip) = self._step(subject, k), subject.draws_for(D, k)
-            p, product = frequencies(step, [k_x]), step.w @ step.x
-            single = sum_over(np.square(step.w * step.x), p)
-            phi = single / k_ip + (1 - 1 / k_ip) * product**2 - 2 * step.y * product + step.y**2
-            point = point_square(step, k_x, subset=self.without_replacement(subject.options))
-            close(f"the gradient's square at k={k}", gradient_square(step), phi * point)
+            stated = self._draws(subject, step, k_x)
+            mu = np.zeros(D) if stated.expected is None else stated.expected
+            product, u = step.w @ (step.x - mu), step.w @ mu - step.y
+            single = sum_over(np.square(step.w * (step.x - mu)), stated.p)
+            phi = single / k_ip + (1 - 1 / k_ip) * product**2 + 2 * u * product + u**2
+            found = np.square(step.gradient(self.moves(subject.options))).sum(axis=1)
+            close(f"the gradient's square at k={k}", step.mean(found), phi * point_square(step, stated, k_x))
 
     def full_information(self, subject: Subject) -> None:
         """Compare, at k = d, the mean of the estimates with what full information gives."""
-        step = self._step(subject, D)
+        step, moves = self._step(subject, D), self.moves(subject.options)
         expected = (step.w @ step.x - step.y) * step.x
         name = self.counterpart(subject.options)
         if name is not None:
-            expected = exact_gradient(subject.other(name), step, self.moves(subject.options))
-        close("the step", step.mean(step.gradient), expected)
+            expected = exact_gradient(subject.other(name), step, moves)
+        close("the step", step.mean(step.gradient(moves)), expected)
 
-    def _step(self, subject: Subject, k: int) -> Step:
-        return enumerate_step(subject, D, k, self.moves(subject.options))
+    def boundary(self, subject: Subject) -> None:
+        """Compare each outcome of a step at which clip and projection act with the listing's.
+
+        What is clipped and projected is the estimate that is unbiased, made of the attributes seen and their stated
+        probabilities: ``w_{t+1} = P(w_t - eta clip(g~))``, outcome by outcome. The mean of ``w_{t+1}`` is that of these
+        values, and not the one to which the mean gradient leads; theorems need no more, as P is the exact projection,
+        hence brings no two points further apart, and as nothing is clipped where their step sizes hold.
+        """
+        step, moves = self._step(subject, 3, edge=True), self.moves(subject.options)
+        if self.draws is None:
+            gradient = np.outer(np.ones(len(step.after)), (step.w @ step.x - step.y) * step.x)
+        else:
+            k_x, _ = subject.draws_for(D, 3)
+            gradient = estimates(step, self._draws(subject, step, k_x), k_x)
+        compare_moves(step, moves, gradient)
+
+    def _step(self, subject: Subject, k: int, edge: bool = False) -> Step:
+        options, t = subject.options, LATE if self.late(subject.options) else STEP
+        return enumerate_step(subject, D, k, Place(t, edge, options.average, self.first_phase(options, t + 1)))
+
+    def _draws(self, subject: Subject, step: Step, k_x: int) -> Draws:
+        assert self.draws is not None
+        return self.draws(subject.options, step, k_x)
 
 
-def gradient_square(step: Step) -> float:
-    """Return the mean of ``|g~|^2``."""
-    return float(step.mean(np.square(step.gradient).sum(axis=1)))
+def estimates(step: Step, stated: Draws, k_x: int) -> np.ndarray:
+    """Return ``phi~ x~`` of the attributes that each outcome saw, the first k_x of them for the data point: (N, d)."""
+    mu = np.zeros(len(step.x)) if stated.expected is None else stated.expected
+    coefficients = np.divide(step.w, stated.p, out=np.zeros_like(step.w), where=stated.p > 0)
+    terms = (coefficients * (step.x - mu))[step.attributes[:, k_x:]]
+    phi = terms.mean(axis=1) + step.w @ mu - step.y
+    return np.asarray(phi[:, None] * points(step, stated.q, k_x))
 
 
-def frequencies(step: Step, draws: slice | list[int]) -> np.ndarray:
-    """Return how often each attribute comes, per draw, among some of the draws of an outcome, shape (d,)."""
-    drawn = step.attributes[:, draws]
-    return step.mean((drawn[:, :, None] == np.arange(len(step.x))).mean(axis=1))
+def points(step: Step, q: np.ndarray, k_x: int) -> np.ndarray:
+    """Return ``x~`` of each outcome, shape (N, d)."""
+    drawn = step.attributes[:, :k_x, None] == np.arange(len(q))
+    return np.asarray(drawn.mean(axis=1) * step.x / q)
+
+
+def compare_moves(step: Step, moves: Retraced, gradient: np.ndarray) -> None:
+    """Compare where a learner has got to in each outcome with where gradients (N, d) lead by the listing."""
+    expected = step.follow(moves, gradient)
+    free = np.isclose(moves.gradient(step.w[None], expected, step.place.t, step.place.settings), gradient)
+    expect(not free.all(), "neither clip nor projection acts where the check has them act")
+    same("the regressor after a step that is clipped or projected", step.after, expected)
 
 
 def sum_over(squares: np.ndarray, probability: np.ndarray) -> float:
@@ -82,7 +144,7 @@ def sum_over(squares: np.ndarray, probability: np.ndarray) -> float:
     return float((squares[comes] / probability[comes]).sum())
 
 
-def point_square(step: Step, k_x: int, subset: bool = False) -> float:
+def point_square(step: Step, stated: Draws, k_x: int) -> float:
     """Return what the mean of ``|x~|^2`` must be, for k_x draws or a subset of k_x attributes."""
-    single = sum_over(np.square(step.x), frequencies(step, slice(k_x))) / k_x
-    return single if subset else single + (1 - 1 / k_x) * float(step.x @ step.x)
+    single = sum_over(np.square(step.x), stated.q) / k_x
+    return single if stated.subset else single + (1 - 1 / k_x) * float(step.x @ step.x)

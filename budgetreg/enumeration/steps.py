@@ -1,6 +1,6 @@
-"""One step of an online learner in all ways that its draws allow, and the gradient that it followed."""
+"""One step of an online learner in all ways that its draws allow."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -9,16 +9,65 @@ import numpy as np
 from budgetreg.enumeration.expectations import Subject, expect
 from budgetreg.enumeration.scripts import Scripted, outcomes, rows_of
 from budgetreg.metering.accessor import Table
-from budgetreg.updates.retraced import Retraced
+from budgetreg.sampling.draws import BLOCK
+from budgetreg.updates.retraced import Retraced, iterates
 
 STEP = 9
 """The step that is looked at: by then every attribute has been drawn."""
 
+LATE = BLOCK + 2
+"""The step that is looked at where it matters what was seen in blocks before its own."""
+
 INSIDE = {"B": 50.0, "eta": 0.005, "lambda": 20.0}
 """Parameters by which no step gets to the ball's boundary, nor to where exponentiated gradient clips."""
 
+EDGE = {**INSIDE, "B": 1.0}
+"""Parameters by which the step of an example that is large does, but no other one."""
+
 _STREAMS = 1024
 """Streams that run together."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which step of a learner is looked at.
+
+    Attributes
+    ----------
+    t : int
+        Its number, `STEP` or `LATE`.
+    edge : bool
+        Whether projection and clip act, in some of its outcomes at least.
+    average : {'all', 'suffix', 'last'}
+        Which iterates the learner's outputs average.
+    first : int
+        Examples before its phase, of which the iterates are averaged apart.
+    fixed : tuple of pairs (int, float)
+        Numbers drawn for the example that do not vary, see `scripts.outcomes`.
+    """
+
+    t: int = STEP
+    edge: bool = False
+    average: str = "last"
+    first: int = 0
+    fixed: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def settings(self) -> Mapping[str, float]:
+        """The learner's parameters."""
+        return EDGE if self.edge else INSIDE
+
+    def examples(self, d: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the examples X, (t+1, d), and targets, the last but one of which the step is for."""
+        rng = np.random.default_rng(3)
+        # All steps go the same way, so that the weights are alike and no attribute is drawn too seldom to be noticed.
+        X = rng.uniform(0.5, 1, (self.t + 1, d)) * rng.choice([-1, 1], d)
+        y = rng.uniform(0.5, 1, self.t + 1)
+        X[STEP : self.t - 1] = 0  # steps that cost little time, and lead nowhere
+        if self.edge:
+            X[self.t - 1] *= 2 * 4.0 ** np.arange(d)
+            y[self.t - 1] = 20
+        return X, y
 
 
 @dataclass(frozen=True)
@@ -27,34 +76,56 @@ class Step:
 
     Attributes
     ----------
-    x, y : ndarray of shape (d,), float
-        The example.
+    place : Place
+        Which it is.
+    X, Y : ndarray of float, shapes (t+1, d) and (t+1,)
+        All examples and targets.
     w : ndarray of shape (d,)
-        The regressor that meets it.
+        The regressor that meets the example.
     probability : ndarray of shape (N,)
         Of each outcome.
-    gradient : ndarray of shape (N, d)
-        The estimate ``phi~ x~`` that the learner follows.
+    after : ndarray of shape (N, d)
+        The regressors that it leads to.
     attributes : ndarray of int, shape (N, n)
         The attributes that it saw, in order; -1 where it saw fewer than in another outcome.
+    earlier : tuple of ndarray of int
+        Those that the learner saw of each example before, which are the same in all outcomes.
     """
 
-    x: np.ndarray
-    y: float
+    place: Place
+    X: np.ndarray
+    Y: np.ndarray
     w: np.ndarray
     probability: np.ndarray
-    gradient: np.ndarray
+    after: np.ndarray
     attributes: np.ndarray
+    earlier: tuple[np.ndarray, ...]
+
+    @property
+    def x(self) -> np.ndarray:
+        """The example, shape (d,)."""
+        return np.asarray(self.X[self.place.t - 1])
+
+    @property
+    def y(self) -> float:
+        """Its target."""
+        return float(self.Y[self.place.t - 1])
 
     def mean(self, values: np.ndarray) -> np.ndarray:
         """Return the expectation of values of the outcomes, shape (N, ...)."""
         return np.tensordot(self.probability, values, axes=1)
 
+    def gradient(self, moves: Retraced) -> np.ndarray:
+        """Return what was followed in each outcome, (N, d), unless the place is at the edge."""
+        return moves.gradient(self.w[None], self.after, self.place.t, self.place.settings)
+
+    def follow(self, moves: Retraced, gradient: np.ndarray) -> np.ndarray:
+        """Return to where gradients lead, both (N, d)."""
+        return moves.follow(self.w, gradient, self.place.t, self.place.settings)
+
 
 @lru_cache(maxsize=8)
-def enumerate_step(
-    subject: Subject, d: int, k: int, moves: Retraced, fixed: tuple[tuple[int, float], ...] = ()
-) -> Step:
+def enumerate_step(subject: Subject, d: int, k: int, place: Place) -> Step:
     """Take a step in all ways.
 
     Parameters
@@ -63,35 +134,31 @@ def enumerate_step(
         An online learner.
     d, k : int
         Attributes and budget.
-    moves : Retraced
-        How it moves.
-    fixed : tuple of pairs (int, float), optional
-        Numbers drawn for the example that do not vary, see `scripts.outcomes`.
+    place : Place
+        Which step.
 
     Raises
     ------
     CheckError
         If the regressor that meets the example depends on what is drawn for it.
     """
-    rng = np.random.default_rng(3)
-    # All steps go the same way, so that the weights are alike and no attribute is drawn too seldom to be noticed.
-    X = rng.uniform(0.5, 1, (STEP + 1, d)) * rng.choice([-1, 1], d)
-    y = rng.uniform(0.5, 1, STEP + 1)
+    X, y = place.examples(d)
     probe = Scripted(())
     opened: list[tuple[int, int]] = []
-    _run(subject, X, y, k, [probe], lambda stop: opened.append((probe.calls, stop)))
-    rows = rows_of(STEP - 1, opened)
+    _run(subject, X, y, k, place, [probe], lambda stop: opened.append((probe.calls, stop)))
+    rows = rows_of(place.t - 1, opened)
     probe = Scripted(rows)
-    _run(subject, X, y, k, [probe])
+    _, _, seen = _run(subject, X, y, k, place, [probe])
 
     def regressors(scripts: np.ndarray) -> np.ndarray:
-        return _take(subject, X, y, k, rows, scripts)[1]
+        return _take(subject, X, y, k, place, rows, scripts)[1]
 
-    scripts, probability = outcomes(probe.values, regressors, dict(fixed))
-    before, after, attributes = _take(subject, X, y, k, rows, scripts)
-    expect((before == before[0]).all(), "the regressor that meets an example depends on what is drawn for it")
-    gradient = moves.gradient(before, after, STEP, INSIDE)
-    return Step(X[STEP - 1], float(y[STEP - 1]), before[0], probability, gradient, attributes)
+    scripts, probability = outcomes(probe.values, regressors, dict(place.fixed))
+    before, after, attributes = _take(subject, X, y, k, place, rows, scripts)
+    same = np.allclose(before, before[0], rtol=0, atol=1e-12)  # averages give iterates back but for rounding
+    expect(same, "the regressor that meets an example depends on what is drawn for it")
+    earlier = tuple(seen(position)[0] for position in range(place.t - 1))
+    return Step(place, X, y, before[0], probability, after, attributes, earlier)
 
 
 def exact_gradient(subject: Subject, step: Step, moves: Retraced) -> np.ndarray:
@@ -109,16 +176,18 @@ def exact_gradient(subject: Subject, step: Step, moves: Retraced) -> np.ndarray:
 
 
 def _take(
-    subject: Subject, X: np.ndarray, y: np.ndarray, k: int, rows: list[int | None], scripts: np.ndarray
+    subject: Subject, X: np.ndarray, y: np.ndarray, k: int, place: Place, rows: list[int | None], scripts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the regressors (N, d) before and after the step, and the attributes seen, by scripts (N, n)."""
     parts = []
     for start in range(0, len(scripts), _STREAMS):
-        parts.append(_run(subject, X, y, k, [Scripted(rows, own) for own in scripts[start : start + _STREAMS]]))
-    before, after, seen = zip(*parts, strict=True)
-    most = max(own.shape[1] for own in seen)
-    padded = [np.pad(own, ((0, 0), (0, most - own.shape[1])), constant_values=-1) for own in seen]
-    return np.concatenate(before), np.concatenate(after), np.concatenate(padded)
+        rngs = [Scripted(rows, own) for own in scripts[start : start + _STREAMS]]
+        before, after, seen = _run(subject, X, y, k, place, rngs)
+        parts.append((before, after, seen(place.t - 1)))
+    befores, afters, attributes = zip(*parts, strict=True)
+    most = max(own.shape[1] for own in attributes)
+    padded = [np.pad(own, ((0, 0), (0, most - own.shape[1])), constant_values=-1) for own in attributes]
+    return np.concatenate(befores), np.concatenate(afters), np.concatenate(padded)
 
 
 def _run(
@@ -126,19 +195,29 @@ def _run(
     X: np.ndarray,
     y: np.ndarray,
     k: int,
+    place: Place,
     rngs: list[Scripted],
     opened: Callable[[int], None] = lambda stop: None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, Callable[[int], np.ndarray]]:
+    """Return the regressors, and a function that gives the attributes (F, n) seen of the example at a position."""
     F, m = len(rngs), len(X)
     orders = np.arange(F * m).reshape(F, m)  # rows of its own for each stream, by which the log tells them apart
     table = Table(np.tile(X, (F, 1)), np.tile(y, F))
-    settings = {name: [value] for name, value in INSIDE.items()}
-    (before, after), recorder = subject.run(table, orders, rngs, k, settings, [STEP, STEP + 1], opened)
+    settings = {name: [value] for name, value in place.settings.items()}
+    marks = [m - 1, m] if place.average == "last" else list(range(1, m + 1))
+    outputs, recorder = subject.run(table, orders, rngs, k, settings, marks, opened)
+    if place.average != "last":
+        outputs = list(iterates(np.stack(outputs), place.average, place.first)[-2:])
     rows, attributes = recorder.seen()
-    own = rows % m == STEP - 1
-    stream, attributes = rows[own] // m, attributes[own]
-    order = np.argsort(stream, kind="stable")
-    counts = np.bincount(stream, minlength=F)
-    seen = np.full((F, counts.max()), -1)
-    seen[np.arange(counts.max()) < counts[:, None]] = attributes[order]
-    return before[:, :, 0], after[:, :, 0], seen
+
+    def seen(position: int) -> np.ndarray:
+        own = rows % m == position
+        stream = rows[own] // m
+        order = np.argsort(stream, kind="stable")
+        counts = np.bincount(stream, minlength=F)
+        result = np.full((F, counts.max()), -1)
+        result[np.arange(counts.max()) < counts[:, None]] = attributes[own][order]
+        return result
+
+    before, after = (W[:, :, 0] for W in outputs)
+    return before, after, seen

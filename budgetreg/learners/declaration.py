@@ -200,19 +200,23 @@ class Theorem:
 
 
 class Law(Protocol):
-    """What the checks compare a learner's estimates with; each raises a `CheckError` of that module if it is off.
+    """What the checks compare a learner with; each raises a `CheckError` of that module if it is off.
 
-    A subject is a learner under examination, see `budgetreg.enumeration.expectations.Subject`.
+    A law needs no comparison from which all learners of its family are excused. A subject is a learner under
+    examination, see `budgetreg.enumeration.expectations.Subject`.
     """
 
     def unbiased(self, subject: Any) -> None:
         """Compare the mean of what is estimated from one example, over all that may be drawn, with what it is of."""
 
     def second_moments(self, subject: Any) -> None:
-        """Compare the mean square of the estimate with its formula."""
+        """Compare the mean square of the estimate with its formula for the probabilities that the family states."""
 
     def full_information(self, subject: Any) -> None:
         """Compare the estimate at k = d with what full information gives."""
+
+    def boundary(self, subject: Any) -> None:
+        """Compare steps at which something clips or projects with what has to come of the unbiased estimate there."""
 
 
 def run_by(module: str, *names: str, **renamed: str) -> Fit:

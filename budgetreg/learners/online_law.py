@@ -1,13 +1,31 @@
-"""The law of the estimates that online learners follow, for the checks: see `budgetreg.enumeration.gradients`."""
+"""What the laws of online learners have in common, for the checks: see `budgetreg.enumeration.gradients`."""
 
-from budgetreg.enumeration.gradients import GradientLaw
-from budgetreg.updates.retraced import RETRACED
+import numpy as np
 
-_EXACT = {"ogd": "online_ridge", "eg": "online_lasso"}
+from budgetreg.enumeration.steps import Step
 
-_LAW = GradientLaw(
-    moves=lambda options: RETRACED[options.update],
-    without_replacement=lambda options: getattr(options, "data_point", None) == "subset",
-    counterpart=lambda options: _EXACT.get(options.update),
-)
-unbiased, second_moments, full_information = _LAW.unbiased, _LAW.second_moments, _LAW.full_information
+COUNTERPARTS = {"ogd": "online_ridge", "eg": "online_lasso"}
+"""By update, the learner whose gradients are exact."""
+
+
+def sizes(update: str, w: np.ndarray) -> np.ndarray:
+    """Return what plain draws for the inner product are in proportion to: ``w^2`` on the 2-ball, else ``|w|``."""
+    return np.square(w) if update == "ogd" else np.abs(w)
+
+
+def guided(update: str, moments: np.ndarray) -> np.ndarray:
+    """Return what guided draws for the data point are in proportion to, given second moments (d,).
+
+    Their square roots on the 2-ball, themselves on the 1-ball: Kukliansky & Shamir 2015, Equation 2.
+    """
+    return np.sqrt(moments) if update == "ogd" else moments
+
+
+def share(weights: np.ndarray) -> np.ndarray:
+    """Return probabilities in proportion to weights, both (d,)."""
+    return np.asarray(weights / weights.sum())
+
+
+def data_points(step: Step, n: int, k_x: int) -> np.ndarray:
+    """Return the attributes drawn for the data points of the first n examples, shape (n, k_x)."""
+    return np.stack([seen[:k_x] for seen in step.earlier[:n]])

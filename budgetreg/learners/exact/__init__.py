@@ -38,7 +38,7 @@ FAMILY = Family(
     theory=_theory,
     words=lambda options: ("all attributes, one pass", online.UPDATES.get(options.update, "")),
     theorem=lambda options: online.theorem(options.update, None) if options.average == "all" else None,
-    law="budgetreg.learners.online_law",
+    law="budgetreg.learners.exact.law",
     excuses=lambda options: {
         "second moments": _SEES_ALL,
         "full at k=d": _SEES_ALL,

@@ -116,7 +116,7 @@ FAMILY = Family(
     chaotic=online.chaotic,
     words=lambda options: ("k attributes per example", online.UPDATES.get(options.update, "")),
     theorem=_theorem,
-    law="budgetreg.learners.online_law",
+    law="budgetreg.learners.partial.law",
     refuse=_refuse,
 )
 FAMILIES = (FAMILY,)

@@ -1,12 +1,15 @@
-"""The law of AESVR's gradient with GenEst: order by order of its series, whose n factors have d^n outcomes."""
+"""The law of AESVR's gradient: GenEst order by order of its series, whose n factors have d^n outcomes, or the plug-in's.
+
+The data point is drawn with ``q = 1/d``, the inner product with ``p_j = w_j^2/|w|^2``.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from budgetreg.enumeration.expectations import Subject, close
-from budgetreg.enumeration.gradients import D, gradient_square, point_square
-from budgetreg.enumeration.steps import Step, enumerate_step
+from budgetreg.enumeration.gradients import D, Draws, compare_moves, point_square, points
+from budgetreg.enumeration.steps import STEP, Place, Step, enumerate_step
 from budgetreg.learners.svr.core import GenEst
 from budgetreg.updates.gen_est import WEIGHTS, smoothed_slope
 from budgetreg.updates.retraced import RETRACED
@@ -14,12 +17,15 @@ from budgetreg.updates.retraced import RETRACED
 _ORDERS = (1, 3)
 """Orders that are enumerated."""
 
+_MOVES = RETRACED["ogd"]
+
 
 def unbiased(subject: Subject) -> None:
     """Compare the estimate with its series, order by order, and the series with the slope of the smoothed loss."""
     for order in _ORDERS:
         call = _call(subject, order)
-        close("the gradient", call.step.mean(call.step.gradient), call.weight * call.theta**order * call.step.x)
+        mean = call.step.mean(call.step.gradient(_MOVES))
+        close("the gradient", mean, call.weight * call.theta**order * call.step.x)
     call.compare_series()
 
 
@@ -28,22 +34,53 @@ def second_moments(subject: Subject) -> None:
     for order in _ORDERS:
         call = _call(subject, order)
         phi = call.weight**2 * (call.theta**2 + call.variance) ** order
-        close("the gradient's square", gradient_square(call.step), phi * point_square(call.step, call.k_x))
+        found = np.square(call.step.gradient(_MOVES)).sum(axis=1)
+        stated = Draws(np.full(D, 1 / D), call.p)
+        close("the gradient's square", call.step.mean(found), phi * point_square(call.step, stated, call.k_x))
 
 
 def full_information(subject: Subject) -> None:
     """Do nothing: there is no learner of this loss to compare with, which its family says."""
 
 
+def boundary(subject: Subject) -> None:
+    """Compare the projections of steps with the listing's: those of what GenEst or the plug-in estimates.
+
+    The mean of the regressor is that of the projections, not the one to which the mean gradient leads.
+    """
+    if subject.options.residual == "gen_est":
+        for order in _ORDERS:
+            call = _call(subject, order, edge=True)
+            factors = call.factors()[:, :order] - call.step.y - call.delta
+            phi = call.weight * (factors / call.eps).prod(axis=1)
+            compare_moves(call.step, _MOVES, phi[:, None] * points(call.step, np.full(D, 1 / D), call.k_x))
+    else:
+        call = _call(subject, None, edge=True)
+        phi = smoothed_slope(call.factors().mean(axis=1) - call.step.y, call.delta, call.eps)
+        compare_moves(call.step, _MOVES, phi[:, None] * points(call.step, np.full(D, 1 / D), call.k_x))
+
+
 @dataclass(frozen=True)
 class _Call:
-    """A step for which the first of GenEst's two calls has a given order, and the second order 0, which gives 0."""
+    """A step for which the first of GenEst's two calls has a given order, and the second order 0, which gives 0.
+
+    The plug-in's has none.
+    """
 
     step: Step
     k_x: int
     delta: float
     eps: float
     weight: float
+
+    @property
+    def p(self) -> np.ndarray:
+        """Return the probabilities of the inner product's draws."""
+        return np.asarray(np.square(self.step.w) / (self.step.w @ self.step.w))
+
+    def factors(self) -> np.ndarray:
+        """Return what each draw for the inner product says of it, ``w_j x_j / p_j``, shape (N, n)."""
+        return np.asarray((self.step.w * self.step.x / self.p)[self.step.attributes[:, self.k_x :]])
 
     @property
     def theta(self) -> float:
@@ -65,11 +102,13 @@ class _Call:
         close("the slope", mean, float(smoothed_slope(np.array(u), self.delta, self.eps)))
 
 
-def _call(subject: Subject, order: int) -> _Call:
+def _call(subject: Subject, order: int | None, edge: bool = False) -> _Call:
     options, (k_x, _) = subject.options, subject.draws_for(D, D)
-    # The data point is drawn, then two orders, n from a part 2^{-(n+1)} of the interval, then uniforms for either call.
-    first = k_x + 2
-    unused = [(i, 0.5) for i in range(first + order, first + 2 * GenEst.AT_HAND)]
-    fixed = ((k_x, 1 - 1.5 * 0.5 ** (order + 1)), (k_x + 1, 0.25), *unused)
-    step = enumerate_step(subject, D, D, RETRACED[options.update], fixed)
-    return _Call(step, k_x, options.delta, options.eps, float(WEIGHTS[order]) / 2)
+    fixed: tuple[tuple[int, float], ...] = ()
+    if order is not None:
+        # The data point is drawn, then two orders, n from a part 2^{-(n+1)} of the interval, then uniforms for either.
+        first = k_x + 2
+        unused = [(i, 0.5) for i in range(first + order, first + 2 * GenEst.AT_HAND)]
+        fixed = ((k_x, 1 - 1.5 * 0.5 ** (order + 1)), (k_x + 1, 0.25), *unused)
+    step = enumerate_step(subject, D, D, Place(STEP, edge, options.average, fixed=fixed))
+    return _Call(step, k_x, options.delta, options.eps, float(WEIGHTS[order or 0]) / 2)

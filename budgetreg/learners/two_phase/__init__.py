@@ -83,6 +83,6 @@ FAMILY = Family(
         "k attributes per example, the first of two phases estimating moments",
         online.UPDATES.get(options.update, ""),
     ),
-    law="budgetreg.learners.online_law",
+    law="budgetreg.learners.two_phase.law",
 )
 FAMILIES = (FAMILY,)

@@ -1,0 +1,49 @@
+"""The law of the gradient estimates of the second phase, whose draws the first one guides."""
+
+from math import log
+
+import numpy as np
+
+from budgetreg.enumeration.gradients import Draws, GradientLaw
+from budgetreg.enumeration.steps import Step
+from budgetreg.learners.online_law import COUNTERPARTS, data_points, guided, share, sizes
+from budgetreg.learners.two_phase import Options
+from budgetreg.updates.retraced import RETRACED
+
+_CONFIDENCE = 0.05
+
+
+def _draws(options: Options, step: Step, k_x: int) -> Draws:
+    """State the draws: of weights that moments ``A + 13 eps/6`` give, a share of which is the same for all.
+
+    ``A_i`` is the mean square of attribute i where the first phase's data points drew it, or if they never did, the
+    mean of the others; ``eps = min(1, d log(2d/0.05) / (k_x m_1))`` by theory (Kukliansky & Shamir 2015).
+    """
+    d, m_1 = len(step.w), _first_phase(options, len(step.X))
+    seen = data_points(step, m_1, k_x)
+    squares = np.square(np.take_along_axis(step.X[:m_1], seen, axis=1))
+    A = np.array([squares[seen == i].mean() if (seen == i).any() else np.nan for i in range(d)])
+    A = np.where(np.isnan(A), np.nanmean(A), A)
+    theory = options.smoothing == "theory"
+    A += 13 / 6 * (min(1, d * log(2 * d / _CONFIDENCE) / (k_x * m_1)) if theory else float(options.smoothing))
+
+    def mixed(weights: np.ndarray) -> np.ndarray:
+        return (1 - options.mix) * share(weights) + options.mix / d
+
+    guides = options.inner_product == "moment"
+    p = np.abs(step.w) * mixed(np.sqrt(A)) if guides else sizes(options.update, step.w)
+    return Draws(mixed(guided(options.update, A)), share(p))
+
+
+def _first_phase(options: Options, m: int) -> int:
+    return max(1, int(options.phase_one * m))
+
+
+_LAW = GradientLaw(
+    moves=lambda options: RETRACED[options.update],
+    draws=_draws,
+    counterpart=lambda options: COUNTERPARTS[options.update],
+    first_phase=_first_phase,
+)
+unbiased, second_moments, full_information = _LAW.unbiased, _LAW.second_moments, _LAW.full_information
+boundary = _LAW.boundary
