@@ -19,6 +19,7 @@ CHECKS: Mapping[str, Callable[[Subject], None]] = {
     "second moments": lambda subject: _by_law(subject, "second_moments"),
     "full at k=d": lambda subject: _by_law(subject, "full_information"),
     "boundary": lambda subject: _by_law(subject, "boundary"),
+    "minimiser": lambda subject: _by_law(subject, "minimiser"),
     "budget": conduct.budget,
     "same bytes": conduct.same_bytes,
     "permutation": conduct.permutation,

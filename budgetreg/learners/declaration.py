@@ -218,6 +218,9 @@ class Law(Protocol):
     def boundary(self, subject: Any) -> None:
         """Compare steps at which something clips or projects with what has to come of the unbiased estimate there."""
 
+    def minimiser(self, subject: Any) -> None:
+        """Certify, at some checkpoints, that the output is the best for what was seen."""
+
 
 def run_by(module: str, *names: str, **renamed: str) -> Fit:
     """Return how the core of a family runs: the function ``fit`` of a module that is imported when it is needed.

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from budgetreg.learners import online
 from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Circumstances, Family, Learner, Sees, run_by
+from budgetreg.learners.excuses import ANY_BUDGET, ONE_PASS, SEES_ALL
 from budgetreg.tasks.regression import Regression
 from budgetreg.theory import eg_step, ogd_step
-
-_SEES_ALL = "all attributes are seen, nothing is estimated"
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,10 @@ FAMILY = Family(
     theorem=lambda options: online.theorem(options.update, None) if options.average == "all" else None,
     law="budgetreg.learners.exact.law",
     excuses=lambda options: {
-        "second moments": _SEES_ALL,
-        "full at k=d": _SEES_ALL,
-        "small k": "k decides how many full rows a run buys, and any k is enough",
+        "second moments": SEES_ALL,
+        "full at k=d": SEES_ALL,
+        "minimiser": ONE_PASS,
+        "small k": ANY_BUDGET,
     },
 )
 FAMILIES = (FAMILY,)

@@ -16,6 +16,7 @@ from budgetreg.config.requirements import FRACTION, ONE, ZERO, one_of
 from budgetreg.errors import ConfigError
 from budgetreg.learners import subspaces
 from budgetreg.learners.declaration import STEP_SIZE, Batching, Circumstances, Cost, Family, Learner, Theorem, run_by
+from budgetreg.learners.excuses import ONE_PASS
 from budgetreg.tasks.subspace_learning import SubspaceLearning
 from budgetreg.theory import mbeg_bound, mbeg_least_examples, mbeg_step
 
@@ -87,5 +88,6 @@ FAMILY = Family(
     notes=_notes,
     theorem=_theorem,
     law="budgetreg.learners.mbeg.law",
+    excuses=lambda options: {"minimiser": ONE_PASS},
 )
 FAMILIES = (FAMILY,)

@@ -1,13 +1,16 @@
-"""The law of what pairs of attributes estimate of ``x x'``, drawn at some weight matrix."""
+"""The law of what pairs of attributes estimate of ``x x'``, drawn at some weight matrix, and of these matrices."""
 
 import numpy as np
 
-from budgetreg.enumeration.expectations import Subject, close
-from budgetreg.enumeration.scripts import outcomes
+from budgetreg.enumeration.expectations import Subject, close, expect, same
+from budgetreg.enumeration.scripts import Scripted, outcomes
 from budgetreg.learners.mbeg import Options, core
+from budgetreg.metering.accessor import Table
 
 _X = np.array([0.7, -1.1, 0.4, 0.2])
 D = len(_X)
+_X_1 = np.array([0.5, 0.9, 1.2, -0.8])
+"""The example before, where the weight matrix itself counts."""
 _ALPHA, _W = 0.3, np.array([0.4, 0.3, 0.2, 0.1])
 """Share of uniform pairs, and the other pairs' probabilities, where MBEG is at some weight matrix."""
 
@@ -19,16 +22,26 @@ def unbiased(subject: Subject) -> None:
 
 
 def second_moments(subject: Subject) -> None:
-    """Compare ``E |C^|^2`` with its formula."""
+    """Compare ``E |C^|^2`` with its formula, and the pairs that are drawn after a step with their probabilities."""
     for k in (2, D):
         C, probability = _estimates(subject.options, k)
         square = float(probability @ np.square(C).sum(axis=(1, 2)))
         close(f"C's square at k={k}", square, _square(subject.options, k))
+    _compare_pairs(subject, 0.02)
 
 
 def full_information(subject: Subject) -> None:
     """Compare the mean at k = d with ``x x'``, as draws repeat attributes."""
     _compare_mean(subject.options, D)
+
+
+def boundary(subject: Subject) -> None:
+    """Compare the pairs that are drawn after a step so long that eigenvalues of W are capped at 1.
+
+    ``C^`` is unbiased; W is the projection of ``exp(log W + eta C^)`` in relative entropy, exactly: its eigenvectors
+    stay, and its eigenvalues u become ``min(1, c u)``, of sum n. The mean of W is that of the projections.
+    """
+    _compare_pairs(subject, 3.0)
 
 
 def _compare_mean(options: Options, k: int) -> None:
@@ -65,3 +78,46 @@ def _square(options: Options, k: int) -> float:
     single = products.sum() - np.trace(products) + diagonal.sum()
     pairs, mean = k // 2, float(_X @ _X) ** 2
     return float(single / pairs + (1 - 1 / pairs) * mean)
+
+
+def _compare_pairs(subject: Subject, eta: float) -> None:
+    """Compare the pairs of a second example with the probabilities that the step of the first one gives them."""
+    options, k = subject.options, 2
+
+    def shown(rngs: list[Scripted]) -> list[np.ndarray]:
+        F = len(rngs)
+        table = Table(np.tile([_X_1, _X], (F, 1)), np.zeros(2 * F))
+        _, recorder = subject.run(table, np.arange(2 * F).reshape(F, 2), rngs, k, {"eta": [eta]})
+        rows, attributes = recorder.seen()
+        seen = attributes[np.argsort(rows, kind="stable")]
+        return np.split(seen, np.cumsum(np.bincount(rows, minlength=2 * F))[:-1])
+
+    def act(scripts: np.ndarray) -> np.ndarray:
+        pairs = shown([Scripted([1] * 3, own) for own in scripts])[1::2]
+        return np.array([(own[0], own[-1]) for own in pairs])  # one that is seen alone is a pair with itself
+
+    probe = Scripted([1] * 3)
+    first = shown([probe])[0]
+    alpha = min(eta * D**2, 0.5) if options.alpha == "theory" else float(options.alpha)
+    w = np.diagonal(_weights(options, eta, (first[0], first[-1]))) / options.n_components
+    p = (1 - alpha) * (w[:, None] + w) / (2 * D) + alpha / D**2
+    scripts, probability = outcomes(probe.values, act, {})
+    found = np.zeros((D, D))
+    np.add.at(found, tuple(act(scripts).T), probability)
+    same("the probability of a pair after a step", found + found.T, 2 * p)
+
+
+def _weights(options: Options, eta: float, pair: tuple[int, int]) -> np.ndarray:
+    """Return W after the first step, which a pair of attributes leads to, drawn with ``p_sq = 1/d^2`` as all others."""
+    s, q = pair
+    expect(s != q, "the first pair was to be one of different attributes")
+    n, C = options.n_components, np.zeros((D, D))
+    C[s, q] = C[q, s] = _X_1[s] * _X_1[q] * D**2 / 2
+    if options.update == "singles":
+        C[s, s], C[q, q] = _X_1[s] ** 2 * D / 2, _X_1[q] ** 2 * D / 2
+    theta, V = np.linalg.eigh(np.log(n / D) * np.eye(D) + eta * C)
+    low, high = -theta.max() - np.log(D), -theta.min()  # of log c
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.exp(np.minimum(theta + middle, 0)).sum() < n else (low, middle)
+    return np.asarray((V * np.exp(np.minimum(theta + high, 0))) @ V.T)

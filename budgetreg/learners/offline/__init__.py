@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
 from budgetreg.learners.declaration import RADIUS, Batching, Family, Sees, run_by
+from budgetreg.learners.excuses import ANY_BUDGET, SEES_ALL, UNBOUNDED
 from budgetreg.tasks.regression import Regression
 
-_SEES_ALL = "all attributes are seen, nothing is estimated"
 _PROBLEMS = {"ridge": "least squares in the 2-ball", "lasso": "least squares in the 1-ball"}
 
 
@@ -36,11 +36,13 @@ FAMILY = Family(
         "all attributes, offline solution for each prefix of the examples",
         _PROBLEMS.get(options.update, ""),
     ),
+    law="budgetreg.learners.offline.law",
     excuses=lambda options: {
         "unbiased": "the loss is minimised itself, without gradients",
-        "second moments": _SEES_ALL,
-        "full at k=d": _SEES_ALL,
-        "small k": "k decides how many full rows a run buys, and any k is enough",
+        "second moments": SEES_ALL,
+        "full at k=d": SEES_ALL,
+        "boundary": UNBOUNDED,
+        "small k": ANY_BUDGET,
     },
 )
 FAMILIES = (FAMILY,)

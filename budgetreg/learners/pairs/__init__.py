@@ -13,6 +13,7 @@ from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
 from budgetreg.errors import ConfigError
 from budgetreg.learners.declaration import RADIUS, Cost, Family, Learner, run_by
+from budgetreg.learners.excuses import UNBOUNDED
 from budgetreg.tasks.regression import Regression
 
 _PROBLEMS = {
@@ -51,5 +52,6 @@ FAMILY = Family(
     stores=True,
     words=lambda options: ("k attributes per example, in pairs", _PROBLEMS.get(options.update, "")),
     law="budgetreg.learners.pairs.law",
+    excuses=lambda options: {"boundary": UNBOUNDED},
 )
 FAMILIES = (FAMILY,)

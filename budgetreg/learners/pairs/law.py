@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from budgetreg.enumeration.expectations import Subject, close
+from budgetreg.enumeration import certificates
+from budgetreg.enumeration.certificates import RADII, Shown, largest, one_norm
+from budgetreg.enumeration.expectations import Subject, close, same
 from budgetreg.enumeration.scripts import Scripted, outcomes
 from budgetreg.learners.pairs import core
 from budgetreg.metering.accessor import Accessor, Table
@@ -58,3 +60,35 @@ def _estimated(k: int, rngs: list[Scripted]) -> tuple[np.ndarray, np.ndarray]:
     accessor = Accessor(Table(_X[None], np.array([_Y])), np.zeros((len(rngs), 1)), 1, k, [1])
     ((_, A, v),) = core.estimates(accessor, [1], rngs, k)  # type: ignore[arg-type]
     return A, v
+
+
+def minimiser(subject: Subject) -> None:
+    """Certify the program's minimisers over 1-balls by their duality gaps, or compare the scaled correlations.
+
+    A and v are computed once more, from the pairs as they were shown. A is unbiased; with its negative eigenvalues set
+    to 0 it is the nearest matrix that makes the program convex, and no longer unbiased.
+    """
+    for shown in certificates.run(subject, {"B": RADII}):
+        A, v = _averages(shown)
+        if subject.options.update == "correlation":
+            same("the regressors", shown.output, np.outer(v, RADII) / np.abs(v).sum())
+            continue
+        s, V = np.linalg.eigh(A)
+        convex = (V * np.maximum(s, 0)) @ V.T
+        for w, B in zip(shown.output.T, RADII, strict=True):
+            what, gradient = f"the program of {len(shown.y)} examples", 2 * convex @ w - v
+            certificates.least(what, w, B, gradient, B * largest(v), one_norm, largest)
+
+
+def _averages(shown: Shown) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means of A and v as the listing has them, from n pairs of each example."""
+    d = certificates.D
+    A, v = np.zeros((d, d)), np.zeros(d)
+    for attributes, x, y in zip(shown.attributes, shown.values, shown.y, strict=True):
+        n = len(attributes) // 2
+        for (i, j), (x_i, x_j) in zip(attributes.reshape(n, 2), x.reshape(n, 2), strict=True):
+            A[i, j] += d**2 / (2 * n) * x_i * x_j
+            A[j, i] += d**2 / (2 * n) * x_i * x_j
+            v[i] += 2 * y * d / (2 * n) * x_i
+            v[j] += 2 * y * d / (2 * n) * x_j
+    return A / len(shown.y), v / len(shown.y)

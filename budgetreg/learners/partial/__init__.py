@@ -26,6 +26,7 @@ from budgetreg.learners.declaration import (
     Theorem,
     run_by,
 )
+from budgetreg.learners.excuses import ONE_PASS
 from budgetreg.tasks.regression import Regression
 from budgetreg.theory import ddaelr_step, ddaerr_step, eg_step, ogd_step, pegasos_regularisation
 
@@ -117,6 +118,7 @@ FAMILY = Family(
     words=lambda options: ("k attributes per example", online.UPDATES.get(options.update, "")),
     theorem=_theorem,
     law="budgetreg.learners.partial.law",
+    excuses=lambda options: {"minimiser": ONE_PASS},
     refuse=_refuse,
 )
 FAMILIES = (FAMILY,)

@@ -1,4 +1,4 @@
-"""The law of GAERR's, GAELR's and AER's gradient estimates: with which probabilities attributes are said to be drawn."""
+"""The law of GAERR's, GAELR's and AER's gradient estimates: the probabilities with which attributes are to be drawn."""
 
 import numpy as np
 

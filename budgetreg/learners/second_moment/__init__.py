@@ -13,6 +13,7 @@ from budgetreg.config.options import option
 from budgetreg.config.requirements import FLAG, FRACTION, one_of
 from budgetreg.learners import subspaces
 from budgetreg.learners.declaration import Family, Learner, Sees, Theorem, run_by
+from budgetreg.learners.excuses import ANY_BUDGET, SEES_ALL, UNBOUNDED
 from budgetreg.tasks.subspace_learning import SubspaceLearning
 from budgetreg.theory import popca_bound
 
@@ -24,15 +25,16 @@ _DESIGNS = {
     "full": "all attributes",
 }
 _SEES = {"passive": Sees.K_ON_AVERAGE, "full": Sees.ALL}
-_SEES_ALL = "all attributes are seen, nothing is estimated"
 _ZEROS = "zeros in place of what is not seen: biased, which is the comparison"
+_POOLED = "the estimate is pooled from two phases, which 'unbiased' compares; the other designs share what follows"
 _EXCUSES: Mapping[str, Mapping[str, str]] = {
     "full": {
-        "second moments": _SEES_ALL,
-        "full at k=d": _SEES_ALL,
-        "small k": "k decides how many full rows a run buys, and any k is enough",
+        "second moments": SEES_ALL,
+        "full at k=d": SEES_ALL,
+        "small k": ANY_BUDGET,
     },
     "zero_filled": {"unbiased": _ZEROS, "second moments": _ZEROS},
+    "importance": {"minimiser": _POOLED},
     "passive": {"small k": "at k=1 two attributes of an example are still seen now and then, and this learns"},
 }
 
@@ -82,6 +84,6 @@ FAMILY = Family(
     ),
     theorem=_theorem,
     law="budgetreg.learners.second_moment.law",
-    excuses=lambda options: _EXCUSES.get(options.update, {}),
+    excuses=lambda options: {"boundary": UNBOUNDED, **_EXCUSES.get(options.update, {})},
 )
 FAMILIES = (FAMILY,)

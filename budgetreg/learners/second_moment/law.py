@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.enumeration.expectations import Subject, close, expect
+from budgetreg.enumeration import certificates
+from budgetreg.enumeration.expectations import Subject, close, expect, same
 from budgetreg.enumeration.scripts import Scripted, in_turn, outcomes
 from budgetreg.learners.second_moment import Options, core
 from budgetreg.metering.accessor import Accessor, Table
@@ -46,9 +47,11 @@ def second_moments(subject: Subject) -> None:
         square = float(probability @ np.square(C).sum(axis=(1, 2)))
         close(f"C's square at k={k}", square, _square(_inclusion(options, k)))
     if options.update == "importance":
-        law = _law(2)
+        law = _law(2, _P)
         found = _means_over(law, conditional_poisson(_P, 2).probability, power=2)
-        close("C's square", found.sum(), _square(np.sum([p * np.outer(seen, seen) for seen, p in law], axis=0)))
+        close("C's square", found.sum(), _square(_probabilities(law)))
+        for scale in (1.0, 10.0):
+            _compare_second_phase(subject, scale)
 
 
 def full_information(subject: Subject) -> None:
@@ -95,15 +98,34 @@ def _run(options: Options, table: Table, rngs: list[Any], k: int) -> np.ndarray:
     return C
 
 
-def _inclusion(options: Options, r: int) -> np.ndarray:
+def minimiser(subject: Subject) -> None:
+    """Compare what the subspace keeps of C with the sum of C's largest eigenvalues, the most that any keeps (Ky Fan).
+
+    C is computed once more from what was shown; 'zero_filled' and 'full' divide it by nothing.
+    """
+    options, d = subject.options, certificates.D
+    plain = options.update in ("zero_filled", "full")
+    inclusion = np.ones((d, d)) if plain else _inclusion(options, certificates.K, d)
+    for shown in certificates.run(subject, {}):
+        C = np.zeros((d, d))
+        for attributes, x in zip(shown.attributes, shown.values, strict=True):
+            seen = np.zeros(d)
+            seen[attributes] = x
+            C += np.outer(seen, seen) / inclusion / len(shown.y)
+        (V,) = shown.output
+        same("V'V", V.T @ V, np.eye(V.shape[1]))
+        same("what the subspace keeps", np.trace(V.T @ C @ V), np.linalg.eigvalsh(C)[-V.shape[1] :].sum())
+
+
+def _inclusion(options: Options, r: int, d: int = D) -> np.ndarray:
     """Return ``pi_ij``, and ``pi_i`` on the diagonal, by counting."""
     if options.update == "passive":
-        single, pair = r / D, (r / D) ** 2
+        single, pair = r / d, (r / d) ** 2
     elif options.replacement:
-        single, pair = 1 - (1 - 1 / D) ** r, 1 - 2 * (1 - 1 / D) ** r + (1 - 2 / D) ** r
+        single, pair = 1 - (1 - 1 / d) ** r, 1 - 2 * (1 - 1 / d) ** r + (1 - 2 / d) ** r
     else:
-        single, pair = comb(D - 1, r - 1) / comb(D, r), comb(D - 2, r - 2) / comb(D, r)
-    return np.where(np.eye(D, dtype=bool), single, pair)
+        single, pair = comb(d - 1, r - 1) / comb(d, r), comb(d - 2, r - 2) / comb(d, r)
+    return np.where(np.eye(d, dtype=bool), single, pair)
 
 
 def _square(inclusion: np.ndarray) -> float:
@@ -113,11 +135,16 @@ def _square(inclusion: np.ndarray) -> float:
 # Importance sampling
 
 
-def _law(r: int) -> list[tuple[np.ndarray, float]]:
-    """Return all subsets of r attributes, as 0 and 1, with their probabilities."""
+def _law(r: int, p: np.ndarray) -> list[tuple[np.ndarray, float]]:
+    """Return all subsets of r attributes, as 0 and 1, with their probabilities if each alone is drawn with p (d,)."""
     subsets = [np.isin(np.arange(D), own) for own in combinations(range(D), r)]
-    weights = [float(np.where(seen, _P, 1 - _P).prod()) for seen in subsets]
+    weights = [float(np.where(seen, p, 1 - p).prod()) for seen in subsets]
     return [(seen.astype(float), weight / sum(weights)) for seen, weight in zip(subsets, weights, strict=True)]
+
+
+def _probabilities(law: list[tuple[np.ndarray, float]]) -> np.ndarray:
+    """Return ``pi_ij`` of a law."""
+    return np.asarray(np.sum([p * np.outer(seen, seen) for seen, p in law], axis=0))
 
 
 def _means_over(law: list[tuple[np.ndarray, float]], inclusion: np.ndarray, power: int) -> np.ndarray:
@@ -136,10 +163,40 @@ def _compare_guided(r: int) -> None:
 
     scripts, probability = in_turn(r, act)
     drawn = np.array([np.isin(np.arange(D), own) for own in act(scripts)], dtype=float)
-    law = _law(r)
+    law = _law(r, _P)
     found = [probability[(drawn == seen).all(axis=1)].sum() for seen, _ in law]
     close("a subset", np.array(found), np.array([p for _, p in law]))
     close("C", _means_over(law, design.probability, power=1), np.outer(_X, _X))
+
+
+def _compare_second_phase(subject: Subject, scale: float) -> None:
+    """Compare the subsets drawn for the first example of the second phase with what is stated of them.
+
+    Each comes as if its attributes were drawn alone, given their number, with probabilities in proportion to
+    ``sqrt(C_ii)`` as the first phase has it: of sum k, none above 1, and mixed with ``k/d``. The two examples of the
+    first phase show two attributes each; one attribute is multiplied by a scale.
+    """
+    k, mix, X = 2, subject.options.mix, np.tile(_X * [1, scale, 1, 1], (3, 1))
+    rows, shown = [0] * (2 * k + 1), [0.1, 0.3, 0.9, 0.9]  # numbers that choose 0 and 1, then 2 and 3
+
+    def act(scripts: np.ndarray) -> np.ndarray:
+        F = len(scripts)
+        rngs = [Scripted(rows, [*shown, *own]) for own in scripts]
+        table = Table(np.tile(X, (F, 1)), np.zeros(3 * F))
+        _, recorder = subject.run(table, np.arange(3 * F).reshape(F, 3), rngs, k, {})
+        seen, attributes = recorder.seen()
+        last = seen % 3 == 2
+        return np.asarray(attributes[last][np.argsort(seen[last], kind="stable")].reshape(F, k))
+
+    scripts, probability = in_turn(k, act)
+    drawn = np.array([np.isin(np.arange(D), own) for own in act(scripts)], dtype=float)
+    w = np.abs(X[0])
+    p = k * w / w.sum()
+    if p[1] > 1:  # the one that is larger than the others
+        p = np.where(np.arange(D) == 1, 1, (k - 1) * w / (w.sum() - w[1]))
+    law = _law(k, (1 - mix) * p + mix * k / D)
+    found = [probability[(drawn == seen).all(axis=1)].sum() for seen, _ in law]
+    same("the probability of a subset in the second phase", np.array(found), np.array([p for _, p in law]))
 
 
 def _compare_pooled(options: Options) -> None:

@@ -11,6 +11,7 @@ from budgetreg.config.requirements import one_of
 from budgetreg.errors import ConfigError
 from budgetreg.learners import subspaces
 from budgetreg.learners.declaration import STEP_SIZE, Batching, Family, Learner, Parameter, run_by
+from budgetreg.learners.excuses import ONE_PASS, UNBOUNDED
 from budgetreg.tasks.subspace_learning import SubspaceLearning
 
 _UPDATES = {
@@ -43,7 +44,8 @@ def _refuse_too_few(learner: Learner, k: int) -> None:
 
 def _excuses(options: Options) -> Mapping[str, str]:
     reason = _DIVIDED if options.update == "oja" else _FITTED
-    return dict.fromkeys(("unbiased", "second moments", "full at k=d"), reason)
+    estimates = dict.fromkeys(("unbiased", "second moments", "full at k=d"), reason)
+    return {**estimates, "boundary": UNBOUNDED, "minimiser": ONE_PASS}
 
 
 FAMILY = Family(

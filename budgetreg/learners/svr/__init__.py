@@ -26,6 +26,7 @@ from budgetreg.learners.declaration import (
     Sees,
     run_by,
 )
+from budgetreg.learners.excuses import ONE_PASS
 from budgetreg.tasks.regression import Regression
 from budgetreg.theory import svr_step
 from budgetreg.updates.gen_est import INNER_PRODUCT_DRAWS, averaged_draws, expected_draws, second_moment
@@ -95,7 +96,7 @@ def _notes(learner: Learner, run: Circumstances, settings: Mapping[str, Sequence
 def _excuses(options: Options) -> Mapping[str, str]:
     alone = "no learner of this loss sees all attributes; the slope itself is compared with by 'unbiased'"
     biased = {} if _unbiased(options) else {"unbiased": _PLUG_IN, "second moments": _PLUG_IN}
-    return {"full at k=d": alone, **biased}
+    return {"full at k=d": alone, "minimiser": ONE_PASS, **biased}
 
 
 FAMILY = Family(

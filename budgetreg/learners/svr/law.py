@@ -1,4 +1,4 @@
-"""The law of AESVR's gradient: GenEst order by order of its series, whose n factors have d^n outcomes, or the plug-in's.
+"""The law of AESVR's gradient: GenEst's order by order of its series, whose n factors have d^n outcomes; the plug-in's.
 
 The data point is drawn with ``q = 1/d``, the inner product with ``p_j = w_j^2/|w|^2``.
 """

@@ -24,6 +24,7 @@ from budgetreg.learners.declaration import (
     Parameter,
     run_by,
 )
+from budgetreg.learners.excuses import ONE_PASS
 from budgetreg.tasks.regression import Regression
 from budgetreg.theory import ddaelr_two_phase_step, ddaerr_two_phase_step, eg_step, first_phase, ogd_step
 
@@ -84,5 +85,6 @@ FAMILY = Family(
         online.UPDATES.get(options.update, ""),
     ),
     law="budgetreg.learners.two_phase.law",
+    excuses=lambda options: {"minimiser": ONE_PASS},
 )
 FAMILIES = (FAMILY,)

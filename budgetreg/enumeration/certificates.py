@@ -1,0 +1,114 @@
+"""Certificates that an output is best: from what a learner was shown, without the solver that found it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from budgetreg.enumeration.expectations import Subject, expect
+from budgetreg.metering.accessor import Table
+from budgetreg.streams import generator
+
+D, K = 8, 6
+
+CHECKPOINTS = (3, D, 40)
+"""Numbers of examples at which outputs are certified: below, at and above the number of attributes."""
+
+RADII = (0.01, 0.5, 100.0)
+"""Two at which the ball binds, and one at which it does not."""
+
+_TOLERANCE = 1e-9
+"""Of the scale of what is minimised."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a learner was shown of the examples up to a checkpoint, and what it made of it.
+
+    Attributes
+    ----------
+    attributes : tuple of ndarray of int
+        Those seen of each example, in order.
+    values : tuple of ndarray of float
+        Their values.
+    y : ndarray of float, shape (m,)
+        Targets.
+    output : ndarray of float
+        Regressors (d, G), or subspaces (G, d, n).
+    """
+
+    attributes: tuple[np.ndarray, ...]
+    values: tuple[np.ndarray, ...]
+    y: np.ndarray
+    output: np.ndarray
+
+
+def run(subject: Subject, settings: Mapping[str, Sequence[float]]) -> list[Shown]:
+    """Run a learner along two streams, of the same examples in different orders; return each at each checkpoint.
+
+    The attributes are of unlike sizes, two are the same, and one is always 0.
+    """
+    rng, m = generator("check certificates"), CHECKPOINTS[-1]
+    X = rng.standard_normal((m, D)) * np.geomspace(0.1, 10, D) * (rng.random((m, D)) < 0.8)
+    X[:, 3], X[:, 5] = X[:, 4], 0
+    y = X @ np.linspace(-1, 1, D) + rng.standard_normal(m)
+    orders = np.stack([np.arange(m), rng.permutation(m)])
+    shown = []
+    table = Table(X, y)
+    rngs = [generator("check certificates", f) for f in range(2)]
+    outputs, _ = subject.run(table, orders, rngs, K, settings, CHECKPOINTS)
+    for f, order in enumerate(orders):
+        # What one stream sees is known only of a run of its own, as rows do not tell which stream they were shown to.
+        again = [generator("check certificates", f)]
+        _, recorder = subject.run(table, order[None], again, K, settings, CHECKPOINTS)
+        rows, attributes = recorder.seen()
+        for checkpoint, output in zip(CHECKPOINTS, outputs, strict=True):
+            own = tuple(attributes[rows == row] for row in order[:checkpoint])
+            values = tuple(X[row, seen] for row, seen in zip(order[:checkpoint], own, strict=True))
+            shown.append(Shown(own, values, y[order[:checkpoint]], output[f]))
+    return shown
+
+
+def least(
+    what: str,
+    w: np.ndarray,
+    B: float,
+    gradient: np.ndarray,
+    scale: float,
+    norm: Callable[[np.ndarray], float],
+    dual: Callable[[np.ndarray], float],
+) -> None:
+    """Expect a regressor to minimise a convex function over the ball ``|w| <= B``.
+
+    No u of the ball has a value below f(w) by more than the duality gap ``<g, w> + B |g|_*``, g the gradient at w: that
+    is the least of ``<g, u - w>`` (M. Jaggi, Revisiting Frank-Wolfe, ICML 2013).
+
+    Parameters
+    ----------
+    what : str
+        What is minimised.
+    w, gradient : ndarray of float, shape (d,)
+    B : float
+    scale : float
+        Of the function's values, in which a gap counts.
+    norm, dual : callable
+        The ball's, and the one dual to it.
+    """
+    expect(norm(w) <= B * (1 + _TOLERANCE), f"a regressor of norm {norm(w):.6g} is put out for the radius {B:g}")
+    gap = float(gradient @ w + B * dual(gradient))
+    expect(gap <= _TOLERANCE * scale, f"{what} is up to {gap / scale:.2g} of its scale above its minimum at B={B:g}")
+
+
+def one_norm(w: np.ndarray) -> float:
+    """Return ``|w|_1``."""
+    return float(np.abs(w).sum())
+
+
+def two_norm(w: np.ndarray) -> float:
+    """Return ``|w|_2``."""
+    return float(np.linalg.norm(w))
+
+
+def largest(w: np.ndarray) -> float:
+    """Return ``|w|_inf``."""
+    return float(np.abs(w).max())
