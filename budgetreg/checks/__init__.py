@@ -40,11 +40,14 @@ class Verdict:
         None if the learner is excused.
     reason : str
         Why it is excused, or what failed; empty if passed.
+    changes : str
+        Which options are not those of its file, as ``key=value``; empty if all are.
     """
 
     check: str
     passed: bool | None
     reason: str = ""
+    changes: str = ""
 
 
 def excuse(learner: Learner, check: str) -> str | None:
@@ -73,17 +76,18 @@ def verdict(subject: Subject, check: str) -> Verdict:
     """
     reason = excuse(subject.learner, check)
     if reason is not None:
-        return Verdict(check, None, reason)
+        return Verdict(check, None, reason, subject.changes)
     try:
         CHECKS[check](subject)
     except CheckError as error:
-        return Verdict(check, False, str(error))
+        return Verdict(check, False, str(error), subject.changes)
     except Exception as error:  # a learner that crashes has failed, and the others are still to be checked
-        return Verdict(check, False, f"{type(error).__name__}: {error}")
-    return Verdict(check, True)
+        return Verdict(check, False, f"{type(error).__name__}: {error}", subject.changes)
+    return Verdict(check, True, changes=subject.changes)
 
 
 def verdicts(subject: Subject) -> Iterator[Verdict]:
-    """Yield the verdict of every check."""
-    for check in CHECKS:
-        yield verdict(subject, check)
+    """Yield the verdict of every check of a learner, then of its variants, in which options are changed."""
+    for variant in subject.variants():
+        for check in CHECKS:
+            yield verdict(variant, check)

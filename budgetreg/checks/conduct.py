@@ -25,7 +25,7 @@ def budget(subject: Subject) -> None:
     plan, setting = subject.plan(D, K), _setting(subject, 0)
     cost = subject.learner.cost(D, K, {name: value for name, (value,) in setting.items()})
     expect(max(cost) <= plan.per_example, f"an example costs {max(cost):.3g} attributes; the budget is {K}")
-    m, F = 96, 16
+    m, F = 96, 32
     orders, dense = np.tile(np.arange(m), (F, 1)), np.full((m, D), 0.5)
     X, y = np.array(_table(m).X), np.where(np.arange(m) % 3, 1.0, 0.5)
     X[:1], X[m // 2 :] = dense[:1], 0
@@ -35,7 +35,7 @@ def budget(subject: Subject) -> None:
     }
     for where, (values, parts) in runs.items():
         table, known = Table(values, y), Table(dense, y)
-        _, accessor = subject.run(table, orders, _rngs(F), K, setting, [1, m // 2, m], known=known)
+        _, accessor = subject.run(table, orders, _rngs(F, "bill"), K, setting, [1, m // 2, m], known=known)
         bill = accessor.bill()
         most, shown, paid_for = bill.most.max(), len(accessor.seen()[0]), bill.total.sum()
         allowed = plan.budget is None or most <= plan.per_example

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from budgetreg.checks.variants import variants
 from budgetreg.config.composition import Composer, composing
 from budgetreg.learners.declaration import Fit, Given, Learner, Sees
 from budgetreg.metering.accessor import Accessor, Table
@@ -31,10 +32,13 @@ class Subject:
         Its configuration; a check sets budget and attributes to its own.
     fit : Fit or None
         Runs it; None: as its family declares.
+    changes : str
+        Which options are not those of its file, as ``key=value``; empty if all are.
     """
 
     config: Config
     fit: Fit | None = None
+    changes: str = ""
 
     @property
     def learner(self) -> Learner:
@@ -59,6 +63,12 @@ class Subject:
     def other(self, name: str) -> "Subject":
         """Return another learner of ``conf/algo``, under the same examination."""
         return examined(name)
+
+    def variants(self) -> Iterator["Subject"]:
+        """Yield the learner, then the same with options changed, see `budgetreg.checks.variants`."""
+        for changes, learner in variants(self.learner):
+            told = " ".join(f"{key}={value}" for key, value in changes.items())
+            yield replace(self, config=replace(self.config, algo=learner), changes=told)
 
     def plan(self, d: int, k: int) -> Plan:
         """Return the plan of a run on d attributes.

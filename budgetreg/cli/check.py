@@ -69,25 +69,30 @@ def _composed(name: str) -> "Subject":
 
 
 def _table(found: Mapping[str, list["Verdict"]]) -> Table:
-    checks = [verdict.check for verdict in next(iter(found.values()))]
+    """Return a row for each learner: what came of it, and a cross where that or a variant of it has failed."""
+    checks = list(dict.fromkeys(verdict.check for own in found.values() for verdict in own))
     table = Table("algo", box=None, pad_edge=False)
     for check in checks:
         table.add_column(check, justify="center")
     for name, own in found.items():
-        table.add_row(name, *(_MARKS[verdict.passed] for verdict in own))
+        passed = {verdict.check: verdict.passed for verdict in own if not verdict.changes}
+        passed |= {verdict.check: False for verdict in own if verdict.passed is False}
+        table.add_row(name, *(_MARKS[passed[check]] for check in checks))
     return table
 
 
 def _reasons(found: Mapping[str, list["Verdict"]]) -> list[str]:
-    """Return why learners were excused, each reason once, then what failed."""
+    """Return why learners were excused, each reason once, then what failed; variants only if the learner was not."""
     excused: dict[tuple[str, str], list[str]] = {}
     failed = []
     for name, own in found.items():
+        as_composed = {verdict.check for verdict in own if verdict.passed is None and not verdict.changes}
         for verdict in own:
-            if verdict.passed is None:
-                excused.setdefault((verdict.check, verdict.reason), []).append(name)
-            elif not verdict.passed:
-                failed.append(f"{_MARKS[False]} {name}, {verdict.check}: {verdict.reason}")
+            who = f"{name} {verdict.changes}".rstrip()
+            if verdict.passed is False:
+                failed.append(f"{_MARKS[False]} {who}, {verdict.check}: {verdict.reason}")
+            elif verdict.passed is None and not (verdict.changes and verdict.check in as_composed):
+                excused.setdefault((verdict.check, verdict.reason), []).append(who)
     reasons = [f"{_MARKS[None]} {check}: {reason} ({', '.join(names)})" for (check, reason), names in excused.items()]
     return reasons + failed
 

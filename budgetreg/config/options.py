@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from budgetreg.config.requirements import ANYTHING, Requirement
+from budgetreg.config.requirements import ANYTHING, FLAG, Requirement
 from budgetreg.config.rules import Rules
 
 REQUIRED = object()
@@ -35,6 +35,8 @@ class Option:
     own : Any
         What null stands for where a regressor is learned from somebody's own data; elsewhere it stands for the default.
         None of an option for which null stands for nothing.
+    tried : tuple or None
+        Values with which checks try it. None: all words that it may be, true and false; of numbers it takes a choice.
     """
 
     what: str
@@ -43,6 +45,14 @@ class Option:
     only: tuple[str, str] | None = None
     inert: bool = False
     own: Any = None
+    tried: tuple[Any, ...] | None = None
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """Values with which checks try it."""
+        if self.tried is not None:
+            return self.tried
+        return (False, True) if self.must is FLAG else self.must.choices
 
     def applies(self, section: Mapping[str, Any]) -> bool:
         """Whether a section has this key."""
@@ -58,12 +68,13 @@ def option(
     default: Any = REQUIRED,
     only: tuple[str, str] | None = None,
     own: Any = None,
+    tried: tuple[Any, ...] | None = None,
 ) -> Any:
     """Declare an option as a field of a frozen dataclass; the parameters are the attributes of `Option`.
 
     A field that is required, or that its section does not have, is None where it was not read.
     """
-    declared = Option(what, must, default, only, own=own)
+    declared = Option(what, must, default, only, own=own, tried=tried)
     return field(default=None if default is REQUIRED else default, metadata={"option": declared})
 
 

@@ -164,15 +164,20 @@ def in_turn(n: int, act: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray
 
 def _walls(act: Callable[[np.ndarray], np.ndarray], base: np.ndarray, free: list[int]) -> dict[int, np.ndarray]:
     """Return 0, the places where what the learner does changes with one number alone, and 1."""
-    number, low, high = np.array(free, dtype=int), np.zeros(len(free)), np.ones(len(free))
+    number, low, high = np.array(free, dtype=int), np.zeros(len(free)), np.full(len(free), np.nextafter(1, 0))
+
+    def acted(points: np.ndarray) -> np.ndarray:
+        scripts = np.tile(base, (*points.shape, 1))
+        np.put_along_axis(scripts, np.broadcast_to(number[:, None, None], (*points.shape, 1)), points[..., None], 2)
+        return act(scripts.reshape(-1, base.size)).reshape(*points.shape, -1)
+
+    ends = acted(np.stack([low, high], axis=1)) if number.size else np.empty(0)
     for parts in _PARTS:
         if not number.size:
             break
-        points = np.minimum(np.linspace(low, high, parts + 1, axis=1), np.nextafter(1, 0))
-        scripts = np.tile(base, (*points.shape, 1))
-        np.put_along_axis(scripts, np.broadcast_to(number[:, None, None], (*points.shape, 1)), points[..., None], 2)
-        done = act(scripts.reshape(-1, base.size)).reshape(*points.shape, -1)
+        points = np.linspace(low, high, parts + 1, axis=1)
+        done = np.concatenate([ends[:, :1], acted(points[:, 1:-1]), ends[:, 1:]], axis=1)  # the ends are known
         i, j = np.nonzero((done[:, 1:] != done[:, :-1]).any(axis=2))
-        number, low, high = number[i], points[i, j], points[i, j + 1]
+        number, low, high, ends = number[i], points[i, j], points[i, j + 1], np.stack([done[i, j], done[i, j + 1]], 1)
     middle = (low + high) / 2
     return {i: np.concatenate([[0.0], np.sort(middle[number == i]), [1.0]]) for i in free}

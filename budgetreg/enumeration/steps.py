@@ -27,6 +27,9 @@ EDGE = {**INSIDE, "B": 1.0}
 _STREAMS = 1024
 """Streams that run together."""
 
+_SOME = 64
+"""Outcomes that are looked at where it is not for their mean."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -37,7 +40,7 @@ class Place:
     t : int
         Its number, `STEP` or `LATE`.
     edge : bool
-        Whether projection and clip act, in some of its outcomes at least.
+        Whether projection and clip act, in some of its outcomes at least; then a few are taken by chance.
     average : {'all', 'suffix', 'last'}
         Which iterates the learner's outputs average.
     first : int
@@ -72,7 +75,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Step:
-    """All outcomes of one step.
+    """All outcomes of one step, or some of one at the edge.
 
     Attributes
     ----------
@@ -153,7 +156,12 @@ def enumerate_step(subject: Subject, d: int, k: int, place: Place) -> Step:
     def regressors(scripts: np.ndarray) -> np.ndarray:
         return _take(subject, X, y, k, place, rows, scripts)[1]
 
-    scripts, probability = outcomes(probe.values, regressors, dict(place.fixed))
+    if place.edge:  # looked at one by one: their probabilities do not matter
+        scripts, probability = np.random.default_rng(4).random((_SOME, len(probe.values))), np.full(_SOME, 1 / _SOME)
+        for number, value in place.fixed:
+            scripts[:, number] = value
+    else:
+        scripts, probability = outcomes(probe.values, regressors, dict(place.fixed))
     before, after, attributes = _take(subject, X, y, k, place, rows, scripts)
     same = np.allclose(before, before[0], rtol=0, atol=1e-12)  # averages give iterates back but for rounding
     expect(same, "the regressor that meets an example depends on what is drawn for it")

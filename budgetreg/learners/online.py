@@ -31,7 +31,9 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {"ogd": ("B", "eta"), "eg": ("B", "e
 
 def split_option() -> str | int | None:
     """Declare how the budget is split, a number being the inner product's draws."""
-    declared: str | int | None = option("the split of the budget", SPLIT, default="literal")
+    declared: str | int | None = option(
+        "the split of the budget", SPLIT, default="literal", tried=("literal", "even", 2)
+    )
     return declared
 
 
@@ -42,8 +44,8 @@ def average_option() -> str:
 
 
 def update_option(*updates: str) -> str:
-    """Declare the update, one of a few."""
-    declared: str = option("the update", one_of(*updates))
+    """Declare the update, one of a few, which makes a learner of its own: the checks try those that have a file."""
+    declared: str = option("the update", one_of(*updates), tried=())
     return declared
 
 

@@ -8,7 +8,7 @@ from budgetreg.learners.declaration import Learner
 
 def dimension_option() -> int:
     """Declare the dimension of the subspace."""
-    declared: int = option("the dimension of the subspace", whole(1))
+    declared: int = option("the dimension of the subspace", whole(1), tried=(1, 3))
     return declared
 
 

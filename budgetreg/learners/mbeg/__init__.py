@@ -30,9 +30,11 @@ _UPDATES = {
 class Options:
     """What estimates the diagonal, how pairs are mixed, and what is put out; see `budgetreg.learners.mbeg.core.fit`."""
 
-    update: str = option("the update", one_of(*_UPDATES))
+    update: str = option("the update", one_of(*_UPDATES), tried=())
     n_components: int = subspaces.dimension_option()
-    alpha: float | str = option("the share of uniform pairs", one_of("theory") | ZERO | FRACTION | ONE)
+    alpha: float | str = option(
+        "the share of uniform pairs", one_of("theory") | ZERO | FRACTION | ONE, tried=("theory", 0, 0.3, 1)
+    )
     output: str = option("what becomes of the average of the weight matrices", one_of("decompose", "top"))
 
 

@@ -18,7 +18,7 @@ _PROBLEMS = {"ridge": "least squares in the 2-ball", "lasso": "least squares in 
 class Options:
     """Which ball."""
 
-    update: str = option("the update", one_of(*_PROBLEMS))
+    update: str = option("the update", one_of(*_PROBLEMS), tried=())
 
 
 FAMILY = Family(

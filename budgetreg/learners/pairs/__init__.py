@@ -26,7 +26,7 @@ _PROBLEMS = {
 class Options:
     """What is made of the estimates."""
 
-    update: str = option("the update", one_of(*_PROBLEMS))
+    update: str = option("the update", one_of(*_PROBLEMS), tried=())
 
 
 def _at_least_a_pair(learner: Learner, k: int) -> None:

@@ -43,11 +43,15 @@ _EXCUSES: Mapping[str, Mapping[str, str]] = {
 class Options:
     """Which attributes of an example are seen; see `budgetreg.learners.second_moment.core.fit`."""
 
-    update: str = option("the update", one_of(*_DESIGNS))
+    update: str = option("the update", one_of(*_DESIGNS), tried=())
     n_components: int = subspaces.dimension_option()
     replacement: bool = option("whether attributes are drawn with replacement", FLAG, only=("update", "active"))
-    phase_one: float = option("the first phase's share of the examples", FRACTION, only=("update", "importance"))
-    mix: float = option("the share of equal probabilities in the draws", FRACTION, only=("update", "importance"))
+    phase_one: float = option(
+        "the first phase's share of the examples", FRACTION, only=("update", "importance"), tried=(0.5,)
+    )
+    mix: float = option(
+        "the share of equal probabilities in the draws", FRACTION, only=("update", "importance"), tried=(0.5,)
+    )
 
 
 def _refuse_too_few(learner: Learner, k: int) -> None:

@@ -50,8 +50,7 @@ def second_moments(subject: Subject) -> None:
         law = _law(2, _P)
         found = _means_over(law, conditional_poisson(_P, 2).probability, power=2)
         close("C's square", found.sum(), _square(_probabilities(law)))
-        for scale in (1.0, 10.0):
-            _compare_second_phase(subject, scale)
+        _compare_second_phase(subject)
 
 
 def full_information(subject: Subject) -> None:
@@ -169,14 +168,14 @@ def _compare_guided(r: int) -> None:
     close("C", _means_over(law, design.probability, power=1), np.outer(_X, _X))
 
 
-def _compare_second_phase(subject: Subject, scale: float) -> None:
+def _compare_second_phase(subject: Subject) -> None:
     """Compare the subsets drawn for the first example of the second phase with what is stated of them.
 
     Each comes as if its attributes were drawn alone, given their number, with probabilities in proportion to
     ``sqrt(C_ii)`` as the first phase has it: of sum k, none above 1, and mixed with ``k/d``. The two examples of the
-    first phase show two attributes each; one attribute is multiplied by a scale.
+    first phase show two attributes each, one of which is so large that it would come with a probability above 1.
     """
-    k, mix, X = 2, subject.options.mix, np.tile(_X * [1, scale, 1, 1], (3, 1))
+    k, mix, X = 2, subject.options.mix, np.tile(_X * [1, 10, 1, 1], (3, 1))
     rows, shown = [0] * (2 * k + 1), [0.1, 0.3, 0.9, 0.9]  # numbers that choose 0 and 1, then 2 and 3
 
     def act(scripts: np.ndarray) -> np.ndarray:
@@ -191,9 +190,7 @@ def _compare_second_phase(subject: Subject, scale: float) -> None:
     scripts, probability = in_turn(k, act)
     drawn = np.array([np.isin(np.arange(D), own) for own in act(scripts)], dtype=float)
     w = np.abs(X[0])
-    p = k * w / w.sum()
-    if p[1] > 1:  # the one that is larger than the others
-        p = np.where(np.arange(D) == 1, 1, (k - 1) * w / (w.sum() - w[1]))
+    p = np.where(np.arange(D) == 1, 1, (k - 1) * w / (w.sum() - w[1]))
     law = _law(k, (1 - mix) * p + mix * k / D)
     found = [probability[(drawn == seen).all(axis=1)].sum() for seen, _ in law]
     same("the probability of a subset in the second phase", np.array(found), np.array([p for _, p in law]))

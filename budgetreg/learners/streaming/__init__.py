@@ -28,7 +28,7 @@ _FORGETTING = "the factor by which an example's weight falls with each one that 
 class Options:
     """How the subspace moves."""
 
-    update: str = option("the update", one_of(*_UPDATES))
+    update: str = option("the update", one_of(*_UPDATES), tried=())
     n_components: int = subspaces.dimension_option()
 
 

@@ -45,8 +45,8 @@ class Options:
     split: str | int | None = online.split_option()
     average: str = online.average_option()
     residual: str = option("the estimate of the residual's slope", one_of("gen_est", "plug_in"))
-    delta: float = option("the residual that costs nothing", NOT_NEGATIVE)
-    eps: float = option("the scale of the smoothing", POSITIVE)
+    delta: float = option("the residual that costs nothing", NOT_NEGATIVE, tried=(0, 0.3))
+    eps: float = option("the scale of the smoothing", POSITIVE, tried=(1.0, 4.0))
 
 
 def _unbiased(options: Options) -> bool:

@@ -41,9 +41,11 @@ class Options:
         "the draw of attributes for the inner product", one_of("weight", "moment"), default="weight"
     )
     literal_split: str = option("the meaning of split=literal", one_of("one", "half"), default="one")
-    phase_one: float = option("the first phase's share of the examples", FRACTION)
-    smoothing: float | str = option("the smoothing of estimated moments", one_of("theory") | NOT_NEGATIVE)
-    mix: float = option("the share of equal weights in the draws", ZERO | FRACTION)
+    phase_one: float = option("the first phase's share of the examples", FRACTION, tried=(0.5,))
+    smoothing: float | str = option(
+        "the smoothing of estimated moments", one_of("theory") | NOT_NEGATIVE, tried=("theory", 0, 0.3)
+    )
+    mix: float = option("the share of equal weights in the draws", ZERO | FRACTION, tried=(0, 0.5))
 
 
 def _theory(learner: Learner, run: Circumstances, B: float | None) -> Mapping[str, float]:
