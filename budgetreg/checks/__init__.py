@@ -1,7 +1,8 @@
 """Checks that every learner of ``conf/algo`` has to pass, generated from its configuration.
 
-A check takes a `Subject` and raises if it fails. What is expected of estimates, and what does not apply and why, the
-families declare; this room knows how a learner has to behave, whatever it is.
+A check takes a `Subject` and raises if it fails. What is expected of estimates, steps and minimisers, what an example
+costs, which values of options are tried, and what does not apply and why, the families declare; this room knows how a
+learner has to behave, whatever it is.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from budgetreg.checks import Subject, Verdict
 
 _MARKS = {True: "✓", False: "✗", None: "–"}
-_ABOUT = """Check learners: unbiased estimates and their second moments (exactly, over all draws), agreement with full
-information at k = d, the budget, same seed same bytes, permuted attributes, values never shown, budgets too small."""
+_ABOUT = """Check learners, as their files have them and with each option changed: unbiased estimates and their second
+moments (exactly, over all draws), agreement with full information at k = d, steps that are clipped or projected,
+outputs that minimise, the budget, same seed same bytes, permuted attributes, values never shown, budgets too small."""
 
 
 def main(argv: list[str]) -> int:

@@ -11,6 +11,10 @@ from budgetreg.enumeration.steps import LATE, STEP, Place, Step, enumerate_step,
 from budgetreg.updates.retraced import Retraced
 
 D = 4
+"""Attributes of an enumerated step, and its budget: the least by which either estimate has two draws."""
+
+_FEWER = 3
+"""Budget of a step that is looked at outcome by outcome."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class GradientLaw:
 
     def unbiased(self, subject: Subject) -> None:
         """Compare the mean of the estimated gradient with ``(<w, x> - y) x``, where nothing clips or projects."""
-        step = self._step(subject, 3)
+        step = self._step(subject, D)
         found = step.mean(step.gradient(self.moves(subject.options)))
         close("the gradient", found, (step.w @ step.x - step.y) * step.x)
 
@@ -71,15 +75,14 @@ class GradientLaw:
         ``E phi~^2 = (1/k_ip) sum w_j^2 z_j^2/p_j + (1 - 1/k_ip) <w, z>^2 + 2 u <w, z> + u^2``, ``u = <w, mu> - y``;
         for a subset, which has each attribute with probability ``k_x q_i``, ``E |x~|^2 = sum x_i^2/(k_x q_i)``.
         """
-        for k in (3,) if self.late(subject.options) else (3, D):
-            step, (k_x, k_ip) = self._step(subject, k), subject.draws_for(D, k)
-            stated = self._draws(subject, step, k_x)
-            mu = np.zeros(D) if stated.expected is None else stated.expected
-            product, u = step.w @ (step.x - mu), step.w @ mu - step.y
-            single = sum_over(np.square(step.w * (step.x - mu)), stated.p)
-            phi = single / k_ip + (1 - 1 / k_ip) * product**2 + 2 * u * product + u**2
-            found = np.square(step.gradient(self.moves(subject.options))).sum(axis=1)
-            close(f"the gradient's square at k={k}", step.mean(found), phi * point_square(step, stated, k_x))
+        step, (k_x, k_ip) = self._step(subject, D), subject.draws_for(D, D)
+        stated = self._draws(subject, step, k_x)
+        mu = np.zeros(D) if stated.expected is None else stated.expected
+        product, u = step.w @ (step.x - mu), step.w @ mu - step.y
+        single = sum_over(np.square(step.w * (step.x - mu)), stated.p)
+        phi = single / k_ip + (1 - 1 / k_ip) * product**2 + 2 * u * product + u**2
+        found = np.square(step.gradient(self.moves(subject.options))).sum(axis=1)
+        close("the gradient's square", step.mean(found), phi * point_square(step, stated, k_x))
 
     def full_information(self, subject: Subject) -> None:
         """Compare, at k = d, the mean of the estimates with what full information gives."""
@@ -91,18 +94,18 @@ class GradientLaw:
         close("the step", step.mean(step.gradient(moves)), expected)
 
     def boundary(self, subject: Subject) -> None:
-        """Compare each outcome of a step at which clip and projection act with the listing's.
+        """Compare outcomes of a step at which clip and projection act, one by one, with the listing's.
 
         What is clipped and projected is the estimate that is unbiased, made of the attributes seen and their stated
         probabilities: ``w_{t+1} = P(w_t - eta clip(g~))``, outcome by outcome. The mean of ``w_{t+1}`` is that of these
         values, and not the one to which the mean gradient leads; theorems need no more, as P is the exact projection,
         hence brings no two points further apart, and as nothing is clipped where their step sizes hold.
         """
-        step, moves = self._step(subject, 3, edge=True), self.moves(subject.options)
+        step, moves = self._step(subject, _FEWER, edge=True), self.moves(subject.options)
         if self.draws is None:
             gradient = np.outer(np.ones(len(step.after)), (step.w @ step.x - step.y) * step.x)
         else:
-            k_x, _ = subject.draws_for(D, 3)
+            k_x, _ = subject.draws_for(D, _FEWER)
             gradient = estimates(step, self._draws(subject, step, k_x), k_x)
         compare_moves(step, moves, gradient)
 

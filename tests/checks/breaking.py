@@ -38,3 +38,32 @@ def with_draws(change):
         )
 
     return broken
+
+
+def changed(name, broken=None, **options):
+    """A learner with some options, run by what `broken` makes of its fit."""
+    subject = running(name, broken or (lambda fit: fit))
+    algo = replace(subject.learner, options=replace(subject.options, **options))
+    return replace(subject, config=replace(subject.config, algo=algo))
+
+
+def with_options(**other):
+    """A learner that takes some options to be others."""
+    return lambda fit: lambda *args: fit(*args[:4], replace(args[4], **other), args[5])
+
+
+def with_settings(**factors):
+    """A learner that multiplies its parameters."""
+
+    def broken(fit):
+        def multiplied(accessor, settings, *rest):
+            return fit(accessor, {key: values * factors.get(key, 1) for key, values in settings.items()}, *rest)
+
+        return multiplied
+
+    return broken
+
+
+def with_outputs(change):
+    """A learner whose outputs are changed."""
+    return lambda fit: lambda *args: ((checkpoint, change(W)) for checkpoint, W in fit(*args))

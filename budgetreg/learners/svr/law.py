@@ -39,10 +39,6 @@ def second_moments(subject: Subject) -> None:
         close("the gradient's square", call.step.mean(found), phi * point_square(call.step, stated, call.k_x))
 
 
-def full_information(subject: Subject) -> None:
-    """Do nothing: there is no learner of this loss to compare with, which its family says."""
-
-
 def boundary(subject: Subject) -> None:
     """Compare the projections of steps with the listing's: those of what GenEst or the plug-in estimates.
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.enumeration.expectations import Subject, close
+from budgetreg.enumeration import certificates
+from budgetreg.enumeration.expectations import Subject, close, same
 from budgetreg.enumeration.scripts import Scripted, outcomes
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.streams import generator
@@ -38,6 +39,19 @@ def full_information(subject: Subject) -> None:
     c, s = _estimated(Table(X, y), D, [generator("check draws")])
     close("c", c[0], y @ X / 12)
     close("s", s[0], np.square(X).mean(axis=0))
+
+
+def minimiser(subject: Subject) -> None:
+    """Compare the weights with ``c_i / (s_i + shrinkage s)``, c and s computed once more from what was shown."""
+    shrinkages = [0.1, 3.0]
+    for shown in certificates.run(subject, {"shrinkage": shrinkages}):
+        c, s = np.zeros((2, certificates.D))
+        for S, x, y in zip(shown.attributes, shown.values, shown.y, strict=True):
+            c[S] += y * x / len(shown.y)
+            s[S] += x**2 / len(shown.y)
+        diagonal = s if subject.options.diagonal == "own" else np.full_like(s, s.mean())
+        for w, shrinkage in zip(shown.output.T, shrinkages, strict=True):
+            same("a weight in its own scale", (diagonal + shrinkage * s.mean()) * w, c)
 
 
 def _enumerated(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -88,5 +88,8 @@ FAMILY = Family(
         _DIAGONALS.get(options.diagonal, ""),
     ),
     law="budgetreg_marginals.law",
-    excuses=lambda options: {"small k": "each attribute is estimated by itself, and k=1 is enough"},
+    excuses=lambda options: {
+        "boundary": "nothing is clipped or projected",
+        "small k": "each attribute is estimated by itself, and k=1 is enough",
+    },
 )

@@ -1,0 +1,149 @@
+"""Draws that have other probabilities than the family states, and steps that go astray at the boundary, fail.
+
+Each of these learners weighs what it draws so that its estimates are unbiased, and differs in nothing else.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from budgetreg import checks
+from budgetreg.learners.exact import core as exact
+from budgetreg.learners.mbeg import core as mbeg
+from budgetreg.learners.partial import core as partial
+from budgetreg.learners.second_moment import core as second_moment
+from budgetreg.learners.second_moment import importance
+from budgetreg.learners.svr import core as svr
+from budgetreg.learners.two_phase import core as two_phase
+from budgetreg.sampling.designs import conditional_poisson
+from budgetreg.sampling.draws import Proportional
+from budgetreg.updates.control_variates import ControlVariate
+from budgetreg.updates.eg import EG
+from budgetreg.updates.ogd import OGD
+from tests.checks.breaking import changed, with_options, with_settings
+
+
+def fails(subject, check, reason):
+    """Expect a learner to be unbiased, and to fail a check."""
+    unbiased = checks.verdict(subject, "unbiased")
+    assert unbiased.passed is not False, unbiased
+    failed = checks.verdict(subject, check)
+    assert failed.passed is False
+    assert reason in failed.reason
+
+
+@pytest.mark.parametrize("name", ["aerr", "aelr"])
+def test_other_draws_for_the_data_point(name, monkeypatch):
+    monkeypatch.setattr(partial, "DATA_POINT_SAMPLERS", {"uniform": Proportional(np.array([1.0, 2, 2, 1]))})
+    fails(changed(name), "second moments", "square")
+
+
+@pytest.mark.parametrize(("name", "weights"), [("ddaerr", np.asarray), ("ddaelr", np.sqrt)])
+def test_moments_that_guide_in_the_other_one_s_way(name, weights, monkeypatch):
+    for core in (partial, two_phase):
+        monkeypatch.setattr(core, "BEST_WEIGHTS", {"ogd": weights, "eg": weights})
+    for learner in (name, f"{name}_two_phase"):
+        fails(changed(learner), "second moments", "square")
+
+
+def test_other_draws_for_the_inner_product(monkeypatch):
+    def by_size(F, d, *rest):
+        return OGD(F, d, *rest, root_moments=np.ones((F, d)))
+
+    monkeypatch.setattr(partial, "UPDATES", {"ogd": by_size})
+    fails(changed("aerr"), "second moments", "square")
+
+
+def test_other_draws_for_genest(monkeypatch):
+    def by_size(w, weights, uniforms):
+        sizes = np.cumsum(np.abs(w), axis=2)
+        attributes = (sizes[:, :, None] <= sizes[:, :, -1:, None] * uniforms[:, None, :, None]).sum(axis=3)
+        drawn = np.take_along_axis(w, attributes, axis=2)
+        return attributes, np.where(drawn != 0, np.sign(drawn) * sizes[:, :, -1:], 0)
+
+    monkeypatch.setattr(svr, "_draw", by_size)
+    fails(changed("aesvr"), "second moments", "square")
+
+
+@pytest.mark.parametrize("name", ["ddaerr_two_phase", "ddaelr_two_phase"])
+def test_a_second_phase_that_nothing_guides(name, monkeypatch):
+    monkeypatch.setattr(two_phase, "mixed", lambda weights, mix: np.ones_like(weights))
+    fails(changed(name), "second moments", "square")
+
+
+def test_estimated_moments_that_are_not_smoothed_as_theory_says():
+    broken = with_options(smoothing=0)
+    fails(changed("ddaelr_two_phase", broken, smoothing="theory"), "second moments", "square")
+
+
+def test_a_control_variate_that_is_not_there():
+    broken = with_options(control_variate="none")
+    for variate in ("mean", "label"):
+        fails(changed("aelr", broken, control_variate=variate), "second moments", "square")
+
+
+def test_a_control_variate_that_is_not_added_again(monkeypatch):
+    split = ControlVariate.split
+    monkeypatch.setattr(ControlVariate, "split", lambda *words: (split(*words)[0], 0))
+    assert checks.verdict(changed("aerr", control_variate="label"), "unbiased").passed is False
+
+
+@pytest.mark.parametrize("name", ["mbeg", "mbeg_plus"])
+def test_pairs_of_another_mixture(name):
+    fails(changed(name, with_options(alpha=0.9)), "second moments", "a pair after a step")
+
+
+def test_subsets_that_are_not_alike(monkeypatch):
+    design = conditional_poisson(np.array([0.3, 0.6, 0.5, 0.6]), 2)
+    monkeypatch.setattr(second_moment, "uniform_subset", lambda d, k: design if k == 2 else conditional_poisson([], 0))
+    subject = changed("popca")
+    assert "C's square at k=2" in checks.verdict(subject, "second moments").reason
+
+
+def test_a_second_phase_that_prefers_large_attributes_too_much(monkeypatch):
+    shares = importance.working_probabilities
+    monkeypatch.setattr(importance, "working_probabilities", lambda root, *rest: shares(root**2, *rest))
+    fails(changed("popca_importance"), "second moments", "a subset in the second phase")
+
+
+# The boundary
+
+
+@pytest.mark.parametrize("name", ["aerr", "aer", "ddaerr_two_phase", "aesvr", "online_ridge"])
+def test_a_ball_that_is_too_large(name):
+    fails(changed(name, with_settings(B=1.01)), "boundary", "clipped or projected")
+
+
+def test_a_step_that_is_not_clipped_where_it_should_be(monkeypatch):
+    class Later(EG):
+        """Takes half a step twice: it clips at 2/eta."""
+
+        def step(self, coordinates, residual):
+            super().step(coordinates, residual / 2)
+            super().step(coordinates, residual / 2)
+
+    monkeypatch.setattr(partial, "UPDATES", {"eg": Later})
+    fails(changed("aelr"), "boundary", "clipped or projected")
+
+
+def test_exact_steps_that_are_not_projected(monkeypatch):
+    monkeypatch.setattr(exact, "project_l2", lambda v, radius: v)
+    fails(changed("online_ridge"), "boundary", "clipped or projected")
+
+
+def test_eigenvalues_that_are_not_capped(monkeypatch):
+    def to_the_trace(theta, n):
+        return np.log(n) - np.log(np.exp(theta).sum(axis=1))
+
+    monkeypatch.setattr(mbeg, "project", to_the_trace)
+    subject = changed("mbeg")
+    assert checks.verdict(subject, "second moments").passed
+    fails(subject, "boundary", "a pair after a step")
+
+
+def test_a_law_that_compares_too_little():
+    subject = changed("aerr")
+    algo = replace(subject.learner, family=replace(subject.learner.family, law="budgetreg.learners.exact.law"))
+    short = replace(subject, config=replace(subject.config, algo=algo))
+    assert "no law with second_moments, nor that it is excused" in checks.verdict(short, "second moments").reason

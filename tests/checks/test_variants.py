@@ -1,0 +1,79 @@
+"""Every option is tried, alone or with one that gives it an effect, and the variant that fails is named."""
+
+import numpy as np
+import pytest
+
+from budgetreg import checks
+from budgetreg.checks.variants import variants
+from budgetreg.cli.app import main
+from budgetreg.config import catalogue
+from budgetreg.config.options import options_of
+from budgetreg.learners import families
+from budgetreg.updates.averaging import Averager
+from budgetreg.updates.retraced import iterates
+
+
+@pytest.mark.parametrize("name", catalogue.options("algo"))
+def test_what_is_tried_is_a_learner(name):
+    learner = checks.examined(name).learner
+    found = list(variants(learner))
+    assert found[0] == ({}, learner)
+    for changes, own in found:
+        assert changes == {
+            key: value for key, value in vars(own.options).items() if value != getattr(learner.options, key)
+        }
+        for key, one in options_of(learner.family.options).items():
+            value = getattr(own.options, key)
+            assert one.must.accepts(value) if one.applies(vars(own.options)) else value is None
+        assert own.family.refuse(own.options) is None
+        assert not set(changes) & set(own.family.without_effect(own.options))
+    assert len({str(own.options) for _, own in found}) == len(found)
+
+
+def test_every_option_takes_several_values_somewhere():
+    """But for an update, which is a learner of its own, and what has one value."""
+    seen = {family: {name: set() for name in options_of(own.options)} for family, own in families().items()}
+    for name in catalogue.options("algo"):
+        for _, own in variants(checks.examined(name).learner):
+            for key, values in seen[own.family.name].items():
+                values.add(getattr(own.options, key))
+    single = {
+        (family, name) for family, own in seen.items() for name, values in own.items() if len(values - {None}) < 2
+    }
+    assert single == {("svr", "update"), ("two_phase", "data_point")}
+
+
+def test_options_without_an_effect_are_tried_where_they_have_one():
+    told = [changes for changes, _ in variants(checks.examined("aesvr").learner)]
+    assert {"residual": "plug_in", "split": "even"} in told
+    assert {"split": "even"} not in told
+    assert {"data_point": "moment"} not in [changes for changes, _ in variants(checks.examined("aer").learner)]
+
+
+def test_an_option_that_is_broken_is_named(monkeypatch, capsys):
+    observe = Averager.observe
+
+    def shrunk(self, *words):
+        output = observe(self, *words)
+        return output and (output[0], output[1] * (0.9 if self._average == "suffix" else 1))
+
+    monkeypatch.setattr(Averager, "observe", shrunk)
+    assert main(["check", "algo=online_ridge"]) == 1
+    printed = capsys.readouterr().out
+    row = next(line for line in printed.splitlines() if line.startswith("online_ridge"))
+    assert row.split()[1] == "✗"
+    (failed,) = [line for line in printed.splitlines() if "unbiased" in line and line.startswith("✗")]
+    assert failed.startswith("✗ online_ridge average=suffix, unbiased: ")
+    assert "average=all" not in printed
+
+
+@pytest.mark.parametrize("average", ["all", "suffix", "last"])
+@pytest.mark.parametrize("first", [0, 3])
+def test_iterates_are_found_again_in_their_averages(average, first):
+    w = np.random.default_rng(0).standard_normal((9, 2))
+    outputs = []
+    for phase in (w[:first], w[first:]):
+        for c in range(1, len(phase) + 1):
+            begin = {"all": 0, "suffix": c // 2, "last": c - 1}[average]
+            outputs.append(phase[begin:c].mean(axis=0))
+    np.testing.assert_allclose(iterates(np.array(outputs), average, first), w, atol=1e-13)
