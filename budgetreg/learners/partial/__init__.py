@@ -48,6 +48,7 @@ class Options:
         one_of("given", "pilot") | NOTHING,
         default="given",
         own="pilot",
+        tried=(),
     )
     control_variate: str = option("the control variate", one_of("none", "mean", "label"), default="none")
 
