@@ -22,6 +22,7 @@ class ToyConfig:
     n_components: int | None = None
     n_jobs: int = 1
     backend_name: str = "loky"
+    address: str | None = None
     experiment: str = ""
     seed: int = 0
 
@@ -31,7 +32,7 @@ class ToyConfig:
 
     @property
     def backend(self):
-        return SimpleNamespace(name=self.backend_name)
+        return SimpleNamespace(name=self.backend_name, address=self.address)
 
     @property
     def resolved(self):
@@ -63,6 +64,12 @@ class ToyPlan:
     pause: float = 0.0
     repetitions_at_once: int = 1
     stuck: Stuck | None = None
+
+    def located(self):
+        return self
+
+    def refuse_other_data(self):
+        pass
 
 
 def toy_plan(folder, *, log=None, behaviour=None, pause=0.0, notes=(), n_train=90, repetitions_at_once=1, **config):

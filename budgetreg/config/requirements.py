@@ -5,6 +5,7 @@ tables in `budgetreg.config.rules` name one for every key.
 """
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -45,6 +46,11 @@ def one_of(*choices: str) -> Requirement:
     """Require one of a few words."""
     phrase = choices[0] if len(choices) == 1 else f"one of {', '.join(choices)}"
     return Requirement(phrase, lambda value: type(value) is str and value in choices, choices)
+
+
+def matching(phrase: str, pattern: str) -> Requirement:
+    """Require text that a regular expression matches in full."""
+    return Requirement(phrase, lambda value: type(value) is str and re.fullmatch(pattern, value) is not None)
 
 
 def increasing(phrase: str, element: Requirement) -> Requirement:

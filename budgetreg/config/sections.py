@@ -14,6 +14,7 @@ from budgetreg.config.requirements import (
     POSITIVE,
     TEXT,
     increasing,
+    matching,
     one_of,
     whole,
 )
@@ -53,8 +54,11 @@ TOP: Options = {
 RECIPE = ("protocols", "learners", "omit", "figure", "differs", "claims")
 """What a recipe tells of itself, and no run needs."""
 
+_ADDRESS = matching("tcp://HOST:PORT or tls://HOST:PORT", r"(tcp|tls)://([^\s:/\[\]]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
+
 BACKEND: Options = {
-    "name": Option("the backend's name", one_of("loky", "sequential")),
+    "name": Option("the backend's name", one_of("loky", "sequential", "dask")),
+    "address": Option("the address of dask's scheduler", _ADDRESS, only=("name", "dask")),
     "batch_size": Option("the number of replicas advanced together", whole(1)),
 }
 

@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 from budgetreg.config import extensions
@@ -12,7 +13,7 @@ from budgetreg.data.kind import Kind, Synthetic, Table
 from budgetreg.data.scaling import PILOT
 from budgetreg.errors import ConfigError
 
-__all__ = ["Dataset", "DatasetConfig", "Kind", "kinds", "load"]
+__all__ = ["Dataset", "DatasetConfig", "Kind", "kinds", "load", "located"]
 
 
 @cache
@@ -71,6 +72,16 @@ def load(config: DatasetConfig, seed: int, repetition: int, *, targets: bool = T
     if not targets:
         source = kind.unlabelled(source)
     return _drawn(source, seed, repetition) if isinstance(source, Synthetic) else _loaded(source)
+
+
+def located(config: DatasetConfig) -> DatasetConfig:
+    """Return a configuration with absolute paths, which mean the same to a process that runs in another folder."""
+    paths = {
+        key: str(Path(str(config.options[key])).expanduser().absolute())
+        for key in kinds()[config.kind].paths
+        if config.options[key] is not None
+    }
+    return replace(config, options={**config.options, **paths})
 
 
 @lru_cache(maxsize=4)

@@ -82,6 +82,8 @@ class Kind:
         Whether these are somebody's own data, of which nothing is known beforehand but what was paid for.
     domain : str
         Where attributes that are not centred surely lie, one of `DOMAINS`; empty if that is not known.
+    paths : tuple of str
+        Those of its options that are paths: relative ones mean something in the folder of the command alone.
     unlabelled : callable
         From a source to that whose targets nobody asks for.
     """
@@ -94,6 +96,7 @@ class Kind:
     tested: bool = True
     own: bool = False
     domain: str = ""
+    paths: tuple[str, ...] = ()
     unlabelled: Callable[[Source], Source] = lambda source: source
 
     def lies_in(self, domain: str) -> bool:

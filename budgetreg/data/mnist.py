@@ -239,5 +239,6 @@ KINDS = (
         parse=parse,
         options={"root": Option("the folder of MNIST/raw", inert=True), "digits": Option("the digits")},
         domain="inf-ball",
+        paths=("root",),
     ),
 )

@@ -176,6 +176,7 @@ KINDS = (
         options={"path": Option("the path"), "target": Option("the target"), "scale": SCALE},
         splits=(RANDOM,),
         own=True,
+        paths=("path",),
         unlabelled=_unlabelled,
     ),
 )

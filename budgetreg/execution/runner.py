@@ -3,40 +3,29 @@
 import multiprocessing
 import os
 import sys
-import time
-import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
-from math import ceil, isfinite
+from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
-from threadpoolctl import threadpool_limits
 
 from budgetreg.data.seals import Stamp, trust, verified
-from budgetreg.errors import DataError, UserError
+from budgetreg.errors import UserError
+from budgetreg.execution.attempts import Outcome, Repetitions, WorkerDied, attempt
 from budgetreg.execution.progress import progress_bar, reporter
 from budgetreg.execution.workers import exit_with_parent, interrupts_ignored, termination_as_interrupt
 from budgetreg.notices import say
 from budgetreg.results.journal import Entry
-from budgetreg.results.store import FAILED, FINISHED, Store
+from budgetreg.results.store import Store
 
 if TYPE_CHECKING:  # the runner takes any object with the attributes of a plan
     from budgetreg.protocol.plan import Plan
-
-Repetitions = Callable[["Plan", Sequence[int], Callable[[float], None]], list[dict[str, Any]]]
-
-
-class WorkerDied(UserError):  # noqa: N818 - it says what happened
-    """A worker process ended without an answer, usually for want of memory."""
-
-    exit_code = 1
 
 
 @dataclass(frozen=True)
@@ -181,9 +170,15 @@ def _told(entry: Entry, trace: str) -> Entry:
 @contextmanager
 def _outcomes(
     plan: "Plan", repetitions: Sequence[int], function: Repetitions, slots: Path | None
-) -> Iterator[Iterator[list[tuple[Entry, str]]]]:
+) -> Iterator[Iterator[list[Outcome]]]:
     """Give the outcomes as they arrive; however the block ends, no worker goes on computing."""
     backend = plan.config.backend.name
+    if plan.config.backend.address is not None:  # workers that are there already
+        from budgetreg.execution import cluster
+
+        with cluster.outcomes(plan, repetitions, function, slots) as elsewhere:
+            yield elsewhere
+        return
     n_jobs = min(plan.config.n_jobs, len(repetitions))
     together = min(plan.repetitions_at_once, ceil(len(repetitions) / n_jobs))
     tasks = (
@@ -220,57 +215,10 @@ def _attempt_in_worker(
     slots: Path | None,
     slot: int,
     stamps: Mapping[str, Stamp],
-) -> list[tuple[Entry, str]]:
+) -> list[Outcome]:
     """Compute repetitions in a process that need not verify what its parent has verified."""
     trust(stamps)
-    return _attempt(function, plan, repetitions, slots, slot)
-
-
-def _attempt(
-    function: Repetitions, plan: "Plan", repetitions: Sequence[int], slots: Path | None, slot: int
-) -> list[tuple[Entry, str]]:
-    """Compute repetitions in whatever process this is; return their entries of the journal with a traceback each."""
-    progress = reporter(slots, slot, len(repetitions))
-    started = time.perf_counter()
-    outcomes: list[dict[str, Any]]
-    trace = ""
-    try:
-        # One thread, as the last bits of a sum depend on their number; no warnings, as what overflows is refused.
-        with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            results = function(plan, repetitions, progress)
-        _refuse_overflow(results)
-        outcomes = [{"status": FINISHED, "result": result} for result in results]
-    except UserError:
-        raise
-    except Exception as error:
-        if len(repetitions) > 1:  # it is one of them: the others have done nothing wrong
-            alone = ([repetition] for repetition in repetitions)
-            places = range(slot, slot + len(repetitions))
-            return [
-                outcome
-                for one, place in zip(alone, places, strict=True)
-                for outcome in _attempt(function, plan, one, slots, place)
-            ]
-        outcomes = [{"status": FAILED, "message": f"{type(error).__name__}: {error}"}]
-        trace = traceback.format_exc()
-    progress(1.0)
-    seconds = (time.perf_counter() - started) / len(repetitions)
-    return [
-        ({"repetition": repetition, **outcome, "seconds": seconds}, trace)
-        for repetition, outcome in zip(repetitions, outcomes, strict=True)
-    ]
-
-
-def _refuse_overflow(results: Sequence[dict[str, Any]]) -> None:
-    """Refuse losses that are no numbers; what is undefined, such as an error rate without classes, may be."""
-    for point in (point for result in results for point in result["curve"]):
-        for name in ("test_mse", "excess_loss"):
-            value = point.get(name)
-            if value is not None and not isfinite(value):
-                raise DataError(
-                    f"{name} is {value} after {point['examples']} examples: numbers became too large to compute with; "
-                    "scale the data (dataset.scale=max_abs, a target of about 1), or take smaller parameters"
-                )
+    return attempt(function, plan, repetitions, reporter(slots, slot, len(repetitions)))
 
 
 def _protocol() -> Repetitions:

@@ -148,7 +148,9 @@ def verify_run(folder: Path, sample: Sample, given: Mapping[str, Any] | None = N
     manifest = read_manifest(folder)
     if manifest is None:
         raise DataError(f"{folder} holds no run: there is no {MANIFEST} of ours in it")
-    plan = make_plan(replace(restored(manifest["config"], given), out=str(folder)))
+    config = restored(manifest["config"], given)
+    here = replace(config.backend, name="loky", address=None)  # whatever computed it, perhaps elsewhere
+    plan = make_plan(replace(config, out=str(folder), backend=here))
     sources = [{key: manifest[key] for key in ("versions", "git", "processor") if key in manifest}]
     record = Record(_tables(folder, plan), whole_identity(manifest), sources + list(manifest.get("earlier", [])))
     return compare(record, recompute(plan, sample.of(record.held(), manifest["identity_digest"])))

@@ -38,10 +38,14 @@ class TuningConfig:
 
 @dataclass(frozen=True)
 class BackendConfig:
-    """Where repetitions are computed, and how many replicas advance together at most; changes no result."""
+    """Where repetitions are computed, and how many replicas advance together at most; changes no result.
+
+    `address` is that of a scheduler, for backends that have one.
+    """
 
     name: str
     batch_size: int
+    address: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
 """What will be run: every decision of a run, made before anything is computed, and its attribute bill."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from budgetreg.data import Dataset, load
+from budgetreg.data import Dataset, load, located
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.learners.declaration import Batching, Circumstances, Division, Sees
 from budgetreg.protocol.configuration import Config
@@ -142,6 +142,24 @@ class Plan:
     def tuned(self) -> bool:
         """Whether there is anything to choose by cross-validation."""
         return self.n_settings > 1
+
+    def located(self) -> "Plan":
+        """Return the same plan for a process that runs in another folder: where its data lie is told in full."""
+        return replace(self, config=replace(self.config, dataset=located(self.config.dataset)))
+
+    def refuse_other_data(self) -> None:
+        """Compare the data as this process finds them with those that the plan was made for.
+
+        Raises
+        ------
+        DataError
+            If they are missing, or their content is another.
+        """
+        data = load(self.config.dataset, self.config.seed, 0, targets=self.config.algo.predicts)
+        found = (data.name, data.fingerprint())
+        if found != (self.dataset, self.fingerprint):
+            planned = f"{self.dataset} {self.fingerprint}"
+            raise DataError(f"the data are not those of the plan: {' '.join(found)} instead of {planned}")
 
 
 def make_plan(config: Config) -> Plan:

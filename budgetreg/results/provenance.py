@@ -4,6 +4,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,15 @@ def provenance() -> dict[str, Any]:
         ``processor``: the ``machine``, and the ``blas`` of numpy with the ``core`` that it computes for, by which
         processors differ in last digits; None is what cannot be told.
     """
-    versions: dict[str, str | None] = {"python": platform.python_version()}
-    versions.update((name, _version(distribution)) for name, distribution in DISTRIBUTIONS.items())
-    versions.update(budgetreg=__version__, platform=platform.platform())
+    versions = {"python": platform.python_version(), **libraries(), "platform": platform.platform()}
     return {"versions": versions, "git": git_state(Path(__file__).parents[2]), "processor": _processor()}
+
+
+@cache
+def libraries() -> Mapping[str, str | None]:
+    """Return the versions of numpy, scipy, scikit-learn, hydra and budgetreg; None is what is not installed."""
+    versions = {name: _version(distribution) for name, distribution in DISTRIBUTIONS.items()}
+    return {**versions, "budgetreg": __version__}
 
 
 def apart(recorded: Iterable[Mapping[str, Any]], now: Mapping[str, Any]) -> list[str]:
