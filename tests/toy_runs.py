@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+from threadpoolctl import threadpool_info
 
 from budgetreg.errors import DataError
 from budgetreg.execution.runner import execute
@@ -128,6 +129,10 @@ def toy_repetition(plan, repetition, progress):
         os._exit(9)
     if behaviour == "hang":
         time.sleep(600)
+    if behaviour == "hang once" and plan.log.read_text().count(f"{repetition} ") == 1:
+        time.sleep(600)
+    if behaviour == "wait":
+        wait(plan, repetition, progress)
     for step in range(10):
         progress(step / 10)
         time.sleep(plan.pause / 10)
@@ -135,6 +140,30 @@ def toy_repetition(plan, repetition, progress):
     if behaviour == "overflow":
         result["curve"][0]["test_mse"] = float(np.square(np.float64(1e200)))
     return result
+
+
+def wait(plan, repetition, progress):
+    """Tell the progress for ever, and leave a file as it ends all the same."""
+    try:
+        while True:
+            progress(0.5)
+            time.sleep(0.05)
+    finally:
+        plan.log.with_name(f"left {repetition}").touch()
+
+
+def staggered(plan, repetitions, progress):
+    """Begin together and end one after the other; say how many threads BLAS would take."""
+    (repetition,) = repetitions
+    plan.log.with_name(f"begun {repetition}").touch()
+    while len(list(plan.log.parent.glob("begun *"))) < plan.config.repetitions or any(
+        not plan.log.with_name(f"left {earlier}").exists() for earlier in range(repetition)
+    ):
+        time.sleep(0.02)
+    time.sleep(0.1)  # the one before us is gone now
+    threads = max(one["num_threads"] for one in threadpool_info())
+    plan.log.with_name(f"left {repetition}").write_text(str(threads))
+    return [toy_result(repetition)]
 
 
 def toy_repetitions(plan, repetitions, progress):

@@ -67,11 +67,11 @@ def attempt(
         raise
     except Exception as error:
         if len(repetitions) > 1:  # it is one of them: the others have done nothing wrong
-            n = len(repetitions)
+            shares = (_share(progress, done, len(repetitions)) for done in range(len(repetitions)))
             return [
                 outcome
-                for done, one in enumerate(repetitions)
-                for outcome in attempt(function, plan, [one], lambda own, done=done: progress((done + own) / n))
+                for one, share in zip(repetitions, shares, strict=True)
+                for outcome in attempt(function, plan, [one], share)
             ]
         outcomes = [{"status": FAILED, "message": f"{type(error).__name__}: {error}"}]
         trace = traceback.format_exc()
@@ -81,6 +81,11 @@ def attempt(
         ({"repetition": repetition, **outcome, "seconds": seconds}, trace)
         for repetition, outcome in zip(repetitions, outcomes, strict=True)
     ]
+
+
+def _share(progress: Callable[[float], None], done: int, of: int) -> Callable[[float], None]:
+    """Return what is told the fraction of one more repetition, when so many are done."""
+    return lambda own: progress((done + own) / of)
 
 
 def _refuse_overflow(results: Sequence[dict[str, Any]]) -> None:

@@ -1,10 +1,11 @@
 """Computing by the workers of a dask scheduler that is there already, on this machine or on others.
 
-No data are sent: a worker gets the plan, which says where they lie, and maps them there. Whatever it computes with has to
-be what the plan was made with, or the run ends in one line; then the bytes are the same as here.
+No data are sent: a worker gets the plan, which says where they lie, and maps them there. Data and libraries have to be
+those that the plan was made with, or the run ends in one line; so the bytes are the same as here.
 """
 
 import logging
+import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
@@ -44,8 +45,8 @@ def outcomes(
 ) -> Iterator[Iterator[list[Outcome]]]:
     """Have repetitions computed by all workers of the scheduler that the plan names.
 
-    Those of a worker that dies are given to another one. However the block ends, no worker goes on computing: what waits
-    is withdrawn at once, and what is being computed when it next tells its progress.
+    Those of a worker that dies are given to another one. However the block ends, no worker goes on computing: what
+    waits is withdrawn at once, and what is being computed when it next tells its progress.
 
     Parameters
     ----------
@@ -87,6 +88,8 @@ def outcomes(
 def _arriving(
     client: Any, plan: "Plan", repetitions: Sequence[int], function: Repetitions, slots: Path | None
 ) -> Iterator[list[Outcome]]:
+    import cloudpickle  # dask brings it
+
     distributed, address = _distributed(), plan.config.backend.address
     at_once = sum(client.nthreads().values())
     if not at_once:
@@ -96,8 +99,10 @@ def _arriving(
     told = {}
     for first in range(0, len(repetitions), together):
         key, own = f"{name}-{first}", repetitions[first : first + together]
-        task = partial(_attempt_there, key, function, plan, own, libraries(), verified())
-        told[client.submit(task, key=key, pure=False)] = reporter(slots, first, len(own))
+        task = cloudpickle.dumps(partial(_attempt_there, key, function, plan, own, libraries(), verified()))
+        # Packed, and opened by what travels whole: the scheduler looks into each task, and needs not know ours.
+        future = client.submit(lambda packed: pickle.loads(packed)(), task, key=key, pure=False)
+        told[future] = reporter(slots, first, len(own))
     for future in distributed.as_completed(list(told), loop=client.loop):
         yield _result(future, address)
         told.pop(future)(1.0)
@@ -121,8 +126,8 @@ def _result(future: Any, address: str | None) -> list[Outcome]:
                 "also with another backend"
             ) from error
         raise ConfigError(
-            f"a dask worker at {address} cannot begin ({type(error).__name__}: {error}): workers need Python, budgetreg "
-            f"and packages that bring learners or data in the versions that are here (budgetreg {libraries()['budgetreg']})"
+            f"a dask worker of {address} cannot begin ({type(error).__name__}: {error}): workers need the Python, the "
+            f"budgetreg {libraries()['budgetreg']} and the packages with learners or data that are installed here"
         ) from error
     return result
 
