@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from budgetreg.protocol.plan import Plan
 
+_DEATHS = ("TerminatedWorkerError", "UncompletedJobError")  # as joblib and submitit tell them
 _ADDED = "++"  # before an override of a key that may not be there
 _HOME = re.compile(r"(?<=[=,])~[^/,]*(?=[/,]|$)")  # where a path of an override begins
 _SCRATCH = "BUDGETREG_SCRATCH"  # inherited by worker processes; conf/config.yaml uses it too
@@ -151,6 +152,10 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
         _refuse("--experimental-rerun is not offered: the same command resumes a run")
     check_words(words)
     register()
+    if any(word.startswith("hydra/launcher=") for word in words):
+        from budgetreg.execution.workers import watch_from_all_workers
+
+        watch_from_all_workers()
     sys.argv = ["budgetreg", *_whatever_is_swept(words)]
     try:
         hydra.main(version_base="1.3", config_path=str(catalogue.conf_dir()), config_name="config")(task)()
@@ -162,6 +167,13 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
         # Hydra checks little of what its own keys are given, and trips over it anywhere.
         if _is_ours(error):
             raise
+        if type(error).__name__ in _DEATHS:
+            from budgetreg.execution.attempts import WorkerDied
+
+            raise WorkerDied(
+                f"a job of the launcher died ({type(error).__name__}), perhaps for want of memory or time: the same "
+                "command resumes"
+            ) from error
         raise explained(error, words) from error
 
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from types import FrameType
 
 _PERIOD = 0.5  # seconds between two looks at the parent
@@ -28,6 +28,17 @@ def exit_with_parent(parent: int) -> None:
         os._exit(1)  # at once: there is nobody left to take a result or a message
 
     threading.Thread(target=watch, name="exit-with-parent", daemon=True).start()
+
+
+def watch_from_all_workers() -> None:
+    """Have every worker process that joblib starts from now on watch this one, whoever asks joblib for it.
+
+    Hydra's joblib launcher starts workers without a word to us; those that wait for work would outlive us by minutes.
+    """
+    from joblib import register_parallel_backend  # here, as most who import this need no joblib
+    from joblib.parallel import LokyBackend
+
+    register_parallel_backend("loky", partial(LokyBackend, initializer=exit_with_parent, initargs=(os.getpid(),)))
 
 
 @contextmanager
