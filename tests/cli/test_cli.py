@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hydra.core.plugins import Plugins
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+from submitit.core.utils import UncompletedJobError
 
 from budgetreg import __version__
 from budgetreg.cli.app import COMMANDS, main
@@ -336,6 +339,19 @@ def test_workers_of_a_launcher_report_to_the_command(here: Path) -> None:
         "budgetreg: k=-1",
     ]
     assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["TerminatedWorkerError", "UncompletedJobError"])
+def test_a_job_of_a_launcher_that_dies_is_one_line(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def launcher(*_: object, **__: object) -> None:
+        raise {"TerminatedWorkerError": TerminatedWorkerError, "UncompletedJobError": UncompletedJobError}[name]("dead")
+
+    monkeypatch.setattr(Plugins, "instantiate_launcher", launcher)
+    answer = budgetreg(capsys, "run -m k=4,5")
+    assert answer.code == 1
+    assert one_line(answer.err).startswith(f"budgetreg: a job of the launcher died ({name})")
 
 
 def test_show_configuration(capsys: pytest.CaptureFixture[str], here: Path) -> None:

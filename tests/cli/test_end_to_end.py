@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.execution.test_runner import alive, children, wait_until
+
 COMMAND = str(Path(sys.executable).with_name("budgetreg"))
 LEARNERS = ["aer", "ddaelr_two_phase", "online_lasso", "ridge"]  # of each kind one
 QUICK = "repetitions=2 checkpoints=3 tuning.folds=2 dataset.test_fraction=0.7"
@@ -207,9 +209,38 @@ def test_second_run_into_a_folder_is_refused(budgetreg, tmp_path):
     assert "5000" in status.stdout
 
 
-def test_joblib_launcher(budgetreg, tmp_path):
-    budgetreg(f"run -m hydra/launcher=joblib hydra.launcher.n_jobs=2 algo=aelr,ridge k=4 {QUICK} out=o")
-    assert len(list((tmp_path / "o").glob("*/curves.csv"))) == 2
+@pytest.fixture(scope="module")
+def without_launcher(tmp_path_factory):
+    """Return what a sweep of two cells leaves that Hydra runs one after the other."""
+    folder = tmp_path_factory.mktemp("basic")
+    words = [COMMAND, *shlex.split(f"run -m algo=aelr,ridge k=4 {QUICK} out=o")]
+    subprocess.run(words, cwd=folder, capture_output=True, timeout=300, check=True)
+    return folder / "o"
+
+
+@pytest.mark.parametrize("launcher", ["joblib hydra.launcher.n_jobs=2", "submitit_local"])
+def test_launchers_leave_the_same_bytes(budgetreg, tmp_path, without_launcher, launcher):
+    done = budgetreg(f"run -m hydra/launcher={launcher} algo=aelr,ridge k=4 {QUICK} out=o")
+    assert "merge the curves: budgetreg plot o" in done.stdout
+    for folder in without_launcher.iterdir():
+        there = tmp_path / "o" / folder.name
+        assert {path.name for path in there.iterdir()} == {path.name for path in folder.iterdir()}
+        assert (there / "curves.csv").read_bytes() == (folder / "curves.csv").read_bytes()
+        assert json.loads((there / "manifest.json").read_text())["status"] == "complete"
+    assert len(list((tmp_path / "o").iterdir())) == 2
+
+
+def test_a_mistake_in_a_cell_of_a_launcher(budgetreg, tmp_path):
     bad = budgetreg(f"run -m hydra/launcher=joblib algo=aelr k=4,65 {QUICK} out=p", check=2)
     assert "at most d=64" in bad.stderr
     assert len(list((tmp_path / "p").glob("*/curves.csv"))) == 1
+
+
+def test_no_worker_of_a_launcher_outlives_a_killed_command(budgetreg):
+    line = "run -m hydra/launcher=joblib hydra.launcher.n_jobs=3 algo=aelr k=4,5 repetitions=5000 out=o"
+    process = budgetreg.start(line)  # one worker has nothing to do
+    wait_until(lambda: len(children(process.pid)) >= 5)  # three workers, and what tracks their resources
+    started = children(process.pid)
+    process.kill()
+    process.wait(60)
+    wait_until(lambda: not any(map(alive, started)))
