@@ -42,10 +42,11 @@ figures: $(VENV)/.installed-launchers ## reproduce the figures and judge their c
 	$(BIN)/budgetreg reproduce n_jobs=$(N_JOBS) dataset.root='$(ROOT)' $(RECIPES)
 
 bench: MNIST := $(if $(wildcard $(ROOT)/MNIST/raw),--root '$(ROOT)')
-bench: $(VENV)/.installed-launchers ## time cores, parts, growth and figures (on MNIST, if it is in ROOT; a quarter of an hour)
+bench: $(VENV)/.installed-dev ## time cores, parts, growth, backends and figures (on MNIST, if it is in ROOT; a quarter of an hour)
 	$(BIN)/python scripts/bench.py $(MNIST)
 	$(BIN)/python scripts/bench_parts.py $(MNIST)
 	$(BIN)/python scripts/bench_growth.py
+	$(BIN)/python scripts/bench_backends.py
 	$(if $(MNIST),$(BIN)/python scripts/bench_figures.py $(MNIST))
 
 mnist: $(VENV)/.installed-mnist ## fetch MNIST into ROOT (data), or check and prepare the files that are there

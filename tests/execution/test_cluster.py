@@ -19,6 +19,7 @@ from budgetreg.errors import ConfigError, DataError
 from budgetreg.execution import cluster as subject
 from budgetreg.execution.attempts import WorkerDied
 from budgetreg.execution.runner import execute
+from budgetreg.execution.verification import Sample, verify_run
 from budgetreg.results.store import read_status
 from tests.execution.test_runner import PATIENCE, ROOT, computed, curves, reference, start, wait_until
 from tests.toy_runs import staggered, toy_plan, toy_repetitions, toy_run
@@ -124,13 +125,15 @@ def own_data(tmp_path, monkeypatch):
     return {**learner, "dataset": "file", "dataset.path": "own.csv", "repetitions": 3}
 
 
-def test_a_learner_finds_the_data_by_their_path(cluster, own_data):
+def test_a_learner_finds_the_data_by_their_path(cluster, own_data, monkeypatch):
     here = api.run({**own_data, "out": "here"})
     elsewhere = {"backend": "dask", "backend.address": cluster.address}
     found = api.run({**own_data, **elsewhere, "out": "there"})
     assert len(found.curves) == len(here.curves) > 0
     assert curves(Path("there")) == curves(Path("here"))
     assert api.plan({**own_data, **elsewhere}).folder == api.plan(own_data).folder
+    monkeypatch.setitem(sys.modules, "distributed", None)  # nor need the scheduler be there any more
+    assert verify_run(Path("there"), Sample()).same
 
 
 @pytest.mark.parametrize(

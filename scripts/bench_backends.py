@@ -1,0 +1,149 @@
+"""Time what it costs to have repetitions, or the cells of a sweep, computed elsewhere.
+
+Prints two tables and writes them to results/bench/backends.csv and launchers.csv; everything is measured in turns, the
+least of several rounds counts, and ratios are to the plainest way in the same rounds, as machines differ and are noisy:
+
+- start_s: seconds of a run of two repetitions that compute nothing; ms_per_repetition: milliseconds of each one more,
+  tables and journal included; and the ratios of both to those of backend=sequential
+- speedup: of forty repetitions of AELR on the bundled digits, one at a time, by two workers
+- cell_s: seconds of one more cell of a sweep whose cells are planned only; first_s: of a sweep of one cell
+
+The workers of dask and of submitit are processes of this machine: a network adds its own.
+
+    .venv/bin/python scripts/bench_backends.py
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stderr
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from budgetreg.execution.threads import pin_blas_threads
+
+pin_blas_threads()
+
+import pandas as pd  # noqa: E402 - after the threads are pinned
+from distributed import LocalCluster  # noqa: E402
+from joblib.externals.loky import get_reusable_executor  # noqa: E402
+
+from budgetreg import api  # noqa: E402
+from budgetreg.execution.runner import Repetitions, execute  # noqa: E402
+from budgetreg.files.writing import write_atomically  # noqa: E402
+from budgetreg.protocol.plan import Plan  # noqa: E402
+from budgetreg.protocol.repetitions import run_repetitions  # noqa: E402
+
+TARGET = Path(__file__).resolve().parent.parent / "results" / "bench"
+FEW, MANY, REAL = 2, 102, 40
+CELLS = 4
+LAUNCHERS = {
+    "basic": [],
+    "joblib": ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"],
+    "submitit_local": ["hydra/launcher=submitit_local"],
+}
+
+
+def nothing(plan: Plan, repetitions: Sequence[int], progress: Callable[[float], None], like: Any) -> list[Any]:
+    """Return the result of another repetition at once."""
+    return [{**like, "repetition": repetition} for repetition in repetitions]
+
+
+def seconds(function: Callable[[], object]) -> float:
+    """Return how long a call takes on the clock."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def run_anew(choices: dict[str, Any], repetitions: int, function: Repetitions) -> float:
+    """Return the seconds of a run in a folder of its own, with loky's workers as new as those of a command."""
+    get_reusable_executor().shutdown()
+    with redirect_stderr(StringIO()), tempfile.TemporaryDirectory() as folder:
+        plan = api.plan({**choices, "repetitions": repetitions, "out": str(Path(folder, "run"))})
+        return seconds(lambda: execute(plan, function=function))
+
+
+def in_threads(plan: Plan) -> float:
+    """Return the seconds of repetitions in two threads of this process, a backend that there is none of."""
+    with ThreadPoolExecutor(2) as pool:
+        return seconds(lambda: list(pool.map(lambda one: run_repetitions(plan, [one], lambda done: None), range(REAL))))
+
+
+def backends(rounds: int) -> pd.DataFrame:
+    """Measure the backends."""
+    # One repetition at a time: its 10 folds and 48 settings.
+    learner: dict[str, Any] = {"algo": "aelr", "k": 4, "checkpoints": 4, "backend.batch_size": 480}
+    plan = api.plan(learner)
+    like = run_repetitions(plan, [0], lambda done: None)[0]
+    empty = partial(nothing, like=like)
+    best: dict[str, list[float]] = {}
+
+    def note(name: str, *found: float) -> None:
+        best[name] = [min(pair) for pair in zip(best.get(name, found), found, strict=True)]
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        ways: dict[str, dict[str, Any]] = {
+            "sequential": {"backend": "sequential"},
+            "loky, n_jobs=2": {"backend": "loky", "n_jobs": 2},
+            "dask, 2 workers": {"backend": "dask", "backend.address": cluster.scheduler_address},
+        }
+        for _ in range(rounds):
+            for name, way in ways.items():
+                own = {**learner, **way}
+                note(name, run_anew(own, FEW, empty), run_anew(own, MANY, empty), run_anew(own, REAL, run_repetitions))
+            note("2 threads", float("nan"), float("nan"), in_threads(plan))
+    frame = pd.DataFrame(
+        {
+            "backend": name,
+            "start_s": round(few, 3),
+            "ms_per_repetition": round(1000 * (many - few) / (MANY - FEW), 2),
+            "speedup": round(best["sequential"][2] / real, 2),
+        }
+        for name, (few, many, real) in best.items()
+    )
+    for column in ("start_s", "ms_per_repetition"):
+        frame[f"{column.partition('_')[0]}_ratio"] = (frame[column] / frame[column].iloc[0]).round(1)
+    return frame
+
+
+def launchers(rounds: int) -> pd.DataFrame:
+    """Measure the launchers of sweeps."""
+    best: dict[str, tuple[float, float]] = {}
+    for _ in range(rounds):
+        for name, words in LAUNCHERS.items():
+            found = []
+            for cells in (1, CELLS + 1):
+                budgets = ",".join(str(k) for k in range(4, 4 + cells))
+                command = [sys.executable, "-m", "budgetreg", "run", "-m", "--dry-run", f"k={budgets}", *words]
+                found.append(seconds(partial(subprocess.run, command, check=True, stdout=subprocess.DEVNULL)))
+            before = best.get(name, (found[0], found[1]))
+            best[name] = min(before[0], found[0]), min(before[1], found[1])
+    frame = pd.DataFrame(
+        {"launcher": name, "first_s": round(one, 2), "cell_s": round((several - one) / CELLS, 2)}
+        for name, (one, several) in best.items()
+    )
+    frame["first_ratio"] = (frame["first_s"] / frame["first_s"].iloc[0]).round(1)
+    return frame
+
+
+def main() -> None:
+    """Measure both."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3, help="how often everything is measured in turn")
+    rounds = parser.parse_args().rounds
+    for measure in (backends, launchers):
+        frame = measure(rounds)
+        print(frame.to_string(index=False))
+        TARGET.mkdir(parents=True, exist_ok=True)
+        write_atomically(TARGET / f"{measure.__name__}.csv", frame.to_csv(index=False).encode())
+
+
+if __name__ == "__main__":
+    main()
