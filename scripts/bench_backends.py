@@ -5,7 +5,6 @@ least of several rounds counts, and ratios are to the plainest way in the same r
 
 - start_s: seconds of a run of two repetitions that compute nothing; ms_per_repetition: milliseconds of each one more,
   tables and journal included; and the ratios of both to those of backend=sequential
-- speedup: of forty repetitions of AELR on the bundled digits, one at a time, by two workers
 - cell_s: seconds of one more cell of a sweep whose cells are planned only; first_s: of a sweep of one cell
 
 The workers of dask and of submitit are processes of this machine: a network adds its own.
@@ -19,7 +18,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr
 from functools import partial
 from io import StringIO
@@ -41,7 +39,7 @@ from budgetreg.protocol.plan import Plan  # noqa: E402
 from budgetreg.protocol.repetitions import run_repetitions  # noqa: E402
 
 TARGET = Path(__file__).resolve().parent.parent / "results" / "bench"
-FEW, MANY, REAL = 2, 102, 40
+FEW, MANY = 2, 202
 CELLS = 4
 LAUNCHERS = {
     "basic": [],
@@ -70,24 +68,12 @@ def run_anew(choices: dict[str, Any], repetitions: int, function: Repetitions) -
         return seconds(lambda: execute(plan, function=function))
 
 
-def in_threads(plan: Plan) -> float:
-    """Return the seconds of repetitions in two threads of this process, a backend that there is none of."""
-    with ThreadPoolExecutor(2) as pool:
-        return seconds(lambda: list(pool.map(lambda one: run_repetitions(plan, [one], lambda done: None), range(REAL))))
-
-
 def backends(rounds: int) -> pd.DataFrame:
     """Measure the backends."""
-    # One repetition at a time: its 10 folds and 48 settings.
-    learner: dict[str, Any] = {"algo": "aelr", "k": 4, "checkpoints": 4, "backend.batch_size": 480}
-    plan = api.plan(learner)
-    like = run_repetitions(plan, [0], lambda done: None)[0]
+    learner: dict[str, Any] = {"algo": "aelr", "k": 4, "backend.batch_size": 1}  # one repetition at a time
+    like = run_repetitions(api.plan(learner), [0], lambda done: None)[0]
     empty = partial(nothing, like=like)
-    best: dict[str, list[float]] = {}
-
-    def note(name: str, *found: float) -> None:
-        best[name] = [min(pair) for pair in zip(best.get(name, found), found, strict=True)]
-
+    best: dict[str, tuple[float, float]] = {}
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         ways: dict[str, dict[str, Any]] = {
             "sequential": {"backend": "sequential"},
@@ -96,17 +82,16 @@ def backends(rounds: int) -> pd.DataFrame:
         }
         for _ in range(rounds):
             for name, way in ways.items():
-                own = {**learner, **way}
-                note(name, run_anew(own, FEW, empty), run_anew(own, MANY, empty), run_anew(own, REAL, run_repetitions))
-            note("2 threads", float("nan"), float("nan"), in_threads(plan))
+                few, many = (run_anew({**learner, **way}, repetitions, empty) for repetitions in (FEW, MANY))
+                before = best.get(name, (few, many))
+                best[name] = min(before[0], few), min(before[1], many)
     frame = pd.DataFrame(
         {
             "backend": name,
             "start_s": round(few, 3),
             "ms_per_repetition": round(1000 * (many - few) / (MANY - FEW), 2),
-            "speedup": round(best["sequential"][2] / real, 2),
         }
-        for name, (few, many, real) in best.items()
+        for name, (few, many) in best.items()
     )
     for column in ("start_s", "ms_per_repetition"):
         frame[f"{column.partition('_')[0]}_ratio"] = (frame[column] / frame[column].iloc[0]).round(1)

@@ -54,7 +54,7 @@ TOP: Options = {
 RECIPE = ("protocols", "learners", "omit", "figure", "differs", "claims")
 """What a recipe tells of itself, and no run needs."""
 
-_ADDRESS = matching("tcp://HOST:PORT or tls://HOST:PORT", r"(tcp|tls)://([^\s:/\[\]]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
+_ADDRESS = matching("tcp://HOST:PORT", r"tcp://([^\s:/\[\]]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
 
 BACKEND: Options = {
     "name": Option("the backend's name", one_of("loky", "sequential", "dask")),
