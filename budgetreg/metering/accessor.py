@@ -12,6 +12,7 @@ import numpy as np
 
 from budgetreg.data.values import Values, as_values, panels
 from budgetreg.errors import BudgetExceeded
+from budgetreg.metering.cells import Record
 from budgetreg.metering.origin import Origin
 from budgetreg.metering.running_means import RunningMeans, TargetMeans
 
@@ -154,6 +155,8 @@ class Accessor:
     lengths : ndarray of int, shape (F,), optional
         How many of the m examples each stream really has.  Beyond its end it is charged nothing and gets zeros; full
         rows are not for streams of unequal lengths.
+    record : Record, optional
+        Told which cells are revealed to whom.
 
     Notes
     -----
@@ -173,6 +176,7 @@ class Accessor:
         intercept: bool = False,
         pilot: np.ndarray | None = None,
         lengths: np.ndarray | None = None,
+        record: Record | None = None,
     ) -> None:
         self._table = table
         self._orders = np.ascontiguousarray(orders, dtype=np.intp)
@@ -183,6 +187,7 @@ class Accessor:
         self.budget = budget
         self._checkpoints = tuple(checkpoints)
         self._opened = opened
+        self._record = record
         self._pilot = np.empty((self.n_streams, 0), dtype=np.intp) if pilot is None else pilot
         self._means = self._target_means = None
         if centred:
@@ -208,6 +213,8 @@ class Accessor:
         self._stream = np.arange(self.n_streams)
         self._ended = self._lengths[:, None] <= np.arange(start, stop) if self._lengths.min() < stop else None
         self._y = np.asarray(self._table.y[self._rows])
+        if self._record:
+            self._record.open(self._rows)
         if self._means:
             self._means.open(start)
         if self._target_means:
@@ -265,6 +272,8 @@ class Accessor:
             drawn = np.broadcast_to(~self._ended[:, :, None], attributes.shape) & (True if drawn is None else drawn)
         draws = attributes.shape[-1] if drawn is None else np.count_nonzero(drawn, axis=2)[:, :, None]
         self._charge(slice(None), draws)
+        if self._record:
+            self._record.shown(attributes, drawn)
         values = self._table.entries(self._rows[:, :, None], attributes)
         if self._means:
             # What lies beyond a stream's end gets into means that nothing is centred by any more.
@@ -297,6 +306,8 @@ class Accessor:
             paid = paid & ~self._ended[self._stream, position][:, None]
         n, everyone = len(attributes), paid.all()
         self._charge((self._stream, position), n if everyone else n * paid)
+        if self._record:
+            self._record.own(position, attributes, None if everyone else paid)
         values = self._table.entries(self._rows[self._stream, position][:, None], attributes)
         if self._means:
             values = self._means.centred(values, self._stream[:, None], attributes)
@@ -325,7 +336,10 @@ class Accessor:
         """
         if self._ended is not None:
             drawn = drawn & ~self._ended[:, position, None, None]
-        self._charge((self._stream, np.full(self.n_streams, position)), np.count_nonzero(drawn, axis=2))
+        examples = np.full(self.n_streams, position)
+        self._charge((self._stream, examples), np.count_nonzero(drawn, axis=2))
+        if self._record:
+            self._record.own(examples, attributes.transpose(2, 0, 1), drawn.transpose(2, 0, 1))
         values = self._table.entries(self._rows[:, position, None, None], attributes)
         if self._means:
             values = self._means.centred(values, self._stream[:, None, None], attributes)
@@ -367,6 +381,8 @@ class Accessor:
         self.open(start, stop)
         assert self._ended is None
         self._charge(slice(None), self.d)
+        if self._record:
+            self._record.in_full()
         X = self._table.rows(self._rows)
         if self._means:
             self._means.centre_rows(X)
@@ -398,6 +414,8 @@ class Accessor:
         self.open(start, stop)
         assert self._ended is None
         self._charge(slice(None), self.d)
+        if self._record:
+            self._record.in_full()
         rows, place = np.unique(self._rows, return_inverse=True)
         held = np.zeros((rows.size, self.n_streams), dtype=bool)
         held[place.reshape(self._rows.shape), self._stream[:, None]] = True

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from budgetreg.learners.declaration import Given, WithIntercept
 from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.cells import Cells, Record
 from budgetreg.metering.origin import Origin
 from budgetreg.protocol.plan import Plan
 from budgetreg.streams import generator
@@ -37,6 +39,10 @@ class Pass:
     keeping : callable
         Called when the pass begins; what it returns is given the outputs of all settings at a checkpoint and what they
         count from, and returns what is kept.
+    offset : int
+        What leads from a row of the table to that of the cells.
+    final : bool
+        Whether what each setting saw is to be told apart: one of them is chosen.
     kept : list
         What was kept at the checkpoints.
     attributes : ndarray of int, shape (C, G)
@@ -45,6 +51,8 @@ class Pass:
         The most attributes charged for any one example.
     paid : int
         Attributes charged in all, all settings together.
+    seen : callable
+        Of a final pass: given a setting, rows and cells that it saw, see `budgetreg.metering.cells.Record.seen`.
     """
 
     repetition: int
@@ -54,10 +62,13 @@ class Pass:
     moments: np.ndarray | None
     checkpoints: tuple[int, ...]
     keeping: Callable[[], Keep]
+    offset: int
+    final: bool
     kept: list[Any] = field(default_factory=list)
     attributes: np.ndarray = field(init=False)
     most: np.ndarray = field(init=False)
     paid: int = field(init=False)
+    seen: Callable[[int], tuple[np.ndarray, np.ndarray]] = field(init=False)
 
 
 def advance(
@@ -67,6 +78,7 @@ def advance(
     settings: Mapping[str, np.ndarray],
     n_settings: int,
     progress: Progress,
+    cells: Cells,
 ) -> None:
     """Make passes, as many at a time as the plan allows; no number of any depends on which others there are.
 
@@ -77,13 +89,15 @@ def advance(
     table : Table
         Where the examples are.
     passes : sequence of Pass
-        Filled in.  Passes of unequal lengths are for learners that let them be, see `Plan.one_pass`.
+        Filled in, final ones last.  Passes of unequal lengths are for learners that let them be, see `Plan.one_pass`.
     settings : mapping of str to ndarray of shape (G,)
         Parameters of the learner.
     n_settings : int
         Their number G, 1 for a learner without parameters.
     progress : callable
         Told the fraction done, between 0 and 1.
+    cells : Cells
+        To which is added what other passes than final ones see.
     """
     # The same for all batches: to stop at a checkpoint may move the last bits of what comes after.
     checkpoints = sorted({checkpoint for one in passes for checkpoint in one.checkpoints})
@@ -96,6 +110,8 @@ def advance(
         lengths = np.array([one.order.size for one in batch])
         longest = max(lengths.max(), checkpoints[-1])
         orders = np.stack([np.pad(one.order, (0, longest - one.order.size), mode="edge") for one in batch])
+        n_final = sum(one.final for one in batch)
+        record = Record(cells, np.array([one.offset for one in batch]), n_final)
         stores = plan.config.algo.family.stores
         accessor = Accessor(
             table,
@@ -108,12 +124,15 @@ def advance(
             intercept=plan.intercept and not stores,
             pilot=np.stack([one.pilot for one in batch]),
             lengths=lengths,
+            record=record,
         )
         _run(plan, accessor, settings, checkpoints, batch)
         bill = accessor.bill()
         for s, one in enumerate(batch):
             one.attributes = np.stack([bill.at[checkpoint][s] for checkpoint in one.checkpoints])
             one.most, one.paid = bill.most[s], int(bill.total[s].sum())
+            if one.final:
+                one.seen = partial(record.seen, s - (len(batch) - n_final))
 
 
 def _run(

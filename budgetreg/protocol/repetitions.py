@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from budgetreg.data import Dataset, load
 from budgetreg.metering.accessor import Table, stack
+from budgetreg.metering.cells import Cells
 from budgetreg.metering.origin import Origin
 from budgetreg.protocol.passes import Keep, Pass, Progress, advance
 from budgetreg.protocol.plan import Plan
@@ -45,6 +46,16 @@ class _Split:
     moments: np.ndarray | None
 
 
+class _Place(NamedTuple):
+    """Where a repetition's rows are among those that run together."""
+
+    split: _Split
+    offset: int
+    """Of its first row in the table."""
+    first: int
+    """Number of its first row among those whose cells are counted: not even equal data share one."""
+
+
 def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[dict[str, Any]]:
     """Run some repetitions of a plan, all their replicas together: that is where the speed comes from.
 
@@ -71,55 +82,84 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
     """
     splits = [_split(plan, repetition) for repetition in repetitions]
     table, offsets = stack([split.table for split in splits])
-    places = list(zip(splits, offsets, strict=True))
-    tried = [_fold_passes(plan, split, offset) if plan.tuned else [] for split, offset in places]
+    n = len(splits[0].table.y)
+    places = [_Place(split, offset, n * i) for i, (split, offset) in enumerate(zip(splits, offsets, strict=True))]
+    cells = Cells(n * len(splits), plan.d)
+    tried = [_fold_passes(plan, place) if plan.tuned else [] for place in places]
     grid = {name: np.array(values) for name, values in plan.settings.items()}
     if plan.one_pass:
-        finals = [_final_pass(plan, split, offset, lambda: _keep) for split, offset in places]
-        together = [one for own, final in zip(tried, finals, strict=True) for one in (*own, final)]
-        advance(plan, table, together, grid, plan.n_settings, progress)
+        finals = [_final_pass(plan, place, lambda: _keep) for place in places]
+        advance(plan, table, [*chain(*tried), *finals], grid, plan.n_settings, progress, cells)
     elif plan.tuned:
-        advance(plan, table, list(chain(*tried)), grid, plan.n_settings, lambda done: progress(0.9 * done))
-    best = place = np.stack([_choose(plan, own) for own in tried])
+        advance(plan, table, list(chain(*tried)), grid, plan.n_settings, lambda done: progress(0.9 * done), cells)
+    best = among = np.stack([_choose(plan, own) for own in tried])
     if not plan.one_pass:
-        chosen, place = np.unique(best, return_inverse=True)
-        place = place.reshape(best.shape)
+        chosen, among = np.unique(best, return_inverse=True)
+        among = among.reshape(best.shape)
         settings = {name: values[chosen] for name, values in grid.items()}
-        finals = [_final_pass(plan, *own, _judging(own[0], at)) for own, at in zip(places, place, strict=True)]
-        advance(plan, table, finals, settings, chosen.size, lambda done: progress(0.9 + done / 10))
+        finals = [_final_pass(plan, place, _judging(place.split, at)) for place, at in zip(places, among, strict=True)]
+        advance(plan, table, finals, settings, chosen.size, lambda done: progress(0.9 + done / 10), cells)
     else:
-        for split, final, at in zip(splits, finals, place, strict=True):
+        for split, final, at in zip(splits, finals, among, strict=True):
             judge = _judging(split, at)()
             final.kept = [judge(outputs, origin) for outputs, origin in final.kept]
     return [
         {
-            "repetition": split.repetition,
-            "curve": _curve(plan, finals[i], place[i]),
-            "run": _run_row(plan, best[i, -1], finals[i], place[i], sum(one.paid for one in tried[i])),
+            "repetition": place.split.repetition,
+            "curve": _curve(plan, finals[i], among[i]),
+            "run": {
+                **_run_row(plan, best[i, -1], finals[i], among[i], sum(one.paid for one in tried[i])),
+                **_distinct(plan, place, cells, finals[i].seen(among[i, -1])),
+            },
             "edge_before": _edge(plan, best[i, :-1]),
         }
-        for i, split in enumerate(splits)
+        for i, place in enumerate(places)
     ]
 
 
-def _final_pass(plan: Plan, split: _Split, offset: int, keeping: Callable[[], Keep]) -> Pass:
+def _distinct(plan: Plan, place: _Place, cells: Cells, seen: tuple[np.ndarray, np.ndarray]) -> dict[str, int]:
+    """Count the distinct cells that a final run has seen, those that only its tuning has, and what that sees in full."""
+    rows, single = seen
+    if plan.lead:
+        rows = np.concatenate([rows, place.split.pilot + place.first])
+    both = cells.count(rows) + int(np.count_nonzero(cells.holds(single)))
+    return {
+        "cells_run": rows.size * plan.d + single.size,
+        "cells_tuning": cells.count(place.first + np.arange(len(place.split.table.y))) - both,
+        "rows_full": place.split.order.size if plan.tuned else 0,
+    }
+
+
+def _final_pass(plan: Plan, place: _Place, keeping: Callable[[], Keep]) -> Pass:
     checkpoints = tuple(checkpoint - plan.lead for checkpoint in plan.checkpoints)
-    return _pass(plan, split, offset, "final", split.order, checkpoints, keeping)
+    return _pass(plan, place, "final", place.split.order, checkpoints, keeping, final=True)
 
 
 def _pass(
     plan: Plan,
-    split: _Split,
-    offset: int,
+    place: _Place,
     stage: str,
     order: np.ndarray,
     checkpoints: tuple[int, ...],
     keeping: Callable[[], Keep],
+    *,
+    final: bool = False,
 ) -> Pass:
     """Return a pass after the pilot, or over it first if all attributes are seen anyway."""
+    split, offset, first = place
     known = split.pilot if plan.lead else split.pilot[:0]
     rows = order if plan.lead else np.concatenate([split.pilot, order])
-    return Pass(split.repetition, stage, rows + offset, known + offset, split.moments, checkpoints, keeping)
+    return Pass(
+        repetition=split.repetition,
+        stage=stage,
+        order=rows + offset,
+        pilot=known + offset,
+        moments=split.moments,
+        checkpoints=checkpoints,
+        keeping=keeping,
+        offset=first - offset,
+        final=final,
+    )
 
 
 def _keep(outputs: np.ndarray, origin: Origin) -> tuple[np.ndarray, Origin]:
@@ -192,12 +232,12 @@ def _official(data: Dataset, center: str, n_train: int, task: Task, constant: fl
     return table, task.test(data, table, np.arange(n_train, data.y.size), constant)
 
 
-def _fold_passes(plan: Plan, split: _Split, offset: int) -> list[Pass]:
+def _fold_passes(plan: Plan, place: _Place) -> list[Pass]:
     """Return the passes of a split's folds, which keep the held-out loss where something is chosen.
 
     The pilot was bought, and is in every fold: it is never held out.
     """
-    config = plan.config
+    config, split = plan.config, place.split
     training, held_out = folds(
         split.order, config.tuning.folds, generator("folds", config.seed, plan.dataset, split.repetition)
     )
@@ -209,7 +249,7 @@ def _fold_passes(plan: Plan, split: _Split, offset: int) -> list[Pass]:
         return lambda: config.algo.task.held_out(split.table, rows).losses
 
     return [
-        _pass(plan, split, offset, f"fold {f}", order, checkpoints, judging(rows))
+        _pass(plan, place, f"fold {f}", order, checkpoints, judging(rows))
         for f, (order, rows) in enumerate(zip(training, held_out, strict=True))
     ]
 

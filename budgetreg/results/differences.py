@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import inf, isfinite
 
 from budgetreg.learners.declaration import Learner
-from budgetreg.results.schema import CELL, CURVES, RUNS
+from budgetreg.results.schema import ADDED, CELL, CURVES, RUNS
 
 PROMISED = 1e-9
 """Largest relative difference on another processor, whose sums may differ in their last digits."""
@@ -94,6 +94,8 @@ def _in_row(
 ) -> Iterator[Difference]:
     for column in {**was, **now}:
         one, other = was.get(column, ""), now.get(column, "")  # a column that came later is empty before
+        if column in ADDED and not one:
+            continue  # not recorded
         if column not in _APART and one != other:
             yield Difference(column, repetition, examples, _relative(one, other))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from budgetreg.results.journal import Entry
-from budgetreg.results.schema import CHOSEN, CURVES, RUN_COLUMNS, RUNS, columns
+from budgetreg.results.schema import ADDED, CHOSEN, CURVES, RUN_COLUMNS, RUNS, columns
 
 if TYPE_CHECKING:
     from budgetreg.protocol.plan import Plan
@@ -70,9 +70,11 @@ def runs_csv(labels: Mapping[str, Any], entries: Iterable[Entry]) -> bytes:
 
 
 def run_columns(rows: Iterable[Row]) -> list[str]:
-    """Return the columns of ``runs.csv``, one for each parameter that some row has."""
-    chosen = dict.fromkeys(name for row in rows for name in row if name.startswith("p_"))
-    return [name for column in RUN_COLUMNS for name in (chosen if column == CHOSEN else [column])]
+    """Return the columns of ``runs.csv``, one for each parameter that some row has; what none recorded is left out."""
+    there = dict.fromkeys(name for row in rows for name in row)
+    chosen = [name for name in there if name.startswith("p_")]
+    recorded = [column for column in RUN_COLUMNS if column in there or column not in ADDED]
+    return [name for column in recorded for name in (chosen if column == CHOSEN else [column])]
 
 
 def _sorted(entries: Iterable[Entry]) -> list[Entry]:
