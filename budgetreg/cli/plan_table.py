@@ -44,7 +44,15 @@ def _rows(plan: "Plan") -> dict[str, str]:
         "bill: one final run": f"{most} {plan.attributes_final:,} attributes",
         "bill: its tuning": f"{most} {plan.attributes_tuning:,} attributes",
         "bill: all repetitions": f"{most} {config.repetitions * paid:,} attributes",
+        "distinct cells: one final run": f"{most} {min(plan.attributes_final, plan.cells):,} of {plan.cells:,}",
+        "distinct cells: its tuning": f"{most} {min(plan.attributes_tuning, plan.cells):,}{_held_out(plan)}",
     }
+
+
+def _held_out(plan: "Plan") -> str:
+    if not plan.tuned:
+        return ""
+    return f"; the held-out folds, {plan.n_train - plan.pilot:,} examples in all, are seen in full"
 
 
 def _split(plan: "Plan") -> str:

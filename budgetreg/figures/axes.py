@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import pandas as pd
+
 from budgetreg import data
 from budgetreg.figures.drawing import Drawing
 from budgetreg.results.series import Series
@@ -55,6 +57,14 @@ ATTRIBUTES = Axis(
     "attributes seen in training",
     "attributes seen in training, the mean over repetitions of what was charged at each checkpoint; a "
     "checkpoint is a number of training examples",
+    log=True,
+)
+PAID = Axis(
+    "paid",
+    "attributes paid for, tuning included",
+    "attributes paid for",
+    "attributes paid for: those charged to pilot and final run by each checkpoint, the mean over repetitions, and before "
+    "them what tuning revealed besides, each pair of an example and an attribute once, held-out examples in full",
     log=True,
 )
 EXAMPLES = Axis(
@@ -119,7 +129,9 @@ ANGLE = Axis(
     "principal angle",
     "largest angle between the subspace and the best one, in degrees",
 )
-_X = {axis.column: axis for axis in (ATTRIBUTES, EXAMPLES, EFFECTIVE_EXAMPLES)}
+_X = {axis.column: axis for axis in (ATTRIBUTES, PAID, EXAMPLES, EFFECTIVE_EXAMPLES)}
+_OF_RUNS = {"examples": EXAMPLES, "paid": PAID}
+"""By the key ``axis``, where all runs have the same."""
 _Y = {axis.column: axis for axis in (RELATIVE, SVR_LOSS, MSE, ERROR_RATE, RELATIVE_ERROR, EXCESS_LOSS, ANGLE)}
 
 
@@ -136,7 +148,8 @@ def axes_of(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[A
     Returns
     -------
     x : Axis
-        Examples if all runs were made to be compared at equal examples (``axis=examples``), else attributes.
+        Examples if all runs were made to be compared at equal examples (``axis=examples``), what was paid for if all
+        were to be at that (``axis=paid``), else attributes.
     y : Axis
         The SVR loss if all learners minimise it, else the relative squared error. Of subspaces: the excess loss if it
         is exact for all, else the relative error.
@@ -146,6 +159,13 @@ def axes_of(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[A
     x = replace(_X[drawing.x] if drawing.x else x, log=drawing.x_scale == "log")
     y = _Y[drawing.measure] if drawing.measure else y
     return x, y if drawing.y_scale == "auto" else replace(y, log=drawing.y_scale == "log")
+
+
+def within_total(series: Series, curve: pd.DataFrame, x: Axis) -> pd.DataFrame:
+    """Leave out what a curve has beyond its total: with ``axis=paid``, k attributes of each example pay for all."""
+    if x.column != PAID.column or series.config.get("axis") != "paid" or series.n_train is None:
+        return curve
+    return curve[curve[x.column] <= series.k * series.n_train]
 
 
 def settled(series: Sequence[Series], drawing: Drawing | None) -> Drawing:
@@ -162,7 +182,8 @@ def settled(series: Sequence[Series], drawing: Drawing | None) -> Drawing:
 
 
 def _usual(series: Sequence[Series]) -> tuple[Axis, Axis]:
-    x = EXAMPLES if all(one.config.get("axis") == "examples" for one in series) else ATTRIBUTES
+    asked = {str(one.config.get("axis")) for one in series}
+    x = _OF_RUNS.get(asked.pop(), ATTRIBUTES) if len(asked) == 1 else ATTRIBUTES
     if all(one.of_subspaces for one in series):
         exact = all(map(_of_known_law, series))
         return x, EXCESS_LOSS if exact else RELATIVE_ERROR

@@ -1,7 +1,7 @@
 """Figures: test error against attributes or examples, the same bytes whenever the same curves are drawn."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from math import ceil
@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from budgetreg.figures.axes import Axis, axes_of, settled
-from budgetreg.figures.bounds import bounds
+from budgetreg.figures.axes import Axis, axes_of, settled, within_total
+from budgetreg.figures.bounds import Bounds, bounds
 from budgetreg.figures.captions import caption
 from budgetreg.figures.drawing import BANDS, Drawing
 from budgetreg.figures.limits import Range, y_range
@@ -166,8 +166,9 @@ def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figu
     looks = _looks(series)
     below = {panel: axes_of(own, drawing)[0] for panel, own in panels}
     curves = {panel: [_mean_curve(one, below[panel]) for one in own] for panel, own in panels}
-    theory = {panel: bounds(own, curves[panel], y.column) for panel, own in panels}
-    legend = _legend(series, looks, any(own.lines for own in theory.values()), drawing)
+    theory = {panel: _bounds(own, curves[panel], y) for panel, own in panels}
+    there = {one.label for panel, own in panels for one, _ in _with_points(own, curves[panel])}
+    legend = _legend(series, looks, there, any(own.lines for own in theory.values()), drawing)
     columns = min(len(panels), 2)
     rows = ceil(len(panels) / columns)
     legend_columns = columns * (2 if max(map(len, legend)) <= _LONGEST_IN_TWO_COLUMNS else 1)
@@ -189,6 +190,9 @@ def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figu
             remarks.append(f"{title}: {text}.")
         if drawn.log and not y.log:
             remarks.append(f"{title}: the y axis is logarithmic.")
+        absent = [one.label for one, curve in zip(own, curves[panel], strict=True) if curve.empty]
+        if absent:
+            remarks.append(f"{title}: no point of {', '.join(absent)}, as what tuning pays for passes the total.")
         if theory[panel].remark:
             remarks.append(f"{title}: {theory[panel].remark}")
     for ax in axes.flat[len(panels) :]:
@@ -206,7 +210,16 @@ def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figu
 
 def _mean_curve(series: Series, x: Axis) -> pd.DataFrame:
     curve = mean_curve(series.points)
-    return curve.assign(**{x.column: along(x.column, series, curve)})
+    return within_total(series, curve.assign(**{x.column: along(x.column, series, curve)}), x)
+
+
+def _with_points(series: Sequence[Series], curves: Sequence[pd.DataFrame]) -> list[tuple[Series, pd.DataFrame]]:
+    return [(one, curve) for one, curve in zip(series, curves, strict=True) if len(curve)]
+
+
+def _bounds(series: Sequence[Series], curves: Sequence[pd.DataFrame], y: Axis) -> Bounds:
+    there = _with_points(series, curves)
+    return bounds([one for one, _ in there], [curve for _, curve in there], y.column) if there else Bounds({}, "")
 
 
 def _panel(
@@ -229,12 +242,13 @@ def _panel(
     ax.set_ylim(shown.low, shown.high)
     if y.zero is not None:
         _zero_predictor(ax, y.zero)
-    for one, curve in zip(series, curves, strict=True):
+    for one, curve in _with_points(series, curves):
         look = looks[one.label]
         at, mean = (curve[column].to_numpy() for column in (x.column, y.column))
         ax.plot(at, mean, markevery=ceil(len(at) / _MOST_MARKERS), **look)
         if one.repetitions > 1:
-            lower, upper = drawing.edges(one.points, y.column)
+            points = one.points[one.points["examples"].isin(curve["examples"])]
+            lower, upper = drawing.edges(points, y.column)
             # A log axis has no place for a band's negative end: it ends at the axis instead.
             lower = np.maximum(lower, shown.low) if shown.log else lower
             ax.fill_between(at, lower, upper, color=look["color"], alpha=0.15, linewidth=0, zorder=2)
@@ -293,13 +307,19 @@ def _looks(series: Sequence[Series]) -> dict[str, dict[str, Any]]:
 
 
 def _legend(
-    series: Sequence[Series], looks: Mapping[str, Mapping[str, Any]], bounded: bool, drawing: Drawing
+    series: Sequence[Series],
+    looks: Mapping[str, Mapping[str, Any]],
+    there: Collection[str],
+    bounded: bool,
+    drawing: Drawing,
 ) -> dict[str, Artist]:
     """Map the texts of the legend to their samples: each label once, and the meaning of band and dotted line."""
     counts = {one.repetitions for one in series}
     entries: dict[str, Artist] = {}
     for one in series:
         text = one.label if len(counts) == 1 else f"{one.label} ({_times(one.repetitions)})"
+        if one.label not in there:
+            text += ": no point, as tuning passes the total"
         entries[text] = Line2D([], [], **looks[one.label])
     if max(counts) > 1:
         number = _times(max(counts)) if len(counts) == 1 else "repetitions"

@@ -73,7 +73,7 @@ def y_range(
     away = means[~(means <= cap)]
     largest = float(np.fmax.reduce(away)) if away.size else float("nan")
     inside = np.concatenate([shown, zero, [value for value in published if value <= cap]])
-    inside = inside if inside.size else np.array([0.0])
+    inside = inside if inside.size else np.array([0.0, 1.0])
     low, high = inside.min(), inside.max()
     if may_be_log and low > 0 and log10(high / low) > 1.5:
         return Range(low / 1.3, cap if away.size else high * 1.3, True, away.size, largest)

@@ -74,7 +74,9 @@ class Config:
         An option that is added later, with a default that changes nothing, leaves it as it is.
         """
         groups = ("algo", "dataset", "tuning")
-        without = {*groups} if self.algo.sees is Sees.ALL else {*groups, "axis"}  # as each example costs k
+        # As each example costs k, or ends like the others at what its attributes cost, however that is drawn.
+        equal = self.algo.sees is not Sees.ALL or self.axis == "paid"
+        without = {*groups, "axis"} if equal else {*groups}
         chosen_by, grid = self._choice()
         learner = {**self.algo.telling(self.resolved["algo"]), **({"grid": grid} if grid else {})}
         dataset = kinds()[self.dataset.kind].telling(self.resolved["dataset"])

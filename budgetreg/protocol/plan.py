@@ -91,6 +91,11 @@ class Plan:
         return None if self.config.algo.sees is Sees.K_ON_AVERAGE else self.per_example
 
     @property
+    def cells(self) -> int:
+        """Pairs of a training example and an attribute: no run can reveal more of them, however often it draws."""
+        return self.n_train * self.d
+
+    @property
     def streams_at_once(self) -> int:
         """Streams that advance together: as many as memory is set aside for, or the folds that are never parted."""
         family = self.config.algo.family
@@ -195,7 +200,7 @@ def make_plan(config: Config) -> Plan:
     pilot = _pilot(config, n_train, d)
     lead = 0 if algo.sees is Sees.ALL else pilot
     checkpoints = _checkpoints(
-        config, n_train, d, per_example if config.axis == "attributes" else config.k, pilot, lead
+        config, n_train, d, config.k if config.axis == "examples" else per_example, pilot, lead
     )
     intercept = config.intercept == "mean"
     run = Circumstances(
@@ -225,6 +230,11 @@ def make_plan(config: Config) -> Plan:
     if algo.given_moments == "given":
         notes += (
             f"{algo.name} is given the attributes' second moments over the training part, which no budget pays for",
+        )
+    if config.axis == "paid" and folds and d > config.k:
+        notes += (
+            f"axis=paid: tuning sees its held-out folds in full, {n_train * d:,} cells where k={config.k} pays for "
+            f"{config.k * n_train:,}, so that no point of the curve is drawn; tuning=theory or fixed can pay for nothing",
         )
     notes += tuple(algo.family.notes(algo, run, settings))
     return Plan(

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pandas as pd
 
-from budgetreg.errors import ConfigError, nearest
+from budgetreg.errors import ConfigError, DataError, nearest
 from budgetreg.results.naming import flatten
+from budgetreg.results.schema import RUNS
 from budgetreg.results.series import Series
 
 
@@ -19,9 +20,22 @@ def _components(series: Series) -> int:
     return int(series.config["algo"]["n_components"])
 
 
+def _paid(series: Series, curve: pd.DataFrame) -> np.ndarray:
+    """Return what pilot, tuning and final run pay for: what tuning has revealed or seen in full, it paid beforehand."""
+    runs = series.runs
+    if not {"cells_tuning", "rows_full"} <= set(runs.columns) or runs[["cells_tuning", "rows_full"]].isna().any(axis=None):
+        raise DataError(
+            f"{series.folder}: what the tuning of {series.label} paid for is not known, as {RUNS} does not count cells: "
+            "run it again, into another folder"
+        )
+    attributes = curve["attributes"].to_numpy(dtype=float)
+    return np.maximum(attributes + runs["cells_tuning"].mean(), runs["rows_full"].mean() * _d(series))
+
+
 # Along a curve: from a series and its mean curve.
 ALONG: Mapping[str, Callable[[Series, pd.DataFrame], np.ndarray]] = {
     "attributes": lambda series, curve: curve["attributes"].to_numpy(dtype=float),
+    "paid": _paid,
     "examples": lambda series, curve: curve["examples"].to_numpy(dtype=float),
     # m (r/d)^2/n: what the excess of a subspace depends on, if Theorem 7 of Gonen et al. 2016 is sharp.
     "effective_examples": lambda series, curve: (
@@ -44,6 +58,8 @@ def along(name: str, series: Series, curve: pd.DataFrame) -> np.ndarray:
     ------
     ConfigError
         If there is no such variable.
+    DataError
+        If its runs, older ones, do not tell what was paid.
     """
     if name not in ALONG:
         raise ConfigError(f"x: {name}: no such variable{nearest(name, ALONG)}; variables: {', '.join(ALONG)}")

@@ -47,6 +47,8 @@ class Series:
         Number of attributes of the data; None if there is no manifest.
     folder
         Where it was read.
+    n_train
+        Number of training examples; None if there is no manifest.
     """
 
     dataset: str
@@ -59,6 +61,7 @@ class Series:
     config: dict[str, Any]
     d: int | None
     folder: Path
+    n_train: int | None = None
 
     @property
     def of_subspaces(self) -> bool:
@@ -292,16 +295,16 @@ def read_folder(folder: Path) -> list[Series]:
     """
     points, runs = read_frames(folder)
     found: list[Series] = []
-    for cell, config, d in _read_manifest(folder / MANIFEST):
+    for cell, config, data in _read_manifest(folder / MANIFEST):
         own_points, own_runs = (
             table if cell is None or CELL not in table else table[table[CELL] == cell] for table in (points, runs)
         )
-        found += _series(own_points, own_runs, config, d, folder)
+        found += _series(own_points, own_runs, config, data, folder)
     return found
 
 
 def _series(
-    points: pd.DataFrame, runs: pd.DataFrame, config: dict[str, Any], d: int | None, folder: Path
+    points: pd.DataFrame, runs: pd.DataFrame, config: dict[str, Any], data: dict[str, Any], folder: Path
 ) -> Iterator[Series]:
     for _, rows in points.groupby(list(_CELL_COLUMNS), sort=True):
         cell: dict[str, Any] = {column: rows[column].iloc[0] for column in _CELL_COLUMNS}
@@ -310,7 +313,17 @@ def _series(
             own = own[own[column] == cell[column]]
         if "repetition" in own:
             own = own[own["repetition"].isin(rows["repetition"])]  # failed repetitions have no curve
-        yield Series(**cell, variant="", label="", points=rows, runs=own, config=config, d=d, folder=folder)
+        yield Series(
+            **cell,
+            variant="",
+            label="",
+            points=rows,
+            runs=own,
+            config=config,
+            d=data.get("d"),
+            folder=folder,
+            n_train=data.get("n_train"),
+        )
 
 
 def _read_curves(path: Path, content: bytes) -> pd.DataFrame:
@@ -345,17 +358,17 @@ def _read_table(path: Path, content: bytes) -> pd.DataFrame:
     return table
 
 
-def _read_manifest(path: Path) -> list[tuple[str | None, dict[str, Any], int | None]]:
-    """Return the name, the configuration and the number of attributes of each cell; a run is one without a name."""
+def _read_manifest(path: Path) -> list[tuple[str | None, dict[str, Any], dict[str, Any]]]:
+    """Return the name, the configuration and the shape of the data of each cell; a run is one without a name."""
     if not path.exists():
-        return [(None, {}, None)]
+        return [(None, {}, {})]
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         check_manifest(path, manifest)
         if "cells" not in manifest:
-            return [(None, dict(manifest["config"]), manifest.get("data", {}).get("d"))]
+            return [(None, dict(manifest["config"]), dict(manifest.get("data", {})))]
         return [
-            (cell[CELL], overlay(manifest["config"], cell["config"]), cell["data"]["d"]) for cell in manifest["cells"]
+            (cell[CELL], overlay(manifest["config"], cell["config"]), dict(cell["data"])) for cell in manifest["cells"]
         ]
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         raise DataError(f"{path}: is damaged: holds no configuration") from None

@@ -1,0 +1,144 @@
+"""The honest bill: what tuning and final run reveal, counted against literal sets of (example, attribute) pairs."""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from budgetreg.metering import cells
+from budgetreg.metering.accessor import Accessor
+from budgetreg.protocol import passes
+from budgetreg.protocol import repetitions as protocol
+from tests.protocol.test_centring import planned
+
+COUNTS = ("cells_run", "cells_tuning", "rows_full")
+QUICK = ["dataset=diabetes", "k=4", "tuning.folds=3", "repetitions=2", "checkpoints=[40,90,150]"]
+STEPS = "algo.grid={B: [1, 3], eta: [1, 10]}"
+RADII = "algo.grid={B: [0.3, 1, 3]}"
+CASES = {
+    "aelr": ["algo=aelr", STEPS],
+    "aelr-each": ["algo=aelr", STEPS, "tuning.at=each"],
+    "no-pilot": ["algo=aerr", STEPS, "pilot=0", "dataset.scale=max_abs", "intercept=none", "dataset.center=none"],
+    "few": ["algo=aerr", STEPS, "pilot=9", "checkpoints=[12,30]"],  # folds end with the final run
+    "all": ["algo=ddaelr", STEPS, "checkpoints=3"],  # they do not
+    "control": ["algo=aerr", STEPS, "algo.split=2", "algo.control_variate=mean", "pilot=5"],
+    "two-phases": ["algo=ddaelr_two_phase", "algo.grid={B: [1, 3], eta: [1], eta_two: [1, 10]}"],
+    "aesvr": ["algo=aesvr", "k=6", STEPS, "checkpoints=[40,80]"],
+    "baseline": ["algo=baseline", RADII],
+    "ridge": ["algo=ridge", RADII],
+    "ridge-pilot": ["algo=ridge", RADII, "pilot=20", "checkpoints=[25,60]"],
+    "online-ridge": ["algo=online_ridge", STEPS],
+    "fixed": ["algo=aelr", "tuning=fixed", "tuning.B=2", "tuning.eta=0.01"],
+    "subspace": ["algo=popca", "algo.n_components=2", "pilot=0", "dataset.scale=max_abs", "dataset.center=none"],
+    "chosen": ["algo=mbeg", "algo.n_components=2", "pilot=0", "dataset.scale=max_abs", "dataset.center=none"],
+}
+
+
+class Watcher(Accessor):
+    """Takes down literal pairs for every stream and setting, by the arguments and its own reckoning of ends."""
+
+    def __init__(self, table, orders, n_settings, *args, lengths, **others):
+        super().__init__(table, orders, n_settings, *args, lengths=lengths, **others)
+        self.order, self.ends, self.begin = orders, lengths, 0
+        self.pairs = defaultdict(set)
+
+    def open(self, start, stop):
+        super().open(start, stop)
+        self.begin, self.end = start, stop
+
+    def note(self, f, g, position, attribute):
+        t = self.begin + position
+        if t < self.ends[f]:
+            self.pairs[f, g].add((int(self.order[f, t]), int(attribute)))
+
+    def reveal_block(self, attributes, drawn=None):
+        for f, t, i in np.ndindex(attributes.shape):
+            if drawn is None or drawn[f, t, i]:
+                for g in range(self.n_settings):
+                    self.note(f, g, t, attributes[f, t, i])
+        return super().reveal_block(attributes, drawn)
+
+    def reveal(self, position, attributes, paid):
+        for i, f, g in np.ndindex(attributes.shape):
+            if paid[f, g]:
+                self.note(f, g, position[f], attributes[i, f, g])
+        return super().reveal(position, attributes, paid)
+
+    def reveal_some(self, position, attributes, drawn):
+        for f, g, i in zip(*np.nonzero(drawn), strict=True):
+            self.note(f, g, position, attributes[f, g, i])
+        return super().reveal_some(position, attributes, drawn)
+
+    def everything(self):
+        for f, t, g, i in np.ndindex(self.n_streams, self.end - self.begin, self.n_settings, self.d):
+            self.note(f, g, t, i)
+
+    def rows(self, start, stop):
+        found = super().rows(start, stop)
+        self.everything()
+        return found
+
+    def distinct_rows(self, start, stop):
+        yield from super().distinct_rows(start, stop)
+        self.everything()
+
+
+def counts(plan, repetitions):
+    return [{name: one["run"][name] for name in COUNTS} for one in protocol.run_repetitions(plan, repetitions, str)]
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_cells_are_those_of_a_literal_set(case, monkeypatch):
+    watchers, made = [], []
+    advance = protocol.advance
+
+    def watched(*args, **options):
+        watchers.append(Watcher(*args, **options))
+        return watchers[-1]
+
+    def noted(plan, table, together, settings, *rest):
+        before = len(watchers)
+        advance(plan, table, together, settings, *rest)
+        streams = [(own, f) for own in watchers[before:] for f in range(own.n_streams)]
+        made.extend((one, own, f, settings) for one, (own, f) in zip(together, streams, strict=True))
+
+    monkeypatch.setattr(passes, "Accessor", watched)
+    monkeypatch.setattr(protocol, "advance", noted)
+    plan = planned(*QUICK, *case)
+    (found,) = protocol.run_repetitions(plan, [1], str)
+    run = found["run"]
+    of_tuning, of_run = set(), set()
+    for one, own, f, settings in made:
+        for g in range(own.n_settings):
+            chosen = all(values[g] == run[f"p_{name}"] for name, values in settings.items())
+            if one.stage != "final":
+                of_tuning |= own.pairs[f, g]
+            elif chosen:
+                of_run |= own.pairs[f, g]
+        if one.stage == "final":
+            of_run |= {(int(row), i) for row in one.pilot for i in range(plan.d)}
+    assert run["cells_run"] == len(of_run)
+    assert run["cells_tuning"] == len(of_tuning - of_run)
+    assert run["rows_full"] == (plan.n_train - plan.pilot if plan.tuned else 0)
+    assert bool(of_tuning) == plan.tuned
+    assert plan.pilot * plan.d < len(of_run) <= run["attributes_total"]
+
+
+@pytest.mark.parametrize("case", ["aelr", "ridge", "aesvr", "chosen"])
+def test_counts_hang_on_nothing_that_runs_beside(case, monkeypatch):
+    reference = counts(planned(*QUICK, *CASES[case]), [0, 1])
+    alone = planned(*QUICK, *CASES[case], "backend.batch_size=1")
+    assert counts(alone, [1, 0]) == reference[::-1]
+    assert counts(alone, [1]) == reference[1:]
+    monkeypatch.setattr(cells, "DENSE", 0)  # as of tables too large for a byte per cell
+    assert counts(planned(*QUICK, *CASES[case]), [0, 1]) == reference
+
+
+def test_data_that_each_repetition_draws_for_itself_are_counted_apart():
+    of_its_own = ["dataset=power_law", "dataset.n=60", "dataset.n_test=5", "dataset.d=6", "algo=aerr", STEPS]
+    plan = planned(*of_its_own, "k=4", "tuning.folds=3", "repetitions=3", "checkpoints=2")
+    assert plan.repetitions_at_once > 1
+    together = counts(plan, [0, 1, 2])
+    assert together == [counts(plan, [repetition])[0] for repetition in range(3)]
+    official = planned(*of_its_own, "k=4", "tuning.folds=3", "repetitions=3", "checkpoints=2", "dataset.split=official")
+    assert counts(official, [0, 2])[1] == counts(official, [2])[0]
