@@ -34,7 +34,9 @@ TOP: Options = {
     "pilot": Option(
         "the number of full rows that are bought first", one_of("auto") | whole(0) | NOTHING, 0, own="auto"
     ),
-    "axis": Option("the axis on which learners end alike", one_of("attributes", "examples", "paid"), default="attributes"),
+    "axis": Option(
+        "the axis on which learners end alike", one_of("attributes", "examples", "paid"), default="attributes"
+    ),
     "repetitions": Option("the number of repetitions", whole(1), inert=True),
     "seed": Option("the seed", whole(0)),
     "checkpoints": Option(

@@ -63,8 +63,8 @@ PAID = Axis(
     "paid",
     "attributes paid for, tuning included",
     "attributes paid for",
-    "attributes paid for: those charged to pilot and final run by each checkpoint, the mean over repetitions, and before "
-    "them what tuning revealed besides, each pair of an example and an attribute once, held-out examples in full",
+    "attributes paid for: what pilot and final run were charged by each checkpoint, mean over repetitions, and before "
+    "them what tuning revealed besides, a pair of an example and an attribute once, held-out examples in full",
     log=True,
 )
 EXAMPLES = Axis(

@@ -199,9 +199,7 @@ def make_plan(config: Config) -> Plan:
     per_example = d if algo.sees is Sees.ALL else config.k
     pilot = _pilot(config, n_train, d)
     lead = 0 if algo.sees is Sees.ALL else pilot
-    checkpoints = _checkpoints(
-        config, n_train, d, config.k if config.axis == "examples" else per_example, pilot, lead
-    )
+    checkpoints = _checkpoints(config, n_train, d, config.k if config.axis == "examples" else per_example, pilot, lead)
     intercept = config.intercept == "mean"
     run = Circumstances(
         k=config.k,
@@ -234,7 +232,7 @@ def make_plan(config: Config) -> Plan:
     if config.axis == "paid" and folds and d > config.k:
         notes += (
             f"axis=paid: tuning sees its held-out folds in full, {n_train * d:,} cells where k={config.k} pays for "
-            f"{config.k * n_train:,}, so that no point of the curve is drawn; tuning=theory or fixed can pay for nothing",
+            f"{config.k * n_train:,}, so that no point of the curve is drawn; tuning=fixed pays for nothing",
         )
     notes += tuple(algo.family.notes(algo, run, settings))
     return Plan(

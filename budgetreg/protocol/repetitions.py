@@ -118,7 +118,7 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
 
 
 def _distinct(plan: Plan, place: _Place, cells: Cells, seen: tuple[np.ndarray, np.ndarray]) -> dict[str, int]:
-    """Count the distinct cells that a final run has seen, those that only its tuning has, and what that sees in full."""
+    """Count the distinct cells that a final run saw, those that only its tuning did, and the rows held out."""
     rows, single = seen
     if plan.lead:
         rows = np.concatenate([rows, place.split.pilot + place.first])

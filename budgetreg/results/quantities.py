@@ -23,7 +23,9 @@ def _components(series: Series) -> int:
 def _paid(series: Series, curve: pd.DataFrame) -> np.ndarray:
     """Return what pilot, tuning and final run pay for: what tuning has revealed or seen in full, it paid beforehand."""
     runs = series.runs
-    if not {"cells_tuning", "rows_full"} <= set(runs.columns) or runs[["cells_tuning", "rows_full"]].isna().any(axis=None):
+    if not {"cells_tuning", "rows_full"} <= set(runs.columns) or runs[["cells_tuning", "rows_full"]].isna().any(
+        axis=None
+    ):
         raise DataError(
             f"{series.folder}: what the tuning of {series.label} paid for is not known, as {RUNS} does not count cells: "
             "run it again, into another folder"

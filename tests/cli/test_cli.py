@@ -287,6 +287,9 @@ def test_dry_run_prints_the_bill_and_runs_nothing(
     budgetreg(capsys, "run algo=aelr repetitions=3")
     (plan,) = executed
     assert f"at most {3 * (plan.attributes_final + plan.attributes_tuning):,} attributes" in answer.out
+    # Folds of 329 examples of 64 attributes: more draws than there are cells, and the held-out ones seen in full.
+    assert "at most 1,316 of 21,056" in answer.out
+    assert "at most 21,056; the held-out folds, 329 examples in all, are seen in full" in answer.out
 
 
 def test_exit_code_is_the_worst_of_the_cells(

@@ -142,3 +142,14 @@ def test_data_that_each_repetition_draws_for_itself_are_counted_apart():
     assert together == [counts(plan, [repetition])[0] for repetition in range(3)]
     official = planned(*of_its_own, "k=4", "tuning.folds=3", "repetitions=3", "checkpoints=2", "dataset.split=official")
     assert counts(official, [0, 2])[1] == counts(official, [2])[0]
+
+
+def test_the_axis_of_what_is_paid_changes_no_number_and_says_when_it_shows_none():
+    plans = {axis: planned(*QUICK, *CASES["ridge"], f"axis={axis}") for axis in ("attributes", "paid", "examples")}
+    identities = {axis: plan.config.identity() for axis, plan in plans.items()}
+    assert identities["paid"] == identities["attributes"] != identities["examples"]
+    assert plans["paid"].checkpoints == plans["attributes"].checkpoints
+    (note,) = set(plans["paid"].notes) - set(plans["attributes"].notes)
+    assert "3,980 cells where k=4 pays for 1,592, so that no point" in note
+    fixed = planned(*QUICK, *CASES["fixed"], "axis=paid")
+    assert not any("axis=paid" in note for note in fixed.notes)

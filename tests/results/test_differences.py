@@ -59,6 +59,20 @@ def test_a_column_that_came_later_is_empty_before(tmp_path):
     assert largest_difference(before, rows(tmp_path), range(3)) is None
 
 
+@pytest.mark.parametrize("lacking", [lambda row: row.pop("cells_run"), lambda row: row.update(cells_run="")])
+def test_cells_that_a_record_does_not_count_are_no_difference(tmp_path, lacking):
+    now = rows(tmp_path)
+    for row in now["runs.csv"]:
+        row["cells_run"] = "7"
+    before = rows(tmp_path, runs__cells_run="7")
+    lacking(before["runs.csv"][-1])
+    for row in before["runs.csv"][:-1]:
+        row["cells_run"] = "7"
+    assert largest_difference(before, now, range(3)) is None
+    before["runs.csv"][-1]["cells_run"] = "6"
+    assert largest_difference(before, now, range(3)).column == "cells_run"
+
+
 def test_what_has_changed_since_is_told():
     now = provenance()
     assert apart([now], now) == []

@@ -15,6 +15,7 @@ from budgetreg.results.journal import Journal, read_journal
 from budgetreg.results.provenance import git_state
 from budgetreg.results.schema import CURVE_COLUMNS, SCHEMA_VERSION
 from budgetreg.results.store import Store, read_status, write_atomically
+from budgetreg.results.tables import rows_of, tables_of
 from tests.toy_runs import toy_entry, toy_plan, toy_result
 
 
@@ -53,6 +54,14 @@ def test_tables_are_sorted_and_hold_every_digit(tmp_path):
     ]
     assert [run["p_eta"] for run in runs] == ["0.1", "0.2", "0.30000000000000004"]
     assert b"\r" not in (tmp_path / "curves.csv").read_bytes()
+
+
+def test_columns_that_came_later_are_there_once_a_repetition_has_them(tmp_path):
+    before, after = toy_entry(0), toy_entry(1)
+    after["result"]["run"] |= {"cells_run": 7, "cells_tuning": 5, "rows_full": 3}
+    runs = rows_of(tables_of(toy_plan(tmp_path), [before, after])["runs.csv"])
+    assert list(runs[0])[-5:] == ["cells_run", "cells_tuning", "rows_full", "seconds", "status"]
+    assert [run["cells_run"] + run["cells_tuning"] + run["rows_full"] for run in runs] == ["", "753"]
 
 
 def test_names_with_commas_stay_one_column(tmp_path):

@@ -1,0 +1,98 @@
+"""Curves against everything that was paid for, tuning included."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from budgetreg.errors import DataError
+from budgetreg.figures.axes import axes_of
+from budgetreg.figures.captions import caption
+from budgetreg.figures.curves import draw, plot_run
+from budgetreg.figures.drawing import parse
+from budgetreg.results.quantities import along
+from budgetreg.results.series import mean_curve, read_series
+from tests.written_runs import write_run
+
+N, D = 160, 10
+"""A run of 10, 40 and 160 examples pays for 40, 160 and 640 attributes, less half a one on average."""
+
+
+def paid_run(folder: Path, cells_tuning: int, rows_full: int, axis: str = "paid", **changes: Any) -> Path:
+    """Write a run whose tuning revealed so much, in the mean of two repetitions."""
+    write_run(folder, axis=axis, d=D, **changes)
+    runs = pd.read_csv(folder / "runs.csv")
+    runs["cells_tuning"], runs["rows_full"] = [cells_tuning - 1, cells_tuning + 1], rows_full
+    runs.to_csv(folder / "runs.csv", index=False)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["data"] = {"d": D, "n_train": N}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("cells_tuning", "rows_full", "paid"),
+    [
+        (1, 0, [40.5, 160.5, 640.5]),
+        (100, 0, [139.5, 259.5, 739.5]),
+        (100, 20, [200, 259.5, 739.5]),  # seen in full before the first example
+        (1300, N, [1600, 1600, 1939.5]),  # what is drawn twice is charged twice
+    ],
+)
+def test_what_was_paid_by_each_checkpoint(tmp_path: Path, cells_tuning: int, rows_full: int, paid: list[float]) -> None:
+    (series,) = read_series([paid_run(tmp_path / "run", cells_tuning, rows_full)])
+    assert along("paid", series, mean_curve(series.points)).tolist() == paid
+
+
+def lines(path: Path) -> tuple[list[list[float]], list[str], str]:
+    """Return where the curves of a figure lie, its legend, and its caption."""
+    series = read_series([path])
+    figure, remarks = draw(series)
+    curves = [list(line.get_xdata()) for line in figure.axes[0].lines[1:]]  # after the zero predictor's
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    return curves, texts, " ".join(caption("fig", series, remarks).split())
+
+
+def test_curves_end_where_the_total_does_and_those_without_a_point_are_told(tmp_path: Path) -> None:
+    paid_run(tmp_path / "1", 1, 0)
+    paid_run(tmp_path / "2", 100, 0, algo="aerr")
+    paid_run(tmp_path / "3", 1300, N, algo="aer")
+    curves, legend, text = lines(tmp_path)
+    # The total is 4 attributes of each of 160 examples.
+    assert curves == [[40.5, 160.5], [139.5, 259.5]]
+    assert [one for one in legend if "no point" in one] == ["aer: no point, as tuning passes the total"]
+    assert "no point of aer, as what tuning pays for passes the total" in text
+    assert "x: attributes paid for" in text
+
+
+def test_a_run_without_a_point_leaves_a_figure_all_the_same(tmp_path: Path) -> None:
+    paid_run(tmp_path, 1300, N)
+    assert all(path.stat().st_size for path in plot_run(tmp_path))
+    assert lines(tmp_path)[0] == []
+
+
+def test_a_recipe_may_draw_by_what_was_paid_and_end_nothing(tmp_path: Path) -> None:
+    series = read_series([paid_run(tmp_path, 1300, N, axis="attributes")])
+    assert axes_of(series)[0].column == "attributes"
+    figure, _ = draw(series, parse({"x": "paid"}))
+    assert list(figure.axes[0].lines[1].get_xdata()) == [1600, 1600, 1939.5]
+
+
+def test_runs_that_are_not_all_to_be_drawn_by_it_are_not(tmp_path: Path) -> None:
+    paid_run(tmp_path / "1", 1300, N)
+    paid_run(tmp_path / "2", 100, 0, axis="attributes", algo="aerr")
+    assert lines(tmp_path)[0] == [[39.5, 159.5, 639.5]] * 2
+
+
+def test_older_runs_do_not_tell_what_was_paid(tmp_path: Path) -> None:
+    write_run(tmp_path, axis="paid")
+    with pytest.raises(DataError, match="does not count cells: run it again"):
+        lines(tmp_path)
+    paid_run(tmp_path, 5, 0)
+    runs = pd.read_csv(tmp_path / "runs.csv")
+    runs.loc[1, "rows_full"] = None  # a run that was begun before they were counted
+    runs.to_csv(tmp_path / "runs.csv", index=False)
+    with pytest.raises(DataError, match="does not count cells"):
+        lines(tmp_path)
