@@ -22,16 +22,14 @@ def _components(series: Series) -> int:
 
 def _paid(series: Series, curve: pd.DataFrame) -> np.ndarray:
     """Return what pilot, tuning and final run pay for: what tuning has revealed or seen in full, it paid beforehand."""
-    runs = series.runs
-    if not {"cells_tuning", "rows_full"} <= set(runs.columns) or runs[["cells_tuning", "rows_full"]].isna().any(
-        axis=None
-    ):
+    runs = series.runs.reindex(columns=["cells_tuning", "rows_full"])
+    if runs.empty or runs.isna().any(axis=None):
         raise DataError(
-            f"{series.folder}: what the tuning of {series.label} paid for is not known, as {RUNS} does not count cells: "
+            f"{series.folder}: what tuning of {series.label} paid for is not known, as {RUNS} does not count cells: "
             "run it again, into another folder"
         )
-    attributes = curve["attributes"].to_numpy(dtype=float)
-    return np.maximum(attributes + runs["cells_tuning"].mean(), runs["rows_full"].mean() * _d(series))
+    cells, rows = runs.mean()
+    return np.maximum(curve["attributes"].to_numpy(dtype=float) + cells, rows * _d(series))
 
 
 # Along a curve: from a series and its mean curve.

@@ -53,8 +53,8 @@ RUN_COLUMNS: dict[str, str] = {
     "attributes_mean": "attributes charged per training example, mean",
     "attributes_max": "attributes charged per training example, largest",
     "attributes_tuning": "attributes charged to the choice of parameters, all candidates and folds together",
-    "cells_run": "distinct cells, pairs of a training example and an attribute, that pilot and final run revealed under "
-    " what was chosen for the last checkpoint; draws that are charged but not looked up are of no known cell",
+    "cells_run": "distinct cells, pairs of a training example and an attribute, that pilot and final run revealed with "
+    "what was chosen for the last checkpoint; draws that are charged but not looked up are of no known cell",
     "cells_tuning": "distinct cells that all candidates and folds revealed besides, while they learned: those that "
     "pilot or final run revealed too are not counted again, so that cells_run + cells_tuning is what both revealed",
     "rows_full": "training examples that tuning saw in full, as held out: with cross-validation all outside the pilot",
