@@ -145,7 +145,7 @@ class Record:
         rows : ndarray of int64
             Rows that were seen in full, ascending.
         cells : ndarray of int64
-            The cells of other rows, ascending.
+            Single cells, ascending; of other rows, as a stream has each example once, and a block is one or the other.
         """
         self._gather()
         rows = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(rows[stream] for rows in self._rows)]))
@@ -155,8 +155,7 @@ class Record:
             drawn = own < self._cells.d
             found.append(first[drawn, stream] + own[drawn])
         cells = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *found]))
-        cells = cells[cells != self._cells.nowhere]
-        return rows, cells[~np.isin(cells // self._cells.d, rows)]
+        return rows, cells[cells != self._cells.nowhere]
 
     def _gather(self) -> None:
         """Put the steps of a block into one array each: thousands of small ones would take more than they hold."""

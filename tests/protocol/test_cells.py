@@ -17,7 +17,7 @@ STEPS = "algo.grid={B: [1, 3], eta: [1, 10]}"
 RADII = "algo.grid={B: [0.3, 1, 3]}"
 CASES = {
     "aelr": ["algo=aelr", STEPS],
-    "aelr-each": ["algo=aelr", STEPS, "tuning.at=each"],
+    "each": ["algo=aerr", "algo.grid={B: [1, 3], eta: [0.1, 1, 10]}", "tuning.at=each"],  # the last chooses another
     "no-pilot": ["algo=aerr", STEPS, "pilot=0", "dataset.scale=max_abs", "intercept=none", "dataset.center=none"],
     "few": ["algo=aerr", STEPS, "pilot=9", "checkpoints=[12,30]"],  # folds end with the final run
     "all": ["algo=ddaelr", STEPS, "checkpoints=3"],  # they do not
