@@ -99,11 +99,14 @@ def main(argv: list[str]) -> int:
             scratch = stack.enter_context(scratch_folder())
         os.environ[_SCRATCH] = str(scratch)
         try:
-            _hydra(words, print_cell if "--dry-run" in argv else run_cell)
+            shown = _hydra(words, print_cell if "--dry-run" in argv else run_cell)
         except KeyboardInterrupt:
             _report(scratch)
             print("budgetreg: interrupted; the same command resumes", file=sys.stderr)
             return 130
+        if not shown and not any(scratch.glob("*.json")):
+            swept = [word for word in words if "(" in word] or ["the sweep"]
+            _refuse(f"nothing to run: {' '.join(swept)} gives no value")
         return _report(scratch)
 
 
@@ -129,7 +132,8 @@ def print_cell(cfg: "DictConfig") -> None:
     _cell(cfg, _print_plan)
 
 
-def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
+def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> bool:
+    """Have Hydra call the task for each configuration; return whether it was asked to show something instead."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors are raised to us, not printed
     import hydra
     from hydra._internal.utils import get_args_parser
@@ -144,7 +148,8 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
     words = sorted(words, key=lambda word: word not in ("-m", "--multirun"))
     parser = get_args_parser()
     parser.error = _refuse  # type: ignore[method-assign]
-    if parser.parse_args(words).experimental_rerun:
+    options = parser.parse_args(words)
+    if options.experimental_rerun:
         _refuse("--experimental-rerun is not offered: the same command resumes a run")
     check_words(words)
     register()
@@ -160,6 +165,7 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
         if _is_ours(error):
             raise
         raise explained(error, words) from error
+    return bool(options.cfg or options.info or options.hydra_help or options.shell_completion)
 
 
 def _is_ours(error: BaseException) -> bool:

@@ -30,6 +30,9 @@ from budgetreg.results.store import FAILED, FINISHED, Store
 if TYPE_CHECKING:  # the runner takes any object with the attributes of a plan
     from budgetreg.protocol.plan import Plan
 
+_USELESS = 1e3
+"""Times the error of predicting 0, from which on a learner has not diverged a little, but has the wrong units."""
+
 Repetitions = Callable[["Plan", Sequence[int], Callable[[float], None]], list[dict[str, Any]]]
 
 
@@ -109,6 +112,7 @@ def execute(
         for warning in (
             *edge_warnings([result["run"]["edge"] for result in results]),
             *edge_warnings([result.get("edge_before", "") for result in results], " before the last checkpoint"),
+            *_unit_warnings(results),
         ):
             say(warning)
         return RunOutcome(store.folder, len(finished), len(store.failed()), resumed)
@@ -133,6 +137,18 @@ def edge_warnings(edges: Sequence[str], when: str = "") -> list[str]:
         f"the best {name}{when} is on the {' or '.join(sorted({end for _, end in own}))} edge of its grid in "
         f"{len({repetition for repetition, _ in own})} of {len(edges)} repetitions: widen algo.grid.{name}"
         for name, own in sorted(found.items())
+    ]
+
+
+def _unit_warnings(results: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a line if repetitions end so far above the error of predicting 0 that their parameters are of no use."""
+    ends = [max(result["curve"], key=lambda point: point["examples"]).get("test_relative") for result in results]
+    worst = max((end for end in ends if end is not None), default=0.0)
+    if worst <= _USELESS:
+        return []
+    return [
+        f"the error is up to {worst:.2g} times that of predicting 0: the radii and step sizes that are tried suit "
+        "attributes and targets of about 1; scale them (dataset.scale=max_abs those of a file), or try smaller ones"
     ]
 
 

@@ -249,6 +249,13 @@ def test_what_a_recipe_leaves_out_is_not_run_unless_asked_for(
     assert len(executed) == 1 + 8
 
 
+@pytest.mark.parametrize("sweep", ["k=range(0)", "algo=glob(nothing*)"])
+def test_a_sweep_without_values_is_a_mistake(capsys: pytest.CaptureFixture[str], here: Path, sweep: str) -> None:
+    answer = budgetreg(capsys, f"run -m {sweep} n_jobs=1")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == f"budgetreg: nothing to run: {sweep} gives no value (see budgetreg run --help)\n"
+
+
 def test_a_sweep_may_set_keys_that_only_its_learners_have(capsys: pytest.CaptureFixture[str]) -> None:
     line = "run --dry-run -m algo=popca,pca algo.n_components=1 dataset=coins k=2 out=there"
     answer = budgetreg(capsys, line)

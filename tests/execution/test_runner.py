@@ -279,6 +279,15 @@ def test_edges_of_several_parameters():
     ]
 
 
+def test_an_end_far_above_the_zero_predictor_is_told(tmp_path, capsys):
+    toy_run(toy_plan(tmp_path / "run", log=tmp_path / "log", behaviour={1: "diverge at last"}))
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert "up to 4e+14 times that of predicting 0" in warning
+    assert "dataset.scale=max_abs" in warning
+    toy_run(toy_plan(tmp_path / "other", log=tmp_path / "log", behaviour={1: "diverge at first"}))
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_loss_that_is_no_number_is_one_line(tmp_path, n_jobs, capfd):
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2, n_jobs=n_jobs, behaviour={1: "overflow"})
