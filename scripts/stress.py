@@ -1,0 +1,180 @@
+"""Kill, damage, starve and mistype: ``python scripts/stress.py [--kills N] [--flips N] [--disks N] [--lines N]``.
+
+Random trials, the same for the same seed, of what a run promises however it goes:
+
+- kill: a run or sweep is ended at a random moment (SIGKILL, SIGTERM, Ctrl-C, the death of a worker), and the same command
+  then leaves what an undisturbed one leaves
+- damage: a bit, some bytes or the end of a file that a run left or cached is lost; that is told in a line that names the
+  file, healed by the same command, or harmless
+- disk: disks are full, folders are read-only; that is told in a line, and the same command later finishes the run
+- line: command lines are changed at random; the answer is a result, or a line and an exit code
+
+Prints a table of what was tried and of the faults found, which all have to be 0, and tells each fault on stderr. A whole
+run (a quarter of an hour) is written to results/stress.csv: kind and case; tried; wrong, other results than undisturbed and
+no word of it; tracebacks; hangs; orphans, processes that stay; leftovers, files that stay; untold, no clear line or exit
+code; and the machine and versions.
+"""
+
+import argparse
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import cycle, islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from budgetreg.execution.threads import pin_blas_threads
+
+pin_blas_threads()
+
+import numpy as np  # noqa: E402 - the number of threads is read when numpy is loaded
+import pandas as pd  # noqa: E402
+import stress_damage  # noqa: E402 - the scripts beside this one
+import stress_disks  # noqa: E402
+import stress_kills  # noqa: E402
+import stress_lines  # noqa: E402
+from rich.console import Console  # noqa: E402
+from rich.markup import escape  # noqa: E402
+from rich.progress import Progress  # noqa: E402
+from rich.table import Table  # noqa: E402
+from stress_trials import FAULTS, Found, Trial  # noqa: E402
+
+from budgetreg.files.writing import write_atomically  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[1]
+TARGET = ROOT / "results" / "stress.csv"
+WHOLE = {stress_kills.KIND: 102, stress_damage.KIND: 200, stress_disks.KIND: 40, stress_lines.KIND: 500}
+TRIED: Mapping[str, Callable[[Trial], Found]] = {
+    module.KIND: module.tried for module in (stress_kills, stress_damage, stress_disks, stress_lines)
+}
+
+
+def ready() -> None:
+    """Import what commands need, once for all copies of this process."""
+    import hydra._internal.hydra
+    import matplotlib.backends.backend_agg
+    import matplotlib.backends.backend_pdf
+    import scipy.linalg  # noqa: F401
+
+    import budgetreg.api
+    import budgetreg.cli.app
+    import budgetreg.execution.runner
+    import budgetreg.execution.verification
+    import budgetreg.figures.curves
+    import budgetreg.figures.summary
+    import budgetreg.learners
+    import budgetreg.protocol.repetitions  # noqa: F401
+
+    stress_damage.cache_everything()
+
+
+def trials(counts: Mapping[str, int], seed: int, place: Path) -> list[Trial]:
+    """Prepare all kinds; return their trials, which take turns among the cases of a kind."""
+    prepared: dict[str, Callable[[Path], Mapping[str, Mapping[str, Any]]]] = {
+        stress_kills.KIND: lambda folder: {
+            case: stress_kills.prepared(case, folder)
+            for case in islice(stress_kills.CASES, counts[stress_kills.KIND])
+        },
+        stress_damage.KIND: stress_damage.prepared,
+        stress_disks.KIND: stress_disks.prepared,
+        stress_lines.KIND: stress_lines.prepared,
+    }
+    found = []
+    for kind, prepare in prepared.items():
+        if counts[kind]:
+            folder = place / kind
+            folder.mkdir()
+            cases = prepare(folder)
+            names = [str(name) for name in np.random.default_rng(seed).permutation(list(cases))]
+            found += [
+                Trial(kind, case, number, seed, folder, cases[case])
+                for number, case in enumerate(islice(cycle(names), counts[kind]))
+            ]
+    return found
+
+
+def tried(trial: Trial) -> Found:
+    """Try one, in a worker process.
+
+    Raises
+    ------
+    RuntimeError
+        If the trial itself cannot be made.
+    """
+    try:
+        return TRIED[trial.kind](trial)
+    except Exception as error:
+        raise RuntimeError(f"{trial.kind}, {trial.case}, number {trial.number} could not be tried: {error!r}") from error
+
+
+def counted(found: Sequence[Found]) -> pd.DataFrame:
+    """Count trials and faults by kind and case."""
+    rows = []
+    for kind, case in sorted({(one.trial.kind, one.trial.case) for one in found}):
+        own = [one for one in found if (one.trial.kind, one.trial.case) == (kind, case)]
+        faults = Counter(fault for one in own for fault in one.faults)
+        rows.append({"kind": kind, "case": case, "tried": len(own), **{fault: faults[fault] for fault in FAULTS}})
+    return pd.DataFrame(rows)
+
+
+def machine() -> str:
+    """Return what the trials ran on."""
+    python, numpy = platform.python_version(), np.__version__
+    return f"{os.cpu_count()} x {platform.machine()}, {platform.system()}, Python {python}, numpy {numpy}"
+
+
+def main() -> int:
+    """Try as often as is asked for, print what came of it, and write down a whole run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for kind, option in zip(WHOLE, ("kills", "flips", "disks", "lines"), strict=True):
+        parser.add_argument(f"--{option}", dest=kind, type=int, default=WHOLE[kind], help="trials (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="another seed, other trials (%(default)s)")
+    parser.add_argument("-j", "--jobs", type=int, default=2, help="trials side by side (%(default)s)")
+    arguments = parser.parse_args()
+    counts = {kind: getattr(arguments, kind) for kind in WHOLE}
+    place = Path(tempfile.mkdtemp(prefix="stress-"))
+    os.environ["MPLCONFIGDIR"] = str(place / "fonts")  # matplotlib looks for fonts once, not in each trial
+    ready()
+    found: list[Found] = []
+    try:
+        todo = trials(counts, arguments.seed, place)
+        with (
+            Progress(console=Console(stderr=True), transient=True) as progress,
+            ProcessPoolExecutor(arguments.jobs, mp_context=get_context("fork")) as pool,
+        ):
+            for one in progress.track(pool.map(tried, todo), len(todo), description="trials"):
+                found.append(one)
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return 1
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    for one in found:
+        for fault, seen in one.faults.items():
+            print(f"{fault}: {one.trial.kind}, {one.trial.case}, number {one.trial.number}: {seen}", file=sys.stderr)
+    frame = counted(found)
+    table = Table("kind", "case")
+    for column in frame.columns[2:]:
+        table.add_column(column, justify="right")
+    for row in frame.itertuples(index=False):
+        numbers = [f"[bold red]{number}" if number else "0" for number in row[3:]]
+        table.add_row(row[0], escape(row[1]), str(row[2]), *numbers)
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    console.print(table)
+    faults = int(frame[list(FAULTS)].to_numpy().sum())
+    console.print(f"{faults} faults in {len(found)} trials")
+    if counts == WHOLE:
+        frame.insert(0, "seed", arguments.seed)
+        frame["machine"] = machine()
+        write_atomically(TARGET, frame.to_csv(index=False).encode())
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
