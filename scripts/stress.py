@@ -57,9 +57,6 @@ TRIED: Mapping[str, Callable[[Trial], Found]] = {
 
 def ready() -> None:
     """Import what commands need, once for all copies of this process."""
-    import hydra._internal.hydra
-    import matplotlib.backends.backend_agg
-    import matplotlib.backends.backend_pdf
     import scipy.linalg  # noqa: F401
 
     import budgetreg.api
@@ -78,8 +75,7 @@ def trials(counts: Mapping[str, int], seed: int, place: Path) -> list[Trial]:
     """Prepare all kinds; return their trials, which take turns among the cases of a kind."""
     prepared: dict[str, Callable[[Path], Mapping[str, Mapping[str, Any]]]] = {
         stress_kills.KIND: lambda folder: {
-            case: stress_kills.prepared(case, folder)
-            for case in islice(stress_kills.CASES, counts[stress_kills.KIND])
+            case: stress_kills.prepared(case, folder) for case in islice(stress_kills.CASES, counts[stress_kills.KIND])
         },
         stress_damage.KIND: stress_damage.prepared,
         stress_disks.KIND: stress_disks.prepared,
@@ -110,7 +106,9 @@ def tried(trial: Trial) -> Found:
     try:
         return TRIED[trial.kind](trial)
     except Exception as error:
-        raise RuntimeError(f"{trial.kind}, {trial.case}, number {trial.number} could not be tried: {error!r}") from error
+        raise RuntimeError(
+            f"{trial.kind}, {trial.case}, number {trial.number} could not be tried: {error!r}"
+        ) from error
 
 
 def counted(found: Sequence[Found]) -> pd.DataFrame:

@@ -43,11 +43,36 @@ CASES: dict[str, tuple[str, ...]] = {  # by command, lines that work; what takes
 _VALUES = (
     *("", "0", "-1", "1e400", "nan", "-.inf", "null", "true", "''", "'", '"', "[", "[]", "[1,[2]]", "{a: 1}", "{", ","),
     *("a,b", "range(0)", "choice(1,x)", "glob(*)", "interval(0,1)", "${k}", "${", "${nothing}", "${oc.env:NOTHING}"),
-    *("?", "???", "~", "..", "/", "left", "nowhere/x", "table.csv", "/dev/null", "/proc/self/mem", "é", "\u202e", "1 2"),
+    *(
+        "?",
+        "???",
+        "~",
+        "..",
+        "/",
+        "left",
+        "nowhere/x",
+        "table.csv",
+        "/dev/null",
+        "/proc/self/mem",
+        "é",
+        "\u202e",
+        "1 2",
+    ),
     *("=", "a=b", "0x10", "1_000", "08", "1.5", "9" * 30, "x" * 5000, "\\", "\t", "--help", "*", "%s", "{}", "@", "#"),
 )
 _KEYS = (
-    *("k", "seed", "algo", "algo.grid", "algo.grid.B", "algo.name", "dataset", "dataset.path", "dataset.center", "axis"),
+    *(
+        "k",
+        "seed",
+        "algo",
+        "algo.grid",
+        "algo.grid.B",
+        "algo.name",
+        "dataset",
+        "dataset.path",
+        "dataset.center",
+        "axis",
+    ),
     *("tuning.at", "tuning.folds", "out", "protocol", "hydra.mode", "hydra/launcher", "hydra.job.num", "experiment"),
     *("backend.name", "omit", "learners", "figure", "+new", "~k", "++algo.x", "algo@other", "", ".", "k.x", "[0]"),
 )

@@ -18,8 +18,8 @@ import numpy as np
 FAULTS = ("wrong", "tracebacks", "hangs", "orphans", "leftovers", "untold")
 """Other results than undisturbed, and no word of it; a traceback; no end; processes and files that stay; no clear line."""
 
-LIMIT = 300.0
-"""Seconds after which a command hangs; even on a busy machine none takes half as long."""
+LIMIT = 120.0
+"""Seconds after which a command hangs; even on a busy machine none takes half of that."""
 
 _LINES = 4
 """Most lines of a refusal: one, and one for each further cell of the sweeps that are tried."""

@@ -21,6 +21,7 @@ from budgetreg.cli.streams import PatientStreams
 from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, UserError
 from budgetreg.execution.threads import pin_blas_threads
+from budgetreg.files.writing import explained
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -91,7 +92,6 @@ def main(argv: list[str]) -> int:
     words = [word for word in argv if word != "--dry-run"]
     from budgetreg.data.cache import remove_abandoned  # here, as --help needs none of what these load
     from budgetreg.execution.scratch import scratch_folder
-    from budgetreg.files.writing import explained
 
     remove_abandoned()
     with ExitStack() as stack:
@@ -141,8 +141,9 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> bool:
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
+    from budgetreg.config import hydra_errors
     from budgetreg.config.composition import register
-    from budgetreg.config.hydra_errors import check_words, explained
+    from budgetreg.execution.workers import deaths_explained, watched_by_launched
 
     # argparse takes overrides from one place only; flags first makes `algo=a,b -m k=4` work.
     words = sorted(words, key=lambda word: word not in ("-m", "--multirun"))
@@ -151,20 +152,25 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> bool:
     options = parser.parse_args(words)
     if options.experimental_rerun:
         _refuse("--experimental-rerun is not offered: the same command resumes a run")
-    check_words(words)
+    hydra_errors.check_words(words)
     register()
+    if any("hydra/launcher" in word for word in words):
+        watched_by_launched()
     sys.argv = ["budgetreg", *_whatever_is_swept(words)]
     try:
-        hydra.main(version_base="1.3", config_path=str(catalogue.conf_dir()), config_name="config")(task)()
+        with deaths_explained():
+            hydra.main(version_base="1.3", config_path=str(catalogue.conf_dir()), config_name="config")(task)()
+    except UserError:
+        raise
     except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:  # the task itself raises nothing
-        raise explained(error, words) from error
+        raise hydra_errors.explained(error, words) from error
     except SystemExit as left:  # having printed what is the matter
         raise SystemExit(2 if left.code else 0) from left
     except Exception as error:
         # Hydra checks little of what its own keys are given, and trips over it anywhere.
         if _is_ours(error):
             raise
-        raise explained(error, words) from error
+        raise hydra_errors.explained(error, words) from error
     return bool(options.cfg or options.info or options.hydra_help or options.shell_completion)
 
 
@@ -200,7 +206,8 @@ def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
         number, outcome = _outcome(cfg, act)
         if multiprocessing.parent_process() is not None and not outcome["code"] and streams.lost():
             outcome.update(code=2, message=f"budgetreg: {streams.lost()}")
-    Path(os.environ[_SCRATCH], f"{number:06}.json").write_text(json.dumps(outcome), encoding="utf-8")
+    with explained("write temporary files"):
+        Path(os.environ[_SCRATCH], f"{number:06}.json").write_text(json.dumps(outcome), encoding="utf-8")
 
 
 def _outcome(cfg: "DictConfig", act: Callable[["Plan"], int]) -> tuple[int, dict[str, Any]]:

@@ -1,6 +1,5 @@
 """Executing a plan: what is missing is computed, written down as it arrives, and drawn at the end."""
 
-import multiprocessing
 import os
 import sys
 import time
@@ -16,13 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
 from budgetreg.data.seals import Stamp, trust, verified
 from budgetreg.errors import DataError, UserError
 from budgetreg.execution.progress import progress_bar, reporter
-from budgetreg.execution.workers import exit_with_parent, interrupts_ignored, termination_as_interrupt
+from budgetreg.execution.workers import (
+    deaths_explained,
+    exit_with_parent,
+    interrupts_ignored,
+    termination_as_interrupt,
+    watch_parent,
+)
 from budgetreg.notices import say
 from budgetreg.results.journal import Entry
 from budgetreg.results.store import FAILED, FINISHED, Store
@@ -34,12 +38,6 @@ _USELESS = 1e3
 """Times the error of predicting 0, from which on a learner has not diverged a little, but has the wrong units."""
 
 Repetitions = Callable[["Plan", Sequence[int], Callable[[float], None]], list[dict[str, Any]]]
-
-
-class WorkerDied(UserError):  # noqa: N818 - it says what happened
-    """A worker process ended without an answer, usually for want of memory."""
-
-    exit_code = 1
 
 
 @dataclass(frozen=True)
@@ -92,8 +90,7 @@ def execute(
     KeyboardInterrupt
         On Ctrl-C or SIGTERM. Whatever is raised, what is finished is kept, and the tables hold it.
     """
-    if multiprocessing.parent_process() is not None:  # ourselves a worker, of a launcher that runs a sweep
-        exit_with_parent(os.getppid())
+    watch_parent()  # ourselves perhaps a worker, of a launcher that runs a sweep
     with termination_as_interrupt(), Store.open(plan.folder, plan) as store:
         for note in (*plan.notes, *store.notes):
             say(note)
@@ -213,13 +210,8 @@ def _outcomes(
         with interrupts_ignored():
             outcomes = parallel(tasks)
             stack.callback(_close, outcomes)
-        try:
+        with deaths_explained():
             yield outcomes
-        except TerminatedWorkerError as error:
-            raise WorkerDied(
-                "a worker process died, perhaps for want of memory: the same command resumes the run; "
-                "a smaller n_jobs needs less memory"
-            ) from error
 
 
 def _close(outcomes: Generator[object, None, None]) -> None:

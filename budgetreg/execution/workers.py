@@ -1,15 +1,43 @@
 """Life and death of worker processes: none may outlive its parent."""
 
+import multiprocessing
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from types import FrameType
 
+from budgetreg.errors import UserError
+
 _PERIOD = 0.5  # seconds between two looks at the parent
+
+
+class WorkerDied(UserError):  # noqa: N818 - it says what happened
+    """A worker process ended without an answer, usually for want of memory."""
+
+    exit_code = 1
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a worker process died, perhaps for want of memory: the same command resumes the run; "
+            "a smaller n_jobs needs less memory"
+        )
+
+
+@contextmanager
+def deaths_explained() -> Iterator[None]:
+    """Turn joblib's word for the death of a worker into a `WorkerDied`."""
+    try:
+        yield
+    except Exception as error:
+        from joblib.externals.loky.process_executor import TerminatedWorkerError  # here, as joblib is slow to load
+
+        if isinstance(error, TerminatedWorkerError):
+            raise WorkerDied from error
+        raise
 
 
 @cache
@@ -28,6 +56,25 @@ def exit_with_parent(parent: int) -> None:
         os._exit(1)  # at once: there is nobody left to take a result or a message
 
     threading.Thread(target=watch, name="exit-with-parent", daemon=True).start()
+
+
+def watch_parent() -> None:
+    """Let this process, if it is somebody's worker, end with whoever started it."""
+    parent = multiprocessing.parent_process()
+    if parent is not None and parent.pid is not None:
+        exit_with_parent(parent.pid)
+
+
+def watched_by_launched() -> None:
+    """Have all workers that joblib starts for this process watch it, as a launcher's come to `watch_parent` too late.
+
+    Until a worker gets its first task it has nothing of ours; one whose parent was killed before would wait for minutes.
+    """
+    from joblib import register_parallel_backend
+    from joblib.parallel import BACKENDS
+
+    watching = {"initializer": exit_with_parent, "initargs": (os.getpid(),)}
+    register_parallel_backend("loky", partial(BACKENDS["loky"], **watching))
 
 
 @contextmanager
