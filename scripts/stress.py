@@ -2,17 +2,17 @@
 
 Random trials, the same for the same seed, of what a run promises however it goes:
 
-- kill: a run or sweep is ended at a random moment (SIGKILL, SIGTERM, Ctrl-C, the death of a worker), and the same command
+- kill: a run or sweep is ended at a random moment (SIGKILL, SIGTERM, Ctrl-C, the death of a worker); the same command
   then leaves what an undisturbed one leaves
-- damage: a bit, some bytes or the end of a file that a run left or cached is lost; that is told in a line that names the
-  file, healed by the same command, or harmless
+- damage: a bit, some bytes or the end of a file that a run left or cached is lost; that is told in a line that names
+  the file, healed by the same command, or harmless
 - disk: disks are full, folders are read-only; that is told in a line, and the same command later finishes the run
 - line: command lines are changed at random; the answer is a result, or a line and an exit code
 
-Prints a table of what was tried and of the faults found, which all have to be 0, and tells each fault on stderr. A whole
-run (a quarter of an hour) is written to results/stress.csv: kind and case; tried; wrong, other results than undisturbed and
-no word of it; tracebacks; hangs; orphans, processes that stay; leftovers, files that stay; untold, no clear line or exit
-code; and the machine and versions.
+Prints a table of what was tried and of the faults found, which all have to be 0, and tells each fault on stderr. A
+whole run (a quarter of an hour) is written to results/stress.csv: kind and case; tried; wrong, other results than
+undisturbed and no word of it; tracebacks; hangs; orphans, processes that stay; leftovers, files that stay; untold, no
+clear line or exit code; and the machine and versions.
 """
 
 import argparse
@@ -57,17 +57,12 @@ TRIED: Mapping[str, Callable[[Trial], Found]] = {
 
 def ready() -> None:
     """Import what commands need, once for all copies of this process."""
-    import scipy.linalg  # noqa: F401
-
-    import budgetreg.api
-    import budgetreg.cli.app
-    import budgetreg.execution.runner
-    import budgetreg.execution.verification
-    import budgetreg.figures.curves
-    import budgetreg.figures.summary
-    import budgetreg.learners
-    import budgetreg.protocol.repetitions  # noqa: F401
-
+    for module in (
+        *("hydra._internal.hydra", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
+        *("budgetreg.cli.run", "budgetreg.execution.verification", "budgetreg.figures.curves"),
+        *("budgetreg.figures.summary", "budgetreg.learners", "budgetreg.protocol.repetitions"),
+    ):
+        import_module(module)
     stress_damage.cache_everything()
 
 
@@ -87,7 +82,8 @@ def trials(counts: Mapping[str, int], seed: int, place: Path) -> list[Trial]:
             folder = place / kind
             folder.mkdir()
             cases = prepare(folder)
-            names = [str(name) for name in np.random.default_rng(seed).permutation(list(cases))]
+            turns = [name for name, options in cases.items() for _ in range(options.get("turns", 1))]
+            names = [str(name) for name in np.random.default_rng(seed).permutation(turns)]
             found += [
                 Trial(kind, case, number, seed, folder, cases[case])
                 for number, case in enumerate(islice(cycle(names), counts[kind]))
@@ -106,9 +102,7 @@ def tried(trial: Trial) -> Found:
     try:
         return TRIED[trial.kind](trial)
     except Exception as error:
-        raise RuntimeError(
-            f"{trial.kind}, {trial.case}, number {trial.number} could not be tried: {error!r}"
-        ) from error
+        raise RuntimeError(f"{trial.kind}, {trial.case}, number {trial.number}: not tried: {error!r}") from error
 
 
 def counted(found: Sequence[Found]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Trials of `stress.py` that damage a file which a run has left or cached: it is told in a line, healed, or harmless."""
+"""Trials of `stress.py` that damage a file which a run has left or cached: told in a line, healed, or harmless."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Trials of `stress.py` that end a run at a random moment; the same command then has to finish it as if nothing had been."""
+"""Trials of `stress.py` that end a run at a random moment; the same command then finishes it as if nothing had been."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ from stress_trials import (
 )
 
 KIND = "kill"
-_RUN = "k=4 repetitions=5 checkpoints=3 tuning.folds=3 out=out"
+_RUN = "k=4 repetitions=4 checkpoints=3 tuning.folds=2 out=out"
 CASES: Mapping[str, str] = {  # by name what is run; all leave the same bytes, whatever computes them
     "sequential": f"run algo=aelr backend=sequential {_RUN}",
     "n_jobs=1": f"run algo=aelr n_jobs=1 {_RUN}",

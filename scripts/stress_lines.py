@@ -16,7 +16,7 @@ CASES: dict[str, tuple[str, ...]] = {  # by command, lines that work; what takes
     "run": (
         f"run algo=naive k=4 {_TINY} tuning.B=2 out=o",
         f"run algo=aelr k=4 {_TINY} tuning.B=2 tuning.eta=0.01 algo.split=even algo.average=suffix",
-        f"run algo=ridge dataset=file dataset.path=table.csv dataset.target=y dataset.scale=none k=2 {_TINY} tuning.B=1",
+        f"run algo=ridge dataset=file dataset.path=table.csv dataset.target=y k=2 {_TINY} tuning.B=1",
     ),
     "run --dry-run": (
         "run algo=aelr k=4 checkpoints=[0.1,0.5,1] axis=examples seed=3 n_jobs=1 --dry-run",
@@ -37,7 +37,7 @@ CASES: dict[str, tuple[str, ...]] = {  # by command, lines that work; what takes
     "reproduce": ("reproduce nothing/at_all --quick n_jobs=1", "reproduce --help"),
     "check": ("check algo=nothing,naive", "check --help"),
     "fetch": ("fetch nothing dataset.root=data", "fetch --help"),
-    "": ("--help", "--version", "nothing", "-sc bash run algo="),
+    "no command": ("--help", "--version", "nothing", "-sc bash run algo="),
 }
 
 _VALUES = (
@@ -95,7 +95,7 @@ def prepared(place: Path) -> dict[str, dict[str, Any]]:
     answer = forked(words.split(), left)
     if answer.code:
         raise RuntimeError(f"{words}: exit code {answer.code} undisturbed\n{answer.err}")
-    return {name: {"whole": left} for name in CASES}
+    return {name: {"whole": left, "turns": len(lines)} for name, lines in CASES.items()}
 
 
 def tried(trial: Trial) -> Found:

@@ -1,4 +1,4 @@
-"""What all kinds of trials of `stress.py` share: a place to work in, commands that are started, and what counts as a fault."""
+"""What all trials of `stress.py` share: a place to work in, commands that are started, and what counts as a fault."""
 
 import os
 import select
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 FAULTS = ("wrong", "tracebacks", "hangs", "orphans", "leftovers", "untold")
-"""Other results than undisturbed, and no word of it; a traceback; no end; processes and files that stay; no clear line."""
+"""Other results than undisturbed, and no word of it; tracebacks; no end; processes, files that stay; no clear line."""
 
 LIMIT = 120.0
 """Seconds after which a command hangs; even on a busy machine none takes half of that."""
@@ -197,14 +197,15 @@ def _answer_as_copy(
         for number, pipe in zip((1, 2), pipes, strict=True):
             os.dup2(pipe, number)
         sys.stdin, sys.stdout, sys.stderr = (
-            open(number, mode, encoding="utf-8") for number, mode in ((0, "r"), (1, "w"), (2, "w"))
+            os.fdopen(number, mode, encoding="utf-8") for number, mode in ((0, "r"), (1, "w"), (2, "w"))
         )
         import multiprocessing.process
         import tempfile
 
         from budgetreg.cli.app import main
 
-        multiprocessing.process._parent_process = None  # a command that a user gives is nobody's worker
+        # A command that a user gives is nobody's worker.
+        multiprocessing.process._parent_process = None  # type: ignore[attr-defined]
         tempfile.tempdir = None  # to be asked for again
         sys.argv = ["budgetreg", *words]
         before()

@@ -66,9 +66,9 @@ def watch_parent() -> None:
 
 
 def watched_by_launched() -> None:
-    """Have all workers that joblib starts for this process watch it, as a launcher's come to `watch_parent` too late.
+    """Have all workers that joblib starts for this process watch it from their start.
 
-    Until a worker gets its first task it has nothing of ours; one whose parent was killed before would wait for minutes.
+    A launcher's have nothing of ours until they get a task: one whose parent was killed before would wait for minutes.
     """
     from joblib import register_parallel_backend
     from joblib.parallel import BACKENDS
