@@ -24,6 +24,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
 from itertools import cycle, islice
 from multiprocessing import get_context
 from pathlib import Path
