@@ -50,9 +50,13 @@ from budgetreg.files.writing import write_atomically  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "results" / "stress.csv"
-WHOLE = {stress_kills.KIND: 102, stress_damage.KIND: 200, stress_disks.KIND: 40, stress_lines.KIND: 500}
-TRIED: Mapping[str, Callable[[Trial], Found]] = {
-    module.KIND: module.tried for module in (stress_kills, stress_damage, stress_disks, stress_lines)
+WHOLE = {"kill": 102, "damage": 200, "disk": 40, "line": 500}
+Prepared = Callable[[Path, int], Mapping[str, Mapping[str, Any]]]
+KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], Found]]] = {
+    "kill": (stress_kills.prepared, stress_kills.tried),
+    "damage": (stress_damage.prepared, stress_damage.tried),
+    "disk": (stress_disks.prepared, stress_disks.tried),
+    "line": (stress_lines.prepared, stress_lines.tried),
 }
 
 
@@ -69,20 +73,12 @@ def ready() -> None:
 
 def trials(counts: Mapping[str, int], seed: int, place: Path) -> list[Trial]:
     """Prepare all kinds; return their trials, which take turns among the cases of a kind."""
-    prepared: dict[str, Callable[[Path], Mapping[str, Mapping[str, Any]]]] = {
-        stress_kills.KIND: lambda folder: {
-            case: stress_kills.prepared(case, folder) for case in islice(stress_kills.CASES, counts[stress_kills.KIND])
-        },
-        stress_damage.KIND: stress_damage.prepared,
-        stress_disks.KIND: stress_disks.prepared,
-        stress_lines.KIND: stress_lines.prepared,
-    }
     found = []
-    for kind, prepare in prepared.items():
+    for kind, (prepared, _) in KINDS.items():
         if counts[kind]:
             folder = place / kind
             folder.mkdir()
-            cases = prepare(folder)
+            cases = prepared(folder, counts[kind])
             turns = [name for name, options in cases.items() for _ in range(options.get("turns", 1))]
             names = [str(name) for name in np.random.default_rng(seed).permutation(turns)]
             found += [
@@ -101,7 +97,7 @@ def tried(trial: Trial) -> Found:
         If the trial itself cannot be made.
     """
     try:
-        return TRIED[trial.kind](trial)
+        return KINDS[trial.kind][1](trial)
     except Exception as error:
         raise RuntimeError(f"{trial.kind}, {trial.case}, number {trial.number}: not tried: {error!r}") from error
 

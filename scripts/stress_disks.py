@@ -15,7 +15,6 @@ import numpy as np
 from stress_damage import tables
 from stress_trials import Found, Trial, compare, forked, snapshot
 
-KIND = "disk"
 _LARGEST = 1 << 17  # bytes: more than any file that the run leaves
 
 
@@ -80,7 +79,7 @@ def can_mount(place: Path) -> bool:
         return False
 
 
-def prepared(place: Path) -> dict[str, dict[str, Any]]:
+def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
     """Run the command undisturbed; return for each case that can be tried here what its trials need.
 
     Raises

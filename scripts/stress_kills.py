@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from stress_trials import (
     started,
 )
 
-KIND = "kill"
 _RUN = "k=4 repetitions=4 checkpoints=3 tuning.folds=2 out=out"
 CASES: Mapping[str, str] = {  # by name what is run; all leave the same bytes, whatever computes them
     "sequential": f"run algo=aelr backend=sequential {_RUN}",
@@ -40,14 +40,18 @@ _SHARES = (0.55, 0.15, 0.15, 0.15)
 """To the process itself; to all of them, as a terminal does; to the process; SIGKILL to one that it has started."""
 
 
-def prepared(case: str, place: Path) -> dict[str, Any]:
-    """Run a case undisturbed; return how long it takes and what it leaves.
+def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
+    """Run each case undisturbed, no more than are tried; return how long it takes and what it leaves.
 
     Raises
     ------
     RuntimeError
-        If it fails.
+        If one fails.
     """
+    return {case: _undisturbed(case, place) for case in islice(CASES, count)}
+
+
+def _undisturbed(case: str, place: Path) -> dict[str, Any]:
     start = time.monotonic()
     folder = Path(tempfile.mkdtemp(dir=place))
     answer = ended(started(CASES[case].split(), folder))

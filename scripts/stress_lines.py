@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from stress_trials import Found, Trial, forked
 
-KIND = "line"
 _TINY = "repetitions=1 checkpoints=2 tuning=fixed backend=sequential"
 
 CASES: dict[str, tuple[str, ...]] = {  # by command, lines that work; what takes long or reaches the net is left out
@@ -79,7 +78,7 @@ _KEYS = (
 _CHARACTERS = "'\"{}[](),=:$*?~+-./\\ @#!;&|<>%é0\n"
 
 
-def prepared(place: Path) -> dict[str, dict[str, Any]]:
+def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
     """Leave a run and a table where the lines are tried; return for each command what its trials need.
 
     Raises

@@ -206,8 +206,12 @@ def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
         number, outcome = _outcome(cfg, act)
         if multiprocessing.parent_process() is not None and not outcome["code"] and streams.lost():
             outcome.update(code=2, message=f"budgetreg: {streams.lost()}")
-    with explained("write temporary files"):
-        Path(os.environ[_SCRATCH], f"{number:06}.json").write_text(json.dumps(outcome), encoding="utf-8")
+    try:
+        with explained("write temporary files"):
+            Path(os.environ[_SCRATCH], f"{number:06}.json").write_text(json.dumps(outcome), encoding="utf-8")
+    except UserError as error:  # which cannot be told any other way
+        print(f"budgetreg: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_code) from error  # Hydra adds a line of its own to any other exception
 
 
 def _outcome(cfg: "DictConfig", act: Callable[["Plan"], int]) -> tuple[int, dict[str, Any]]:

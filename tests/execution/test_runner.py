@@ -138,6 +138,24 @@ def test_workers_without_a_task_end_with_a_killed_run(tmp_path):
     assert not computed(tmp_path / "log")[0]
 
 
+LAUNCHER = """
+from joblib import Parallel, delayed
+from budgetreg.execution.workers import watched_by_launched
+from tests.toy_runs import Stuck
+watched_by_launched()
+Parallel(n_jobs=2, backend="loky")(delayed(print)(Stuck()) for _ in range(2))
+"""
+
+
+def test_workers_of_a_launcher_end_with_it_before_they_get_a_task():
+    process = subprocess.Popen([sys.executable, "-c", LAUNCHER], cwd=ROOT, stderr=subprocess.PIPE)
+    wait_until(lambda: len(children(process.pid)) >= 3)  # two workers, and what tracks their resources
+    started = children(process.pid)
+    process.kill()
+    process.communicate(timeout=PATIENCE)
+    wait_until(lambda: not any(map(alive, started)))
+
+
 @pytest.mark.parametrize(("n_jobs", "request_to_end"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGTERM)])
 def test_an_interrupted_run_leaves_its_tables_and_no_workers(tmp_path, reference, n_jobs, request_to_end):
     folder, log = tmp_path / "run", tmp_path / "log"
