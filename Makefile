@@ -31,7 +31,7 @@ test: $(VENV)/.installed-dev ## run the tests (those on MNIST apart)
 mutants: $(VENV)/.installed-dev ## break the protocol in one place at a time: do the tests notice? (10 to 20 minutes)
 	$(BIN)/python scripts/mutants.py -j $(N_JOBS)
 
-stress: $(VENV)/.installed-dev ## kill, damage, starve and mistype 842 times: is a result wrong, or anything left? (10 to 20 minutes)
+stress: $(VENV)/.installed-dev ## kill, damage, starve and mistype hundreds of times: is anything wrong or left? (10 to 20 minutes)
 	$(BIN)/python scripts/stress.py -j $(N_JOBS)
 
 lint: $(VENV)/.installed-dev ## check style, types and imports

@@ -9,7 +9,7 @@ Random trials, the same for the same seed, of what a run promises however it goe
 - disk: disks are full, folders are read-only; that is told in a line, and the same command later finishes the run
 - line: command lines are changed at random; the answer is a result, or a line and an exit code
 
-Prints a table of what was tried and of the faults found, which all have to be 0, and tells each fault on stderr. A
+Prints a table of what was tried and of the faults found, which all have to be 0; tells each fault on stderr at once. A
 whole run (a quarter of an hour) is written to results/stress.csv: kind and case; tried; wrong, other results than
 undisturbed and no word of it; tracebacks; hangs; orphans, processes that stay; leftovers, files that stay; untold, no
 clear line or exit code; and the machine and versions.
@@ -139,14 +139,14 @@ def main() -> int:
         ):
             for one in progress.track(pool.map(tried, todo), len(todo), description="trials"):
                 found.append(one)
+                for fault, seen in one.faults.items():
+                    told = f"{fault}: {one.trial.kind}, {one.trial.case}, number {one.trial.number}: {seen}"
+                    progress.console.print(told, markup=False, highlight=False, soft_wrap=True)
     except RuntimeError as error:
         print(error, file=sys.stderr)
         return 1
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    for one in found:
-        for fault, seen in one.faults.items():
-            print(f"{fault}: {one.trial.kind}, {one.trial.case}, number {one.trial.number}: {seen}", file=sys.stderr)
     frame = counted(found)
     table = Table("kind", "case")
     for column in frame.columns[2:]:
