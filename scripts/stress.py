@@ -19,6 +19,7 @@ import argparse
 import os
 import platform
 import shutil
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -128,6 +129,8 @@ def main() -> int:
     arguments = parser.parse_args()
     counts = {kind: getattr(arguments, kind) for kind in WHOLE}
     place = Path(tempfile.mkdtemp(prefix="stress-"))
+    # Started in the background of a script, processes ignore Ctrl-C and hand that on to those that are sent one.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["MPLCONFIGDIR"] = str(place / "fonts")  # matplotlib looks for fonts once, not in each trial
     ready()
     found: list[Found] = []
