@@ -94,7 +94,15 @@ def _deliver(how: str, process: "subprocess.Popen[str]", rng: np.random.Generato
         if how == "INT":
             os.killpg(process.pid, signal.SIGINT)
         elif how == "worker":
-            started_by_it = sorted(session(process.pid) - {process.pid})
-            os.kill(int(rng.choice(started_by_it)) if started_by_it else process.pid, signal.SIGKILL)
+            workers = sorted(filter(_works, session(process.pid) - {process.pid}))
+            os.kill(int(rng.choice(workers)) if workers else process.pid, signal.SIGKILL)
         elif process.poll() is None:
             os.kill(process.pid, {"KILL": signal.SIGKILL, "TERM": signal.SIGTERM}[how])
+
+
+def _works(process: int) -> bool:
+    """Whether a process is a worker, and not what joblib has beside them to clean up."""
+    try:
+        return b"resource_tracker" not in Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return False
