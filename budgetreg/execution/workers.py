@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -33,9 +34,9 @@ def deaths_explained() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        from joblib.externals.loky.process_executor import TerminatedWorkerError  # here, as joblib is slow to load
-
-        if isinstance(error, TerminatedWorkerError):
+        # Not imported for it: joblib is slow to load, and where it is not loaded no worker of its has died.
+        loky = sys.modules.get("joblib.externals.loky.process_executor")
+        if loky is not None and isinstance(error, loky.TerminatedWorkerError):
             raise WorkerDied from error
         raise
 
