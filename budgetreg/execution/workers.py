@@ -67,15 +67,23 @@ def watch_parent() -> None:
 
 
 def watched_by_launched() -> None:
-    """Have all workers that joblib starts for this process watch it from their start.
+    """Have all workers that joblib starts for this process watch it from their start, and leave Ctrl-C to it.
 
-    A launcher's have nothing of ours until they get a task: one whose parent was killed before would wait for minutes.
+    A launcher's have nothing of ours until they get a task: one whose parent was killed before would wait for minutes,
+    and one that is interrupted while it imports would say so at length.
     """
     from joblib import register_parallel_backend
-    from joblib.parallel import BACKENDS
+    from joblib._parallel_backends import LokyBackend
+
+    class Launched(LokyBackend):
+        """Starts processes when it is given the first task."""
+
+        def submit(self, *task: object, **options: object) -> object:
+            with interrupts_ignored():
+                return super().submit(*task, **options)
 
     watching = {"initializer": exit_with_parent, "initargs": (os.getpid(),)}
-    register_parallel_backend("loky", partial(BACKENDS["loky"], **watching))
+    register_parallel_backend("loky", partial(Launched, **watching))
 
 
 @contextmanager

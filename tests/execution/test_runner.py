@@ -151,8 +151,10 @@ def test_workers_of_a_launcher_end_with_it_before_they_get_a_task():
     process = subprocess.Popen([sys.executable, "-c", LAUNCHER], cwd=ROOT, stderr=subprocess.PIPE)
     wait_until(lambda: len(children(process.pid)) >= 3)  # two workers, and what tracks their resources
     started = children(process.pid)
+    for child in started:
+        os.kill(child, signal.SIGINT)  # as a terminal does, which their parent answers
     process.kill()
-    process.communicate(timeout=PATIENCE)
+    assert b"KeyboardInterrupt" not in process.communicate(timeout=PATIENCE)[1]
     wait_until(lambda: not any(map(alive, started)))
 
 
