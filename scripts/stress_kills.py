@@ -1,5 +1,6 @@
 """Trials of `stress.py` that end a run at a random moment; the same command then finishes it as if nothing had been."""
 
+import atexit
 import os
 import signal
 import subprocess
@@ -33,6 +34,7 @@ CASES: Mapping[str, str] = {  # by name what is run; all leave the same bytes, w
     "sweep": f"run -m algo=aelr,naive n_jobs=1 {_RUN}",
     "sweep, n_jobs=2": f"run -m algo=aelr,naive n_jobs=2 {_RUN}",
     "sweep, joblib launcher": f"run -m algo=aelr,naive hydra/launcher=joblib hydra.launcher.n_jobs=2 n_jobs=1 {_RUN}",
+    "dask": f"run algo=aelr backend=dask backend.address={{dask}} {_RUN}",
 }
 
 _SIGNALS = ("KILL", "INT", "TERM", "worker")
@@ -48,22 +50,33 @@ def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
     RuntimeError
         If one fails.
     """
-    return {case: _undisturbed(case, place) for case in islice(CASES, count)}
+    asked = dict(islice(CASES.items(), count))
+    address = _cluster() if any("{dask}" in line for line in asked.values()) else ""
+    return {case: _undisturbed(line.format(dask=address), place) for case, line in asked.items()}
 
 
-def _undisturbed(case: str, place: Path) -> dict[str, Any]:
+def _cluster() -> str:
+    """Start a scheduler with two worker processes for as long as this process lives; return its address."""
+    from distributed import LocalCluster  # here, as most trials need none
+
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs="ERROR")
+    atexit.register(cluster.close)
+    return str(cluster.scheduler_address)
+
+
+def _undisturbed(line: str, place: Path) -> dict[str, Any]:
     start = time.monotonic()
     folder = Path(tempfile.mkdtemp(dir=place))
-    answer = ended(started(CASES[case].split(), folder))
+    answer = ended(started(line.split(), folder))
     if answer.code:
-        raise RuntimeError(f"{CASES[case]}: exit code {answer.code} undisturbed\n{answer.err}")
-    return {"seconds": time.monotonic() - start, "expected": snapshot(folder / "out")}
+        raise RuntimeError(f"{line}: exit code {answer.code} undisturbed\n{answer.err}")
+    return {"line": line, "seconds": time.monotonic() - start, "expected": snapshot(folder / "out")}
 
 
 def tried(trial: Trial) -> Found:
     """Start the run of a case, end it at a random moment, and have it finished."""
     found, rng, folder = Found(trial), trial.rng, Path(tempfile.mkdtemp(dir=trial.place))
-    words = CASES[trial.case].split()
+    words = trial.options["line"].split()
     moment, how = rng.uniform(0, 1.05 * trial.options["seconds"]), str(rng.choice(_SIGNALS, p=_SHARES))
     process = started(words, folder)
     with suppress(subprocess.TimeoutExpired):
