@@ -13,7 +13,7 @@ N_JOBS ?= 2
 RECIPES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test mutants lint figures bench mnist clean
+.PHONY: help run test mutants stress lint figures bench mnist clean
 # Two targets must not install into the environment at the same time.
 .NOTPARALLEL:
 
@@ -30,6 +30,9 @@ test: $(VENV)/.installed-dev ## run the tests (those on MNIST apart)
 
 mutants: $(VENV)/.installed-dev ## break the protocol in one place at a time: do the tests notice? (10 to 20 minutes)
 	$(BIN)/python scripts/mutants.py -j $(N_JOBS)
+
+stress: $(VENV)/.installed-dev ## kill, damage, starve and mistype hundreds of times: is anything wrong or left? (10 to 20 minutes)
+	$(BIN)/python scripts/stress.py -j $(N_JOBS)
 
 lint: $(VENV)/.installed-dev ## check style, types and imports
 	$(BIN)/ruff check .

@@ -139,6 +139,8 @@ def toy_repetition(plan, repetition, progress):
     result = toy_result(repetition, edge="eta:high" if behaviour == "edge" else "")
     if behaviour == "overflow":
         result["curve"][0]["test_mse"] = float(np.square(np.float64(1e200)))
+    if behaviour.startswith("diverge"):
+        result["curve"][0 if behaviour.endswith("last") else 1]["test_relative"] = 4e14
     return result
 
 

@@ -25,6 +25,7 @@ CHECKS: Mapping[str, Callable[[Subject], None]] = {
     "same bytes": conduct.same_bytes,
     "permutation": conduct.permutation,
     "unobserved": conduct.unobserved,
+    "origin": conduct.origin,
     "small k": conduct.refusal,
 }
 
@@ -53,6 +54,8 @@ class Verdict:
 
 def excuse(learner: Learner, check: str) -> str | None:
     """Return why a check does not apply to a learner, as its family declares; None if it does."""
+    if check == "origin" and not learner.predicts:
+        return "a subspace contains 0, wherever that is"
     return learner.family.excuses(learner.options).get(check)
 
 

@@ -1,5 +1,7 @@
 """Checks of how a learner behaves on a run: what it pays, what it depends on, which budgets it refuses."""
 
+from typing import Any
+
 import numpy as np
 
 from budgetreg.checks.subject import Subject
@@ -10,6 +12,9 @@ from budgetreg.metering.accessor import Table
 from budgetreg.streams import generator
 
 D, K = 8, 6
+
+_ROUNDING = 1e-6
+"""What rounding may change of a regressor, where zero is elsewhere."""
 
 _ERRORS = 5
 """Standard errors that a mean may be off.  Seeds are fixed: what passes once passes always."""
@@ -105,6 +110,35 @@ def unobserved(subject: Subject) -> None:
     expect(np.isnan(hidden).any(), "everything was shown")
     (V,), _ = subject.run(Table(hidden, table.y), orders, _rngs(1), K, _setting(subject, 0), known=table)
     expect(_equal([W], [V]), "values that were not shown changed the regressor")
+
+
+def origin(subject: Subject) -> None:
+    """Let attributes and targets count from their means, those of a pilot at first.
+
+    Examples that all have the same added to each attribute, and to the target, change the regressor's intercept as that
+    of a line would change, and nothing else: what a learner steps on does not depend on where zero is, hence its
+    estimates are unbiased for examples less the means of what came before. Values that were not shown, to the pilot
+    neither, change nothing.
+    """
+    m, extra, N = 300, 5, 4
+    table = _table(m + extra + N)
+    order = generator("check order").permutation(m + extra + N)[None]
+    order, pilot = order[:, : m + N], order[:, :N]
+    if subject.draws:
+        order = order[:, N:]
+    run: dict[str, Any] = {"settings": _setting(subject, 0), "checkpoints": [min(order.size, 280)], "pilot": pilot}
+    X, added = np.asarray(table.X), np.linspace(-3, 3, D)
+    (W,), accessor = subject.run(table, order, _rngs(1), K, **run)
+    (V,), _ = subject.run(Table(X + added, table.y + 7), order, _rngs(1), K, known=table, **run)
+    V[:, -1] += added @ V[:, :-1] - 7
+    expect(np.abs(W).max() > 0, "nothing was learned")
+    off = np.abs(V - W).max() / np.abs(W).max()
+    expect(off <= _ROUNDING, f"where zero is changes the regressor by {off:.2g} of it")
+    hidden = np.full(X.shape, np.nan)
+    for seen in (accessor.seen(), pilot[0]):
+        hidden[seen] = X[seen]
+    (U,), _ = subject.run(Table(hidden, table.y), order, _rngs(1), K, known=table, **run)
+    expect(_equal([W], [U]), "values that were not shown changed the regressor")
 
 
 def refusal(subject: Subject) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 
 from budgetreg.checks.variants import variants
 from budgetreg.config.composition import Composer, composing
-from budgetreg.learners.declaration import Fit, Given, Learner, Sees
+from budgetreg.learners.declaration import Fit, Given, Learner, Outputs, Sees, WithIntercept
 from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.origin import Origin
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
 
@@ -97,6 +98,7 @@ class Subject:
         checkpoints: Sequence[int] | None = None,
         opened: Callable[[int], None] = lambda stop: None,
         known: Table | None = None,
+        pilot: np.ndarray | None = None,
     ) -> tuple[list[np.ndarray], "Recorder"]:
         """Run the learner along F streams.
 
@@ -118,11 +120,13 @@ class Subject:
             Told the number of examples opened so far at each new block.
         known : Table, optional
             The examples from which learners that are given second moments have them; `table` by default.
+        pilot : ndarray of int, shape (F, N), optional
+            Rows that each stream knows beforehand. With them, attributes and targets count from their means.
 
         Returns
         -------
         outputs : list of ndarray, shape (F, d, G) or (F, G, d, n)
-            Regressors or subspaces, one array for each checkpoint.
+            Regressors or subspaces, one array for each checkpoint; with a pilot the intercept is one more attribute.
         accessor : Recorder
             What it saw, and the bill.
         """
@@ -132,11 +136,16 @@ class Subject:
         own = {name: np.array(settings[given[name]], dtype=float) for name in plan.settings}
         checkpoints = checkpoints or [orders.shape[1]]
         n_settings = len(next(iter(own.values()), [None]))
-        accessor = Recorder(table, orders, n_settings, plan.budget, checkpoints, opened)
+        origin = pilot is not None
+        stores = self.learner.family.stores
+        by_accessor = {"centred": origin and not stores, "intercept": origin and not stores, "pilot": pilot}
+        accessor = Recorder(table, orders, n_settings, plan.budget, checkpoints, opened, **by_accessor)
         moments = np.square((known or table).rows(orders)).mean(axis=1) if self.learner.given_moments else None
         fit = self.fit or self.learner.family.fit
-        outputs = fit(accessor, own, checkpoints, list(rngs), self.options, Given(k, plan.division, moments))
-        return [np.asarray(W) for _, W in outputs], accessor
+        told = Given(k, plan.division, moments, centred=origin, intercept=origin)
+        outputs = fit(accessor, own, checkpoints, list(rngs), self.options, told)
+        found = [_whole(W, accessor.origins(t)) if origin else _bare(W) for t, W in outputs]
+        return found, accessor
 
 
 class Recorder(Accessor):
@@ -145,8 +154,8 @@ class Recorder(Accessor):
     It takes down what was asked for and charged, not what was looked up: a learner that reads around it is not seen.
     """
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
         self._log: list[tuple[np.ndarray, np.ndarray]] = []
 
     def reveal_block(self, attributes: np.ndarray, drawn: np.ndarray | None = None) -> np.ndarray:
@@ -186,6 +195,22 @@ class Recorder(Accessor):
     def _note(self, rows: np.ndarray, attributes: np.ndarray, which: np.ndarray | bool = True) -> None:
         rows, attributes, shown = np.broadcast_arrays(rows, attributes, which)
         self._log.append((rows[shown], attributes[shown]))
+
+
+def _bare(outputs: Outputs) -> np.ndarray:
+    return outputs.regressors if isinstance(outputs, WithIntercept) else outputs
+
+
+def _whole(outputs: Outputs, origins: Sequence[Origin]) -> np.ndarray:
+    """Return regressors (F, d + 1, G) of examples with one more attribute, which is 1."""
+    if isinstance(outputs, WithIntercept):
+        W, b = outputs
+    else:
+        W = outputs
+        b = np.stack(
+            [one.intercept - (0 if one.shift is None else one.shift @ w) for one, w in zip(origins, W, strict=True)]
+        )
+    return np.concatenate([W, b[:, None, :]], axis=1)
 
 
 @cache

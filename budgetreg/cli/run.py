@@ -22,13 +22,14 @@ from budgetreg.cli.streams import PatientStreams
 from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, UserError
 from budgetreg.execution.threads import pin_blas_threads
+from budgetreg.files.writing import explained
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from budgetreg.protocol.plan import Plan
 
-_DEATHS = ("TerminatedWorkerError", "UncompletedJobError")  # as joblib and submitit tell them
+_DEATH_OF_A_JOB = "UncompletedJobError"  # as submitit tells it
 _ADDED = "++"  # before an override of a key that may not be there
 _HOME = re.compile(r"(?<=[=,])~[^/,]*(?=[/,]|$)")  # where a path of an override begins
 _SCRATCH = "BUDGETREG_SCRATCH"  # inherited by worker processes; conf/config.yaml uses it too
@@ -95,7 +96,6 @@ def main(argv: list[str]) -> int:
     words = [_HOME.sub(lambda home: os.path.expanduser(home[0]), word) for word in argv if word != "--dry-run"]
     from budgetreg.data.cache import remove_abandoned  # here, as --help needs none of what these load
     from budgetreg.execution.scratch import scratch_folder
-    from budgetreg.files.writing import explained
 
     remove_abandoned()
     with ExitStack() as stack:
@@ -103,11 +103,14 @@ def main(argv: list[str]) -> int:
             scratch = stack.enter_context(scratch_folder())
         os.environ[_SCRATCH] = str(scratch)
         try:
-            _hydra(words, print_cell if "--dry-run" in argv else run_cell)
+            shown = _hydra(words, print_cell if "--dry-run" in argv else run_cell)
         except KeyboardInterrupt:
             _report(scratch)
             print("budgetreg: interrupted; the same command resumes", file=sys.stderr)
             return 130
+        if not shown and not any(scratch.glob("*.json")):
+            swept = [word for word in words if "(" in word] or ["the sweep"]
+            _refuse(f"nothing to run: {' '.join(swept)} gives no value")
         return _report(scratch)
 
 
@@ -133,7 +136,8 @@ def print_cell(cfg: "DictConfig") -> None:
     _cell(cfg, _print_plan)
 
 
-def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
+def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> bool:
+    """Have Hydra call the task for each configuration; return whether it was asked to show something instead."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors are raised to us, not printed
     import hydra
     from hydra._internal.utils import get_args_parser
@@ -141,40 +145,41 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
+    from budgetreg.config import hydra_errors
     from budgetreg.config.composition import register
-    from budgetreg.config.hydra_errors import check_words, explained
+    from budgetreg.execution.workers import WorkerDied, deaths_explained, watched_by_launched
 
     # argparse takes overrides from one place only; flags first makes `algo=a,b -m k=4` work.
     words = sorted(words, key=lambda word: word not in ("-m", "--multirun"))
     parser = get_args_parser()
     parser.error = _refuse  # type: ignore[method-assign]
-    if parser.parse_args(words).experimental_rerun:
+    options = parser.parse_args(words)
+    if options.experimental_rerun:
         _refuse("--experimental-rerun is not offered: the same command resumes a run")
-    check_words(words)
+    hydra_errors.check_words(words)
     register()
-    if any(word.startswith("hydra/launcher=") for word in words):
-        from budgetreg.execution.workers import watch_from_all_workers
-
-        watch_from_all_workers()
+    if any("hydra/launcher" in word for word in words):
+        watched_by_launched()
     sys.argv = ["budgetreg", *_whatever_is_swept(words)]
     try:
-        hydra.main(version_base="1.3", config_path=str(catalogue.conf_dir()), config_name="config")(task)()
+        with deaths_explained():
+            hydra.main(version_base="1.3", config_path=str(catalogue.conf_dir()), config_name="config")(task)()
+    except UserError:
+        raise
     except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:  # the task itself raises nothing
-        raise explained(error, words) from error
+        raise hydra_errors.explained(error, words) from error
     except SystemExit as left:  # having printed what is the matter
         raise SystemExit(2 if left.code else 0) from left
     except Exception as error:
         # Hydra checks little of what its own keys are given, and trips over it anywhere.
         if _is_ours(error):
             raise
-        if type(error).__name__ in _DEATHS:
-            from budgetreg.execution.attempts import WorkerDied
-
+        if type(error).__name__ == _DEATH_OF_A_JOB:
             raise WorkerDied(
-                f"a job of the launcher died ({type(error).__name__}), perhaps for want of memory or time: the same "
-                "command resumes"
+                "a job of the launcher died, perhaps for want of memory or time: the same command resumes"
             ) from error
-        raise explained(error, words) from error
+        raise hydra_errors.explained(error, words) from error
+    return bool(options.cfg or options.info or options.hydra_help or options.shell_completion)
 
 
 def _is_ours(error: BaseException) -> bool:
@@ -209,7 +214,12 @@ def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
         number, outcome = _outcome(cfg, act)
         if multiprocessing.parent_process() is not None and not outcome["code"] and streams.lost():
             outcome.update(code=2, message=f"budgetreg: {streams.lost()}")
-    Path(os.environ[_SCRATCH], f"{number:06}.json").write_text(json.dumps(outcome), encoding="utf-8")
+    try:
+        with explained("write temporary files"):
+            Path(os.environ[_SCRATCH], f"{number:06}.json").write_text(json.dumps(outcome), encoding="utf-8")
+    except UserError as error:  # which cannot be told any other way
+        print(f"budgetreg: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_code) from error  # Hydra adds a line of its own to any other exception
 
 
 def _outcome(cfg: "DictConfig", act: Callable[["Plan"], int]) -> tuple[int, dict[str, Any]]:

@@ -22,12 +22,6 @@ Outcome = tuple[Entry, str]
 """What came of a repetition: its entry of the journal, and the traceback if it failed."""
 
 
-class WorkerDied(UserError):  # noqa: N818 - it says what happened
-    """A worker process ended without an answer, usually for want of memory."""
-
-    exit_code = 1
-
-
 def attempt(
     function: Repetitions, plan: "Plan", repetitions: Sequence[int], progress: Callable[[float], None]
 ) -> list[Outcome]:

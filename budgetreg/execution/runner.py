@@ -1,6 +1,5 @@
 """Executing a plan: what is missing is computed, written down as it arrives, and drawn at the end."""
 
-import multiprocessing
 import os
 import sys
 import warnings
@@ -10,22 +9,30 @@ from dataclasses import dataclass
 from itertools import chain
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from joblib import Parallel, delayed
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from budgetreg.data.seals import Stamp, trust, verified
 from budgetreg.errors import UserError
-from budgetreg.execution.attempts import Outcome, Repetitions, WorkerDied, attempt
+from budgetreg.execution.attempts import Outcome, Repetitions, attempt
 from budgetreg.execution.progress import progress_bar, reporter
-from budgetreg.execution.workers import exit_with_parent, interrupts_ignored, termination_as_interrupt
+from budgetreg.execution.workers import (
+    deaths_explained,
+    exit_with_parent,
+    interrupts_ignored,
+    termination_as_interrupt,
+    watch_parent,
+)
 from budgetreg.notices import say
 from budgetreg.results.journal import Entry
 from budgetreg.results.store import Store
 
 if TYPE_CHECKING:  # the runner takes any object with the attributes of a plan
     from budgetreg.protocol.plan import Plan
+
+_USELESS = 1e3
+"""Times the error of predicting 0, from which on a learner has not diverged a little, but has the wrong units."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +85,7 @@ def execute(
     KeyboardInterrupt
         On Ctrl-C or SIGTERM. Whatever is raised, what is finished is kept, and the tables hold it.
     """
-    if multiprocessing.parent_process() is not None:  # ourselves a worker, of a launcher that runs a sweep
-        exit_with_parent(os.getppid())
+    watch_parent()  # ourselves perhaps a worker, of a launcher that runs a sweep
     with termination_as_interrupt(), Store.open(plan.folder, plan) as store:
         for note in (*plan.notes, *store.notes):
             say(note)
@@ -98,6 +104,7 @@ def execute(
         for warning in (
             *edge_warnings([result["run"]["edge"] for result in results]),
             *edge_warnings([result.get("edge_before", "") for result in results], " before the last checkpoint"),
+            *_unit_warnings(results),
         ):
             say(warning)
         return RunOutcome(store.folder, len(finished), len(store.failed()), resumed)
@@ -122,6 +129,18 @@ def edge_warnings(edges: Sequence[str], when: str = "") -> list[str]:
         f"the best {name}{when} is on the {' or '.join(sorted({end for _, end in own}))} edge of its grid in "
         f"{len({repetition for repetition, _ in own})} of {len(edges)} repetitions: widen algo.grid.{name}"
         for name, own in sorted(found.items())
+    ]
+
+
+def _unit_warnings(results: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a line if repetitions end so far above the error of predicting 0 that their parameters are of no use."""
+    ends = [max(result["curve"], key=lambda point: point["examples"]).get("test_relative") for result in results]
+    worst = max((end for end in ends if end is not None), default=0.0)
+    if worst <= _USELESS:
+        return []
+    return [
+        f"the error is up to {worst:.2g} times that of predicting 0: the radii and step sizes that are tried suit "
+        "attributes and targets of about 1; scale them (dataset.scale=max_abs those of a file), or try smaller ones"
     ]
 
 
@@ -192,13 +211,8 @@ def _outcomes(
         with interrupts_ignored():
             outcomes = parallel(tasks)
             stack.callback(_close, outcomes)
-        try:
+        with deaths_explained():
             yield outcomes
-        except TerminatedWorkerError as error:
-            raise WorkerDied(
-                "a worker process died, perhaps for want of memory: the same command resumes the run; "
-                "a smaller n_jobs needs less memory"
-            ) from error
 
 
 def _close(outcomes: Generator[object, None, None]) -> None:

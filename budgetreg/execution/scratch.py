@@ -16,6 +16,7 @@ from budgetreg.files.garbage import Garbage
 
 _OWNER = ".owner"
 _PREFIX = "budgetreg-"
+_SUFFIX = ".tmp"  # so that nobody else's folder is called like one of ours
 
 
 @contextmanager
@@ -37,7 +38,7 @@ def scratch_folder(prefix: str = _PREFIX, parent: Path | None = None) -> Iterato
     place = Path(tempfile.gettempdir()) if parent is None else parent
     remove_abandoned(prefix, place)
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+        folder = Path(tempfile.mkdtemp(_SUFFIX, prefix, place))
         lock = FileLock(folder / _OWNER)
         with suppress(FileNotFoundError):
             lock.acquire()
@@ -64,3 +65,6 @@ def remove_abandoned(prefix: str, parent: Path) -> None:
         if (folder / _OWNER).is_file():
             with suppress(Timeout, OSError), FileLock(folder / _OWNER, blocking=False):
                 shutil.rmtree(folder, ignore_errors=True)
+        elif folder.name.endswith(_SUFFIX):  # killed before it was locked; who is about to lock it makes another one
+            with suppress(OSError):
+                folder.rmdir()

@@ -1,7 +1,9 @@
 """Life and death of worker processes: none may outlive its parent."""
 
+import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +11,31 @@ from contextlib import contextmanager
 from functools import cache, partial
 from types import FrameType
 
+from budgetreg.errors import UserError
+
 _PERIOD = 0.5  # seconds between two looks at the parent
+
+
+class WorkerDied(UserError):  # noqa: N818 - it says what happened
+    """A worker process ended without an answer, usually for want of memory."""
+
+    exit_code = 1
+
+
+@contextmanager
+def deaths_explained() -> Iterator[None]:
+    """Turn joblib's word for the death of a worker into a `WorkerDied`."""
+    try:
+        yield
+    except Exception as error:
+        # Not imported for it: joblib is slow to load, and where it is not loaded no worker of its has died.
+        loky = sys.modules.get("joblib.externals.loky.process_executor")
+        if loky is not None and isinstance(error, loky.TerminatedWorkerError):
+            raise WorkerDied(
+                "a worker process died, perhaps for want of memory: the same command resumes the run; "
+                "a smaller n_jobs needs less memory"
+            ) from error
+        raise
 
 
 @cache
@@ -30,15 +56,31 @@ def exit_with_parent(parent: int) -> None:
     threading.Thread(target=watch, name="exit-with-parent", daemon=True).start()
 
 
-def watch_from_all_workers() -> None:
-    """Have every worker process that joblib starts from now on watch this one, whoever asks joblib for it.
+def watch_parent() -> None:
+    """Let this process, if it is somebody's worker, end with whoever started it."""
+    parent = multiprocessing.parent_process()
+    if parent is not None and parent.pid is not None:
+        exit_with_parent(parent.pid)
 
-    Hydra's joblib launcher starts workers without a word to us; those that wait for work would outlive us by minutes.
+
+def watched_by_launched() -> None:
+    """Have all workers that joblib starts for this process watch it from their start, and leave Ctrl-C to it.
+
+    A launcher's have nothing of ours until they get a task: one whose parent was killed before would wait for minutes,
+    and one that is interrupted while it imports would say so at length.
     """
-    from joblib import register_parallel_backend  # here, as most who import this need no joblib
-    from joblib.parallel import LokyBackend
+    from joblib import register_parallel_backend
+    from joblib._parallel_backends import LokyBackend
 
-    register_parallel_backend("loky", partial(LokyBackend, initializer=exit_with_parent, initargs=(os.getpid(),)))
+    class Launched(LokyBackend):
+        """Starts processes when it is given the first task."""
+
+        def submit(self, *task: object, **options: object) -> object:
+            with interrupts_ignored():
+                return super().submit(*task, **options)
+
+    watching = {"initializer": exit_with_parent, "initargs": (os.getpid(),)}
+    register_parallel_backend("loky", partial(Launched, **watching))
 
 
 @contextmanager

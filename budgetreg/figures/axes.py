@@ -25,7 +25,9 @@ class Axis:
     meaning
         What the caption says of it.
     zero
-        Where the predictor that always answers zero lies; None if that is not known.
+        Where the predictor that sees no attribute lies; None if that is not known.
+    constant
+        What it answers, in a word.
     most
         The largest value that there can be: up to it, nothing is left out.
     log
@@ -37,6 +39,7 @@ class Axis:
     name: str
     meaning: str
     zero: float | None = None
+    constant: str = "zero"
     most: float = 0.0
     log: bool = False
 
@@ -88,6 +91,20 @@ RELATIVE = Axis(
     "mean squared test error divided by that of the predictor that always answers zero, so that the thin line at 1 is "
     "that predictor",
     zero=1.0,
+)
+TO_THE_MEAN = replace(
+    RELATIVE,
+    label="test error / error of the mean predictor",
+    meaning="mean squared test error divided by that of the predictor that always answers the mean of the training "
+    "targets, so that the thin line at 1 is that predictor",
+    constant="mean",
+)
+TO_EITHER = replace(
+    RELATIVE,
+    label="test error / error without attributes",
+    meaning="mean squared test error divided by that of the predictor that sees no attribute, so that the thin line at "
+    "1 is that predictor: it answers the mean of the training targets to learners with an intercept, and else zero",
+    constant="constant",
 )
 SVR_LOSS = Axis(
     "test_svr_loss",
@@ -157,7 +174,7 @@ def axes_of(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[A
     drawing = drawing or Drawing()
     x, y = _usual(series)
     x = replace(_X[drawing.x] if drawing.x else x, log=drawing.x_scale == "log")
-    y = _Y[drawing.measure] if drawing.measure else y
+    y = _relative(series) if drawing.measure == RELATIVE.column else _Y[drawing.measure] if drawing.measure else y
     return x, y if drawing.y_scale == "auto" else replace(y, log=drawing.y_scale == "log")
 
 
@@ -188,7 +205,12 @@ def _usual(series: Sequence[Series]) -> tuple[Axis, Axis]:
         exact = all(map(_of_known_law, series))
         return x, EXCESS_LOSS if exact else RELATIVE_ERROR
     of_svr = all(one.points["test_svr_loss"].notna().any() for one in series)
-    return x, SVR_LOSS if of_svr else RELATIVE
+    return x, SVR_LOSS if of_svr else _relative(series)
+
+
+def _relative(series: Sequence[Series]) -> Axis:
+    means = {one.config.get("intercept") == "mean" for one in series}
+    return TO_EITHER if len(means) > 1 else TO_THE_MEAN if means == {True} else RELATIVE
 
 
 def _of_known_law(series: Series) -> bool:

@@ -77,10 +77,10 @@ def _of_regressors(series: Sequence[Series], curves: Sequence[pd.DataFrame]) -> 
 
 
 def _theorem(series: Series) -> Theorem | None:
-    """Return the theorem of a learner that was not centred by what it saw, which no theorem speaks of."""
+    """Return the theorem of a learner whose origin was not what it saw, which no theorem speaks of."""
     learner = learners.read(series.config.get("algo", {}))
-    revealed = series.config.get("dataset", {}).get("center") == "revealed"
-    return None if learner is None or revealed else learner.family.theorem(learner.options)
+    moved = series.config.get("dataset", {}).get("center") == "revealed" or series.config.get("intercept") == "mean"
+    return None if learner is None or moved else learner.family.theorem(learner.options)
 
 
 def _meets(series: Series, theorem: Theorem) -> bool:

@@ -241,7 +241,7 @@ def _panel(
         ax.set_yscale("log", nonpositive="mask")
     ax.set_ylim(shown.low, shown.high)
     if y.zero is not None:
-        _zero_predictor(ax, y.zero)
+        _without_attributes(ax, y.zero, y.constant)
     for one, curve in _with_points(series, curves):
         look = looks[one.label]
         at, mean = (curve[column].to_numpy() for column in (x.column, y.column))
@@ -264,11 +264,11 @@ def _panel(
     return shown
 
 
-def _zero_predictor(ax: Axes, height: float) -> None:
+def _without_attributes(ax: Axes, height: float, constant: str) -> None:
     ax.axhline(height, color=_GREY, linewidth=0.8, zorder=1)
     # Beside the axes, where no curve can run over it.
     ax.annotate(
-        "zero\npredictor",
+        f"{constant}\npredictor",
         (1, height),
         xytext=(3, 0),
         xycoords=("axes fraction", "data"),

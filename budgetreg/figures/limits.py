@@ -43,8 +43,8 @@ def y_range(
 ) -> Range:
     """Choose what the y axis shows of some mean curves.
 
-    Online learners can be far worse than the zero predictor on their first examples. The axis ends at twice
-    the worst value (zero predictor included) of the later half of the checkpoints, so that such beginnings do
+    Online learners can be far worse than seeing no attribute on their first examples. The axis ends at twice
+    the worst value (that of seeing none included) of the later half of the checkpoints, so that such beginnings do
     not flatten what matters. It is logarithmic if the values shown span more than a decade and a half. An axis that is
     logarithmic in any case shows all values that are more than rounding.
 

@@ -25,7 +25,7 @@ _SUBSPACE_HEADS = {
     "principal_angle": "angle",
 }
 _ONLY_ALONG_A_RUN = ("test_mse", "test_svr_loss")
-_MEANING = "mean ± s.d. over repetitions; relative error: mse / that of the zero predictor"
+_MEANING = "mean ± s.d. over repetitions; relative error: mse / that without attributes"
 _SUBSPACE_MEANING = (
     "mean ± s.d. over repetitions; excess loss: above that of the best subspace; relative error: share of squared "
     "length outside the subspace; angle: largest to the best subspace, in degrees"

@@ -29,7 +29,8 @@ POINTS: dict[str, str] = {
 CURVE_COLUMNS: dict[str, str] = {
     **POINTS,
     "test_mse": "mean squared error on the test part, without a factor 1/2, in squared units of the target",
-    "test_relative": "test_mse divided by that of the zero predictor",
+    "test_relative": "test_mse divided by that of the zero predictor, or with intercept=mean by that of the mean of "
+    "the training targets",
     "test_error_rate": "share of test examples whose sign is not the predicted one (0 has none); empty unless labels "
     "are two-valued",
     "test_svr_loss": "mean of max(|residual| - delta, 0) on the test part, for learners of this loss; empty for others",

@@ -17,6 +17,9 @@ _LEAST_MULTIPLIER = 1e-10
 _LEAST_EIGENVALUE = 1e-8
 """Relative to the largest one of XX': from this on, XX' is safely inverted."""
 
+_LARGE_MULTIPLIER = 2.0**24
+"""Relative to the trace of XX': from this lambda on, differences in which XX' is what is left would lose its digits."""
+
 _CHEAPER_BY_PRODUCTS = 3
 """Times the examples: with fewer attributes, X'X is brought to its form faster than X to its singular values."""
 
@@ -131,11 +134,15 @@ class _Tridiagonal:
     ) -> tuple[float, np.ndarray]:
         """Raise lambda until the solution has the radius as its norm; return both."""
         above = self.above if self.above.size else np.zeros(1)  # LAPACK's interface has no empty arrays
+        large = _LARGE_MULTIPLIER * self.diagonal.sum()
         for _ in range(_MOST_NEWTON_STEPS):
             pivots, factors, _ = dpttrf(self.diagonal + lam, above)
             z = dpttrs(pivots, factors, right)[0]
             square, slope = z @ z, z @ dpttrs(pivots, factors, z)[0]
-            if through_rows:
+            if through_rows and lam > large:
+                Tz = self._times(z)
+                square, slope = z @ Tz, Tz @ dpttrs(pivots, factors, z)[0]
+            elif through_rows:
                 square, slope = right @ z - lam * square, square - lam * slope
             norm = np.sqrt(square)
             higher = lam + max(square * (norm - radius) / (radius * slope), 0)
@@ -143,6 +150,13 @@ class _Tridiagonal:
                 break
             lam = higher
         return lam, z * min(1, radius / norm)
+
+    def _times(self, z: np.ndarray) -> np.ndarray:
+        """Return T z."""
+        product = self.diagonal * z
+        product[:-1] += self.above * z[1:]
+        product[1:] += self.above * z[:-1]
+        return product
 
 
 def _of_spectrum(s: np.ndarray, b: np.ndarray, kept: np.ndarray, radii: np.ndarray) -> np.ndarray:

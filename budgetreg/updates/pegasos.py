@@ -21,6 +21,9 @@ from budgetreg.updates.seen import Seen
 
 FOLD_RATIO = 1e3
 """Largest threshold, in multiples of the ball's radius, that is let stand: keys would lose too many digits."""
+LARGEST_STEP = 2.0**26
+"""Largest coordinate of a step, in multiples of the radius that is projected to. Half of a double's digits are left for
+what the projection keeps; the other half still tells which coordinates stand out."""
 HARMONIC_BLOCK = 4096
 
 
@@ -41,6 +44,7 @@ class Pegasos:
 
     def __init__(self, n_streams: int, d: int, k_ip: int, settings: Mapping[str, np.ndarray]) -> None:
         self.B, self.lam = settings["B"], settings["lambda"]
+        self._short = LARGEST_STEP * self.B.min()  # a step of this size is bounded for no replica
         shape = n_streams, self.B.size
         self.layout = Layout(d)
         self._kappa, self._V = (np.zeros((n_streams * self.layout.padded, self.B.size)) for _ in range(2))
@@ -90,7 +94,7 @@ class Pegasos:
         stream, row = coordinates.stream, coordinates.row
         self._moved[coordinates.streams] = True
         T = self._T.take(stream, axis=0)
-        rate = (residual * (2.0 / self.lam)).take(stream, axis=0)
+        rate = self._bounded(residual * (2.0 / self.lam), coordinates).take(stream, axis=0)
         old = self._kappa.take(row, axis=0)
         sign_old = np.sign(old)
         U = old - sign_old * T - rate * coordinates.value[:, None]
@@ -101,6 +105,16 @@ class Pegasos:
         self._kappa[row] = new
         nodes, streams = coordinates.nodes, coordinates.streams
         self._rekey(self._kappa.take(self.layout.leaves(nodes, streams), axis=0), nodes, streams)
+
+    def _bounded(self, rate: np.ndarray, coordinates: Round) -> np.ndarray:
+        """Shorten steps beside which the radius would be lost in rounding; their projection is nearly the same."""
+        sizes = np.abs(coordinates.value)
+        if np.abs(rate).max() * sizes.max() <= self._short:
+            return rate
+        largest = np.ones(len(rate))
+        largest[coordinates.streams] = np.maximum.reduceat(sizes, coordinates.stream_start)
+        bound = (LARGEST_STEP * coordinates.step / largest)[:, None] * self.B
+        return np.clip(rate, -bound, bound)
 
     def running_sum(self) -> np.ndarray:
         """Return the sum of the iterates held so far, shape (F, d, G)."""

@@ -1,16 +1,18 @@
 """The command line: what is printed where, and the exit codes."""
 
+import errno
 import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hydra.core.plugins import Plugins
+from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from submitit.core.utils import UncompletedJobError
 
@@ -269,6 +271,37 @@ def test_what_a_recipe_leaves_out_is_not_run_unless_asked_for(
     assert len(executed) == 1 + 8
 
 
+@pytest.mark.parametrize("sweep", ["k=range(0)", "algo=glob(nothing*)"])
+def test_a_sweep_without_values_is_a_mistake(capsys: pytest.CaptureFixture[str], here: Path, sweep: str) -> None:
+    answer = budgetreg(capsys, f"run -m {sweep} n_jobs=1")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == f"budgetreg: nothing to run: {sweep} gives no value (see budgetreg run --help)\n"
+
+
+def test_a_launchers_worker_that_dies_is_one_line(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def in_a_worker(task: Callable[[Any], None]) -> Callable[[], None]:
+        return lambda: Parallel(n_jobs=2, backend="loky")(delayed(os._exit)(9) for _ in range(2))
+
+    monkeypatch.setattr("hydra.main", lambda **_: in_a_worker)
+    answer = budgetreg(capsys, "run -m k=2,4 hydra/launcher=joblib")
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err.startswith("budgetreg: a worker process died")
+    assert answer.err.count("\n") == 1
+
+
+def test_a_full_temporary_folder_is_one_line(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", full)
+    answer = budgetreg(capsys, "run --dry-run")
+    assert (answer.code, answer.err) == (2, "budgetreg: cannot write temporary files: No space left on device\n")
+
+
 def test_a_sweep_may_set_keys_that_only_its_learners_have(capsys: pytest.CaptureFixture[str]) -> None:
     line = "run --dry-run -m algo=popca,pca algo.n_components=1 dataset=coins k=2 out=there"
     answer = budgetreg(capsys, line)
@@ -354,7 +387,8 @@ def test_a_job_of_a_launcher_that_dies_is_one_line(
     monkeypatch.setattr(Plugins, "instantiate_launcher", launcher)
     answer = budgetreg(capsys, "run -m k=4,5")
     assert answer.code == 1
-    assert one_line(answer.err).startswith(f"budgetreg: a job of the launcher died ({name})")
+    who = "a worker process" if name == "TerminatedWorkerError" else "a job of the launcher"
+    assert one_line(answer.err).startswith(f"budgetreg: {who} died")
 
 
 def test_show_configuration(capsys: pytest.CaptureFixture[str], here: Path) -> None:

@@ -17,9 +17,9 @@ import pytest
 from budgetreg import api
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.execution import cluster as subject
-from budgetreg.execution.attempts import WorkerDied
 from budgetreg.execution.runner import execute
 from budgetreg.execution.verification import Sample, verify_run
+from budgetreg.execution.workers import WorkerDied
 from budgetreg.results.store import read_status
 from tests.execution.test_runner import PATIENCE, ROOT, computed, curves, reference, start, wait_until
 from tests.toy_runs import staggered, toy_plan, toy_repetitions, toy_run

@@ -138,6 +138,26 @@ def test_workers_without_a_task_end_with_a_killed_run(tmp_path):
     assert not computed(tmp_path / "log")[0]
 
 
+LAUNCHER = """
+from joblib import Parallel, delayed
+from budgetreg.execution.workers import watched_by_launched
+from tests.toy_runs import Stuck
+watched_by_launched()
+Parallel(n_jobs=2, backend="loky")(delayed(print)(Stuck()) for _ in range(2))
+"""
+
+
+def test_workers_of_a_launcher_end_with_it_before_they_get_a_task():
+    process = subprocess.Popen([sys.executable, "-c", LAUNCHER], cwd=ROOT, stderr=subprocess.PIPE)
+    wait_until(lambda: len(children(process.pid)) >= 3)  # two workers, and what tracks their resources
+    started = children(process.pid)
+    for child in started:
+        os.kill(child, signal.SIGINT)  # as a terminal does, which their parent answers
+    process.kill()
+    assert b"KeyboardInterrupt" not in process.communicate(timeout=PATIENCE)[1]
+    wait_until(lambda: not any(map(alive, started)))
+
+
 @pytest.mark.parametrize(("n_jobs", "request_to_end"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGTERM)])
 def test_an_interrupted_run_leaves_its_tables_and_no_workers(tmp_path, reference, n_jobs, request_to_end):
     folder, log = tmp_path / "run", tmp_path / "log"
@@ -277,6 +297,15 @@ def test_edges_of_several_parameters():
         "the best B before the last checkpoint is on the high or low edge of its grid in 1 of 2 repetitions: widen "
         "algo.grid.B"
     ]
+
+
+def test_an_end_far_above_the_zero_predictor_is_told(tmp_path, capsys):
+    toy_run(toy_plan(tmp_path / "run", log=tmp_path / "log", behaviour={1: "diverge at last"}))
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert "up to 4e+14 times that of predicting 0" in warning
+    assert "dataset.scale=max_abs" in warning
+    toy_run(toy_plan(tmp_path / "other", log=tmp_path / "log", behaviour={1: "diverge at first"}))
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

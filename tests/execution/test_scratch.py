@@ -62,6 +62,15 @@ def test_a_folder_is_removed_by_its_owner_or_after_its_death(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["budgetreg-results"]
 
 
+def test_a_folder_whose_owner_died_before_it_was_locked_is_removed(tmp_path: Path) -> None:
+    with scratch_folder(parent=tmp_path) as ours:
+        unlocked = ours.with_name("budgetreg-unlocked.tmp")
+        unlocked.mkdir()
+        ours.with_name("budgetreg-mine").mkdir()
+        remove_abandoned("budgetreg-", tmp_path)
+        assert {path.name for path in tmp_path.iterdir()} == {ours.name, "budgetreg-mine"}
+
+
 def test_a_run_removes_what_killed_ones_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -252,3 +252,19 @@ def test_the_figure_of_a_run_tells_nothing_of_those_below_it(tmp_path: Path) -> 
     assert [(tmp_path / "run" / name).read_bytes() for name in names] == alone
     plot_folders([tmp_path / "run"])
     assert "aer" in (tmp_path / "run" / "curves.txt").read_text().split()
+
+
+def test_errors_of_runs_with_an_intercept_are_relative_to_the_mean_predictor(tmp_path: Path) -> None:
+    folders = [tmp_path / "none", tmp_path / "mean"]
+    for folder in folders:
+        choices = {"dataset": "diabetes", "k": 4, "tuning": "theory", "repetitions": 1, "checkpoints": 2}
+        budgetreg.run({**choices, "intercept": folder.name, "out": str(folder)})
+    answers = (
+        ["always answers zero"],
+        ["always answers the mean of the training targets"],
+        ["to learners with an", "zero"],
+    )
+    for drawn, said in zip(([folders[0]], [folders[1]], folders), answers, strict=True):
+        text = " ".join(caption("title", read_series(drawn), []).split())
+        for words in said:
+            assert words in text

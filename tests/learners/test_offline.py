@@ -128,6 +128,19 @@ def test_ridge_reaches_the_sphere_exactly_when_eigenvalues_span_many_decades():
     assert_optimal("ridge", X, y, W, radii)
 
 
+@settings(max_examples=40, deadline=None)
+@given(exponent=st.integers(0, 97), seed=st.integers(0, 99), n=st.integers(1, 12), d=st.integers(1, 12))
+def test_ridge_in_other_units_is_the_same_regressor(exponent, seed, n, d):
+    """Targets and radii times 2^e: the same problem, in which lambda is huge if the radii stay. 2^97 is about 1e29."""
+    rng, unit = np.random.default_rng(seed), 2.0**exponent
+    X, y = rng.normal(size=(n, d)), rng.normal(size=n)
+    np.testing.assert_array_equal(solve("ridge", X, unit * y, unit * RADII), unit * solve("ridge", X, y))
+    W = solve("ridge", X, unit * y)
+    b = X.T @ y
+    if unit * np.linalg.norm(b) > 1e8 * RADII[-1] * np.linalg.norm(X) ** 2:  # X'X w is nothing beside X'y
+        np.testing.assert_allclose(W, RADII * (b / np.linalg.norm(b))[:, None], rtol=1e-6, atol=1e-6 * RADII[0])
+
+
 @pytest.mark.parametrize(("n", "d"), [(12, 30), (80, 10)])
 def test_lasso_agrees_with_coordinate_descent(n, d):
     rng = np.random.default_rng(d)

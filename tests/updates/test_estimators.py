@@ -108,3 +108,19 @@ def test_pegasos_holds_the_projection_of_each_step(steps, B):
         U = listings.project_l1(U - g, t * B)
     state.settle(held, held + 1)
     np.testing.assert_allclose(state.iterate()[0, :, 0], U / len(steps), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e3, 1e10, 1e17, 1e29])
+def test_pegasos_holds_the_projection_of_a_step_however_large(size):
+    """Beside it the ball is a point: all weight goes to the largest coordinates of each step, equal ones share it."""
+    state, now = Pegasos(1, 4, 1, {"B": np.array([3.0]), "lambda": np.array([2.0])}), np.ones(1, dtype=int)
+    state.settle(now - 1, now)
+    for g, expected in (
+        ([0.0, -1.0, 0.5, 0.9], [0.0, 3.0, 0.0, 0.0]),
+        ([1.0, 0.0, 0.0, -1.0], [-1.5, 0.0, 0.0, 1.5]),
+        ([0.3, 0.2, 1.0, 0.0], [0.0, 0.0, -3.0, 0.0]),
+    ):
+        step(state, np.array(g), size, now[0])
+        state.settle(now, now + 1)
+        now = now + 1
+        np.testing.assert_allclose(state.iterate()[0, :, 0], expected, rtol=0, atol=1e-6 + 10 / size)

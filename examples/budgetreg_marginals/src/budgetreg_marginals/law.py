@@ -71,5 +71,5 @@ def _estimated(table: Table, k: int, rngs: list[Any]) -> tuple[np.ndarray, np.nd
     """Return c and s, shape (F, d), of all examples of a table, one stream for each Generator."""
     m = len(table.y)
     accessor = Accessor(table, np.tile(np.arange(m), (len(rngs), 1)), 1, k, [m])
-    ((_, c, s),) = learner.estimates(accessor, [m], rngs, k)
+    ((_, (_, _, _, s, c, _)),) = learner.estimates(accessor, [m], rngs, k)
     return c, s

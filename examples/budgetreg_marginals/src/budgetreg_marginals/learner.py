@@ -6,6 +6,7 @@ Of each example a uniform subset S of k attributes is seen, each with probabilit
     s_i = mean_t (d/k) 1[i in S_t] x_ti^2     estimates   mean(x_i^2),
 
 and ``w_i = c_i / (s_i + shrinkage s)``, s being the mean of the s_i: ridge whose matrix keeps its diagonal alone.
+As it adds up what it sees, it centres that itself: sums of 1, of x and of y give both for ``x - m`` and ``y - r``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ import numpy as np
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
-from budgetreg.learners.declaration import Family, Given, Parameter
+from budgetreg.learners.declaration import Family, Given, Outputs, Parameter, WithIntercept
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, subset
 from budgetreg.tasks.regression import Regression
@@ -38,28 +39,36 @@ def fit(
     rngs: Sequence[np.random.Generator],
     options: Options,
     given: Given,
-) -> Iterator[tuple[int, np.ndarray]]:
+) -> Iterator[tuple[int, Outputs]]:
     """Run all settings along all streams, see `budgetreg.learners.declaration.Fit`.
 
     Yields
     ------
     checkpoint : int
-    W : ndarray of float, shape (F, d, G)
+    W : WithIntercept
         Regressors, one for each value of ``shrinkage``.
     """
-    for checkpoint, c, s in estimates(accessor, checkpoints, rngs, given.k):
+    for checkpoint, sums in estimates(accessor, checkpoints, rngs, given.k):
+        n, x, y, xx, xy, targets = sums
+        m = x / np.maximum(n, np.finfo(float).tiny) if given.centred else np.zeros_like(x)
+        r = targets if given.intercept else np.zeros_like(targets)
+        c, s = xy - r * x - m * y + r * m * n, xx - 2 * m * x + m * m * n
         mean = s.mean(axis=1, keepdims=True)
         diagonal = s if options.diagonal == "own" else mean
         ridge = diagonal[:, :, None] + settings["shrinkage"] * mean[:, :, None]
-        yield checkpoint, c[:, :, None] / np.maximum(ridge, np.finfo(float).tiny)
+        W = c[:, :, None] / np.maximum(ridge, np.finfo(float).tiny)
+        yield checkpoint, WithIntercept(W, r - np.einsum("fd,fdg->fg", m, W))
 
 
 def estimates(
     accessor: Accessor, checkpoints: Sequence[int], rngs: Sequence[np.random.Generator], k: int
-) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Yield at each checkpoint its number of examples and the estimates c and s, of shape (F, d) each."""
+) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
+    """Yield at each checkpoint its number of examples and estimates of the means of 1, x, y, x^2 and xy, each (F, d).
+
+    The last one is the mean of the targets, (F, 1).
+    """
     F, d = accessor.n_streams, accessor.d
-    c, s = np.zeros((F, d)), np.zeros((F, d))
+    sums, targets = np.zeros((5, F, d)), np.zeros((F, 1))
     for start in range(0, checkpoints[-1], BLOCK):
         stop = min(start + BLOCK, checkpoints[-1])
         S = np.stack([subset(rng, d, k) for rng in rngs])[:, : stop - start]
@@ -68,10 +77,12 @@ def estimates(
         for first, last in pairwise([start, *(m for m in checkpoints if start < m < stop), stop]):
             part = slice(first - start, last - start)
             where = (np.arange(F)[:, None, None], S[:, part])
-            np.add.at(c, where, y[:, part, None] * x[:, part])
-            np.add.at(s, where, np.square(x[:, part]))
+            own, target = x[:, part], np.broadcast_to(y[:, part, None], S[:, part].shape)
+            for total, terms in zip(sums, (1.0, own, target, np.square(own), target * own), strict=True):
+                np.add.at(total, where, terms)
+            targets += y[:, part].sum(axis=1, keepdims=True)
             if last in checkpoints:
-                yield last, c * (d / (k * last)), s * (d / (k * last))
+                yield last, (*(sums * (d / (k * last))), targets / last)
 
 
 FAMILY = Family(

@@ -1,0 +1,289 @@
+"""What all trials of `stress.py` share: a place to work in, commands that are started, and what counts as a fault."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FAULTS = ("wrong", "tracebacks", "hangs", "orphans", "leftovers", "untold")
+"""Other results than undisturbed, and no word of it; tracebacks; no end; processes, files that stay; no clear line."""
+
+LIMIT = 120.0
+"""Seconds after which a command hangs; even on a busy machine none takes half of that."""
+
+_LINES = 4
+"""Most lines of a refusal: one, and one for each further cell of the sweeps that are tried."""
+
+_GRACE = 20.0
+"""Seconds that processes have to notice that they are alone."""
+
+_SHARED_MEMORY = Path("/dev/shm")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a command ended.
+
+    Attributes
+    ----------
+    code : int
+        Its exit code, or minus the signal that ended it.
+    out, err : str
+        What it printed.
+    hung : bool
+        Whether it was ended for taking too long.
+    """
+
+    code: int
+    out: str
+    err: str
+    hung: bool = False
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One of many tries.
+
+    Attributes
+    ----------
+    kind, case : str
+        What is done to the program, and to which part of it.
+    number, seed : int
+        Which try it is; with the seed it decides all that is random in it.
+    place : Path
+        Folder that the tries of a case share; each makes one of its own.
+    options : mapping
+        What the kind has prepared for the case.
+    """
+
+    kind: str
+    case: str
+    number: int
+    seed: int
+    place: Path
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Return its generator."""
+        return np.random.default_rng([self.seed, self.number, *f"{self.kind} {self.case}".encode()])
+
+
+@dataclass
+class Found:
+    """The faults of a trial, each with what was seen."""
+
+    trial: Trial
+    faults: dict[str, str] = field(default_factory=dict)
+
+    def note(self, fault: str, seen: str) -> None:
+        """Note a fault; of several alike, the first."""
+        assert fault in FAULTS
+        self.faults.setdefault(fault, seen)
+
+    def judge(self, what: str, answer: Answer, codes: Sequence[int] = (0, 2, 3)) -> None:
+        """Note what is wrong with how a command ended, whatever it was about."""
+        lines = [line for line in answer.err.splitlines() if line.strip()]
+        told = f"{what}: exit code {answer.code}\n{answer.err[-2000:]}"
+        if answer.hung:
+            self.note("hangs", told)
+        elif "Traceback (most recent call last)" in answer.err or "Fatal Python error" in answer.err:
+            self.note("tracebacks", told)
+        elif answer.code not in codes or (answer.code in (2, 3) and not 1 <= len(lines) <= _LINES):
+            self.note("untold", told)
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Make folders for caches and temporary files below a folder, and return an environment that names them."""
+    for name in ("tmp", "cache"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    return {
+        **os.environ,
+        "TMPDIR": str(folder / "tmp"),
+        "XDG_CACHE_HOME": str(folder / "cache"),
+        "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(folder / "cache")),
+        "COLUMNS": "200",
+    }
+
+
+def started(words: Sequence[str], folder: Path) -> "subprocess.Popen[str]":
+    """Start the command in a session of its own; its folders are those of `environment`."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "budgetreg", *words],
+        cwd=folder,
+        env=environment(folder),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+        errors="replace",
+    )
+
+
+def ended(process: "subprocess.Popen[str]", limit: float = LIMIT) -> Answer:
+    """Wait for the end of a command that was started."""
+    hung = False
+    try:
+        out, err = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        hung = True
+        end_session(process.pid)
+        out, err = process.communicate()
+    return Answer(process.returncode, out, err, hung)
+
+
+def forked(words: Sequence[str], folder: Path, before: Callable[[], object] = lambda: None) -> Answer:
+    """Give the command to a copy of this process, which has imported all that it needs.
+
+    Parameters
+    ----------
+    words : sequence of str
+        What follows ``budgetreg``.
+    folder : Path
+        Where it runs; its folders are those of `environment`.
+    before : callable
+        What the copy does first.
+    """
+    variables = environment(folder)
+    pipes = [os.pipe(), os.pipe()]
+    process = os.fork()
+    if not process:
+        _answer_as_copy(words, folder, variables, [write for _, write in pipes], before)
+    for _, write in pipes:
+        os.close(write)
+    printed: dict[int, bytes] = {read: b"" for read, _ in pipes}
+    status, hung, deadline = None, False, time.monotonic() + LIMIT
+    open_pipes = set(printed)
+    while status is None or select.select(list(open_pipes), [], [], 0)[0]:
+        for read in select.select(list(open_pipes), [], [], 0.02)[0]:
+            piece = os.read(read, 1 << 16)
+            printed[read] += piece
+            if not piece:
+                open_pipes.discard(read)
+        if status is None and os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        elif status is None and not hung and time.monotonic() > deadline:
+            hung = True
+            end_session(process)
+    for read in printed:
+        os.close(read)
+    out, err = (printed[read].decode(errors="replace") for read, _ in pipes)
+    end_session(process)  # with what it started
+    return Answer(status, out, err, hung)
+
+
+def _answer_as_copy(
+    words: Sequence[str], folder: Path, variables: Mapping[str, str], pipes: Sequence[int], before: Callable[[], object]
+) -> None:
+    code = 1
+    try:
+        os.setsid()
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(variables)
+        with Path(os.devnull).open() as nothing:
+            os.dup2(nothing.fileno(), 0)
+        for number, pipe in zip((1, 2), pipes, strict=True):
+            os.dup2(pipe, number)
+        sys.stdin, sys.stdout, sys.stderr = (
+            os.fdopen(number, mode, encoding="utf-8") for number, mode in ((0, "r"), (1, "w"), (2, "w"))
+        )
+        import multiprocessing.process
+        import tempfile
+
+        from budgetreg.cli.app import main
+
+        # A command that a user gives is nobody's worker.
+        multiprocessing.process._parent_process = None  # type: ignore[attr-defined]
+        tempfile.tempdir = None  # to be asked for again
+        sys.argv = ["budgetreg", *words]
+        before()
+        code = main(list(words))
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException:
+        with suppress(BaseException):
+            os.write(2, traceback.format_exc().encode())
+    finally:
+        os._exit(code)
+
+
+def session(leader: int) -> set[int]:
+    """Return the processes of a session that have not ended."""
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, _, number = stat.read_text().rpartition(")")[2].split()[:4]
+            if int(number) == leader and state != "Z":
+                found.add(int(stat.parent.name))
+    return found
+
+
+def end_session(leader: int) -> None:
+    """Kill all processes of a session that one of ours has begun."""
+    for process in session(leader):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def note_orphans(found: Found, leader: int) -> None:
+    """Note the processes of a session that outlive its leader by more than they need to notice, and end them."""
+    deadline = time.monotonic() + _GRACE
+    while session(leader) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    left = session(leader)
+    if left:
+        found.note("orphans", f"processes {sorted(left)} live on")
+        end_session(leader)
+
+
+def note_leftovers(found: Found, folder: Path, processes: set[int]) -> None:
+    """Note temporary files that nobody uses: in the folders of `environment`, and in shared memory."""
+    left = [path for path in (folder / "tmp").iterdir()]
+    left += [path for path in (folder / "cache").rglob("*.tmp")]
+    if _SHARED_MEMORY.is_dir():
+        names = {str(process) for process in processes}
+        left += [path for path in _SHARED_MEMORY.iterdir() if names & set(path.name.replace("_", "-").split("-"))]
+    if left:
+        found.note("leftovers", f"left: {', '.join(map(str, left))}")
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """Return all files below a folder, by name: of those that tell of times, what does not."""
+    contents = {
+        str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+    for name, content in contents.items():
+        if name.endswith(("manifest.json", "journal.jsonl")):
+            contents[name] = b""
+        elif name.endswith("runs.csv"):
+            contents[name] = _without_seconds(content)
+    return contents
+
+
+def _without_seconds(table: bytes) -> bytes:
+    rows = [row.split(b",") for row in table.splitlines()]
+    place = rows[0].index(b"seconds")
+    return b"\n".join(b",".join([*row[:place], *row[place + 1 :]]) for row in rows)
+
+
+def compare(found: Found, folder: Path, expected: Mapping[str, bytes]) -> None:
+    """Note where the files of a folder are not as they were left undisturbed."""
+    here = snapshot(folder) if folder.is_dir() else {}
+    other = [name for name in expected if here.get(name) != expected[name]]
+    more = sorted(set(here) - set(expected))
+    if other:
+        found.note("wrong", f"{folder}: differ: {', '.join(other)}")
+    if more:
+        found.note("leftovers", f"{folder}: left: {', '.join(more)}")

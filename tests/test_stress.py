@@ -1,0 +1,136 @@
+"""The trials of ``make stress``: a few of them find nothing, and what they look for they would find."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import stress_damage  # noqa: E402
+import stress_lines  # noqa: E402
+import stress_trials  # noqa: E402
+from stress_trials import Answer, Found, Trial  # noqa: E402
+
+# Newer Pythons warn of the threads that pytest may have; the copy starts none of them.
+copies = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+TRACE = "Traceback (most recent call last)\nValueError: no\n"
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Found:
+    return Found(Trial("kind", "case", 3, 0, tmp_path))
+
+
+def test_a_few_trials_find_nothing(tmp_path: Path) -> None:
+    words = ["--kills", "1", "--flips", "1", "--disks", "1", "--lines", "6"]
+    (tmp_path / "tmp").mkdir()
+    committed = (ROOT / "results" / "stress.csv").read_bytes()
+    done = subprocess.run(
+        [sys.executable, "scripts/stress.py", *words],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "0 faults in 9 trials" in done.stdout
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert (ROOT / "results" / "stress.csv").read_bytes() == committed
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        (Answer(0, "table", "a note\n"), None),
+        (Answer(2, "", "budgetreg: k: no such thing\n"), None),
+        (Answer(2, "", ""), "untold"),
+        (Answer(2, "", "one\n" * 9), "untold"),
+        (Answer(-11, "", ""), "untold"),
+        (Answer(1, "", TRACE), "tracebacks"),
+        (Answer(0, "table", TRACE), "tracebacks"),
+        (Answer(-9, "", "", hung=True), "hangs"),
+    ],
+)
+def test_how_a_command_ends_is_judged(found: Found, answer: Answer, fault: str | None) -> None:
+    found.judge("a command", answer)
+    assert list(found.faults) == ([] if fault is None else [fault])
+
+
+def test_files_that_differ_or_are_too_many_are_noted(found: Found, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "curves.csv").write_text("a\n1\n")
+    (run / "runs.csv").write_text("seconds,status\n0.5,finished\n")
+    expected = stress_trials.snapshot(run)
+    (run / "runs.csv").write_text("seconds,status\n0.6,finished\n")  # time is no result
+    stress_trials.compare(found, run, expected)
+    assert found.faults == {}
+    (run / "curves.csv").write_text("a\n2\n")
+    (run / ".curves.csv.1.tmp").touch()
+    stress_trials.compare(found, run, expected)
+    assert {fault: re.sub(r".*: ", "", seen) for fault, seen in found.faults.items()} == {
+        "wrong": "curves.csv",
+        "leftovers": ".curves.csv.1.tmp",
+    }
+
+
+def test_temporary_files_that_stay_are_noted(found: Found, tmp_path: Path) -> None:
+    stress_trials.environment(tmp_path)
+    stress_trials.note_leftovers(found, tmp_path, {1})
+    assert found.faults == {}
+    (tmp_path / "tmp" / "budgetreg-x").mkdir()
+    stress_trials.note_leftovers(found, tmp_path, {1})
+    assert "budgetreg-x" in found.faults["leftovers"]
+
+
+def test_processes_that_stay_are_noted_and_ended(found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stress_trials, "_GRACE", 0.2)
+    leader = subprocess.Popen(["sh", "-c", "sleep 60 & exit"], start_new_session=True)
+    leader.wait(10)
+    stress_trials.note_orphans(found, leader.pid)
+    assert "live on" in found.faults["orphans"]
+    again = Found(found.trial)
+    monkeypatch.setattr(stress_trials, "_GRACE", 10)
+    stress_trials.note_orphans(again, leader.pid)
+    assert again.faults == {}
+
+
+@copies
+def test_a_command_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stress_trials, "LIMIT", 0.2)
+    answer = stress_trials.forked(["--version"], tmp_path, lambda: subprocess.run(["sleep", "60"], check=False))
+    assert (answer.code, answer.hung) == (-9, True)
+
+
+@copies
+def test_a_copy_of_this_process_answers(tmp_path: Path) -> None:
+    answer = stress_trials.forked(["nothing"], tmp_path)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("budgetreg: nothing: no such command")
+
+
+def test_damage_changes_content_and_no_time(tmp_path: Path) -> None:
+    path, rng = tmp_path / "file", np.random.default_rng(0)
+    ways = set()
+    for _ in range(30):
+        path.write_bytes(bytes(200))
+        os.utime(path, ns=(1, 2))
+        ways.add(stress_damage.damage(path, rng))
+        assert path.read_bytes() != bytes(200)
+        assert path.stat().st_mtime_ns == 2
+    assert ways == {"file, flip", "file, overwrite", "file, cut"}
+
+
+def test_trials_are_those_of_their_seed(tmp_path: Path) -> None:
+    def words(seed: int) -> list[list[str]]:
+        trials = [Trial("line", "run", number, seed, tmp_path) for number in range(20)]
+        return [stress_lines._changed(["run", "k=4"], trial.rng, works=True) for trial in trials]
+
+    assert words(0) == words(0) != words(1)
