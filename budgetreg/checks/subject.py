@@ -9,6 +9,7 @@ import numpy as np
 
 from budgetreg.checks.variants import variants
 from budgetreg.config.composition import Composer, composing
+from budgetreg.enumeration.steps import prices
 from budgetreg.learners.declaration import Fit, Given, Learner, Sees
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol.configuration import Config, validate
@@ -97,6 +98,7 @@ class Subject:
         checkpoints: Sequence[int] | None = None,
         opened: Callable[[int], None] = lambda stop: None,
         known: Table | None = None,
+        costs: np.ndarray | None = None,
     ) -> tuple[list[np.ndarray], "Recorder"]:
         """Run the learner along F streams.
 
@@ -118,6 +120,8 @@ class Subject:
             Told the number of examples opened so far at each new block.
         known : Table, optional
             The examples from which learners that are given second moments have them; `table` by default.
+        costs : ndarray of float, shape (d,), optional
+            What attributes cost, for learners that heed it; by default what the laws are stated for.
 
         Returns
         -------
@@ -128,14 +132,16 @@ class Subject:
         """
         plan = self.plan(table.d, k)
         # A step size such as eta_two, of a second phase, is that of the first unless it is given.
-        given = {name: name if name in settings else name.partition("_")[0] for name in plan.settings}
-        own = {name: np.array(settings[given[name]], dtype=float) for name in plan.settings}
+        names = {name: name if name in settings else name.partition("_")[0] for name in plan.settings}
+        own = {name: np.array(settings[names[name]], dtype=float) for name in plan.settings}
         checkpoints = checkpoints or [orders.shape[1]]
         n_settings = len(next(iter(own.values()), [None]))
         accessor = Recorder(table, orders, n_settings, plan.budget, checkpoints, opened)
         moments = np.square((known or table).rows(orders)).mean(axis=1) if self.learner.given_moments else None
         fit = self.fit or self.learner.family.fit
-        outputs = fit(accessor, own, checkpoints, list(rngs), self.options, Given(k, plan.division, moments))
+        costs = prices(table.d) if costs is None else costs
+        given = Given(k, plan.division, moments, prices=costs if self.learner.heeds_prices else None)
+        outputs = fit(accessor, own, checkpoints, list(rngs), self.options, given)
         return [np.asarray(W) for _, W in outputs], accessor
 
 

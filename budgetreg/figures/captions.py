@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import pandas as pd
@@ -41,6 +42,8 @@ _SAID = {
     "dataset.split",
     "dataset.test_fraction",
     "dataset.path",
+    "dataset.costs",
+    "dataset.unit",
     "tuning.name",
     "tuning.at",
     "tuning.folds",
@@ -143,6 +146,7 @@ def _about_points(series: Series) -> list[str]:
     return [
         f"k = {series.k}, {series.repetitions} {times}{unfinished}, {len(curve)} checkpoints, the last at "
         f"{int(last['examples'])} examples and {last['attributes']:.0f} attributes"
+        + (f", {last['cost']:.4g} {series.unit}" if series.unit else "")
     ]
 
 
@@ -181,12 +185,14 @@ def _data(flat: Mapping[str, Any]) -> str:
         "full": "attributes centred by the means of the full training part (outside the budget)",
         "revealed": "attributes centred by running means of what the budget revealed",
     }
+    costs = flat.get("dataset.costs")
+    priced = f"attributes priced by {PurePath(str(costs)).name}" if costs else ""
     split = str(flat.get("dataset.split"))
     fraction = flat.get("dataset.test_fraction")
     if split == "official" and fraction is None:
-        return "no test part, as the second moment of the law is known"
+        return "; ".join(filter(None, ["no test part, as the second moment of the law is known", priced]))
     tested = f", {100 * float(fraction):g} % for testing" if split == "random" and fraction is not None else ""
-    parts = [centred.get(str(flat.get("dataset.center")), ""), _SPLITS.get(split, "") + tested]
+    parts = [centred.get(str(flat.get("dataset.center")), ""), _SPLITS.get(split, "") + tested, priced]
     return "; ".join(filter(None, parts))
 
 

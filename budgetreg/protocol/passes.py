@@ -45,6 +45,10 @@ class Pass:
         The most attributes charged for any one example.
     paid : int
         Attributes charged in all, all settings together.
+    reveals : ndarray of int, shape (C, G, d), or None
+        How often each attribute was revealed up to each checkpoint, where prices ask for it.
+    reveals_paid : ndarray of int, shape (d,), or None
+        The same in all, all settings together.
     """
 
     repetition: int
@@ -58,6 +62,8 @@ class Pass:
     attributes: np.ndarray = field(init=False)
     most: np.ndarray = field(init=False)
     paid: int = field(init=False)
+    reveals: np.ndarray | None = None
+    reveals_paid: np.ndarray | None = None
 
 
 def advance(
@@ -108,12 +114,19 @@ def advance(
             intercept=plan.intercept and not stores,
             pilot=np.stack([one.pilot for one in batch]),
             lengths=lengths,
+            itemised=plan.prices is not None,
         )
         _run(plan, accessor, settings, checkpoints, batch)
         bill = accessor.bill()
         for s, one in enumerate(batch):
             one.attributes = np.stack([bill.at[checkpoint][s] for checkpoint in one.checkpoints])
             one.most, one.paid = bill.most[s], int(bill.total[s].sum())
+        if bill.reveals:
+            until = {checkpoint: bill.reveals.until(checkpoint) for checkpoint in checkpoints}
+            total = bill.reveals.total()
+            for s, one in enumerate(batch):
+                one.reveals = np.stack([until[checkpoint][s] for checkpoint in one.checkpoints])
+                one.reveals_paid = total[s].sum(axis=0)
 
 
 def _run(
@@ -132,7 +145,14 @@ def _run(
         checkpoints,
         [generator(*identity, one.repetition, one.stage) for one in batch],
         config.algo.options,
-        Given(config.k, plan.division, np.stack(known) if known else None, plan.centred, plan.intercept),
+        Given(
+            config.k,
+            plan.division,
+            np.stack(known) if known else None,
+            plan.centred,
+            plan.intercept,
+            np.array(plan.prices.costs) if plan.prices and config.algo.heeds_prices else None,
+        ),
     )
     keep = [one.keeping() for one in batch]
     for checkpoint, outputs in outputs_at:

@@ -62,7 +62,8 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
     -------
     list of dict
         For each: ``repetition``; ``curve``, a list of one dict per checkpoint; ``run``, the row of ``runs.csv``;
-        ``edge_before``, as the column ``edge`` but of what was chosen for the checkpoints before the last.
+        ``edge_before``, as the column ``edge`` but of what was chosen for the checkpoints before the last; and with
+        prices ``reveals``, how often each attribute was revealed by each checkpoint.
 
     Raises
     ------
@@ -92,12 +93,18 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
             judge = _judging(split, at)()
             final.kept = [judge(outputs, origin) for outputs, origin in final.kept]
     return [
-        {
-            "repetition": split.repetition,
-            "curve": _curve(plan, finals[i], place[i]),
-            "run": _run_row(plan, best[i, -1], finals[i], place[i], sum(one.paid for one in tried[i])),
-            "edge_before": _edge(plan, best[i, :-1]),
-        }
+        _priced(
+            plan,
+            {
+                "repetition": split.repetition,
+                "curve": _curve(plan, finals[i], place[i]),
+                "run": _run_row(plan, best[i, -1], finals[i], place[i], sum(one.paid for one in tried[i])),
+                "edge_before": _edge(plan, best[i, :-1]),
+            },
+            finals[i],
+            place[i],
+            tried[i],
+        )
         for i, split in enumerate(splits)
     ]
 
@@ -153,6 +160,24 @@ def _run_row(plan: Plan, best: int, final: Pass, place: np.ndarray, tuning: int)
         "attributes_mean": after / (plan.checkpoints[-1] - plan.lead),
         "attributes_max": int(final.most[place].max()),
         "attributes_tuning": tuning,
+    }
+
+
+def _priced(
+    plan: Plan, result: dict[str, Any], final: Pass, place: np.ndarray, tried: Sequence[Pass]
+) -> dict[str, Any]:
+    """Add to a result what its reveals cost, and what they were, if there are prices."""
+    if plan.prices is None:
+        return result
+    assert final.reveals is not None
+    reveals = final.reveals[np.arange(len(place)), place] + plan.lead
+    costs = [plan.prices.of(one) for one in reveals]
+    tuning = sum((one.reveals_paid for one in tried if one.reveals_paid is not None), np.zeros(plan.d, dtype=np.int64))
+    return {
+        **result,
+        "curve": [{**point, "cost": cost} for point, cost in zip(result["curve"], costs, strict=True)],
+        "run": {**result["run"], "cost_total": costs[-1], "cost_tuning": plan.prices.of(tuning)},
+        "reveals": reveals.tolist(),
     }
 
 

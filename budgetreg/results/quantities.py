@@ -7,6 +7,7 @@ import pandas as pd
 
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.results.naming import flatten
+from budgetreg.results.schema import COST
 from budgetreg.results.series import Series
 
 
@@ -19,10 +20,17 @@ def _components(series: Series) -> int:
     return int(series.config["algo"]["n_components"])
 
 
+def _cost(series: Series, curve: pd.DataFrame) -> np.ndarray:
+    if COST not in curve:
+        raise ConfigError(f"x: {COST}: {series.label or series.algo} has no prices (dataset.costs)")
+    return curve[COST].to_numpy(dtype=float)
+
+
 # Along a curve: from a series and its mean curve.
 ALONG: Mapping[str, Callable[[Series, pd.DataFrame], np.ndarray]] = {
     "attributes": lambda series, curve: curve["attributes"].to_numpy(dtype=float),
     "examples": lambda series, curve: curve["examples"].to_numpy(dtype=float),
+    COST: _cost,
     # m (r/d)^2/n: what the excess of a subspace depends on, if Theorem 7 of Gonen et al. 2016 is sharp.
     "effective_examples": lambda series, curve: (
         curve["examples"].to_numpy(dtype=float) * (series.k / _d(series)) ** 2 / _components(series)
@@ -43,7 +51,7 @@ def along(name: str, series: Series, curve: pd.DataFrame) -> np.ndarray:
     Raises
     ------
     ConfigError
-        If there is no such variable.
+        If there is no such variable, or the series has no prices.
     """
     if name not in ALONG:
         raise ConfigError(f"x: {name}: no such variable{nearest(name, ALONG)}; variables: {', '.join(ALONG)}")
