@@ -90,13 +90,14 @@ def read_prices(path: Path, names: Sequence[str], d: int, unit: str = UNIT) -> P
     for column in _COLUMNS:
         if header.count(column) != 1:
             raise DataError(f"{path}: one column {column!r} is needed: a price list begins with {','.join(_COLUMNS)}")
+    places = {name: at for at, name in enumerate(known)}
     costs: dict[int, float] = {}
     lines: dict[int, int] = {}
     for line, fields in rows[1:]:
         if len(fields) != len(header):
             raise DataError(f"{path}: line {line}: {len(fields)} fields where the header has {len(header)}")
         name, cost = (fields[header.index(column)].strip() for column in _COLUMNS)
-        at = _place(name, known)
+        at = places.get(name, _number_of(name, d))
         if at is None:
             raise DataError(
                 f"{path}: line {line}: the data have no attribute {name!r}{nearest(name, known)}; attributes: "
@@ -104,21 +105,19 @@ def read_prices(path: Path, names: Sequence[str], d: int, unit: str = UNIT) -> P
             )
         if at in costs:
             raise DataError(f"{path}: line {line}: attribute {name!r} has a price already, on line {lines[at]}")
-        costs[at], lines[at] = _number(cost, f"{path}: line {line}: the cost of {name!r}"), line
+        costs[at], lines[at] = _price(cost, f"{path}: line {line}: the cost of {name!r}"), line
     missing = [name for at, name in enumerate(known) if at not in costs]
     if missing:
         raise DataError(f"{path}: no cost of {shown(missing)}: each of the {d} attributes needs one")
     return Prices(known, tuple(costs[at] for at in range(d)), unit)
 
 
-def _place(name: str, known: Sequence[str]) -> int | None:
-    """Return which attribute a name or number means, from 0; None if none."""
-    if name in known:
-        return known.index(name)
-    return int(name) - 1 if name.isascii() and name.isdigit() and 1 <= int(name) <= len(known) else None
+def _number_of(name: str, d: int) -> int | None:
+    """Return which attribute a number means, from 0; None if it is none of theirs."""
+    return int(name) - 1 if name.isascii() and name.isdigit() and 1 <= int(name) <= d else None
 
 
-def _number(text: str, what: str) -> float:
+def _price(text: str, what: str) -> float:
     try:
         value = float(text)
     except ValueError:

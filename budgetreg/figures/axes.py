@@ -172,12 +172,10 @@ def settled(series: Sequence[Series], drawing: Drawing | None) -> Drawing:
 
 def _in_units(x: Axis, series: Sequence[Series]) -> Axis:
     """Say what money is counted in, on an axis that shows it."""
+    if x.column != COST.column:
+        return x
     units = " or ".join(sorted({one.unit for one in series if one.unit}))
-    return (
-        replace(x, label=x.label.format(unit=units), meaning=x.meaning.format(unit=units))
-        if x.column == COST.column
-        else x
-    )
+    return replace(x, label=x.label.format(unit=units), meaning=x.meaning.format(unit=units))
 
 
 def _usual(series: Sequence[Series]) -> tuple[Axis, Axis]:
