@@ -7,6 +7,7 @@ COMMANDS = {
     ),
     "reproduce": ("reproduce", "the figures of the papers, each claim judged; resumes what was interrupted"),
     "plot": ("plot", "merge the curves of one or several folders into a figure"),
+    "reprice": ("reprice", "draw finished runs by another price list, computing nothing again (DIR costs=FILE)"),
     "status": ("status", "tell how far the runs in a folder are"),
     "list": ("listing", "list learners, data sets and recipes"),
     "fetch": ("fetch", "obtain a data set that is not bundled"),

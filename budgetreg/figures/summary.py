@@ -8,7 +8,7 @@ import pandas as pd
 from rich import box
 from rich.table import Table
 
-from budgetreg.figures.captions import chosen_parameters, edges
+from budgetreg.figures.captions import chosen_parameters, edges, money
 from budgetreg.results.series import Series, mean_curve, read_own, read_series
 
 _MOST_ROWS = 20
@@ -93,7 +93,11 @@ def comparison_table(folders: Iterable[Path]) -> Table:
     DataError
         As `budgetreg.results.series.read_series`.
     """
-    series = read_series(folders)
+    return compared(read_series(folders))
+
+
+def compared(series: Sequence[Series]) -> Table:
+    """Tabulate series as `comparison_table` does."""
     heads, meaning = _wording(series)
     last = [(one, mean_curve(one.points).iloc[-1]) for one in series]
     by = "relative_error" if series[0].of_subspaces else "test_relative"
@@ -136,7 +140,7 @@ def _units(series: Sequence[Series]) -> list[str]:
 
 
 def _paid(series: Series, row: pd.Series, units: Sequence[str]) -> list[str]:
-    return [f"{row['cost']:.4g}" if series.unit == unit else "-" for unit in units]
+    return [money(row["cost"]) if series.unit == unit else "-" for unit in units]
 
 
 def _table(title: str, caption: str) -> Table:
