@@ -7,11 +7,11 @@ COMMANDS = {
     ),
     "reproduce": ("reproduce", "the figures of the papers, each claim judged; resumes what was interrupted"),
     "plot": ("plot", "merge the curves of one or several folders into a figure"),
-    "reprice": ("reprice", "draw finished runs by another price list, computing nothing again (DIR costs=FILE)"),
     "status": ("status", "tell how far the runs in a folder are"),
     "list": ("listing", "list learners, data sets and recipes"),
     "fetch": ("fetch", "obtain a data set that is not bundled"),
     "check": ("check", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
     "verify": ("verify", "compute finished repetitions again, and compare bytes"),
+    "reprice": ("reprice", "draw finished runs by another price list, computing nothing again (DIR costs=FILE)"),
     "gc": ("gc", "remove runs, cached arrays and temporary files that nothing refers to; asks first"),
 }
