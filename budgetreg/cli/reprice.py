@@ -45,14 +45,12 @@ def main(argv: list[str]) -> int:
     from budgetreg.figures.drawing import Drawing
     from budgetreg.figures.summary import compared
     from budgetreg.files.writing import write_atomically
-    from budgetreg.results.repricing import repriced
-    from budgetreg.results.tables import as_csv
+    from budgetreg.results.repricing import repriced, table_of
 
     series = repriced(folders, Path(keys["costs"]).expanduser(), keys.get("unit"))
     out = arguments.out or (folders[0] if len(folders) == 1 else Path())
     written = plot_series(series, out, _NAME, Drawing(x="cost"))
-    rows = [{"label": one.label, **row} for one in series for row in one.points.to_dict("records")]
-    write_atomically(out / f"{_NAME}.csv", as_csv(list(dict.fromkeys(name for row in rows for name in row)), rows))
+    write_atomically(out / f"{_NAME}.csv", table_of(series))
     console().print(compared(series))
     for path in (*written, out / f"{_NAME}.csv"):
         print(path)

@@ -17,6 +17,7 @@ from budgetreg.errors import ConfigError, DataError
 from budgetreg.results.checksums import read_tables
 from budgetreg.results.schema import COST, REVEAL_COLUMNS, REVEALS
 from budgetreg.results.series import Series, find_folders, labelled, read_folder
+from budgetreg.results.tables import as_csv
 
 
 def repriced(folders: Iterable[Path], costs: Path, unit: str | None = None) -> list[Series]:
@@ -41,6 +42,16 @@ def repriced(folders: Iterable[Path], costs: Path, unit: str | None = None) -> l
     return labelled(
         _repriced(series, folder, costs, unit) for folder in find_folders(folders) for series in read_folder(folder)
     )
+
+
+def table_of(series: Iterable[Series]) -> bytes:
+    """Return the points of series as a CSV file, each with its label."""
+    rows = [
+        {"label": one.label, **{str(column): value for column, value in point.items()}}
+        for one in series
+        for point in one.points.to_dict("records")
+    ]
+    return as_csv(list(dict.fromkeys(column for row in rows for column in row)), rows)
 
 
 def _repriced(series: Series, folder: Path, costs: Path, unit: str | None) -> Series:
