@@ -10,7 +10,7 @@ from typing import Any
 from budgetreg.config import extensions
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.kind import Kind, Synthetic, Table
-from budgetreg.data.prices import BUNDLED, UNIT, Prices, read_prices
+from budgetreg.data.prices import BUNDLED, EQUAL, UNIT, Prices, equal_prices, read_prices
 from budgetreg.data.scaling import PILOT
 from budgetreg.errors import ConfigError
 
@@ -88,8 +88,8 @@ def located(config: DatasetConfig) -> DatasetConfig:
         if config.options[key] is not None
     }
     costs = config.costs
-    if costs is not None and costs != BUNDLED:
-        costs = str(Path(costs).expanduser().absolute())
+    if costs not in (None, BUNDLED, EQUAL):
+        costs = str(Path(str(costs)).expanduser().absolute())
     return replace(config, options={**config.options, **paths}, costs=costs)
 
 
@@ -105,10 +105,13 @@ def prices_of(config: DatasetConfig, data: Dataset) -> Prices | None:
     """
     if config.costs is None:
         return None
+    d, unit = data.X.shape[1], config.unit or UNIT
+    if config.costs == EQUAL:
+        return equal_prices(data.names, d, unit)
     path = kinds()[config.kind].prices(config.options) if config.costs == BUNDLED else Path(config.costs).expanduser()
     if path is None:
-        raise ConfigError(f"dataset.costs={BUNDLED}: no price list comes with {data.name}; give a CSV file")
-    return read_prices(path, data.names, data.X.shape[1], config.unit or UNIT)
+        raise ConfigError(f"dataset.costs={BUNDLED}: no price list comes with {data.name}; give a CSV file, or {EQUAL}")
+    return read_prices(path, data.names, d, unit)
 
 
 @lru_cache(maxsize=4)

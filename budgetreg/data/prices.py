@@ -16,8 +16,8 @@ from budgetreg.data.formats.delimited import records, separator_of
 from budgetreg.data.formats.source import shown
 from budgetreg.errors import DataError, nearest
 
-BUNDLED = "bundled"
-"""In place of a file: the list that comes with the data."""
+BUNDLED, EQUAL = "bundled", "equal"
+"""In place of a file: the list that comes with the data; a price of 1 for each attribute."""
 
 UNIT = "cost units"
 """What prices are in where nobody says it."""
@@ -61,6 +61,11 @@ class Prices:
         return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
 
 
+def equal_prices(names: Sequence[str], d: int, unit: str = UNIT) -> Prices:
+    """Return a price of 1 for each of d attributes; the parameters are those of `read_prices`."""
+    return Prices(_known(names, d), (1.0,) * d, unit)
+
+
 def read_prices(path: Path, names: Sequence[str], d: int, unit: str = UNIT) -> Prices:
     """Read a price list.
 
@@ -81,7 +86,7 @@ def read_prices(path: Path, names: Sequence[str], d: int, unit: str = UNIT) -> P
         If the file cannot be read, lacks a column or an attribute, or has one that is not there, has one twice, or
         with a price that is none.
     """
-    known = tuple(names) or tuple(str(number) for number in range(1, d + 1))
+    known = _known(names, d)
     try:
         rows = list(records(path, separator_of(path)))
     except OSError as error:
@@ -110,6 +115,10 @@ def read_prices(path: Path, names: Sequence[str], d: int, unit: str = UNIT) -> P
     if missing:
         raise DataError(f"{path}: no cost of {shown(missing)}: each of the {d} attributes needs one")
     return Prices(known, tuple(costs[at] for at in range(d)), unit)
+
+
+def _known(names: Sequence[str], d: int) -> tuple[str, ...]:
+    return tuple(names) or tuple(str(number) for number in range(1, d + 1))
 
 
 def _number_of(name: str, d: int) -> int | None:

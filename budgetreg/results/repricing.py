@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from budgetreg import learners
-from budgetreg.data.prices import read_prices
+from budgetreg.data.prices import EQUAL, read_prices
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.results.checksums import read_tables
 from budgetreg.results.schema import COST, REVEAL_COLUMNS, REVEALS
@@ -57,7 +57,8 @@ def table_of(series: Iterable[Series]) -> bytes:
 def _repriced(series: Series, folder: Path, costs: Path, unit: str | None) -> Series:
     dataset = series.config.get("dataset", {})
     learner = learners.read(series.config.get("algo", {}))
-    if dataset.get("costs") is not None and (learner is None or learner.heeds_prices):
+    # Draws by equal prices are those without any.
+    if dataset.get("costs") not in (None, EQUAL) and (learner is None or learner.heeds_prices):
         raise ConfigError(
             f"{folder}: {series.algo} drew by its prices, and would have drawn otherwise by others: run it again with "
             "dataset.costs, or once with algo.prices=ignored"
@@ -77,7 +78,9 @@ def _reveals(folder: Path) -> pd.DataFrame:
     """Return how often each attribute, a column, was revealed by each repetition's checkpoints, the rows."""
     content = read_tables(folder, (REVEALS,)).get(REVEALS)
     if content is None:
-        raise DataError(f"{folder}: there is no {REVEALS} in it: only runs with prices (dataset.costs) keep it")
+        raise DataError(
+            f"{folder}: there is no {REVEALS} in it: only runs with prices keep it (dataset.costs=FILE, or {EQUAL})"
+        )
     types = {name: str if name == "attribute" else np.int64 for name in REVEAL_COLUMNS}
     try:
         table = pd.read_csv(BytesIO(content), dtype=types, keep_default_na=False, usecols=list(types))

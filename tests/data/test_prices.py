@@ -101,6 +101,11 @@ def test_other_data_have_none() -> None:
     assert prices_of(configured("dataset=digits_3v5").dataset, read("digits_3v5")) is None
 
 
+def test_equal_prices_need_no_list() -> None:
+    prices = prices_of(configured("dataset=wine", "dataset.costs=equal").dataset, read("wine"))
+    assert prices == Prices(read("wine").names, (1.0,) * 13, "cost units")
+
+
 def test_files_name_their_attributes_also_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     plain = csv(tmp_path, GOOD)

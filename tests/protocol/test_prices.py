@@ -112,10 +112,13 @@ def test_the_step_size_of_theory_knows_how_spread_draws_that_heed_prices_are(tmp
     assert etas[2] == pytest.approx(1 / np.sqrt(m * (H / k_x + 1)), rel=1e-12)
 
 
-def test_a_plan_is_made_of_the_list_as_it_is(tmp_path: Path):
+def test_a_plan_is_made_of_the_list_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     prices = pd.DataFrame({"attribute": range(1, 11), "cost": 3.0})
     prices.to_csv(tmp_path / "prices.csv", index=False)
-    plan = planned(*OWN, f"dataset.costs={tmp_path / 'prices.csv'}")
+    monkeypatch.chdir(tmp_path)
+    plan = planned(*OWN, "dataset.costs=prices.csv")
     assert plan.prices.costs == (3.0,) * 10
     assert plan.located().config.dataset.costs == str(tmp_path / "prices.csv")
+    for word in ("equal", "bundled"):
+        assert planned(*OWN, f"dataset.costs={word}").located().config.dataset.costs == word
     assert make_plan(planned(*OWN).config).prices is None

@@ -34,6 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     budgetreg.run({**blind, "dataset.costs": "bundled", "out": str(folder / "bundled")})
     budgetreg.run({**blind, "dataset.costs": str(folder / "other.csv"), "out": str(folder / "other")})
     budgetreg.run({**SMALL, "algo": "ddaerr", "dataset.costs": "bundled", "out": str(folder / "heeding")})
+    budgetreg.run({**SMALL, "algo": "ddaerr", "dataset.costs": "equal", "out": str(folder / "equal")})
     budgetreg.run({**SMALL, "algo": "aerr", "out": str(folder / "plain")})
     return folder
 
@@ -45,6 +46,14 @@ def test_other_prices_are_those_of_a_run_with_them(made: Path) -> None:
     pd.testing.assert_frame_equal(found.points, own.points, check_exact=True)
     assert not found.points["cost"].equals(before.points["cost"])
     assert (found.unit, repriced([made / "bundled"], made / "other.csv", "minutes")[0].unit) == ("EUR", "minutes")
+
+
+def test_equal_prices_keep_what_a_list_to_come_needs(made: Path) -> None:
+    (found,) = repriced([made / "equal"], made / "other.csv")
+    (own,) = read_series([made / "other"])
+    pd.testing.assert_frame_equal(found.points, own.points, check_exact=True)
+    (before,) = read_series([made / "equal"])
+    assert (before.points["cost"] == before.points["attributes"]).all()
 
 
 def test_what_was_revealed_adds_up_to_the_bill(made: Path) -> None:
