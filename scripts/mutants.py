@@ -577,8 +577,8 @@ MUTANTS = (
     Mutant(
         "draws that change nothing are free",
         PARTIAL,
-        "accessor.pay(k_ip * passed_over.alive(state.alive))",
-        "accessor.pay(0 * passed_over.alive(state.alive))",
+        "self._accessor.pay(self._shape[2] * self._alive(alive))",
+        "self._accessor.pay(0 * self._alive(alive))",
         "sparse data look cheaper than they are",
     ),
     # Errors and zeros

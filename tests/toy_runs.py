@@ -60,6 +60,7 @@ class ToyPlan:
     n_test: int = 10
     fingerprint: str = "0123"
     d: int = 8
+    prices: None = None
     log: Path | None = None  # a line for each repetition that is computed
     behaviour: dict = field(default_factory=dict)  # repetition -> what it does instead of succeeding
     pause: float = 0.0

@@ -9,6 +9,7 @@ from budgetreg.analysis.bootstrap import weights
 from budgetreg.analysis.mean_curves import Means
 from budgetreg.results.naming import flatten
 from budgetreg.results.quantities import along
+from budgetreg.results.schema import COST
 from budgetreg.results.series import Series
 
 Condition = str | Mapping[str, object]
@@ -88,7 +89,8 @@ class Comparison:
         """Return the curves of the single repetitions in place of means, shape (repetitions, checkpoints)."""
         points = one.points[one.points["repetition"].isin(self._shared)]
         table = points.pivot(index="repetition", columns="examples", values=self.measure)
-        checkpoints = points.groupby("examples")["attributes"].mean().reset_index()
+        paid = [column for column in ("attributes", COST) if column in points]
+        checkpoints = points.groupby("examples")[paid].mean().reset_index()
         return Means(along(self.x, one, checkpoints), table.to_numpy(dtype=float))
 
     def means(self, one: Series) -> Means:

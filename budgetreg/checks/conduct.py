@@ -6,6 +6,7 @@ import numpy as np
 
 from budgetreg.checks.subject import Subject
 from budgetreg.enumeration.expectations import expect
+from budgetreg.enumeration.steps import prices
 from budgetreg.errors import ConfigError
 from budgetreg.learners.declaration import Batching
 from budgetreg.metering.accessor import Table
@@ -86,7 +87,7 @@ def permutation(subject: Subject) -> None:
     permuted = Table(np.asarray(table.X)[:, order], table.y)
     orders = np.tile(np.arange(m), (F, 1))
     (W,), _ = subject.run(table, orders, _rngs(F), K, _setting(subject, 0))
-    (V,), _ = subject.run(permuted, orders, _rngs(F, "permuted"), K, _setting(subject, 0))
+    (V,), _ = subject.run(permuted, orders, _rngs(F, "permuted"), K, _setting(subject, 0), costs=prices(D)[order])
     if subject.learner.predicts:
         W, V = W[:, order, 0], V[:, :, 0]
     else:

@@ -9,6 +9,7 @@ import numpy as np
 
 from budgetreg.checks.variants import variants
 from budgetreg.config.composition import Composer, composing
+from budgetreg.enumeration.steps import prices
 from budgetreg.learners.declaration import Fit, Given, Learner, Outputs, Sees, WithIntercept
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.metering.origin import Origin
@@ -99,6 +100,7 @@ class Subject:
         opened: Callable[[int], None] = lambda stop: None,
         known: Table | None = None,
         pilot: np.ndarray | None = None,
+        costs: np.ndarray | None = None,
     ) -> tuple[list[np.ndarray], "Recorder"]:
         """Run the learner along F streams.
 
@@ -122,6 +124,8 @@ class Subject:
             The examples from which learners that are given second moments have them; `table` by default.
         pilot : ndarray of int, shape (F, N), optional
             Rows that each stream knows beforehand. With them, attributes and targets count from their means.
+        costs : ndarray of float, shape (d,), optional
+            What attributes cost, for learners that heed it; by default what the laws are stated for.
 
         Returns
         -------
@@ -132,8 +136,8 @@ class Subject:
         """
         plan = self.plan(table.d, k)
         # A step size such as eta_two, of a second phase, is that of the first unless it is given.
-        given = {name: name if name in settings else name.partition("_")[0] for name in plan.settings}
-        own = {name: np.array(settings[given[name]], dtype=float) for name in plan.settings}
+        names = {name: name if name in settings else name.partition("_")[0] for name in plan.settings}
+        own = {name: np.array(settings[names[name]], dtype=float) for name in plan.settings}
         checkpoints = checkpoints or [orders.shape[1]]
         n_settings = len(next(iter(own.values()), [None]))
         origin = pilot is not None
@@ -142,8 +146,10 @@ class Subject:
         accessor = Recorder(table, orders, n_settings, plan.budget, checkpoints, opened, **by_accessor)
         moments = np.square((known or table).rows(orders)).mean(axis=1) if self.learner.given_moments else None
         fit = self.fit or self.learner.family.fit
-        told = Given(k, plan.division, moments, centred=origin, intercept=origin)
-        outputs = fit(accessor, own, checkpoints, list(rngs), self.options, told)
+        costs = prices(table.d) if costs is None else costs
+        heeded = costs if self.learner.heeds_prices else None
+        given = Given(k, plan.division, moments, centred=origin, intercept=origin, prices=heeded)
+        outputs = fit(accessor, own, checkpoints, list(rngs), self.options, given)
         found = [_whole(W, accessor.origins(t)) if origin else _bare(W) for t, W in outputs]
         return found, accessor
 

@@ -12,5 +12,6 @@ COMMANDS = {
     "fetch": ("fetch", "obtain a data set that is not bundled"),
     "check": ("check", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
     "verify": ("verify", "compute finished repetitions again, and compare bytes"),
+    "reprice": ("reprice", "draw finished runs by another price list, computing nothing again (DIR costs=FILE)"),
     "gc": ("gc", "remove runs, cached arrays and temporary files that nothing refers to; asks first"),
 }

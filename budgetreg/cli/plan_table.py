@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from budgetreg.learners.declaration import Sees
+
 if TYPE_CHECKING:
     from budgetreg.protocol.plan import Plan
 
@@ -46,6 +48,21 @@ def _rows(plan: "Plan") -> dict[str, str]:
         "bill: all repetitions": f"{most} {config.repetitions * paid:,} attributes",
         "distinct cells: one final run": f"{most} {min(plan.attributes_final, plan.cells):,} of {plan.cells:,}",
         "distinct cells: its tuning": f"{most} {min(plan.attributes_tuning, plan.cells):,}{_held_out(plan)}",
+        **_money(plan),
+    }
+
+
+def _money(plan: "Plan") -> dict[str, str]:
+    """Return what is known beforehand of prices: what they are, and the most that a final run can cost."""
+    prices = plan.prices
+    if prices is None:
+        return {}
+    costs, steps = sorted(prices.costs, reverse=True), plan.checkpoints[-1] - plan.lead
+    dearest = prices.row if plan.config.algo.sees is Sees.ALL else plan.per_example * costs[0]
+    most = "at most" if plan.budget else "on average at most"
+    return {
+        "prices": f"{costs[-1]:g} to {costs[0]:g} {prices.unit} for an attribute, {prices.row:g} for a full row",
+        "bill: one final run, in money": f"{most} {plan.lead * prices.row + steps * dearest:,.6g} {prices.unit}",
     }
 
 

@@ -10,10 +10,11 @@ from typing import Any
 from budgetreg.config import extensions
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.kind import Kind, Synthetic, Table
+from budgetreg.data.prices import BUNDLED, EQUAL, UNIT, Prices, equal_prices, read_prices
 from budgetreg.data.scaling import PILOT
 from budgetreg.errors import ConfigError
 
-__all__ = ["Dataset", "DatasetConfig", "Kind", "kinds", "load", "located"]
+__all__ = ["Dataset", "DatasetConfig", "Kind", "Prices", "kinds", "load", "located", "prices_of"]
 
 
 @cache
@@ -30,7 +31,10 @@ def kinds() -> Mapping[str, Kind]:
 
 @dataclass(frozen=True)
 class DatasetConfig:
-    """A data set, as named in ``conf/dataset/<name>.yaml``; `options` are what is particular to its kind."""
+    """A data set, as named in ``conf/dataset/<name>.yaml``; `options` are what is particular to its kind.
+
+    `costs` is its price list and `unit` what that is in, if it has one.
+    """
 
     name: str
     kind: str
@@ -38,6 +42,8 @@ class DatasetConfig:
     split: str
     test_fraction: float
     options: Mapping[str, Any]
+    costs: str | None = None
+    unit: str | None = None
 
     @property
     def scaled_by_pilot(self) -> bool:
@@ -81,7 +87,31 @@ def located(config: DatasetConfig) -> DatasetConfig:
         for key in kinds()[config.kind].paths
         if config.options[key] is not None
     }
-    return replace(config, options={**config.options, **paths})
+    costs = config.costs
+    if costs not in (None, BUNDLED, EQUAL):
+        costs = str(Path(str(costs)).expanduser().absolute())
+    return replace(config, options={**config.options, **paths}, costs=costs)
+
+
+def prices_of(config: DatasetConfig, data: Dataset) -> Prices | None:
+    """Return what the attributes of a data set cost; None if nobody says it.
+
+    Raises
+    ------
+    ConfigError
+        If no price list comes with the data, and theirs is asked for.
+    DataError
+        If the list cannot be used, see `budgetreg.data.prices.read_prices`.
+    """
+    if config.costs is None:
+        return None
+    d, unit = data.X.shape[1], config.unit or UNIT
+    if config.costs == EQUAL:
+        return equal_prices(data.names, d, unit)
+    path = kinds()[config.kind].prices(config.options) if config.costs == BUNDLED else Path(config.costs).expanduser()
+    if path is None:
+        raise ConfigError(f"dataset.costs={BUNDLED}: no price list comes with {data.name}; give a CSV file, or {EQUAL}")
+    return read_prices(path, data.names, d, unit)
 
 
 @lru_cache(maxsize=4)

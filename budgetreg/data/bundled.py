@@ -54,11 +54,13 @@ class ScikitLearn:
         """Read the table from where scikit-learn is installed."""
         from sklearn import datasets  # here, because it is slow to import and other kinds of data do without
 
-        X, y = getattr(datasets, f"load_{self.name}")(return_X_y=True, **_SCIKIT_LEARN[self.name])
+        loaded = getattr(datasets, f"load_{self.name}")(**_SCIKIT_LEARN[self.name])
+        X, y, names = loaded.data, loaded.target, tuple(map(str, loaded.feature_names))
         two_valued = len(np.unique(y)) == 2
         scale, notes = unit(self.scale, np.abs(X).max(axis=0))
         y = np.where(y == y.max(), 1.0, -1.0) if two_valued else y.astype(np.float64)
-        return Dataset(self.name, np.ascontiguousarray(X, dtype=np.float64), y, scale, None, two_valued, notes)
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        return Dataset(self.name, X, y, scale, None, two_valued, notes, names=names)
 
 
 def prices(table: str) -> Path:
@@ -88,5 +90,6 @@ KINDS = (
         options={"table": Option("the table", one_of(*_SCIKIT_LEARN)), "scale": SCALE},
         splits=(RANDOM,),
         own=True,
+        prices=lambda options: prices(options["table"]),
     ),
 )

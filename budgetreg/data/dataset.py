@@ -42,6 +42,8 @@ class Dataset:
         ``E x x'`` of the law that the examples are drawn from, if it is known, in squared units of the attributes.
     unpredictable : str
         Why the targets are nothing that a regressor could predict; empty if they are.
+    names : tuple of str
+        What the attributes are called, if the data name them.
 
     Raises
     ------
@@ -59,6 +61,7 @@ class Dataset:
     digest: str = ""
     second_moment: np.ndarray | None = None
     unpredictable: str = ""
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check shapes, types and targets, and make the arrays read-only."""
@@ -79,6 +82,8 @@ class Dataset:
         most = len(self.y) - (self.second_moment is None)
         if self.n_train is not None and not 0 < self.n_train <= most:
             raise ValueError(f"n_train must leave rows on both sides of {len(self.y)}, not {self.n_train}")
+        if len(self.names) not in (0, self.X.shape[1]):
+            raise ValueError(f"{len(self.names)} names for {self.X.shape[1]} attributes")
         if self.two_valued and not np.isin(self.y, (-1.0, 1.0)).all():
             raise ValueError("two_valued targets must be -1 or +1")
         if self.second_moment is not None:

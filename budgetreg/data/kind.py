@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from budgetreg.config.options import Option, Options, telling
-from budgetreg.config.requirements import FRACTION, NOTHING, one_of
+from budgetreg.config.requirements import FRACTION, NAME, NOTHING, one_of
 from budgetreg.data.dataset import Dataset
 
 DOMAINS = ("2-ball", "inf-ball")
@@ -84,6 +85,8 @@ class Kind:
         Where attributes that are not centred surely lie, one of `DOMAINS`; empty if that is not known.
     paths : tuple of str
         Those of its options that are paths: relative ones mean something in the folder of the command alone.
+    prices : callable
+        From the options to the price list that comes with the data; None if none does.
     unlabelled : callable
         From a source to that whose targets nobody asks for.
     """
@@ -97,6 +100,7 @@ class Kind:
     own: bool = False
     domain: str = ""
     paths: tuple[str, ...] = ()
+    prices: Callable[[Mapping[str, Any]], Path | None] = lambda options: None
     unlabelled: Callable[[Source], Source] = lambda source: source
 
     def lies_in(self, domain: str) -> bool:
@@ -111,6 +115,8 @@ class Kind:
             "center": Option("the centring", one_of(*self.centers) | NOTHING, default="none", own="revealed"),
             "split": Option("the split into training and test part", one_of(*self.splits)),
             "test_fraction": Option("the test part", FRACTION if self.tested else NOTHING),
+            "costs": Option("the price list", NAME | NOTHING, default=None),
+            "unit": Option("the unit of prices", NAME | NOTHING, default=None, inert=True),
             **self.options,
         }
 

@@ -49,6 +49,8 @@ class Prepared:
         How the file was read, and what was done to the targets.
     digest : str
         Digest of attributes and targets.
+    names : tuple of str
+        What the attributes are called, if the file names them.
     """
 
     X: np.ndarray | Values
@@ -57,6 +59,7 @@ class Prepared:
     two_valued: bool
     notes: tuple[str, ...]
     digest: str
+    names: tuple[str, ...] = ()
 
 
 def in_memory(source: Source, path: Path) -> Prepared:
@@ -121,6 +124,7 @@ def into_folder(source: Source, path: Path, folder: Path, record: Mapping[str, A
         "two_valued": result.two_valued,
         "notes": result.notes,
         "digest": result.digest,
+        "names": result.names,
         "first": facts.first,
         "copied": source.mapped is None,
         "source": dict(record),
@@ -151,7 +155,8 @@ def from_folder(folder: Path, mapped: Path) -> Prepared | None:
             X = np.load(folder / "X.npy" if told["copied"] else mapped, mmap_mode="r")
     except (OSError, ValueError, EOFError):  # missing, or cut short by a full disk
         return None
-    return Prepared(X, y, largest, told["two_valued"], tuple(told["notes"]), told["digest"])
+    notes, names = tuple(told["notes"]), tuple(told["names"])
+    return Prepared(X, y, largest, told["two_valued"], notes, told["digest"], names)
 
 
 def _readable(source: Source, path: Path) -> Iterator[tuple[np.ndarray | SparseRows, Any]]:
@@ -228,7 +233,8 @@ class _Facts:
         for column in np.flatnonzero(largest).tolist():
             name = repr(source.names[column]) if source.names else f"number {column + 1}"
             _check_size(float(largest[column]), f"{path}: attribute {name}")
-        return Prepared(X, y, largest, two_valued, source.notes + notes, self._content.hexdigest())
+        notes, digest = source.notes + notes, self._content.hexdigest()
+        return Prepared(X, y, largest, two_valued, notes, digest, tuple(source.names))
 
 
 def _sparse(lengths: np.ndarray, columns: np.ndarray, data: np.ndarray, d: int, first: int) -> Sparse:

@@ -18,7 +18,7 @@ from budgetreg.data.scaling import SCALE, unit
 from budgetreg.data.seals import is_intact, unsealed
 from budgetreg.errors import ConfigError, DataError
 
-_LAYOUT_VERSION = 2  # of the cached arrays; part of their address
+_LAYOUT_VERSION = 3  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder in that of the cache in which they lie
 _CONSTANT = "{}: all {} targets are {:g}, so that there is nothing to predict (dataset.target names another column)"
 
@@ -67,6 +67,7 @@ class File:
         return Dataset(
             self.name, table.X, table.y, scale, None, table.two_valued, table.notes + notes, table.digest,
             unpredictable=_CONSTANT.format(self.path, len(table.y), table.y[0]) if constant else "",
+            names=table.names,
         )  # fmt: skip
 
     def _prepared(self) -> Prepared:

@@ -24,6 +24,12 @@ INSIDE = {"B": 50.0, "eta": 0.005, "lambda": 20.0}
 EDGE = {**INSIDE, "B": 1.0}
 """Parameters by which the step of an example that is large does, but no other one."""
 
+
+def prices(d: int) -> np.ndarray:
+    """Return what attributes cost in examinations of learners that heed it, shape (d,)."""
+    return np.asarray(1.5 ** (np.arange(d) % 3) * 2.0 ** -(np.arange(d) % 2))
+
+
 _STREAMS = 1024
 """Streams that run together."""
 

@@ -77,6 +77,14 @@ EXAMPLES = Axis(
     "training examples, as many for every learner, whatever it was charged for them",
     log=True,
 )
+COST = Axis(
+    "cost",
+    "spent on attributes in training, in {unit}",
+    "money spent in training",
+    "what the attributes seen in training cost, in {unit}: the mean over repetitions of what was charged at each "
+    "checkpoint, by the price list; a checkpoint is a number of training examples",
+    log=True,
+)
 EFFECTIVE_EXAMPLES = Axis(
     "effective_examples",
     "m (r/d)² / n",
@@ -146,7 +154,7 @@ ANGLE = Axis(
     "principal angle",
     "largest angle between the subspace and the best one, in degrees",
 )
-_X = {axis.column: axis for axis in (ATTRIBUTES, PAID, EXAMPLES, EFFECTIVE_EXAMPLES)}
+_X = {axis.column: axis for axis in (ATTRIBUTES, PAID, EXAMPLES, COST, EFFECTIVE_EXAMPLES)}
 _OF_RUNS = {"examples": EXAMPLES, "paid": PAID}
 """By the key ``axis``, where all runs have the same."""
 _Y = {axis.column: axis for axis in (RELATIVE, SVR_LOSS, MSE, ERROR_RATE, RELATIVE_ERROR, EXCESS_LOSS, ANGLE)}
@@ -166,14 +174,14 @@ def axes_of(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[A
     -------
     x : Axis
         Examples if all runs were made to be compared at equal examples (``axis=examples``), what was paid for if all
-        were to be at that (``axis=paid``), else attributes.
+        were to be at that (``axis=paid``); else money if all have prices in one unit, else attributes.
     y : Axis
         The SVR loss if all learners minimise it, else the relative squared error. Of subspaces: the excess loss if it
         is exact for all, else the relative error.
     """
     drawing = drawing or Drawing()
     x, y = _usual(series)
-    x = replace(_X[drawing.x] if drawing.x else x, log=drawing.x_scale == "log")
+    x = _in_units(replace(_X[drawing.x] if drawing.x else x, log=drawing.x_scale == "log"), series)
     y = _relative(series) if drawing.measure == RELATIVE.column else _Y[drawing.measure] if drawing.measure else y
     return x, y if drawing.y_scale == "auto" else replace(y, log=drawing.y_scale == "log")
 
@@ -198,9 +206,18 @@ def settled(series: Sequence[Series], drawing: Drawing | None) -> Drawing:
     return replace(drawing, band="interval" if y.column == EXCESS_LOSS.column else "sd")
 
 
+def _in_units(x: Axis, series: Sequence[Series]) -> Axis:
+    """Say what money is counted in, on an axis that shows it."""
+    if x.column != COST.column:
+        return x
+    units = " or ".join(sorted({one.unit for one in series if one.unit}))
+    return replace(x, label=x.label.format(unit=units), meaning=x.meaning.format(unit=units))
+
+
 def _usual(series: Sequence[Series]) -> tuple[Axis, Axis]:
-    asked = {str(one.config.get("axis")) for one in series}
-    x = _OF_RUNS.get(asked.pop(), ATTRIBUTES) if len(asked) == 1 else ATTRIBUTES
+    asked, units = {str(one.config.get("axis")) for one in series}, {one.unit for one in series}
+    usual = COST if len(units) == 1 and series[0].unit else ATTRIBUTES
+    x = _OF_RUNS.get(asked.pop(), usual) if len(asked) == 1 else usual
     if all(one.of_subspaces for one in series):
         exact = all(map(_of_known_law, series))
         return x, EXCESS_LOSS if exact else RELATIVE_ERROR

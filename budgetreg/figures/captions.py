@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import pandas as pd
@@ -37,10 +38,13 @@ _SAID = {
     "algo.update",
     "algo.split",
     "algo.average",
+    "algo.prices",
     "dataset.center",
     "dataset.split",
     "dataset.test_fraction",
     "dataset.path",
+    "dataset.costs",
+    "dataset.unit",
     "tuning.name",
     "tuning.at",
     "tuning.folds",
@@ -93,6 +97,7 @@ def about_config(config: Mapping[str, Any]) -> list[str]:
     flat = flatten(config)
     rest = dict(telling(config))
     words = {"learner": _learner(config.get("algo", {})), "data": _data(flat), "tuning": _tuning(flat)}
+    words["prices"] = _prices(config)
     lines = [f"{head}: {text}" for head, text in words.items() if text]
     lines.append(f"seed: {show(flat.get('seed'))}")
     others = [f"{key}={show(rest[key])}" for key in sorted(rest) if key not in _SAID and rest[key] is not None]
@@ -143,6 +148,7 @@ def _about_points(series: Series) -> list[str]:
     return [
         f"k = {series.k}, {series.repetitions} {times}{unfinished}, {len(curve)} checkpoints, the last at "
         f"{int(last['examples'])} examples and {last['attributes']:.0f} attributes"
+        + (f", {money(last['cost'])} {series.unit}" if series.unit else "")
     ]
 
 
@@ -188,6 +194,19 @@ def _data(flat: Mapping[str, Any]) -> str:
     tested = f", {100 * float(fraction):g} % for testing" if split == "random" and fraction is not None else ""
     parts = [centred.get(str(flat.get("dataset.center")), ""), _SPLITS.get(split, "") + tested]
     return "; ".join(filter(None, parts))
+
+
+def _prices(config: Mapping[str, Any]) -> str:
+    costs, learner = config.get("dataset", {}).get("costs"), learners.read(config.get("algo", {}))
+    if costs is None:
+        return ""
+    heeded = "which draws heed" if learner and learner.heeds_prices else "which draws do not heed"
+    return f"of {PurePath(str(costs)).name}, {heeded}"
+
+
+def money(value: float) -> str:
+    """Write a sum of money for people: whole if it is large."""
+    return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def _tuning(flat: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ import pandas as pd
 from rich import box
 from rich.table import Table
 
-from budgetreg.figures.captions import chosen_parameters, edges
+from budgetreg.figures.captions import chosen_parameters, edges, money
 from budgetreg.results.series import Series, mean_curve, read_own, read_series
 
 _MOST_ROWS = 20
@@ -63,11 +63,12 @@ def run_table(folder: Path) -> Table:
     measures = [measure for measure in heads if any(curve[measure].notna().any() for curve in curves)]
     if several:
         table.add_column("learner")
-    for head in ("examples", "attributes", *(heads[measure] for measure in measures)):
+    units = _units(series)
+    for head in ("examples", "attributes", *units, *(heads[measure] for measure in measures)):
         table.add_column(head, justify="right", no_wrap=True)
     for one, curve in zip(series, curves, strict=True):
         for _, row in _thinned(curve).iterrows():
-            cells = [f"{row['examples']:.0f}", f"{row['attributes']:.0f}"]
+            cells = [f"{row['examples']:.0f}", f"{row['attributes']:.0f}", *_paid(one, row, units)]
             cells += [_mean_sd(row, measure, curve[measure].max()) for measure in measures]
             table.add_row(*([one.label] if several else []), *cells)
         table.add_section()
@@ -92,7 +93,11 @@ def comparison_table(folders: Iterable[Path]) -> Table:
     DataError
         As `budgetreg.results.series.read_series`.
     """
-    series = read_series(folders)
+    return compared(read_series(folders))
+
+
+def compared(series: Sequence[Series]) -> Table:
+    """Tabulate series as `comparison_table` does."""
     heads, meaning = _wording(series)
     last = [(one, mean_curve(one.points).iloc[-1]) for one in series]
     by = "relative_error" if series[0].of_subspaces else "test_relative"
@@ -107,7 +112,8 @@ def comparison_table(folders: Iterable[Path]) -> Table:
     table = _table("At the last checkpoint" if several else f"{datasets.pop()}, at the last checkpoint", meaning)
     for head in ("data set", "learner") if several else ("learner",):
         table.add_column(head)
-    for head in ("k", "examples", "attributes", *(heads[measure] for measure in measures), "reps"):
+    units = _units(series)
+    for head in ("k", "examples", "attributes", *units, *(heads[measure] for measure in measures), "reps"):
         table.add_column(head, justify="right", no_wrap=True)
     for one, row in last:
         table.add_row(
@@ -116,6 +122,7 @@ def comparison_table(folders: Iterable[Path]) -> Table:
             str(one.k),
             f"{row['examples']:.0f}",
             f"{row['attributes']:.0f}",
+            *_paid(one, row, units),
             *(_mean_sd(row, measure, max(other[measure] for _, other in last)) for measure in measures),
             str(one.repetitions),
         )
@@ -125,6 +132,15 @@ def comparison_table(folders: Iterable[Path]) -> Table:
 def _wording(series: Sequence[Series]) -> tuple[dict[str, str], str]:
     """Return what the measures of some series are called, and what the table says of them."""
     return (_SUBSPACE_HEADS, _SUBSPACE_MEANING) if series[0].of_subspaces else (_HEADS, _MEANING)
+
+
+def _units(series: Sequence[Series]) -> list[str]:
+    """Return what money is counted in: a column for each unit."""
+    return sorted({one.unit for one in series if one.unit})
+
+
+def _paid(series: Series, row: pd.Series, units: Sequence[str]) -> list[str]:
+    return [money(row["cost"]) if series.unit == unit else "-" for unit in units]
 
 
 def _table(title: str, caption: str) -> Table:

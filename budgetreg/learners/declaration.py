@@ -94,6 +94,8 @@ class Circumstances:
         Unit of the radii in a grid: 1, or the standard deviation of the targets where there is an intercept.
     moments : callable
         Returns the attributes' second moments, shape (d,), from full rows: for learners that are given them.
+    prices : ndarray of float, shape (d,), or None
+        What attributes cost, for learners that heed it.
     """
 
     k: int
@@ -103,6 +105,7 @@ class Circumstances:
     largest: float
     unit: float
     moments: Callable[[], np.ndarray]
+    prices: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,8 @@ class Given:
     intercept : bool
         For learners that store what they see: whether the mean of the targets is predicted there. Others get targets
         less what is predicted.
+    prices : ndarray of float, shape (d,), or None
+        What attributes cost, for learners that heed it; all above 0.
     """
 
     k: int
@@ -130,6 +135,7 @@ class Given:
     moments: np.ndarray | None = None
     centred: bool = False
     intercept: bool = False
+    prices: np.ndarray | None = None
 
 
 class WithIntercept(NamedTuple):
@@ -300,6 +306,8 @@ class Family:
     given_moments : callable
         ``given_moments(options)``: where the attributes' second moments come from that it is given: ``given`` if from
         full rows of the training part, which no budget pays for, or ``pilot``; None if it is given none.
+    heeds_prices : callable
+        ``heeds_prices(options)``: whether its draws depend on what attributes cost, where prices are given.
     batching : Batching
     unequal_lengths : bool
         Whether streams that advance together may end at different lengths.
@@ -341,6 +349,7 @@ class Family:
     theory: Callable[["Learner", Circumstances, float | None], Mapping[str, float]] | None = None
     without_effect: Callable[[Any], Sequence[str]] = _nothing
     given_moments: Callable[[Any], str | None] = _none
+    heeds_prices: Callable[[Any], bool] = lambda options: False
     batching: Batching = Batching.APART
     unequal_lengths: bool = False
     shares_settings: bool = False
@@ -400,6 +409,11 @@ class Learner:
     def given_moments(self) -> str | None:
         """Where the attributes' second moments come from that it is given; None if it is given none."""
         return self.family.given_moments(self.options)
+
+    @property
+    def heeds_prices(self) -> bool:
+        """Whether its draws depend on what attributes cost, where prices are given."""
+        return self.family.heeds_prices(self.options)
 
     @property
     def chaotic(self) -> bool:

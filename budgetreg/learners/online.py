@@ -43,6 +43,12 @@ def average_option() -> str:
     return declared
 
 
+def prices_option() -> str:
+    """Declare whether draws that moments guide heed what attributes cost; without prices it is as if all cost alike."""
+    declared: str = option("whether draws heed prices", one_of("aware", "ignored"), default="aware")
+    return declared
+
+
 def update_option(*updates: str) -> str:
     """Declare the update, one of a few, which makes a learner of its own: the checks try those that have a file."""
     declared: str = option("the update", one_of(*updates), tried=())

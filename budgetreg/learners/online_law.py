@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from budgetreg.enumeration.steps import Step
+from budgetreg.enumeration.steps import Step, prices
 
 COUNTERPARTS = {"ogd": "online_ridge", "eg": "online_lasso"}
 """By update, the learner whose gradients are exact."""
@@ -13,12 +13,18 @@ def sizes(update: str, w: np.ndarray) -> np.ndarray:
     return np.square(w) if update == "ogd" else np.abs(w)
 
 
-def guided(update: str, moments: np.ndarray) -> np.ndarray:
-    """Return what guided draws for the data point are in proportion to, given second moments (d,).
+def guided(update: str, moments: np.ndarray, costs: np.ndarray) -> np.ndarray:
+    """Return what guided draws for the data point are in proportion to, given second moments and costs, (d,) each.
 
-    Their square roots on the 2-ball, themselves on the 1-ball: Kukliansky & Shamir 2015, Equation 2.
+    Their square roots over those of the costs on the 2-ball, themselves on the 1-ball: Kukliansky & Shamir 2015,
+    Equation 2; for costs, `budgetreg.sampling.guides`.
     """
-    return np.sqrt(moments) if update == "ogd" else moments
+    return np.sqrt(moments) / np.sqrt(costs) if update == "ogd" else moments
+
+
+def costs(heeded: str, d: int) -> np.ndarray:
+    """Return what attributes cost in an examination, shape (d,): 1 where a learner is told to ignore it."""
+    return prices(d) if heeded == "aware" else np.ones(d)
 
 
 def share(weights: np.ndarray) -> np.ndarray:

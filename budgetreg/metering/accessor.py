@@ -14,6 +14,7 @@ from budgetreg.data.values import Values, as_values, panels
 from budgetreg.errors import BudgetExceeded
 from budgetreg.metering.cells import Record
 from budgetreg.metering.origin import Origin
+from budgetreg.metering.reveals import Reveals
 from budgetreg.metering.running_means import RunningMeans, TargetMeans
 
 _COMMON = 32
@@ -119,11 +120,14 @@ class Bill:
         Attributes charged over the whole pass.
     most : ndarray of shape (F, G)
         The most attributes charged for any one example.
+    reveals : Reveals or None
+        Which attributes these were, if that was asked for.
     """
 
     at: dict[int, np.ndarray]
     total: np.ndarray
     most: np.ndarray
+    reveals: Reveals | None = None
 
 
 class Accessor:
@@ -157,6 +161,8 @@ class Accessor:
         rows are not for streams of unequal lengths.
     record : Record, optional
         Told which cells are revealed to whom.
+    itemised : bool
+        Whether the bill tells how often each attribute was revealed; then each draw has to be named, see `pay_for`.
 
     Notes
     -----
@@ -177,6 +183,7 @@ class Accessor:
         pilot: np.ndarray | None = None,
         lengths: np.ndarray | None = None,
         record: Record | None = None,
+        itemised: bool = False,
     ) -> None:
         self._table = table
         self._orders = np.ascontiguousarray(orders, dtype=np.intp)
@@ -201,6 +208,12 @@ class Accessor:
         self._total = np.zeros((self.n_streams, n_settings), dtype=np.int64)
         self._at: dict[int, np.ndarray] = {}
         self._most = np.zeros((self.n_streams, n_settings), dtype=np.int64)
+        self._reveals = Reveals(self.n_streams, n_settings, self.d, self._checkpoints) if itemised else None
+
+    @property
+    def itemised(self) -> bool:
+        """Whether each draw has to be named: `pay_for` in place of `pay`."""
+        return self._reveals is not None
 
     def open(self, start: int, stop: int) -> None:
         """Make examples ``start <= t < stop`` (counted from 0 along each stream) the current block."""
@@ -215,6 +228,8 @@ class Accessor:
         self._y = np.asarray(self._table.y[self._rows])
         if self._record:
             self._record.open(self._rows)
+        if self._reveals:
+            self._reveals.open(start, stop)
         if self._means:
             self._means.open(start)
         if self._target_means:
@@ -274,6 +289,8 @@ class Accessor:
         self._charge(slice(None), draws)
         if self._record:
             self._record.shown(attributes, drawn)
+        if self._reveals:
+            self._reveals.note_block(attributes, drawn)
         values = self._table.entries(self._rows[:, :, None], attributes)
         if self._means:
             # What lies beyond a stream's end gets into means that nothing is centred by any more.
@@ -302,16 +319,13 @@ class Accessor:
         BudgetExceeded
             If an example's budget would be passed; nothing is revealed then.
         """
-        if self._ended is not None:
-            paid = paid & ~self._ended[self._stream, position][:, None]
-        n, everyone = len(attributes), paid.all()
-        self._charge((self._stream, position), n if everyone else n * paid)
+        paid = self._pay_for(position, attributes, paid)
         if self._record:
-            self._record.own(position, attributes, None if everyone else paid)
+            self._record.own(position, attributes, None if paid.all() else paid)
         values = self._table.entries(self._rows[self._stream, position][:, None], attributes)
         if self._means:
             values = self._means.centred(values, self._stream[:, None], attributes)
-        return values if everyone else np.where(paid, values, 0.0)
+        return values if paid.all() else np.where(paid, values, 0.0)
 
     def reveal_some(self, position: int, attributes: np.ndarray, drawn: np.ndarray) -> np.ndarray:
         """Reveal to each replica as many attributes of one example as it has drawn itself.
@@ -336,10 +350,12 @@ class Accessor:
         """
         if self._ended is not None:
             drawn = drawn & ~self._ended[:, position, None, None]
-        examples = np.full(self.n_streams, position)
-        self._charge((self._stream, examples), np.count_nonzero(drawn, axis=2))
+        positions = np.full(self.n_streams, position)
+        self._charge((self._stream, positions), np.count_nonzero(drawn, axis=2))
         if self._record:
-            self._record.own(examples, attributes.transpose(2, 0, 1), drawn.transpose(2, 0, 1))
+            self._record.own(positions, attributes.transpose(2, 0, 1), drawn.transpose(2, 0, 1))
+        if self._reveals:
+            self._reveals.note(positions, attributes, drawn)
         values = self._table.entries(self._rows[:, position, None, None], attributes)
         if self._means:
             values = self._means.centred(values, self._stream[:, None, None], attributes)
@@ -358,7 +374,15 @@ class Accessor:
         BudgetExceeded
             If an example's budget would be passed.
         """
+        assert not self.itemised
         self._charge(slice(None), draws if self._ended is None else np.where(self._ended[:, :, None], 0, draws))
+
+    def pay_for(self, position: np.ndarray, attributes: np.ndarray, paid: np.ndarray) -> None:
+        """Charge for draws whose values cannot change anything and are not looked up, and tell which they are.
+
+        Parameters and exceptions are those of `reveal`.
+        """
+        self._pay_for(position, attributes, paid)
 
     def rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Open a block and reveal it in full, d attributes for every example and replica.
@@ -383,6 +407,8 @@ class Accessor:
         self._charge(slice(None), self.d)
         if self._record:
             self._record.in_full()
+        if self._reveals:
+            self._reveals.note_rows()
         X = self._table.rows(self._rows)
         if self._means:
             self._means.centre_rows(X)
@@ -416,6 +442,8 @@ class Accessor:
         self._charge(slice(None), self.d)
         if self._record:
             self._record.in_full()
+        if self._reveals:
+            self._reveals.note_rows()
         rows, place = np.unique(self._rows, return_inverse=True)
         held = np.zeros((rows.size, self.n_streams), dtype=bool)
         held[place.reshape(self._rows.shape), self._stream[:, None]] = True
@@ -432,7 +460,18 @@ class Accessor:
         """Return what has been charged so far."""
         self._close()
         self._spent = self._spent[:, :0]
-        return Bill(self._at, self._total, self._most)
+        return Bill(self._at, self._total, self._most, self._reveals)
+
+    def _pay_for(self, position: np.ndarray, attributes: np.ndarray, paid: np.ndarray) -> np.ndarray:
+        """Charge for draws of one example per stream, and return which replicas (F, G) of those that draw pay."""
+        if self._ended is not None:
+            paid = paid & ~self._ended[self._stream, position][:, None]
+        n = len(attributes)
+        self._charge((self._stream, position), n if paid.all() else n * paid)
+        if self._reveals:
+            drawn = np.broadcast_to(paid[:, :, None], (*paid.shape, n))
+            self._reveals.note(position, attributes.transpose(1, 2, 0), drawn)
+        return paid
 
     def _charge(self, examples: slice | tuple[np.ndarray, np.ndarray], draws: int | np.ndarray) -> None:
         charged = self._spent[examples] + draws

@@ -79,6 +79,8 @@ class Config:
         without = {*groups, "axis"} if equal else {*groups}
         chosen_by, grid = self._choice()
         learner = {**self.algo.telling(self.resolved["algo"]), **({"grid": grid} if grid else {})}
+        if self.dataset.costs is None:
+            learner.pop("prices", None)  # there are none to heed
         dataset = kinds()[self.dataset.kind].telling(self.resolved["dataset"])
         return {
             **telling(TOP, self.resolved, without),

@@ -53,6 +53,10 @@ class Pass:
         Attributes charged in all, all settings together.
     seen : callable
         Of a final pass: given a setting, rows and cells that it saw, see `budgetreg.metering.cells.Record.seen`.
+    reveals : ndarray of int, shape (C, G, d), or None
+        How often each attribute was revealed up to each checkpoint, where prices ask for it.
+    reveals_paid : ndarray of int, shape (d,), or None
+        The same in all, all settings together.
     """
 
     repetition: int
@@ -69,6 +73,8 @@ class Pass:
     most: np.ndarray = field(init=False)
     paid: int = field(init=False)
     seen: Callable[[int], tuple[np.ndarray, np.ndarray]] = field(init=False)
+    reveals: np.ndarray | None = None
+    reveals_paid: np.ndarray | None = None
 
 
 def advance(
@@ -125,6 +131,7 @@ def advance(
             pilot=np.stack([one.pilot for one in batch]),
             lengths=lengths,
             record=record,
+            itemised=plan.prices is not None,
         )
         _run(plan, accessor, settings, checkpoints, batch)
         bill = accessor.bill()
@@ -133,6 +140,12 @@ def advance(
             one.most, one.paid = bill.most[s], int(bill.total[s].sum())
             if one.final:
                 one.seen = partial(record.seen, s - (len(batch) - n_final))
+        if bill.reveals:
+            until = {checkpoint: bill.reveals.until(checkpoint) for checkpoint in checkpoints}
+            total = bill.reveals.total()
+            for s, one in enumerate(batch):
+                one.reveals = np.stack([until[checkpoint][s] for checkpoint in one.checkpoints])
+                one.reveals_paid = total[s].sum(axis=0)
 
 
 def _run(
@@ -151,7 +164,14 @@ def _run(
         checkpoints,
         [generator(*identity, one.repetition, one.stage) for one in batch],
         config.algo.options,
-        Given(config.k, plan.division, np.stack(known) if known else None, plan.centred, plan.intercept),
+        Given(
+            config.k,
+            plan.division,
+            np.stack(known) if known else None,
+            plan.centred,
+            plan.intercept,
+            np.array(plan.prices.costs) if plan.prices and config.algo.heeds_prices else None,
+        ),
     )
     keep = [one.keeping() for one in batch]
     for checkpoint, outputs in outputs_at:

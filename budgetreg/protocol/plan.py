@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from budgetreg.data import Dataset, load, located
+from budgetreg.data import Dataset, Prices, load, located, prices_of
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.learners.declaration import Batching, Circumstances, Division, Sees
 from budgetreg.protocol.configuration import Config
@@ -23,6 +23,8 @@ AXIS_SPAN = 256
 
 REPLICA_BYTES = 64
 """Per attribute and replica: what the largest state and its output take; per pair of them if subspaces are learned."""
+COUNT_BYTES = 24
+"""Per attribute, replica and checkpoint of the curve: an itemised bill, whose folds have checkpoints of their own."""
 STATE_BYTES = 1 << 30
 """Memory of one worker for the replicas that advance together, and for the data that they read."""
 
@@ -61,6 +63,8 @@ class Plan:
         Most that the cross-validation of a repetition may be charged, all folds and settings together.
     notes : tuple of str
         What the user is told once.
+    prices : Prices or None
+        What the attributes cost, if anybody says so: then the bill is itemised, and in money too.
     """
 
     config: Config
@@ -79,6 +83,7 @@ class Plan:
     attributes_final: int
     attributes_tuning: int
     notes: tuple[str, ...]
+    prices: Prices | None = None
 
     @property
     def division(self) -> Division | None:
@@ -101,7 +106,9 @@ class Plan:
         family = self.config.algo.family
         if family.batching is Batching.WITH_ITS_FOLDS:
             return self.config.tuning.folds
-        replicas = min(self.config.backend.batch_size, STATE_BYTES // (REPLICA_BYTES * family.state_numbers(self.d)))
+        state = REPLICA_BYTES * family.state_numbers(self.d)
+        counts = COUNT_BYTES * self.d * len(self.checkpoints) if self.prices else 0
+        replicas = min(self.config.backend.batch_size, STATE_BYTES // (state + counts))
         return max(1, replicas // self.n_settings)
 
     @property
@@ -192,7 +199,7 @@ def make_plan(config: Config) -> Plan:
     data = load(config.dataset, config.seed, 0, targets=algo.predicts)
     algo.task.admit(algo.name, data, config.dataset.center)
     n_train, n_test = split_sizes(config, data)
-    d = data.X.shape[1]
+    d, prices = data.X.shape[1], prices_of(config.dataset, data)
     if config.k > d:
         raise ConfigError(f"k={config.k}: the attribute budget must be at most d={d}, the attributes of {data.name}")
     division = algo.divide(config.k)
@@ -209,6 +216,7 @@ def make_plan(config: Config) -> Plan:
         largest=float(np.abs(data.y - (data.y.mean() if intercept else 0.0)).max()),
         unit=float(data.y.std()) if intercept else 1.0,
         moments=cache(lambda: _moments(config, data)),
+        prices=np.array(prices.costs) if prices and algo.heeds_prices else None,
     )
     settings = lay_out(config, run)
     n_settings = count(settings)
@@ -252,6 +260,7 @@ def make_plan(config: Config) -> Plan:
         attributes_final=lead * d + per_example * (checkpoints[-1] - lead),
         attributes_tuning=per_example * fold_examples * folds * n_settings,
         notes=notes,
+        prices=prices,
     )
 
 

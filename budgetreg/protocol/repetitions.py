@@ -73,7 +73,8 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
     -------
     list of dict
         For each: ``repetition``; ``curve``, a list of one dict per checkpoint; ``run``, the row of ``runs.csv``;
-        ``edge_before``, as the column ``edge`` but of what was chosen for the checkpoints before the last.
+        ``edge_before``, as the column ``edge`` but of what was chosen for the checkpoints before the last; and with
+        prices ``reveals``, how often each attribute was revealed by each checkpoint.
 
     Raises
     ------
@@ -104,15 +105,21 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
             judge = _judging(split, at)()
             final.kept = [judge(outputs, origin) for outputs, origin in final.kept]
     return [
-        {
-            "repetition": place.split.repetition,
-            "curve": _curve(plan, finals[i], among[i]),
-            "run": {
-                **_run_row(plan, best[i, -1], finals[i], among[i], sum(one.paid for one in tried[i])),
-                **_distinct(plan, place, cells, finals[i].seen(among[i, -1])),
+        _priced(
+            plan,
+            {
+                "repetition": place.split.repetition,
+                "curve": _curve(plan, finals[i], among[i]),
+                "run": {
+                    **_run_row(plan, best[i, -1], finals[i], among[i], sum(one.paid for one in tried[i])),
+                    **_distinct(plan, place, cells, finals[i].seen(among[i, -1])),
+                },
+                "edge_before": _edge(plan, best[i, :-1]),
             },
-            "edge_before": _edge(plan, best[i, :-1]),
-        }
+            finals[i],
+            among[i],
+            tried[i],
+        )
         for i, place in enumerate(places)
     ]
 
@@ -193,6 +200,24 @@ def _run_row(plan: Plan, best: int, final: Pass, place: np.ndarray, tuning: int)
         "attributes_mean": after / (plan.checkpoints[-1] - plan.lead),
         "attributes_max": int(final.most[place].max()),
         "attributes_tuning": tuning,
+    }
+
+
+def _priced(
+    plan: Plan, result: dict[str, Any], final: Pass, place: np.ndarray, tried: Sequence[Pass]
+) -> dict[str, Any]:
+    """Add to a result what its reveals cost, and what they were, if there are prices."""
+    if plan.prices is None:
+        return result
+    assert final.reveals is not None
+    reveals = final.reveals[np.arange(len(place)), place] + plan.lead
+    costs = [plan.prices.of(one) for one in reveals]
+    tuning = sum((one.reveals_paid for one in tried if one.reveals_paid is not None), np.zeros(plan.d, dtype=np.int64))
+    return {
+        **result,
+        "curve": [{**point, "cost": cost} for point, cost in zip(result["curve"], costs, strict=True)],
+        "run": {**result["run"], "cost_total": costs[-1], "cost_tuning": plan.prices.of(tuning)},
+        "reveals": reveals.tolist(),
     }
 
 

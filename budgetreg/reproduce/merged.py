@@ -215,6 +215,7 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
     curves = [{**row, CELL: cell.name} for cell in recipe.cells for row in found[cell.name].curves]
     runs = [{**row, CELL: cell.name} for cell in recipe.cells for row in found[cell.name].runs]
     base = common([own.config for own in results])
+    heads = {name: meaning for own in results for name, meaning in own.columns.items()}
     sources: list[Tree] = []
     for own in results:
         sources += [own.source] if own.source not in sources else []
@@ -225,7 +226,7 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
         "config": ordered(base),
         "sources": sources,
         "promised": {cell.config.algo.name: promised(cell.config.algo) for cell in recipe.cells},
-        "columns": results[0].columns,
+        "columns": heads,
         "cells": [
             {
                 CELL: cell.name,
@@ -239,7 +240,7 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
         ],
     }
     tables = {
-        CURVES: as_csv([*results[0].columns, CELL], curves),
+        CURVES: as_csv([*heads, CELL], curves),
         RUNS: as_csv([*run_columns(runs), CELL], runs),
     }
     with explained(f"write {folder}"):

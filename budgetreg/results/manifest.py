@@ -96,7 +96,7 @@ def identity_of(plan: "Plan") -> Tree:
     -------
     dict
         ``identity``: the configuration as far as it can change a result; ``identity_digest``: its SHA-256;
-        ``data``: name, content and shape of the data, as files can change under an unchanged configuration.
+        ``data``: name, content, shape and prices of the data, as files can change under an unchanged configuration.
     """
     identity: Tree = {
         "identity_digest": digest_of(plan.config),
@@ -107,6 +107,7 @@ def identity_of(plan: "Plan") -> Tree:
             "n_train": plan.n_train,
             "n_test": plan.n_test,
             "d": plan.d,
+            **({"prices": plan.prices.digest()} if plan.prices else {}),
         },
     }
     return identity

@@ -11,6 +11,7 @@ _SILENT_KEYS = {
     "algo.name",
     "dataset.name",
     "dataset.root",
+    "dataset.unit",
     "experiment",
     "k",
     "n_jobs",
@@ -99,7 +100,7 @@ def _texts(flats: Sequence[Mapping[str, Any]], keys: Sequence[str], in_full: boo
 
 def _value(key: str, value: Any, in_full: bool) -> str:
     # A file's folder belongs to one machine; its name says which data they are.
-    return PurePath(str(value)).name if key == "dataset.path" else show(value, in_full)
+    return PurePath(str(value)).name if key in ("dataset.path", "dataset.costs") else show(value, in_full)
 
 
 def _short(key: str) -> str:

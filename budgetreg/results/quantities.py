@@ -7,7 +7,7 @@ import pandas as pd
 
 from budgetreg.errors import ConfigError, DataError, nearest
 from budgetreg.results.naming import flatten
-from budgetreg.results.schema import RUNS
+from budgetreg.results.schema import COST, RUNS
 from budgetreg.results.series import Series
 
 
@@ -32,11 +32,18 @@ def _paid(series: Series, curve: pd.DataFrame) -> np.ndarray:
     return np.maximum(curve["attributes"].to_numpy(dtype=float) + cells, rows * _d(series))
 
 
+def _cost(series: Series, curve: pd.DataFrame) -> np.ndarray:
+    if COST not in curve:
+        raise ConfigError(f"x: {COST}: {series.label or series.algo} has no prices (dataset.costs)")
+    return curve[COST].to_numpy(dtype=float)
+
+
 # Along a curve: from a series and its mean curve.
 ALONG: Mapping[str, Callable[[Series, pd.DataFrame], np.ndarray]] = {
     "attributes": lambda series, curve: curve["attributes"].to_numpy(dtype=float),
     "paid": _paid,
     "examples": lambda series, curve: curve["examples"].to_numpy(dtype=float),
+    COST: _cost,
     # m (r/d)^2/n: what the excess of a subspace depends on, if Theorem 7 of Gonen et al. 2016 is sharp.
     "effective_examples": lambda series, curve: (
         curve["examples"].to_numpy(dtype=float) * (series.k / _d(series)) ** 2 / _components(series)
@@ -57,7 +64,7 @@ def along(name: str, series: Series, curve: pd.DataFrame) -> np.ndarray:
     Raises
     ------
     ConfigError
-        If there is no such variable.
+        If there is no such variable, or the series has no prices.
     DataError
         If its runs, older ones, do not tell what was paid.
     """

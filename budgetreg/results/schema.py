@@ -4,6 +4,7 @@ SCHEMA_VERSION = 2
 
 CURVES = "curves.csv"
 RUNS = "runs.csv"
+REVEALS = "reveals.csv"
 MANIFEST = "manifest.json"
 JOURNAL = "journal.jsonl"
 LOCK = ".lock"
@@ -67,6 +68,38 @@ ADDED = ("cells_run", "cells_tuning", "rows_full")
 """Columns of runs.csv that came later: where a record lacks them they were not recorded, which is no difference."""
 
 
-def columns(of_subspaces: bool) -> dict[str, dict[str, str]]:
-    """Return the columns of both files, and what they mean, for learners of subspaces or of regressors."""
-    return {CURVES: SUBSPACE_COLUMNS if of_subspaces else CURVE_COLUMNS, RUNS: RUN_COLUMNS}
+COST = "cost"
+COST_OF_POINTS: dict[str, str] = {
+    COST: "what the attributes charged to the final run by this checkpoint cost, in units of the price list "
+    "(dataset.unit), tuning not included",
+}
+COST_OF_RUNS: dict[str, str] = {
+    "cost_total": "what the attributes charged to the final run cost, in units of the price list",
+    "cost_tuning": "what those charged to the choice of parameters cost, all candidates and folds together",
+}
+REVEAL_COLUMNS: dict[str, str] = {
+    "repetition": IDENTIFIERS["repetition"],
+    "examples": POINTS["examples"],
+    "attribute": "an attribute, by its name in the data or its number from 1",
+    "count": "how often it was revealed in the final run by this checkpoint, and paid",
+}
+
+
+def columns(of_subspaces: bool, priced: bool = False) -> dict[str, dict[str, str]]:
+    """Return the columns of the files, and what they mean, for learners of subspaces or of regressors.
+
+    Where there are prices, what was paid follows the attributes that it was paid for, and there is a file more.
+    """
+    curves = SUBSPACE_COLUMNS if of_subspaces else CURVE_COLUMNS
+    if not priced:
+        return {CURVES: curves, RUNS: RUN_COLUMNS}
+    return {
+        CURVES: _after("attributes", curves, COST_OF_POINTS),
+        RUNS: _after("attributes_tuning", RUN_COLUMNS, COST_OF_RUNS),
+        REVEALS: REVEAL_COLUMNS,
+    }
+
+
+def _after(place: str, told: dict[str, str], more: dict[str, str]) -> dict[str, str]:
+    at = list(told).index(place) + 1
+    return dict([*list(told.items())[:at], *more.items(), *list(told.items())[at:]])

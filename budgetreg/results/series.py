@@ -11,12 +11,13 @@ from typing import Any
 
 import pandas as pd
 
+from budgetreg.data.prices import UNIT
 from budgetreg.errors import DataError
 from budgetreg.files.writing import files_below
 from budgetreg.results.checksums import check_manifest, read_tables
 from budgetreg.results.naming import differences
 from budgetreg.results.nested import overlay
-from budgetreg.results.schema import CELL, CURVES, MANIFEST, RUNS, columns
+from budgetreg.results.schema import CELL, COST, CURVES, MANIFEST, RUNS, columns
 
 MEASURES = ("test_relative", "test_mse", "test_error_rate", "test_svr_loss")
 SUBSPACE_MEASURES = ("relative_error", "excess_loss", "principal_angle")
@@ -67,6 +68,11 @@ class Series:
     def of_subspaces(self) -> bool:
         """Whether the learner learns a subspace, and its points hold `SUBSPACE_MEASURES`."""
         return _is_of_subspaces(self.points)
+
+    @property
+    def unit(self) -> str | None:
+        """What its column ``cost`` is in; None if it has no prices."""
+        return str(self.config.get("dataset", {}).get("unit") or UNIT) if COST in self.points else None
 
     @property
     def repetitions(self) -> int:
@@ -197,12 +203,14 @@ def mean_curve(points: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per checkpoint, ascending: ``examples``, ``attributes`` (mean), ``repetitions`` (count), and
-        for each of `MEASURES`, or of `SUBSPACE_MEASURES`, its mean and, as ``<measure>_sd``, its standard
-        deviation over repetitions (divisor n - 1; NaN for one repetition).
+        One row per checkpoint, ascending: ``examples``, ``attributes`` (mean; with prices also ``cost``),
+        ``repetitions`` (count), and for each of `MEASURES`, or of `SUBSPACE_MEASURES`, its mean and, as
+        ``<measure>_sd``, its standard deviation over repetitions (divisor n - 1; NaN for one repetition).
     """
     groups = points.groupby("examples", sort=True)
     curve = groups.agg(attributes=("attributes", "mean"), repetitions=("repetition", "nunique"))
+    if COST in points:
+        curve[COST] = groups[COST].mean()
     for measure in _measures(points):
         # What is undefined in one repetition is so in the mean.
         curve[measure] = groups[measure].agg(lambda values: values.mean(skipna=False))
@@ -255,7 +263,8 @@ def _folder_names(folders: Sequence[Path]) -> list[str]:
 
 def _agree(one: Series, other: Series) -> bool:
     keys = ["repetition", "examples"]
-    values = ["attributes", *_measures(one.points)]
+    priced = [COST] if COST in one.points and COST in other.points else []
+    values = ["attributes", *priced, *_measures(one.points)]
     if set(one.points["examples"]) != set(other.points["examples"]):
         return False
     both = one.points.merge(other.points, on=keys, suffixes=("", "_other"))

@@ -14,7 +14,7 @@ from budgetreg.results.differences import promised
 from budgetreg.results.journal import Entry, Journal, damaged_lines, read_journal
 from budgetreg.results.manifest import adopt_manifest, identity_of, read_manifest
 from budgetreg.results.provenance import provenance
-from budgetreg.results.schema import CURVES, JOURNAL, LOCK, MANIFEST, RUNS, SCHEMA_VERSION, columns
+from budgetreg.results.schema import CURVES, JOURNAL, LOCK, MANIFEST, REVEALS, RUNS, SCHEMA_VERSION, columns
 from budgetreg.results.tables import labels_of, tables_of
 
 if TYPE_CHECKING:  # `status` reads folders without loading what a plan needs
@@ -43,7 +43,7 @@ class Store:
         self.folder, self._plan, self._lock = folder, plan, lock
         self._identity = identity_of(plan)
         manifest = adopt_manifest(folder, self._identity)
-        for name in (CURVES, RUNS, MANIFEST):
+        for name in (CURVES, RUNS, REVEALS, MANIFEST):
             remove_leftovers(folder / name)
         self._load()
         self.notes: tuple[str, ...] = ()
@@ -176,7 +176,7 @@ class Store:
             )
 
     def _write_manifest(self) -> None:
-        config = self._plan.config
+        config, prices = self._plan.config, self._plan.prices
         manifest = {
             "schema_version": SCHEMA_VERSION,
             "status": "incomplete" if self.missing() else "complete",
@@ -187,11 +187,12 @@ class Store:
             "repetitions_failed": len(self.failed()),
             **self._identity,
             "config": config.resolved,
+            **({"prices": dict(zip(prices.names, prices.costs, strict=True))} if prices else {}),
             "notes": self._plan.notes,
             "promised": promised(config.algo),
             **self._provenance,
             "earlier": self._earlier,
-            "columns": columns(of_subspaces=not config.algo.predicts),
+            "columns": columns(not config.algo.predicts, self._plan.prices is not None),
         }
         text = json.dumps(signed(manifest, self._vouched), indent=2) + "\n"
         write_atomically(self.folder / MANIFEST, text.encode())
@@ -294,7 +295,7 @@ def _damage(folder: Path) -> str:
     if damaged_lines(folder / JOURNAL):
         return f"{folder / JOURNAL} is damaged: the command that made it computes anew what is lost"
     try:
-        read_tables(folder, (CURVES, RUNS))
+        read_tables(folder, (CURVES, RUNS, REVEALS))
     except Damaged as error:
         return str(error)
     return ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from budgetreg.results.journal import Entry
-from budgetreg.results.schema import ADDED, CHOSEN, CURVES, RUN_COLUMNS, RUNS, columns
+from budgetreg.results.schema import ADDED, CHOSEN, COST_OF_RUNS, CURVES, REVEAL_COLUMNS, REVEALS, RUNS, columns
 
 if TYPE_CHECKING:
     from budgetreg.protocol.plan import Plan
@@ -21,7 +21,7 @@ def labels_of(plan: "Plan") -> Row:
 
 
 def tables_of(plan: "Plan", finished: Sequence[Entry], failed: Sequence[Entry] = ()) -> dict[str, bytes]:
-    """Return both tables of a run, by name.
+    """Return the tables of a run, by name: curves and bills, and which attributes were revealed if they have prices.
 
     Parameters
     ----------
@@ -31,8 +31,9 @@ def tables_of(plan: "Plan", finished: Sequence[Entry], failed: Sequence[Entry] =
         Entries of the journal, one per repetition.
     """
     labels = labels_of(plan)
-    heads = columns(of_subspaces=not plan.config.algo.predicts)[CURVES]
-    return {CURVES: curves_csv(heads, labels, finished), RUNS: runs_csv(labels, [*finished, *failed])}
+    heads = columns(not plan.config.algo.predicts, plan.prices is not None)[CURVES]
+    tables = {CURVES: curves_csv(heads, labels, finished), RUNS: runs_csv(labels, [*finished, *failed])}
+    return {**tables, REVEALS: reveals_csv(plan.prices.names, finished)} if plan.prices else tables
 
 
 def rows_of(content: bytes) -> list[dict[str, str]]:
@@ -69,11 +70,34 @@ def runs_csv(labels: Mapping[str, Any], entries: Iterable[Entry]) -> bytes:
     return as_csv(run_columns(rows), rows)
 
 
+def reveals_csv(attributes: Sequence[str], entries: Iterable[Entry]) -> bytes:
+    """Return ``reveals.csv``: one row per repetition, checkpoint and attribute.
+
+    Parameters
+    ----------
+    attributes : sequence of str
+        What they are called.
+    entries : iterable of dict
+        Finished entries of the journal.
+    """
+    rows = (
+        dict(zip(REVEAL_COLUMNS, (entry["repetition"], point["examples"], attribute, count), strict=True))
+        for entry in _sorted(entries)
+        for point, counts in zip(entry["result"]["curve"], entry["result"]["reveals"], strict=True)
+        for attribute, count in zip(attributes, counts, strict=True)
+    )
+    return as_csv(REVEAL_COLUMNS, rows)
+
+
 def run_columns(rows: Iterable[Row]) -> list[str]:
-    """Return the columns of ``runs.csv``, one for each parameter that some row has; what none recorded is left out."""
+    """Return the columns of ``runs.csv``: those of parameters and prices that some row has, and all others.
+
+    What none recorded, as it came later, is left out.
+    """
     there = dict.fromkeys(name for row in rows for name in row)
-    chosen = [name for name in there if name.startswith("p_")]
-    recorded = [column for column in RUN_COLUMNS if column in there or column not in ADDED]
+    chosen, priced = [name for name in there if name.startswith("p_")], any(name in there for name in COST_OF_RUNS)
+    heads = columns(of_subspaces=False, priced=priced)[RUNS]
+    recorded = [column for column in heads if column in there or column not in ADDED]
     return [name for column in recorded for name in (chosen if column == CHOSEN else [column])]
 
 

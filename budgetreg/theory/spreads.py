@@ -8,9 +8,12 @@ def uniform_spread(d: int, k_x: int | None) -> float:
     return 2 * d / k_x if k_x else 1.0
 
 
-def ridge_spread(second_moments: np.ndarray, k_x: int) -> float:
-    """Return the spread on the 2-ball of draws that are guided by known second moments, shape (d,)."""
-    return half_norm(second_moments) / k_x + 1
+def ridge_spread(second_moments: np.ndarray, k_x: int, prices: np.ndarray | None = None) -> float:
+    """Return the spread on the 2-ball of draws that are guided by known second moments, shape (d,), and prices."""
+    if prices is None:
+        return half_norm(second_moments) / k_x + 1
+    H = float(np.sqrt(second_moments * prices).sum() * np.sqrt(second_moments / prices).sum())
+    return H / k_x + 1
 
 
 def lasso_spread(second_moments: np.ndarray, k_x: int) -> float:

@@ -44,12 +44,13 @@ def pegasos_regularisation(B: float, d: int, m: int, k: int, B_2: float | None =
     return (B + 1) * d / (B_2 or B) * sqrt(log(max(m, 2)) / (m * k))
 
 
-def ddaerr_step(second_moments: np.ndarray, m: int, k_x: int) -> float:
+def ddaerr_step(second_moments: np.ndarray, m: int, k_x: int, prices: np.ndarray | None = None) -> float:
     """Step size of DDAERR for known ``E x_i^2``, shape (d,): ``1 / sqrt(m (H/k_x + 1))``, H their 1/2-norm.
 
-    Kukliansky & Shamir 2015, Theorem 3.3.
+    Kukliansky & Shamir 2015, Theorem 3.3; with prices c (d,) that its draws heed, ``H = sum_i E x_i^2 / q_i`` is
+    ``(sum_i sqrt(E x_i^2 c_i)) (sum_i sqrt(E x_i^2 / c_i))``.
     """
-    return _ogd_step(ridge_spread(second_moments, k_x), m)
+    return _ogd_step(ridge_spread(second_moments, k_x, prices), m)
 
 
 def ddaelr_step(B: float, second_moments: np.ndarray, m: int, k_x: int) -> float:

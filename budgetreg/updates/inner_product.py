@@ -2,7 +2,8 @@
 
 Notation: ``w = c u`` with a factor c per replica.  The plain probabilities are those of the listings, in proportion to
 the update's own norm: ``u_j^2`` on the 2-ball, ``|u_j|`` on the 1-ball.  The improved ones (Kukliansky & Shamir 2015,
-Section 5) are in proportion to ``|u_j| sqrt(E x_j^2)``, which minimises the second moment of the estimate.
+Section 5) are in proportion to ``|u_j| sqrt(E x_j^2)``, which minimises the second moment of the estimate; with prices,
+to ``|u_j| sqrt(E x_j^2 / c_j)`` (`budgetreg.sampling.guides`).
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +26,8 @@ class InnerProduct:
     size : callable
         The plain weights, as a function of ``u``.
     root_moments : ndarray of float, shape (F, d), or None
-        ``sqrt(E x_j^2)`` as each stream knows it, for the improved probabilities; None for the plain ones.
+        ``sqrt(E x_j^2)``, or ``sqrt(E x_j^2 / c_j)``, as each stream knows it, for the improved probabilities; None for
+        the plain ones.
     """
 
     def __init__(

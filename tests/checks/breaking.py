@@ -52,6 +52,11 @@ def with_options(**other):
     return lambda fit: lambda *args: fit(*args[:4], replace(args[4], **other), args[5])
 
 
+def with_given(**other):
+    """A learner that takes some of what it is given to be something else."""
+    return lambda fit: lambda *args: fit(*args[:5], replace(args[5], **other))
+
+
 def with_settings(**factors):
     """A learner that multiplies its parameters."""
 

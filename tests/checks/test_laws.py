@@ -16,12 +16,13 @@ from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.second_moment import importance
 from budgetreg.learners.svr import core as svr
 from budgetreg.learners.two_phase import core as two_phase
+from budgetreg.sampling import guides
 from budgetreg.sampling.designs import conditional_poisson
 from budgetreg.sampling.draws import Proportional
 from budgetreg.updates.control_variates import ControlVariate
 from budgetreg.updates.eg import EG
 from budgetreg.updates.ogd import OGD
-from tests.checks.breaking import changed, with_options, with_settings
+from tests.checks.breaking import changed, with_given, with_options, with_settings
 
 
 def fails(subject, check, reason):
@@ -41,10 +42,23 @@ def test_other_draws_for_the_data_point(name, monkeypatch):
 
 @pytest.mark.parametrize(("name", "weights"), [("ddaerr", np.asarray), ("ddaelr", np.sqrt)])
 def test_moments_that_guide_in_the_other_one_s_way(name, weights, monkeypatch):
-    for core in (partial, two_phase):
-        monkeypatch.setattr(core, "BEST_WEIGHTS", {"ogd": weights, "eg": weights})
+    monkeypatch.setattr(guides, "data_point", lambda update, moments, prices: weights(moments))
     for learner in (name, f"{name}_two_phase"):
-        fails(changed(learner), "second moments", "square")
+        fails(changed(learner, prices="ignored"), "second moments", "square")
+
+
+@pytest.mark.parametrize("name", ["ddaerr", "ddaelr", "ddaerr_two_phase", "ddaelr_two_phase"])
+def test_prices_that_are_not_heeded(name):
+    assert checks.verdict(changed(name), "second moments").passed
+    fails(changed(name, with_given(prices=None)), "second moments", "square")
+
+
+def test_prices_that_are_heeded_where_they_change_nothing(monkeypatch):
+    data_point = guides.data_point
+    monkeypatch.setattr(
+        guides, "data_point", lambda update, moments, prices: data_point(update, moments, prices) / prices
+    )
+    fails(changed("ddaelr"), "second moments", "square")
 
 
 def test_other_draws_for_the_inner_product(monkeypatch):

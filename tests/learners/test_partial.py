@@ -39,6 +39,7 @@ def run(
     scale=SCALE,
     shift=None,
     budget=None,
+    itemised=False,
     **options,
 ):
     """Run the core along the named streams, each with its own order and draws."""
@@ -51,6 +52,7 @@ def run(
         len(settings["B"]),
         budget or k,
         checkpoints,
+        itemised=itemised,
     )
     rngs = [generator("test", f) for f in streams]
     outputs = dict(partial.fit(accessor, settings, checkpoints, rngs, **{"inner_product": "weight", **options}))
@@ -109,6 +111,27 @@ def test_core_equals_listing(update, data_point, k_x, k_ip, parameters, toleranc
                     err_msg=f"{rule} at {c}",
                 )
                 assert bill.at[c][f, g] == paid[:c].sum()
+
+
+@pytest.mark.parametrize(("update", "data_point", "k_x", "k_ip", "parameters", "tolerance"), CASES)
+def test_an_itemised_bill_names_the_draws_of_the_listing(update, data_point, k_x, k_ip, parameters, tolerance):
+    """Also those of steps that are passed over, whose values change nothing: most of these examples are 0."""
+    X, y = problem(300, 29, sparse=0.9)
+    settings = {"B": [2.0, 0.7], LISTING[update][1]: parameters}
+    draw = {"update": update, "data_point": data_point, "k_x": k_x, "k_ip": k_ip, "average": "all"}
+    outputs, bill = run(X, y, [0, 1], settings, itemised=True, **draw)
+    plain, unnamed = run(X, y, [0, 1], settings, **draw)
+    for c in CHECKPOINTS:
+        np.testing.assert_array_equal(outputs[c], plain[c])
+        np.testing.assert_array_equal(bill.at[c], unnamed.at[c])
+    sizes = np.square if update == "ogd" else np.abs
+    for f, g in np.ndindex(2, 2):
+        iterates, _ = listed(X, y, f, update, data_point, k_x, k_ip, settings["B"][g], parameters[g])
+        attributes, uniforms = draws(generator("test", f), *X.shape, DATA_POINT_SAMPLERS[data_point], k_x, k_ip)
+        for c in CHECKPOINTS:
+            inner = [listings.invert(sizes(w), u) for w, u in zip(iterates[:c], uniforms[:c], strict=True) if np.any(w)]
+            named = np.concatenate([attributes[:c].ravel(), *inner])
+            np.testing.assert_array_equal(bill.reveals.until(c)[f, g], np.bincount(named, minlength=29))
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def open_csv(path: Path, target: str | None) -> Source:
     DataError
         If it is no such table.
     """
-    separator = _separator(path)
+    separator = separator_of(path)
     header = _header(path, separator, 2 if target == NO_TARGET else 3)
     name = column_of(header, target, str(path))
     attributes = [column for column in header if column != name]
@@ -115,11 +115,11 @@ def _fault(cell: str) -> str:
 
 def _place(path: Path, separator: str, row: int) -> str:
     """Return line and number of a row of data, counted from 0."""
-    line, _ = next(islice(_records(path, separator), row + 1, None))
+    line, _ = next(islice(records(path, separator), row + 1, None))
     return f"line {line}, {data_row(row)}"
 
 
-def _records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+def records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Give the fields of the header and of each row, with the number of the line on which they begin."""
     line = ""
 
@@ -142,12 +142,12 @@ def _records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
         raise DataError(f"{path} is not a CSV file: {error}") from error
 
 
-def _separator(path: Path) -> str:
+def separator_of(path: Path) -> str:
     """Return what separates the fields: it makes as many in the header as in the first row, or most in the header."""
 
     def fit(separator: str) -> tuple[bool, int]:
         try:
-            counts = [len(record) for _, record in islice(_records(path, separator), 2)]
+            counts = [len(record) for _, record in islice(records(path, separator), 2)]
         except DataError:
             return False, 0  # a wide row may become one endless field; what is wrong in any case, `_header` tells
         return len(counts) == 2 and counts[0] == counts[1] > 1, counts[0] if counts else 0
@@ -172,7 +172,7 @@ def _not_utf8(path: Path) -> DataError:
 
 def _header(path: Path, separator: str, least: int) -> list[str]:
     """Return the names of the columns, having checked that they are names."""
-    header = [field.strip() for _, record in islice(_records(path, separator), 1) for field in record]
+    header = [field.strip() for _, record in islice(records(path, separator), 1) for field in record]
     if not header:
         raise DataError(f"{path} is empty")
     if all(is_number(field) for field in header):

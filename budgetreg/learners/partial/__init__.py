@@ -27,6 +27,7 @@ from budgetreg.learners.declaration import (
     run_by,
 )
 from budgetreg.learners.excuses import ONE_PASS
+from budgetreg.sampling.guides import HEEDED
 from budgetreg.tasks.regression import Regression
 from budgetreg.theory import ddaelr_step, ddaerr_step, eg_step, ogd_step, pegasos_regularisation
 
@@ -51,14 +52,21 @@ class Options:
         tried=(),
     )
     control_variate: str = option("the control variate", one_of("none", "mean", "label"), default="none")
+    prices: str = online.prices_option()
 
 
 def _guided(options: Options) -> bool:
     return "moment" in (options.data_point, options.inner_product)
 
 
+def _guided_by_prices(options: Options) -> bool:
+    data_point = options.data_point == "moment" and HEEDED.get(options.update, False)
+    return data_point or options.inner_product == "moment"
+
+
 def _without_effect(options: Options) -> tuple[str, ...]:
     return (
+        *(() if _guided_by_prices(options) else ("prices",)),
         *(() if options.split == "literal" else ("literal_split",)),
         *(() if _guided(options) else ("moments",)),
     )
@@ -80,7 +88,9 @@ def _theory(learner: Learner, run: Circumstances, B: float | None) -> Mapping[st
     if options.data_point == "moment":
         moments = run.moments()
         return {
-            "eta": ddaelr_step(B, moments, run.m, k_x) if options.update == "eg" else ddaerr_step(moments, run.m, k_x)
+            "eta": ddaelr_step(B, moments, run.m, k_x)
+            if options.update == "eg"
+            else ddaerr_step(moments, run.m, k_x, run.prices)
         }
     return {"eta": eg_step(B, run.d, run.m, k_x) if options.update == "eg" else ogd_step(run.d, run.m, k_x)}
 
@@ -104,6 +114,7 @@ FAMILY = Family(
         "average",
         "moments",
         "control_variate",
+        "prices",
     ),
     task=lambda options: Regression(),
     divide=online.divide,
@@ -113,6 +124,7 @@ FAMILY = Family(
     theory=_theory,
     without_effect=_without_effect,
     given_moments=lambda options: options.moments if _guided(options) else None,
+    heeds_prices=lambda options: options.prices == "aware" and _guided_by_prices(options),
     batching=Batching.IN_STEP,
     unequal_lengths=True,
     chaotic=online.chaotic,

@@ -10,6 +10,7 @@ from typing import Protocol, cast
 import numpy as np
 
 from budgetreg.metering.accessor import Accessor
+from budgetreg.sampling import guides
 from budgetreg.sampling.draws import BLOCK, DATA_POINT_SAMPLERS, DataPointSampler, Proportional, next_block
 from budgetreg.sampling.rounds import Round, Touched, rounds, touched
 from budgetreg.sampling.segment_trees import Layout
@@ -51,9 +52,6 @@ class Update(Protocol):
 
 UPDATES: Mapping[str, Callable[..., Update]] = {"ogd": OGD, "eg": EG, "pegasos": Pegasos}
 
-BEST_WEIGHTS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {"ogd": np.sqrt, "eg": np.asarray}
-"""Of the data point's draws, given second moments, see Kukliansky & Shamir 2015, Equation 2."""
-
 
 def fit(
     accessor: Accessor,
@@ -69,6 +67,7 @@ def fit(
     average: str,
     moments: np.ndarray | None = None,
     control_variate: str = "none",
+    prices: np.ndarray | None = None,
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Run all settings along all streams of the accessor, one pass.
 
@@ -92,6 +91,8 @@ def fit(
     control_variate : {'none', 'mean', 'label'}
         Whether the inner product's draws estimate what differs from the attributes' means, or from their means given
         the target, see `budgetreg.updates.control_variates`; 'none' for 'pegasos'.
+    prices : ndarray of float, shape (d,), optional
+        What attributes cost, for draws guided by moments to heed it, see `budgetreg.sampling.guides`.
 
     Yields
     ------
@@ -103,11 +104,11 @@ def fit(
     options = {}
     if inner_product == "moment":
         assert moments is not None
-        options["root_moments"] = np.sqrt(moments)
+        options["root_moments"] = guides.inner_product(moments, prices)
     samplers: Sequence[DataPointSampler]
     if data_point == "moment":
         assert moments is not None
-        samplers = [Proportional(weights) for weights in BEST_WEIGHTS[update](moments)]
+        samplers = [Proportional(weights) for weights in guides.data_point(update, moments, prices)]
     else:
         samplers = [DATA_POINT_SAMPLERS[data_point]] * F
     state = UPDATES[update](F, d, k_ip, settings, **options)
@@ -174,7 +175,7 @@ def run(
         scale = d if inverse_q is None else inverse_q[stream[:, None, None], attributes]
         points = touched(attributes, values * (scale / k_x))
         state.seen.note(points)
-        passed_over = _PassedOver(points, stop - start, F)
+        passed_over = _passed_over(accessor, state, points, uniforms[:, : stop - start])
         before = start
         last: int
         marks = [first + mark for mark in averager.marks]
@@ -200,7 +201,7 @@ def run(
             output = averager.observe(mark - first, state.running_sum, state.iterate) if mark else None
             if output:
                 yield first + output[0], output[1]
-        accessor.pay(k_ip * passed_over.alive(state.alive))
+        passed_over.close(state.alive)
 
 
 def _sum(terms: np.ndarray) -> np.ndarray:
@@ -211,20 +212,64 @@ def _sum(terms: np.ndarray) -> np.ndarray:
     return total
 
 
-class _PassedOver:
-    """Which replicas had ``w != 0``, and so drew for the inner product, at the steps that no round takes."""
-
-    def __init__(self, points: Touched, n_examples: int, n_streams: int) -> None:
-        self._points, self._shape = points, (n_streams, n_examples)
-        self._rounds: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+class _PassedOver(Protocol):
+    """The steps of a block that no round takes: their draws for the inner product change nothing, and are paid."""
 
     def note(self, live: np.ndarray, position: np.ndarray, alive: np.ndarray) -> None:
         """Take down, for a round, which streams take part (F,), where they are (F,), and `alive` (F, G)."""
+
+    def close(self, alive: np.ndarray) -> None:
+        """Pay at the end of the block, whose `alive` (F, G) is given, for all that is not paid yet."""
+
+
+def _passed_over(accessor: Accessor, state: Update, points: Touched, uniforms: np.ndarray) -> _PassedOver:
+    """Return what pays for the steps that are passed over; uniforms (F, T, k_ip) are those of the block."""
+    if accessor.itemised:
+        return _NamedDraws(accessor, state, uniforms)
+    return _CountedDraws(accessor, points, uniforms.shape)
+
+
+class _NamedDraws:
+    """Makes the draws at steps that are passed over, with the regressors as they were there, to tell which they are."""
+
+    def __init__(self, accessor: Accessor, state: Update, uniforms: np.ndarray) -> None:
+        self._accessor, self._state, self._uniforms = accessor, state, uniforms
+        self._stream, self._begin = np.arange(len(uniforms)), np.zeros(len(uniforms), dtype=np.intp)
+
+    def note(self, live: np.ndarray, position: np.ndarray, alive: np.ndarray) -> None:
+        """Pay for what lies between a round and the one before, where nothing has moved yet; see `_PassedOver`."""
+        end = np.where(live, position, self._begin)
+        for ahead in range(int((end - self._begin).max())):
+            there = self._begin + ahead < end
+            at = np.where(there, self._begin + ahead, 0)
+            j, _ = self._state.draw(np.ascontiguousarray(self._uniforms[self._stream, at].T))
+            self._accessor.pay_for(at, j, alive & there[:, None])
+        self._begin = np.where(live, position + 1, self._begin)
+
+    def close(self, alive: np.ndarray) -> None:
+        """Pay for what follows the last round; see `_PassedOver`."""
+        everyone = np.ones(len(self._stream), dtype=bool)
+        self.note(everyone, np.full(len(self._stream), self._uniforms.shape[1]), alive)
+
+
+class _CountedDraws:
+    """Counts the draws of replicas that had ``w != 0`` at steps that are passed over; which they are, nobody asks."""
+
+    def __init__(self, accessor: Accessor, points: Touched, shape: tuple[int, ...]) -> None:
+        self._accessor, self._points, self._shape = accessor, points, shape
+        self._rounds: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+
+    def note(self, live: np.ndarray, position: np.ndarray, alive: np.ndarray) -> None:
+        """See `_PassedOver`."""
         self._rounds.append((live, position, alive))
 
-    def alive(self, at_end: np.ndarray) -> np.ndarray:
+    def close(self, alive: np.ndarray) -> None:
+        """Pay for all of the block; see `_PassedOver`."""
+        self._accessor.pay(self._shape[2] * self._alive(alive))
+
+    def _alive(self, at_end: np.ndarray) -> np.ndarray:
         """Return 1 where a step was passed over with ``w != 0``, else 0: (F, T, G), from the final `alive` (F, G)."""
-        result = np.ones((*self._shape, at_end.shape[1]), dtype=np.int32)
+        result = np.ones((*self._shape[:2], at_end.shape[1]), dtype=np.int32)
         if not (at_end.all() and all(alive.all() for _, _, alive in self._rounds)):
             result[:] = at_end[:, None]
             begin = np.zeros(len(at_end), dtype=np.intp)

@@ -4,17 +4,18 @@ import numpy as np
 
 from budgetreg.enumeration.gradients import Draws, GradientLaw
 from budgetreg.enumeration.steps import Step
-from budgetreg.learners.online_law import COUNTERPARTS, data_points, guided, share, sizes
+from budgetreg.learners.online_law import COUNTERPARTS, costs, data_points, guided, share, sizes
 from budgetreg.learners.partial import Options
 from budgetreg.sampling.draws import BLOCK
 from budgetreg.updates.retraced import RETRACED
 
 
 def _draws(options: Options, step: Step, k_x: int) -> Draws:
-    """State the draws: uniform ones, or guided by the second moments of all examples, which are given."""
+    """State the draws: uniform ones, or guided by second moments of all examples, and prices, which are given."""
     moments = np.square(step.X).mean(axis=0)
-    q = guided(options.update, moments) if options.data_point == "moment" else np.ones(len(step.w))
-    p = np.abs(step.w) * np.sqrt(moments) if options.inner_product == "moment" else sizes(options.update, step.w)
+    c = costs(options.prices, len(step.w))
+    q = guided(options.update, moments, c) if options.data_point == "moment" else np.ones(len(step.w))
+    p = np.abs(step.w) * np.sqrt(moments / c) if options.inner_product == "moment" else sizes(options.update, step.w)
     mu = None if options.control_variate == "none" else _expected(options, step, k_x)
     return Draws(share(q), share(p), options.data_point == "subset", mu)
 

@@ -25,6 +25,7 @@ from budgetreg.learners.declaration import (
     run_by,
 )
 from budgetreg.learners.excuses import ONE_PASS
+from budgetreg.sampling.guides import HEEDED
 from budgetreg.tasks.regression import Regression
 from budgetreg.theory import ddaelr_two_phase_step, ddaerr_two_phase_step, eg_step, first_phase, ogd_step
 
@@ -46,6 +47,7 @@ class Options:
         "the smoothing of estimated moments", one_of("theory") | NOT_NEGATIVE, tried=("theory", 0, 0.3)
     )
     mix: float = option("the share of equal weights in the draws", ZERO | FRACTION, tried=(0, 0.5))
+    prices: str = online.prices_option()
 
 
 def _theory(learner: Learner, run: Circumstances, B: float | None) -> Mapping[str, float]:
@@ -57,6 +59,17 @@ def _theory(learner: Learner, run: Circumstances, B: float | None) -> Mapping[st
     if options.update == "eg":
         return {"eta": eg_step(B, run.d, m_1, k_x), "eta_two": ddaelr_two_phase_step(B, worst, 1.0, m_2, k_x)}
     return {"eta": ogd_step(run.d, m_1, k_x), "eta_two": ddaerr_two_phase_step(worst, 1.0, m_2, k_x)}
+
+
+def _guided_by_prices(options: Options) -> bool:
+    return HEEDED[options.update] or options.inner_product == "moment"
+
+
+def _without_effect(options: Options) -> tuple[str, ...]:
+    return (
+        *(() if options.split == "literal" else ("literal_split",)),
+        *(() if _guided_by_prices(options) else ("prices",)),
+    )
 
 
 FAMILY = Family(
@@ -72,6 +85,7 @@ FAMILY = Family(
         "phase_one",
         "smoothing",
         "mix",
+        "prices",
     ),
     task=lambda options: Regression(),
     divide=online.divide,
@@ -79,7 +93,8 @@ FAMILY = Family(
     parameters=(RADIUS, STEP_SIZE, Parameter("eta_two", "the second phase's step size")),
     tuned=lambda options: ("B", "eta", "eta_two"),
     theory=_theory,
-    without_effect=lambda options: () if options.split == "literal" else ("literal_split",),
+    without_effect=_without_effect,
+    heeds_prices=lambda options: options.prices == "aware" and _guided_by_prices(options),
     batching=Batching.IN_STEP,
     chaotic=online.chaotic,
     words=lambda options: (

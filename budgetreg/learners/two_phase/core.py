@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.learners.partial.core import BEST_WEIGHTS, UPDATES, run
+from budgetreg.learners.partial.core import UPDATES, run
 from budgetreg.metering.accessor import Accessor
+from budgetreg.sampling import guides
 from budgetreg.sampling.draws import Proportional, uniform
 from budgetreg.theory import first_phase, moment_error
 
@@ -63,6 +64,7 @@ def fit(
     phase_one: float,
     smoothing: float | str,
     mix: float,
+    prices: np.ndarray | None = None,
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Run all settings along all streams of the accessor, one pass.
 
@@ -80,6 +82,8 @@ def fit(
         The error eps of the estimates: ``A + 13 eps / 6`` stands for the moments; theory's is `moment_error`.
     mix : float
         Share of equal weights in the second phase's draws, see `mixed`.
+    prices : ndarray of float, shape (d,), optional
+        What attributes cost, for the second phase's draws to heed it, see `budgetreg.sampling.guides`.
 
     Yields
     ------
@@ -105,7 +109,7 @@ def fit(
     # Of k_x draws, as those for the inner product tell nothing of the moments; the paper's first phase has k for them.
     eps = moment_error(d, CONFIDENCE, k_x, m_1) if smoothing == "theory" else float(smoothing)
     A = estimates.means() + 13 / 6 * eps
-    options = {"root_moments": mixed(np.sqrt(A), mix)} if inner_product == "moment" else {}
+    options = {"root_moments": mixed(guides.inner_product(A, prices), mix)} if inner_product == "moment" else {}
     second = UPDATES[update](F, d, k_ip, {"B": settings["B"], "eta": settings["eta_two"]}, start=start, **options)
-    samplers = [Proportional(weights) for weights in mixed(BEST_WEIGHTS[update](A), mix)]
+    samplers = [Proportional(weights) for weights in mixed(guides.data_point(update, A, prices), mix)]
     yield from run(accessor, second, m_1, late, rngs, samplers, k_x=k_x, k_ip=k_ip, average=average)

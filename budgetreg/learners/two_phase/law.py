@@ -6,7 +6,7 @@ import numpy as np
 
 from budgetreg.enumeration.gradients import Draws, GradientLaw
 from budgetreg.enumeration.steps import Step
-from budgetreg.learners.online_law import COUNTERPARTS, data_points, guided, share, sizes
+from budgetreg.learners.online_law import COUNTERPARTS, costs, data_points, guided, share, sizes
 from budgetreg.learners.two_phase import Options
 from budgetreg.updates.retraced import RETRACED
 
@@ -27,12 +27,14 @@ def _draws(options: Options, step: Step, k_x: int) -> Draws:
     theory = options.smoothing == "theory"
     A += 13 / 6 * (min(1, d * log(2 * d / _CONFIDENCE) / (k_x * m_1)) if theory else float(options.smoothing))
 
+    c = costs(options.prices, d)
+
     def mixed(weights: np.ndarray) -> np.ndarray:
         return (1 - options.mix) * share(weights) + options.mix / d
 
     guides = options.inner_product == "moment"
-    p = np.abs(step.w) * mixed(np.sqrt(A)) if guides else sizes(options.update, step.w)
-    return Draws(mixed(guided(options.update, A)), share(p))
+    p = np.abs(step.w) * mixed(np.sqrt(A / c)) if guides else sizes(options.update, step.w)
+    return Draws(mixed(guided(options.update, A, c)), share(p))
 
 
 def _first_phase(options: Options, m: int) -> int:

@@ -1,0 +1,130 @@
+"""Price lists: names and numbers of attributes, and one line for each way in which a list cannot be used."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from budgetreg.data import Prices, prices_of
+from budgetreg.data.dataset import Dataset
+from budgetreg.data.prices import read_prices
+from budgetreg.errors import ConfigError, DataError
+from tests.data.test_bundled import configured, read
+from tests.data.test_file import GOOD, csv
+
+NAMES = ("age", "bmi", "7", "bp")
+
+
+def listed(folder: Path, text: str, names: tuple[str, ...] = NAMES) -> Prices:
+    return read_prices(csv(folder, text, "prices.csv"), names, 4)
+
+
+def test_names_and_numbers_in_any_order(tmp_path: Path) -> None:
+    prices = listed(tmp_path, "attribute,cost\nbp,4\n1,1.5\n 7 ,3\nbmi, 2e0\n")
+    assert (prices.names, prices.costs) == (NAMES, (1.5, 2, 3, 4))
+    assert prices.row == 10.5
+    assert prices.of(np.array([2, 0, 1, 0])) == 6
+
+
+def test_attributes_without_names_have_numbers_from_1(tmp_path: Path) -> None:
+    prices = listed(tmp_path, "attribute,cost\n2,20\n1,10\n4,40\n3,30\n", names=())
+    assert (prices.names, prices.costs) == (("1", "2", "3", "4"), (10, 20, 30, 40))
+
+
+def test_a_name_that_is_a_number_comes_before_the_number(tmp_path: Path) -> None:
+    prices = read_prices(csv(tmp_path, "attribute,cost\nb,6\n2,5\n", "prices.csv"), ("2", "b"), 2)
+    assert prices.costs == (5, 6)
+
+
+def test_semicolons_and_columns_of_others(tmp_path: Path) -> None:
+    prices = listed(tmp_path, "cost;why;attribute\n1;;age\n2;x;bmi\n3;x;7\n4;x;bp\n")
+    assert prices.costs == (1, 2, 3, 4)
+
+
+REST = "bmi,2\n7,3\nbp,4\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "begins with attribute,cost"),
+        ("attribute,price\nage,1\n", "one column 'cost' is needed"),
+        ("name,cost\nage,1\n", "one column 'attribute' is needed"),
+        (f"attribute,cost\n{REST}", "no cost of age: each of the 4 attributes needs one"),
+        (
+            f"attribute,cost\nage,1\nwho,1\n{REST}",
+            "line 3: the data have no attribute 'who'; attributes: age, bmi, 7, bp",
+        ),
+        (f"attribute,cost\nagee,1\n{REST}", "line 2: the data have no attribute 'agee' (did you mean 'age'?)"),
+        (f"attribute,cost\n0,1\n{REST}", "no attribute '0'"),
+        (f"attribute,cost\n5,1\n{REST}", "no attribute '5'"),
+        (f"attribute,cost\nage,1\n{REST}age,1\n", "line 6: attribute 'age' has a price already, on line 2"),
+        (f"attribute,cost\nage,1\n{REST}1,1\n", "line 6: attribute '1' has a price already, on line 2"),
+        (f"attribute,cost\nage,0\n{REST}", "line 2: the cost of 'age' must be above 0"),
+        (f"attribute,cost\nage,-2\n{REST}", "must be above 0 (from 1e-30 to 1e+30), not -2"),
+        (f"attribute,cost\nage,nan\n{REST}", "must be above 0"),
+        (f"attribute,cost\nage,inf\n{REST}", "must be above 0"),
+        (f"attribute,cost\nage,cheap\n{REST}", "line 2: the cost of 'age' is no number: 'cheap'"),
+        (f"attribute,cost\nage,\n{REST}", "is no number: ''"),
+        (f"attribute,cost\nage,1,5\n{REST}", "line 2: 3 fields where the header has 2"),
+    ],
+)
+def test_what_cannot_be_used_is_told_in_one_line(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(DataError) as caught:
+        listed(tmp_path, text)
+    message = str(caught.value)
+    assert told in message
+    assert str(tmp_path / "prices.csv") in message
+    assert "\n" not in message
+
+
+def test_a_list_that_is_missing() -> None:
+    with pytest.raises(DataError, match=r"cannot read nowhere.csv: No such file .*dataset.costs"):
+        read_prices(Path("nowhere.csv"), NAMES, 4)
+
+
+@pytest.mark.parametrize("name", ["diabetes", "breast_cancer", "wine"])
+def test_bundled_tables_have_a_list(name: str) -> None:
+    config = configured(f"dataset={name}", "dataset.costs=bundled", "dataset.unit=EUR").dataset
+    data = read(name)
+    prices = prices_of(config, data)
+    assert prices is not None
+    assert (prices.names, prices.unit) == (data.names, "EUR")
+    assert len(set(prices.costs)) > 2
+
+
+def test_other_data_have_none() -> None:
+    config = configured("dataset=digits_3v5", "dataset.costs=bundled").dataset
+    with pytest.raises(ConfigError, match="no price list comes with digits_3v5"):
+        prices_of(config, read("digits_3v5"))
+    assert prices_of(configured("dataset=digits_3v5").dataset, read("digits_3v5")) is None
+
+
+def test_equal_prices_need_no_list() -> None:
+    prices = prices_of(configured("dataset=wine", "dataset.costs=equal").dataset, read("wine"))
+    assert prices == Prices(read("wine").names, (1.0,) * 13, "cost units")
+
+
+def test_files_name_their_attributes_also_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    plain = csv(tmp_path, GOOD)
+    pd.read_csv(plain).to_csv(tmp_path / "packed.csv.gz", index=False)
+    pd.read_csv(plain).to_parquet(tmp_path / "table.parquet")
+    for path in (plain, tmp_path / "packed.csv.gz", tmp_path / "table.parquet"):
+        assert read("file", f"dataset.path={path}").names == ("a", "b")
+    from budgetreg.data.tabular import parse_file
+
+    options = {"path": str(tmp_path / "packed.csv.gz"), "target": "a", "scale": "none"}
+    assert [parse_file(options).load().names for _ in range(2)] == [("b", "y")] * 2  # read, then mapped
+
+
+def test_a_data_set_has_a_name_for_each_attribute() -> None:
+    with pytest.raises(ValueError, match="1 names for 2 attributes"):
+        Dataset("x", np.zeros((3, 2)), np.zeros(3), 1.0, None, False, names=("a",))
+
+
+def test_prices_are_recognised_by_what_they_are() -> None:
+    one = Prices(("a", "b"), (1.0, 2.0), "EUR")
+    assert one.digest() == Prices(("a", "b"), (1.0, 2.0), "minutes").digest()
+    assert one.digest() != Prices(("a", "b"), (1.0, 3.0), "EUR").digest()

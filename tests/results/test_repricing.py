@@ -1,0 +1,112 @@
+"""Other prices for finished runs: the same as if these had run with them; refused where draws heeded the old ones."""
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import budgetreg
+from budgetreg.cli import reprice
+from budgetreg.errors import ConfigError, DataError
+from budgetreg.results.repricing import repriced
+from budgetreg.results.series import read_series
+
+SMALL = {
+    "dataset": "diabetes",
+    "dataset.unit": "EUR",
+    "repetitions": 2,
+    "checkpoints": 3,
+    "tuning": "fixed",
+    "tuning.B": 50,
+    "tuning.eta": 0.01,
+}
+NAMES = ("age", "sex", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs by the bundled list, and another list with a run by it."""
+    folder = tmp_path_factory.mktemp("runs")
+    other = pd.DataFrame({"attribute": NAMES, "cost": [0.1 * (n + 1) ** 2 for n in range(10)]})
+    other.to_csv(folder / "other.csv", index=False)
+    blind = {**SMALL, "algo": "ddaerr", "algo.prices": "ignored"}
+    budgetreg.run({**blind, "dataset.costs": "bundled", "out": str(folder / "bundled")})
+    budgetreg.run({**blind, "dataset.costs": str(folder / "other.csv"), "out": str(folder / "other")})
+    budgetreg.run({**SMALL, "algo": "ddaerr", "dataset.costs": "bundled", "out": str(folder / "heeding")})
+    budgetreg.run({**SMALL, "algo": "ddaerr", "dataset.costs": "equal", "out": str(folder / "equal")})
+    budgetreg.run({**SMALL, "algo": "aerr", "out": str(folder / "plain")})
+    return folder
+
+
+def test_other_prices_are_those_of_a_run_with_them(made: Path) -> None:
+    (found,) = repriced([made / "bundled"], made / "other.csv")
+    (own,) = read_series([made / "other"])
+    (before,) = read_series([made / "bundled"])
+    pd.testing.assert_frame_equal(found.points, own.points, check_exact=True)
+    assert not found.points["cost"].equals(before.points["cost"])
+    assert (found.unit, repriced([made / "bundled"], made / "other.csv", "minutes")[0].unit) == ("EUR", "minutes")
+
+
+def test_equal_prices_keep_what_a_list_to_come_needs(made: Path) -> None:
+    (found,) = repriced([made / "equal"], made / "other.csv")
+    (own,) = read_series([made / "other"])
+    pd.testing.assert_frame_equal(found.points, own.points, check_exact=True)
+    (before,) = read_series([made / "equal"])
+    assert (before.points["cost"] == before.points["attributes"]).all()
+
+
+def test_what_was_revealed_adds_up_to_the_bill(made: Path) -> None:
+    reveals = pd.read_csv(made / "bundled" / "reveals.csv")
+    assert tuple(reveals["attribute"].unique()) == NAMES
+    (before,) = read_series([made / "bundled"])
+    sums = reveals.groupby(["repetition", "examples"])["count"].sum()
+    paid = before.points.set_index(["repetition", "examples"])["attributes"]
+    pd.testing.assert_series_equal(sums, paid, check_names=False, check_dtype=False)
+
+
+def test_runs_that_heeded_their_prices_are_refused(made: Path) -> None:
+    with pytest.raises(ConfigError, match=r"heeding: ddaerr drew by its prices.*algo.prices=ignored"):
+        repriced([made / "heeding"], made / "other.csv")
+
+
+def test_runs_without_prices_kept_nothing(made: Path) -> None:
+    assert not (made / "plain" / "reveals.csv").exists()
+    with pytest.raises(DataError, match=r"there is no reveals.csv in it: only runs with prices"):
+        repriced([made / "plain"], made / "other.csv")
+
+
+def test_damage_is_told(made: Path, tmp_path: Path) -> None:
+    hurt = tmp_path / "hurt"
+    shutil.copytree(made / "bundled", hurt)
+    content = (hurt / "reveals.csv").read_text()
+    (hurt / "reveals.csv").write_text(content.replace("age,", "agg,", 1))
+    with pytest.raises(DataError, match=r"reveals.csv is damaged"):
+        repriced([hurt], made / "other.csv")
+    (hurt / "manifest.json").unlink()
+    for text in (content.rpartition("0,")[0], "repetition,examples\n1,2\n", ""):
+        (hurt / "reveals.csv").write_text(text)
+        with pytest.raises(DataError, match=r"reveals.csv is damaged"):
+            repriced([hurt], made / "other.csv")
+
+
+def test_the_command_leaves_figure_and_table(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert reprice.main([str(made / "bundled"), f"costs={made / 'other.csv'}", "unit=CHF", "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    names = ["repriced.csv", "repriced.pdf", "repriced.png", "repriced.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert all(str(tmp_path / name) in out for name in names)
+    assert "CHF" in out
+    (own,) = read_series([made / "other"])
+    assert pd.read_csv(tmp_path / "repriced.csv")["cost"].tolist() == own.points["cost"].tolist()
+    told = " ".join((tmp_path / "repriced.txt").read_text().split())
+    assert "money spent in training" in told
+    assert "in CHF" in told
+    assert "prices: of other.csv, which draws do not heed" in told
+    assert str(made) not in told
+
+
+@pytest.mark.parametrize("words", [["runs"], ["costs=list.csv"], ["runs", "costs="]])
+def test_a_folder_and_a_list_are_needed(words: list[str]) -> None:
+    with pytest.raises(ConfigError, match="a folder and a price list are needed"):
+        reprice.main(words)

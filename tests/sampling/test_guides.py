@@ -1,0 +1,64 @@
+"""Draws that heed prices: compared with the numerical optimum of what they are to minimise, for d = 4."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from budgetreg.sampling import guides
+
+MOMENTS = np.array([[0.9, 0.05, 0.4, 0.002], [1.0, 1.0, 1.0, 1.0], [0.1, 0.7, 0.02, 0.3]])
+PRICES = np.array([1.0, 7.0, 0.2, 3.0])
+W = np.array([0.5, -2.0, 0.01, 1.0])
+
+
+def share(weights: np.ndarray) -> np.ndarray:
+    return np.asarray(weights / weights.sum())
+
+
+def optimum(objective: Callable[[np.ndarray], float]) -> np.ndarray:
+    """Minimise over probabilities, written as a softmax, from several starts."""
+    found = [
+        minimize(lambda z: np.log(objective(share(np.exp(z - z.max())))), start, method="BFGS", options={"gtol": 1e-10})
+        for start in np.random.default_rng(0).normal(size=(4, 4))
+    ]
+    z = min(found, key=lambda one: one.fun).x
+    return share(np.exp(z - z.max()))
+
+
+@pytest.mark.parametrize("a", MOMENTS)
+def test_the_data_point_on_the_2_ball(a: np.ndarray) -> None:
+    best = optimum(lambda q: float((a / q).sum() * (q @ PRICES)))
+    np.testing.assert_allclose(share(guides.data_point("ogd", a[None], PRICES)[0]), best, atol=1e-5)
+
+
+@pytest.mark.parametrize("a", MOMENTS)
+def test_the_inner_product(a: np.ndarray) -> None:
+    best = optimum(lambda p: float((W**2 * a / p).sum() * (p @ PRICES)))
+    np.testing.assert_allclose(share(np.abs(W) * guides.inner_product(a[None], PRICES)[0]), best, atol=1e-5)
+
+
+@pytest.mark.parametrize("a", MOMENTS)
+def test_the_data_point_on_the_1_ball_is_drawn_as_without_prices(a: np.ndarray) -> None:
+    """The maximum has no gradient where it is least: its epigraph, ``t >= a_i / q_i``, is minimised over."""
+    start = np.append(np.full(4, 0.25), 4 * a.max())
+    found = minimize(
+        lambda z: np.log(z[4]) + np.log(z[:4] @ PRICES),
+        start,
+        method="SLSQP",
+        bounds=[(1e-6, 1)] * 4 + [(1e-6, None)],
+        constraints=[
+            {"type": "eq", "fun": lambda z: z[:4].sum() - 1},
+            {"type": "ineq", "fun": lambda z: z[:4] * z[4] - a},
+        ],
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    np.testing.assert_allclose(share(guides.data_point("eg", a[None], PRICES)[0]), found.x[:4], atol=1e-4)
+    np.testing.assert_array_equal(guides.data_point("eg", a[None], PRICES), guides.data_point("eg", a[None], None))
+
+
+@pytest.mark.parametrize("update", ["ogd", "eg"])
+def test_equal_prices_change_nothing(update: str) -> None:
+    for weights in (lambda c: guides.data_point(update, MOMENTS, c), lambda c: guides.inner_product(MOMENTS, c)):
+        np.testing.assert_array_equal(weights(np.ones(4)), weights(None))
