@@ -29,7 +29,7 @@ class ToyConfig:
 
     @property
     def algo(self):
-        return SimpleNamespace(name=self.algo_name, predicts=self.n_components is None)
+        return SimpleNamespace(name=self.algo_name, predicts=self.n_components is None, chaotic=False)
 
     @property
     def backend(self):
@@ -65,6 +65,8 @@ class ToyPlan:
     pause: float = 0.0
     repetitions_at_once: int = 1
     stuck: Stuck | None = None
+    names: tuple[str, ...] = ()
+    target: str = ""
 
     def located(self):
         return self
@@ -73,7 +75,19 @@ class ToyPlan:
         pass
 
 
-def toy_plan(folder, *, log=None, behaviour=None, pause=0.0, notes=(), n_train=90, repetitions_at_once=1, **config):
+def toy_plan(
+    folder,
+    *,
+    log=None,
+    behaviour=None,
+    pause=0.0,
+    notes=(),
+    n_train=90,
+    repetitions_at_once=1,
+    names=(),
+    target="",
+    **config,
+):
     return ToyPlan(
         folder,
         ToyConfig(**config),
@@ -83,6 +97,8 @@ def toy_plan(folder, *, log=None, behaviour=None, pause=0.0, notes=(), n_train=9
         behaviour=behaviour or {},
         pause=pause,
         repetitions_at_once=repetitions_at_once,
+        names=names,
+        target=target,
     )
 
 

@@ -54,11 +54,15 @@ class ScikitLearn:
         """Read the table from where scikit-learn is installed."""
         from sklearn import datasets  # here, because it is slow to import and other kinds of data do without
 
-        X, y = getattr(datasets, f"load_{self.name}")(return_X_y=True, **_SCIKIT_LEARN[self.name])
+        table = getattr(datasets, f"load_{self.name}")(**_SCIKIT_LEARN[self.name])
+        X, y = table.data, table.target
         two_valued = len(np.unique(y)) == 2
         scale, notes = unit(self.scale, np.abs(X).max(axis=0))
         y = np.where(y == y.max(), 1.0, -1.0) if two_valued else y.astype(np.float64)
-        return Dataset(self.name, np.ascontiguousarray(X, dtype=np.float64), y, scale, None, two_valued, notes)
+        return Dataset(
+            self.name, np.ascontiguousarray(X, dtype=np.float64), y, scale, None, two_valued, notes,
+            names=tuple(map(str, table.feature_names)),
+        )  # fmt: skip
 
 
 def prices(table: str) -> Path:

@@ -49,6 +49,10 @@ class Prepared:
         How the file was read, and what was done to the targets.
     digest : str
         Digest of attributes and targets.
+    names : tuple of str
+        What the file calls the attributes; empty if it does not.
+    target : str
+        What the target is called.
     """
 
     X: np.ndarray | Values
@@ -57,6 +61,8 @@ class Prepared:
     two_valued: bool
     notes: tuple[str, ...]
     digest: str
+    names: tuple[str, ...]
+    target: str
 
 
 def in_memory(source: Source, path: Path) -> Prepared:
@@ -121,6 +127,8 @@ def into_folder(source: Source, path: Path, folder: Path, record: Mapping[str, A
         "two_valued": result.two_valued,
         "notes": result.notes,
         "digest": result.digest,
+        "names": result.names,
+        "target": result.target,
         "first": facts.first,
         "copied": source.mapped is None,
         "source": dict(record),
@@ -149,9 +157,10 @@ def from_folder(folder: Path, mapped: Path) -> Prepared | None:
             X = _sparse(lengths, columns, data, largest.size, told["first"])
         else:
             X = np.load(folder / "X.npy" if told["copied"] else mapped, mmap_mode="r")
-    except (OSError, ValueError, EOFError):  # missing, or cut short by a full disk
+        names, target = tuple(told["names"]), told["target"]
+    except (OSError, ValueError, EOFError, KeyError):  # missing, cut short by a full disk, or of an earlier version
         return None
-    return Prepared(X, y, largest, told["two_valued"], tuple(told["notes"]), told["digest"])
+    return Prepared(X, y, largest, told["two_valued"], tuple(told["notes"]), told["digest"], names, target)
 
 
 def _readable(source: Source, path: Path) -> Iterator[tuple[np.ndarray | SparseRows, Any]]:
@@ -228,7 +237,8 @@ class _Facts:
         for column in np.flatnonzero(largest).tolist():
             name = repr(source.names[column]) if source.names else f"number {column + 1}"
             _check_size(float(largest[column]), f"{path}: attribute {name}")
-        return Prepared(X, y, largest, two_valued, source.notes + notes, self._content.hexdigest())
+        digest = self._content.hexdigest()
+        return Prepared(X, y, largest, two_valued, source.notes + notes, digest, tuple(source.names), source.target)
 
 
 def _sparse(lengths: np.ndarray, columns: np.ndarray, data: np.ndarray, d: int, first: int) -> Sparse:

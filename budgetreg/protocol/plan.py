@@ -61,6 +61,10 @@ class Plan:
         Most that the cross-validation of a repetition may be charged, all folds and settings together.
     notes : tuple of str
         What the user is told once.
+    names : tuple of str
+        What the attributes are called; empty if they have no names.
+    target : str
+        What the target is called where the data lie; empty if it has no name.
     """
 
     config: Config
@@ -79,6 +83,8 @@ class Plan:
     attributes_final: int
     attributes_tuning: int
     notes: tuple[str, ...]
+    names: tuple[str, ...]
+    target: str
 
     @property
     def division(self) -> Division | None:
@@ -244,6 +250,8 @@ def make_plan(config: Config) -> Plan:
         attributes_final=lead * d + per_example * (checkpoints[-1] - lead),
         attributes_tuning=per_example * fold_examples * folds * n_settings,
         notes=notes,
+        names=data.names,
+        target=data.target,
     )
 
 

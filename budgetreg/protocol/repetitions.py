@@ -11,12 +11,13 @@ import numpy as np
 from budgetreg.data import Dataset, load
 from budgetreg.metering.accessor import Table, stack
 from budgetreg.metering.origin import Origin
+from budgetreg.protocol.models import packed
 from budgetreg.protocol.passes import Keep, Pass, Progress, advance
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.side_information import pilot_moments, second_moments, table_of
 from budgetreg.protocol.tuning import folds, on_edge, winners
 from budgetreg.streams import generator
-from budgetreg.tasks.task import Judge, Task
+from budgetreg.tasks.task import Columns, Judge, Task
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
     -------
     list of dict
         For each: ``repetition``; ``curve``, a list of one dict per checkpoint; ``run``, the row of ``runs.csv``;
-        ``edge_before``, as the column ``edge`` but of what was chosen for the checkpoints before the last.
+        ``edge_before``, as the column ``edge`` but of what was chosen for the checkpoints before the last; ``model``,
+        as `protocol.models.packed` has it, what was learned by the last checkpoint.
 
     Raises
     ------
@@ -85,11 +87,11 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
         chosen, place = np.unique(best, return_inverse=True)
         place = place.reshape(best.shape)
         settings = {name: values[chosen] for name, values in grid.items()}
-        finals = [_final_pass(plan, *own, _judging(own[0], at)) for own, at in zip(places, place, strict=True)]
+        finals = [_final_pass(plan, *own, _judging(plan, own[0], at)) for own, at in zip(places, place, strict=True)]
         advance(plan, table, finals, settings, chosen.size, lambda done: progress(0.9 + done / 10))
     else:
         for split, final, at in zip(splits, finals, place, strict=True):
-            judge = _judging(split, at)()
+            judge = _judging(plan, split, at)()
             final.kept = [judge(outputs, origin) for outputs, origin in final.kept]
     return [
         {
@@ -97,6 +99,7 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
             "curve": _curve(plan, finals[i], place[i]),
             "run": _run_row(plan, best[i, -1], finals[i], place[i], sum(one.paid for one in tried[i])),
             "edge_before": _edge(plan, best[i, :-1]),
+            "model": finals[i].kept[-1][1],
         }
         for i, split in enumerate(splits)
     ]
@@ -126,12 +129,23 @@ def _keep(outputs: np.ndarray, origin: Origin) -> tuple[np.ndarray, Origin]:
     return outputs.copy(), origin
 
 
-def _judging(split: _Split, place: np.ndarray) -> Callable[[], Keep]:
-    """Judge the outputs at each checkpoint by the setting, of those that run, that `place` (C,) says was chosen."""
+def _judging(plan: Plan, split: _Split, place: np.ndarray) -> Callable[[], Keep]:
+    """Judge the outputs at each checkpoint by the setting, of those that run, that `place` (C,) says was chosen.
+
+    With the errors is kept, at the last checkpoint, the model.
+    """
 
     def begin() -> Keep:
-        chosen = iter(place)
-        return lambda outputs, origin: split.judge.columns(outputs, int(next(chosen)), origin)
+        chosen = iter(enumerate(place.tolist(), start=1))
+
+        def judge(outputs: np.ndarray, origin: Origin) -> tuple[Columns, dict[str, Any] | None]:
+            checkpoint, setting = next(chosen)
+            errors = split.judge.columns(outputs, setting, origin)
+            if checkpoint < len(place):
+                return errors, None
+            return errors, packed(plan.config.algo.task.model(split.table, outputs, setting, origin))
+
+        return judge
 
     return begin
 
@@ -140,7 +154,7 @@ def _curve(plan: Plan, final: Pass, place: np.ndarray) -> list[dict[str, Any]]:
     """Return a point for each checkpoint: what was judged, and what pilot and chosen setting were charged."""
     attributes = (final.attributes[np.arange(len(place)), place] + plan.lead * plan.d).tolist()
     points = zip(plan.checkpoints, final.kept, attributes, strict=True)
-    return [{"examples": examples, **errors, "attributes": paid} for examples, errors, paid in points]
+    return [{"examples": examples, **errors, "attributes": paid} for examples, (errors, _), paid in points]
 
 
 def _run_row(plan: Plan, best: int, final: Pass, place: np.ndarray, tuning: int) -> dict[str, Any]:
