@@ -7,11 +7,11 @@ COMMANDS = {
     ),
     "reproduce": ("reproduce", "the figures of the papers, each claim judged; resumes what was interrupted"),
     "plot": ("plot", "merge the curves of one or several folders into a figure"),
-    "predict": ("predict", "apply what a run has learned to another table"),
     "status": ("status", "tell how far the runs in a folder are"),
     "list": ("listing", "list learners, data sets and recipes"),
     "fetch": ("fetch", "obtain a data set that is not bundled"),
     "check": ("check", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
+    "predict": ("predict", "apply what a run has learned to another table"),
     "verify": ("verify", "compute finished repetitions again, and compare bytes"),
     "gc": ("gc", "remove runs, cached arrays and temporary files that nothing refers to; asks first"),
 }

@@ -31,20 +31,25 @@ def _rows(plan: "Plan") -> dict[str, str]:
     paid = plan.attributes_final + plan.attributes_tuning
     most = "at most" if plan.budget else "on average at most"
     examples = f"{plan.n_train} training and {plan.n_test} test examples"
+    more = ", more where grids are widened" if plan.tuned and tuning.widen else ""
     return {
         "learner": config.algo.name,
         "data set": f"{plan.dataset}: {plan.d} attributes, {examples}",
         "attributes per example": f"{plan.per_example}{_split(plan)}",
-        "tuning": f"{tuning.name}, at {tuning.at}, {tuning.folds} folds, {settings} settings"
+        "tuning": f"{tuning.name}, at {tuning.at}, {tuning.folds} folds, {settings} settings{_widening(tuning.widen)}"
         if plan.tuned
         else f"{tuning.name}: nothing to choose",
         "checkpoints (examples)": ", ".join(map(str, plan.checkpoints)),
         "repetitions": f"{config.repetitions}, seed {config.seed}",
         "folder": str(config.folder()),
         "bill: one final run": f"{most} {plan.attributes_final:,} attributes",
-        "bill: its tuning": f"{most} {plan.attributes_tuning:,} attributes",
-        "bill: all repetitions": f"{most} {config.repetitions * paid:,} attributes",
+        "bill: its tuning": f"{most} {plan.attributes_tuning:,} attributes{more}",
+        "bill: all repetitions": f"{most} {config.repetitions * paid:,} attributes{more}",
     }
+
+
+def _widening(times: int) -> str:
+    return f", a grid widened up to {times} times if the best is on its edge" if times else ""
 
 
 def _split(plan: "Plan") -> str:

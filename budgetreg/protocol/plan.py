@@ -11,7 +11,7 @@ from budgetreg.data import Dataset, load, located
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.learners.declaration import Batching, Circumstances, Division, Sees
 from budgetreg.protocol.configuration import Config
-from budgetreg.protocol.grids import count, lay_out
+from budgetreg.protocol.grids import count, lay_out, widened
 from budgetreg.protocol.side_information import second_moments, table_of
 
 PILOT_SHARE, LEAST_SHARE, LEAST_ROWS = 0.05, 0.1, 5
@@ -149,6 +149,13 @@ class Plan:
         """Whether there is anything to choose by cross-validation."""
         return self.n_settings > 1
 
+    def widened(self, edge: str) -> "Plan":
+        """Return the same plan with a larger grid, see `protocol.grids.widened`; the settings there were are in it."""
+        config = replace(self.config, algo=widened(self.config.algo, edge))
+        data = load(config.dataset, config.seed, 0, targets=config.algo.predicts)
+        run = _circumstances(config, data, self.division, self.checkpoints[-1] - self.lead)
+        return replace(self, config=config, settings=lay_out(config, run))
+
     def located(self) -> "Plan":
         """Return the same plan for a process that runs in another folder: where its data lie is told in full."""
         return replace(self, config=replace(self.config, dataset=located(self.config.dataset)))
@@ -203,16 +210,7 @@ def make_plan(config: Config) -> Plan:
     checkpoints = _checkpoints(
         config, n_train, d, per_example if config.axis == "attributes" else config.k, pilot, lead
     )
-    intercept = config.intercept == "mean"
-    run = Circumstances(
-        k=config.k,
-        d=d,
-        m=checkpoints[-1] - lead,
-        division=division,
-        largest=float(np.abs(data.y - (data.y.mean() if intercept else 0.0)).max()),
-        unit=float(data.y.std()) if intercept else 1.0,
-        moments=cache(lambda: _moments(config, data)),
-    )
+    run = _circumstances(config, data, division, checkpoints[-1] - lead)
     settings = lay_out(config, run)
     n_settings = count(settings)
     folds = config.tuning.folds if n_settings > 1 else 0
@@ -301,6 +299,19 @@ def _pilot(config: Config, n_train: int, d: int) -> int:
             "examples, or more"
         )
     return pilot
+
+
+def _circumstances(config: Config, data: Dataset, division: Division | None, m: int) -> Circumstances:
+    intercept = config.intercept == "mean"
+    return Circumstances(
+        k=config.k,
+        d=data.X.shape[1],
+        m=m,
+        division=division,
+        largest=float(np.abs(data.y - (data.y.mean() if intercept else 0.0)).max()),
+        unit=float(data.y.std()) if intercept else 1.0,
+        moments=cache(lambda: _moments(config, data)),
+    )
 
 
 def _moments(config: Config, data: Dataset) -> np.ndarray:

@@ -16,6 +16,7 @@ from budgetreg.protocol.passes import Keep, Pass, Progress, advance
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.side_information import pilot_moments, second_moments, table_of
 from budgetreg.protocol.tuning import folds, on_edge, winners
+from budgetreg.protocol.widening import widening
 from budgetreg.streams import generator
 from budgetreg.tasks.task import Columns, Judge, Task
 
@@ -47,7 +48,9 @@ class _Split:
 
 
 def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[dict[str, Any]]:
-    """Run some repetitions of a plan, all their replicas together: that is where the speed comes from.
+    """Run some repetitions of a plan, and again, with a larger grid, those whose best value lies on an edge of it.
+
+    What a larger grid tries includes what was tried before: its bill is that of all that was tried.
 
     Parameters
     ----------
@@ -64,13 +67,19 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
     list of dict
         For each: ``repetition``; ``curve``, a list of one dict per checkpoint; ``run``, the row of ``runs.csv``;
         ``edge_before``, as the column ``edge`` but of what was chosen for the checkpoints before the last; ``model``,
-        as `protocol.models.packed` has it, what was learned by the last checkpoint.
+        as `protocol.models.packed` has it, what was learned by the last checkpoint; ``widened``, if any were, the
+        parameters whose grids grew, such as ``"B eta"``.
 
     Raises
     ------
     DataError
         If all targets of a test part are 0, or all attributes where subspaces are learned.
     """
+    return widening(_run_together, plan, repetitions, progress, plan.config.tuning.widen)
+
+
+def _run_together(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[dict[str, Any]]:
+    """Run some repetitions, all their replicas together: that is where the speed comes from."""
     splits = [_split(plan, repetition) for repetition in repetitions]
     table, offsets = stack([split.table for split in splits])
     places = list(zip(splits, offsets, strict=True))
