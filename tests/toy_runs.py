@@ -26,10 +26,21 @@ class ToyConfig:
     address: str | None = None
     experiment: str = ""
     seed: int = 0
+    widen: int = 0
 
     @property
     def algo(self):
-        return SimpleNamespace(name=self.algo_name, predicts=self.n_components is None, chaotic=False)
+        return SimpleNamespace(
+            name=self.algo_name,
+            predicts=self.n_components is None,
+            chaotic=False,
+            grid={"B": (1.0, 3.0, 6.0), "eta": (0.1, 1.0), "forgetting": (0.5, 1.0)},
+            in_grid=lambda name: SimpleNamespace(unlimited=name != "forgetting"),
+        )
+
+    @property
+    def tuning(self):
+        return SimpleNamespace(widen=self.widen)
 
     @property
     def backend(self):

@@ -5,7 +5,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ from budgetreg import __version__
 from budgetreg.cli.app import COMMANDS, main
 from budgetreg.errors import DataError
 from budgetreg.execution import runner
+from budgetreg.execution.choices import Choices
 from budgetreg.figures import curves as plots
 from budgetreg.figures import summary
+from budgetreg.notices import say
 from budgetreg.protocol.plan import Plan
 from budgetreg.results import store
 
@@ -231,6 +233,28 @@ def test_a_sweep_gives_each_cell_a_folder(capsys: pytest.CaptureFixture[str], he
     assert [plan.folder for plan in executed] == folders
     assert answer.out.splitlines()[-1] == "merge the curves: budgetreg plot runs/main"
     assert list(here.iterdir()) == []
+
+
+def test_a_sweep_says_once_what_its_cells_have_in_common(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch, executed: list[Plan]
+) -> None:
+    execute = runner.execute
+
+    def noted(plan: Plan, draw: Any) -> runner.RunOutcome:
+        say("a note of all")
+        say(f"a note of k={plan.config.k}")
+        return replace(execute(plan, draw=draw), choices=Choices(plan.config.algo.name, 10, {"B high": 2}, {"eta": 1}))
+
+    monkeypatch.setattr(runner, "execute", noted)
+    answer = budgetreg(capsys, "run -m algo=aelr,aer k=4,5")
+    assert len(executed) == 4
+    assert answer.err.splitlines() == [
+        *(f"budgetreg: a note of {what}" for what in ("all", "k=4", "k=5")),
+        "budgetreg: grids grew, as the best value was on an edge: aelr: eta in 2 of 20 repetitions; "
+        "aer: eta in 2 of 20 repetitions",
+        "budgetreg: the best value is on an edge of its grid: aelr: B high in 4 of 20 repetitions; "
+        "aer: B high in 4 of 20 repetitions",
+    ]
 
 
 def test_paths_of_overrides_may_begin_at_home(
