@@ -26,12 +26,15 @@ def plan_table(plan: "Plan") -> Table:
 
 
 def _rows(plan: "Plan") -> dict[str, str]:
+    from budgetreg.protocol.widening import widest  # here, as a plan that is printed has loaded it
+
     config, tuning = plan.config, plan.config.tuning
     settings = max((len(values) for values in plan.settings.values()), default=1)
     paid = plan.attributes_final + plan.attributes_tuning
     most = "at most" if plan.budget else "on average at most"
     examples = f"{plan.n_train} training and {plan.n_test} test examples"
-    more = ", more where grids are widened" if plan.tuned and tuning.widen else ""
+    widened = widest(plan).attributes_tuning
+    all_widened = config.repetitions * (plan.attributes_final + widened)
     return {
         "learner": config.algo.name,
         "data set": f"{plan.dataset}: {plan.d} attributes, {examples}",
@@ -43,13 +46,17 @@ def _rows(plan: "Plan") -> dict[str, str]:
         "repetitions": f"{config.repetitions}, seed {config.seed}",
         "folder": str(config.folder()),
         "bill: one final run": f"{most} {plan.attributes_final:,} attributes",
-        "bill: its tuning": f"{most} {plan.attributes_tuning:,} attributes{more}",
-        "bill: all repetitions": f"{most} {config.repetitions * paid:,} attributes{more}",
+        "bill: its tuning": f"{most} {plan.attributes_tuning:,} attributes{_more(plan, widened)}",
+        "bill: all repetitions": f"{most} {config.repetitions * paid:,} attributes{_more(plan, all_widened)}",
     }
 
 
 def _widening(times: int) -> str:
-    return f", a grid widened up to {times} times if the best is on its edge" if times else ""
+    return f", a grid grows up to {times} times if the best is on its edge" if times else ""
+
+
+def _more(plan: "Plan", widened: int) -> str:
+    return f", {widened:,} if its grid grows as often as it may" if plan.tuned and plan.config.tuning.widen else ""
 
 
 def _split(plan: "Plan") -> str:

@@ -150,11 +150,16 @@ class Plan:
         return self.n_settings > 1
 
     def widened(self, edge: str) -> "Plan":
-        """Return the same plan with a larger grid, see `protocol.grids.widened`; the settings there were are in it."""
+        """Return the same plan with a larger grid, and its bill; the settings there were are in it.
+
+        The parameter is that of `protocol.grids.widened`.
+        """
         config = replace(self.config, algo=widened(self.config.algo, edge))
         data = load(config.dataset, config.seed, 0, targets=config.algo.predicts)
         run = _circumstances(config, data, self.division, self.checkpoints[-1] - self.lead)
-        return replace(self, config=config, settings=lay_out(config, run))
+        settings = lay_out(config, run)
+        bill = self.attributes_tuning // self.n_settings * count(settings)
+        return replace(self, config=config, settings=settings, attributes_tuning=bill)
 
     def located(self) -> "Plan":
         """Return the same plan for a process that runs in another folder: where its data lie is told in full."""

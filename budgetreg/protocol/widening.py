@@ -8,6 +8,7 @@ from typing import Any
 
 from budgetreg.protocol.passes import Progress
 from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.tuning import on_edge
 
 Result = Mapping[str, Any]
 Run = Callable[[Plan, Sequence[int], Progress], Sequence[Result]]
@@ -53,10 +54,28 @@ def widening(run: Run, plan: Plan, repetitions: Sequence[int], progress: Progres
     return list(results.values())
 
 
+def widest(plan: Plan) -> Plan:
+    """Return the plan whose grid has grown as often as it may, with the most that tuning can then be charged."""
+    tuning = plan.config.tuning
+    words = (
+        {word for g in range(plan.n_settings) for word in on_edge(plan.settings, g).split()} if plan.tuned else set()
+    )
+    ends = ("low", "high") if tuning.at == "each" else ("high",)  # at one checkpoint the best is on one of them
+    names = [name for name in plan.config.algo.grid if f"{name}:high" in words]
+    edge = " ".join(f"{name}:{end}" for name in names if _is_open(plan, name) for end in ends)
+    for _ in range(tuning.widen if edge else 0):
+        plan = plan.widened(edge)
+    return plan
+
+
+def _is_open(plan: Plan, name: str) -> bool:
+    return plan.config.algo.in_grid(name).unlimited
+
+
 def _open_edge(plan: Plan, result: Result) -> str:
     """Return the edges on which the best value for any checkpoint lies and beyond which there are others."""
     words = {*result["run"]["edge"].split(), *result["edge_before"].split()}
-    return " ".join(sorted(word for word in words if plan.config.algo.in_grid(word.partition(":")[0]).unlimited))
+    return " ".join(sorted(word for word in words if _is_open(plan, word.partition(":")[0])))
 
 
 def _parts(plan: Plan, repetitions: list[int]) -> list[tuple[Plan, list[int]]]:

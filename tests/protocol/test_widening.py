@@ -7,7 +7,7 @@ import pytest
 
 from budgetreg.protocol.configuration import restored
 from budgetreg.protocol.repetitions import run_repetitions
-from budgetreg.protocol.widening import widening
+from budgetreg.protocol.widening import widening, widest
 from tests.protocol.test_centring import planned
 
 NARROW = ["dataset=diabetes", "tuning.folds=2", "k=4", "checkpoints=2", "algo=aerr"]
@@ -44,6 +44,21 @@ def test_a_repetition_widens_alone_as_with_others():
     assert all("B" in one["widened"] for one in together)
     alone = planned(*NARROW, GRID, "tuning.at=each", "backend.batch_size=1")
     assert [run(alone, [number])[0] for number in (2, 0, 1)] == together
+
+
+@pytest.mark.parametrize(
+    ("keys", "most"),
+    [
+        ([], (2 + 6) * (2 + 6) / 4),
+        (["tuning.at=each"], (2 + 12) * (2 + 12) / 4),
+        (["tuning=theory", "tuning.B=1"], 1),
+        (["tuning=theory"], (2 + 6) / 2),
+        (["tuning.widen=0"], 1),
+    ],
+)
+def test_the_most_that_widening_can_cost_is_known_beforehand(keys, most):
+    plan = planned(*NARROW, GRID, *keys)
+    assert widest(plan).attributes_tuning == most * plan.attributes_tuning
 
 
 class Toy:
