@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from budgetreg.errors import UserError
+from budgetreg.notices import say
 
 if TYPE_CHECKING:
     from budgetreg.execution.runner import RunOutcome
@@ -45,7 +46,11 @@ def run(choices: Mapping[str, Any], *, draw: bool = False) -> "Results":
     KeyboardInterrupt
         What is finished is kept; the same call resumes.
     """
+    from budgetreg.execution.choices import remarks
+
     outcome = carry_out(plan(choices), draw=draw)
+    for remark in remarks(filter(None, [outcome.choices])):
+        say(remark)
     if outcome.failed:
         raise Unfinished(f"{outcome.failed} repetitions have failed, see {outcome.folder}: the same call tries again")
     return load(outcome.folder)
@@ -71,7 +76,10 @@ def plan(choices: Mapping[str, Any]) -> "Plan":
 
 
 def carry_out(plan: "Plan", *, draw: bool = True) -> "RunOutcome":
-    """Run what is missing of a plan and draw its learning curve; see `budgetreg.execution.runner.execute`."""
+    """Run what is missing of a plan and draw its learning curve; see `budgetreg.execution.runner.execute`.
+
+    What its tuning came to is left for the caller to tell.
+    """
     from budgetreg.execution.runner import execute
 
     return execute(plan, draw=_draw if draw else lambda folder: None)

@@ -359,8 +359,8 @@ MUTANTS = (
     Mutant(
         "errors of the last checkpoint's setting",
         REPETITIONS,
-        "int(next(chosen))",
-        "int(place[-1])",
+        "split.judge.columns(outputs, setting, origin)",
+        "split.judge.columns(outputs, int(place[-1]), origin)",
         "the curve's errors and bills are of different settings",
     ),
     Mutant(

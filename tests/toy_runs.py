@@ -26,10 +26,21 @@ class ToyConfig:
     address: str | None = None
     experiment: str = ""
     seed: int = 0
+    widen: int = 0
 
     @property
     def algo(self):
-        return SimpleNamespace(name=self.algo_name, predicts=self.n_components is None, chaotic=False)
+        return SimpleNamespace(
+            name=self.algo_name,
+            predicts=self.n_components is None,
+            chaotic=False,
+            grid={"B": (1.0, 3.0, 6.0), "eta": (0.1, 1.0), "forgetting": (0.5, 1.0)},
+            in_grid=lambda name: SimpleNamespace(unlimited=name != "forgetting"),
+        )
+
+    @property
+    def tuning(self):
+        return SimpleNamespace(widen=self.widen)
 
     @property
     def backend(self):
@@ -66,6 +77,8 @@ class ToyPlan:
     pause: float = 0.0
     repetitions_at_once: int = 1
     stuck: Stuck | None = None
+    names: tuple[str, ...] = ()
+    target: str = ""
 
     def located(self):
         return self
@@ -74,7 +87,19 @@ class ToyPlan:
         pass
 
 
-def toy_plan(folder, *, log=None, behaviour=None, pause=0.0, notes=(), n_train=90, repetitions_at_once=1, **config):
+def toy_plan(
+    folder,
+    *,
+    log=None,
+    behaviour=None,
+    pause=0.0,
+    notes=(),
+    n_train=90,
+    repetitions_at_once=1,
+    names=(),
+    target="",
+    **config,
+):
     return ToyPlan(
         folder,
         ToyConfig(**config),
@@ -84,6 +109,8 @@ def toy_plan(folder, *, log=None, behaviour=None, pause=0.0, notes=(), n_train=9
         behaviour=behaviour or {},
         pause=pause,
         repetitions_at_once=repetitions_at_once,
+        names=names,
+        target=target,
     )
 
 

@@ -9,6 +9,7 @@ from importlib import import_module
 from budgetreg import __version__
 from budgetreg.cli.commands import COMMANDS
 from budgetreg.cli.streams import PatientStreams
+from budgetreg.notices import each_once
 
 _HELP = """usage: budgetreg COMMAND ...
 
@@ -42,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     int
         0 ok, 1 some runs or checks failed, 2 usage or configuration, 3 data unavailable, 130 interrupted.
     """
-    with PatientStreams() as streams:
+    with PatientStreams() as streams, each_once():
         code = _answer(sys.argv[1:] if argv is None else argv)
         lost = streams.lost()
         if lost:

@@ -11,6 +11,7 @@ COMMANDS = {
     "list": ("listing", "list learners, data sets and recipes"),
     "fetch": ("fetch", "obtain a data set that is not bundled"),
     "check": ("check", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
+    "predict": ("predict", "apply what a run has learned to another table"),
     "verify": ("verify", "compute finished repetitions again, and compare bytes"),
     "reprice": ("reprice", "draw finished runs by another price list, computing nothing again (DIR costs=FILE)"),
     "gc": ("gc", "remove runs, cached arrays and temporary files that nothing refers to; asks first"),

@@ -16,6 +16,7 @@ _OPTIONS = {
     "run": _RUN_OPTIONS,
     "status": ("--why", "--help", "--version"),
     "verify": ("--all", "--sample", "--seed", "--help", "--version"),
+    "predict": ("--help", "--version"),
     "gc": ("--yes", "--help", "--version"),
 }
 
@@ -50,6 +51,8 @@ def _candidates(before: list[str]) -> list[str]:
         return [*_RUN_OPTIONS, *(f"experiment={name}" for name in catalogue.options("experiment"))]
     if before == ["list"]:
         return ["algos", "datasets", "experiments"]
+    if before[0] == "predict" and len(before) > 2:  # a folder and a table come first
+        return ["repetition=", "out="]
     return ["mnist", "mnist_3v5"] if before == ["fetch"] else []
 
 

@@ -28,24 +28,28 @@ def plan_table(plan: "Plan") -> Table:
 
 
 def _rows(plan: "Plan") -> dict[str, str]:
+    from budgetreg.protocol.widening import widest  # here, as a plan that is printed has loaded it
+
     config, tuning = plan.config, plan.config.tuning
     settings = max((len(values) for values in plan.settings.values()), default=1)
     paid = plan.attributes_final + plan.attributes_tuning
     most = "at most" if plan.budget else "on average at most"
     examples = f"{plan.n_train} training and {plan.n_test} test examples"
+    widened = widest(plan).attributes_tuning
+    all_widened = config.repetitions * (plan.attributes_final + widened)
     return {
         "learner": config.algo.name,
         "data set": f"{plan.dataset}: {plan.d} attributes, {examples}",
         "attributes per example": f"{plan.per_example}{_split(plan)}",
-        "tuning": f"{tuning.name}, at {tuning.at}, {tuning.folds} folds, {settings} settings"
+        "tuning": f"{tuning.name}, at {tuning.at}, {tuning.folds} folds, {settings} settings{_widening(tuning.widen)}"
         if plan.tuned
         else f"{tuning.name}: nothing to choose",
         "checkpoints (examples)": ", ".join(map(str, plan.checkpoints)),
         "repetitions": f"{config.repetitions}, seed {config.seed}",
         "folder": str(config.folder()),
         "bill: one final run": f"{most} {plan.attributes_final:,} attributes",
-        "bill: its tuning": f"{most} {plan.attributes_tuning:,} attributes",
-        "bill: all repetitions": f"{most} {config.repetitions * paid:,} attributes",
+        "bill: its tuning": f"{most} {plan.attributes_tuning:,} attributes{_more(plan, widened)}",
+        "bill: all repetitions": f"{most} {config.repetitions * paid:,} attributes{_more(plan, all_widened)}",
         "distinct cells: one final run": f"{most} {min(plan.attributes_final, plan.cells):,} of {plan.cells:,}",
         "distinct cells: its tuning": f"{most} {min(plan.attributes_tuning, plan.cells):,}{_held_out(plan)}",
         **_money(plan),
@@ -70,6 +74,14 @@ def _held_out(plan: "Plan") -> str:
     if not plan.tuned:
         return ""
     return f"; the held-out folds, {plan.n_train - plan.pilot:,} examples in all, are seen in full"
+
+
+def _widening(times: int) -> str:
+    return f", a grid grows up to {times} times if the best is on its edge" if times else ""
+
+
+def _more(plan: "Plan", widened: int) -> str:
+    return f", {widened:,} if its grid grows as often as it may" if plan.tuned and plan.config.tuning.widen else ""
 
 
 def _split(plan: "Plan") -> str:

@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -23,6 +23,7 @@ from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, UserError
 from budgetreg.execution.threads import pin_blas_threads
 from budgetreg.files.writing import explained
+from budgetreg.notices import held, say
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from budgetreg.protocol.plan import Plan
 
 _DEATH_OF_A_JOB = "UncompletedJobError"  # as submitit tells it
+_Act = Callable[["Plan"], dict[str, Any]]
+"""Does something with a plan, and returns the exit code and, of runs, the choices."""
+
 _ADDED = "++"  # before an override of a key that may not be there
 _HOME = re.compile(r"(?<=[=,])~[^/,]*(?=[/,]|$)")  # where a path of an override begins
 _SCRATCH = "BUDGETREG_SCRATCH"  # inherited by worker processes; conf/config.yaml uses it too
@@ -209,11 +213,15 @@ def _refuse(message: str) -> NoReturn:
     raise ConfigError(f"{message} (see budgetreg run --help)")
 
 
-def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
+def _cell(cfg: "DictConfig", act: _Act) -> None:
     """Do something with the plan of one configuration, and write down what came of it."""
-    with PatientStreams() as streams:  # of a launcher's worker: those of the command are patient already
+    in_worker = multiprocessing.parent_process() is not None  # of a launcher
+    with ExitStack() as stack:  # the streams of the command itself are patient already, and it says nothing twice
+        streams = stack.enter_context(PatientStreams())
+        notes: list[str] = stack.enter_context(held()) if in_worker else []
         number, outcome = _outcome(cfg, act)
-        if multiprocessing.parent_process() is not None and not outcome["code"] and streams.lost():
+        outcome["notes"] = notes
+        if in_worker and not outcome["code"] and streams.lost():
             outcome.update(code=2, message=f"budgetreg: {streams.lost()}")
     try:
         with explained("write temporary files"):
@@ -223,7 +231,7 @@ def _cell(cfg: "DictConfig", act: Callable[["Plan"], int]) -> None:
         raise SystemExit(error.exit_code) from error  # Hydra adds a line of its own to any other exception
 
 
-def _outcome(cfg: "DictConfig", act: Callable[["Plan"], int]) -> tuple[int, dict[str, Any]]:
+def _outcome(cfg: "DictConfig", act: _Act) -> tuple[int, dict[str, Any]]:
     """Do something with the plan of one configuration; return its number in the sweep and what came of it."""
     from hydra.core.hydra_config import HydraConfig
     from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -254,7 +262,7 @@ def _outcome(cfg: "DictConfig", act: Callable[["Plan"], int]) -> tuple[int, dict
 
         outcome["left_out"] = swept and left_out(choice, OmegaConf.to_container(cfg.omit))
         if not outcome["left_out"]:
-            outcome["code"] = act(make_plan(config))
+            outcome |= act(make_plan(config))
             outcome["made"] = act is _execute
     except UserError as error:
         cell = f" (in the cell {overrides})" if swept else ""
@@ -264,7 +272,7 @@ def _outcome(cfg: "DictConfig", act: Callable[["Plan"], int]) -> tuple[int, dict
     return hydra.job.num if swept else 0, outcome
 
 
-def _execute(plan: "Plan") -> int:
+def _execute(plan: "Plan") -> dict[str, Any]:
     from budgetreg.api import carry_out
     from budgetreg.cli.common import console
     from budgetreg.figures.summary import run_table
@@ -273,20 +281,25 @@ def _execute(plan: "Plan") -> int:
     if outcome.finished:
         console().print(run_table(outcome.folder))
         print(f"results: {_shown(outcome.folder)}")
-    return 1 if outcome.failed else 0
+    return {"code": 1 if outcome.failed else 0, "choices": asdict(outcome.choices) if outcome.choices else None}
 
 
-def _print_plan(plan: "Plan") -> int:
+def _print_plan(plan: "Plan") -> dict[str, Any]:
     from budgetreg.cli.common import console
     from budgetreg.cli.plan_table import plan_table
 
     console().print(plan_table(plan))
-    return 0
+    return {"code": 0}
 
 
 def _report(scratch: Path) -> int:
-    """Print what went wrong and, after a sweep, how to merge its curves; return the worst exit code."""
+    """Print what the cells had to say and, after a sweep, how to merge its curves; return the worst exit code."""
+    from budgetreg.execution.choices import Choices, remarks
+
     outcomes = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(scratch.glob("*.json"))]
+    told = [note for outcome in outcomes for note in outcome["notes"]]
+    for line in told + remarks(Choices(**outcome["choices"]) for outcome in outcomes if outcome.get("choices")):
+        say(line)
     for outcome in outcomes:
         if outcome["message"]:
             print(outcome["message"], file=sys.stderr)

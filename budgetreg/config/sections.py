@@ -64,6 +64,8 @@ BACKEND: Options = {
     "batch_size": Option("the number of replicas advanced together", whole(1)),
 }
 
+_WIDEN = Option("how often a grid may be widened", whole(0) | NOTHING, default=0, own=3)
+
 TUNINGS = ("cv", "theory", "fixed")
 RADIUS = "B"
 """The parameter that theory's others are for: it may be given with them, or is chosen by cross-validation."""
@@ -84,5 +86,6 @@ def tuning_options(name: str, parameters: Mapping[str, str]) -> Options:
         "name": Option("the tuning's name"),
         "at": Option("the checkpoint to tune at", one_of("end", "each")),
         "folds": Option("the number of folds", whole(2)),
+        **({} if name == "fixed" else {"widen": _WIDEN}),
         **{one: Option(parameters[one], POSITIVE | NOTHING, default=None) for one in given},
     }

@@ -43,7 +43,9 @@ class Dataset:
     unpredictable : str
         Why the targets are nothing that a regressor could predict; empty if they are.
     names : tuple of str
-        What the attributes are called, if the data name them.
+        What the attributes are called; empty if they have no names.
+    target : str
+        What the target is called where the data lie; empty if it has no name.
 
     Raises
     ------
@@ -62,6 +64,7 @@ class Dataset:
     second_moment: np.ndarray | None = None
     unpredictable: str = ""
     names: tuple[str, ...] = ()
+    target: str = ""
 
     def __post_init__(self) -> None:
         """Check shapes, types and targets, and make the arrays read-only."""
@@ -79,6 +82,8 @@ class Dataset:
             raise ValueError(f"scale must be positive, not {self.scale}")
         if np.shape(self.scale) not in ((), self.X.shape[1:]):
             raise ValueError(f"scale has shape {np.shape(self.scale)}; one number, or one for each attribute is needed")
+        if len(self.names) not in (0, self.X.shape[1]):
+            raise ValueError(f"{len(self.names)} names for {self.X.shape[1]} attributes")
         most = len(self.y) - (self.second_moment is None)
         if self.n_train is not None and not 0 < self.n_train <= most:
             raise ValueError(f"n_train must leave rows on both sides of {len(self.y)}, not {self.n_train}")

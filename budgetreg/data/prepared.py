@@ -50,7 +50,9 @@ class Prepared:
     digest : str
         Digest of attributes and targets.
     names : tuple of str
-        What the attributes are called, if the file names them.
+        What the file calls the attributes; empty if it does not.
+    target : str
+        What the target is called.
     """
 
     X: np.ndarray | Values
@@ -59,7 +61,8 @@ class Prepared:
     two_valued: bool
     notes: tuple[str, ...]
     digest: str
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...]
+    target: str
 
 
 def in_memory(source: Source, path: Path) -> Prepared:
@@ -125,6 +128,7 @@ def into_folder(source: Source, path: Path, folder: Path, record: Mapping[str, A
         "notes": result.notes,
         "digest": result.digest,
         "names": result.names,
+        "target": result.target,
         "first": facts.first,
         "copied": source.mapped is None,
         "source": dict(record),
@@ -153,10 +157,10 @@ def from_folder(folder: Path, mapped: Path) -> Prepared | None:
             X = _sparse(lengths, columns, data, largest.size, told["first"])
         else:
             X = np.load(folder / "X.npy" if told["copied"] else mapped, mmap_mode="r")
-    except (OSError, ValueError, EOFError):  # missing, or cut short by a full disk
+        names, target = tuple(told["names"]), told["target"]
+    except (OSError, ValueError, EOFError, KeyError):  # missing, cut short by a full disk, or of an earlier version
         return None
-    notes, names = tuple(told["notes"]), tuple(told["names"])
-    return Prepared(X, y, largest, told["two_valued"], notes, told["digest"], names)
+    return Prepared(X, y, largest, told["two_valued"], tuple(told["notes"]), told["digest"], names, target)
 
 
 def _readable(source: Source, path: Path) -> Iterator[tuple[np.ndarray | SparseRows, Any]]:
@@ -233,8 +237,8 @@ class _Facts:
         for column in np.flatnonzero(largest).tolist():
             name = repr(source.names[column]) if source.names else f"number {column + 1}"
             _check_size(float(largest[column]), f"{path}: attribute {name}")
-        notes, digest = source.notes + notes, self._content.hexdigest()
-        return Prepared(X, y, largest, two_valued, notes, digest, tuple(source.names))
+        digest = self._content.hexdigest()
+        return Prepared(X, y, largest, two_valued, source.notes + notes, digest, tuple(source.names), source.target)
 
 
 def _sparse(lengths: np.ndarray, columns: np.ndarray, data: np.ndarray, d: int, first: int) -> Sparse:

@@ -67,7 +67,7 @@ class File:
         return Dataset(
             self.name, table.X, table.y, scale, None, table.two_valued, table.notes + notes, table.digest,
             unpredictable=_CONSTANT.format(self.path, len(table.y), table.y[0]) if constant else "",
-            names=table.names,
+            names=table.names, target=table.target,
         )  # fmt: skip
 
     def _prepared(self) -> Prepared:

@@ -16,6 +16,7 @@ from joblib import Parallel, delayed
 from budgetreg.data.seals import Stamp, trust, verified
 from budgetreg.errors import UserError
 from budgetreg.execution.attempts import Outcome, Repetitions, attempt
+from budgetreg.execution.choices import Choices, choices_of
 from budgetreg.execution.progress import progress_bar, reporter
 from budgetreg.execution.workers import (
     deaths_explained,
@@ -47,12 +48,15 @@ class RunOutcome:
         Repetitions asked for that are finished or have failed.
     resumed : int
         Those of the finished ones that an earlier call had left.
+    choices : Choices or None
+        What their tuning came to, for `execution.choices.remarks` to tell; None if it is not known.
     """
 
     folder: Path
     finished: int
     failed: int
     resumed: int
+    choices: Choices | None = None
 
 
 def execute(
@@ -101,35 +105,9 @@ def execute(
         if finished:
             draw(store.folder)
         results = [entry["result"] for entry in finished]
-        for warning in (
-            *edge_warnings([result["run"]["edge"] for result in results]),
-            *edge_warnings([result.get("edge_before", "") for result in results], " before the last checkpoint"),
-            *_unit_warnings(results),
-        ):
+        for warning in _unit_warnings(results):
             say(warning)
-        return RunOutcome(store.folder, len(finished), len(store.failed()), resumed)
-
-
-def edge_warnings(edges: Sequence[str], when: str = "") -> list[str]:
-    """Return one line per parameter whose best value lies on the edge of its grid in some repetitions.
-
-    Parameters
-    ----------
-    edges : sequence of str
-        The column ``edge`` of the repetitions, such as ``"B:low eta:high"``.
-    when : str, optional
-        Which of the choices they are about.
-    """
-    found: dict[str, list[tuple[int, str]]] = {}
-    for repetition, edge in enumerate(edges):
-        for word in edge.split():
-            name, end = word.split(":")
-            found.setdefault(name, []).append((repetition, end))
-    return [
-        f"the best {name}{when} is on the {' or '.join(sorted({end for _, end in own}))} edge of its grid in "
-        f"{len({repetition for repetition, _ in own})} of {len(edges)} repetitions: widen algo.grid.{name}"
-        for name, own in sorted(found.items())
-    ]
+        return RunOutcome(store.folder, len(finished), len(store.failed()), resumed, choices_of(plan, results))
 
 
 def _unit_warnings(results: Sequence[dict[str, Any]]) -> list[str]:

@@ -61,6 +61,8 @@ def run_table(folder: Path) -> Table:
     )
     curves = [mean_curve(one.points) for one in series]
     measures = [measure for measure in heads if any(curve[measure].notna().any() for curve in curves)]
+    if not series[0].of_subspaces and all(curve["test_mse"].equals(curve["test_relative"]) for curve in curves):
+        measures.remove("test_mse")  # as labels of -1 and +1 make it: one column says both
     if several:
         table.add_column("learner")
     units = _units(series)

@@ -66,12 +66,15 @@ class Parameter:
         Whether its grid holds values, rather than multiples of what theory prescribes.
     tried : tuple of float
         Two values, in absolute terms, with which the checks run learners that have it.
+    unlimited : bool
+        Whether it may have any value above 0, so that a grid can go on beyond both its ends.
     """
 
     name: str
     what: str
     absolute: bool = False
     tried: tuple[float, float] = (0.1, 0.3)
+    unlimited: bool = True
 
 
 RADIUS = Parameter("B", "the radius", absolute=True, tried=(1.0, 0.5))

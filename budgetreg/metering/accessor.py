@@ -69,6 +69,11 @@ class Table:
         """Return the same table with values less a shift (d,) than they are here."""
         return replace(self, shift=shift if self.shift is None else self.shift + shift)
 
+    def stored_units(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return scale and origin c, shape (d,) both, by which values are ``(X - c) * scale``; of one table alone."""
+        scale = np.array(np.broadcast_to(self.scale, (self.d,)), dtype=np.float64)
+        return scale, np.zeros(self.d) if self.shift is None else self.shift / scale
+
     def _places(self, of_parts: np.ndarray, rows: np.ndarray, attributes: np.ndarray) -> np.ndarray:
         return attributes if of_parts.ndim == 1 else self._part(of_parts, rows) * self.d + attributes
 

@@ -28,12 +28,16 @@ from budgetreg.learners.online import IGNORABLE
 
 @dataclass(frozen=True)
 class TuningConfig:
-    """How parameters are chosen; `values` holds those that are given rather than chosen."""
+    """How parameters are chosen; `values` holds those that are given rather than chosen.
+
+    `widen` is how often a grid on whose edge the best value lies may grow.
+    """
 
     name: str
     at: str
     folds: int
     values: Mapping[str, float]
+    widen: int = 0
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,7 @@ class Config:
             grid = {key: values for key, values in grid.items() if key == RADIUS and key not in self.tuning.values}
         if any(len(values) > 1 for values in grid.values()):
             told |= {"at": self.tuning.at, "folds": self.tuning.folds}
+            told |= {"widen": self.tuning.widen} if self.tuning.widen else {}
         return told, grid
 
 
@@ -176,7 +181,7 @@ def _typed(tree: dict[str, Any]) -> Config:
     own = kind.own and algo.predicts
     dataset = _dataset(tree, kind, own)
     tree.update(settled(TOP, tree, own))
-    tuning = _tuning(tree, algo)
+    tuning = _tuning(tree, algo, own)
     tree["backend"] = _checked(tree["backend"], BACKEND, "backend")
     return Config(
         experiment=tree["experiment"],
@@ -208,6 +213,9 @@ def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
         whole["algo"] = completed(options_of(families()[algo["core"]].options), algo)
     if dataset.get("kind") in kinds():
         whole["dataset"] = completed(kinds()[dataset["kind"]].all_options(), dataset)
+    tuning = whole.get("tuning", {})
+    if tuning.get("name") in TUNINGS:
+        whole["tuning"] = completed(_tuning_options(tuning["name"]), tuning)
     return whole
 
 
@@ -317,15 +325,19 @@ def _dataset(tree: dict[str, Any], kind: Kind, own_data: bool) -> DatasetConfig:
     return DatasetConfig(**{key: value for key, value in section.items() if key not in own}, options=own)
 
 
-def _tuning(tree: dict[str, Any], algo: Learner) -> TuningConfig:
+def _tuning_options(name: str) -> Options:
+    return tuning_options(name, {one.name: one.what for one in parameters().values()})
+
+
+def _tuning(tree: dict[str, Any], algo: Learner, own_data: bool) -> TuningConfig:
     name = chosen(tree["tuning"], "tuning", "name", TUNINGS)
-    words = {one.name: one.what for one in parameters().values()}
-    section = tree["tuning"] = _checked(tree["tuning"], tuning_options(name, words), "tuning")
+    declared = _tuning_options(name)
+    section = tree["tuning"] = settled(declared, _checked(tree["tuning"], declared, "tuning"), own_data)
     values = {key: float(section[key]) for key in algo.grid if section.get(key) is not None}
     missing = [f"tuning.{key}" for key in algo.grid if name == "fixed" and key not in values]
     if missing:
         raise ConfigError(f"tuning=fixed: {algo.name} needs {' and '.join(missing)}, numbers above 0")
-    return TuningConfig(name=name, at=section["at"], folds=section["folds"], values=values)
+    return TuningConfig(name, section["at"], section["folds"], values, section.get("widen", 0))
 
 
 def _frozen(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """The settings among which a run chooses: its grid in absolute values, whose units are what theory prescribes."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 
 from budgetreg.config.sections import RADIUS
@@ -47,6 +48,27 @@ def lay_out(config: Config, run: Circumstances) -> dict[str, tuple[float, ...]]:
         ]
     columns = dict(zip((RADIUS, *names), zip(*rows, strict=True), strict=True))
     return {name: values for name, values in columns.items() if name in algo.grid}
+
+
+def widened(algo: Learner, edge: str) -> Learner:
+    """Return a learner whose grid has two more values beyond some of its ends, each as far off as those there are.
+
+    Parameters
+    ----------
+    algo : Learner
+    edge : str
+        Which ends, as `protocol.tuning.on_edge` tells them: ``"B:high eta:low"``.
+    """
+    grid = dict(algo.grid)
+    for name, end in (word.split(":") for word in edge.split()):
+        values = grid[name]
+        if end == "low":
+            ratio = values[0] / values[1]
+            grid[name] = (values[0] * ratio**2, values[0] * ratio, *values)
+        else:
+            ratio = values[-1] / values[-2]
+            grid[name] = (*values, values[-1] * ratio, values[-1] * ratio**2)
+    return replace(algo, grid=grid)
 
 
 def count(settings: Mapping[str, tuple[float, ...]]) -> int:

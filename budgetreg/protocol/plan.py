@@ -11,7 +11,7 @@ from budgetreg.data import Dataset, Prices, load, located, prices_of
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.learners.declaration import Batching, Circumstances, Division, Sees
 from budgetreg.protocol.configuration import Config
-from budgetreg.protocol.grids import count, lay_out
+from budgetreg.protocol.grids import count, lay_out, widened
 from budgetreg.protocol.side_information import second_moments, table_of
 
 PILOT_SHARE, LEAST_SHARE, LEAST_ROWS = 0.05, 0.1, 5
@@ -65,6 +65,10 @@ class Plan:
         What the user is told once.
     prices : Prices or None
         What the attributes cost, if anybody says so: then the bill is itemised, and in money too.
+    names : tuple of str
+        What the attributes are called; empty if they have no names.
+    target : str
+        What the target is called where the data lie; empty if it has no name.
     """
 
     config: Config
@@ -83,6 +87,8 @@ class Plan:
     attributes_final: int
     attributes_tuning: int
     notes: tuple[str, ...]
+    names: tuple[str, ...]
+    target: str
     prices: Prices | None = None
 
     @property
@@ -155,6 +161,18 @@ class Plan:
         """Whether there is anything to choose by cross-validation."""
         return self.n_settings > 1
 
+    def widened(self, edge: str) -> "Plan":
+        """Return the same plan with a larger grid, and its bill; the settings there were are in it.
+
+        The parameter is that of `protocol.grids.widened`.
+        """
+        config = replace(self.config, algo=widened(self.config.algo, edge))
+        data = load(config.dataset, config.seed, 0, targets=config.algo.predicts)
+        run = _circumstances(config, data, self.division, self.checkpoints[-1] - self.lead, self.prices)
+        settings = lay_out(config, run)
+        bill = self.attributes_tuning // self.n_settings * count(settings)
+        return replace(self, config=config, settings=settings, attributes_tuning=bill)
+
     def located(self) -> "Plan":
         """Return the same plan for a process that runs in another folder: where its data lie is told in full."""
         return replace(self, config=replace(self.config, dataset=located(self.config.dataset)))
@@ -207,17 +225,7 @@ def make_plan(config: Config) -> Plan:
     pilot = _pilot(config, n_train, d)
     lead = 0 if algo.sees is Sees.ALL else pilot
     checkpoints = _checkpoints(config, n_train, d, config.k if config.axis == "examples" else per_example, pilot, lead)
-    intercept = config.intercept == "mean"
-    run = Circumstances(
-        k=config.k,
-        d=d,
-        m=checkpoints[-1] - lead,
-        division=division,
-        largest=float(np.abs(data.y - (data.y.mean() if intercept else 0.0)).max()),
-        unit=float(data.y.std()) if intercept else 1.0,
-        moments=cache(lambda: _moments(config, data)),
-        prices=np.array(prices.costs) if prices and algo.heeds_prices else None,
-    )
+    run = _circumstances(config, data, division, checkpoints[-1] - lead, prices)
     settings = lay_out(config, run)
     n_settings = count(settings)
     folds = config.tuning.folds if n_settings > 1 else 0
@@ -261,6 +269,8 @@ def make_plan(config: Config) -> Plan:
         attributes_tuning=per_example * fold_examples * folds * n_settings,
         notes=notes,
         prices=prices,
+        names=data.names,
+        target=data.target,
     )
 
 
@@ -310,6 +320,22 @@ def _pilot(config: Config, n_train: int, d: int) -> int:
             "examples, or more"
         )
     return pilot
+
+
+def _circumstances(
+    config: Config, data: Dataset, division: Division | None, m: int, prices: Prices | None
+) -> Circumstances:
+    intercept = config.intercept == "mean"
+    return Circumstances(
+        k=config.k,
+        d=data.X.shape[1],
+        m=m,
+        division=division,
+        largest=float(np.abs(data.y - (data.y.mean() if intercept else 0.0)).max()),
+        unit=float(data.y.std()) if intercept else 1.0,
+        moments=cache(lambda: _moments(config, data)),
+        prices=np.array(prices.costs) if prices and config.algo.heeds_prices else None,
+    )
 
 
 def _moments(config: Config, data: Dataset) -> np.ndarray:

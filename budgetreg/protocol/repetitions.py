@@ -12,12 +12,14 @@ from budgetreg.data import Dataset, load
 from budgetreg.metering.accessor import Table, stack
 from budgetreg.metering.cells import Cells
 from budgetreg.metering.origin import Origin
+from budgetreg.protocol.models import packed
 from budgetreg.protocol.passes import Keep, Pass, Progress, advance
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.side_information import pilot_moments, second_moments, table_of
 from budgetreg.protocol.tuning import folds, on_edge, winners
+from budgetreg.protocol.widening import widening
 from budgetreg.streams import generator
-from budgetreg.tasks.task import Judge, Task
+from budgetreg.tasks.task import Columns, Judge, Task
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,9 @@ class _Place(NamedTuple):
 
 
 def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[dict[str, Any]]:
-    """Run some repetitions of a plan, all their replicas together: that is where the speed comes from.
+    """Run some repetitions of a plan, and again, with a larger grid, those whose best value lies on an edge of it.
+
+    What a larger grid tries includes what was tried before: its bill is that of all that was tried.
 
     Parameters
     ----------
@@ -73,14 +77,21 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
     -------
     list of dict
         For each: ``repetition``; ``curve``, a list of one dict per checkpoint; ``run``, the row of ``runs.csv``;
-        ``edge_before``, as the column ``edge`` but of what was chosen for the checkpoints before the last; and with
-        prices ``reveals``, how often each attribute was revealed by each checkpoint.
+        ``edge_before``, as the column ``edge`` but of what was chosen for the checkpoints before the last; ``model``,
+        as `protocol.models.packed` has it, what was learned by the last checkpoint; ``widened``, if any were, the
+        parameters whose grids grew, such as ``"B eta"``; and with prices ``reveals``, how often each attribute was
+        revealed by each checkpoint.
 
     Raises
     ------
     DataError
         If all targets of a test part are 0, or all attributes where subspaces are learned.
     """
+    return widening(_run_together, plan, repetitions, progress, plan.config.tuning.widen)
+
+
+def _run_together(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[dict[str, Any]]:
+    """Run some repetitions, all their replicas together: that is where the speed comes from."""
     splits = [_split(plan, repetition) for repetition in repetitions]
     table, offsets = stack([split.table for split in splits])
     n = len(splits[0].table.y)
@@ -98,11 +109,13 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
         chosen, among = np.unique(best, return_inverse=True)
         among = among.reshape(best.shape)
         settings = {name: values[chosen] for name, values in grid.items()}
-        finals = [_final_pass(plan, place, _judging(place.split, at)) for place, at in zip(places, among, strict=True)]
+        finals = [
+            _final_pass(plan, place, _judging(plan, place.split, at)) for place, at in zip(places, among, strict=True)
+        ]
         advance(plan, table, finals, settings, chosen.size, lambda done: progress(0.9 + done / 10), cells)
     else:
         for split, final, at in zip(splits, finals, among, strict=True):
-            judge = _judging(split, at)()
+            judge = _judging(plan, split, at)()
             final.kept = [judge(outputs, origin) for outputs, origin in final.kept]
     return [
         _priced(
@@ -115,6 +128,7 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
                     **_distinct(plan, place, cells, finals[i].seen(among[i, -1])),
                 },
                 "edge_before": _edge(plan, best[i, :-1]),
+                "model": finals[i].kept[-1][1],
             },
             finals[i],
             among[i],
@@ -173,12 +187,23 @@ def _keep(outputs: np.ndarray, origin: Origin) -> tuple[np.ndarray, Origin]:
     return outputs.copy(), origin
 
 
-def _judging(split: _Split, place: np.ndarray) -> Callable[[], Keep]:
-    """Judge the outputs at each checkpoint by the setting, of those that run, that `place` (C,) says was chosen."""
+def _judging(plan: Plan, split: _Split, place: np.ndarray) -> Callable[[], Keep]:
+    """Judge the outputs at each checkpoint by the setting, of those that run, that `place` (C,) says was chosen.
+
+    With the errors is kept, at the last checkpoint, the model.
+    """
 
     def begin() -> Keep:
-        chosen = iter(place)
-        return lambda outputs, origin: split.judge.columns(outputs, int(next(chosen)), origin)
+        chosen = iter(enumerate(place.tolist(), start=1))
+
+        def judge(outputs: np.ndarray, origin: Origin) -> tuple[Columns, dict[str, Any] | None]:
+            checkpoint, setting = next(chosen)
+            errors = split.judge.columns(outputs, setting, origin)
+            if checkpoint < len(place):
+                return errors, None
+            return errors, packed(plan.config.algo.task.model(split.table, outputs, setting, origin))
+
+        return judge
 
     return begin
 
@@ -187,7 +212,7 @@ def _curve(plan: Plan, final: Pass, place: np.ndarray) -> list[dict[str, Any]]:
     """Return a point for each checkpoint: what was judged, and what pilot and chosen setting were charged."""
     attributes = (final.attributes[np.arange(len(place)), place] + plan.lead * plan.d).tolist()
     points = zip(plan.checkpoints, final.kept, attributes, strict=True)
-    return [{"examples": examples, **errors, "attributes": paid} for examples, errors, paid in points]
+    return [{"examples": examples, **errors, "attributes": paid} for examples, (errors, _), paid in points]
 
 
 def _run_row(plan: Plan, best: int, final: Pass, place: np.ndarray, tuning: int) -> dict[str, Any]:

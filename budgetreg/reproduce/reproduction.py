@@ -13,6 +13,7 @@ from budgetreg.errors import ConfigError, UserError
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.worst_case import worst
 from budgetreg.files.writing import write_atomically
+from budgetreg.notices import say
 from budgetreg.reproduce.merged import CellResults, find_runs, has_tables, held, read_results, read_run, write_results
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.results.checksums import Damaged
@@ -146,23 +147,27 @@ def judged(recipe: Recipe, results: Path) -> Iterator[Judgement]:
 
 def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[str, CellResults]]:
     """Run some cells, unless complete runs of them lie there; a new one has a folder named by cell and digest."""
+    from budgetreg.execution.choices import remarks
     from budgetreg.execution.runner import execute
     from budgetreg.protocol.plan import make_plan  # here, as current results need nothing of what computes
 
     known = find_runs(folder) if folder.is_dir() else {}
-    unfinished = []
+    unfinished, choices = [], []
     for number, cell in enumerate(cells, 1):
         place = known.get(cell.digest, folder / f"{cell.name}-{cell.digest[:8]}")
         _say(f"{recipe.name}: {cell.name} ({number} of {len(cells)})")
         done = _left_by_run(place, cell) if cell.digest in known else None
         if done is None or not done.holds(cell.config.repetitions):
             outcome = execute(make_plan(replace(cell.config, out=str(place))))
+            choices.append(outcome.choices)
             if outcome.failed:
                 unfinished.append(cell.name)
                 continue
             done = read_run(place, cell)
             known[cell.digest] = place  # presets may leave a learner as it is
         yield cell.name, done
+    for remark in remarks(filter(None, choices)):
+        say(f"{recipe.name}: {remark}")
     if unfinished:
         raise Unfinished(f"{recipe.name}: repetitions of {', '.join(unfinished)} failed; the same command tries again")
 

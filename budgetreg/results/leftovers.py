@@ -7,11 +7,11 @@ from pathlib import Path
 
 from budgetreg.files.garbage import Garbage
 from budgetreg.files.writing import is_alive
-from budgetreg.results.schema import CLAIMS, CURVES, JOURNAL, LOCK, MANIFEST, RUNS, SAVINGS
+from budgetreg.results.schema import CLAIMS, CURVES, JOURNAL, LOCK, MANIFEST, MODEL, MODELS, RUNS, SAVINGS
 from budgetreg.results.store import is_locked
 
 _FIGURES = tuple(f"{name}.{ending}" for name in ("curve", "curves") for ending in ("png", "pdf", "txt"))
-_OF_RUNS = {CURVES, JOURNAL, LOCK, MANIFEST, RUNS, *_FIGURES}
+_OF_RUNS = {CURVES, JOURNAL, LOCK, MANIFEST, MODEL, MODELS, RUNS, *_FIGURES}
 _WRITTEN = _OF_RUNS | {CLAIMS, SAVINGS, "README.md"}
 _TEMPORARY = re.compile(r"\.(.+)\.(\d+)\.tmp")  # as `budgetreg.files.writing.temporary_name` has it
 

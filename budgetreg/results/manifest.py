@@ -10,7 +10,7 @@ from budgetreg.errors import ConfigError
 from budgetreg.files.writing import explained
 from budgetreg.protocol.configuration import with_defaults
 from budgetreg.results.checksums import Damaged, check_manifest
-from budgetreg.results.schema import CURVES, JOURNAL, MANIFEST, RUNS, SCHEMA_VERSION
+from budgetreg.results.schema import CURVES, JOURNAL, MANIFEST, MODEL, MODELS, RUNS, SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from budgetreg.protocol.configuration import Config
@@ -79,7 +79,7 @@ def adopt_manifest(folder: Path, identity: Mapping[str, Any]) -> Tree:
         )
     manifest = read_manifest(folder)
     if manifest is None:
-        foreign = [name for name in (MANIFEST, JOURNAL, CURVES, RUNS) if (folder / name).exists()]
+        foreign = [name for name in (MANIFEST, JOURNAL, MODELS, CURVES, RUNS, MODEL) if (folder / name).exists()]
         if foreign:
             raise ConfigError(f"{folder} holds a {foreign[0]} that no run of ours left: give another out")
         return {}

@@ -7,6 +7,9 @@ RUNS = "runs.csv"
 REVEALS = "reveals.csv"
 MANIFEST = "manifest.json"
 JOURNAL = "journal.jsonl"
+MODEL = "model.npz"
+MODELS = "models.jsonl"
+"""Beside the journal, as what was learned is the longer the more attributes there are, and few ask for it."""
 LOCK = ".lock"
 CLAIMS = "claims.csv"
 SAVINGS = "savings.csv"
@@ -66,6 +69,31 @@ RUN_COLUMNS: dict[str, str] = {
 
 ADDED = ("cells_run", "cells_tuning", "rows_full")
 """Columns of runs.csv that came later: where a record lacks them they were not recorded, which is no difference."""
+
+MODEL_ARRAYS: dict[str, str] = {
+    "repetitions": "numbers of the R repetitions, in the order of the other arrays",
+    "names": "(d,) names of the attributes; missing if they have none",
+    "target": "name of the target; missing if it has none",
+}
+
+REGRESSOR_ARRAYS: dict[str, str] = {
+    **MODEL_ARRAYS,
+    "w": "(R, d) weights at the last checkpoint of attributes as they are stored: the prediction is b + <w, x - c>",
+    "b": "(R,) predictions at c, in units of the target",
+    "c": "(R, d) what attributes count from; 0 where they are not centred",
+}
+
+SUBSPACE_ARRAYS: dict[str, str] = {
+    **MODEL_ARRAYS,
+    "V": "(R, d, n_components) orthonormal columns at the last checkpoint, which span the subspace of (x - c) * scale",
+    "c": "(R, d) what attributes count from; 0 where they are not centred",
+    "scale": "(R, d) units of attributes as they are stored",
+}
+
+
+def arrays(of_subspaces: bool) -> dict[str, str]:
+    """Return the arrays of the model, and what they are, for learners of subspaces or of regressors."""
+    return SUBSPACE_ARRAYS if of_subspaces else REGRESSOR_ARRAYS
 
 
 COST = "cost"

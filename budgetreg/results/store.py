@@ -13,8 +13,21 @@ from budgetreg.results.checksums import Damaged, digest, read_tables, signed, vo
 from budgetreg.results.differences import promised
 from budgetreg.results.journal import Entry, Journal, damaged_lines, read_journal
 from budgetreg.results.manifest import adopt_manifest, identity_of, read_manifest
+from budgetreg.results.models import model_npz
 from budgetreg.results.provenance import provenance
-from budgetreg.results.schema import CURVES, JOURNAL, LOCK, MANIFEST, REVEALS, RUNS, SCHEMA_VERSION, columns
+from budgetreg.results.schema import (
+    CURVES,
+    JOURNAL,
+    LOCK,
+    MANIFEST,
+    MODEL,
+    MODELS,
+    REVEALS,
+    RUNS,
+    SCHEMA_VERSION,
+    arrays,
+    columns,
+)
 from budgetreg.results.tables import labels_of, tables_of
 
 if TYPE_CHECKING:  # `status` reads folders without loading what a plan needs
@@ -43,7 +56,7 @@ class Store:
         self.folder, self._plan, self._lock = folder, plan, lock
         self._identity = identity_of(plan)
         manifest = adopt_manifest(folder, self._identity)
-        for name in (CURVES, RUNS, REVEALS, MANIFEST):
+        for name in (CURVES, RUNS, REVEALS, MODEL, MANIFEST):
             remove_leftovers(folder / name)
         self._load()
         self.notes: tuple[str, ...] = ()
@@ -53,12 +66,12 @@ class Store:
         if self.missing():
             # Before there is a journal, as the manifest is what tells our folder from a foreign one.
             self._write_manifest()
-        self._journal = Journal(folder / JOURNAL)
-        if self._journal.dropped:
-            self.notes += (
-                f"{folder / JOURNAL} is damaged: {self._journal.dropped} of its lines are dropped, and what they held "
-                "is computed again",
-            )
+        self._journal, self._models = Journal(folder / JOURNAL), Journal(folder / MODELS)
+        self.notes += tuple(
+            f"{one.path} is damaged: {one.dropped} of its lines are dropped, and what they held is computed again"
+            for one in (self._journal, self._models)
+            if one.dropped
+        )
 
     @classmethod
     def open(cls, folder: Path, plan: "Plan") -> Self:
@@ -111,7 +124,7 @@ class Store:
         Parameters
         ----------
         entry : dict
-            ``repetition``, ``status``, ``seconds``, and ``result`` (what `protocol.run_repetition` returns)
+            ``repetition``, ``status``, ``seconds``, and ``result`` (one of what `protocol.run_repetitions` returns)
             if it is finished or ``message`` if it failed.
 
         Raises
@@ -119,6 +132,11 @@ class Store:
         UserError
             If it cannot be written.
         """
+        result = entry.get("result", {})
+        if result.get("model"):
+            # First: whoever finds the entry finds the model.
+            self._models.append({"repetition": entry["repetition"], "status": FINISHED, "result": result["model"]})
+            entry = {**entry, "result": {**result, "model": True}}
         self._journal.append(entry)
 
     def finish(self) -> None:
@@ -133,6 +151,9 @@ class Store:
         """
         self._load()
         tables = tables_of(self._plan, self.finished(), self.failed())
+        learned = {entry["repetition"]: entry["result"] for entry in self._asked(self._learned)}
+        if learned:
+            tables[MODEL] = model_npz(learned, self._plan.names, self._plan.target)
         checksums = {name: digest(content) for name, content in tables.items()}
         if self._vouched and self._vouched != checksums:
             # Killed while the tables change, we leave none that their manifest calls damaged.
@@ -146,6 +167,7 @@ class Store:
     def close(self) -> None:
         """Let others write to the folder."""
         self._journal.close()
+        self._models.close()
         self._lock.release()
 
     def __enter__(self) -> Self:
@@ -161,8 +183,18 @@ class Store:
 
     def _load(self) -> None:
         entries = read_journal(self.folder / JOURNAL)
-        self._finished = {entry["repetition"]: entry for entry in entries if entry["status"] == FINISHED}
-        self._failed = {entry["repetition"]: entry for entry in entries if entry["repetition"] not in self._finished}
+        learned = {entry["repetition"]: entry for entry in read_journal(self.folder / MODELS)}
+        self._finished = {
+            entry["repetition"]: entry
+            for entry in entries
+            if entry["status"] == FINISHED and (entry["repetition"] in learned or not entry["result"].get("model"))
+        }
+        self._failed = {
+            entry["repetition"]: entry
+            for entry in entries
+            if entry["status"] == FAILED and entry["repetition"] not in self._finished
+        }
+        self._learned = {number: entry for number, entry in learned.items() if number in self._finished}
 
     def _inherit(self, before: dict[str, Any]) -> None:
         """Keep the provenance of the results that are there; say so if the new ones come from elsewhere."""
@@ -193,6 +225,7 @@ class Store:
             **self._provenance,
             "earlier": self._earlier,
             "columns": columns(not config.algo.predicts, self._plan.prices is not None),
+            "arrays": arrays(of_subspaces=not config.algo.predicts),
         }
         text = json.dumps(signed(manifest, self._vouched), indent=2) + "\n"
         write_atomically(self.folder / MANIFEST, text.encode())
@@ -292,10 +325,11 @@ def unfinished(folder: Path) -> dict[int, str]:
 
 
 def _damage(folder: Path) -> str:
-    if damaged_lines(folder / JOURNAL):
-        return f"{folder / JOURNAL} is damaged: the command that made it computes anew what is lost"
+    for name in (JOURNAL, MODELS):
+        if damaged_lines(folder / name):
+            return f"{folder / name} is damaged: the command that made it computes anew what is lost"
     try:
-        read_tables(folder, (CURVES, RUNS, REVEALS))
+        read_tables(folder, (CURVES, RUNS, REVEALS, MODEL))
     except Damaged as error:
         return str(error)
     return ""

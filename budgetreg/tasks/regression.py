@@ -9,7 +9,7 @@ from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.accessor import Table
 from budgetreg.metering.origin import Origin
 from budgetreg.tasks.regressors import error_columns, squared_error, svr_loss
-from budgetreg.tasks.task import Columns
+from budgetreg.tasks.task import Columns, Model
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,11 @@ class Regression:
             )
         return RegressorJudge(table, index, data.two_valued, self.delta, constant)
 
+    def model(self, table: Table, outputs: np.ndarray, setting: int, origin: Origin) -> Model:
+        """Return ``w`` (d,), ``b`` () and ``c`` (d,) of the prediction ``b + <w, x - c>``."""
+        scale, c = _as_seen(table, origin).stored_units()
+        return {"w": outputs[:, setting] * scale, "b": np.array(_own(origin.intercept, setting)), "c": c}
+
 
 @dataclass(frozen=True)
 class RegressorJudge:
@@ -57,17 +62,21 @@ class RegressorJudge:
 
     def losses(self, outputs: np.ndarray, origin: Origin) -> np.ndarray:
         """Return the loss that the learner is after."""
-        table = self._as_seen(origin)
+        table = _as_seen(self.table, origin)
         if self.delta is None:
             return squared_error(table, self.index, outputs, origin.intercept)
         return svr_loss(table, self.index, outputs, self.delta, origin.intercept)
 
     def columns(self, outputs: np.ndarray, setting: int, origin: Origin) -> Columns:
         """Return the test errors."""
-        w, b = np.ascontiguousarray(outputs[:, setting]), origin.intercept
-        own = b[setting] if isinstance(b, np.ndarray) else b
-        seen = self._as_seen(origin)
-        return error_columns(seen, self.index, w, self.two_valued, self.delta, float(own), self.constant)
+        w, b = np.ascontiguousarray(outputs[:, setting]), _own(origin.intercept, setting)
+        seen = _as_seen(self.table, origin)
+        return error_columns(seen, self.index, w, self.two_valued, self.delta, b, self.constant)
 
-    def _as_seen(self, origin: Origin) -> Table:
-        return self.table if origin.shift is None else self.table.shifted(origin.shift)
+
+def _as_seen(table: Table, origin: Origin) -> Table:
+    return table if origin.shift is None else table.shifted(origin.shift)
+
+
+def _own(intercept: np.ndarray | float, setting: int) -> float:
+    return float(intercept[setting] if isinstance(intercept, np.ndarray) else intercept)

@@ -9,7 +9,7 @@ from budgetreg.data.dataset import Dataset
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.accessor import Table
 from budgetreg.metering.origin import Origin
-from budgetreg.tasks.task import Columns
+from budgetreg.tasks.task import Columns, Model
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,12 @@ class SubspaceLearning:
         if not judge.C.any():
             raise DataError(f"the test part of {data.name} has only attributes 0, which no error can be relative to")
         return judge
+
+    def model(self, table: Table, outputs: np.ndarray, setting: int, origin: Origin) -> Model:
+        """Return orthonormal columns ``V`` (d, n), a subspace of ``(x - c) * scale``, and these two, (d,) each."""
+        assert origin == Origin()
+        scale, c = table.stored_units()
+        return {"V": outputs[setting], "c": c, "scale": scale}
 
 
 @dataclass(frozen=True)

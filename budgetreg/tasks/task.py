@@ -14,6 +14,9 @@ from budgetreg.metering.origin import Origin
 
 Columns = Mapping[str, float | None]
 
+Model = Mapping[str, np.ndarray]
+"""What was learned, in units of the columns as they are stored: what its arrays are, the task says."""
+
 
 class Judge(Protocol):
     """Examples on which outputs of a stream are judged, those of all its settings at one checkpoint."""
@@ -64,3 +67,6 @@ class Task(Protocol):
         DataError
             If the test examples cannot tell good from bad.
         """
+
+    def model(self, table: Table, outputs: np.ndarray, setting: int, origin: Origin) -> Model:
+        """Return what can be applied to other examples: the output of one setting, for the table it was learned on."""

@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,10 @@ from budgetreg import __version__
 from budgetreg.cli.app import COMMANDS, main
 from budgetreg.errors import DataError
 from budgetreg.execution import runner
+from budgetreg.execution.choices import Choices
 from budgetreg.figures import curves as plots
 from budgetreg.figures import summary
+from budgetreg.notices import say
 from budgetreg.protocol.plan import Plan
 from budgetreg.results import store
 
@@ -128,6 +130,7 @@ def test_every_command_has_help_and_version(capsys: pytest.CaptureFixture[str], 
         ("status .", 3, "holds no run"),
         ("status . --why", 3, "holds no run"),
         ("verify", 2, "DIR"),
+        ("predict nowhere new.csv", 3, "nowhere holds no run"),
         ("verify nowhere", 3, "nowhere: no such folder"),
         ("verify .", 3, "holds neither a run nor merged results"),
         (
@@ -232,6 +235,28 @@ def test_a_sweep_gives_each_cell_a_folder(capsys: pytest.CaptureFixture[str], he
     assert [plan.folder for plan in executed] == folders
     assert answer.out.splitlines()[-1] == "merge the curves: budgetreg plot runs/main"
     assert list(here.iterdir()) == []
+
+
+def test_a_sweep_says_once_what_its_cells_have_in_common(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch, executed: list[Plan]
+) -> None:
+    execute = runner.execute
+
+    def noted(plan: Plan, draw: Any) -> runner.RunOutcome:
+        say("a note of all")
+        say(f"a note of k={plan.config.k}")
+        return replace(execute(plan, draw=draw), choices=Choices(plan.config.algo.name, 10, {"B high": 2}, {"eta": 1}))
+
+    monkeypatch.setattr(runner, "execute", noted)
+    answer = budgetreg(capsys, "run -m algo=aelr,aer k=4,5")
+    assert len(executed) == 4
+    assert answer.err.splitlines() == [
+        *(f"budgetreg: a note of {what}" for what in ("all", "k=4", "k=5")),
+        "budgetreg: grids grew, as the best value was on an edge: aelr: eta in 2 of 20 repetitions; "
+        "aer: eta in 2 of 20 repetitions",
+        "budgetreg: the best value is on an edge of its grid: aelr: B high in 4 of 20 repetitions; "
+        "aer: B high in 4 of 20 repetitions",
+    ]
 
 
 def test_paths_of_overrides_may_begin_at_home(
@@ -412,6 +437,7 @@ def test_show_configuration(capsys: pytest.CaptureFixture[str], here: Path) -> N
         ("budgetreg plot ", []),
         ("budgetreg ver", ["verify"]),
         ("budgetreg verify ", []),
+        ("budgetreg predict runs new.csv re", ["repetition="]),
         ("budgetreg verify runs --s", ["--sample", "--seed"]),
         ("budgetreg status --w", ["--why"]),
         ("budgetreg gc --y", ["--yes"]),

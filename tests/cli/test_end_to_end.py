@@ -83,9 +83,10 @@ def test_same_bytes_however_it_is_run(budgetreg, tmp_path):
     budgetreg(f"{line} out=a")
     budgetreg(f"{line} out=b n_jobs=2 backend.batch_size=1")
     budgetreg(f"{line} out=c backend=sequential backend.batch_size=100")
-    curves = [path.relative_to(tmp_path / "a") for path in sorted((tmp_path / "a").glob("*/curves.csv"))]
-    assert len(curves) == 2
-    for path in curves:
+    names = ("*/curves.csv", "*/model.npz")
+    files = [path.relative_to(tmp_path / "a") for name in names for path in sorted((tmp_path / "a").glob(name))]
+    assert len(files) == 4
+    for path in files:
         expected = (tmp_path / "a" / path).read_bytes()
         assert (tmp_path / "b" / path).read_bytes() == expected
         assert (tmp_path / "c" / path).read_bytes() == expected
@@ -106,7 +107,8 @@ def test_killed_and_resumed_and_extended(budgetreg, tmp_path):
     with journal.open("ab") as torn:
         torn.write(b'{"repetition": 4, "resu')
     budgetreg(f"{line} out=cut")
-    assert (tmp_path / "cut" / "curves.csv").read_bytes() == (tmp_path / "whole" / "curves.csv").read_bytes()
+    for name in ("curves.csv", "model.npz"):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     entries = [json.loads(text) for text in journal.read_text().splitlines()]
     assert entries[: len(kept)] == kept
     assert sorted(entry["repetition"] for entry in entries) == list(range(5))
@@ -225,7 +227,8 @@ def test_launchers_leave_the_same_bytes(budgetreg, tmp_path, without_launcher, l
     for folder in without_launcher.iterdir():
         there = tmp_path / "o" / folder.name
         assert {path.name for path in there.iterdir()} == {path.name for path in folder.iterdir()}
-        assert (there / "curves.csv").read_bytes() == (folder / "curves.csv").read_bytes()
+        for name in ("curves.csv", "model.npz"):
+            assert (there / name).read_bytes() == (folder / name).read_bytes()
         assert json.loads((there / "manifest.json").read_text())["status"] == "complete"
     assert len(list((tmp_path / "o").iterdir())) == 2
 

@@ -15,7 +15,8 @@ import pytest
 
 from budgetreg.api import carry_out
 from budgetreg.errors import DataError, UserError
-from budgetreg.execution.runner import edge_warnings, execute
+from budgetreg.execution.choices import remarks
+from budgetreg.execution.runner import execute
 from budgetreg.results.store import Store, read_status
 from tests.toy_runs import toy_plan, toy_repetitions, toy_run
 
@@ -276,26 +277,13 @@ def test_a_full_disk_ends_the_run_and_its_workers(tmp_path, monkeypatch):
     wait_until(lambda: not any(map(alive, computed(plan.log)[1])))
 
 
-def test_notes_and_edges_are_told_on_stderr(tmp_path, capsys):
+def test_notes_are_told_on_stderr_and_edges_to_the_caller(tmp_path, capsys):
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", notes=("a note",), behaviour={0: "edge", 2: "edge"})
-    toy_run(plan)
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert output.err.splitlines() == [
-        "budgetreg: a note",
-        "budgetreg: the best eta is on the high edge of its grid in 2 of 3 repetitions: widen algo.grid.eta",
-    ]
-
-
-def test_edges_of_several_parameters():
-    assert edge_warnings(["", ""]) == []
-    assert edge_warnings(["B:low eta:high", "B:high", ""]) == [
-        "the best B is on the high or low edge of its grid in 2 of 3 repetitions: widen algo.grid.B",
-        "the best eta is on the high edge of its grid in 1 of 3 repetitions: widen algo.grid.eta",
-    ]
-    assert edge_warnings(["B:high B:low", ""], " before the last checkpoint") == [
-        "the best B before the last checkpoint is on the high or low edge of its grid in 1 of 2 repetitions: widen "
-        "algo.grid.B"
+    choices = toy_run(plan).choices
+    assert capsys.readouterr() == ("", "budgetreg: a note\n")
+    assert choices.repetitions == 3
+    assert remarks([choices]) == [
+        "the best value is on an edge of its grid: toy: eta high (try 10 in algo.grid.eta) in 2 of 3 repetitions"
     ]
 
 

@@ -56,6 +56,14 @@ def write_run(
     return folder
 
 
+def test_an_error_that_is_the_same_in_both_units_is_shown_once(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    assert [column.header for column in run_table(folder).columns][2:4] == ["relative error", "test mse"]
+    curves = pd.read_csv(folder / "curves.csv")
+    curves.assign(test_mse=curves["test_relative"]).to_csv(folder / "curves.csv", index=False)
+    assert [column.header for column in run_table(folder).columns][2:] == ["relative error", "error rate"]
+
+
 def test_run_table_shows_each_checkpoint_with_mean_and_deviation(tmp_path: Path) -> None:
     table = run_table(write_run(tmp_path / "run"))
     assert table.row_count == 3

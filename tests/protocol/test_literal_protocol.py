@@ -324,7 +324,7 @@ def choices(case, folder):
         parameters = {f"tuning.{name}": value for name, (value,) in case.grid.items()}
     else:
         parameters = {"algo.grid": case.grid if case.tuning == "cv" else {**case.grid, "eta": [1]}}
-        parameters |= {"tuning.folds": F, "tuning.at": case.at}
+        parameters |= {"tuning.folds": F, "tuning.at": case.at, "tuning.widen": 0}
     return {
         "algo": case.algo,
         "algo.average": case.average,

@@ -56,7 +56,7 @@ FAMILY = Family(
     divide=_refuse_too_few,
     parameters=(
         replace(STEP_SIZE, absolute=True),
-        Parameter("forgetting", _FORGETTING, absolute=True, tried=(0.9, 0.99)),
+        Parameter("forgetting", _FORGETTING, absolute=True, tried=(0.9, 0.99), unlimited=False),
     ),
     tuned=lambda options: ("forgetting",) if options.update == "petrels" else ("eta",),
     batching=Batching.IN_STEP,

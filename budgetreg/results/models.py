@@ -1,0 +1,123 @@
+"""``model.npz``: what a run has learned, to be applied to other examples."""
+
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from budgetreg.errors import ConfigError, DataError
+from budgetreg.protocol.models import unpacked
+from budgetreg.results.checksums import read_tables
+from budgetreg.results.manifest import read_manifest
+from budgetreg.results.schema import MANIFEST, MODEL
+
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # what a ZIP file can say: the same model, the same bytes
+
+
+@dataclass(frozen=True)
+class Regressors:
+    """Regressors of one run, ``b + <w, x - c>`` each.
+
+    Attributes
+    ----------
+    w : ndarray of float, shape (R, d)
+        Weights of the attributes as they are stored.
+    b : ndarray of float, shape (R,)
+        Predictions at c.
+    c : ndarray of float, shape (R, d)
+        What attributes count from.
+    names : tuple of str
+        What the attributes are called; empty if they have no names.
+    target : str
+        What the target is called; empty if it has no name.
+    """
+
+    w: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+    names: tuple[str, ...]
+    target: str
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Return the mean prediction of the regressors for examples of shape (n, d)."""
+        each = [b + (X - c) @ w for w, b, c in zip(self.w, self.b, self.c, strict=True)]
+        return np.mean(each, axis=0)
+
+
+def model_npz(models: Mapping[int, Mapping[str, Any]], names: Sequence[str], target: str) -> bytes:
+    """Return the file; the same models, the same bytes.
+
+    Parameters
+    ----------
+    models : mapping
+        By number of the repetition what was learned, as `protocol.models.packed` has it; at least one.
+    names : sequence of str
+        What the attributes are called, if they have names.
+    target : str
+        What the target is called, if it has a name.
+    """
+    numbers = sorted(models)
+    learned = [unpacked(models[number]) for number in numbers]
+    arrays = {name: np.stack([one[name] for one in learned]) for name in learned[0]}
+    arrays["repetitions"] = np.array(numbers)
+    arrays |= {name: np.array(one) for name, one in (("names", list(names)), ("target", target)) if one}
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy", _LONG_AGO), "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+    return content.getvalue()
+
+
+def read_regressors(folder: Path, repetition: int | None = None) -> Regressors:
+    """Read what a run has learned.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of a run.
+    repetition : int, optional
+        Its number; all of them unless one is given.
+
+    Raises
+    ------
+    ConfigError
+        If the run learned a subspace, is not finished, or has not finished the repetition.
+    DataError
+        If there is no run or no model, or a file is damaged.
+    """
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise DataError(f"{folder} holds no run: there is no {MANIFEST} of ours in it")
+    done, asked = manifest["repetitions_done"], manifest["repetitions"]
+    if repetition is None and done < asked:
+        raise ConfigError(
+            f"{folder} is not finished: {done} of {asked} repetitions are. The command that made it goes on, and "
+            "repetition=N takes one of those that are"
+        )
+    content = read_tables(folder, (MODEL,)).get(MODEL)
+    if content is None:
+        why = "it is of an earlier version; give another out to run it again" if done else "nothing is finished"
+        raise DataError(f"{folder} holds no {MODEL}: {why}")
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        arrays = dict(file)
+    if "w" not in arrays:
+        raise ConfigError(f"{folder}: {manifest['algo']} has learned a subspace, which predicts nothing")
+    numbers = arrays["repetitions"].tolist()
+    if repetition is not None and repetition not in numbers:
+        raise ConfigError(f"repetition={repetition}: {folder} has finished {_shown(numbers)}")
+    chosen = slice(None) if repetition is None else [numbers.index(repetition)]
+    return Regressors(
+        **{name: arrays[name][chosen] for name in ("w", "b", "c")},
+        names=tuple(arrays["names"].tolist()) if "names" in arrays else (),
+        target=str(arrays["target"]) if "target" in arrays else "",
+    )
+
+
+def _shown(numbers: Sequence[int]) -> str:
+    first, last = numbers[0], numbers[-1]
+    return f"{first} to {last}" if len(numbers) == last - first + 1 else ", ".join(map(str, numbers))

@@ -1,0 +1,112 @@
+"""What a finished run predicts for another table, and how wrong it is where the table has the targets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from budgetreg.data.dataset import Dataset
+from budgetreg.data.formats import FORMATS, opener
+from budgetreg.data.formats.source import NO_TARGET, shown
+from budgetreg.data.tabular import parse_file
+from budgetreg.data.values import as_values, panels
+from budgetreg.errors import ConfigError, DataError
+from budgetreg.results.loaded import read
+from budgetreg.results.models import Regressors, read_regressors
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions for the rows of a table.
+
+    Attributes
+    ----------
+    values : ndarray of float, shape (n,)
+        Predictions, those of several repetitions averaged; of two labels the sign tells which.
+    told : tuple of str
+        How the table was read, and the error if it has targets.
+    """
+
+    values: np.ndarray
+    told: tuple[str, ...]
+
+
+def predict(folder: Path, path: Path, repetition: int | None = None) -> Predictions:
+    """Apply what a run has learned to a table.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of a run.
+    path : Path
+        A table, of any format of ``dataset=file``. Columns are matched by name if they have names here and had when the
+        run learned, and taken in their order otherwise. A column named as the target is none of them.
+    repetition : int, optional
+        Whose regressor; the mean over all repetitions' predictions unless it is given.
+
+    Raises
+    ------
+    ConfigError
+        As `budgetreg.results.models.read_regressors`, or if the format is not supported.
+    DataError
+        If there is no model, the table is missing or unusable, or its columns are not those of the run.
+    """
+    learned = read_regressors(folder, repetition)
+    if not path.exists():
+        raise DataError(f"{path}: no such file")
+    if opener(path) is None:
+        raise ConfigError(f"{path}: a table ends in {', '.join(FORMATS)} (text also compressed), or is a folder")
+    labelled = bool(read(folder).curves["test_error_rate"].notna().any())
+    target, names = _target(path, learned.target)
+    data = parse_file({"path": str(path), "target": target, "scale": "none"}).load()
+    columns = _columns(learned, names, data.X.shape[1], path)
+    values = np.empty(len(data.y))
+    for rows in panels(np.arange(len(data.y)), data.X.shape[1]):
+        values[rows] = learned.predict(as_values(data.X).rows(rows).astype(np.float64)[:, columns])
+    return Predictions(values, data.notes + (() if target == NO_TARGET else _errors(data, values, labelled)))
+
+
+def _target(path: Path, named: str) -> tuple[str | None, Sequence[str]]:
+    """Return what `parse_file` takes for the target if a table has it, else `NO_TARGET`; and the columns' names."""
+    names = _attributes(path, NO_TARGET) or ()
+    for target in (named,) if names else filter(lambda name: name != NO_TARGET, (named, None)):
+        if _attributes(path, target) is not None:
+            return target, _attributes(path, target) or ()
+    return NO_TARGET, names
+
+
+def _attributes(path: Path, target: str | None) -> Sequence[str] | None:
+    """Return the names of a table's attributes, None if it has no such target; why, is told when it is read without."""
+    open_table = opener(path)
+    assert open_table is not None
+    try:
+        return open_table(path, target).names
+    except (DataError, OSError):
+        return None
+
+
+def _columns(learned: Regressors, names: Sequence[str], d: int, path: Path) -> np.ndarray:
+    """Return which columns of a table are the attributes, in the order in which they were learned."""
+    if names and learned.names:
+        missing = [name for name in learned.names if name not in names]
+        if missing:
+            raise DataError(f"{path}: no column {shown(list(map(repr, missing)))}, which the run has learned from")
+        place = {name: column for column, name in enumerate(names)}
+        return np.array([place[name] for name in learned.names])
+    if d != learned.w.shape[1]:
+        raise DataError(
+            f"{path} has {d} attributes, and the run has learned from {learned.w.shape[1]}; where names are missing, "
+            "here or there, the order of the columns counts"
+        )
+    return np.arange(d)
+
+
+def _errors(data: Dataset, values: np.ndarray, labelled: bool) -> tuple[str, ...]:
+    if labelled != data.two_valued:
+        is_there = "two labels" if data.two_valued else "targets other than two labels"
+        return (
+            f"the table has {is_there} and the run has learned {'' if labelled else 'no '}labels: no error is told",
+        )
+    told = f"mean squared error {np.square(values - data.y).mean():.6g} on {len(values)} rows"
+    return (f"{told}, error rate {(np.sign(values) != data.y).mean():.4g}" if labelled else told,)

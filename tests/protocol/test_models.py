@@ -1,0 +1,71 @@
+"""What a repetition has learned, in units of the columns as they are stored: it has the errors that the curve tells."""
+
+import json
+
+import numpy as np
+import pytest
+
+from budgetreg.data import load
+from budgetreg.protocol.models import packed, unpacked
+from budgetreg.protocol.repetitions import run_repetitions
+from budgetreg.streams import generator
+from tests.protocol.test_centring import planned
+
+OWN = "dataset=diabetes"
+GRID = "algo.grid={B: [1, 3], eta: [1, 10]}"
+BALL = "algo.grid={B: [1, 3]}"
+
+
+def run(plan, repetition):
+    (result,) = run_repetitions(plan, [repetition], lambda done: None)
+    return result["curve"][-1], unpacked(json.loads(json.dumps(result["model"])))
+
+
+def rows_of_test(plan, repetition):
+    data = load(plan.config.dataset, plan.config.seed, repetition, targets=plan.config.algo.predicts)
+    order = generator("split", plan.config.seed, data.name, repetition).permutation(data.y.size)
+    rows = np.sort(order[: plan.n_test])
+    return np.asarray(data.X)[rows].astype(float), data.y[rows]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ["algo=aerr", GRID, OWN],
+        ["algo=aerr", GRID, OWN, "tuning.at=each", "dataset.scale=max_abs", "dataset.center=full"],
+        ["algo=ddaelr", GRID, OWN, "intercept=none", "dataset.center=none"],
+        ["algo=aesvr", GRID, OWN],
+        ["algo=ridge", BALL, OWN],
+        ["algo=baseline", BALL, OWN],
+        ["algo=aelr", GRID],
+        ["algo=aelr", GRID, "dataset.center=revealed"],
+    ],
+)
+def test_a_model_has_the_error_of_the_last_checkpoint(keys):
+    plan = planned("k=4", "tuning.folds=2", "checkpoints=2", *keys)
+    point, model = run(plan, 1)
+    X, y = rows_of_test(plan, 1)
+    assert (model["w"].shape, model["b"].shape, model["c"].shape) == ((plan.d,), (), (plan.d,))
+    residuals = model["b"] + (X - model["c"]) @ model["w"] - y
+    assert np.square(residuals).mean() == pytest.approx(point["test_mse"], rel=1e-9)
+    if not (plan.intercept or plan.centred or "dataset.center=full" in keys):
+        assert not model["b"]
+        assert not model["c"].any()
+
+
+def test_a_model_of_a_subspace_loses_what_the_last_checkpoint_says():
+    plan = planned("k=4", "checkpoints=2", "algo=popca", "algo.n_components=2", OWN, "dataset.center=full")
+    point, model = run(plan, 0)
+    X = (rows_of_test(plan, 0)[0] - model["c"]) * model["scale"]
+    V = model["V"]
+    np.testing.assert_allclose(V.T @ V, np.eye(2), atol=1e-12)
+    lost = np.square(X - X @ V @ V.T).sum() / np.square(X).sum()
+    assert lost == pytest.approx(point["relative_error"], rel=1e-9)
+
+
+def test_models_keep_every_bit():
+    arrays = {"w": np.array([0.1, -1e-310, np.pi]), "b": np.array(2 / 3), "c": np.zeros(3), "V": np.eye(3)[:, :2]}
+    there_and_back = unpacked(json.loads(json.dumps(packed(arrays))))
+    for name, array in arrays.items():
+        assert there_and_back[name].shape == array.shape
+        assert there_and_back[name].tobytes() == np.ascontiguousarray(array).tobytes()

@@ -1,0 +1,142 @@
+"""Grids that widen themselves: to the numbers that the larger grid gives, and on the bill of all of it."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from budgetreg.protocol.configuration import restored
+from budgetreg.protocol.repetitions import run_repetitions
+from budgetreg.protocol.widening import widening, widest
+from tests.protocol.test_centring import planned
+
+NARROW = ["dataset=diabetes", "tuning.folds=2", "k=4", "checkpoints=2", "algo=aerr"]
+GRID = "algo.grid={B: [0.01, 0.02], eta: [0.5, 1]}"
+
+
+def run(plan, repetitions=(0,)):
+    return run_repetitions(plan, list(repetitions), lambda done: None)
+
+
+def test_the_result_is_that_of_the_larger_grid_asked_for_at_once():
+    (found,) = run(planned(*NARROW, GRID, "tuning.widen=1"))
+    (narrow,) = run(planned(*NARROW, GRID, "tuning.widen=0"))
+    assert "B:high" in narrow["run"]["edge"]
+    assert "widened" not in narrow
+    names = found.pop("widened").split()
+    grown = {
+        "B:high": "B: [0.01, 0.02, 0.04, 0.08]",
+        "eta:high": "eta: [0.5, 1, 2, 4]",
+        "eta:low": "eta: [0.125, 0.25, 0.5, 1]",
+    }
+    words = narrow["run"]["edge"].split()
+    assert names == [word.partition(":")[0] for word in words]
+    grid = ", ".join([*(grown[word] for word in words), *([] if "eta" in names else ["eta: [0.5, 1]"])])
+    (asked,) = run(planned(*NARROW, f"algo.grid={{{grid}}}", "tuning.widen=0"))
+    assert found == asked
+    assert found["run"]["attributes_tuning"] > narrow["run"]["attributes_tuning"]
+
+
+def test_a_repetition_widens_alone_as_with_others():
+    plan = planned(*NARROW, GRID, "tuning.at=each")
+    assert plan.config.tuning.widen == 3
+    together = run(plan, [2, 0, 1])
+    assert all("B" in one["widened"] for one in together)
+    alone = planned(*NARROW, GRID, "tuning.at=each", "backend.batch_size=1")
+    assert [run(alone, [number])[0] for number in (2, 0, 1)] == together
+
+
+@pytest.mark.parametrize(
+    ("keys", "most"),
+    [
+        ([], (2 + 6) * (2 + 6) / 4),
+        (["tuning.at=each"], (2 + 12) * (2 + 12) / 4),
+        (["tuning=theory", "tuning.B=1"], 1),
+        (["tuning=theory"], (2 + 6) / 2),
+        (["tuning.widen=0"], 1),
+    ],
+)
+def test_the_most_that_widening_can_cost_is_known_beforehand(keys, most):
+    plan = planned(*NARROW, GRID, *keys)
+    assert widest(plan).attributes_tuning == most * plan.attributes_tuning
+
+
+class Toy:
+    """A plan whose best value is 2 ** the number of the repetition, on a grid that begins as 1, 2."""
+
+    def __init__(self, low=0, high=1, unlimited=True):
+        self.low, self.high, self.unlimited = low, high, unlimited
+        self.repetitions_at_once = 4
+        self.config = SimpleNamespace(
+            algo=SimpleNamespace(in_grid=lambda name: SimpleNamespace(unlimited=name == "B" and unlimited))
+        )
+
+    def widened(self, edge):
+        return Toy(self.low - 2 * ("B:low" in edge), self.high + 2 * ("B:high" in edge), self.unlimited)
+
+
+def runs_of(best, **plan):
+    """Return by repetition the last result and how often it was run, where the best values are as told."""
+    log, fractions = [], []
+
+    def toy_run(plan, repetitions, progress):
+        log.extend(repetitions)
+        progress(0.5)
+        progress(1.0)
+        results = []
+        for number in repetitions:
+            at = min(max(best[number], plan.low), plan.high)
+            edge = {plan.low: "B:low", plan.high: "B:high"}.get(at, "")
+            results.append(
+                {"repetition": number, "grid": (plan.low, plan.high), "run": {"edge": edge}, "edge_before": ""}
+            )
+        return results
+
+    found = widening(toy_run, Toy(**plan), list(best), fractions.append, 3)
+    assert fractions == sorted(fractions)
+    assert fractions[-1] <= 1
+    return [(one["grid"], one.get("widened"), log.count(number)) for one, number in zip(found, best, strict=True)]
+
+
+def test_a_grid_grows_until_the_best_is_inside_and_at_most_so_often():
+    assert runs_of({3: 2, 0: 3, 1: 9, 2: -1, 7: 5}) == [
+        ((0, 3), "B", 2),
+        ((0, 5), "B", 3),
+        ((0, 7), "B", 4),
+        ((-2, 1), "B", 2),
+        ((0, 7), "B", 4),
+    ]
+
+
+def test_what_cannot_have_other_values_does_not_grow():
+    assert runs_of({0: 5}, unlimited=False) == [((0, 1), None, 1)]
+    petrels = planned("algo=petrels", "k=8", "algo.n_components=2")
+    assert not petrels.config.algo.in_grid("forgetting").unlimited
+
+
+def test_a_choice_before_the_last_checkpoint_counts():
+    log = []
+
+    def toy_run(plan, repetitions, progress):
+        log.append((plan.low, plan.high))
+        edge = "B:low" if plan.low == 0 else ""
+        return [{"run": {"edge": ""}, "edge_before": edge} for _ in repetitions]
+
+    widening(toy_run, Toy(), [0], lambda done: None, 3)
+    assert log == [(0, 1), (-2, 1)]
+
+
+@pytest.mark.parametrize("tuning", ["cv", "theory"])
+def test_grids_of_ones_own_data_widen_and_those_of_papers_do_not(tuning):
+    own, papers = (planned(f"tuning={tuning}", f"dataset={name}").config for name in ("diabetes", "digits_3v5"))
+    assert (own.tuning.widen, papers.tuning.widen) == (3, 0)
+    assert own.identity()["tuning"]["widen"] == 3
+    assert "widen" not in papers.identity()["tuning"]
+    assert planned(f"tuning={tuning}", "tuning.widen=2").config.identity()["tuning"]["widen"] == 2
+    assert restored(json.loads(json.dumps(own.resolved))).identity() == own.identity()
+
+
+def test_a_record_without_the_key_did_not_widen():
+    recorded = json.loads(json.dumps(planned("dataset=diabetes").config.resolved))
+    del recorded["tuning"]["widen"]
+    assert restored(recorded).tuning.widen == 0

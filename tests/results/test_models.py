@@ -1,0 +1,204 @@
+"""What was learned is kept through kills and damage, has the same bytes, and predicts other tables."""
+
+import io
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from budgetreg.cli.app import main
+from budgetreg.protocol.models import packed
+from budgetreg.results.store import Store
+from tests.damage import flip
+from tests.toy_runs import toy_entry, toy_plan
+
+NAMES = ("old", "tall", "rich")
+LEARNED = [
+    {"w": np.array([1.0, 2 / 3, -3.0]), "b": np.array(10.0 + r), "c": np.array([0.0, 100.0, r])} for r in range(3)
+]
+X = np.array([[1.0, 120.0, 4.0], [2.0, 80.0, 5.0], [0.0, 100.0, 0.1], [7.0, 90.0, 0.0]])
+Y = np.array([3.0, 4.0, 5.0, 7.0])
+
+
+def entry(repetition, learned=LEARNED):
+    one = toy_entry(repetition)
+    return {**one, "result": {**one["result"], "model": packed(learned[repetition])}}
+
+
+def fill(folder, repetitions=(0, 1, 2), asked=3, learned=LEARNED, **facts):
+    """Write what is missing of some repetitions; return which those were."""
+    with Store.open(folder, toy_plan(folder, repetitions=asked, **facts)) as store:
+        missing = [number for number in store.missing() if number in repetitions]
+        for repetition in missing:
+            store.add(entry(repetition, learned))
+        store.finish()
+        return missing
+
+
+def expected(X, repetitions=(0, 1, 2)):
+    own = [LEARNED[r]["b"] + (X - LEARNED[r]["c"]) @ LEARNED[r]["w"] for r in repetitions]
+    return np.mean(own, axis=0)
+
+
+@pytest.fixture
+def run(tmp_path):
+    fill(tmp_path / "run", names=NAMES, target="y")
+    return tmp_path / "run"
+
+
+def table(path, columns):
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def predict(capsys, *words):
+    code = main(["predict", *map(str, words)])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def numbers(out):
+    head, *lines = out.splitlines()
+    assert head == "prediction"
+    return [float(line) for line in lines]
+
+
+def test_the_file_holds_what_was_learned_in_the_order_of_the_repetitions(tmp_path):
+    fill(tmp_path, [2], names=NAMES, target="y")
+    fill(tmp_path, [0, 1], names=NAMES, target="y")
+    with np.load(tmp_path / "model.npz", allow_pickle=False) as file:
+        arrays = dict(file)
+    assert arrays["repetitions"].tolist() == [0, 1, 2]
+    assert (arrays["names"].tolist(), str(arrays["target"])) == (list(NAMES), "y")
+    for name in ("w", "b", "c"):
+        np.testing.assert_array_equal(arrays[name], np.stack([one[name] for one in LEARNED]))
+    assert arrays.keys() <= json.loads((tmp_path / "manifest.json").read_text())["arrays"].keys()
+
+
+def test_the_same_models_have_the_same_bytes(tmp_path, run):
+    fill(tmp_path / "other", [1], names=NAMES, target="y")
+    fill(tmp_path / "other", [0, 2], names=NAMES, target="y")
+    assert (tmp_path / "other" / "model.npz").read_bytes() == (run / "model.npz").read_bytes()
+
+
+@pytest.mark.parametrize("kept", range(4))
+def test_a_kill_between_model_and_journal_is_made_good(tmp_path, run, kept):
+    """Of three repetitions so many are in the journal; the models of all are there, the last cut short."""
+    cut = tmp_path / "cut"
+    shutil.copytree(run, cut)
+    lines = (run / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    (cut / "journal.jsonl").write_bytes(b"".join(lines[:kept]))
+    models = (run / "models.jsonl").read_bytes()
+    (cut / "models.jsonl").write_bytes(models[:-9] if kept < 3 else models)
+    for name in ("curves.csv", "runs.csv", "model.npz"):
+        (cut / name).unlink()
+    fill(cut, names=NAMES, target="y")
+    assert (cut / "model.npz").read_bytes() == (run / "model.npz").read_bytes()
+
+
+def test_what_is_damaged_is_told_and_computed_again(run, capsys):
+    whole = (run / "model.npz").read_bytes()
+    lines = (run / "models.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "models.jsonl").write_bytes(lines[0] + lines[1].replace(b"3", b"4", 1) + lines[2])
+    assert main(["status", str(run)]) == 3
+    assert "models.jsonl is damaged" in capsys.readouterr().err
+    assert fill(run, names=NAMES, target="y") == [1]
+    assert (run / "model.npz").read_bytes() == whole
+    (run / "models.jsonl").unlink()
+    assert fill(run, names=NAMES, target="y") == [0, 1, 2]
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        flip(run / "model.npz", rng)
+        code, out, err = predict(capsys, run, run)
+        assert (code, out, err.count("\n")) == (3, "", 1)
+        assert "model.npz is damaged" in err
+        assert fill(run, names=NAMES, target="y") == []
+        assert (run / "model.npz").read_bytes() == whole
+
+
+def test_repetitions_of_an_earlier_version_stay_and_have_no_model(tmp_path, capsys):
+    with Store.open(tmp_path, toy_plan(tmp_path, repetitions=1)) as store:
+        store.add(toy_entry(0))
+        store.finish()
+    assert not (tmp_path / "model.npz").exists()
+    code, out, err = predict(capsys, tmp_path, "x.csv")
+    assert (code, out) == (3, "")
+    assert err.endswith("holds no model.npz: it is of an earlier version; give another out to run it again\n")
+    assert fill(tmp_path, [0, 1], asked=2) == [1]
+    with np.load(tmp_path / "model.npz") as file:
+        assert file["repetitions"].tolist() == [1]
+
+
+def test_columns_are_matched_by_name_and_the_target_is_left_out(tmp_path, run, capsys):
+    shuffled = {"rich": X[:, 2], "y": Y, "id": [4, 3, 2, 1], "old": X[:, 0], "tall": X[:, 1]}
+    code, out, err = predict(capsys, run, table(tmp_path / "new.csv", shuffled))
+    assert code == 0
+    np.testing.assert_allclose(numbers(out), expected(X), rtol=1e-12)
+    assert err == f"budgetreg: mean squared error {np.square(expected(X) - Y).mean():.6g} on 4 rows\n"
+    del shuffled["y"]
+    code, out, err = predict(capsys, run, table(tmp_path / "new.csv", shuffled), "repetition=1")
+    np.testing.assert_allclose(numbers(out), expected(X, [1]), rtol=1e-12)
+    assert (code, err) == (0, "")
+
+
+def test_without_names_the_order_counts(tmp_path, run, capsys):
+    np.savez(tmp_path / "new.npz", X=X, y=Y)
+    code, out, err = predict(capsys, run, tmp_path / "new.npz", f"out={tmp_path / 'p.csv'}")
+    assert (code, out) == (0, f"{tmp_path / 'p.csv'}\n")
+    np.testing.assert_allclose(numbers((tmp_path / "p.csv").read_text()), expected(X), rtol=1e-12)
+    assert "on 4 rows" in err
+    np.savez(tmp_path / "new.npz", X=X)
+    assert numbers(predict(capsys, run, tmp_path / "new.npz", "repetition=all")[1]) == pytest.approx(expected(X))
+    nameless = tmp_path / "nameless"
+    fill(nameless, target="y")
+    other = table(tmp_path / "new.csv", {"u": X[:, 0], "y": Y, "v": X[:, 1], "w": X[:, 2]})
+    assert numbers(predict(capsys, nameless, other)[1]) == pytest.approx(expected(X))
+    (tmp_path / "new.libsvm").write_text("1 1:2 2:120 3:4\n3 2:1 3:1\n")
+    code, out, _ = predict(capsys, run, tmp_path / "new.libsvm")
+    assert numbers(out) == pytest.approx(expected(np.array([[2.0, 120, 4], [0, 1, 1]])))
+
+
+def test_no_error_is_told_of_labels_where_numbers_were_learned(tmp_path, run, capsys):
+    labels = table(tmp_path / "new.csv", {**dict(zip(NAMES, X.T, strict=True)), "y": ["a", "b", "a", "b"]})
+    code, out, err = predict(capsys, run, labels)
+    assert numbers(out) == pytest.approx(expected(X))
+    assert (code, err.splitlines()[-1]) == (
+        0, "budgetreg: the table has two labels and the run has learned no labels: no error is told"
+    )  # fmt: skip
+
+
+def test_what_cannot_be_predicted_is_one_line(tmp_path, run, capsys):
+    short = table(tmp_path / "short.csv", {"rich": X[:, 2], "old": X[:, 0]})
+    np.savez(tmp_path / "wide.npz", X=np.ones((2, 4)))
+    empty = table(tmp_path / "empty.csv", dict(zip(NAMES, X.astype(str).T, strict=True)))
+    empty.write_text(empty.read_text().replace("120.0", ""))
+    (tmp_path / "new.txt").write_text("1")
+    begun, subspace = tmp_path / "begun", tmp_path / "subspace"
+    fill(begun, [1], names=NAMES)
+    fill(subspace, [0], asked=1, learned=[{"V": np.eye(3)[:, :1], "c": np.zeros(3), "scale": np.ones(3)}])
+    for words, code, said in [
+        ((run, short), 3, "short.csv: no column 'tall', which the run has learned from"),
+        ((run, tmp_path / "wide.npz"), 3, "wide.npz has 4 attributes, and the run has learned from 3"),
+        ((run, empty), 3, "column 'tall': empty or NaN"),
+        ((run, tmp_path / "no.csv"), 3, "no.csv: no such file"),
+        ((run, tmp_path / "new.txt"), 2, "new.txt: a table ends in .csv, .tsv, "),
+        ((run, tmp_path), 3, "is a folder without X.npy"),
+        ((begun, empty), 2, "is not finished: 1 of 3 repetitions are. The command that made it goes on"),
+        ((begun, empty, "repetition=0"), 2, f"repetition=0: {begun} has finished 1 to 1"),
+        ((subspace, empty), 2, "toy has learned a subspace, which predicts nothing"),
+        ((tmp_path, empty), 3, "holds no run"),
+        ((run, empty, "repetition=x"), 2, "repetition=x: must be a whole number of at least 0"),
+        ((run, empty, "repetitions=1"), 2, "repetitions: predict takes repetition=all, repetition=N and out=FILE"),
+        ((run,), 2, "TABLE"),
+    ]:
+        found, out, err = predict(capsys, *words)
+        assert (found, out, err.count("\n")) == (code, "", 1), err
+        assert said in err
+
+
+def test_models_are_readable_without_us(run):
+    with np.load(io.BytesIO((run / "model.npz").read_bytes()), allow_pickle=False) as file:
+        w, b, c = (file[name] for name in ("w", "b", "c"))
+    np.testing.assert_allclose(np.mean(b + ((X[:, None] - c) * w).sum(axis=2), axis=1), expected(X))
