@@ -35,6 +35,7 @@ TOP: Options = {
         "the number of full rows that are bought first", one_of("auto") | whole(0) | NOTHING, 0, own="auto"
     ),
     "axis": Option("the axis on which learners end alike", one_of("attributes", "examples"), default="attributes"),
+    "total": Option("the number of attributes that every learner ends at", whole(1) | NOTHING, default=None),
     "repetitions": Option("the number of repetitions", whole(1), inert=True),
     "seed": Option("the seed", whole(0)),
     "checkpoints": Option(
