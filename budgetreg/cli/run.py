@@ -38,7 +38,8 @@ _HELP = """usage: budgetreg run [-m] [--dry-run] [KEY=VALUE ...]
 Run one learner on one data set and leave its curve in a folder. Interrupted, the same command resumes.
 
 options:
-  -m, --multirun  sweep: KEY=VALUE,VALUE runs every combination
+  -m, --multirun  sweep: KEY=VALUE,VALUE runs every combination; algo=all_budgeted, all_full and all_subspaces are
+                  all learners on a budget, all on full rows, and all of subspaces
   --dry-run       print the plan and its attribute bill, run nothing
   --cfg job       print the configuration, run nothing
   --help          show this
@@ -151,6 +152,7 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> None:
     parser.error = _refuse  # type: ignore[method-assign]
     if parser.parse_args(words).experimental_rerun:
         _refuse("--experimental-rerun is not offered: the same command resumes a run")
+    words = list(map(_expanded, words))
     check_words(words)
     register()
     if any(word.startswith("hydra/launcher=") for word in words):
@@ -182,6 +184,16 @@ def _is_ours(error: BaseException) -> bool:
     """Whether an error was raised below the task, and hence is a bug of ours rather than what Hydra makes of words."""
     frames = traceback.walk_tb(error.__traceback__)
     return any(frame.f_code in (run_cell.__code__, print_cell.__code__) for frame, _ in frames)
+
+
+def _expanded(word: str) -> str:
+    """Put the learners of a group in place of its name, before Hydra looks for a file of that name."""
+    key, _, names = word.partition("=")
+    if key != "algo":
+        return word
+    from budgetreg.learners.groups import GROUPS, expanded
+
+    return f"{key}={','.join(expanded(names))}" if GROUPS.keys() & set(names.split(",")) else word
 
 
 def _whatever_is_swept(words: list[str]) -> list[str]:

@@ -232,6 +232,13 @@ def test_a_sweep_gives_each_cell_a_folder(capsys: pytest.CaptureFixture[str], he
     assert list(here.iterdir()) == []
 
 
+def test_a_sweep_over_a_group_of_learners(capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]) -> None:
+    assert budgetreg(capsys, "run -m algo=all_full,aer k=4").code == 0
+    assert [plan.config.algo.name for plan in executed] == ["lasso", "online_lasso", "online_ridge", "ridge", "aer"]
+    answer = budgetreg(capsys, "run algo=all_full k=4")
+    assert (answer.code, "several values need run -m (a sweep)\n" in one_line(answer.err)) == (2, True)
+
+
 def test_paths_of_overrides_may_begin_at_home(
     capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
