@@ -5,11 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg import learners
 from budgetreg.analysis.bootstrap import Estimate, percentile
 from budgetreg.analysis.comparisons import Comparison
 from budgetreg.analysis.mean_curves import Means
-from budgetreg.learners.declaration import Sees
 from budgetreg.results.series import Series
 
 AT_LEAST, AT_MOST, UNKNOWN = "at least", "at most", "unknown"
@@ -100,7 +98,7 @@ def savings(series: Sequence[Series], measure: str) -> list[Saving]:
     """
     comparison = Comparison(series, measure, "attributes")
     means = {one.label: comparison.means(one) for one in series}
-    full = [one.label for one in series if _regresses_on_full_rows(one)]
+    full = [one.label for one in series if one.of_full_rows and not one.of_subspaces]
     found: list[Saving] = []
     for level in _levels([own.values[0] for own in means.values()]):
         needed = {label: _Needed.of(own, level) for label, own in means.items()}
@@ -113,11 +111,6 @@ def savings(series: Sequence[Series], measure: str) -> list[Saving]:
                 factor, factor_is = times.told(comparison.repetitions)
             found.append(Saving(level, label, attributes, are, best, factor, factor_is))
     return found
-
-
-def _regresses_on_full_rows(series: Series) -> bool:
-    learner = learners.read(series.config.get("algo", {}))
-    return learner is not None and learner.predicts and learner.sees is Sees.ALL
 
 
 _NO_NUMBER = Estimate(np.nan, np.nan, np.nan)

@@ -5,6 +5,7 @@ COMMANDS = {
         "run",
         "run one learner, a sweep (-m) or a recipe (experiment=...); resumes what was interrupted",
     ),
+    "advise": ("advise", "tell which learner and which k make most of a total of attributes (total=T)"),
     "reproduce": ("reproduce", "the figures of the papers, each claim judged; resumes what was interrupted"),
     "plot": ("plot", "merge the curves of one or several folders into a figure"),
     "status": ("status", "tell how far the runs in a folder are"),

@@ -44,6 +44,12 @@ def refuse_root(out: Path | str) -> None:
         raise ConfigError(f"out={out}: is the root of the file system: give a folder below it, such as out=runs/mine")
 
 
+def shown(path: Path) -> str:
+    """Return a path as it is told: from the current folder, if it lies below."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
 def console() -> Console:
     """Return the console for tables on stdout: as wide as the terminal, plain if there is none."""
     # The file is given, as only then its encoding decides which lines tables are drawn with.

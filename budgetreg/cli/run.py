@@ -268,13 +268,13 @@ def _outcome(cfg: "DictConfig", act: Callable[["Plan"], int]) -> tuple[int, dict
 
 def _execute(plan: "Plan") -> int:
     from budgetreg.api import carry_out
-    from budgetreg.cli.common import console
+    from budgetreg.cli.common import console, shown
     from budgetreg.figures.summary import run_table
 
     outcome = carry_out(plan)
     if outcome.finished:
         console().print(run_table(outcome.folder))
-        print(f"results: {_shown(outcome.folder)}")
+        print(f"results: {shown(outcome.folder)}")
     return 1 if outcome.failed else 0
 
 
@@ -297,11 +297,8 @@ def _report(scratch: Path) -> int:
         print(f"budgetreg: left out by the recipe: {left} combinations (omit=[] runs them)", file=sys.stderr)
     made = [outcome for outcome in outcomes if outcome["made"]]
     if len(made) > 1:
+        from budgetreg.cli.common import shown
+
         together = os.path.commonpath([outcome["folder"] for outcome in made])
-        print(f"merge the curves: budgetreg plot {shlex.quote(_shown(Path(together)))}")
+        print(f"merge the curves: budgetreg plot {shlex.quote(shown(Path(together)))}")
     return max((outcome["code"] for outcome in outcomes), default=0)
-
-
-def _shown(folder: Path) -> str:
-    here = Path.cwd()
-    return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)

@@ -99,7 +99,7 @@ def execute(
             *edge_warnings([result["run"]["edge"] for result in results]),
             *edge_warnings([result.get("edge_before", "") for result in results], " before the last checkpoint"),
         ):
-            say(warning)
+            say(f"{plan.config.algo.name}, k={plan.config.k}: {warning}")
         return RunOutcome(store.folder, len(finished), len(store.failed()), resumed)
 
 

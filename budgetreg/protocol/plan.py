@@ -287,10 +287,10 @@ def _refuse_two_ends(config: Config) -> None:
         return
     if config.axis == "examples":
         raise ConfigError(f"total={config.total}: with axis=examples learners end at as many examples; use one of them")
-    counted = not isinstance(config.checkpoints, int) and not any(isinstance(one, float) for one in config.checkpoints)
-    if counted:
+    asked = config.checkpoints
+    if not isinstance(asked, int) and not any(isinstance(one, float) for one in asked):
         raise ConfigError(
-            f"checkpoints={list(config.checkpoints)}: numbers of examples end elsewhere than total={config.total}; "
+            f"checkpoints={list(asked)}: numbers of examples end elsewhere than total={config.total}; "
             "give shares, such as [0.5,1.0]"
         )
 

@@ -11,8 +11,10 @@ from typing import Any
 
 import pandas as pd
 
+from budgetreg import learners
 from budgetreg.errors import DataError
 from budgetreg.files.writing import files_below
+from budgetreg.learners.declaration import Sees
 from budgetreg.results.checksums import check_manifest, read_tables
 from budgetreg.results.naming import differences
 from budgetreg.results.nested import overlay
@@ -64,6 +66,12 @@ class Series:
     def of_subspaces(self) -> bool:
         """Whether the learner learns a subspace, and its points hold `SUBSPACE_MEASURES`."""
         return _is_of_subspaces(self.points)
+
+    @property
+    def of_full_rows(self) -> bool:
+        """Whether the learner sees all attributes, rather than k; of one that is not known it is not said."""
+        learner = learners.read(self.config.get("algo", {}))
+        return learner is not None and learner.sees is Sees.ALL
 
     @property
     def repetitions(self) -> int:

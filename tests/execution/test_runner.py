@@ -263,7 +263,7 @@ def test_notes_and_edges_are_told_on_stderr(tmp_path, capsys):
     assert output.out == ""
     assert output.err.splitlines() == [
         "budgetreg: a note",
-        "budgetreg: the best eta is on the high edge of its grid in 2 of 3 repetitions: widen algo.grid.eta",
+        "budgetreg: toy, k=4: the best eta is on the high edge of its grid in 2 of 3 repetitions: widen algo.grid.eta",
     ]
 
 

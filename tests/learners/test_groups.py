@@ -28,5 +28,6 @@ def test_names_beside_a_group_come_once_and_in_order():
 def test_a_learner_of_another_package_belongs_by_what_its_family_declares(tmp_path, monkeypatch, text, group):
     (tmp_path / "algo").mkdir()
     (tmp_path / "algo" / "mine.yaml").write_text(text)
-    monkeypatch.setattr(catalogue, "conf_dirs", lambda ours=catalogue.conf_dir(): [ours, tmp_path])
+    folders = [catalogue.conf_dir(), tmp_path]
+    monkeypatch.setattr(catalogue, "conf_dirs", lambda: folders)
     assert [name for name in GROUPS if "mine" in expanded(name)] == [group]
