@@ -29,7 +29,7 @@ class ToyConfig:
 
     @property
     def algo(self):
-        return SimpleNamespace(name=self.algo_name, predicts=self.n_components is None)
+        return SimpleNamespace(name=self.algo_name, predicts=self.n_components is None, chaotic=False)
 
     @property
     def backend(self):

@@ -135,10 +135,10 @@ def plot_advice(candidates: Sequence[Candidate], total: int, target: Path) -> li
 
 
 def _caption(candidates: Sequence[Candidate], total: int, y: Axis) -> str:
-    counts = sorted({one.series.repetitions for one in candidates})
+    counts = " to ".join(map(str, sorted({one.series.repetitions for one in candidates})))
     text = (
         f"Each point is a learner that ended at {total} attributes, or earlier if it had seen all examples: the mean "
-        f"over {' to '.join(map(str, counts))} repetitions with its 90 % interval. Those that see full rows lie at k = d. "
+        f"over {counts} repetitions with its 90 % interval. Those that see full rows lie at k = d. "
         f"y: {y.said}. {_OUTSIDE}"
     )
     lines = [
