@@ -8,6 +8,7 @@ COMMANDS = {
     "advise": ("advise", "tell which learner and which k make most of a total of attributes (total=T)"),
     "reproduce": ("reproduce", "the figures of the papers, each claim judged; resumes what was interrupted"),
     "plot": ("plot", "merge the curves of one or several folders into a figure"),
+    "compare": ("compare", "tell how many attributes runs need to reach an error, and what that saves"),
     "status": ("status", "tell how far the runs in a folder are"),
     "list": ("listing", "list learners, data sets and recipes"),
     "fetch": ("fetch", "obtain a data set that is not bundled"),

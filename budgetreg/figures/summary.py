@@ -1,6 +1,8 @@
 """Tables of what runs left: one run checkpoint by checkpoint, or several runs side by side."""
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from math import isnan
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,9 @@ import pandas as pd
 from rich import box
 from rich.table import Table
 
+from budgetreg.analysis.advice import ranked
+from budgetreg.analysis.bootstrap import Estimate
+from budgetreg.analysis.comparisons import Incomparable
 from budgetreg.figures.captions import chosen_parameters, edges
 from budgetreg.results.series import Series, mean_curve, read_own, read_series
 
@@ -25,6 +30,10 @@ _SUBSPACE_HEADS = {
     "principal_angle": "angle",
 }
 _ONLY_ALONG_A_RUN = ("test_mse", "test_svr_loss")
+_BEHIND = (
+    "behind: error above that of the best that sees as much of an example, with its 90 % interval, over the "
+    "repetitions that these have in common"
+)
 _MEANING = "mean ± s.d. over repetitions; relative error: mse / that of the zero predictor"
 _SUBSPACE_MEANING = (
     "mean ± s.d. over repetitions; excess loss: above that of the best subspace; relative error: share of squared "
@@ -61,6 +70,8 @@ def run_table(folder: Path) -> Table:
     )
     curves = [mean_curve(one.points) for one in series]
     measures = [measure for measure in heads if any(curve[measure].notna().any() for curve in curves)]
+    if all(_told_twice(curve) for curve in curves):
+        measures.remove("test_mse")
     if several:
         table.add_column("learner")
     for head in ("examples", "attributes", *(heads[measure] for measure in measures)):
@@ -75,7 +86,7 @@ def run_table(folder: Path) -> Table:
 
 
 def comparison_table(folders: Iterable[Path]) -> Table:
-    """Tabulate several runs at their last checkpoints, the best first within each data set.
+    """Tabulate several runs at their last checkpoints: learners on a budget, then those on full rows, the best first.
 
     Parameters
     ----------
@@ -85,7 +96,7 @@ def comparison_table(folders: Iterable[Path]) -> Table:
     Returns
     -------
     Table
-        One row per series.
+        One row per series, with its distance from the best of its data set that sees as much of an example.
 
     Raises
     ------
@@ -94,32 +105,63 @@ def comparison_table(folders: Iterable[Path]) -> Table:
     """
     series = read_series(folders)
     heads, meaning = _wording(series)
-    last = [(one, mean_curve(one.points).iloc[-1]) for one in series]
     by = "relative_error" if series[0].of_subspaces else "test_relative"
-    last.sort(key=lambda pair: (pair[0].dataset, pair[1][by]))
+    alike = [list(own) for _, own in groupby(sorted(series, key=_kind), key=_kind)]
+    ranks = [rank for own in alike for rank in _ranks(own, by)]
+    last = [(one, mean_curve(one.points).iloc[-1], behind) for one, behind in ranks]
     measures = [
         measure
         for measure in heads
-        if measure not in _ONLY_ALONG_A_RUN and any(pd.notna(row[measure]) for _, row in last)
+        if measure not in _ONLY_ALONG_A_RUN and any(pd.notna(row[measure]) for _, row, _ in last)
     ]
-    datasets = {one.dataset for one, _ in last}
+    datasets = {one.dataset for one in series}
     several = len(datasets) > 1
-    table = _table("At the last checkpoint" if several else f"{datasets.pop()}, at the last checkpoint", meaning)
-    for head in ("data set", "learner") if several else ("learner",):
+    table = _table(
+        "At the last checkpoint" if several else f"{datasets.pop()}, at the last checkpoint", f"{meaning}; {_BEHIND}"
+    )
+    for head in ("data set", "learner", "sees") if several else ("learner", "sees"):
         table.add_column(head)
-    for head in ("k", "examples", "attributes", *(heads[measure] for measure in measures), "reps"):
+    for head in ("k", "examples", "attributes", *(heads[measure] for measure in measures), "behind", "reps"):
         table.add_column(head, justify="right", no_wrap=True)
-    for one, row in last:
+    before = _kind(last[0][0])
+    for one, row, behind in last:
+        if _kind(one) != before:
+            table.add_section()
+            before = _kind(one)
         table.add_row(
             *([one.dataset] if several else []),
             f"{one.algo} {one.variant}".strip(),
+            "all" if one.of_full_rows else "k",
             str(one.k),
             f"{row['examples']:.0f}",
             f"{row['attributes']:.0f}",
-            *(_mean_sd(row, measure, max(other[measure] for _, other in last)) for measure in measures),
+            *(_mean_sd(row, measure, max(other[measure] for _, other, _ in last)) for measure in measures),
+            behind,
             str(one.repetitions),
         )
     return table
+
+
+def _kind(series: Series) -> tuple[str, bool]:
+    """Return what series have in common that are ranked among themselves."""
+    return series.dataset, series.of_full_rows
+
+
+def _ranks(series: Sequence[Series], by: str) -> list[tuple[Series, str]]:
+    """Return series, the best first, and how far each lies behind it."""
+    try:
+        candidates = ranked(series, by)
+    except Incomparable:  # no repetition in common
+        return [(one, "-") for one in sorted(series, key=lambda one: mean_curve(one.points)[by].iloc[-1])]
+    best, *others = [(one.series, one.behind) for one in candidates]
+    return [(best[0], "-"), *((one, _told(behind)) for one, behind in others)]
+
+
+def _told(estimate: Estimate) -> str:
+    """Write a number with its interval, if there is one."""
+    if isnan(estimate.low):
+        return f"{estimate.value:.3g}"
+    return f"{estimate.value:.3g} ({estimate.low:.3g} to {estimate.high:.3g})"
 
 
 def _wording(series: Sequence[Series]) -> tuple[dict[str, str], str]:
@@ -137,6 +179,11 @@ def _table(title: str, caption: str) -> Table:
         pad_edge=False,
         collapse_padding=True,
     )
+
+
+def _told_twice(curve: pd.DataFrame) -> bool:
+    """Whether the relative error is the mean squared error, as the zero predictor's is 1: labels are -1 and 1."""
+    return "test_mse" in curve and np.allclose(curve["test_mse"], curve["test_relative"], rtol=_ROUNDING, atol=0)
 
 
 def _thinned(curve: pd.DataFrame) -> pd.DataFrame:

@@ -385,6 +385,11 @@ def test_show_configuration(capsys: pytest.CaptureFixture[str], here: Path) -> N
         ("budgetreg verify runs --s", ["--sample", "--seed"]),
         ("budgetreg status --w", ["--why"]),
         ("budgetreg gc --y", ["--yes"]),
+        ("budgetreg run -m k=4 algo=all_", ["algo=all_budgeted", "algo=all_full", "algo=all_subspaces"]),
+        ("budgetreg advise k=2,4,all algo=aelr,ridge dataset=dia", ["dataset=diabetes"]),
+        ("budgetreg advise --v", ["--version"]),
+        ("budgetreg comp", ["compare"]),
+        ("budgetreg compare ", []),
     ],
 )
 def test_completion(
