@@ -112,11 +112,11 @@ def test_every_command_has_help_and_version(capsys: pytest.CaptureFixture[str], 
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
-        ("", 2, "run, reproduce, plot, status, list, fetch"),
+        ("", 2, ", ".join(COMMANDS)),
         (
             "statsu x",
             2,
-            "no such command (did you mean 'status'?); commands: run, reproduce, plot, status, list, fetch",
+            f"no such command (did you mean 'status'?); commands: {', '.join(COMMANDS)}",
         ),
         ("list algo", 2, "must be one of algos, datasets, experiments (did you mean 'algos'?)"),
         ("plot", 2, "DIR"),
