@@ -259,7 +259,7 @@ def _answer(folders: Sequence[Path], total: int) -> None:
         candidates = ranked(series, axes_of(series)[1].column)
     except Incomparable as error:
         raise DataError(str(error)) from error
-    console().print(advice_table(candidates))
+    console().print(advice_table(candidates, total))
     print(sentence(candidates, total))
     for path in plot_advice(candidates, total, folders[0].parent):
         print(shown(path))

@@ -12,13 +12,12 @@ from rich.table import Table
 from budgetreg.analysis.advice import Candidate
 from budgetreg.analysis.bootstrap import FEWEST, Estimate
 from budgetreg.figures.axes import Axis, axes_of
-from budgetreg.figures.captions import about_config, flowing
+from budgetreg.figures.captions import about_config, flowing, with_interval
 from budgetreg.figures.curves import own_settings, write_figure
 from budgetreg.figures.palette import style
 from budgetreg.results.nested import common
 
 NAME = "advice"
-_HEADS = ("k", "learner", "examples", "attributes", "error", "90 % interval", "behind", "90 % interval", "best in")
 _SIZE = (6.4, 4.6)  # inches
 _HALF_WIDTH = 0.12  # octaves: learners with the same k lie beside each other, as their intervals would hide others
 _OUTSIDE = (
@@ -27,8 +26,13 @@ _OUTSIDE = (
 )
 
 
-def advice_table(candidates: Sequence[Candidate]) -> Table:
-    """Tabulate candidates, as `budgetreg.analysis.advice.ranked` returns them.
+def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
+    """Tabulate candidates.
+
+    Parameters
+    ----------
+    candidates, total
+        As for `sentence`.
 
     Returns
     -------
@@ -36,19 +40,20 @@ def advice_table(candidates: Sequence[Candidate]) -> Table:
         A row for each: budget, learner, examples, attributes, error and its distance from the best with 90 % intervals,
         and in which share of resampled means it is the best.
     """
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for head in (
-        "k",
-        "learner",
-        "examples",
-        "attributes",
-        "error",
-        "90 % interval",
-        "behind",
-        "90 % interval",
-        "best in",
-    ):
-        table.add_column(head, justify="left" if head == "learner" else "right", no_wrap=True)
+    _, y = axes_of([one.series for one in candidates])
+    table = Table(
+        title=f"{candidates[0].series.dataset}, {total} attributes",
+        caption=f"error: {y.label}, with its 90 % interval; behind: above the best; best in: share of resampled means",
+        title_justify="left",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    for head in ("k", "learner", "examples", "attributes", "error", "behind", "best in"):
+        # On a narrow terminal intervals stand below their numbers.
+        folds = head in ("error", "behind")
+        table.add_column(head, justify="left" if head == "learner" else "right", no_wrap=not folds)
     for one in candidates:
         table.add_row(*_cells(one))
     return table
@@ -142,9 +147,8 @@ def _caption(candidates: Sequence[Candidate], total: int, y: Axis) -> str:
         f"y: {y.said}. {_OUTSIDE}"
     )
     lines = [
-        f"k = {k}, {algo}: {examples} examples, {attributes} attributes, error {error} ({interval}), {behind} behind "
-        f"({apart}), best in {share}"
-        for k, algo, examples, attributes, error, interval, behind, apart, share in map(_cells, candidates)
+        f"k = {k}, {algo}: {examples} examples, {paid} attributes, error {error}, behind {behind}, best in {share}"
+        for k, algo, examples, paid, error, behind, share in map(_cells, candidates)
     ]
     shared = about_config(common([one.series.config for one in candidates]))
     blocks = [f"{NAME}: {y.name} against k", flowing(sentence(candidates, total)), flowing(text)]
@@ -153,14 +157,12 @@ def _caption(candidates: Sequence[Candidate], total: int, y: Axis) -> str:
 
 def _cells(one: Candidate) -> tuple[str, ...]:
     return (
-        str(one.series.k),
-        f"{one.series.algo} (full rows)" if one.series.of_full_rows else one.series.algo,
+        "all" if one.series.of_full_rows else str(one.series.k),
+        one.series.algo,
         str(one.examples),
         f"{one.attributes:.0f}",
-        f"{one.error.value:.4g}",
-        _interval(one.error),
-        f"{one.behind.value:.3g}",
-        _interval(one.behind) if one.behind.value else "-",
+        with_interval(one.error),
+        with_interval(one.behind) if one.behind.value else "0",
         "-" if isnan(one.best_in) else f"{100 * one.best_in:.0f} %",
     )
 
@@ -180,10 +182,4 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def _estimate(estimate: Estimate) -> str:
-    if isnan(estimate.low):
-        return f"{estimate.value:.3g}"
-    return f"{estimate.value:.3g} (90 % interval {_interval(estimate)})"
-
-
-def _interval(estimate: Estimate) -> str:
-    return "-" if isnan(estimate.low) else f"{estimate.low:.3g} to {estimate.high:.3g}"
+    return with_interval(estimate).replace("(", "(90 % interval ")

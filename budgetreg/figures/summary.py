@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from math import isnan
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,8 @@ from rich import box
 from rich.table import Table
 
 from budgetreg.analysis.advice import ranked
-from budgetreg.analysis.bootstrap import Estimate
 from budgetreg.analysis.comparisons import Incomparable
-from budgetreg.figures.captions import chosen_parameters, edges
+from budgetreg.figures.captions import chosen_parameters, edges, with_interval
 from budgetreg.results.series import Series, mean_curve, read_own, read_series
 
 _MOST_ROWS = 20
@@ -120,9 +118,10 @@ def comparison_table(folders: Iterable[Path]) -> Table:
         "At the last checkpoint" if several else f"{datasets.pop()}, at the last checkpoint", f"{meaning}; {_BEHIND}"
     )
     for head in ("data set", "learner", "sees") if several else ("learner", "sees"):
-        table.add_column(head)
+        table.add_column(head, min_width=len(head))
     for head in ("k", "examples", "attributes", *(heads[measure] for measure in measures), "behind", "reps"):
-        table.add_column(head, justify="right", no_wrap=True)
+        # On a narrow terminal the interval stands below its number.
+        table.add_column(head, justify="right", no_wrap=head != "behind")
     before = _kind(last[0][0])
     for one, row, behind in last:
         if _kind(one) != before:
@@ -154,14 +153,7 @@ def _ranks(series: Sequence[Series], by: str) -> list[tuple[Series, str]]:
     except Incomparable:  # no repetition in common
         return [(one, "-") for one in sorted(series, key=lambda one: mean_curve(one.points)[by].iloc[-1])]
     best, *others = [(one.series, one.behind) for one in candidates]
-    return [(best[0], "-"), *((one, _told(behind)) for one, behind in others)]
-
-
-def _told(estimate: Estimate) -> str:
-    """Write a number with its interval, if there is one."""
-    if isnan(estimate.low):
-        return f"{estimate.value:.3g}"
-    return f"{estimate.value:.3g} ({estimate.low:.3g} to {estimate.high:.3g})"
+    return [(best[0], "-"), *((one, with_interval(behind)) for one, behind in others)]
 
 
 def _wording(series: Sequence[Series]) -> tuple[dict[str, str], str]:

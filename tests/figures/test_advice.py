@@ -56,12 +56,12 @@ def test_what_was_not_tried_is_said():
 
 
 def test_the_table_has_a_row_for_each_the_best_first():
-    first, second = rows(advice_table(curves(a=0.3, full_c=0.4)))
+    first, second = rows(advice_table(curves(a=0.3, full_c=0.4), 4000))
     assert first[:4] == ["4", "a", "1000", "4000"]
-    assert float(first[4]) == pytest.approx(0.31, abs=0.001)
-    assert first[6:] == ["0", "-", "100 %"]
-    assert second[:4] == ["16", "full_c (full rows)", "1000", "16000"]
-    assert float(second[6]) == pytest.approx(0.1, abs=0.001)
+    assert re.fullmatch(r"0\.31 \(0\.31 to 0\.31\d?\)", first[4])
+    assert first[5:] == ["0", "100 %"]
+    assert second[:4] == ["all", "full_c", "1000", "16000"]
+    assert float(second[5].split()[0]) == pytest.approx(0.1, abs=0.001)
 
 
 def test_the_figure_is_the_same_bytes_and_its_caption_tells_the_answer(tmp_path):
