@@ -48,6 +48,9 @@ def test_the_advice_is_what_the_runs_say_one_by_one(capsys: pytest.CaptureFixtur
     assert f"the best is {algo} {'on' if algo == 'ridge' else f'with k = {k}'} " in answer.out
     assert [int(row[3]) for row in rows if row[0] == "2"] == [835]  # all examples, and that is said
     assert "aelr ends at 836 attributes" in answer.err
+    lines = answer.err.splitlines()
+    assert len(lines) == len(set(lines))  # what several runs have to say is said once
+    assert lines[0] == "budgetreg: 1 of 4: aelr, k=2"
 
 
 def test_a_second_call_computes_only_what_is_new(capsys: pytest.CaptureFixture[str], here: Path) -> None:
