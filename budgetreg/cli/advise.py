@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from budgetreg.cli.common import Parser, console, refuse_root, shown, whole_number
+from budgetreg.cli.common import Parser, at_home, console, refuse_root, shown, whole_number
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.execution.threads import pin_blas_threads
 
@@ -93,7 +93,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
 
     own: dict[str, str] = {}
     choices: dict[str, Any] = {}
-    for word in words:
+    for word in map(at_home, words):
         key, equals, text = word.partition("=")
         if not equals or not text or key.startswith(("~", "+")):
             raise ConfigError(f"{word}: must be KEY=VALUE (see budgetreg advise --help)")
@@ -103,7 +103,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
             own[key] = text
             continue
         try:
-            override = OverridesParser.create().parse_override(word)
+            (override,) = OverridesParser.create().parse_overrides([word])
         except HydraException as error:
             raise explained(error, [word]) from error
         if override.is_sweep_override():

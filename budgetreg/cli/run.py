@@ -7,7 +7,6 @@ each cell writes its outcome into a scratch folder; messages and the exit code c
 import json
 import multiprocessing
 import os
-import re
 import shlex
 import sys
 import traceback
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 _DEATHS = ("TerminatedWorkerError", "UncompletedJobError")  # as joblib and submitit tell them
 _ADDED = "++"  # before an override of a key that may not be there
-_HOME = re.compile(r"(?<=[=,])~[^/,]*(?=[/,]|$)")  # where a path of an override begins
 _SCRATCH = "BUDGETREG_SCRATCH"  # inherited by worker processes; conf/config.yaml uses it too
 
 _HELP = """usage: budgetreg run [-m] [--dry-run] [KEY=VALUE ...]
@@ -93,8 +91,9 @@ def main(argv: list[str]) -> int:
         print(f"budgetreg {__version__}")
         return 0
     pin_blas_threads()
-    # Shells expand ~ only at the beginning of a word, and in no value of Hydra's grammar it may stand unquoted.
-    words = [_HOME.sub(lambda home: os.path.expanduser(home[0]), word) for word in argv if word != "--dry-run"]
+    from budgetreg.cli.common import at_home
+
+    words = [at_home(word) for word in argv if word != "--dry-run"]
     from budgetreg.data.cache import remove_abandoned  # here, as --help needs none of what these load
     from budgetreg.execution.scratch import scratch_folder
     from budgetreg.files.writing import explained

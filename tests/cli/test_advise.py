@@ -102,6 +102,7 @@ def test_an_interrupted_sweep_goes_on_by_the_same_command(
         ("total=100 axis=examples", "axis=examples: not for advise"),
         ("total=100 hydra/launcher=joblib", "not for advise"),
         ("total=100 kk=3", "kk: no such key"),
+        ("total=100 dataset.path=a~b", "dataset.path=a~b: cannot be read as KEY=VALUE"),
         ("total=100 ~dataset", "~dataset: must be KEY=VALUE"),
         ("total=3 algo=aelr k=4,8", "total=3: buys aelr no example of 4 attributes"),
         ("total=100 algo=aelr out=/", "is the root of the file system"),
@@ -111,6 +112,12 @@ def test_mistakes(capsys: pytest.CaptureFixture[str], words: str, said: str) -> 
     answer = budgetreg(capsys, f"advise {words}")
     assert (answer.code, answer.out) == (2, "")
     assert said in one_line(answer.err)
+
+
+def test_paths_may_begin_at_home(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = budgetreg(capsys, "advise total=100 dataset=file dataset.path=~/there_is_no_such.csv")
+    assert answer.code == 3
+    assert f"{Path.home()}/there_is_no_such.csv" in one_line(answer.err)
 
 
 def test_a_budget_that_a_learner_cannot_keep_is_left_out_and_said(capsys: pytest.CaptureFixture[str]) -> None:
