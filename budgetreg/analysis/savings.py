@@ -5,11 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg import learners
 from budgetreg.analysis.bootstrap import Estimate, percentile
 from budgetreg.analysis.comparisons import Comparison
 from budgetreg.analysis.mean_curves import Means
-from budgetreg.learners.declaration import Sees
 from budgetreg.results.series import Series
 
 AT_LEAST, AT_MOST, UNKNOWN = "at least", "at most", "unknown"
@@ -35,7 +33,7 @@ class Saving:
     attributes_are : {'', 'at least', 'at most'}
         How that number is to be read.
     reference : str
-        The full-information learner that needs least; empty if there is none.
+        The full-information learner that needs least, or the one that was named; empty if there is none.
     factor : Estimate
         Times fewer attributes than the reference; NaN if there is none, or it is unknown.
     factor_is : {'', 'at least', 'at most', 'unknown'}
@@ -78,8 +76,8 @@ class _Needed:
         return Estimate(value, *ends), "" if low.value == high.value else are
 
 
-def savings(series: Sequence[Series], measure: str) -> list[Saving]:
-    """Compute what each learner of a panel saves at round levels of error.
+def savings(series: Sequence[Series], measure: str, level: float | None = None, reference: str = "") -> list[Saving]:
+    """Compute what each learner of a panel saves at levels of error.
 
     Parameters
     ----------
@@ -87,11 +85,15 @@ def savings(series: Sequence[Series], measure: str) -> list[Saving]:
         The learners of one panel; at least one.
     measure : str
         What is to be reached, a column of the curves.
+    level : float, optional
+        The one error to be reached; unless it is given, all round ones that some learner reaches along its curve.
+    reference : str, optional
+        Label of the learner to compare with where none sees full rows.
 
     Returns
     -------
     list of Saving
-        By level, from the largest, and learner; levels that some learner reaches along its curve.
+        By level, from the largest, and learner.
 
     Raises
     ------
@@ -100,24 +102,20 @@ def savings(series: Sequence[Series], measure: str) -> list[Saving]:
     """
     comparison = Comparison(series, measure, "attributes")
     means = {one.label: comparison.means(one) for one in series}
-    full = [one.label for one in series if _regresses_on_full_rows(one)]
+    full = [one.label for one in series if one.of_full_rows and not one.of_subspaces]
+    references = full or ([reference] if reference else [])
     found: list[Saving] = []
-    for level in _levels([own.values[0] for own in means.values()]):
-        needed = {label: _Needed.of(own, level) for label, own in means.items()}
-        best = min(full, key=lambda label: (needed[label].high[0], needed[label].low[0], label), default="")
+    for error in _levels([own.values[0] for own in means.values()]) if level is None else [level]:
+        needed = {label: _Needed.of(own, error) for label, own in means.items()}
+        best = min(references, key=lambda label: (needed[label].high[0], needed[label].low[0], label), default="")
         for label, own in needed.items():
             attributes, are = own.told(comparison.repetitions)
             factor, factor_is = _NO_NUMBER, ""
             if best:
                 times = _ONCE if label == best else own.times_fewer_than(needed[best])
                 factor, factor_is = times.told(comparison.repetitions)
-            found.append(Saving(level, label, attributes, are, best, factor, factor_is))
+            found.append(Saving(error, label, attributes, are, best, factor, factor_is))
     return found
-
-
-def _regresses_on_full_rows(series: Series) -> bool:
-    learner = learners.read(series.config.get("algo", {}))
-    return learner is not None and learner.predicts and learner.sees is Sees.ALL
 
 
 _NO_NUMBER = Estimate(np.nan, np.nan, np.nan)

@@ -1,6 +1,8 @@
 """What several commands share: options that fail in one line, and a console for tables."""
 
 import argparse
+import os
+import re
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -10,6 +12,7 @@ from rich.console import Console
 from budgetreg import __version__
 from budgetreg.errors import ConfigError
 
+_HOME = re.compile(r"(?<=[=,])~[^/,]*(?=[/,]|$)")  # where a path of an override begins
 _WIDE = 200  # columns of a table that no terminal limits, such as one in a file
 
 
@@ -42,6 +45,20 @@ def refuse_root(out: Path | str) -> None:
     path = Path(out).expanduser().resolve()
     if path == path.parent:
         raise ConfigError(f"out={out}: is the root of the file system: give a folder below it, such as out=runs/mine")
+
+
+def at_home(word: str) -> str:
+    """Return an override with the home folder in place of ``~``.
+
+    Shells expand it only at the beginning of a word, and in no value of Hydra's grammar it may stand unquoted.
+    """
+    return _HOME.sub(lambda home: os.path.expanduser(home[0]), word)
+
+
+def shown(path: Path) -> str:
+    """Return a path as it is told: from the current folder, if it lies below."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def console() -> Console:

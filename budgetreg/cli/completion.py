@@ -14,6 +14,8 @@ from budgetreg.errors import UserError
 _RUN_OPTIONS = ("-m", "--dry-run", "--cfg", "--help", "--version")
 _OPTIONS = {
     "run": _RUN_OPTIONS,
+    "advise": ("--help", "--version"),
+    "compare": ("--help", "--version"),
     "status": ("--why", "--help", "--version"),
     "verify": ("--all", "--sample", "--seed", "--help", "--version"),
     "predict": ("--help", "--version"),
@@ -36,7 +38,7 @@ def main(argv: list[str]) -> int:
     words = line.split()[1:]
     current = "" if line.endswith(" ") else "".join(words[-1:])
     before = words if line.endswith(" ") else words[:-1]
-    if before[:1] == ["run"] and not current.startswith(("-", "experiment=")):
+    if before[:1] in (["run"], ["advise"]) and not current.startswith(("-", "experiment=")):
         return _overrides(argv, before[1:], current)
     offered = _OPTIONS.get(before[0], ()) if before and current.startswith("-") else _candidates(before)
     print("\n".join(word for word in offered if word.startswith(current)))
@@ -57,12 +59,17 @@ def _candidates(before: list[str]) -> list[str]:
 
 
 def _overrides(argv: list[str], before: list[str], current: str) -> int:
-    """Let Hydra complete an override, from a line as it expects it: without ``run`` and our options."""
+    """Let Hydra complete an override, from a line as it expects it: without the command and our options."""
     kept = [word for word in before if not word.startswith("-") or word in ("-m", "--multirun")]
     os.environ["COMP_LINE"] = " ".join(["budgetreg", *kept, current])
     # Half a word may be no valid override: then there is nothing to offer and nothing to say.
     with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(UserError):
         _hydra(argv)
+    if current.startswith("algo="):
+        from budgetreg.learners.groups import GROUPS  # here, because numpy is slow to load
+
+        groups = [word for word in (f"algo={name}" for name in GROUPS) if word.startswith(current)]
+        print("\n".join(groups), end="\n" if groups else "")
     return 0
 
 

@@ -7,7 +7,6 @@ each cell writes its outcome into a scratch folder; messages and the exit code c
 import json
 import multiprocessing
 import os
-import re
 import shlex
 import sys
 import traceback
@@ -35,7 +34,6 @@ _Act = Callable[["Plan"], dict[str, Any]]
 """Does something with a plan, and returns the exit code and, of runs, the choices."""
 
 _ADDED = "++"  # before an override of a key that may not be there
-_HOME = re.compile(r"(?<=[=,])~[^/,]*(?=[/,]|$)")  # where a path of an override begins
 _SCRATCH = "BUDGETREG_SCRATCH"  # inherited by worker processes; conf/config.yaml uses it too
 
 _HELP = """usage: budgetreg run [-m] [--dry-run] [KEY=VALUE ...]
@@ -43,7 +41,8 @@ _HELP = """usage: budgetreg run [-m] [--dry-run] [KEY=VALUE ...]
 Run one learner on one data set and leave its curve in a folder. Interrupted, the same command resumes.
 
 options:
-  -m, --multirun  sweep: KEY=VALUE,VALUE runs every combination
+  -m, --multirun  sweep: KEY=VALUE,VALUE runs every combination; algo=all_budgeted, all_full and all_subspaces are
+                  all learners on a budget, all on full rows, and all of subspaces
   --dry-run       print the plan and its attribute bill, run nothing
   --cfg job       print the configuration, run nothing
   --help          show this
@@ -59,6 +58,7 @@ keys (see --cfg job for all of them):
   seed           whole number
   checkpoints    how many points of the curve, or a list: numbers of examples, or shares such as [0.1,1]
   axis           attributes: learners end at the same bill; examples: at the same examples
+  total          attributes that every learner ends at, whatever its k
   protocol       a preset of a recipe that has them
   n_jobs         repetitions worked on at the same time
   out            folder of the results; a sweep makes one below it for each cell
@@ -97,8 +97,9 @@ def main(argv: list[str]) -> int:
         print(f"budgetreg {__version__}")
         return 0
     pin_blas_threads()
-    # Shells expand ~ only at the beginning of a word, and in no value of Hydra's grammar it may stand unquoted.
-    words = [_HOME.sub(lambda home: os.path.expanduser(home[0]), word) for word in argv if word != "--dry-run"]
+    from budgetreg.cli.common import at_home
+
+    words = [at_home(word) for word in argv if word != "--dry-run"]
     from budgetreg.data.cache import remove_abandoned  # here, as --help needs none of what these load
     from budgetreg.execution.scratch import scratch_folder
 
@@ -161,6 +162,7 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> bool:
     options = parser.parse_args(words)
     if options.experimental_rerun:
         _refuse("--experimental-rerun is not offered: the same command resumes a run")
+    words = list(map(_expanded, words))
     hydra_errors.check_words(words)
     register()
     if any("hydra/launcher" in word for word in words):
@@ -191,6 +193,16 @@ def _is_ours(error: BaseException) -> bool:
     """Whether an error was raised below the task, and hence is a bug of ours rather than what Hydra makes of words."""
     frames = traceback.walk_tb(error.__traceback__)
     return any(frame.f_code in (run_cell.__code__, print_cell.__code__) for frame, _ in frames)
+
+
+def _expanded(word: str) -> str:
+    """Put the learners of a group in place of its name, before Hydra looks for a file of that name."""
+    key, _, names = word.partition("=")
+    if key != "algo":
+        return word
+    from budgetreg.learners.groups import GROUPS, expanded
+
+    return f"{key}={','.join(expanded(names))}" if GROUPS.keys() & set(names.split(",")) else word
 
 
 def _whatever_is_swept(words: list[str]) -> list[str]:
@@ -274,13 +286,13 @@ def _outcome(cfg: "DictConfig", act: _Act) -> tuple[int, dict[str, Any]]:
 
 def _execute(plan: "Plan") -> dict[str, Any]:
     from budgetreg.api import carry_out
-    from budgetreg.cli.common import console
+    from budgetreg.cli.common import console, shown
     from budgetreg.figures.summary import run_table
 
     outcome = carry_out(plan)
     if outcome.finished:
         console().print(run_table(outcome.folder))
-        print(f"results: {_shown(outcome.folder)}")
+        print(f"results: {shown(outcome.folder)}")
     return {"code": 1 if outcome.failed else 0, "choices": asdict(outcome.choices) if outcome.choices else None}
 
 
@@ -308,11 +320,8 @@ def _report(scratch: Path) -> int:
         print(f"budgetreg: left out by the recipe: {left} combinations (omit=[] runs them)", file=sys.stderr)
     made = [outcome for outcome in outcomes if outcome["made"]]
     if len(made) > 1:
+        from budgetreg.cli.common import shown
+
         together = os.path.commonpath([outcome["folder"] for outcome in made])
-        print(f"merge the curves: budgetreg plot {shlex.quote(_shown(Path(together)))}")
+        print(f"merge the curves: budgetreg plot {shlex.quote(shown(Path(together)))}")
     return max((outcome["code"] for outcome in outcomes), default=0)
-
-
-def _shown(folder: Path) -> str:
-    here = Path.cwd()
-    return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)

@@ -2,12 +2,14 @@
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from math import isnan
 from pathlib import PurePath
 from typing import Any
 
 import pandas as pd
 
 from budgetreg import learners
+from budgetreg.analysis.bootstrap import Estimate
 from budgetreg.figures.axes import axes_of, settled
 from budgetreg.figures.drawing import Drawing
 from budgetreg.results.naming import flatten, show, telling
@@ -127,6 +129,12 @@ def chosen_parameters(runs: pd.DataFrame) -> list[str]:
         varied = values.nunique() > 1
         texts.append(f"{text} ({values.min():.4g} to {values.max():.4g})" if varied else text)
     return texts
+
+
+def with_interval(estimate: Estimate) -> str:
+    """Write a number and, if there is one, its interval, whose ends need fewer digits: ``0.528 (0.47 to 0.6)``."""
+    number = f"{estimate.value:.3g}"
+    return number if isnan(estimate.low) else f"{number} ({estimate.low:.2g} to {estimate.high:.2g})"
 
 
 def edges(runs: pd.DataFrame) -> str:

@@ -1,6 +1,7 @@
 """Tables of what runs left: one run checkpoint by checkpoint, or several runs side by side."""
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,9 @@ import pandas as pd
 from rich import box
 from rich.table import Table
 
-from budgetreg.figures.captions import chosen_parameters, edges, money
+from budgetreg.analysis.advice import ranked
+from budgetreg.analysis.comparisons import Incomparable
+from budgetreg.figures.captions import chosen_parameters, edges, money, with_interval
 from budgetreg.results.series import Series, mean_curve, read_own, read_series
 
 _MOST_ROWS = 20
@@ -25,6 +28,10 @@ _SUBSPACE_HEADS = {
     "principal_angle": "angle",
 }
 _ONLY_ALONG_A_RUN = ("test_mse", "test_svr_loss")
+_BEHIND = (
+    "behind: error above that of the best that sees as much of an example, with its 90 % interval, over the "
+    "repetitions that these have in common"
+)
 _MEANING = "mean ± s.d. over repetitions; relative error: mse / that without attributes"
 _SUBSPACE_MEANING = (
     "mean ± s.d. over repetitions; excess loss: above that of the best subspace; relative error: share of squared "
@@ -78,7 +85,7 @@ def run_table(folder: Path) -> Table:
 
 
 def comparison_table(folders: Iterable[Path]) -> Table:
-    """Tabulate several runs at their last checkpoints, the best first within each data set.
+    """Tabulate several runs at their last checkpoints: learners on a budget, then those on full rows, the best first.
 
     Parameters
     ----------
@@ -88,7 +95,7 @@ def comparison_table(folders: Iterable[Path]) -> Table:
     Returns
     -------
     Table
-        One row per series.
+        One row per series, with its distance from the best of its data set that sees as much of an example.
 
     Raises
     ------
@@ -101,34 +108,59 @@ def comparison_table(folders: Iterable[Path]) -> Table:
 def compared(series: Sequence[Series]) -> Table:
     """Tabulate series as `comparison_table` does."""
     heads, meaning = _wording(series)
-    last = [(one, mean_curve(one.points).iloc[-1]) for one in series]
     by = "relative_error" if series[0].of_subspaces else "test_relative"
-    last.sort(key=lambda pair: (pair[0].dataset, pair[1][by]))
+    alike = [list(own) for _, own in groupby(sorted(series, key=_kind), key=_kind)]
+    ranks = [rank for own in alike for rank in _ranks(own, by)]
+    last = [(one, mean_curve(one.points).iloc[-1], behind) for one, behind in ranks]
     measures = [
         measure
         for measure in heads
-        if measure not in _ONLY_ALONG_A_RUN and any(pd.notna(row[measure]) for _, row in last)
+        if measure not in _ONLY_ALONG_A_RUN and any(pd.notna(row[measure]) for _, row, _ in last)
     ]
-    datasets = {one.dataset for one, _ in last}
+    datasets = {one.dataset for one in series}
     several = len(datasets) > 1
-    table = _table("At the last checkpoint" if several else f"{datasets.pop()}, at the last checkpoint", meaning)
-    for head in ("data set", "learner") if several else ("learner",):
-        table.add_column(head)
+    table = _table(
+        "At the last checkpoint" if several else f"{datasets.pop()}, at the last checkpoint", f"{meaning}; {_BEHIND}"
+    )
+    for head in ("data set", "learner", "sees") if several else ("learner", "sees"):
+        table.add_column(head, min_width=len(head))
     units = _units(series)
-    for head in ("k", "examples", "attributes", *units, *(heads[measure] for measure in measures), "reps"):
-        table.add_column(head, justify="right", no_wrap=True)
-    for one, row in last:
+    for head in ("k", "examples", "attributes", *units, *(heads[measure] for measure in measures), "behind", "reps"):
+        # On a narrow terminal the interval stands below its number.
+        table.add_column(head, justify="right", no_wrap=head != "behind")
+    before = _kind(last[0][0])
+    for one, row, behind in last:
+        if _kind(one) != before:
+            table.add_section()
+            before = _kind(one)
         table.add_row(
             *([one.dataset] if several else []),
             f"{one.algo} {one.variant}".strip(),
+            "all" if one.of_full_rows else "k",
             str(one.k),
             f"{row['examples']:.0f}",
             f"{row['attributes']:.0f}",
             *_paid(one, row, units),
-            *(_mean_sd(row, measure, max(other[measure] for _, other in last)) for measure in measures),
+            *(_mean_sd(row, measure, max(other[measure] for _, other, _ in last)) for measure in measures),
+            behind,
             str(one.repetitions),
         )
     return table
+
+
+def _kind(series: Series) -> tuple[str, bool]:
+    """Return what series have in common that are ranked among themselves."""
+    return series.dataset, series.of_full_rows
+
+
+def _ranks(series: Sequence[Series], by: str) -> list[tuple[Series, str]]:
+    """Return series, the best first, and how far each lies behind it."""
+    try:
+        candidates = ranked(series, by)
+    except Incomparable:  # no repetition in common
+        return [(one, "-") for one in sorted(series, key=lambda one: mean_curve(one.points)[by].iloc[-1])]
+    best, *others = [(one.series, one.behind) for one in candidates]
+    return [(best[0], "-"), *((one, with_interval(behind)) for one, behind in others)]
 
 
 def _wording(series: Sequence[Series]) -> tuple[dict[str, str], str]:

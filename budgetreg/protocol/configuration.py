@@ -65,6 +65,7 @@ class Config:
     intercept: str
     pilot: int | str
     axis: str
+    total: int | None
     repetitions: int
     seed: int
     checkpoints: int | tuple[float, ...]
@@ -193,6 +194,7 @@ def _typed(tree: dict[str, Any]) -> Config:
         intercept=tree["intercept"],
         pilot=tree["pilot"],
         axis=tree["axis"],
+        total=tree["total"],
         repetitions=tree["repetitions"],
         seed=tree["seed"],
         checkpoints=_frozen(tree["checkpoints"]),

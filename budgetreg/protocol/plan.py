@@ -212,6 +212,7 @@ def make_plan(config: Config) -> Plan:
         If the data cannot be had.
     """
     algo = config.algo
+    _refuse_two_ends(config)
     if config.intercept == "mean" and not algo.predicts:
         raise ConfigError(f"intercept=mean: {algo.name} learns a subspace and predicts nothing; use none")
     data = load(config.dataset, config.seed, 0, targets=algo.predicts)
@@ -234,9 +235,15 @@ def make_plan(config: Config) -> Plan:
         raise ConfigError(f"tuning.folds={folds}: at most the {rest} training examples of {data.name}")
     fold_examples = min(checkpoints[-1] - lead, rest - -(-rest // folds) + pilot - lead) if folds else 0
     notes = data.notes
+    end = _end(config, n_train, d, lead)
+    if config.total is not None and end < config.total:
+        notes += (
+            f"total={config.total}: {algo.name} ends at {end} attributes, as it sees {per_example} of each of "
+            f"{n_train} training examples and there are no more",
+        )
     if pilot:
         notes += (
-            f"a pilot of {pilot} full rows is bought first, {pilot * d} of {config.k * n_train} attributes in all: "
+            f"a pilot of {pilot} full rows is bought first, {pilot * d} of {end} attributes in all: "
             "scale, centre and moments come from it",
         )
     if config.dataset.center == "full":
@@ -295,6 +302,34 @@ def split_sizes(config: Config, data: Dataset) -> tuple[int, int]:
     return n - n_test, n_test
 
 
+def _refuse_two_ends(config: Config) -> None:
+    """Refuse what would end a curve elsewhere than `total` does.
+
+    Raises
+    ------
+    ConfigError
+        If there is anything.
+    """
+    if config.total is None:
+        return
+    if config.axis == "examples":
+        raise ConfigError(f"total={config.total}: with axis=examples learners end at as many examples; use one of them")
+    asked = config.checkpoints
+    if not isinstance(asked, int) and not any(isinstance(one, float) for one in asked):
+        raise ConfigError(
+            f"checkpoints={list(asked)}: numbers of examples end elsewhere than total={config.total}; "
+            "give shares, such as [0.5,1.0]"
+        )
+
+
+def _end(config: Config, n_train: int, d: int, lead: int = 0) -> int:
+    """Return the attributes at which the axis ends; with a total they are at most what all examples cost."""
+    if config.total is None:
+        return config.k * n_train
+    per_example = d if config.algo.sees is Sees.ALL else config.k
+    return min(config.total, lead * d + per_example * (n_train - lead))
+
+
 def _pilot(config: Config, n_train: int, d: int) -> int:
     """Return the number of full rows that are bought first.
 
@@ -303,7 +338,7 @@ def _pilot(config: Config, n_train: int, d: int) -> int:
     ConfigError
         If they are too few for what is to come from them, or leave nothing to learn with.
     """
-    total = config.k * n_train
+    total = _end(config, n_train, d)
     if config.pilot == "auto":
         pilot = max(round(PILOT_SHARE * total / d), min(LEAST_ROWS, int(LEAST_SHARE * total / d)), 2)
     else:
@@ -315,10 +350,8 @@ def _pilot(config: Config, n_train: int, d: int) -> int:
     if not pilot and config.algo.given_moments == "pilot":
         raise ConfigError("pilot=0: too few rows for algo.moments=pilot; at least 1, or moments=given")
     if pilot and (pilot * d >= total or pilot >= n_train):
-        raise ConfigError(
-            f"pilot={config.pilot}: {pilot} full rows of {d} attributes are all that k={config.k} buys of {n_train} "
-            "examples, or more"
-        )
+        bought = f"k={config.k} buys of {n_train} examples" if config.total is None else f"total={config.total} buys"
+        raise ConfigError(f"pilot={config.pilot}: {pilot} full rows of {d} attributes are all that {bought}, or more")
     return pilot
 
 
@@ -355,7 +388,13 @@ def _checkpoints(config: Config, n_train: int, d: int, per_example: int, pilot: 
         if asked[0] <= pilot:
             raise ConfigError(f"checkpoints={list(asked)}: the first {pilot} examples are the pilot")
         return tuple(map(int, asked))
-    end = config.k * n_train
+    end = _end(config, n_train, d, lead)
+    if config.total is not None and end - lead * d < per_example:
+        beside = f" after a pilot of {lead} full rows of {d}" if lead else ""
+        raise ConfigError(
+            f"total={config.total}: buys {config.algo.name} no example of {per_example} attributes{beside}; "
+            f"at least {lead * d + per_example}"
+        )
     if end < per_example:
         raise ConfigError(
             f"k={config.k}: {end} attributes in all buy no full row of {d} for {config.algo.name}; "

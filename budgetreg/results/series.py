@@ -11,9 +11,11 @@ from typing import Any
 
 import pandas as pd
 
+from budgetreg import learners
 from budgetreg.data.prices import UNIT
 from budgetreg.errors import DataError
 from budgetreg.files.writing import files_below
+from budgetreg.learners.declaration import Sees
 from budgetreg.results.checksums import check_manifest, read_tables
 from budgetreg.results.naming import differences
 from budgetreg.results.nested import overlay
@@ -73,6 +75,12 @@ class Series:
     def unit(self) -> str | None:
         """What its column ``cost`` is in; None if it has no prices."""
         return str(self.config.get("dataset", {}).get("unit") or UNIT) if COST in self.points else None
+
+    @property
+    def of_full_rows(self) -> bool:
+        """Whether the learner sees all attributes, rather than k; of one that is not known it is not said."""
+        learner = learners.read(self.config.get("algo", {}))
+        return learner is not None and learner.sees is Sees.ALL
 
     @property
     def repetitions(self) -> int:

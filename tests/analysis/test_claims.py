@@ -287,6 +287,22 @@ def test_savings_against_the_best_full_information() -> None:
     assert at["worse"].factor_is == "at most"
 
 
+def test_savings_at_one_level_against_the_one_that_is_named() -> None:
+    own = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
+    other = series("other", lambda m: 10 / m, shared=0, noise=1e-5)
+    mine, against = savings([own, other], "error", 0.1, reference="other")
+    assert [one.error for one in (mine, against)] == [0.1] * 2
+    assert mine.attributes.value == pytest.approx(80, rel=0.05)
+    assert (mine.reference, against.factor.value) == ("other", 1)
+    assert mine.factor.value == pytest.approx(5, rel=0.1)
+    assert all(one.reference == "" for one in savings([own, other], "error", 0.1))
+    full = series("full", lambda m: 4 / m, shared=0, noise=1e-5, core="exact")
+    assert {one.reference for one in savings([own, other, full], "error", 0.1, reference="other")} == {"full"}
+    never = savings([own, other], "error", 1e-9, reference="other")
+    assert [one.attributes_are for one in never] == ["at least"] * 2
+    assert never[0].factor_is == "unknown"
+
+
 def test_an_interval_has_no_end_where_the_curve_has_none() -> None:
     """Half of the repetitions never fall to .5, though their mean does: nobody knows how many it may take."""
     own = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)

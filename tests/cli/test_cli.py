@@ -116,11 +116,11 @@ def test_every_command_has_help_and_version(capsys: pytest.CaptureFixture[str], 
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
-        ("", 2, "run, reproduce, plot, status, list, fetch"),
+        ("", 2, ", ".join(COMMANDS)),
         (
             "statsu x",
             2,
-            "no such command (did you mean 'status'?); commands: run, reproduce, plot, status, list, fetch",
+            f"no such command (did you mean 'status'?); commands: {', '.join(COMMANDS)}",
         ),
         ("list algo", 2, "must be one of algos, datasets, experiments (did you mean 'algos'?)"),
         ("plot", 2, "DIR"),
@@ -257,6 +257,13 @@ def test_a_sweep_says_once_what_its_cells_have_in_common(
         "budgetreg: the best value is on an edge of its grid: aelr: B high in 4 of 20 repetitions; "
         "aer: B high in 4 of 20 repetitions",
     ]
+
+
+def test_a_sweep_over_a_group_of_learners(capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]) -> None:
+    assert budgetreg(capsys, "run -m algo=all_full,aer k=4").code == 0
+    assert [plan.config.algo.name for plan in executed] == ["lasso", "online_lasso", "online_ridge", "ridge", "aer"]
+    answer = budgetreg(capsys, "run algo=all_full k=4")
+    assert (answer.code, "several values need run -m (a sweep)\n" in one_line(answer.err)) == (2, True)
 
 
 def test_paths_of_overrides_may_begin_at_home(
@@ -441,6 +448,11 @@ def test_show_configuration(capsys: pytest.CaptureFixture[str], here: Path) -> N
         ("budgetreg verify runs --s", ["--sample", "--seed"]),
         ("budgetreg status --w", ["--why"]),
         ("budgetreg gc --y", ["--yes"]),
+        ("budgetreg run -m k=4 algo=all_", ["algo=all_budgeted", "algo=all_full", "algo=all_subspaces"]),
+        ("budgetreg advise k=2,4,all algo=aelr,ridge dataset=dia", ["dataset=diabetes"]),
+        ("budgetreg advise --v", ["--version"]),
+        ("budgetreg comp", ["compare"]),
+        ("budgetreg compare ", []),
     ],
 )
 def test_completion(

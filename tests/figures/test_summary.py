@@ -13,6 +13,8 @@ from budgetreg.errors import DataError
 from budgetreg.figures.summary import comparison_table, run_table
 from budgetreg.results.schema import CURVE_COLUMNS
 
+CORES = {"lasso": {"core": "offline"}, "ridge": {"core": "offline"}}  # they see full rows
+
 
 def text(table: Table) -> str:
     out = StringIO()
@@ -52,7 +54,7 @@ def write_run(
         "attributes_max": 4,
     }
     pd.DataFrame(runs).to_csv(folder / "runs.csv", index=False)
-    (folder / "manifest.json").write_text(json.dumps({"config": {"algo": {"name": algo}}}))
+    (folder / "manifest.json").write_text(json.dumps({"config": {"algo": {"name": algo, **CORES.get(algo, {})}}}))
     return folder
 
 
@@ -110,19 +112,39 @@ def test_merged_results_name_the_learner_in_each_row(tmp_path: Path) -> None:
 
 def test_comparison_puts_the_best_first_within_each_data_set(tmp_path: Path) -> None:
     write_run(tmp_path / "1", "aelr", relative=(0.7, 0.8))
-    write_run(tmp_path / "2", "aer", relative=(0.8, 0.9))
-    write_run(tmp_path / "3", "lasso", relative=(0.4, 0.6))
-    write_run(tmp_path / "4", "lasso", "power_law", relative=(0.1, 0.2), rate=None)
-    table = comparison_table([tmp_path])
-    cells = rows(table)
-    assert [row[:2] for row in cells] == [
-        ["mnist_3v5", "lasso"],
-        ["mnist_3v5", "aelr"],
-        ["mnist_3v5", "aer"],
-        ["power_law", "lasso"],
-    ]
-    assert cells[0][2:] == ["4", "300", "1200", "0.5 ± 0.14", "0.25 ± 0", "2"]
-    assert cells[3][6] == "-"
+    write_run(tmp_path / "2", "aer", relative=(0.4, 0.6))
+    write_run(tmp_path / "4", "aer", "power_law", relative=(0.1, 0.2), rate=None)
+    cells = rows(comparison_table([tmp_path]))
+    assert [row[:2] for row in cells] == [["mnist_3v5", "aer"], ["mnist_3v5", "aelr"], ["power_law", "aer"]]
+    assert cells[0][2:] == ["k", "4", "300", "1200", "0.5 ± 0.14", "0.25 ± 0", "-", "2"]
+    assert cells[2][7] == "-"
+
+
+def test_learners_on_full_rows_are_ranked_apart(tmp_path: Path) -> None:
+    levels = {"aelr": 0.7, "aer": 0.8, "lasso": 0.1, "ridge": 0.2}
+    for algo, level in levels.items():
+        write_run(tmp_path / algo, algo, relative=tuple(level + 0.3 * (r % 2) for r in range(6)))
+    cells = rows(comparison_table([tmp_path]))
+    assert [row[:2] for row in cells] == [["aelr", "k"], ["aer", "k"], ["lasso", "all"], ["ridge", "all"]]
+    # The repetitions differ by far more than the learners, and all alike: that their difference is the same is seen.
+    assert [row[-2] for row in cells] == ["-", "0.1 (0.1 to 0.1)", "-", "0.1 (0.1 to 0.1)"]
+
+
+def test_runs_without_a_repetition_in_common_are_still_ranked(tmp_path: Path) -> None:
+    write_run(tmp_path / "1", "aelr", relative=(0.5,))
+    other = write_run(tmp_path / "2", "aer", relative=(0.4,))
+    curves = pd.read_csv(other / "curves.csv")
+    curves.assign(repetition=7).to_csv(other / "curves.csv", index=False)
+    assert [(row[0], row[-2]) for row in rows(comparison_table([tmp_path]))] == [("aer", "-"), ("aelr", "-")]
+
+
+def test_what_is_the_same_is_told_once(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    curves = pd.read_csv(folder / "curves.csv")
+    curves.assign(test_mse=curves["test_relative"]).to_csv(folder / "curves.csv", index=False)
+    table = run_table(folder)
+    assert rows(table)[-1] == ["300", "1200", "0.75 ± 0.071", "0.25 ± 0"]
+    assert "test mse" not in text(table)
 
 
 def test_folders_without_curves_are_refused(tmp_path: Path) -> None:

@@ -1,0 +1,81 @@
+"""Which of several learners and budgets ends best, how sure that is, and which cannot be told from it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from budgetreg.analysis.bootstrap import FEWEST, Estimate, basic, of_ratio
+from budgetreg.analysis.comparisons import Comparison
+from budgetreg.results.series import Series
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A learner with a budget, at its last checkpoint.
+
+    Attributes
+    ----------
+    series : Series
+    examples : int
+        Training examples by then.
+    attributes : float
+        What was charged for them, the mean over repetitions.
+    error : Estimate
+        Its mean error.
+    behind : Estimate
+        By how much that is above the error of the best, from the same resampled repetitions; 0 for the best.
+    best_in : float
+        Share of the resampled means of which it is the best, ties divided; NaN for fewer than `FEWEST` repetitions.
+    """
+
+    series: Series
+    examples: int
+    attributes: float
+    error: Estimate
+    behind: Estimate
+    best_in: float
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether it is known to be worse than the best: the interval of the difference is above 0."""
+        return self.behind.low > 0  # which NaN is not
+
+
+def ranked(series: Sequence[Series], measure: str) -> list[Candidate]:
+    """Compare series at their last checkpoints, over the repetitions that all have.
+
+    Parameters
+    ----------
+    series : sequence of Series
+        At least one.
+    measure : str
+        What is to be small, a column of the curves.
+
+    Returns
+    -------
+    list of Candidate
+        The best first.
+
+    Raises
+    ------
+    Incomparable
+        If they have no such column, or no repetition in common.
+    """
+    comparison = Comparison(series, measure, "attributes")
+    ends = np.stack([comparison.means(one).end for one in series])
+    least = ends == ends.min(axis=0)
+    shares = (least / least.sum(axis=0))[:, 1:].mean(axis=1)
+    enough = comparison.repetitions >= FEWEST
+    order = np.argsort(ends[:, 0], kind="stable")
+    best = ends[order[0]]
+    found = []
+    for i in order:
+        last = series[i].points["examples"].max()
+        paid = series[i].points.loc[series[i].points["examples"] == last, "attributes"].mean()
+        error = of_ratio(ends[i], comparison.repetitions)
+        behind = basic(ends[i] - best, comparison.repetitions) if i != order[0] else Estimate(0.0, 0.0, 0.0)
+        found.append(
+            Candidate(series[i], int(last), float(paid), error, behind, float(shares[i]) if enough else np.nan)
+        )
+    return found

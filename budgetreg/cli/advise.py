@@ -1,0 +1,265 @@
+"""``budgetreg advise``: which learner, and which k, make most of a total of attributes."""
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from budgetreg.cli.common import Parser, at_home, console, refuse_root, shown, whole_number
+from budgetreg.errors import ConfigError, DataError
+from budgetreg.execution.threads import pin_blas_threads
+
+if TYPE_CHECKING:
+    from budgetreg.execution.runner import RunOutcome
+    from budgetreg.learners.declaration import Learner
+    from budgetreg.protocol.configuration import Config
+    from budgetreg.protocol.plan import Plan
+
+ALL = "all"
+"""In place of a budget: learners that see full rows."""
+
+_ABOUT = """Tell which learner and which k make most of a total of attributes: runs a sweep (what is there is not
+computed again), then answers with a table, a figure and a sentence. Defaults: k=2,4,8,... up to half the attributes,
+and all (full rows); learners that hold their budget for every example, know nothing that no budget pays for and tune
+two parameters at most, and all on full rows."""
+_DIGITS = 8  # of the digest in a folder's name
+_MOST_TUNED = 2
+_OWN = ("total", "k", "algo", "out")
+_REFUSED = ("hydra", "experiment", "axis")
+
+
+def main(argv: list[str]) -> int:
+    """Run the sweep as far as it is missing, and answer.
+
+    Parameters
+    ----------
+    argv : list of str
+        What follows ``advise`` on the command line.
+
+    Returns
+    -------
+    int
+        0, 1 if repetitions failed, 130 if interrupted.
+
+    Raises
+    ------
+    ConfigError
+        If something cannot be asked, or no learner can work with it.
+    DataError
+        If the data are missing or unusable.
+    """
+    parser = Parser("advise", _ABOUT)
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="KEY=VALUE",
+        help="total=T (needed), k=2,4,all, algo=NAME,NAME, out=DIR, and keys of budgetreg run, one value each",
+    )
+    words = parser.parse_intermixed_args(argv).words
+    pin_blas_threads()
+    from budgetreg.notices import each_once
+
+    own, choices = _read(words)
+    total = whole_number("total", own["total"], 1)
+    configs = _configs(own, {**choices, "total": total})
+    plans = _plans(configs, _folder(configs[0], own.get("out")))
+    try:
+        with each_once():
+            outcomes = [_carried_out(plan, f"{i} of {len(plans)}") for i, plan in enumerate(plans, 1)]
+    except KeyboardInterrupt:
+        print("budgetreg: interrupted; the same command resumes", file=sys.stderr)
+        return 130
+    if any(outcome.finished for outcome in outcomes):
+        _answer([outcome.folder for outcome in outcomes if outcome.finished], total)
+    return 1 if any(outcome.failed for outcome in outcomes) else 0
+
+
+def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return what is advise's own, as text, and the other choices, as Hydra's grammar reads them.
+
+    Raises
+    ------
+    ConfigError
+        If a word cannot be read, or is of no use here.
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    from budgetreg.config.hydra_errors import explained
+
+    own: dict[str, str] = {}
+    choices: dict[str, Any] = {}
+    for word in map(at_home, words):
+        key, equals, text = word.partition("=")
+        if not equals or not text or key.startswith(("~", "+")):
+            raise ConfigError(f"{word}: must be KEY=VALUE (see budgetreg advise --help)")
+        if key.partition("/")[0].partition(".")[0] in _REFUSED:
+            raise ConfigError(f"{word}: not for advise, which compares learners at one total; see budgetreg run")
+        if key in _OWN:
+            own[key] = text
+            continue
+        try:
+            (override,) = OverridesParser.create().parse_overrides([word])
+        except HydraException as error:
+            raise explained(error, [word]) from error
+        if override.is_sweep_override():
+            raise ConfigError(f"{word}: one value, as only k and algo may have several here")
+        choices[key] = override.value()
+    if "total" not in own:
+        raise ConfigError("advise: how many attributes may be seen in all? total=T is needed, such as total=1500")
+    return own, choices
+
+
+def _configs(own: Mapping[str, str], choices: Mapping[str, Any]) -> list["Config"]:
+    """Return the configurations of all cells: learners on a budget for each k, those that see full rows once.
+
+    Raises
+    ------
+    ConfigError
+        If a choice is impossible.
+    """
+    from budgetreg.data import load
+    from budgetreg.learners.groups import GROUPS, expanded, members
+
+    asked = expanded(own["algo"]) if "algo" in own else members(_usual)
+    full = members(GROUPS["all_full"])
+    limited = [name for name in asked if name not in full]
+    with _composing(choices) as configured:
+        first = configured(asked[0], 1)
+        d = load(first.dataset, first.seed, 0, targets=True).X.shape[1]
+        budgets = _budgets(own["k"]) if "k" in own else [*_powers(min(d // 2, choices["total"])), ALL]
+        rows = [name for name in asked if name in full] or (full if ALL in budgets else [])
+        cells = [(name, int(k)) for k in budgets if k != ALL for name in limited] + [(name, d) for name in rows]
+        configs = [configured(*cell) for cell in cells]
+    if "algo" not in own:
+        configs = [one for one in configs if one.algo.given_moments != "given"]
+    if not configs:
+        raise ConfigError(f"k={own.get('k')}: none of these learners has a budget then; add numbers to k, or all")
+    return configs
+
+
+def _usual(learner: "Learner") -> bool:
+    """Whether a learner is compared unless others are named.
+
+    A regressor that holds its budget for each example, and that tunes two parameters at most: a grid of three takes
+    many times as long.
+    """
+    from budgetreg.learners.declaration import Sees
+
+    tuned = learner.family.tuned(learner.options)
+    return learner.predicts and learner.sees is Sees.K and len(tuned) <= _MOST_TUNED
+
+
+def _budgets(text: str) -> list[str]:
+    for word in text.split(","):
+        if word != ALL and not (word.isdecimal() and int(word) > 0):
+            raise ConfigError(f"k={text}: must be whole numbers of at least 1, or {ALL}, with commas between them")
+    return list(dict.fromkeys(text.split(",")))
+
+
+def _powers(most: int) -> list[str]:
+    """Return the powers of 2 from 2 to a number."""
+    return [str(2**i) for i in range(1, most.bit_length())]
+
+
+@contextmanager
+def _composing(choices: Mapping[str, Any]) -> Iterator[Callable[[str, int], "Config"]]:
+    """Give what composes and checks the configuration of a learner and a budget."""
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    from budgetreg.config.composition import Composer, composing
+    from budgetreg.config.hydra_errors import explained
+    from budgetreg.protocol.configuration import validate
+
+    words = [f"{key}={value}" for key, value in choices.items()]
+    with composing():
+        compose = Composer()
+
+        def configured(name: str, k: int) -> "Config":
+            choice = {**choices, "algo": name, "k": k}
+            try:
+                config = validate(compose(choice), choice)
+            except (HydraException, OmegaConfBaseException) as error:
+                raise explained(error, [*words, f"algo={name}"]) from error
+            except ConfigError as error:
+                raise ConfigError(f"{error} (for algo={name})") from error
+            if not config.algo.predicts:
+                raise ConfigError(f"algo={name}: learns a subspace; advise compares learners that predict a target")
+            return config
+
+        yield configured
+
+
+def _folder(config: "Config", out: str | None) -> Path:
+    """Return the folder of the sweep: `out`, or one that all that its cells have in common determines."""
+    if out is not None:
+        refuse_root(out)
+        return Path(out).expanduser().absolute()
+    common = {key: value for key, value in config.identity().items() if key not in ("algo", "k", "tuning")}
+    told = json.dumps({**common, "tuning": config.resolved["tuning"]}, sort_keys=True)
+    digest = hashlib.sha256(told.encode()).hexdigest()[:_DIGITS]
+    leaf = f"advise-total{config.total}-seed{config.seed}-{digest}"
+    return Path("runs", config.dataset.name, leaf).absolute()
+
+
+def _plans(configs: Sequence["Config"], out: Path) -> list["Plan"]:
+    """Decide the runs; those that the data or the total do not allow are left out, and it is said.
+
+    Raises
+    ------
+    ConfigError
+        If none is left.
+    """
+    from budgetreg.notices import say
+    from budgetreg.protocol.plan import make_plan
+
+    plans: list[Plan] = []
+    refusals: list[ConfigError] = []
+    for config in configs:
+        try:
+            plans.append(make_plan(replace(config, out=str(out / config.folder().name))))
+        except ConfigError as error:
+            refusals.append(error)
+    if not plans:
+        raise refusals[0]
+    for line in dict.fromkeys(map(str, refusals)):
+        say(f"left out: {line}")
+    return plans
+
+
+def _carried_out(plan: "Plan", place: str) -> "RunOutcome":
+    from budgetreg.api import carry_out
+    from budgetreg.notices import say
+
+    say(f"{place}: {plan.config.algo.name}, k={plan.config.k}")
+    return carry_out(plan, draw=False)
+
+
+def _answer(folders: Sequence[Path], total: int) -> None:
+    """Print the table, the sentence and the files of the figure.
+
+    Raises
+    ------
+    DataError
+        If so many repetitions have failed that all learners share none.
+    """
+    from budgetreg.analysis.advice import ranked
+    from budgetreg.analysis.comparisons import Incomparable
+    from budgetreg.figures.advice import advice_table, plot_advice, sentence
+    from budgetreg.figures.axes import axes_of
+    from budgetreg.results.series import read_series
+
+    series = read_series(folders)
+    try:
+        candidates = ranked(series, axes_of(series)[1].column)
+    except Incomparable as error:
+        raise DataError(str(error)) from error
+    console().print(advice_table(candidates, total))
+    print(sentence(candidates, total))
+    for path in plot_advice(candidates, total, folders[0].parent):
+        print(shown(path))

@@ -1,0 +1,48 @@
+"""Which candidate is best, and how sure that is, on curves made up so that the answer is known."""
+
+import numpy as np
+import pytest
+
+from budgetreg.analysis.advice import ranked
+from budgetreg.analysis.bootstrap import FEWEST
+from tests.analysis.test_claims import falling, series
+
+
+def test_candidates_are_ranked_at_their_ends_wherever_these_are():
+    long = series("long", falling(0.5), noise=0)  # .51 at 1000 examples
+    short = series("short", falling(0.2), noise=0, examples=np.array([10, 20]))  # .7 at 20
+    first, second = ranked([short, long], "test_relative")
+    assert [one.series.algo for one in (first, second)] == ["long", "short"]
+    assert (second.examples, second.attributes) == (20, 80)
+    assert second.behind.value == pytest.approx(0.7 - 0.51)
+    assert (first.behind.value, first.best_in, second.best_in) == (0, 1, 0)
+
+
+def test_differences_are_of_the_same_repetitions():
+    """What the repetitions have in common is 100 times what the learners differ by."""
+    candidates = ranked([series(name, falling(level)) for name, level in (("a", 0.5), ("b", 0.53))], "test_relative")
+    best, worse = candidates
+    assert best.error.high - best.error.low > 0.5
+    assert worse.told_apart
+    assert worse.behind.low < 0.03 < worse.behind.high < 0.05
+
+
+def test_what_noise_decides_is_not_told_apart():
+    best, other = ranked([series(name, falling(0.5), noise=0.1) for name in "ab"], "test_relative")
+    assert not other.told_apart
+    assert 0 < other.best_in <= best.best_in < 1
+    assert best.best_in + other.best_in == pytest.approx(1)
+
+
+def test_ties_share():
+    candidates = ranked([series(name, falling(0.5), noise=0) for name in "abcd"], "test_relative")
+    assert [one.best_in for one in candidates] == [pytest.approx(0.25)] * 4
+    assert not any(one.told_apart for one in candidates)
+
+
+def test_few_repetitions_tell_nothing():
+    few = [series(name, falling(level), repetitions=FEWEST - 1) for name, level in (("a", 0.1), ("b", 0.9))]
+    best, other = ranked(few, "test_relative")
+    assert best.series.algo == "a"
+    assert np.isnan([best.best_in, best.error.low, other.behind.low]).all()
+    assert not other.told_apart

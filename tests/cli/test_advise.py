@@ -1,0 +1,152 @@
+"""``budgetreg advise``: its answer is that of the runs themselves; what it computed is not computed again."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import budgetreg as library
+from tests.cli.test_cli import budgetreg, one_line
+
+KEYS = {
+    "dataset": "diabetes",
+    "tuning": "fixed",
+    "tuning.B": 40,
+    "tuning.eta": 0.01,
+    "checkpoints": 1,
+    "repetitions": 5,
+}
+LINE = "advise total=1500 algo=aelr,ridge k=2,4,8,all " + " ".join(f"{key}={value}" for key, value in KEYS.items())
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def table_of(out: str) -> list[list[str]]:
+    """Return the rows: budget, learner, examples, attributes, error."""
+    lines = (line.split() for line in out.splitlines() if re.match(r" *(\d+|all) ", line))
+    return [line[:5] for line in lines]
+
+
+def test_the_advice_is_what_the_runs_say_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = budgetreg(capsys, LINE)
+    assert answer.code == 0
+    errors = {}
+    for algo, k in (("aelr", 2), ("aelr", 4), ("aelr", 8), ("ridge", 10)):
+        results = library.run({**KEYS, "total": 1500, "algo": algo, "k": k})
+        last = results.curves[results.curves["examples"] == results.curves["examples"].max()]
+        errors[algo, k] = last["test_relative"].mean()
+    ranked = sorted(errors, key=lambda cell: errors[cell])
+    rows = table_of(answer.out)
+    assert [(row[1], 10 if row[0] == "all" else int(row[0])) for row in rows] == ranked
+    assert [row[4] for row in rows] == [f"{errors[cell]:.3g}" for cell in ranked]
+    algo, k = ranked[0]
+    assert f"the best is {algo} {'on' if algo == 'ridge' else f'with k = {k}'} " in answer.out
+    assert [int(row[3]) for row in rows if row[0] == "2"] == [835]  # all examples, and that is said
+    assert "aelr ends at 836 attributes" in answer.err
+    lines = answer.err.splitlines()
+    assert len(lines) == len(set(lines))  # what several runs have to say is said once
+    assert lines[0] == "budgetreg: 1 of 4: aelr, k=2"
+
+
+def test_a_second_call_computes_only_what_is_new(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    first = budgetreg(capsys, LINE.replace(",8,all", "").replace(",ridge", ""))
+    (folder,) = (here / "runs" / "diabetes").iterdir()
+    assert re.fullmatch("advise-total1500-seed0-[0-9a-f]{8}", folder.name)
+    kept = {path: path.read_bytes() for path in folder.rglob("journal.jsonl")}
+    assert len(kept) == 2
+    assert f"runs/diabetes/{folder.name}/advice.png" in first.out
+    again = budgetreg(capsys, LINE.replace(",8,all", "").replace(",ridge", ""))
+    assert again.out == first.out
+    more = budgetreg(capsys, LINE.replace(",8,all", ",8").replace(",ridge", ""))
+    assert len(table_of(more.out)) == 3
+    assert len(list(folder.rglob("journal.jsonl"))) == 3
+    assert {path: path.read_bytes() for path in kept} == kept  # with the seconds that each repetition took
+
+
+def test_an_interrupted_sweep_goes_on_by_the_same_command(
+    capsys: pytest.CaptureFixture[str],
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from budgetreg import api
+
+    carry_out, calls = api.carry_out, []
+
+    def once(plan: object, draw: bool) -> object:
+        calls.append(plan)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return carry_out(plan, draw=draw)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(api, "carry_out", once)
+    answer = budgetreg(capsys, LINE)
+    assert (answer.code, answer.out) == (130, "")
+    assert answer.err.endswith("budgetreg: interrupted; the same command resumes\n")
+    assert len(list(here.rglob("curves.csv"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("k=2", "total=T is needed"),
+        ("total=0", "total=0: must be a whole number of at least 1"),
+        ("total=100 k=2,some", "k=2,some: must be whole numbers of at least 1, or all"),
+        ("total=100 algo=popca", "algo=popca: learns a subspace"),
+        ("total=100 algo=aelrr", "algo=aelrr: no such algo (did you mean 'aerr'?)"),
+        ("total=100 seed=1,2", "seed=1,2: one value"),
+        ("total=100 axis=examples", "axis=examples: not for advise"),
+        ("total=100 hydra/launcher=joblib", "not for advise"),
+        ("total=100 kk=3", "kk: no such key"),
+        ("total=100 dataset.path=a~b", "dataset.path=a~b: cannot be read as KEY=VALUE"),
+        ("total=100 ~dataset", "~dataset: must be KEY=VALUE"),
+        ("total=3 algo=aelr k=4,8", "total=3: buys aelr no example of 4 attributes"),
+        ("total=100 algo=aelr out=/", "is the root of the file system"),
+    ],
+)
+def test_mistakes(capsys: pytest.CaptureFixture[str], words: str, said: str) -> None:
+    answer = budgetreg(capsys, f"advise {words}")
+    assert (answer.code, answer.out) == (2, "")
+    assert said in one_line(answer.err)
+
+
+def test_paths_may_begin_at_home(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = budgetreg(capsys, "advise total=100 dataset=file dataset.path=~/there_is_no_such.csv")
+    assert answer.code == 3
+    assert f"{Path.home()}/there_is_no_such.csv" in one_line(answer.err)
+
+
+def test_a_budget_that_a_learner_cannot_keep_is_left_out_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = budgetreg(capsys, LINE.replace("k=2,4,8,all", "k=1,4").replace("aelr,ridge", "aelr"))
+    assert answer.code == 0
+    assert answer.err.startswith("budgetreg: left out: k=1: aelr needs a budget of at least 2")
+    assert [row[:2] for row in table_of(answer.out)] == [["4", "aelr"]]
+
+
+def test_without_names_honest_learners_of_short_grids_are_compared(
+    capsys: pytest.CaptureFixture[str],
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from budgetreg import api
+
+    planned = []
+
+    def stop(plan: object, draw: bool) -> object:
+        planned.append(plan)
+        return type("Outcome", (), {"finished": 0, "failed": 0})()
+
+    monkeypatch.setattr(api, "carry_out", stop)
+    assert budgetreg(capsys, "advise total=500 dataset=diabetes").code == 0
+    cells = {(plan.config.algo.name, plan.config.k) for plan in planned}
+    assert {k for _, k in cells} == {2, 4, 10}
+    assert {("aelr", 2), ("ddaerr", 4), ("baseline", 4), ("ridge", 10)} <= cells
+    assert not {"aesvr", "ddaelr_two_phase"} & {name for name, _ in cells}
+    planned.clear()
+    budgetreg(capsys, "advise total=500 k=4")  # digits: moments would come from full rows, which no budget pays for
+    assert "aelr" in {plan.config.algo.name for plan in planned}
+    assert "ddaelr" not in {plan.config.algo.name for plan in planned}

@@ -1,0 +1,86 @@
+"""``budgetreg compare``: what runs need to reach an error, told with its bounds."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.cli.test_cli import budgetreg, one_line
+from tests.figures.test_summary import write_run
+
+REPETITIONS = 6
+
+
+def falling(folder: Path, algo: str, times: float) -> Path:
+    """Write a run whose error is 200 times / attributes, at 400, 800, ... 4000 attributes."""
+    write_run(folder, algo, relative=(0.5,) * REPETITIONS, checkpoints=10)
+    curves = pd.read_csv(folder / "curves.csv")
+    shift = 1 + 0.001 * curves["repetition"]
+    curves.assign(test_relative=200 * times / curves["attributes"] * shift).to_csv(folder / "curves.csv", index=False)
+    return folder
+
+
+def rows(out: str) -> dict[str, list[str]]:
+    """Return the cells of each learner, without the level."""
+    found = {}
+    for line in out.splitlines()[2:]:
+        cells = [cell for cell in re.split(r"\s{2,}", line.strip()) if cell]
+        cells = cells[1:] if re.match(r"[\d.]+$", cells[0]) else cells
+        found[cells[0]] = cells[1:]
+    return found
+
+
+def test_what_it_takes_to_reach_an_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for algo, times in (("aelr", 1.0), ("aer", 4.0), ("lasso", 2.0), ("ridge", 40.0)):
+        falling(tmp_path / algo, algo, times)
+    answer = budgetreg(capsys, f"compare {tmp_path} error=0.2")
+    assert answer.code == 0
+    found = rows(answer.out)
+    assert float(found["aelr"][0]) == pytest.approx(1000, rel=0.05)
+    assert float(found["lasso"][0]) == pytest.approx(2000, rel=0.05)
+    assert float(found["aelr"][2]) == pytest.approx(2, rel=0.1)
+    low, high = map(float, found["aelr"][3].split(" to "))
+    assert low <= float(found["aelr"][2]) <= high
+    assert found["aelr"][-1] == "lasso"
+    assert len(found["lasso"]) == 2  # not compared with itself
+    assert found["aer"][0] in ("4000", "at least 4000")
+    assert found["ridge"][0] == "at least 4000"
+    assert found["ridge"][2].startswith("at most 0.5")
+
+
+def test_without_full_rows_the_first_run_is_compared_with(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    other, mine = falling(tmp_path / "1", "aer", 4.0), falling(tmp_path / "2", "aelr", 1.0)
+    found = rows(budgetreg(capsys, f"compare error=0.3 {other} {mine}").out)
+    assert found["aelr"][-1] == "aer"
+    assert float(found["aelr"][2]) == pytest.approx(4, rel=0.1)
+    assert rows(budgetreg(capsys, f"compare {mine} {other} error=0.3").out)["aer"][-1] == "aelr"
+
+
+def test_round_levels_unless_one_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = budgetreg(capsys, f"compare {falling(tmp_path / 'run', 'aelr', 1.0)}").out
+    levels = [line.split()[0] for line in out.splitlines()[2:]]  # from .501 to .0501
+    assert levels == ["0.5", "0.4", "0.3", "0.2", "0.1", "0.09", "0.08", "0.07", "0.06"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("compare error=0.5", 2, "a folder is needed"),
+        ("compare . error=none", 2, "error=none: must be a number above 0"),
+        ("compare . error=-1", 2, "error=-1: must be a number above 0"),
+        ("compare . error=nan", 2, "error=nan: must be a number above 0"),
+        ("compare nowhere", 3, "nowhere: no such folder"),
+    ],
+)
+def test_mistakes(capsys: pytest.CaptureFixture[str], words: str, code: int, said: str) -> None:
+    answer = budgetreg(capsys, words)
+    assert (answer.code, answer.out) == (code, "")
+    assert said in one_line(answer.err)
+
+
+def test_runs_that_never_move_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", relative=(0.35,), checkpoints=1)
+    answer = budgetreg(capsys, f"compare {folder}")
+    assert answer.code == 3
+    assert "no curve falls to a round level on its way; name one, such as error=0.5" in one_line(answer.err)

@@ -1,0 +1,33 @@
+"""Groups of learners: by declaration alone."""
+
+import pytest
+
+from budgetreg.config import catalogue
+from budgetreg.learners.groups import GROUPS, expanded
+
+
+def test_every_learner_belongs_to_one_group():
+    names = [name for group in GROUPS for name in expanded(group)]
+    assert sorted(names) == catalogue.options("algo")
+    assert {"aerr", "aesvr", "naive"} <= set(expanded("all_budgeted"))
+    assert expanded("all_full") == ["lasso", "online_lasso", "online_ridge", "ridge"]
+    assert {"pca", "popca"} <= set(expanded("all_subspaces"))
+
+
+def test_names_beside_a_group_come_once_and_in_order():
+    assert expanded("ridge,aelr,all_full,aelr") == ["ridge", "aelr", "lasso", "online_lasso", "online_ridge"]
+
+
+@pytest.mark.parametrize(
+    ("text", "group"),
+    [
+        ("# Mine\ndefaults:\n  - aelr\n  - _self_\nname: mine\nsplit: even\n", "all_budgeted"),
+        ("# Mine\nname: mine\ncore: offline\nupdate: lasso\n", "all_full"),
+    ],
+)
+def test_a_learner_of_another_package_belongs_by_what_its_family_declares(tmp_path, monkeypatch, text, group):
+    (tmp_path / "algo").mkdir()
+    (tmp_path / "algo" / "mine.yaml").write_text(text)
+    folders = [catalogue.conf_dir(), tmp_path]
+    monkeypatch.setattr(catalogue, "conf_dirs", lambda: folders)
+    assert [name for name in GROUPS if "mine" in expanded(name)] == [group]
