@@ -61,15 +61,12 @@ def main(argv: list[str]) -> int:
     )
     words = parser.parse_intermixed_args(argv).words
     pin_blas_threads()
-    from budgetreg.notices import each_once
-
     own, choices = _read(words)
     total = whole_number("total", own["total"], 1)
     configs = _configs(own, {**choices, "total": total})
     plans = _plans(configs, _folder(configs[0], own.get("out")))
     try:
-        with each_once():
-            outcomes = [_carried_out(plan, f"{i} of {len(plans)}") for i, plan in enumerate(plans, 1)]
+        outcomes = [_carried_out(plan, f"{i} of {len(plans)}") for i, plan in enumerate(plans, 1)]
     except KeyboardInterrupt:
         print("budgetreg: interrupted; the same command resumes", file=sys.stderr)
         return 130
