@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from budgetreg.cli.common import Parser, at_home, console, refuse_root, shown, whole_number
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.execution.threads import pin_blas_threads
+from budgetreg.notices import say
 
 if TYPE_CHECKING:
     from budgetreg.execution.runner import RunOutcome
@@ -61,6 +62,8 @@ def main(argv: list[str]) -> int:
     )
     words = parser.parse_intermixed_args(argv).words
     pin_blas_threads()
+    from budgetreg.execution.choices import remarks
+
     own, choices = _read(words)
     total = whole_number("total", own["total"], 1)
     configs = _configs(own, {**choices, "total": total})
@@ -70,6 +73,8 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         print("budgetreg: interrupted; the same command resumes", file=sys.stderr)
         return 130
+    for line in remarks(outcome.choices for outcome in outcomes if outcome.choices):
+        say(line)
     if any(outcome.finished for outcome in outcomes):
         _answer([outcome.folder for outcome in outcomes if outcome.finished], total)
     return 1 if any(outcome.failed for outcome in outcomes) else 0
