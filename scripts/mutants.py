@@ -168,8 +168,8 @@ MUTANTS = (
     Mutant(
         "test error on training rows",
         REPETITIONS,
-        "task.test(data, table, test)",
-        "task.test(data, table, train)",
+        "judge = task.test(data, table, test, constant)",
+        "judge = task.test(data, table, train, constant)",
         "the error is that of what was learned from",
     ),
     Mutant(
@@ -189,16 +189,32 @@ MUTANTS = (
     Mutant(
         "official split tested on its training part",
         REPETITIONS,
-        "task.test(data, table, np.arange(n_train, data.y.size))",
-        "task.test(data, table, np.arange(n_train))",
+        "task.test(data, table, np.arange(n_train, data.y.size), constant)",
+        "task.test(data, table, np.arange(n_train), constant)",
         "the error is that of what was learned from",
     ),
     Mutant(
         "official split swapped",
         REPETITIONS,
-        "train = np.arange(plan.n_train)",
-        "train = np.arange(data.y.size - plan.n_train, data.y.size)",
+        "train, test = np.arange(plan.n_train), ",
+        "train, test = np.arange(data.y.size - plan.n_train, data.y.size), ",
         "the test part was learned from",
+    ),
+    Mutant(
+        "errors relative to the mean of all targets",
+        REPETITIONS,
+        "float(data.y[train].mean()) if plan.intercept else 0.0",
+        "float(data.y.mean()) if plan.intercept else 0.0",
+        "the mean predictor knows the test part",
+        ("tests/protocol/test_intercept.py",),
+    ),
+    Mutant(
+        "the pilot held out",
+        REPETITIONS,
+        "pilot, order = order[: plan.pilot], order[plan.pilot :]",
+        "pilot = order[: plan.pilot]",
+        "rows of the pilot are learned from again, and chosen by",
+        ("tests/protocol/test_pilot.py",),
     ),
     Mutant(
         "test rows in the moments",
@@ -224,8 +240,8 @@ MUTANTS = (
     Mutant(
         "test rows in the centre",
         REPETITIONS,
-        "table_of(config.dataset.center, data, train)",
-        "table_of(config.dataset.center, data, np.arange(data.y.size))",
+        "table_of(config.dataset.center, data, train, ",
+        "table_of(config.dataset.center, data, np.arange(data.y.size), ",
         "attributes are centred by the test part",
     ),
     Mutant(
@@ -310,15 +326,15 @@ MUTANTS = (
     Mutant(
         "each checkpoint takes the last choice",
         REPETITIONS,
-        "best[np.searchsorted(at, np.minimum(plan.checkpoints, at[-1]))]",
+        "best[np.searchsorted(at, np.minimum(np.array(plan.checkpoints) - plan.lead, at[-1]))]",
         "best[np.full(len(plan.checkpoints), -1)]",
         "tuning.at=each does nothing",
     ),
     Mutant(
         "each checkpoint takes the choice before",
         REPETITIONS,
-        "best[np.searchsorted(at, np.minimum(plan.checkpoints, at[-1]))]",
-        "best[np.maximum(np.searchsorted(at, np.minimum(plan.checkpoints, at[-1])) - 1, 0)]",
+        "best[np.searchsorted(at, np.minimum(np.array(plan.checkpoints) - plan.lead, at[-1]))]",
+        "best[np.maximum(np.searchsorted(at, np.minimum(np.array(plan.checkpoints) - plan.lead, at[-1])) - 1, 0)]",
         "choices are one checkpoint late",
     ),
     Mutant(
@@ -380,8 +396,8 @@ MUTANTS = (
     Mutant(
         "step sizes for the whole training part",
         PLAN,
-        "m=checkpoints[-1],",
-        "m=n_train,",
+        "_circumstances(config, data, division, checkpoints[-1] - lead, prices)",
+        "_circumstances(config, data, division, n_train - lead, prices)",
         "full information runs with the step size of a longer run",
     ),
     Mutant(
@@ -490,8 +506,8 @@ MUTANTS = (
     Mutant(
         "mean over the training part",
         REPETITIONS,
-        "total / plan.checkpoints[-1]",
-        "total / plan.n_train",
+        "after / (plan.checkpoints[-1] - plan.lead)",
+        "after / plan.n_train",
         "examples that were not seen make the mean look small",
     ),
     Mutant(
@@ -585,14 +601,14 @@ MUTANTS = (
     Mutant(
         "relative to the training mean square",
         ERRORS,
-        "float(np.square(y).mean())",
-        "float(np.square(np.delete(table.y, index)).mean())",
+        "float(np.square(y - constant).mean())",
+        "float(np.square(np.delete(table.y, index) - constant).mean())",
         "1 is not the zero predictor's error",
     ),
     Mutant(
         "relative to the variance",
         ERRORS,
-        "float(np.square(y).mean())",
+        "float(np.square(y - constant).mean())",
         "float(y.var())",
         "1 is not the zero predictor's error",
     ),
@@ -621,8 +637,8 @@ MUTANTS = (
     Mutant(
         "judged without the zero that was learned with",
         JUDGE,
-        "return self.table if zero is None else replace(self.table, shift=zero)",
-        "return self.table",
+        "return table if origin.shift is None else table.shifted(origin.shift)",
+        "return table",
         "a regressor is applied to other attributes than its own",
     ),
     Mutant(
@@ -643,8 +659,8 @@ MUTANTS = (
     Mutant(
         "judged by the zero of another stream",
         PASSES,
-        "None if zeros is None else zeros[s]",
-        "None if zeros is None else zeros[0]",
+        "keep[s](outputs[s], origins[s])",
+        "keep[s](outputs[s], origins[0])",
         "a regressor is applied to other attributes than its own",
     ),
     Mutant(
