@@ -193,7 +193,10 @@ def test_an_interrupted_reproduction_resumes(
     assert computed == ["ridge"]
 
 
-@pytest.mark.parametrize("left", [["manifest.json", "journal.jsonl"], ["manifest.json", "journal.jsonl", "curves.csv"]])
+_JOURNALS = ["manifest.json", "journal.jsonl", "models.jsonl"]
+
+
+@pytest.mark.parametrize("left", [_JOURNALS, [*_JOURNALS, "curves.csv"]])
 def test_a_killed_reproduction_resumes(recipe: Path, computed: list[str], left: list[str]) -> None:
     """Killed while a run was under way, or between its tables."""
     assert main(["reproduce", "paper/toy"]) == 0
