@@ -367,7 +367,7 @@ class Accessor:
         return np.where(drawn, values, 0.0)
 
     def pay(self, draws: np.ndarray) -> None:
-        """Charge for draws whose values cannot change anything and are not looked up.
+        """Charge for draws whose values cannot change anything and are not looked up; where nobody asks which they are.
 
         Parameters
         ----------
