@@ -105,7 +105,9 @@ def test_processes_that_stay_are_noted_and_ended(found: Found, monkeypatch: pyte
 @copies
 def test_a_command_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stress_trials, "LIMIT", 0.2)
-    answer = stress_trials.forked(["--version"], tmp_path, lambda: subprocess.run(["sleep", "60"], check=False))
+    answer = stress_trials.forked(
+        ["--version"], tmp_path, lambda: subprocess.run(["sleep", "60"], check=False, timeout=90)
+    )
     assert (answer.code, answer.hung) == (-9, True)
 
 

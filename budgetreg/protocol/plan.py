@@ -215,6 +215,9 @@ def make_plan(config: Config) -> Plan:
     _refuse_two_ends(config)
     if config.intercept == "mean" and not algo.predicts:
         raise ConfigError(f"intercept=mean: {algo.name} learns a subspace and predicts nothing; use none")
+    counts_from_0 = algo.family.excuses(algo.options).get("origin")
+    if counts_from_0 and (config.intercept == "mean" or config.dataset.center == "revealed"):
+        raise ConfigError(f"{algo.name}: {counts_from_0}: use intercept=none, and dataset.center=none or full")
     data = load(config.dataset, config.seed, 0, targets=algo.predicts)
     algo.task.admit(algo.name, data, config.dataset.center)
     n_train, n_test = split_sizes(config, data)

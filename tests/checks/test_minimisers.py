@@ -50,7 +50,7 @@ def test_correlations_of_another_norm():
 
 @pytest.mark.parametrize("name", ["pca", "popca", "popca_passive", "zero_filled_pca"])
 def test_other_eigenvectors_than_the_leading_ones(name, monkeypatch):
-    monkeypatch.setattr(second_moment, "top", lambda C, n: np.linalg.eigh(C)[1][:, -n - 1 : -1])
+    monkeypatch.setattr(second_moment, "leading", lambda C, n: np.linalg.eigh(C)[1][:, -n - 1 : -1])
     assert "keeps" in failure(name, "minimiser")
     assert "V'V" in failure(name, "minimiser", with_outputs(lambda V: V * 1.001))
 

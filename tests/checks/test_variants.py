@@ -31,7 +31,7 @@ def test_what_is_tried_is_a_learner(name):
 
 
 def test_every_option_takes_several_values_somewhere():
-    """But for an update, which is a learner of its own, and what has one value."""
+    """But for an update, which is a learner of its own, what has one value, and moments, as checks have no pilot."""
     seen = {family: {name: set() for name in options_of(own.options)} for family, own in families().items()}
     for name in catalogue.options("algo"):
         for _, own in variants(checks.examined(name).learner):
@@ -40,7 +40,7 @@ def test_every_option_takes_several_values_somewhere():
     single = {
         (family, name) for family, own in seen.items() for name, values in own.items() if len(values - {None}) < 2
     }
-    assert single == {("svr", "update"), ("two_phase", "data_point")}
+    assert single == {("svr", "update"), ("two_phase", "data_point"), ("partial", "moments")}
 
 
 def test_options_without_an_effect_are_tried_where_they_have_one():

@@ -101,7 +101,7 @@ def test_letters_that_a_terminal_has_not(
     assert printed
     assert printed.count("?") == (command == "help")  # which asks a question
     if command == "check":
-        assert set(printed.splitlines()[1].split()[1:]) == {"+"}
+        assert set(printed.splitlines()[1].split()[1:]) == {"+", "-"}  # passed, and does not apply
     if command == "plot":
         assert (" +- " if encoding == "ascii" else " ± ") in printed
 

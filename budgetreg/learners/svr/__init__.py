@@ -31,6 +31,9 @@ from budgetreg.tasks.regression import Regression
 from budgetreg.theory import svr_step
 from budgetreg.updates.gen_est import INNER_PRODUCT_DRAWS, averaged_draws, expected_draws, second_moment
 
+MOST_DRAWS = 1e8
+"""Draws that GenEst may average for one factor."""
+
 LARGE_SECOND_MOMENT = 1e4
 """Of GenEst's estimates of a slope that is 1 at most: beyond it, nothing can be learned in a pass of usual length."""
 
@@ -79,10 +82,21 @@ def _theory(learner: Learner, run: Circumstances, B: float | None) -> Mapping[st
 
 
 def _notes(learner: Learner, run: Circumstances, settings: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
-    """Warn if the second moment of GenEst's estimates is hopeless, for the largest target and ``|x|_2 <= 1``."""
+    """Warn if the second moment of GenEst's estimates is hopeless, for the largest target and ``|x|_2 <= 1``.
+
+    Raises
+    ------
+    ConfigError
+        If one of them would take more draws than can be made.
+    """
     options, B = learner.options, max(settings["B"])
     if not _unbiased(options):
         return ()
+    if 16 * (B / options.eps) ** 2 > MOST_DRAWS:
+        raise ConfigError(
+            f"algo.eps={options.eps:g}: GenEst cannot work with targets up to {run.largest:.3g} and B up to {B:.3g}; "
+            "give algo.eps and algo.delta in units of the target, or take algo.residual=plug_in"
+        )
     N = int(averaged_draws(np.array(B), options.eps))
     moment = second_moment((run.largest + options.delta) / options.eps, (B / options.eps) ** 2, N)
     if moment <= LARGE_SECOND_MOMENT:
