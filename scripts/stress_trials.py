@@ -260,12 +260,12 @@ def note_leftovers(found: Found, folder: Path, processes: set[int]) -> None:
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
-    """Return all files below a folder, by name: of those that tell of times, what does not."""
+    """Return all files below a folder, by name: of those that tell of times, or of their order, what does not."""
     contents = {
         str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
     }
     for name, content in contents.items():
-        if name.endswith(("manifest.json", "journal.jsonl")):
+        if name.endswith(("manifest.json", "journal.jsonl", "models.jsonl")):
             contents[name] = b""
         elif name.endswith("runs.csv"):
             contents[name] = _without_seconds(content)
