@@ -13,7 +13,10 @@ from stress_trials import Found, Trial, compare, forked, snapshot
 
 _FIXED = "k=4 checkpoints=3 tuning=fixed tuning.B=2 backend=sequential out=out"
 _RUN = f"run algo=aelr repetitions=3 tuning.eta=0.01 {_FIXED}"
-_LEFT = ("curves.csv", "runs.csv", "manifest.json", "journal.jsonl", "curve.png", "curve.pdf", "curve.txt")
+_LEFT = (
+    *("curves.csv", "runs.csv", "model.npz", "manifest.json", "journal.jsonl", "models.jsonl"),
+    *("curve.png", "curve.pdf", "curve.txt"),
+)
 _READ = ("status out", "plot out --out figure", "verify out --sample 1")
 _MENDED = "is damaged, and is made again"
 
