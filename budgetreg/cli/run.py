@@ -34,6 +34,7 @@ _Act = Callable[["Plan"], dict[str, Any]]
 """Does something with a plan, and returns the exit code and, of runs, the choices."""
 
 _ADDED = "++"  # before an override of a key that may not be there
+_MEMORY = "JOBLIB_TEMP_FOLDER"  # where joblib keeps what its workers share
 _SCRATCH = "BUDGETREG_SCRATCH"  # inherited by worker processes; conf/config.yaml uses it too
 
 _HELP = """usage: budgetreg run [-m] [--dry-run] [KEY=VALUE ...]
@@ -108,6 +109,10 @@ def main(argv: list[str]) -> int:
         with explained("write temporary files"):
             scratch = stack.enter_context(scratch_folder())
         os.environ[_SCRATCH] = str(scratch)
+        if _MEMORY not in os.environ:
+            # Of a launcher that is killed at the wrong moment, joblib leaves a folder: there, the next run removes it.
+            os.environ[_MEMORY] = str(scratch)
+            stack.callback(os.environ.pop, _MEMORY, None)
         try:
             shown = _hydra(words, print_cell if "--dry-run" in argv else run_cell)
         except KeyboardInterrupt:
