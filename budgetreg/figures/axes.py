@@ -187,10 +187,10 @@ def axes_of(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[A
 
 
 def within_total(series: Series, curve: pd.DataFrame, x: Axis) -> pd.DataFrame:
-    """Leave out what a curve has beyond its total: with ``axis=paid``, k attributes of each example pay for all."""
+    """Leave out what lies beyond the total; with ``axis=paid``, that or k attributes of each example pay for all."""
     if x.column != PAID.column or series.config.get("axis") != "paid" or series.n_train is None:
         return curve
-    return curve[curve[x.column] <= series.k * series.n_train]
+    return curve[curve[x.column] <= (series.config.get("total") or series.k * series.n_train)]
 
 
 def settled(series: Sequence[Series], drawing: Drawing | None) -> Drawing:

@@ -255,10 +255,12 @@ def make_plan(config: Config) -> Plan:
         notes += (
             f"{algo.name} is given the attributes' second moments over the training part, which no budget pays for",
         )
-    if config.axis == "paid" and folds and d > config.k:
+    total = config.total or config.k * n_train
+    if config.axis == "paid" and folds and n_train * d > total:
+        payer = f"k={config.k}" if config.total is None else "the total"
         notes += (
-            f"axis=paid: tuning sees its held-out folds in full, {n_train * d:,} cells where k={config.k} pays for "
-            f"{config.k * n_train:,}, so that no point of the curve is drawn; tuning=fixed pays for nothing",
+            f"axis=paid: tuning sees its held-out folds in full, {n_train * d:,} cells where {payer} pays for "
+            f"{total:,}, so that no point of the curve is drawn; tuning=fixed pays for nothing",
         )
     notes += tuple(algo.family.notes(algo, run, settings))
     return Plan(
