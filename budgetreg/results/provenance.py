@@ -78,8 +78,9 @@ def _processor() -> dict[str, str | None]:
 
     found = [one for one in threadpool_info() if one.get("user_api") == "blas"]
     # Others, such as scipy's, are found only if something has loaded them: what is told must not depend on that.
-    home = str(Path(np.__file__).parent)
-    own = next((one for one in found if str(one.get("filepath", "")).startswith(home)), found[0] if found else {})
+    home = str(Path(np.__file__).resolve().parent)
+    here = [one for one in found if os.path.realpath(str(one.get("filepath", ""))).startswith(home)]
+    own = next(iter(here or found), {})
     blas = f"{own['internal_api']} {own.get('version') or ''}".strip() if own else None
     return {"machine": platform.machine(), "blas": blas, "core": own.get("architecture")}
 

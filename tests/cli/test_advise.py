@@ -138,7 +138,7 @@ def test_without_names_honest_learners_of_short_grids_are_compared(
 
     def stop(plan: object, draw: bool) -> object:
         planned.append(plan)
-        return type("Outcome", (), {"finished": 0, "failed": 0})()
+        return type("Outcome", (), {"finished": 0, "failed": 0, "choices": None})()
 
     monkeypatch.setattr(api, "carry_out", stop)
     assert budgetreg(capsys, "advise total=500 dataset=diabetes").code == 0
