@@ -80,7 +80,7 @@ def _processor() -> dict[str, str | None]:
     # Others, such as scipy's, are found only if something has loaded them: what is told must not depend on that.
     home = str(Path(np.__file__).resolve().parent)
     here = [one for one in found if os.path.realpath(str(one.get("filepath", ""))).startswith(home)]
-    own = next(iter(here or found), {})
+    own = (here or found or [{}])[0]
     blas = f"{own['internal_api']} {own.get('version') or ''}".strip() if own else None
     return {"machine": platform.machine(), "blas": blas, "core": own.get("architecture")}
 
