@@ -1,5 +1,6 @@
 """``budgetreg gc``: remove what nothing refers to, having shown it and asked."""
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -45,7 +46,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--yes", action="store_true", help="do not ask; without it and a terminal nothing is removed")
     arguments = parser.parse_args(argv)
     for folder in arguments.folders:
-        if not folder.is_dir():
+        if not os.path.isdir(folder):  # which no name is too long for
             raise DataError(f"{folder}: no such folder")
     folders = arguments.folders or [folder for folder in _PLACES if folder.is_dir()]
     found = [(garbage, size) for garbage in _garbage(folders) if (size := garbage.size()) is not None]
