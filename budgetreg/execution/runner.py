@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # the runner takes any object with the attributes of a plan
     from budgetreg.protocol.plan import Plan
 
 _USELESS = 1e3
-"""Times the error of predicting 0, from which on a learner has not diverged a little, but has the wrong units."""
+"""Times the error without attributes, from which on a learner has not diverged a little, but has the wrong units."""
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,13 @@ def execute(
 
 
 def _unit_warnings(results: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a line if repetitions end so far above the error of predicting 0 that their parameters are of no use."""
+    """Return a line if repetitions end so far above the error without attributes that their parameters are of no use."""
     ends = [max(result["curve"], key=lambda point: point["examples"]).get("test_relative") for result in results]
     worst = max((end for end in ends if end is not None), default=0.0)
     if worst <= _USELESS:
         return []
     return [
-        f"the error is up to {worst:.2g} times that of predicting 0: the radii and step sizes that are tried suit "
+        f"the error is up to {worst:.2g} times that without attributes: the radii and step sizes that are tried suit "
         "attributes and targets of about 1; scale them (dataset.scale=max_abs those of a file), or try smaller ones"
     ]
 

@@ -290,7 +290,7 @@ def test_notes_are_told_on_stderr_and_edges_to_the_caller(tmp_path, capsys):
 def test_an_end_far_above_the_zero_predictor_is_told(tmp_path, capsys):
     toy_run(toy_plan(tmp_path / "run", log=tmp_path / "log", behaviour={1: "diverge at last"}))
     (warning,) = capsys.readouterr().err.splitlines()
-    assert "up to 4e+14 times that of predicting 0" in warning
+    assert "up to 4e+14 times that without attributes" in warning
     assert "dataset.scale=max_abs" in warning
     toy_run(toy_plan(tmp_path / "other", log=tmp_path / "log", behaviour={1: "diverge at first"}))
     assert capsys.readouterr().err == ""
