@@ -111,7 +111,7 @@ def execute(
 
 
 def _unit_warnings(results: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a line if repetitions end so far above the error without attributes that their parameters are of no use."""
+    """Return a line if repetitions end so far above that without attributes that their parameters are of no use."""
     ends = [max(result["curve"], key=lambda point: point["examples"]).get("test_relative") for result in results]
     worst = max((end for end in ends if end is not None), default=0.0)
     if worst <= _USELESS:

@@ -1,6 +1,7 @@
 """What is known of the attributes beforehand: from full rows of the training part, outside any budget and said so.
 
-Or from a pilot: full rows that are bought first, and charged. What it tells of second moments is shrunk, as its rows are few.
+Or from a pilot: full rows that are bought first, and charged. What it tells of second moments is shrunk, as its rows
+are few.
 """
 
 import numpy as np
