@@ -119,6 +119,14 @@ def conditional_poisson(p: np.ndarray, r: int) -> Design:
     ----------
     Y. Tillé (2006), Sampling Algorithms, Section 5.5.
     """
+    return Design(fixed_size(p, r), inclusion(p, r))
+
+
+def fixed_size(p: np.ndarray, r: int) -> Callable[[np.random.Generator], Draw]:
+    """Return what draws a conditional Poisson sample, for those whom its probabilities do not concern.
+
+    Parameters are those of `conditional_poisson`.
+    """
     levels = -_log_survival(p, r)
 
     def draw(rng: np.random.Generator) -> Draw:
@@ -130,7 +138,7 @@ def conditional_poisson(p: np.ndarray, r: int) -> Design:
             first = attributes[:, position] + 1
         return Draw(attributes)
 
-    return Design(draw, inclusion(p, r))
+    return draw
 
 
 def _log_survival(p: np.ndarray, r: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.second_moment import importance
-from budgetreg.learners.second_moment.importance import working_probabilities
+from budgetreg.sampling.shares import working_probabilities
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.sampling import designs
 

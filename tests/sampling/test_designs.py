@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.learners.second_moment.importance import working_probabilities
+from budgetreg.sampling.shares import working_probabilities
 from budgetreg.sampling import designs
 from budgetreg.sampling.draws import BLOCK, subset
 

@@ -17,10 +17,8 @@ import numpy as np
 from budgetreg.learners.second_moment.moment_sums import sums
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.designs import conditional_poisson, inclusion, uniform_subset
+from budgetreg.sampling.shares import working_probabilities
 from budgetreg.theory import first_phase
-
-_ALMOST_SURE = 1 - 2**-20
-"""Conditional Poisson sampling has no use for certainty; the probabilities of its samples are exact all the same."""
 
 
 def estimates(
@@ -86,31 +84,3 @@ def _within(checkpoints: Sequence[int], start: int, stop: int) -> list[int]:
 
 def _probabilities(C: np.ndarray, k: int, mix: float) -> list[np.ndarray]:
     return [working_probabilities(np.sqrt(np.diagonal(own)), k, mix) for own in C]
-
-
-def working_probabilities(weights: np.ndarray, r: int, mix: float) -> np.ndarray:
-    """Share out r draws in proportion to weights, none more than nearly 1, and mix in equal shares.
-
-    Parameters
-    ----------
-    weights : ndarray of float, shape (d,)
-        At least 0.
-    r : int
-        Sum of the probabilities, at most d; what one has above 1 goes to the others.
-    mix : float
-        Share of ``r/d``, by which attributes of weight 0 are drawn, too.
-
-    Returns
-    -------
-    ndarray of float, shape (d,)
-    """
-    weights = weights / max(weights.max(), np.finfo(float).tiny)  # whose sum is no denormal number
-    capped = np.zeros(len(weights), dtype=bool)
-    while True:
-        rest = np.where(capped, 0.0, weights)
-        if not rest.any():  # nothing tells those that are left apart
-            rest = np.where(capped, 0.0, 1.0)
-        p = np.where(capped, 1.0, (r - int(capped.sum())) * rest / rest.sum())
-        if (p <= 1).all():
-            return np.minimum((1 - mix) * p + mix * r / len(weights), _ALMOST_SURE)
-        capped |= p > 1
