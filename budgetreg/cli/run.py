@@ -66,6 +66,7 @@ keys (see --cfg job for all of them):
   algo.split     literal, even, or the number of draws for the inner product
   algo.average   all, suffix or last
   tuning.at      end or each
+  dataset.ranges CSV file with the columns attribute,low,high: scale and zero that no pilot has to pay for
   dataset.costs  price list, a CSV file with the columns attribute,cost: the bill is in money, too
 
 shell completion: eval "$(budgetreg run -sc install=bash)\""""

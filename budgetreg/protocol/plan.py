@@ -247,7 +247,7 @@ def make_plan(config: Config) -> Plan:
     if pilot:
         notes += (
             f"a pilot of {pilot} full rows is bought first, {pilot * d} of {end} attributes in all: "
-            "scale, centre and moments come from it",
+            f"{'' if config.dataset.scaled_by_ranges else 'scale, '}centre and moments come from it",
         )
     if config.dataset.center == "full":
         notes += ("dataset.center=full: the training means come from full rows, which no budget pays for",)
@@ -344,7 +344,9 @@ def _pilot(config: Config, n_train: int, d: int) -> int:
         If they are too few for what is to come from them, or leave nothing to learn with.
     """
     total = _end(config, n_train, d)
-    if config.pilot == "auto":
+    if config.pilot == "auto" and config.dataset.scaled_by_ranges and config.algo.given_moments != "pilot":
+        pilot = 0
+    elif config.pilot == "auto":
         pilot = max(round(PILOT_SHARE * total / d), min(LEAST_ROWS, int(LEAST_SHARE * total / d)), 2)
     else:
         pilot = int(config.pilot)
@@ -377,9 +379,9 @@ def _circumstances(
 
 
 def _moments(config: Config, data: Dataset) -> np.ndarray:
-    """Return second moments, units of grids: over all examples, or 1 as a pilot makes them."""
-    if config.dataset.scaled_by_pilot:
-        return np.ones(data.X.shape[1])
+    """Return second moments, units of grids: over all examples, 1 as a pilot makes them, or as if even in ranges."""
+    if config.dataset.scaled_by_pilot or config.dataset.scaled_by_ranges:
+        return np.full(data.X.shape[1], 1.0 if config.dataset.scaled_by_pilot else 1 / 3)
     everything = np.arange(data.y.size)
     return second_moments(table_of(config.dataset.center, data, everything), everything)
 
