@@ -7,7 +7,7 @@ import pandas as pd
 
 from budgetreg import data
 from budgetreg.figures.drawing import Drawing
-from budgetreg.results.series import Series
+from budgetreg.results.series import Series, common_unit
 
 
 @dataclass(frozen=True)
@@ -215,8 +215,8 @@ def _in_units(x: Axis, series: Sequence[Series]) -> Axis:
 
 
 def _usual(series: Sequence[Series]) -> tuple[Axis, Axis]:
-    asked, units = {str(one.config.get("axis")) for one in series}, {one.unit for one in series}
-    usual = COST if len(units) == 1 and series[0].unit else ATTRIBUTES
+    asked = {str(one.config.get("axis")) for one in series}
+    usual = COST if common_unit(series) else ATTRIBUTES
     x = _OF_RUNS.get(asked.pop(), usual) if len(asked) == 1 else usual
     if all(one.of_subspaces for one in series):
         exact = all(map(_of_known_law, series))
