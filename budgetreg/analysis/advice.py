@@ -7,6 +7,7 @@ import numpy as np
 
 from budgetreg.analysis.bootstrap import FEWEST, Estimate, basic, of_ratio
 from budgetreg.analysis.comparisons import Comparison
+from budgetreg.results.schema import COST
 from budgetreg.results.series import Series
 
 
@@ -21,6 +22,8 @@ class Candidate:
         Training examples by then.
     attributes : float
         What was charged for them, the mean over repetitions.
+    cost : float
+        What these cost, likewise; NaN without prices.
     error : Estimate
         Its mean error.
     behind : Estimate
@@ -32,6 +35,7 @@ class Candidate:
     series: Series
     examples: int
     attributes: float
+    cost: float
     error: Estimate
     behind: Estimate
     best_in: float
@@ -71,11 +75,19 @@ def ranked(series: Sequence[Series], measure: str) -> list[Candidate]:
     best = ends[order[0]]
     found = []
     for i in order:
-        last = series[i].points["examples"].max()
-        paid = series[i].points.loc[series[i].points["examples"] == last, "attributes"].mean()
+        points = series[i].points
+        last = points[points["examples"] == points["examples"].max()]
         error = of_ratio(ends[i], comparison.repetitions)
         behind = basic(ends[i] - best, comparison.repetitions) if i != order[0] else Estimate(0.0, 0.0, 0.0)
         found.append(
-            Candidate(series[i], int(last), float(paid), error, behind, float(shares[i]) if enough else np.nan)
+            Candidate(
+                series=series[i],
+                examples=int(last["examples"].max()),
+                attributes=float(last["attributes"].mean()),
+                cost=float(last[COST].mean()) if COST in last else np.nan,
+                error=error,
+                behind=behind,
+                best_in=float(shares[i]) if enough else np.nan,
+            )
         )
     return found

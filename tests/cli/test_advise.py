@@ -90,6 +90,23 @@ def test_an_interrupted_sweep_goes_on_by_the_same_command(
     assert len(list(here.rglob("curves.csv"))) == 1
 
 
+def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    line = LINE.replace("total=1500", "total=6000").replace("k=2,4,8,all", "k=4,all")
+    answer = budgetreg(capsys, f"{line} dataset.costs=bundled dataset.unit=EUR")
+    assert answer.code == 0
+    assert answer.out.startswith("diabetes, 6000 EUR")
+    (head,) = (cells for cells in map(str.split, answer.out.splitlines()) if cells[:2] == ["k", "learner"])
+    assert head[:5] == ["k", "learner", "examples", "attributes", "EUR"]
+    rows = {row[1]: row for row in table_of(answer.out)}
+    assert rows["ridge"][2:5] == ["80", "800", "6000"]
+    assert float(rows["aelr"][4]) == pytest.approx(6000, rel=0.1)
+    assert "With 6000 EUR the best is " in answer.out
+    (caption,) = here.rglob("advice.txt")
+    told = " ".join(caption.read_text().split())
+    assert "a learner that ended at about 6000 EUR, or earlier" in told
+    assert "ridge: 80 examples, 800 attributes, 6000 EUR, error" in told
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
