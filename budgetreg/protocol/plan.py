@@ -250,11 +250,11 @@ def make_plan(config: Config) -> Plan:
             f"{algo.name} is given the attributes' second moments over the training part, which no budget pays for",
         )
     total = config.total or config.k * n_train
-    if config.axis == "paid" and folds and n_train * d > total:
+    if config.axis == "paid" and folds and n_train * spending.row > total:
         payer = f"k={config.k}" if config.total is None else "the total"
         notes += (
-            f"axis=paid: tuning sees its held-out folds in full, {n_train * d:,} cells where {payer} pays for "
-            f"{total:,}, so that no point of the curve is drawn; tuning=fixed pays for nothing",
+            f"axis=paid: tuning sees its held-out folds in full, {n_train * spending.row:,.10g} {spending.unit} where "
+            f"{payer} pays for {total:,}, so that no point of the curve is drawn; tuning=fixed pays for nothing",
         )
     notes += tuple(algo.family.notes(algo, run, settings))
     return Plan(

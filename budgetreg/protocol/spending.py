@@ -98,9 +98,14 @@ class Spending:
         return self.prices.row if self.in_money and self.prices else self.d
 
     @property
+    def unit(self) -> str:
+        """What all is in that is not in attributes, or rather in cells of the table."""
+        return self.prices.unit if self.in_money and self.prices else "cells"
+
+    @property
     def total(self) -> str:
         """The total in words, with the unit if that is money."""
-        return f"total={self.config.total}" + (f" {self.prices.unit}" if self.in_money and self.prices else "")
+        return f"total={self.config.total}" + (f" {self.unit}" if self.in_money else "")
 
     def bought(self, lead: int = 0) -> int | None:
         """Return the attributes that a total buys, so many full rows first; None without one."""
