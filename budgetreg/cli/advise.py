@@ -53,14 +53,8 @@ def main(argv: list[str]) -> int:
     DataError
         If the data are missing or unusable.
     """
-    parser = Parser("advise", _ABOUT)
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="KEY=VALUE",
-        help="total=T (needed), k=2,4,all, algo=NAME,NAME, out=DIR, and keys of budgetreg run, one value each",
-    )
-    words = parser.parse_intermixed_args(argv).words
+    told = "total=T (needed), k=2,4,all, algo=NAME,NAME, out=DIR, and keys of budgetreg run, one value each"
+    words = Parser("advise", _ABOUT).words(argv, "*", "KEY=VALUE", told)
     pin_blas_threads()
     from budgetreg.execution.choices import remarks
 

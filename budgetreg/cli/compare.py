@@ -40,15 +40,11 @@ def main(argv: list[str]) -> int:
     DataError
         If a folder is missing or holds no curves, if runs have no repetition in common, or no curve falls to any level.
     """
-    parser = Parser("compare", _ABOUT)
-    parser.add_argument(
-        "words",
-        nargs="+",
-        metavar="DIR | error=E | axis=A",
-        help="runs, or folders above runs; the error to be reached (default: round levels that some curve falls to); "
-        "attributes or cost",
+    told = (
+        "runs, or folders above runs; the error to be reached (default: round levels that some curve falls to); "
+        "attributes or cost"
     )
-    words = parser.parse_intermixed_args(argv).words
+    words = Parser("compare", _ABOUT).words(argv, "+", "DIR | error=E | axis=A", told)
     folders = [Path(word) for word in words if not word.startswith((_ERROR, _AXIS))]
     if not folders:
         raise ConfigError("compare: a folder is needed (see budgetreg compare --help)")
