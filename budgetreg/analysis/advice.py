@@ -13,7 +13,7 @@ from budgetreg.results.series import Series
 
 @dataclass(frozen=True)
 class Candidate:
-    """A learner with a budget, at its last checkpoint.
+    """A learner with a budget, at its last checkpoint or where it has spent a total.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Candidate:
         return self.behind.low > 0  # which NaN is not
 
 
-def ranked(series: Sequence[Series], measure: str) -> list[Candidate]:
+def ranked(series: Sequence[Series], measure: str, spent: float | None = None) -> list[Candidate]:
     """Compare series at their last checkpoints, over the repetitions that all have.
 
     Parameters
@@ -55,6 +55,8 @@ def ranked(series: Sequence[Series], measure: str) -> list[Candidate]:
         At least one.
     measure : str
         What is to be small, a column of the curves.
+    spent : float, optional
+        Money, where all have prices: series that end beyond it are compared there, between their checkpoints.
 
     Returns
     -------
@@ -66,8 +68,9 @@ def ranked(series: Sequence[Series], measure: str) -> list[Candidate]:
     Incomparable
         If they have no such column, or no repetition in common.
     """
-    comparison = Comparison(series, measure, "attributes")
-    ends = np.stack([comparison.means(one).end for one in series])
+    comparison = Comparison(series, measure, "attributes" if spent is None else COST)
+    means = map(comparison.means, series)
+    ends = np.stack([own.end if spent is None else own.at(np.array([spent]))[:, 0] for own in means])
     least = ends == ends.min(axis=0)
     shares = (least / least.sum(axis=0))[:, 1:].mean(axis=1)
     enough = comparison.repetitions >= FEWEST
@@ -75,19 +78,28 @@ def ranked(series: Sequence[Series], measure: str) -> list[Candidate]:
     best = ends[order[0]]
     found = []
     for i in order:
-        points = series[i].points
-        last = points[points["examples"] == points["examples"].max()]
+        last = _at(series[i], spent)
         error = of_ratio(ends[i], comparison.repetitions)
         behind = basic(ends[i] - best, comparison.repetitions) if i != order[0] else Estimate(0.0, 0.0, 0.0)
         found.append(
             Candidate(
                 series=series[i],
-                examples=int(last["examples"].max()),
-                attributes=float(last["attributes"].mean()),
-                cost=float(last[COST].mean()) if COST in last else np.nan,
+                examples=round(last["examples"]),
+                attributes=last["attributes"],
+                cost=last.get(COST, np.nan),
                 error=error,
                 behind=behind,
                 best_in=float(shares[i]) if enough else np.nan,
             )
         )
     return found
+
+
+def _at(series: Series, spent: float | None) -> dict[str, float]:
+    """Return examples, attributes and money, means over repetitions, at the last checkpoint or where money is spent."""
+    paid = [column for column in ("attributes", COST) if column in series.points]
+    curve, told = series.points.groupby("examples")[paid].mean().reset_index(), ["examples", *paid]
+    if spent is None or len(curve) == 1 or curve[COST].iloc[-1] <= spent:
+        return {column: float(curve[column].iloc[-1]) for column in told}
+    x = np.log(curve[COST])
+    return {column: float(np.exp(np.interp(np.log(spent), x, np.log(curve[column])))) for column in told}

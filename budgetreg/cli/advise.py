@@ -251,11 +251,11 @@ def _answer(folders: Sequence[Path], total: int) -> None:
     from budgetreg.analysis.comparisons import Incomparable
     from budgetreg.figures.advice import advice_table, plot_advice, sentence
     from budgetreg.figures.axes import axes_of
-    from budgetreg.results.series import read_series
+    from budgetreg.results.series import common_unit, read_series
 
     series = read_series(folders)
     try:
-        candidates = ranked(series, axes_of(series)[1].column)
+        candidates = ranked(series, axes_of(series)[1].column, total if common_unit(series) else None)
     except Incomparable as error:
         raise DataError(str(error)) from error
     console().print(advice_table(candidates, total))

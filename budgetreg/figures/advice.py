@@ -45,7 +45,8 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
     unit = _unit(candidates)
     table = Table(
         title=f"{candidates[0].series.dataset}, {_amount(candidates, total)}",
-        caption=f"{f'{unit}: what the draws came to; ' if unit else ''}error: {y.label}, with its 90 % interval; "
+        caption=f"{f'{unit}: what was spent, the total if draws came to more; ' if unit else ''}"
+        f"error: {y.label}, with its 90 % interval; "
         "behind: above the best; best in: share of resampled means",
         title_justify="left",
         caption_justify="left",
@@ -145,10 +146,14 @@ def plot_advice(candidates: Sequence[Candidate], total: int, target: Path) -> li
 def _caption(candidates: Sequence[Candidate], total: int, y: Axis) -> str:
     unit = _unit(candidates)
     counts = " to ".join(map(str, sorted({one.series.repetitions for one in candidates})))
+    ended = (
+        f"had spent {total} {unit}, or less if it had seen all examples or its draws were cheap"
+        if unit
+        else f"ended at {total} attributes, or earlier if it had seen all examples"
+    )
     text = (
-        f"Each point is a learner that ended at {'about ' if unit else ''}{_amount(candidates, total)}, or earlier if "
-        f"it had seen all examples: the mean over {counts} repetitions with its 90 % interval. Those that see full "
-        f"rows lie at k = d. y: {y.said}. {_OUTSIDE}"
+        f"Each point is a learner that {ended}: the mean over {counts} repetitions with its 90 % interval. Those that "
+        f"see full rows lie at k = d. y: {y.said}. {_OUTSIDE}"
     )
     lines = [
         f"k = {k}, {algo}: {examples} examples, {paid} attributes{''.join(f', {one} {unit}' for one in cost)}, "

@@ -91,7 +91,9 @@ def test_an_interrupted_sweep_goes_on_by_the_same_command(
 
 
 def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here: Path) -> None:
-    line = LINE.replace("total=1500", "total=6000").replace("k=2,4,8,all", "k=4,all")
+    line = (
+        LINE.replace("total=1500", "total=6000").replace("k=2,4,8,all", "k=4,all").replace("ckpoints=1", "ckpoints=4")
+    )
     answer = budgetreg(capsys, f"{line} dataset.costs=bundled dataset.unit=EUR")
     assert answer.code == 0
     assert answer.out.startswith("diabetes, 6000 EUR")
@@ -99,11 +101,11 @@ def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here
     assert head[:5] == ["k", "learner", "examples", "attributes", "EUR"]
     rows = {row[1]: row for row in table_of(answer.out)}
     assert rows["ridge"][2:5] == ["80", "800", "6000"]
-    assert float(rows["aelr"][4]) == pytest.approx(6000, rel=0.1)
+    assert 5400 < float(rows["aelr"][4]) <= 6000
     assert "With 6000 EUR the best is " in answer.out
     (caption,) = here.rglob("advice.txt")
     told = " ".join(caption.read_text().split())
-    assert "a learner that ended at about 6000 EUR, or earlier" in told
+    assert "a learner that had spent 6000 EUR, or less if" in told
     assert "ridge: 80 examples, 800 attributes, 6000 EUR, error" in told
 
 
