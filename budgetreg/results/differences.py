@@ -20,7 +20,7 @@ CHAOTIC = "on others other numbers of the same law, as round-off grows without b
 Rows = Sequence[Mapping[str, str]]
 Models = Mapping[int, Mapping[str, np.ndarray]]
 """What repetitions have learned, by their number: arrays by name."""
-_NOTHING = np.empty(0)
+_MODEL, _NOTHING = "model.", np.empty(0)
 _APART = {"seconds", CELL}
 """Columns that are no results: the time it took, and where a row was merged."""
 
@@ -54,6 +54,11 @@ class Difference:
     relative: float
 
     @property
+    def in_model(self) -> bool:
+        """Whether it is in what was learned."""
+        return self.column.startswith(_MODEL)
+
+    @property
     def within_promise(self) -> bool:
         """Whether it is as small as another processor may make it."""
         return self.relative <= PROMISED
@@ -79,10 +84,11 @@ def largest_difference(
     Returns
     -------
     Difference or None
-        None if they are the same.
+        The largest of what is beyond `PROMISED`, in the tables if there is any, as these tell the checkpoint; else the
+        largest; None if they are the same.
     """
     found = chain(_differences(there, here, set(repetitions)), _in_models(*models, set(repetitions)))
-    return max(found, key=lambda one: one.relative, default=None)
+    return max(found, key=lambda one: (not one.within_promise, not one.in_model, one.relative), default=None)
 
 
 def _differences(there: Mapping[str, Rows], here: Mapping[str, Rows], repetitions: set[int]) -> Iterator[Difference]:
@@ -101,7 +107,7 @@ def _in_models(there: Models, here: Models, repetitions: set[int]) -> Iterator[D
         for name in sorted(was.keys() | now.keys()):
             one, other = was.get(name, _NOTHING), now.get(name, _NOTHING)
             if one.shape != other.shape or one.tobytes() != other.tobytes():
-                yield Difference(f"model.{name}", repetition, None, _apart(one, other))
+                yield Difference(f"{_MODEL}{name}", repetition, None, _apart(one, other))
 
 
 def _by_place(rows: Rows, repetitions: set[int]) -> dict[tuple[int, int | None], Mapping[str, str]]:
