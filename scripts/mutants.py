@@ -33,6 +33,7 @@ REPETITIONS = "budgetreg/protocol/repetitions.py"
 PASSES = "budgetreg/protocol/passes.py"
 TUNING = "budgetreg/protocol/tuning.py"
 PLAN = "budgetreg/protocol/plan.py"
+SPENDING = "budgetreg/protocol/spending.py"
 GRIDS = "budgetreg/protocol/grids.py"
 SIDE = "budgetreg/protocol/side_information.py"
 ACCESSOR = "budgetreg/metering/accessor.py"
@@ -402,16 +403,16 @@ MUTANTS = (
     ),
     Mutant(
         "full information sees all examples",
-        PLAN,
-        'config.k if config.axis == "examples" else per_example',
+        SPENDING,
+        'config.k if config.axis == "examples" else self.per_example',
         "config.k",
         "a comparison at unequal bills",
     ),
     Mutant(
         "both axes count attributes",
-        PLAN,
-        'config.k if config.axis == "examples" else per_example',
-        "per_example",
+        SPENDING,
+        'config.k if config.axis == "examples" else self.per_example',
+        "self.per_example",
         "axis=examples does nothing",
     ),
     # The bill

@@ -37,6 +37,19 @@ SAVING_COLUMNS: dict[str, str] = {
     "factor_low": "lower end of its interval; empty if a curve ends, or begins, too early to tell",
     "factor_high": "upper end, likewise",
 }
+# Where all learners of a panel have prices in one unit.
+MONEY_COLUMNS: dict[str, str] = {
+    "unit": "what money is counted in; empty, and what follows too, in panels without prices",
+    "cost": "money after which its mean curve has fallen to the level",
+    "cost_is": "as attributes_are",
+    "cost_low": "lower end of its interval, as attributes_low",
+    "cost_high": "upper end, as attributes_high",
+    "cost_reference": "the full-information learner that needs least money",
+    "cost_factor": "times less money than that needs",
+    "cost_factor_is": "as factor_is",
+    "cost_factor_low": "lower end of its interval, as factor_low",
+    "cost_factor_high": "upper end, likewise",
+}
 
 
 def claims_csv(judgements: Iterable[Judgement]) -> bytes:
@@ -59,16 +72,28 @@ def claim_row(judgement: Judgement) -> dict[str, Any]:
     }
 
 
-def savings_csv(savings: Mapping[str, Sequence[Saving]], measure: str) -> bytes:
-    """Return ``savings.csv`` from the savings of each panel."""
+def savings_csv(
+    savings: Mapping[str, Sequence[Saving]], measure: str, money: Mapping[str, tuple[str, Sequence[Saving]]]
+) -> bytes:
+    """Return ``savings.csv``.
+
+    Parameters
+    ----------
+    savings : mapping
+        Of each panel what is saved in attributes.
+    measure : str
+        What is reached.
+    money : mapping
+        Of each panel whose learners all have prices in one unit, that unit, and what is saved in money, row by row.
+    """
     rows = [
         {
             "panel": panel,
             "measure": measure,
             "error": f"{one.error:g}",
             "learner": one.label,
-            "attributes_are": one.attributes_are,
-            **_numbers(one.attributes, "attributes", "attributes_low", "attributes_high"),
+            "attributes_are": one.needed_is,
+            **_numbers(one.needed, "attributes", "attributes_low", "attributes_high"),
             "reference": one.reference,
             "factor_is": one.factor_is,
             **_numbers(one.factor, "factor", "factor_low", "factor_high"),
@@ -76,7 +101,26 @@ def savings_csv(savings: Mapping[str, Sequence[Saving]], measure: str) -> bytes:
         for panel, own in savings.items()
         for one in own
     ]
-    return as_csv(SAVING_COLUMNS, rows)
+    if not money:
+        return as_csv(SAVING_COLUMNS, rows)
+    paid = [row for panel, own in savings.items() for row in _in_money(*money.get(panel, ("", [])), len(own))]
+    return as_csv([*SAVING_COLUMNS, *MONEY_COLUMNS], [{**row, **also} for row, also in zip(rows, paid, strict=True)])
+
+
+def _in_money(unit: str, savings: Sequence[Saving], length: int) -> list[dict[str, str]]:
+    """Return the cells of a panel's rows that tell money, empty ones if it has no prices."""
+    told = [
+        {
+            "unit": unit,
+            "cost_is": one.needed_is,
+            **_numbers(one.needed, "cost", "cost_low", "cost_high"),
+            "cost_reference": one.reference,
+            "cost_factor_is": one.factor_is,
+            **_numbers(one.factor, "cost_factor", "cost_factor_low", "cost_factor_high"),
+        }
+        for one in savings
+    ]
+    return told or [{}] * length
 
 
 def _numbers(estimate: Estimate, *columns: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Savings: the attributes that each learner of a figure needs to reach an error, and how many times fewer that is."""
+"""Savings: what each learner of a figure needs to reach an error, attributes or money, and how much less that is."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Saving:
     """What one learner needs to reach one error.
 
     A mean curve that has reached it by its first checkpoint, or does not by its last, tells no more than a bound: that
-    checkpoint's attributes. Intervals lie between percentiles of resampled means; one that reaches beyond the curve has
+    checkpoint. Intervals lie between percentiles of resampled means; one that reaches beyond the curve has
     no end there (NaN).
 
     Attributes
@@ -28,22 +28,22 @@ class Saving:
         The level, in units of the measure.
     label : str
         The learner.
-    attributes : Estimate
-        What its mean curve needs.
-    attributes_are : {'', 'at least', 'at most'}
+    needed : Estimate
+        What its mean curve needs, in attributes or in money.
+    needed_is : {'', 'at least', 'at most'}
         How that number is to be read.
     reference : str
         The full-information learner that needs least, or the one that was named; empty if there is none.
     factor : Estimate
-        Times fewer attributes than the reference; NaN if there is none, or it is unknown.
+        Times less than the reference needs; NaN if there is none, or it is unknown.
     factor_is : {'', 'at least', 'at most', 'unknown'}
         How that number is to be read.
     """
 
     error: float
     label: str
-    attributes: Estimate
-    attributes_are: str
+    needed: Estimate
+    needed_is: str
     reference: str
     factor: Estimate
     factor_is: str
@@ -51,7 +51,7 @@ class Saving:
 
 @dataclass(frozen=True)
 class _Needed:
-    """Attributes needed by each resampled mean, shape (S,), between bounds that differ where the curve is censored."""
+    """What is needed by each resampled mean, shape (S,), between bounds that differ where the curve is censored."""
 
     low: np.ndarray
     high: np.ndarray
@@ -62,7 +62,7 @@ class _Needed:
         first, last = means.x[0], means.x[-1]
         return cls(np.where(np.isinf(crossing), last, crossing), np.where(crossing == 0, first, crossing))
 
-    def times_fewer_than(self, other: "_Needed") -> "_Needed":
+    def times_less_than(self, other: "_Needed") -> "_Needed":
         with np.errstate(divide="ignore"):
             return _Needed(other.low / self.high, other.high / self.low)
 
@@ -76,7 +76,9 @@ class _Needed:
         return Estimate(value, *ends), "" if low.value == high.value else are
 
 
-def savings(series: Sequence[Series], measure: str, level: float | None = None, reference: str = "") -> list[Saving]:
+def savings(
+    series: Sequence[Series], measure: str, level: float | None = None, reference: str = "", x: str = "attributes"
+) -> list[Saving]:
     """Compute what each learner of a panel saves at levels of error.
 
     Parameters
@@ -89,18 +91,22 @@ def savings(series: Sequence[Series], measure: str, level: float | None = None, 
         The one error to be reached; unless it is given, all round ones that some learner reaches along its curve.
     reference : str, optional
         Label of the learner to compare with where none sees full rows.
+    x : str
+        What is saved, a variable of `budgetreg.results.quantities`: ``attributes``, or ``cost`` where all have prices.
 
     Returns
     -------
     list of Saving
-        By level, from the largest, and learner.
+        By level, from the largest, and learner; whatever x is, the levels are the same.
 
     Raises
     ------
+    ConfigError
+        If x is money, and a learner has no prices.
     Incomparable
         If the curves have no such column, or no repetition in common.
     """
-    comparison = Comparison(series, measure, "attributes")
+    comparison = Comparison(series, measure, x)
     means = {one.label: comparison.means(one) for one in series}
     full = [one.label for one in series if one.of_full_rows and not one.of_subspaces]
     references = full or ([reference] if reference else [])
@@ -109,12 +115,12 @@ def savings(series: Sequence[Series], measure: str, level: float | None = None, 
         needed = {label: _Needed.of(own, error) for label, own in means.items()}
         best = min(references, key=lambda label: (needed[label].high[0], needed[label].low[0], label), default="")
         for label, own in needed.items():
-            attributes, are = own.told(comparison.repetitions)
+            amount, amount_is = own.told(comparison.repetitions)
             factor, factor_is = _NO_NUMBER, ""
             if best:
-                times = _ONCE if label == best else own.times_fewer_than(needed[best])
+                times = _ONCE if label == best else own.times_less_than(needed[best])
                 factor, factor_is = times.told(comparison.repetitions)
-            found.append(Saving(error, label, attributes, are, best, factor, factor_is))
+            found.append(Saving(error, label, amount, amount_is, best, factor, factor_is))
     return found
 
 

@@ -1,4 +1,4 @@
-"""``budgetreg advise``: which learner, and which k, make most of a total of attributes."""
+"""``budgetreg advise``: which learner, and which k, make most of a total of attributes, or of money."""
 
 import hashlib
 import json
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 ALL = "all"
 """In place of a budget: learners that see full rows."""
 
-_ABOUT = """Tell which learner and which k make most of a total of attributes: runs a sweep (what is there is not
-computed again), then answers with a table, a figure and a sentence. Defaults: k=2,4,8,... up to half the attributes,
-and all (full rows); learners that hold their budget for every example, know nothing that no budget pays for and tune
-two parameters at most, and all on full rows."""
+_ABOUT = """Tell which learner and which k make most of a total of attributes, or of money if they have prices: runs
+a sweep (what is there is not computed again), then answers with a table, a figure and a sentence. Defaults:
+k=2,4,8,... up to half the attributes, and all (full rows); learners that hold their budget for every example, know
+nothing that no budget pays for and tune two parameters at most, and all on full rows."""
 _DIGITS = 8  # of the digest in a folder's name
 _MOST_TUNED = 2
 _OWN = ("total", "k", "algo", "out")
@@ -53,14 +53,8 @@ def main(argv: list[str]) -> int:
     DataError
         If the data are missing or unusable.
     """
-    parser = Parser("advise", _ABOUT)
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="KEY=VALUE",
-        help="total=T (needed), k=2,4,all, algo=NAME,NAME, out=DIR, and keys of budgetreg run, one value each",
-    )
-    words = parser.parse_intermixed_args(argv).words
+    told = "total=T (needed), k=2,4,all, algo=NAME,NAME, out=DIR, and keys of budgetreg run, one value each"
+    words = Parser("advise", _ABOUT).words(argv, "*", "KEY=VALUE", told)
     pin_blas_threads()
     from budgetreg.execution.choices import remarks
 
@@ -112,7 +106,9 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
             raise ConfigError(f"{word}: one value, as only k and algo may have several here")
         choices[key] = override.value()
     if "total" not in own:
-        raise ConfigError("advise: how many attributes may be seen in all? total=T is needed, such as total=1500")
+        raise ConfigError(
+            "advise: how many attributes may be seen, or what may they cost? total=T is needed, such as total=1500"
+        )
     return own, choices
 
 
@@ -133,7 +129,8 @@ def _configs(own: Mapping[str, str], choices: Mapping[str, Any]) -> list["Config
     with _composing(choices) as configured:
         first = configured(asked[0], 1)
         d = load(first.dataset, first.seed, 0, targets=True).X.shape[1]
-        budgets = _budgets(own["k"]) if "k" in own else [*_powers(min(d // 2, choices["total"])), ALL]
+        most = d // 2 if first.dataset.costs else min(d // 2, choices["total"])  # attributes cost what they do in money
+        budgets = _budgets(own["k"]) if "k" in own else [*_powers(most), ALL]
         rows = [name for name in asked if name in full] or (full if ALL in budgets else [])
         cells = [(name, int(k)) for k in budgets if k != ALL for name in limited] + [(name, d) for name in rows]
         configs = [configured(*cell) for cell in cells]
@@ -254,11 +251,11 @@ def _answer(folders: Sequence[Path], total: int) -> None:
     from budgetreg.analysis.comparisons import Incomparable
     from budgetreg.figures.advice import advice_table, plot_advice, sentence
     from budgetreg.figures.axes import axes_of
-    from budgetreg.results.series import read_series
+    from budgetreg.results.series import common_unit, read_series
 
     series = read_series(folders)
     try:
-        candidates = ranked(series, axes_of(series)[1].column)
+        candidates = ranked(series, axes_of(series)[1].column, total if common_unit(series) else None)
     except Incomparable as error:
         raise DataError(str(error)) from error
     console().print(advice_table(candidates, total))

@@ -23,6 +23,21 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog=f"budgetreg {command}", description=description)
         self.add_argument("--version", action="version", version=f"budgetreg {__version__}")
 
+    def words(self, argv: list[str], least: str, metavar: str, told: str) -> list[str]:
+        """Read a command line that has words and no other options of its own, in any order.
+
+        Parameters
+        ----------
+        argv : list of str
+            What follows the command.
+        least : {'*', '+'}
+            Whether there may be none, or is at least one.
+        metavar, told : str
+            What the help calls them, and says of them.
+        """
+        self.add_argument("words", nargs=least, metavar=metavar, help=told)
+        return list(self.parse_intermixed_args(argv).words)
+
     def error(self, message: str) -> NoReturn:
         """Refuse the command line.
 

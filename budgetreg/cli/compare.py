@@ -1,4 +1,4 @@
-"""``budgetreg compare``: the attributes that runs need to reach an error, and how many times fewer that is."""
+"""``budgetreg compare``: what runs need to reach an error, attributes or money, and how many times less that is."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from budgetreg.cli.common import Parser, console
-from budgetreg.errors import ConfigError, DataError
+from budgetreg.errors import ConfigError, DataError, nearest
 
 if TYPE_CHECKING:
     from budgetreg.analysis.bootstrap import Estimate
     from budgetreg.analysis.savings import Saving
     from budgetreg.results.series import Series
 
-_ERROR = "error="
+_ERROR, _AXIS = "error=", "axis="
+_HEADS = {"attributes": "times fewer", "cost": "times less"}
+"""What may be compared, and what saving it is called."""
 _ABOUT = """Tell how many attributes each run needs until its mean error has fallen to a level, and how many times
-fewer that is than the learner on full rows that needs fewest, or than the first run if none sees full rows. A curve
-that begins below the level, or ends above it, tells only a bound."""
+fewer that is than the learner on full rows that needs fewest, or than the first run if none sees full rows. Where all
+runs on a data set have prices in one unit, it is money that is compared. A curve that begins below the level, or ends
+above it, tells only a bound."""
 
 
 def main(argv: list[str]) -> int:
@@ -33,26 +36,24 @@ def main(argv: list[str]) -> int:
     Raises
     ------
     ConfigError
-        If the error is no number above 0.
+        If the error is no number above 0, or money is asked for where there are no prices, or several units.
     DataError
         If a folder is missing or holds no curves, if runs have no repetition in common, or no curve falls to any level.
     """
-    parser = Parser("compare", _ABOUT)
-    parser.add_argument(
-        "words",
-        nargs="+",
-        metavar="DIR | error=E",
-        help="runs, or folders above runs; the error to be reached (default: round levels that some curve falls to)",
+    told = (
+        "runs, or folders above runs; the error to be reached (default: round levels that some curve falls to); "
+        "attributes or cost"
     )
-    words = parser.parse_intermixed_args(argv).words
-    folders = [Path(word) for word in words if not word.startswith(_ERROR)]
+    words = Parser("compare", _ABOUT).words(argv, "+", "DIR | error=E | axis=A", told)
+    folders = [Path(word) for word in words if not word.startswith((_ERROR, _AXIS))]
     if not folders:
         raise ConfigError("compare: a folder is needed (see budgetreg compare --help)")
     level = next((_level(word) for word in reversed(words) if word.startswith(_ERROR)), None)
+    axis = next((_axis(word) for word in reversed(words) if word.startswith(_AXIS)), None)
     from budgetreg.results.series import read_series  # here, because numpy is slow to load and --help is not
 
     series = read_series(folders)
-    tables = [_table(list(own), folders[0], level) for _, own in groupby(series, key=lambda one: one.dataset)]
+    tables = [_table(list(own), folders[0], level, axis) for _, own in groupby(series, key=lambda one: one.dataset)]
     for table in tables:
         console().print(table)
     return 0
@@ -68,16 +69,29 @@ def _level(word: str) -> float:
     return level
 
 
-def _table(series: Sequence["Series"], first: Path, level: float | None) -> Table:
+def _axis(word: str) -> str:
+    axis = word.removeprefix(_AXIS)
+    if axis not in _HEADS:
+        raise ConfigError(f"{word}: must be one of {', '.join(_HEADS)}{nearest(axis, _HEADS)}")
+    return axis
+
+
+def _table(series: Sequence["Series"], first: Path, level: float | None, axis: str | None) -> Table:
     """Tabulate the runs on one data set."""
     from budgetreg.analysis.comparisons import Incomparable
     from budgetreg.analysis.savings import savings
     from budgetreg.figures.axes import axes_of
+    from budgetreg.results.series import common_unit
 
+    unit = common_unit(series)
+    axis = axis or ("cost" if unit else "attributes")
+    if axis == "cost" and unit is None:
+        units = ", ".join(f"{one.label} {f'in {one.unit}' if one.unit else 'without'}" for one in series)
+        raise ConfigError(f"axis=cost: {series[0].dataset}: prices in one unit are needed of all runs: {units}")
     _, y = axes_of(series)
     below_first = (one.label for one in series if one.folder.resolve().is_relative_to(first.resolve()))
     try:
-        found = savings(series, y.column, level, reference=next(below_first, ""))
+        found = savings(series, y.column, level, reference=next(below_first, ""), x=axis)
     except Incomparable as error:
         raise DataError(f"{series[0].dataset}: {error}") from error
     if not found:
@@ -85,7 +99,8 @@ def _table(series: Sequence["Series"], first: Path, level: float | None) -> Tabl
     table = Table(title=f"{series[0].dataset}: {y.label}", title_justify="left", box=None, pad_edge=False)
     table.add_column("error", justify="right")
     table.add_column("learner")
-    for head in ("attributes", "90 % interval", "times fewer", "90 % interval"):
+    amount = unit if unit and axis == "cost" else axis
+    for head in (amount, "90 % interval", _HEADS[axis], "90 % interval"):
         table.add_column(head, justify="right")
     table.add_column("than")
     for row in _rows(found):
@@ -101,7 +116,7 @@ def _rows(found: Sequence["Saving"]) -> Iterator[list[str]]:
             [_number(one.factor, one.factor_is), _interval(one.factor), one.reference] if compared else ["", "", ""]
         )
         level = "" if one.error == before else f"{one.error:g}"
-        yield [level, one.label, _number(one.attributes, one.attributes_are), _interval(one.attributes), *factor]
+        yield [level, one.label, _number(one.needed, one.needed_is), _interval(one.needed), *factor]
         before = one.error
 
 

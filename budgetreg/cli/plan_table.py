@@ -58,13 +58,18 @@ def _rows(plan: "Plan") -> dict[str, str]:
 
 def _money(plan: "Plan") -> dict[str, str]:
     """Return what is known beforehand of prices: what they are, and the most that a final run can cost."""
+    from budgetreg.protocol.spending import Spending
+
     prices = plan.prices
     if prices is None:
         return {}
     costs, steps = sorted(prices.costs, reverse=True), plan.checkpoints[-1] - plan.lead
     dearest = prices.row if plan.config.algo.sees is Sees.ALL else plan.per_example * costs[0]
     most = "at most" if plan.budget else "on average at most"
+    spending = Spending(plan.config, plan.n_train, plan.d, plan.division, prices)
+    total = f"{plan.config.total} {prices.unit}, at {spending.price:.4g} for an attribute as is expected of its draws"
     return {
+        **({"total": total} if spending.in_money else {}),
         "prices": f"{costs[-1]:g} to {costs[0]:g} {prices.unit} for an attribute, {prices.row:g} for a full row",
         "bill: one final run, in money": f"{most} {plan.lead * prices.row + steps * dearest:,.6g} {prices.unit}",
     }

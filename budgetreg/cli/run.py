@@ -59,13 +59,14 @@ keys (see --cfg job for all of them):
   seed           whole number
   checkpoints    how many points of the curve, or a list: numbers of examples, or shares such as [0.1,1]
   axis           attributes: learners end at the same bill; examples: at the same examples
-  total          attributes that every learner ends at, whatever its k
+  total          attributes, or money with dataset.costs, that every learner ends at, whatever its k
   protocol       a preset of a recipe that has them
   n_jobs         repetitions worked on at the same time
   out            folder of the results; a sweep makes one below it for each cell
   algo.split     literal, even, or the number of draws for the inner product
   algo.average   all, suffix or last
   tuning.at      end or each
+  dataset.ranges CSV file with the columns attribute,low,high: scale and zero that no pilot has to pay for
   dataset.costs  price list, a CSV file with the columns attribute,cost: the bill is in money, too
 
 shell completion: eval "$(budgetreg run -sc install=bash)\""""

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from budgetreg.execution.verification import Sample, Verdict
 
 _ABOUT = """Compute some finished repetitions again, of a run, of the runs below a folder or of merged results, and
-compare bytes: those of curves.csv, and of runs.csv but for the seconds. Nothing there is changed. What differs is told
-with the column, the largest relative difference, and which key, version or processor is not as it was recorded; up to
-1e-9 is promised on another processor. Exit code 1 if any byte differs."""
+compare bytes: those of curves.csv, of runs.csv but for the seconds, and of what a run has learned, model.npz. Nothing
+there is changed. What differs is told with the column, the largest relative difference, and which key, version or
+processor is not as it was recorded; up to 1e-9 is promised on another processor. Exit code 1 if any byte differs."""
 _KEYS = {"n_jobs": "repetitions worked on at the same time", "dataset.root": "folder that holds MNIST/raw"}
 _MANIFEST = "manifest.json"
 _RUNS = ""  # the title of the table of runs

@@ -37,7 +37,9 @@ TOP: Options = {
     "axis": Option(
         "the axis on which learners end alike", one_of("attributes", "examples", "paid"), default="attributes"
     ),
-    "total": Option("the number of attributes that every learner ends at", whole(1) | NOTHING, default=None),
+    "total": Option(
+        "the number of attributes, or the money, that every learner ends at", whole(1) | NOTHING, default=None
+    ),
     "repetitions": Option("the number of repetitions", whole(1), inert=True),
     "seed": Option("the seed", whole(0)),
     "checkpoints": Option(

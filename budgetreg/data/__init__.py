@@ -11,7 +11,8 @@ from budgetreg.config import extensions
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.kind import Kind, Synthetic, Table
 from budgetreg.data.prices import BUNDLED, EQUAL, UNIT, Prices, equal_prices, read_prices
-from budgetreg.data.scaling import PILOT
+from budgetreg.data.ranges import in_ranges, read_ranges
+from budgetreg.data.scaling import PILOT, RANGES
 from budgetreg.errors import ConfigError
 
 __all__ = ["Dataset", "DatasetConfig", "Kind", "Prices", "kinds", "load", "located", "prices_of"]
@@ -50,6 +51,11 @@ class DatasetConfig:
         """Whether attributes are divided by their standard deviations in the pilot."""
         return self.options.get("scale") == PILOT
 
+    @property
+    def scaled_by_ranges(self) -> bool:
+        """Whether attributes are counted from the middles of the ranges that a user knows, in halves of them."""
+        return self.options.get("scale") == RANGES
+
 
 def load(config: DatasetConfig, seed: int, repetition: int, *, targets: bool = True) -> Dataset:
     """Return the data set of a configuration; calling it again is cheap.
@@ -77,7 +83,10 @@ def load(config: DatasetConfig, seed: int, repetition: int, *, targets: bool = T
     source = kind.parse(config.options)
     if not targets:
         source = kind.unlabelled(source)
-    return _drawn(source, seed, repetition) if isinstance(source, Synthetic) else _loaded(source)
+    data = _drawn(source, seed, repetition) if isinstance(source, Synthetic) else _loaded(source)
+    if not config.scaled_by_ranges:
+        return data
+    return in_ranges(data, read_ranges(Path(config.options["ranges"]).expanduser(), data.names, data.X.shape[1]))
 
 
 def located(config: DatasetConfig) -> DatasetConfig:

@@ -11,7 +11,7 @@ from budgetreg.config.options import Option
 from budgetreg.config.requirements import one_of
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.kind import RANDOM, Kind
-from budgetreg.data.scaling import SCALE, unit
+from budgetreg.data.scaling import SCALING, unit
 
 _DIGITS = Path(__file__).with_name("digits_3v5.csv")
 _PRICES = Path(__file__).with_name("illustrative_prices")
@@ -43,7 +43,7 @@ class ScikitLearn:
     ----------
     name : str
         ``diabetes``, ``breast_cancer`` or ``wine``.
-    scale : {"max_abs", "none", "pilot"}
+    scale : {"max_abs", "none", "pilot", "ranges"}
         Whether each attribute is divided by its largest absolute value.
     """
 
@@ -87,9 +87,10 @@ KINDS = (
     Kind(
         name="scikit_learn",
         parse=_parse_scikit_learn,
-        options={"table": Option("the table", one_of(*_SCIKIT_LEARN)), "scale": SCALE},
+        options={"table": Option("the table", one_of(*_SCIKIT_LEARN)), **SCALING},
         splits=(RANDOM,),
         own=True,
+        paths=("ranges",),
         prices=lambda options: prices(options["table"]),
     ),
 )

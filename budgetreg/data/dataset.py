@@ -24,7 +24,7 @@ class Dataset:
         Name in the column ``dataset`` and in the identities of random streams.
     X : ndarray of shape (n, d), int8, uint8, float32 or float64; or Values
         Stored values, an array being C-contiguous and possibly memory-mapped. An attribute's value is
-        ``X * scale``. Not checked for finiteness here, because that would read a large mapped file in full.
+        ``X * scale - shift``. Not checked for finiteness here, because that would read a large mapped file in full.
     y : ndarray of shape (n,), float64
         Targets; all 0 if there are none.
     scale : float or ndarray of shape (d,)
@@ -46,6 +46,8 @@ class Dataset:
         What the attributes are called; empty if they have no names.
     target : str
         What the target is called where the data lie; empty if it has no name.
+    shift : ndarray of shape (d,), or None
+        What attributes count from where nobody has looked at them; None: from 0.
 
     Raises
     ------
@@ -65,6 +67,7 @@ class Dataset:
     unpredictable: str = ""
     names: tuple[str, ...] = ()
     target: str = ""
+    shift: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         """Check shapes, types and targets, and make the arrays read-only."""
@@ -82,6 +85,8 @@ class Dataset:
             raise ValueError(f"scale must be positive, not {self.scale}")
         if np.shape(self.scale) not in ((), self.X.shape[1:]):
             raise ValueError(f"scale has shape {np.shape(self.scale)}; one number, or one for each attribute is needed")
+        if self.shift is not None and (self.shift.shape != self.X.shape[1:] or not np.isfinite(self.shift).all()):
+            raise ValueError(f"shift must be a finite number for each attribute, not {self.shift}")
         if len(self.names) not in (0, self.X.shape[1]):
             raise ValueError(f"{len(self.names)} names for {self.X.shape[1]} attributes")
         most = len(self.y) - (self.second_moment is None)

@@ -1,7 +1,6 @@
 """Price lists: what each attribute costs, from a CSV file with the columns ``attribute`` and ``cost``.
 
-An attribute is named as the data name it, or by its number, from 1. What is free has no place in a list: draws that
-heed prices would go to it alone.
+What is free has no place in a list: draws that heed prices would go to it alone.
 """
 
 import hashlib
@@ -12,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from budgetreg.data.formats.delimited import records, separator_of
-from budgetreg.data.formats.source import shown
-from budgetreg.errors import DataError, nearest
+from budgetreg.data.attribute_lists import Form, entries, known_names, number
+from budgetreg.errors import DataError
 
 BUNDLED, EQUAL = "bundled", "equal"
 """In place of a file: the list that comes with the data; a price of 1 for each attribute."""
@@ -25,7 +23,7 @@ UNIT = "cost units"
 LEAST, MOST = 1e-30, 1e30
 """Prices of which bills can be added up and square roots taken without a thought."""
 
-_COLUMNS = ("attribute", "cost")
+_LIST = Form("dataset.costs", "a price list", "price", ("cost",))
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class Prices:
 
 def equal_prices(names: Sequence[str], d: int, unit: str = UNIT) -> Prices:
     """Return a price of 1 for each of d attributes; the parameters are those of `read_prices`."""
-    return Prices(_known(names, d), (1.0,) * d, unit)
+    return Prices(known_names(names, d), (1.0,) * d, unit)
 
 
 def read_prices(path: Path, names: Sequence[str], d: int, unit: str = UNIT) -> Prices:
@@ -72,7 +70,7 @@ def read_prices(path: Path, names: Sequence[str], d: int, unit: str = UNIT) -> P
     Parameters
     ----------
     path : Path
-        The file: fields separated by commas, semicolons or tabs; other columns than ours are left alone.
+        The file, see `budgetreg.data.attribute_lists.entries`.
     names : sequence of str
         What the attributes are called; none if they have but numbers.
     d : int
@@ -86,51 +84,15 @@ def read_prices(path: Path, names: Sequence[str], d: int, unit: str = UNIT) -> P
         If the file cannot be read, lacks a column or an attribute, or has one that is not there, has one twice, or
         with a price that is none.
     """
-    known = _known(names, d)
-    try:
-        rows = list(records(path, separator_of(path)))
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error} (dataset.costs)") from error
-    header = rows[0][1] if rows else []
-    for column in _COLUMNS:
-        if header.count(column) != 1:
-            raise DataError(f"{path}: one column {column!r} is needed: a price list begins with {','.join(_COLUMNS)}")
-    places = {name: at for at, name in enumerate(known)}
-    costs: dict[int, float] = {}
-    lines: dict[int, int] = {}
-    for line, fields in rows[1:]:
-        if len(fields) != len(header):
-            raise DataError(f"{path}: line {line}: {len(fields)} fields where the header has {len(header)}")
-        name, cost = (fields[header.index(column)].strip() for column in _COLUMNS)
-        at = places.get(name, _number_of(name, d))
-        if at is None:
-            raise DataError(
-                f"{path}: line {line}: the data have no attribute {name!r}{nearest(name, known)}; attributes: "
-                f"{shown(list(known))}"
-            )
-        if at in costs:
-            raise DataError(f"{path}: line {line}: attribute {name!r} has a price already, on line {lines[at]}")
-        costs[at], lines[at] = _price(cost, f"{path}: line {line}: the cost of {name!r}"), line
-    missing = [name for at, name in enumerate(known) if at not in costs]
-    if missing:
-        raise DataError(f"{path}: no cost of {shown(missing)}: each of the {d} attributes needs one")
+    known = known_names(names, d)
+    costs = {
+        one.at: _price(one.texts[0], f"{one.place}: the cost of {one.name!r}") for one in entries(_LIST, path, known)
+    }
     return Prices(known, tuple(costs[at] for at in range(d)), unit)
 
 
-def _known(names: Sequence[str], d: int) -> tuple[str, ...]:
-    return tuple(names) or tuple(str(number) for number in range(1, d + 1))
-
-
-def _number_of(name: str, d: int) -> int | None:
-    """Return which attribute a number means, from 0; None if it is none of theirs."""
-    return int(name) - 1 if name.isascii() and name.isdigit() and 1 <= int(name) <= d else None
-
-
 def _price(text: str, what: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise DataError(f"{what} is no number: {text!r}") from None
+    value = number(text, what)
     if not LEAST <= value <= MOST:
         raise DataError(f"{what} must be above 0 (from {LEAST:g} to {MOST:g}), not {text}")
     return value

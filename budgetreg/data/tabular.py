@@ -14,7 +14,7 @@ from budgetreg.data.formats import FORMATS, opener, source, suffix
 from budgetreg.data.formats.source import COMPRESSIONS, NO_TARGET
 from budgetreg.data.kind import RANDOM, Kind, Source
 from budgetreg.data.prepared import FACTS, Prepared, from_folder, in_memory, into_folder
-from budgetreg.data.scaling import SCALE, unit
+from budgetreg.data.scaling import SCALING, unit
 from budgetreg.data.seals import is_intact, unsealed
 from budgetreg.errors import ConfigError, DataError
 
@@ -33,7 +33,7 @@ class File:
         File of one of the `FORMATS`, or folder with ``X.npy`` and ``y.npy``.
     target : str or None
         Column (CSV, Parquet; None: the last) or array (NPZ, folder; None: ``y``) to predict; `NO_TARGET`: nothing is.
-    scale : {"max_abs", "none", "pilot"}
+    scale : {"max_abs", "none", "pilot", "ranges"}
         Whether each attribute is divided by its largest absolute value.
     stamp : tuple of int
         Times of the last change and sizes, so that a changed file counts as another one.
@@ -174,10 +174,10 @@ KINDS = (
     Kind(
         name="file",
         parse=parse_file,
-        options={"path": Option("the path"), "target": Option("the target"), "scale": SCALE},
+        options={"path": Option("the path"), "target": Option("the target"), **SCALING},
         splits=(RANDOM,),
         own=True,
-        paths=("path",),
+        paths=("path", "ranges"),
         unlabelled=_unlabelled,
     ),
 )

@@ -1,7 +1,7 @@
 """Computing again what is there: whether the same repetitions give the same bytes, and if not, what has changed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,12 @@ from budgetreg.errors import DataError
 from budgetreg.execution.runner import Repetitions, computing
 from budgetreg.execution.workers import termination_as_interrupt
 from budgetreg.protocol.configuration import restored
+from budgetreg.protocol.models import unpacked
 from budgetreg.results.checksums import read_tables
-from budgetreg.results.differences import CHAOTIC, Difference, Rows, largest_difference
+from budgetreg.results.differences import CHAOTIC, Difference, Models, Rows, largest_difference
 from budgetreg.results.journal import Entry, read_journal
 from budgetreg.results.manifest import changes, identity_of, read_manifest, whole_identity
+from budgetreg.results.models import read_models
 from budgetreg.results.provenance import apart, provenance
 from budgetreg.results.schema import CURVES, JOURNAL, MANIFEST, RUNS
 from budgetreg.results.store import FAILED, FINISHED
@@ -58,11 +60,14 @@ class Record:
         What decided them: configuration and data, as far as was recorded.
     sources : sequence of mapping
         Provenance of what computed them.
+    models : mapping
+        What repetitions have learned, as far as it was kept.
     """
 
     tables: Mapping[str, Rows]
     identity: Mapping[str, Any]
     sources: Sequence[Mapping[str, Any]]
+    models: Models = field(default_factory=dict)
 
     def held(self) -> list[int]:
         """Return the repetitions that are finished."""
@@ -83,12 +88,15 @@ class Recomputed:
         A message for each repetition that failed.
     identity : mapping
         What decides the results now.
+    models : mapping
+        What they have learned.
     """
 
     tables: Mapping[str, Rows]
     finished: Sequence[int]
     failed: Sequence[str]
     identity: Mapping[str, Any]
+    models: Models
 
 
 @dataclass(frozen=True)
@@ -151,8 +159,9 @@ def verify_run(folder: Path, sample: Sample, given: Mapping[str, Any] | None = N
     config = restored(manifest["config"], given)
     here = replace(config.backend, name="loky", address=None)  # whatever computed it, perhaps elsewhere
     plan = make_plan(replace(config, out=str(folder), backend=here))
-    sources = [{key: manifest[key] for key in ("versions", "git", "processor") if key in manifest}]
-    record = Record(_tables(folder, plan), whole_identity(manifest), sources + list(manifest.get("earlier", [])))
+    own = {key: manifest[key] for key in ("versions", "git", "processor") if key in manifest}
+    sources = [own, *manifest.get("earlier", [])]
+    record = Record(_tables(folder, plan), whole_identity(manifest), sources, read_models(folder))
     return compare(record, recompute(plan, sample.of(record.held(), manifest["identity_digest"])))
 
 
@@ -179,12 +188,13 @@ def recompute(plan: "Plan", repetitions: Sequence[int], function: Repetitions | 
         finished=[entry["repetition"] for entry in finished],
         failed=failed,
         identity=whole_identity(identity_of(plan)),
+        models={one["repetition"]: unpacked(one["result"].get("model") or {}) for one in finished},
     )
 
 
 def compare(there: Record, here: Recomputed) -> Verdict:
     """Compare what is there with the same repetitions computed again; what has changed is told if they differ."""
-    difference = largest_difference(there.tables, here.tables, here.finished)
+    difference = largest_difference(there.tables, here.tables, here.finished, (there.models, here.models))
     verdict = Verdict(
         held=len(there.held()),
         checked=len(here.finished) + len(here.failed),

@@ -1,4 +1,4 @@
-"""What a total buys: error against k as a table, a figure and one sentence."""
+"""What a total of attributes, or of money, buys: error against k as a table, a figure and one sentence."""
 
 from collections.abc import Sequence
 from math import isnan
@@ -12,10 +12,11 @@ from rich.table import Table
 from budgetreg.analysis.advice import Candidate
 from budgetreg.analysis.bootstrap import FEWEST, Estimate
 from budgetreg.figures.axes import Axis, axes_of
-from budgetreg.figures.captions import about_config, flowing, with_interval
+from budgetreg.figures.captions import about_config, flowing, money, with_interval
 from budgetreg.figures.curves import own_settings, write_figure
 from budgetreg.figures.palette import style
 from budgetreg.results.nested import common
+from budgetreg.results.series import common_unit
 
 NAME = "advice"
 _SIZE = (6.4, 4.6)  # inches
@@ -37,25 +38,28 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
     Returns
     -------
     Table
-        A row for each: budget, learner, examples, attributes, error and its distance from the best with 90 % intervals,
-        and in which share of resampled means it is the best.
+        A row for each: budget, learner, examples, attributes and what they cost, error and its distance from the best
+        with 90 % intervals, and in which share of resampled means it is the best.
     """
     _, y = axes_of([one.series for one in candidates])
+    unit = _unit(candidates)
     table = Table(
-        title=f"{candidates[0].series.dataset}, {total} attributes",
-        caption=f"error: {y.label}, with its 90 % interval; behind: above the best; best in: share of resampled means",
+        title=f"{candidates[0].series.dataset}, {_amount(candidates, total)}",
+        caption=f"{f'{unit}: what was spent, the total if draws came to more; ' if unit else ''}"
+        f"error: {y.label}, with its 90 % interval; "
+        "behind: above the best; best in: share of resampled means",
         title_justify="left",
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         collapse_padding=True,
     )
-    for head in ("k", "learner", "examples", "attributes", "error", "behind", "best in"):
+    for head in ("k", "learner", "examples", "attributes", *([unit] if unit else []), "error", "behind", "best in"):
         # On a narrow terminal intervals stand below their numbers.
         folds = head in ("error", "behind")
         table.add_column(head, justify="left" if head == "learner" else "right", no_wrap=not folds)
     for one in candidates:
-        table.add_row(*_cells(one))
+        table.add_row(*_cells(one, unit))
     return table
 
 
@@ -67,10 +71,10 @@ def sentence(candidates: Sequence[Candidate], total: int) -> str:
     candidates : sequence of Candidate
         As `budgetreg.analysis.advice.ranked` returns them.
     total : int
-        Attributes that all may have seen.
+        Attributes that all may have seen, or what all may have spent if they have prices.
     """
     best, *others = candidates
-    said = [f"With {total} attributes the best is {_who(best)}, error {_estimate(best.error)}"]
+    said = [f"With {_amount(candidates, total)} the best is {_who(best)}, error {_estimate(best.error)}"]
     if isnan(best.best_in):
         return f"{said[0]}; which others cannot be told from it, {FEWEST} repetitions or more would say."
     same = [one for one in others if not one.told_apart]
@@ -130,7 +134,7 @@ def plot_advice(candidates: Sequence[Candidate], total: int, target: Path) -> li
         ax.set_xscale("log", base=2)
         ax.set_xticks(budgets, list(map(str, budgets)))
         ax.minorticks_off()
-        ax.set_xlabel(f"k, attributes seen of each example, for {total} in all")
+        ax.set_xlabel(f"k, attributes seen of each example, for {_amount(candidates, total)} in all")
         ax.set_ylabel(y.text)
         ax.set_title(candidates[0].series.dataset, loc="left", fontsize=10)
         ax.grid(True, color="#E6E6E6", linewidth=0.6)
@@ -140,27 +144,43 @@ def plot_advice(candidates: Sequence[Candidate], total: int, target: Path) -> li
 
 
 def _caption(candidates: Sequence[Candidate], total: int, y: Axis) -> str:
+    unit = _unit(candidates)
     counts = " to ".join(map(str, sorted({one.series.repetitions for one in candidates})))
+    ended = (
+        f"had spent {total} {unit}, or less if it had seen all examples or its draws were cheap"
+        if unit
+        else f"ended at {total} attributes, or earlier if it had seen all examples"
+    )
     text = (
-        f"Each point is a learner that ended at {total} attributes, or earlier if it had seen all examples: the mean "
-        f"over {counts} repetitions with its 90 % interval. Those that see full rows lie at k = d. "
-        f"y: {y.said}. {_OUTSIDE}"
+        f"Each point is a learner that {ended}: the mean over {counts} repetitions with its 90 % interval. Those that "
+        f"see full rows lie at k = d. y: {y.said}. {_OUTSIDE}"
     )
     lines = [
-        f"k = {k}, {algo}: {examples} examples, {paid} attributes, error {error}, behind {behind}, best in {share}"
-        for k, algo, examples, paid, error, behind, share in map(_cells, candidates)
+        f"k = {k}, {algo}: {examples} examples, {paid} attributes{''.join(f', {one} {unit}' for one in cost)}, "
+        f"error {error}, behind {behind}, best in {share}"
+        for k, algo, examples, paid, *cost, error, behind, share in (_cells(one, unit) for one in candidates)
     ]
     shared = about_config(common([one.series.config for one in candidates]))
     blocks = [f"{NAME}: {y.name} against k", flowing(sentence(candidates, total)), flowing(text)]
     return "\n\n".join([*blocks, "\n".join(map(flowing, lines)), "\n".join(map(flowing, shared))]) + "\n"
 
 
-def _cells(one: Candidate) -> tuple[str, ...]:
+def _unit(candidates: Sequence[Candidate]) -> str | None:
+    """Return what the total is in where that is money."""
+    return common_unit(one.series for one in candidates)
+
+
+def _amount(candidates: Sequence[Candidate], total: int) -> str:
+    return f"{total} {_unit(candidates) or 'attributes'}"
+
+
+def _cells(one: Candidate, unit: str | None) -> tuple[str, ...]:
     return (
         "all" if one.series.of_full_rows else str(one.series.k),
         one.series.algo,
         str(one.examples),
         f"{one.attributes:.0f}",
+        *([money(one.cost)] if unit else []),
         with_interval(one.error),
         with_interval(one.behind) if one.behind.value else "0",
         "-" if isnan(one.best_in) else f"{100 * one.best_in:.0f} %",

@@ -7,7 +7,8 @@ import pandas as pd
 
 from budgetreg import data
 from budgetreg.figures.drawing import Drawing
-from budgetreg.results.series import Series
+from budgetreg.results import schema
+from budgetreg.results.series import Series, common_unit
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,15 @@ COST = Axis(
     "checkpoint, by the price list; a checkpoint is a number of training examples",
     log=True,
 )
+PAID_COST = Axis(
+    schema.PAID_COST,
+    "spent on attributes, tuning included, in {unit}",
+    "money spent",
+    "what attributes cost, in {unit}: what pilot and final run were charged by each checkpoint, mean over repetitions, "
+    "and before them what tuning revealed besides, a pair of an example and an attribute once, held-out examples in "
+    "full",
+    log=True,
+)
 EFFECTIVE_EXAMPLES = Axis(
     "effective_examples",
     "m (r/d)² / n",
@@ -154,9 +164,7 @@ ANGLE = Axis(
     "principal angle",
     "largest angle between the subspace and the best one, in degrees",
 )
-_X = {axis.column: axis for axis in (ATTRIBUTES, PAID, EXAMPLES, COST, EFFECTIVE_EXAMPLES)}
-_OF_RUNS = {"examples": EXAMPLES, "paid": PAID}
-"""By the key ``axis``, where all runs have the same."""
+_X = {axis.column: axis for axis in (ATTRIBUTES, PAID, EXAMPLES, COST, PAID_COST, EFFECTIVE_EXAMPLES)}
 _Y = {axis.column: axis for axis in (RELATIVE, SVR_LOSS, MSE, ERROR_RATE, RELATIVE_ERROR, EXCESS_LOSS, ANGLE)}
 
 
@@ -173,8 +181,8 @@ def axes_of(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[A
     Returns
     -------
     x : Axis
-        Examples if all runs were made to be compared at equal examples (``axis=examples``), what was paid for if all
-        were to be at that (``axis=paid``); else money if all have prices in one unit, else attributes.
+        Examples if all runs were made to be compared at equal examples (``axis=examples``); else money if all have
+        prices in one unit, else attributes: all that was paid for if all were to be compared at that (``axis=paid``).
     y : Axis
         The SVR loss if all learners minimise it, else the relative squared error. Of subspaces: the excess loss if it
         is exact for all, else the relative error.
@@ -187,10 +195,16 @@ def axes_of(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[A
 
 
 def within_total(series: Series, curve: pd.DataFrame, x: Axis) -> pd.DataFrame:
-    """Leave out what lies beyond the total; with ``axis=paid``, that or k attributes of each example pay for all."""
-    if x.column != PAID.column or series.config.get("axis") != "paid" or series.n_train is None:
+    """Leave out what lies beyond the total; with ``axis=paid``, that or k attributes of each example pay for all.
+
+    On an axis of money these k attributes are what they came to; a total counts where it is in what the axis shows.
+    """
+    in_money = x.column == PAID_COST.column
+    if series.config.get("axis") != "paid" or series.n_train is None or not (in_money or x.column == PAID.column):
         return curve
-    return curve[curve[x.column] <= (series.config.get("total") or series.k * series.n_train)]
+    total = series.config.get("total") if in_money == (series.unit is not None) else None
+    most = total or (curve[COST.column].max() if in_money else series.k * series.n_train)
+    return curve[curve[x.column] <= most]
 
 
 def settled(series: Sequence[Series], drawing: Drawing | None) -> Drawing:
@@ -208,16 +222,20 @@ def settled(series: Sequence[Series], drawing: Drawing | None) -> Drawing:
 
 def _in_units(x: Axis, series: Sequence[Series]) -> Axis:
     """Say what money is counted in, on an axis that shows it."""
-    if x.column != COST.column:
+    if x.column not in (COST.column, PAID_COST.column):
         return x
     units = " or ".join(sorted({one.unit for one in series if one.unit}))
     return replace(x, label=x.label.format(unit=units), meaning=x.meaning.format(unit=units))
 
 
 def _usual(series: Sequence[Series]) -> tuple[Axis, Axis]:
-    asked, units = {str(one.config.get("axis")) for one in series}, {one.unit for one in series}
-    usual = COST if len(units) == 1 and series[0].unit else ATTRIBUTES
-    x = _OF_RUNS.get(asked.pop(), usual) if len(asked) == 1 else usual
+    asked = {str(one.config.get("axis")) for one in series}
+    priced = common_unit(series) is not None
+    x = COST if priced else ATTRIBUTES
+    if asked == {"examples"}:
+        x = EXAMPLES
+    elif asked == {"paid"}:
+        x = PAID_COST if priced else PAID
     if all(one.of_subspaces for one in series):
         exact = all(map(_of_known_law, series))
         return x, EXCESS_LOSS if exact else RELATIVE_ERROR

@@ -46,6 +46,7 @@ _SAID = {
     "dataset.test_fraction",
     "dataset.path",
     "dataset.costs",
+    "dataset.ranges",
     "dataset.unit",
     "tuning.name",
     "tuning.at",
@@ -99,7 +100,7 @@ def about_config(config: Mapping[str, Any]) -> list[str]:
     flat = flatten(config)
     rest = dict(telling(config))
     words = {"learner": _learner(config.get("algo", {})), "data": _data(flat), "tuning": _tuning(flat)}
-    words["prices"] = _prices(config)
+    words |= {"ranges": _ranges(flat), "prices": _prices(config)}
     lines = [f"{head}: {text}" for head, text in words.items() if text]
     lines.append(f"seed: {show(flat.get('seed'))}")
     others = [f"{key}={show(rest[key])}" for key in sorted(rest) if key not in _SAID and rest[key] is not None]
@@ -202,6 +203,12 @@ def _data(flat: Mapping[str, Any]) -> str:
     tested = f", {100 * float(fraction):g} % for testing" if split == "random" and fraction is not None else ""
     parts = [centred.get(str(flat.get("dataset.center")), ""), _SPLITS.get(split, "") + tested]
     return "; ".join(filter(None, parts))
+
+
+def _ranges(flat: Mapping[str, Any]) -> str:
+    ranges = flat.get("dataset.ranges")
+    told = "attributes count from the middle, in halves of the range, and nothing was looked at for it"
+    return "" if ranges is None else f"of {PurePath(str(ranges)).name}; {told}"
 
 
 def _prices(config: Mapping[str, Any]) -> str:

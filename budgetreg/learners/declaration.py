@@ -310,7 +310,8 @@ class Family:
         ``given_moments(options)``: where the attributes' second moments come from that it is given: ``given`` if from
         full rows of the training part, which no budget pays for, or ``pilot``; None if it is given none.
     heeds_prices : callable
-        ``heeds_prices(options)``: whether its draws depend on what attributes cost, where prices are given.
+        ``heeds_prices(options)``: which of its draws depend on what attributes cost, where prices are given, by the
+        names of a `Division`; none if none do.
     batching : Batching
     unequal_lengths : bool
         Whether streams that advance together may end at different lengths.
@@ -352,7 +353,7 @@ class Family:
     theory: Callable[["Learner", Circumstances, float | None], Mapping[str, float]] | None = None
     without_effect: Callable[[Any], Sequence[str]] = _nothing
     given_moments: Callable[[Any], str | None] = _none
-    heeds_prices: Callable[[Any], bool] = lambda options: False
+    heeds_prices: Callable[[Any], Sequence[str]] = _nothing
     batching: Batching = Batching.APART
     unequal_lengths: bool = False
     shares_settings: bool = False
@@ -414,8 +415,8 @@ class Learner:
         return self.family.given_moments(self.options)
 
     @property
-    def heeds_prices(self) -> bool:
-        """Whether its draws depend on what attributes cost, where prices are given."""
+    def heeds_prices(self) -> Sequence[str]:
+        """Which of its draws, ``k_x`` and ``k_ip``, depend on what attributes cost, where prices are given."""
         return self.family.heeds_prices(self.options)
 
     @property

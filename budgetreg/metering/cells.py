@@ -53,6 +53,21 @@ class Cells:
         table = self._marks[:-1].reshape(-1, self.d)
         return in_full + sum(int(np.count_nonzero(table[some])) for some in panels(partial, self.d))
 
+    def by_attribute(self, rows: np.ndarray) -> np.ndarray:
+        """Return of each attribute how many of its cells in some rows, each given once, are in the set, shape (d,)."""
+        partial = rows[~self._full[rows]]
+        counts = np.full(self.d, rows.size - partial.size)
+        if self._marks is None:
+            self._list()
+            row, attribute = np.divmod(self._listed, self.d)
+            asked = np.zeros(self._full.size + 1, dtype=bool)
+            asked[partial] = True
+            return counts + np.bincount(attribute[asked[row]], minlength=self.d)
+        table = self._marks[:-1].reshape(-1, self.d)
+        for some in panels(partial, self.d):
+            counts += np.count_nonzero(table[some], axis=0)
+        return counts
+
     def holds(self, cells: np.ndarray) -> np.ndarray:
         """Return which of some cells, int64 of shape (n,), are in the set."""
         full: np.ndarray = self._full[cells // self.d]

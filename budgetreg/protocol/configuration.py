@@ -20,6 +20,7 @@ from budgetreg.config.requirements import POSITIVE, increasing
 from budgetreg.config.rules import check, chosen
 from budgetreg.config.sections import BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
 from budgetreg.data import DatasetConfig, Kind, kinds
+from budgetreg.data.scaling import with_ranges
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.learners import algo_options, families, parameters
 from budgetreg.learners.declaration import Learner, Sees
@@ -322,7 +323,8 @@ def _algo(tree: dict[str, Any], own_data: bool) -> Learner:
 
 def _dataset(tree: dict[str, Any], kind: Kind, own_data: bool) -> DatasetConfig:
     declared = kind.all_options()
-    section = tree["dataset"] = settled(declared, _checked(tree["dataset"], declared, "dataset"), own_data)
+    asked = with_ranges(_checked(tree["dataset"], declared, "dataset"))
+    section = tree["dataset"] = settled(declared, asked, own_data)
     own = {key: _frozen(section[key]) for key in kind.options}
     return DatasetConfig(**{key: value for key, value in section.items() if key not in own}, options=own)
 

@@ -13,13 +13,7 @@ from budgetreg.learners.declaration import Batching, Circumstances, Division, Se
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.grids import count, lay_out, widened
 from budgetreg.protocol.side_information import second_moments, table_of
-
-PILOT_SHARE, LEAST_SHARE, LEAST_ROWS = 0.05, 0.1, 5
-"""What an automatic pilot costs of all attributes; more, up to the second share, if it is fewer rows otherwise."""
-
-AXIS_SPAN = 256
-"""The attribute axis begins at the cost of a full row, or at its end divided by this."""
-
+from budgetreg.protocol.spending import Spending, refuse_two_ends
 
 REPLICA_BYTES = 64
 """Per attribute and replica: what the largest state and its output take; per pair of them if subspaces are learned."""
@@ -212,7 +206,7 @@ def make_plan(config: Config) -> Plan:
         If the data cannot be had.
     """
     algo = config.algo
-    _refuse_two_ends(config)
+    refuse_two_ends(config)
     if config.intercept == "mean" and not algo.predicts:
         raise ConfigError(f"intercept=mean: {algo.name} learns a subspace and predicts nothing; use none")
     counts_from_0 = algo.family.excuses(algo.options).get("origin")
@@ -225,10 +219,10 @@ def make_plan(config: Config) -> Plan:
     if config.k > d:
         raise ConfigError(f"k={config.k}: the attribute budget must be at most d={d}, the attributes of {data.name}")
     division = algo.divide(config.k)
-    per_example = d if algo.sees is Sees.ALL else config.k
-    pilot = _pilot(config, n_train, d)
+    spending = Spending(config, n_train, d, division, prices)
+    per_example, pilot = spending.per_example, spending.pilot()
     lead = 0 if algo.sees is Sees.ALL else pilot
-    checkpoints = _checkpoints(config, n_train, d, config.k if config.axis == "examples" else per_example, pilot, lead)
+    checkpoints = spending.checkpoints(pilot, lead)
     run = _circumstances(config, data, division, checkpoints[-1] - lead, prices)
     settings = lay_out(config, run)
     n_settings = count(settings)
@@ -238,16 +232,16 @@ def make_plan(config: Config) -> Plan:
         raise ConfigError(f"tuning.folds={folds}: at most the {rest} training examples of {data.name}")
     fold_examples = min(checkpoints[-1] - lead, rest - -(-rest // folds) + pilot - lead) if folds else 0
     notes = data.notes
-    end = _end(config, n_train, d, lead)
-    if config.total is not None and end < config.total:
+    end, bought = spending.end(lead), spending.bought(lead)
+    if bought is not None and end < bought:
         notes += (
-            f"total={config.total}: {algo.name} ends at {end} attributes, as it sees {per_example} of each of "
+            f"{spending.total}: {algo.name} ends at {end} attributes, as it sees {per_example} of each of "
             f"{n_train} training examples and there are no more",
         )
     if pilot:
         notes += (
             f"a pilot of {pilot} full rows is bought first, {pilot * d} of {end} attributes in all: "
-            "scale, centre and moments come from it",
+            f"{'' if config.dataset.scaled_by_ranges else 'scale, '}centre and moments come from it",
         )
     if config.dataset.center == "full":
         notes += ("dataset.center=full: the training means come from full rows, which no budget pays for",)
@@ -256,11 +250,11 @@ def make_plan(config: Config) -> Plan:
             f"{algo.name} is given the attributes' second moments over the training part, which no budget pays for",
         )
     total = config.total or config.k * n_train
-    if config.axis == "paid" and folds and n_train * d > total:
+    if config.axis == "paid" and folds and n_train * spending.row > total:
         payer = f"k={config.k}" if config.total is None else "the total"
         notes += (
-            f"axis=paid: tuning sees its held-out folds in full, {n_train * d:,} cells where {payer} pays for "
-            f"{total:,}, so that no point of the curve is drawn; tuning=fixed pays for nothing",
+            f"axis=paid: tuning sees its held-out folds in full, {n_train * spending.row:,.10g} {spending.unit} where "
+            f"{payer} pays for {total:,}, so that no point of the curve is drawn; tuning=fixed pays for nothing",
         )
     notes += tuple(algo.family.notes(algo, run, settings))
     return Plan(
@@ -307,59 +301,6 @@ def split_sizes(config: Config, data: Dataset) -> tuple[int, int]:
     return n - n_test, n_test
 
 
-def _refuse_two_ends(config: Config) -> None:
-    """Refuse what would end a curve elsewhere than `total` does.
-
-    Raises
-    ------
-    ConfigError
-        If there is anything.
-    """
-    if config.total is None:
-        return
-    if config.axis == "examples":
-        raise ConfigError(f"total={config.total}: with axis=examples learners end at as many examples; use one of them")
-    asked = config.checkpoints
-    if not isinstance(asked, int) and not any(isinstance(one, float) for one in asked):
-        raise ConfigError(
-            f"checkpoints={list(asked)}: numbers of examples end elsewhere than total={config.total}; "
-            "give shares, such as [0.5,1.0]"
-        )
-
-
-def _end(config: Config, n_train: int, d: int, lead: int = 0) -> int:
-    """Return the attributes at which the axis ends; with a total they are at most what all examples cost."""
-    if config.total is None:
-        return config.k * n_train
-    per_example = d if config.algo.sees is Sees.ALL else config.k
-    return min(config.total, lead * d + per_example * (n_train - lead))
-
-
-def _pilot(config: Config, n_train: int, d: int) -> int:
-    """Return the number of full rows that are bought first.
-
-    Raises
-    ------
-    ConfigError
-        If they are too few for what is to come from them, or leave nothing to learn with.
-    """
-    total = _end(config, n_train, d)
-    if config.pilot == "auto":
-        pilot = max(round(PILOT_SHARE * total / d), min(LEAST_ROWS, int(LEAST_SHARE * total / d)), 2)
-    else:
-        pilot = int(config.pilot)
-    if pilot and not config.algo.predicts:
-        raise ConfigError(f"pilot={config.pilot}: {config.algo.name} learns a subspace, and takes none; use 0")
-    if pilot < 2 and config.dataset.scaled_by_pilot:
-        raise ConfigError(f"pilot={pilot}: too few rows for dataset.scale=pilot; at least 2, or scale=max_abs or none")
-    if not pilot and config.algo.given_moments == "pilot":
-        raise ConfigError("pilot=0: too few rows for algo.moments=pilot; at least 1, or moments=given")
-    if pilot and (pilot * d >= total or pilot >= n_train):
-        bought = f"k={config.k} buys of {n_train} examples" if config.total is None else f"total={config.total} buys"
-        raise ConfigError(f"pilot={config.pilot}: {pilot} full rows of {d} attributes are all that {bought}, or more")
-    return pilot
-
-
 def _circumstances(
     config: Config, data: Dataset, division: Division | None, m: int, prices: Prices | None
 ) -> Circumstances:
@@ -377,45 +318,8 @@ def _circumstances(
 
 
 def _moments(config: Config, data: Dataset) -> np.ndarray:
-    """Return second moments, units of grids: over all examples, or 1 as a pilot makes them."""
-    if config.dataset.scaled_by_pilot:
-        return np.ones(data.X.shape[1])
+    """Return second moments, units of grids: over all examples, 1 as a pilot makes them, or as if even in ranges."""
+    if config.dataset.scaled_by_pilot or config.dataset.scaled_by_ranges:
+        return np.full(data.X.shape[1], 1.0 if config.dataset.scaled_by_pilot else 1 / 3)
     everything = np.arange(data.y.size)
     return second_moments(table_of(config.dataset.center, data, everything), everything)
-
-
-def _checkpoints(config: Config, n_train: int, d: int, per_example: int, pilot: int, lead: int) -> tuple[int, ...]:
-    asked = config.checkpoints
-    in_shares = not isinstance(asked, int) and any(isinstance(one, float) for one in asked)
-    if not isinstance(asked, int) and not in_shares:
-        if asked[-1] > n_train:
-            raise ConfigError(f"checkpoints={list(asked)}: there are only {n_train} training examples")
-        if asked[0] <= pilot:
-            raise ConfigError(f"checkpoints={list(asked)}: the first {pilot} examples are the pilot")
-        return tuple(map(int, asked))
-    end = _end(config, n_train, d, lead)
-    if config.total is not None and end - lead * d < per_example:
-        beside = f" after a pilot of {lead} full rows of {d}" if lead else ""
-        raise ConfigError(
-            f"total={config.total}: buys {config.algo.name} no example of {per_example} attributes{beside}; "
-            f"at least {lead * d + per_example}"
-        )
-    if end < per_example:
-        raise ConfigError(
-            f"k={config.k}: {end} attributes in all buy no full row of {d} for {config.algo.name}; "
-            f"k={d} gives it every example"
-        )
-    begin = min(max(d, end // AXIS_SPAN, pilot * d + per_example), end)
-    if isinstance(asked, int):
-        axis = np.geomspace(begin, end, asked) if asked > 1 else np.array([end])
-        axis[-1] = end
-    else:
-        axis = np.round(end * np.array(asked), 6)  # as 0.29 of 100 lies a bit below 29
-    examples = {lead + (int(attributes) - lead * d) // per_example for attributes in axis}
-    examples = {min(one, n_train) for one in examples if one > pilot}
-    if not examples:
-        raise ConfigError(
-            f"checkpoints: none of these shares of {end} attributes buys {config.algo.name} an example of "
-            f"{per_example}; give one of at least {per_example / end:.2g}"
-        )
-    return tuple(sorted(examples))

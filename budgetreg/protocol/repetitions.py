@@ -138,17 +138,26 @@ def _run_together(plan: Plan, repetitions: Sequence[int], progress: Progress) ->
     ]
 
 
-def _distinct(plan: Plan, place: _Place, cells: Cells, seen: tuple[np.ndarray, np.ndarray]) -> dict[str, int]:
-    """Count the distinct cells that a final run saw, those that only its tuning did, and the rows held out."""
+def _distinct(plan: Plan, place: _Place, cells: Cells, seen: tuple[np.ndarray, np.ndarray]) -> dict[str, float]:
+    """Count the distinct cells that a final run saw, those that only its tuning did, and the rows held out.
+
+    With prices, also what the last two of these cost.
+    """
     rows, single = seen
     if plan.lead:
         rows = np.concatenate([rows, place.split.pilot + place.first])
-    both = cells.count(rows) + int(np.count_nonzero(cells.holds(single)))
-    return {
+    shared, all_rows = single[cells.holds(single)], place.first + np.arange(len(place.split.table.y))
+    rows_full = place.split.order.size if plan.tuned else 0
+    told: dict[str, float] = {
         "cells_run": rows.size * plan.d + single.size,
-        "cells_tuning": cells.count(place.first + np.arange(len(place.split.table.y))) - both,
-        "rows_full": place.split.order.size if plan.tuned else 0,
+        "cells_tuning": cells.count(all_rows) - cells.count(rows) - shared.size,
+        "rows_full": rows_full,
     }
+    if plan.prices:
+        both = cells.by_attribute(rows) + np.bincount(shared % plan.d, minlength=plan.d)
+        told["cost_cells_tuning"] = plan.prices.of(cells.by_attribute(all_rows) - both)
+        told["cost_rows_full"] = plan.prices.row * rows_full
+    return told
 
 
 def _final_pass(plan: Plan, place: _Place, keeping: Callable[[], Keep]) -> Pass:

@@ -20,7 +20,7 @@ def table_of(
     ----------
     center : str
         What attributes count from: ``full``, their means over the training part; ``revealed``, their means in the
-        pilot, from which running means go on; ``none``.
+        pilot, from which running means go on; ``none``, and ``revealed`` without a pilot: where the data count from.
     data : Dataset
     train : ndarray of int
         Rows of the training part.
@@ -37,7 +37,7 @@ def table_of(
         return Table(data.X, data.y, scale, means(values, train) * scale)
     if center == "revealed" and len(known):
         return Table(data.X, data.y, scale, known.mean(axis=0) * unit)
-    return Table(data.X, data.y, scale)
+    return Table(data.X, data.y, scale, data.shift)
 
 
 def spreads(X: np.ndarray) -> np.ndarray:

@@ -17,8 +17,8 @@ from budgetreg.notices import say
 from budgetreg.reproduce.merged import CellResults, find_runs, has_tables, held, read_results, read_run, write_results
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.results.checksums import Damaged
-from budgetreg.results.schema import CLAIMS, CURVES, SAVINGS
-from budgetreg.results.series import Series, labelled, read_folder
+from budgetreg.results.schema import CLAIMS, COST, CURVES, SAVINGS
+from budgetreg.results.series import Series, common_unit, labelled, read_folder
 
 QUICK_REPETITIONS = 2
 _FIGURE = "curves"
@@ -116,7 +116,10 @@ def report(recipe: Recipe, results: Path) -> list[Judgement]:
     measure = axes_of(series, recipe.drawing)[1].column
     panels = _panels(recipe, series, measure)
     write_atomically(folder / CLAIMS, claims_csv(judgements))
-    write_atomically(folder / SAVINGS, savings_csv({name: _savings(own, measure) for name, own in panels}, measure))
+    saved = {name: _savings(own, measure) for name, own in panels}
+    units = {name: unit for name, own in panels if saved[name] and (unit := common_unit(own))}
+    money = {name: (units[name], _savings(own, measure, COST)) for name, own in panels if name in units}
+    write_atomically(folder / SAVINGS, savings_csv(saved, measure, money))
     from budgetreg.figures import curves, dot_plots, scaling  # here, as matplotlib is slow to load
 
     plots_of = {"curves": curves.plot_series, "dots": dot_plots.plot_dots, "scaling": scaling.plot_scaling}
@@ -203,11 +206,11 @@ def _told_apart(series: Sequence[Series], recipe: Recipe) -> list[Series]:
     ]
 
 
-def _savings(series: Sequence[Series], measure: str) -> list[Saving]:
+def _savings(series: Sequence[Series], measure: str, x: str = "attributes") -> list[Saving]:
     if len({one.label for one in series}) < len(series):  # of many data sets, each with a curve of its own
         return []
     try:
-        return savings(series, measure)
+        return savings(series, measure, x=x)
     except Incomparable:
         return []
 

@@ -12,8 +12,9 @@ import numpy as np
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.protocol.models import unpacked
 from budgetreg.results.checksums import read_tables
+from budgetreg.results.journal import read_journal
 from budgetreg.results.manifest import read_manifest
-from budgetreg.results.schema import MANIFEST, MODEL
+from budgetreg.results.schema import MANIFEST, MODEL, MODEL_ARRAYS, MODELS
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # what a ZIP file can say: the same model, the same bytes
 
@@ -73,6 +74,23 @@ def model_npz(models: Mapping[int, Mapping[str, Any]], names: Sequence[str], tar
     return content.getvalue()
 
 
+def read_models(folder: Path) -> dict[int, dict[str, np.ndarray]]:
+    """Read what a run has learned, by number of the repetition; of a run that was killed, what it had by then.
+
+    Raises
+    ------
+    DataError
+        If a file is damaged.
+    """
+    content = read_tables(folder, (MODEL,)).get(MODEL)
+    if content is None:
+        return {entry["repetition"]: unpacked(entry["result"]) for entry in read_journal(folder / MODELS)}
+    arrays = _arrays(content)
+    numbers = arrays.pop("repetitions").tolist()
+    learned = {name: array for name, array in arrays.items() if name not in MODEL_ARRAYS}
+    return {number: {name: array[at] for name, array in learned.items()} for at, number in enumerate(numbers)}
+
+
 def read_regressors(folder: Path, repetition: int | None = None) -> Regressors:
     """Read what a run has learned.
 
@@ -103,8 +121,7 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Regressors:
     if content is None:
         why = "it is of an earlier version; give another out to run it again" if done else "nothing is finished"
         raise DataError(f"{folder} holds no {MODEL}: {why}")
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        arrays = dict(file)
+    arrays = _arrays(content)
     if "w" not in arrays:
         raise ConfigError(f"{folder}: {manifest['algo']} has learned a subspace, which predicts nothing")
     numbers = arrays["repetitions"].tolist()
@@ -116,6 +133,11 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Regressors:
         names=tuple(arrays["names"].tolist()) if "names" in arrays else (),
         target=str(arrays["target"]) if "target" in arrays else "",
     )
+
+
+def _arrays(content: bytes) -> dict[str, np.ndarray]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        return dict(file)
 
 
 def _shown(numbers: Sequence[int]) -> str:

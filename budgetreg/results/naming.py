@@ -21,6 +21,8 @@ _SILENT_KEYS = {
 }
 _SILENT_GROUPS = {"backend", "hydra"}
 _LONGEST_LIST = 4
+# A file's folder belongs to one machine; its name says which data they are.
+_FILES = ("dataset.path", "dataset.costs", "dataset.ranges")
 
 
 def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,8 +101,7 @@ def _texts(flats: Sequence[Mapping[str, Any]], keys: Sequence[str], in_full: boo
 
 
 def _value(key: str, value: Any, in_full: bool) -> str:
-    # A file's folder belongs to one machine; its name says which data they are.
-    return PurePath(str(value)).name if key in ("dataset.path", "dataset.costs") else show(value, in_full)
+    return PurePath(str(value)).name if key in _FILES else show(value, in_full)
 
 
 def _short(key: str) -> str:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from budgetreg.errors import ConfigError, DataError, nearest
 from budgetreg.results.naming import flatten
-from budgetreg.results.schema import COST, RUNS
+from budgetreg.results.schema import COST, PAID_COST, RUNS
 from budgetreg.results.series import Series
 
 
@@ -22,14 +22,25 @@ def _components(series: Series) -> int:
 
 def _paid(series: Series, curve: pd.DataFrame) -> np.ndarray:
     """Return what pilot, tuning and final run pay for: what tuning has revealed or seen in full, it paid beforehand."""
-    runs = series.runs.reindex(columns=["cells_tuning", "rows_full"])
+    cells, rows = _of_tuning(series, "cells_tuning", "rows_full")
+    return np.maximum(curve["attributes"].to_numpy(dtype=float) + cells, rows * _d(series))
+
+
+def _paid_cost(series: Series, curve: pd.DataFrame) -> np.ndarray:
+    """Return the same in money."""
+    cells, rows = _of_tuning(series, "cost_cells_tuning", "cost_rows_full")
+    return np.maximum(_cost(series, curve) + cells, rows)
+
+
+def _of_tuning(series: Series, *columns: str) -> tuple[float, ...]:
+    """Return the means over repetitions of what runs tell of their tuning."""
+    runs = series.runs.reindex(columns=list(columns))
     if runs.empty or runs.isna().any(axis=None):
         raise DataError(
             f"{series.folder}: what tuning of {series.label} paid for is not known, as {RUNS} does not count cells: "
             "run it again, into another folder"
         )
-    cells, rows = runs.mean()
-    return np.maximum(curve["attributes"].to_numpy(dtype=float) + cells, rows * _d(series))
+    return tuple(runs.mean())
 
 
 def _cost(series: Series, curve: pd.DataFrame) -> np.ndarray:
@@ -44,6 +55,7 @@ ALONG: Mapping[str, Callable[[Series, pd.DataFrame], np.ndarray]] = {
     "paid": _paid,
     "examples": lambda series, curve: curve["examples"].to_numpy(dtype=float),
     COST: _cost,
+    PAID_COST: _paid_cost,
     # m (r/d)^2/n: what the excess of a subspace depends on, if Theorem 7 of Gonen et al. 2016 is sharp.
     "effective_examples": lambda series, curve: (
         curve["examples"].to_numpy(dtype=float) * (series.k / _d(series)) ** 2 / _components(series)

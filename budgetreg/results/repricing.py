@@ -79,7 +79,8 @@ def _reveals(folder: Path) -> pd.DataFrame:
     content = read_tables(folder, (REVEALS,)).get(REVEALS)
     if content is None:
         raise DataError(
-            f"{folder}: there is no {REVEALS} in it: only runs with prices keep it (dataset.costs=FILE, or {EQUAL})"
+            f"{folder}: there is no {REVEALS} in it: only runs with prices keep it; run it again, into another folder, "
+            f"with dataset.costs={EQUAL}"
         )
     types = {name: str if name == "attribute" else np.int64 for name in REVEAL_COLUMNS}
     try:

@@ -67,7 +67,7 @@ RUN_COLUMNS: dict[str, str] = {
     "status": "finished or failed",
 }
 
-ADDED = ("cells_run", "cells_tuning", "rows_full")
+ADDED = ("cells_run", "cells_tuning", "rows_full", "cost_cells_tuning", "cost_rows_full")
 """Columns of runs.csv that came later: where a record lacks them they were not recorded, which is no difference."""
 
 MODEL_ARRAYS: dict[str, str] = {
@@ -96,7 +96,8 @@ def arrays(of_subspaces: bool) -> dict[str, str]:
     return SUBSPACE_ARRAYS if of_subspaces else REGRESSOR_ARRAYS
 
 
-COST = "cost"
+COST, PAID_COST = "cost", "paid_cost"
+"""What a curve has been charged, in money; in quantities and axes also with all that tuning paid for."""
 COST_OF_POINTS: dict[str, str] = {
     COST: "what the attributes charged to the final run by this checkpoint cost, in units of the price list "
     "(dataset.unit), tuning not included",
@@ -104,6 +105,8 @@ COST_OF_POINTS: dict[str, str] = {
 COST_OF_RUNS: dict[str, str] = {
     "cost_total": "what the attributes charged to the final run cost, in units of the price list",
     "cost_tuning": "what those charged to the choice of parameters cost, all candidates and folds together",
+    "cost_cells_tuning": "what the cells cost that all candidates and folds revealed besides (cells_tuning)",
+    "cost_rows_full": "what the training examples that tuning saw in full (rows_full) cost",
 }
 REVEAL_COLUMNS: dict[str, str] = {
     "repetition": IDENTIFIERS["repetition"],

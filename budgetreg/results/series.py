@@ -74,7 +74,8 @@ class Series:
     @property
     def unit(self) -> str | None:
         """What its column ``cost`` is in; None if it has no prices."""
-        return str(self.config.get("dataset", {}).get("unit") or UNIT) if COST in self.points else None
+        priced = COST in self.points and bool(self.points[COST].notna().all())
+        return str(self.config.get("dataset", {}).get("unit") or UNIT) if priced else None
 
     @property
     def of_full_rows(self) -> bool:
@@ -195,6 +196,12 @@ def labelled(series: Iterable[Series]) -> list[Series]:
     several_budgets = len({series.k for series in merged}) > 1
     told = [replace(series, label=_label(series, several_budgets)) for series in merged]
     return sorted(told, key=lambda series: (*_cell(series), series.variant))
+
+
+def common_unit(series: Iterable[Series]) -> str | None:
+    """Return what money is counted in if all series have prices, in one unit; else None."""
+    units = {one.unit for one in series}
+    return units.pop() if len(units) == 1 else None
 
 
 def mean_curve(points: pd.DataFrame) -> pd.DataFrame:

@@ -46,3 +46,18 @@ def test_few_repetitions_tell_nothing():
     assert best.series.algo == "a"
     assert np.isnan([best.best_in, best.error.low, other.behind.low]).all()
     assert not other.told_apart
+
+
+def test_who_has_spent_more_is_read_where_the_money_is_spent():
+    dear, cheap = (series(name, lambda m: 1 / np.log(m), noise=0, shared=0) for name in ("dear", "cheap"))
+    for one, price in ((dear, 10), (cheap, 0.5)):
+        one.points["cost"] = price * one.points["attributes"]
+    first, second = ranked([dear, cheap], "test_relative", spent=3000)
+    assert [one.series.algo for one in (first, second)] == ["cheap", "dear"]
+    assert (first.examples, first.attributes, first.cost) == (1000, 4000, 2000)  # all that it has
+    assert second.cost == pytest.approx(3000)
+    assert 50 < second.examples < 100  # 3000 lie between 4 * 50 * 10 and 4 * 100 * 10
+    assert 1 / np.log(100) < second.error.value < 1 / np.log(50)
+    assert second.behind.value == pytest.approx(second.error.value - 1 / np.log(1000))
+    everything = {one.series.algo: one for one in ranked([dear, cheap], "test_relative")}
+    assert (everything["dear"].cost, everything["dear"].behind.value) == (40000, 0)

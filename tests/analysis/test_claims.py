@@ -1,5 +1,6 @@
 """Claims and savings, on curves made up so that the answer is known."""
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from scipy.stats import binom
 
 from budgetreg.analysis.bootstrap import FEWEST, basic, of_largest, of_share, weights
 from budgetreg.analysis.claims import judge, parse
+from budgetreg.analysis.findings import MONEY_COLUMNS, SAVING_COLUMNS, savings_csv
 from budgetreg.analysis.mean_curves import Means
 from budgetreg.analysis.savings import savings
 from budgetreg.errors import ConfigError
@@ -279,11 +281,11 @@ def test_savings_against_the_best_full_information() -> None:
     worse = series("worse", lambda m: 0.5 + 0 * m, shared=0, noise=1e-5, core="offline")
     at = {one.label: one for one in savings([own, full, worse], "error") if one.error == 0.1}
     assert at["mine"].reference == "full"
-    assert at["mine"].attributes.value == pytest.approx(80, rel=0.05)
+    assert at["mine"].needed.value == pytest.approx(80, rel=0.05)
     assert at["mine"].factor.value == pytest.approx(5, rel=0.1)
     assert at["mine"].factor.low < at["mine"].factor.value < at["mine"].factor.high
     assert (at["full"].factor.value, at["full"].factor_is) == (1, "")
-    assert (at["worse"].attributes.value, at["worse"].attributes_are) == (4000, "at least")
+    assert (at["worse"].needed.value, at["worse"].needed_is) == (4000, "at least")
     assert at["worse"].factor_is == "at most"
 
 
@@ -292,15 +294,39 @@ def test_savings_at_one_level_against_the_one_that_is_named() -> None:
     other = series("other", lambda m: 10 / m, shared=0, noise=1e-5)
     mine, against = savings([own, other], "error", 0.1, reference="other")
     assert [one.error for one in (mine, against)] == [0.1] * 2
-    assert mine.attributes.value == pytest.approx(80, rel=0.05)
+    assert mine.needed.value == pytest.approx(80, rel=0.05)
     assert (mine.reference, against.factor.value) == ("other", 1)
     assert mine.factor.value == pytest.approx(5, rel=0.1)
     assert all(one.reference == "" for one in savings([own, other], "error", 0.1))
     full = series("full", lambda m: 4 / m, shared=0, noise=1e-5, core="exact")
     assert {one.reference for one in savings([own, other, full], "error", 0.1, reference="other")} == {"full"}
     never = savings([own, other], "error", 1e-9, reference="other")
-    assert [one.attributes_are for one in never] == ["at least"] * 2
+    assert [one.needed_is for one in never] == ["at least"] * 2
     assert never[0].factor_is == "unknown"
+
+
+def test_savings_in_money_and_in_a_table() -> None:
+    """Errors of 8/attributes and 40/attributes cross .1 at 80 attributes of 30 EUR and at 400 of 2 EUR."""
+    own = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
+    full = series("full", lambda m: 10 / m, shared=0, noise=1e-5, core="exact")
+    plain = savings([own, full], "error")
+    assert "cost" not in savings_csv({"a panel": plain}, "error", {}).decode()
+    for one, price in ((own, 30), (full, 2)):
+        one.points["cost"] = price * one.points["attributes"]
+    money = savings([own, full], "error", x="cost")
+    at = {one.label: one for one in money if one.error == 0.1}
+    assert at["mine"].needed.value == pytest.approx(2400, rel=0.05)
+    assert at["mine"].factor.value == pytest.approx(1 / 3, rel=0.1)
+    told = savings_csv({"a panel": plain, "another": plain}, "error", {"a panel": ("EUR", money)})
+    rows = list(csv.DictReader(told.decode().splitlines()))
+    assert list(rows[0])[: len(SAVING_COLUMNS)] == list(SAVING_COLUMNS)
+    found = {(row["panel"], row["error"], row["learner"]): row for row in rows}
+    mine = found["a panel", "0.1", "mine"]
+    assert float(mine["attributes"]) == pytest.approx(80, rel=0.05)
+    assert (mine["unit"], float(mine["cost"]), mine["cost_reference"]) == ("EUR", pytest.approx(2400, rel=0.05), "full")
+    assert float(mine["cost_factor"]) == pytest.approx(1 / 3, rel=0.1)
+    assert float(mine["cost_low"]) <= float(mine["cost"]) <= float(mine["cost_high"])
+    assert {found["another", "0.1", "mine"][column] for column in MONEY_COLUMNS} == {""}
 
 
 def test_an_interval_has_no_end_where_the_curve_has_none() -> None:
@@ -309,8 +335,8 @@ def test_an_interval_has_no_end_where_the_curve_has_none() -> None:
     own.points["error"] = np.where(own.points["repetition"] % 2, 0.9, 10 / own.points["examples"] ** 0.5 / 3)
     full = series("full", lambda m: 10 / m, shared=0, noise=1e-5, core="exact")
     at = {one.label: one for one in savings([own, full], "error") if one.error == 0.5}
-    assert np.isfinite(at["mine"].attributes.value)
-    assert np.isfinite(at["mine"].attributes.low)
-    assert np.isnan(at["mine"].attributes.high)
+    assert np.isfinite(at["mine"].needed.value)
+    assert np.isfinite(at["mine"].needed.low)
+    assert np.isnan(at["mine"].needed.high)
     assert np.isnan(at["mine"].factor.low)
     assert np.isfinite(at["mine"].factor.high)

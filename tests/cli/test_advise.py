@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import budgetreg as library
@@ -88,6 +89,29 @@ def test_an_interrupted_sweep_goes_on_by_the_same_command(
     assert (answer.code, answer.out) == (130, "")
     assert answer.err.endswith("budgetreg: interrupted; the same command resumes\n")
     assert len(list(here.rglob("curves.csv"))) == 1
+
+
+def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    line = "advise total=4000 algo=aelr,ridge k=4,all dataset.costs=bundled dataset.unit=EUR"
+    answer = budgetreg(
+        capsys, " ".join([line, *(f"{key}={value}" for key, value in {**KEYS, "checkpoints": 4}.items())])
+    )
+    assert answer.code == 0
+    assert answer.out.startswith("diabetes, 4000 EUR")
+    (head,) = (cells for cells in map(str.split, answer.out.splitlines()) if cells[:2] == ["k", "learner"])
+    assert head[:5] == ["k", "learner", "examples", "attributes", "EUR"]
+    rows = {row[1]: row for row in table_of(answer.out)}
+    assert rows["ridge"][2:5] == ["53", "530", "3975"]
+    (curves,) = (pd.read_csv(path) for path in here.rglob("curves.csv") if "aelr" in path.parent.name)
+    last = curves[curves["examples"] == curves["examples"].max()]
+    assert 4000 < last["cost"].mean() < 4400  # its draws came to more: it is compared where it had spent as much
+    assert rows["aelr"][4] == "4000"
+    assert int(rows["aelr"][2]) < last["examples"].max()
+    assert "With 4000 EUR the best is " in answer.out
+    (caption,) = here.rglob("advice.txt")
+    told = " ".join(caption.read_text().split())
+    assert "a learner that had spent 4000 EUR, or less if" in told
+    assert "ridge: 53 examples, 530 attributes, 3975 EUR, error" in told
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """``budgetreg compare``: what runs need to reach an error, told with its bounds."""
 
+import json
 import re
 from pathlib import Path
 
@@ -57,6 +58,43 @@ def test_without_full_rows_the_first_run_is_compared_with(capsys: pytest.Capture
     assert rows(budgetreg(capsys, f"compare {mine} {other} error=0.3").out)["aer"][-1] == "aelr"
 
 
+def priced(folder: Path, price: float, unit: str | None = "EUR") -> Path:
+    """Let the attributes of a run cost something."""
+    curves = pd.read_csv(folder / "curves.csv")
+    curves.assign(cost=price * curves["attributes"]).to_csv(folder / "curves.csv", index=False)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["config"]["dataset"] = {"costs": "prices.csv", "unit": unit}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder
+
+
+def test_money_is_compared_where_all_have_prices(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    priced(falling(tmp_path / "aelr", "aelr", 1.0), 6.0)  # few attributes, dear ones
+    priced(falling(tmp_path / "lasso", "lasso", 2.0), 1.5)
+    answer = budgetreg(capsys, f"compare {tmp_path} error=0.2")
+    head = answer.out.splitlines()[1]
+    assert re.split(r"\s{2,}", head.strip())[2:] == ["EUR", "90 % interval", "times less", "90 % interval", "than"]
+    found = rows(answer.out)
+    assert float(found["aelr"][0]) == pytest.approx(6000, rel=0.05)
+    assert float(found["lasso"][0]) == pytest.approx(3000, rel=0.05)
+    assert float(found["aelr"][2]) == pytest.approx(0.5, rel=0.1)
+    in_attributes = budgetreg(capsys, f"compare {tmp_path} error=0.2 axis=attributes").out
+    assert "times fewer" in in_attributes
+    assert float(rows(in_attributes)["aelr"][0]) == pytest.approx(1000, rel=0.05)
+
+
+def test_money_is_not_compared_with_what_has_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    priced(falling(tmp_path / "aelr", "aelr", 1.0), 6.0)
+    falling(tmp_path / "lasso", "lasso", 2.0)
+    assert "times fewer" in budgetreg(capsys, f"compare {tmp_path} error=0.2").out
+    answer = budgetreg(capsys, f"compare {tmp_path} error=0.2 axis=cost")
+    assert (answer.code, answer.out) == (2, "")
+    assert "prices in one unit are needed of all runs: aelr in EUR, lasso without" in one_line(answer.err)
+    priced(tmp_path / "lasso", 1.0, "minutes")
+    answer = budgetreg(capsys, f"compare {tmp_path} error=0.2 axis=cost")
+    assert "aelr in EUR, lasso in minutes" in one_line(answer.err)
+
+
 def test_round_levels_unless_one_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = budgetreg(capsys, f"compare {falling(tmp_path / 'run', 'aelr', 1.0)}").out
     levels = [line.split()[0] for line in out.splitlines()[2:]]  # from .501 to .0501
@@ -71,6 +109,7 @@ def test_round_levels_unless_one_is_named(capsys: pytest.CaptureFixture[str], tm
         ("compare . error=-1", 2, "error=-1: must be a number above 0"),
         ("compare . error=nan", 2, "error=nan: must be a number above 0"),
         ("compare nowhere", 3, "nowhere: no such folder"),
+        ("compare . axis=costs", 2, "axis=costs: must be one of attributes, cost (did you mean 'cost'?)"),
     ],
 )
 def test_mistakes(capsys: pytest.CaptureFixture[str], words: str, code: int, said: str) -> None:

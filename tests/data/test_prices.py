@@ -51,7 +51,7 @@ REST = "bmi,2\n7,3\nbp,4\n"
         ("", "begins with attribute,cost"),
         ("attribute,price\nage,1\n", "one column 'cost' is needed"),
         ("name,cost\nage,1\n", "one column 'attribute' is needed"),
-        (f"attribute,cost\n{REST}", "no cost of age: each of the 4 attributes needs one"),
+        (f"attribute,cost\n{REST}", "no price of age: each of the 4 attributes needs one"),
         (
             f"attribute,cost\nage,1\nwho,1\n{REST}",
             "line 3: the data have no attribute 'who'; attributes: age, bmi, 7, bp",

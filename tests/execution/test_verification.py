@@ -1,7 +1,9 @@
 """Computing again what is there: which repetitions, and what is told of those that differ."""
 
 import json
+import re
 
+import numpy as np
 import pytest
 
 from budgetreg.api import plan as plan_of
@@ -12,6 +14,7 @@ from budgetreg.results.checksums import signed
 from budgetreg.results.manifest import identity_of, whole_identity
 from budgetreg.results.provenance import provenance
 from budgetreg.results.tables import rows_of, tables_of
+from tests.cli.test_cli import process
 from tests.toy_runs import toy_entry, toy_plan, toy_repetitions
 
 CHOICES = {"algo": "aelr", "k": 4, "tuning": "fixed", "tuning.B": 2, "tuning.eta": 0.01, "backend": "sequential"}
@@ -64,6 +67,45 @@ def test_a_run_is_computed_again_from_its_manifest_and_left_as_it_is(folder):
     assert contents(folder) == before
     (folder / "curves.csv").unlink()  # as a run leaves it that was killed
     assert verify_run(folder, Sample(None)).checked == 3
+
+
+def change_model(folder, name, factor):
+    """Let a run have learned something else, as somebody would who knows the checksums."""
+    with np.load(folder / "model.npz") as file:
+        arrays = dict(file)
+    arrays[name][1] *= factor
+    np.savez(folder / "model.npz", **arrays)
+    rewrite(folder, lambda manifest: None)
+
+
+@pytest.mark.parametrize(("name", "factor", "relative"), [("w", 1 + 1e-6, 1e-6), ("w", 2, 0.5), ("w", np.nan, np.inf)])
+def test_another_model_is_told(folder, name, factor, relative):
+    change_model(folder, name, factor)
+    verdict = verify_run(folder, Sample(None))
+    assert not verdict.same
+    assert (verdict.difference.column, verdict.difference.repetition) == ("model.w", 1)
+    assert verdict.difference.relative == pytest.approx(relative, rel=1e-3)
+    (folder / "model.npz").unlink()  # what is beside the journal is compared
+    assert verify_run(folder, Sample(None)).same
+    (folder / "models.jsonl").unlink()  # as of runs that kept none
+    assert verify_run(folder, Sample(None)).same
+
+
+def test_the_command_says_that_a_model_is_another(folder):
+    assert process("verify", str(folder), "--all").returncode == 0
+    change_model(folder, "w", -1)
+    told = process("verify", str(folder), "--all", COLUMNS="200")
+    assert told.returncode == 1
+    assert re.search(r"3 of 3 +differs +model\.w +2\.0e\+00 +repetition 1", told.stdout)
+
+
+def test_what_a_subspace_learner_has_learned_is_compared(tmp_path):
+    folder = tmp_path / "run"
+    choices = {"algo": "popca", "algo.n_components": 1, "dataset": "coins", "k": 2, "backend": "sequential"}
+    run({**choices, "repetitions": 2, "checkpoints": 2, "out": str(folder)})
+    assert verify_run(folder, Sample(None)).same
+    change_model(folder, "V", 1.5)
+    assert verify_run(folder, Sample(None)).difference.column == "model.V"
 
 
 def test_damage_is_told(folder):

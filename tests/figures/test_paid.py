@@ -67,6 +67,42 @@ def test_curves_end_where_the_total_does_and_those_without_a_point_are_told(tmp_
     assert "x: attributes paid for" in text
 
 
+def priced_run(folder: Path, price: float, cost_cells: float, cost_rows: float, **changes: Any) -> Path:
+    """Write a run whose attributes all cost the same, and whose tuning revealed cells that cost so much."""
+    paid_run(folder, 1300, N, dataset__costs="prices.csv", dataset__unit="EUR", **changes)
+    curves = pd.read_csv(folder / "curves.csv")
+    curves.assign(cost=price * curves["attributes"]).to_csv(folder / "curves.csv", index=False)
+    runs = pd.read_csv(folder / "runs.csv")
+    runs.assign(cost_cells_tuning=cost_cells, cost_rows_full=cost_rows).to_csv(folder / "runs.csv", index=False)
+    return folder
+
+
+def test_with_prices_all_that_was_paid_is_money(tmp_path: Path) -> None:
+    priced_run(tmp_path / "1", 2, 100, 0)
+    priced_run(tmp_path / "2", 3, 10, 500, algo="aerr")
+    series = read_series([tmp_path])
+    assert axes_of(series)[0].column == "paid_cost"
+    assert along("paid_cost", series[0], mean_curve(series[0].points)).tolist() == [179, 419, 1379]
+    curves, _, text = lines(tmp_path)
+    # They end where their final runs alone do: at 1279 and 1918.5 EUR.
+    assert curves == [[179, 419], [500, 500]]
+    assert "x: what attributes cost, in EUR: what pilot and final run were charged" in text
+    priced_run(tmp_path / "1", 2, 100, 0, total=400)
+    priced_run(tmp_path / "2", 3, 10, 500, algo="aerr", total=400)
+    assert lines(tmp_path)[0] == [[179]]
+    runs = pd.read_csv(tmp_path / "1" / "runs.csv")
+    runs.drop(columns="cost_rows_full").to_csv(tmp_path / "1" / "runs.csv", index=False)
+    with pytest.raises(DataError, match="does not count cells: run it again"):
+        lines(tmp_path)
+
+
+def test_with_several_units_what_was_paid_is_attributes(tmp_path: Path) -> None:
+    priced_run(tmp_path / "1", 2, 100, 0, total=400)
+    paid_run(tmp_path / "2", 1, 0, algo="aerr")
+    curves, _, _ = lines(tmp_path)
+    assert curves == [[40.5, 160.5]]  # 640 attributes at most; the other's tuning passes that, and its 400 are EUR
+
+
 def test_a_run_without_a_point_leaves_a_figure_all_the_same(tmp_path: Path) -> None:
     paid_run(tmp_path, 1300, N)
     assert all(path.stat().st_size for path in plot_run(tmp_path))

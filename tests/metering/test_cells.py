@@ -47,6 +47,9 @@ def test_a_set_of_cells_is_a_set_of_pairs(dense, batches, rows):
                 cells.add(np.array([*added, cells.nowhere]))
                 pairs |= set(batch)
         assert cells.count(np.array(sorted(rows), dtype=int)) == sum(row in rows for row, _ in pairs)
+        in_rows = [attribute for row, attribute in pairs if row in rows]
+        by_attribute = cells.by_attribute(np.array(sorted(rows), dtype=int))
+        assert by_attribute.tolist() == [in_rows.count(attribute) for attribute in range(D)]
         everywhere = [(row, attribute) for row in range(N) for attribute in range(D)]
         found = cells.holds(np.arange(N * D))
         assert found.tolist() == [pair in pairs for pair in everywhere]
@@ -57,6 +60,7 @@ def test_many_rows_are_counted_panel_by_panel(kept):
     cells = Cells(n, 2)
     cells.add(np.arange(0, 2 * n, 3))
     assert cells.count(np.arange(n)) == -(-2 * n // 3)
+    assert cells.by_attribute(np.arange(n)).sum() == -(-2 * n // 3)
 
 
 def opened(n_apart, lengths=None):

@@ -104,7 +104,7 @@ def test_cells_are_those_of_a_literal_set(case, monkeypatch):
 
     monkeypatch.setattr(passes, "Accessor", watched)
     monkeypatch.setattr(protocol, "advance", noted)
-    plan = planned(*QUICK, *case)
+    plan = planned(*QUICK, *case, "dataset.costs=bundled")
     (found,) = protocol.run_repetitions(plan, [1], str)
     run = found["run"]
     of_tuning, of_run = set(), set()
@@ -120,6 +120,9 @@ def test_cells_are_those_of_a_literal_set(case, monkeypatch):
     assert run["cells_run"] == len(of_run)
     assert run["cells_tuning"] == len(of_tuning - of_run)
     assert run["rows_full"] == (plan.n_train - plan.pilot if plan.tuned else 0)
+    costs = plan.prices.costs
+    assert run["cost_cells_tuning"] == pytest.approx(sum(costs[i] for _, i in of_tuning - of_run))
+    assert run["cost_rows_full"] == run["rows_full"] * sum(costs)
     assert bool(of_tuning) == plan.tuned
     assert plan.pilot * plan.d < len(of_run) <= run["attributes_total"]
 
@@ -151,5 +154,8 @@ def test_the_axis_of_what_is_paid_changes_no_number_and_says_when_it_shows_none(
     assert plans["paid"].checkpoints == plans["attributes"].checkpoints
     (note,) = set(plans["paid"].notes) - set(plans["attributes"].notes)
     assert "3,980 cells where k=4 pays for 1,592, so that no point" in note
+    money = ["dataset.costs=bundled", "dataset.unit=EUR", "total=9000", "axis=paid", "checkpoints=2"]
+    priced = planned(*QUICK, *CASES["ridge"], *money)
+    assert any("29,850 EUR where the total pays for 9,000, so that no point" in note for note in priced.notes)
     fixed = planned(*QUICK, *CASES["fixed"], "axis=paid")
     assert not any("axis=paid" in note for note in fixed.notes)

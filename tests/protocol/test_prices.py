@@ -8,6 +8,7 @@ import pytest
 
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
+from budgetreg.results.schema import COST_OF_RUNS
 from tests.protocol.test_centring import planned
 
 GRID = "algo.grid={B: [1, 3], eta: [1, 10]}"
@@ -54,7 +55,7 @@ def test_prices_that_are_ignored_change_no_other_number(algo, grid):
     _, with_prices = run(f"algo={algo}", grid, "dataset.costs=bundled", *ignored)
     _, without = run(f"algo={algo}", grid)
     for priced, plain in zip(with_prices, without, strict=True):
-        assert {"cost_total", "cost_tuning"} == priced["run"].keys() - plain["run"].keys()
+        assert set(COST_OF_RUNS) == priced["run"].keys() - plain["run"].keys()
         assert {**priced["run"], **plain["run"]} == priced["run"]
         assert [{**one, "cost": two["cost"]} for one, two in zip(plain["curve"], priced["curve"], strict=True)] == (
             priced["curve"]

@@ -54,10 +54,73 @@ def test_no_total_changes_no_identity_and_one_does():
     assert planned(*OWN, "k=4", "total=null").config.identity() == without
 
 
+EUR = ["dataset.costs=bundled", "dataset.unit=EUR"]
+
+
+@pytest.mark.parametrize("k", [2, 4, 8])
+@pytest.mark.parametrize(("algo", "apart"), [("aelr", 0.1), ("baseline", 0.1), ("aer", 0.15), ("ddaelr", 0.25)])
+def test_with_prices_the_total_is_money_and_draws_come_to_about_it(algo, apart, k):
+    """Which attributes the weights and moments favour, and what these cost, nobody knows beforehand."""
+    plan = planned(*OWN, *EUR, f"algo={algo}", f"k={k}", "total=4000", "pilot=5", "tuning.lambda=1")
+    results = run_repetitions(plan, [0, 1, 2], lambda done: None)
+    paid = sum(result["run"]["cost_total"] for result in results) / 3
+    assert plan.checkpoints[-1] < plan.n_train
+    assert paid == pytest.approx(4000, rel=apart)
+
+
+def test_full_rows_end_below_the_money_by_less_than_a_row():
+    for total, rows in ((7500, 100), (7499, 99), (75, 1)):
+        plan = planned(*OWN, *EUR, "algo=ridge", f"total={total}", "pilot=0", "dataset.scale=none", "k=4")
+        assert plan.checkpoints[-1] == rows  # of 75 EUR each
+    everything = planned(*OWN, *EUR, "algo=ridge", "total=1000000", "k=4")
+    assert everything.checkpoints[-1] == everything.n_train
+    assert any(note.startswith("total=1000000 EUR: ridge ends at 3980 attributes") for note in everything.notes)
+
+
+def test_draws_that_heed_prices_buy_more():
+    plans = {
+        heed: planned(*OWN, *EUR, "algo=ddaerr", "k=4", "total=3000", f"algo.prices={heed}")
+        for heed in ("aware", "ignored")
+    }
+    assert plans["aware"].checkpoints[-1] > 1.2 * plans["ignored"].checkpoints[-1]
+    assert {plan.pilot for plan in plans.values()} <= {3, 4}  # a tenth of 3000 EUR, at 75 each
+
+
+def test_equal_prices_of_1_buy_what_attributes_do():
+    for algo in ("aerr", "ridge"):
+        money, plain = (
+            planned(*OWN, f"algo={algo}", "k=4", "total=700", *more) for more in (["dataset.costs=equal"], [])
+        )
+        assert money.checkpoints == plain.checkpoints
+        assert money.pilot == plain.pilot
+
+
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        (["total=0"], "total=0: the number of attributes that every learner ends at must be"),
+        (["total=600", "pilot=8"], "pilot=8: 8 full rows of 10 attributes are all that total=600 EUR buys, or more"),
+        (
+            ["total=610", "pilot=8"],
+            "total=610 EUR: buys aelr no example of 4 attributes after a pilot of 8 full rows of 10; at least 630",
+        ),
+        (
+            ["total=74", "algo=ridge", "pilot=0", "dataset.scale=none"],
+            "total=74 EUR: buys ridge no example of 10 attributes; at least 75",
+        ),
+    ],
+)
+def test_money_that_buys_nothing(keys, said):
+    with pytest.raises(ConfigError) as refusal:
+        planned("dataset=diabetes", "k=4", *EUR, *keys)
+    assert said in str(refusal.value)
+    keys[0] = f"total={said.split()[-1]}" if "at least" in said else "total=9000"
+    planned("dataset=diabetes", "k=4", *EUR, *keys)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (["total=0"], "total=0: the number of attributes, or the money, that every learner ends at must be"),
         (["total=80", "pilot=8"], "pilot=8: 8 full rows of 10 attributes are all that total=80 buys, or more"),
         (["total=82", "pilot=8"], "total=82: buys aelr no example of 4 attributes after a pilot of 8 full rows of 10"),
         (["total=9", "algo=ridge", "pilot=0", "dataset.scale=none"], "total=9: buys ridge no example of 10 attributes"),

@@ -162,6 +162,17 @@ def test_presets_that_leave_a_learner_as_it_is_share_its_run(recipe: Path, compu
     assert contents(folder) == first
 
 
+def test_savings_are_told_in_money_where_a_panel_has_prices(recipe: Path) -> None:
+    recipe.write_text(RECIPE.replace("literal: {}", "literal: {dataset: {costs: equal, unit: EUR}}"))
+    assert main(["reproduce", "paper/toy"]) == 0
+    saved = rows(Path("results/paper/toy/savings.csv"))
+    assert {(row["panel"], row["unit"]) for row in saved} == {("literal", "EUR"), ("paper", "")}
+    for row in saved:
+        money = [row[name] for name in ("cost", "cost_is", "cost_low", "cost_high", "cost_reference", "cost_factor")]
+        attributes = ("attributes", "attributes_are", "attributes_low", "attributes_high", "reference", "factor")
+        assert money == ([row[name] for name in attributes] if row["unit"] else [""] * 6)  # 1 EUR each
+
+
 def test_a_quick_look_says_so_and_decides_nothing(recipe: Path) -> None:
     recipe.write_text(RECIPE.replace("aelr,ridge", "ridge").replace("a: aelr", "a: ridge"))
     assert main(["reproduce", "paper/toy", "--quick"]) == 0

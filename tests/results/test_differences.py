@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from budgetreg.results.differences import largest_difference
@@ -81,3 +82,20 @@ def test_what_has_changed_since_is_told():
     elsewhere = {**now, "processor": {**now["processor"], "core": "Abacus"}}
     assert apart([elsewhere], now) == [f"core Abacus -> {now['processor']['core'] or 'none'}"]
     assert now["processor"]["machine"]
+
+
+def test_what_was_learned_is_told_unless_the_tables_tell_more(tmp_path):
+    def found(was, now, **changes):
+        models = ({2: {"w": np.array(was)}}, {1: {"w": np.array([9.0])}, 2: {"w": np.array(now)}})
+        return largest_difference(rows(tmp_path), rows(tmp_path, **changes), range(3), models)
+
+    assert found([1.0, 0.0], [1.0, 0.0]) is None
+    one = found([4.0, 1.0, 0.0], [4.0, 1.0, 1e-3])
+    assert (one.column, one.repetition, one.examples, one.in_model) == ("model.w", 2, None, True)
+    assert one.relative == pytest.approx(1e-3 / 4)
+    assert found([1.0], [1.0, 2.0]).relative == found([1.0], [np.nan]).relative == math.inf
+    assert found([0.0], [-0.0]).relative == 0.0  # other bytes of the same number
+    # Of two that are beyond the promise that of the tables, which has a checkpoint; else that which is.
+    assert found([1.0], [2.0], curves__test_relative="0.4").column == "test_relative"
+    assert found([1.0], [2.0], curves__test_relative=repr(0.5 * (1 + 2e-12))).column == "model.w"
+    assert found([1.0], [1 + 1e-12], curves__test_relative="0.4").column == "test_relative"

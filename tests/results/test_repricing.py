@@ -72,7 +72,7 @@ def test_runs_that_heeded_their_prices_are_refused(made: Path) -> None:
 
 def test_runs_without_prices_kept_nothing(made: Path) -> None:
     assert not (made / "plain" / "reveals.csv").exists()
-    with pytest.raises(DataError, match=r"there is no reveals.csv in it: only runs with prices"):
+    with pytest.raises(DataError, match=r"there is no reveals.csv in it: .* run it again, .* dataset.costs=equal$"):
         repriced([made / "plain"], made / "other.csv")
 
 

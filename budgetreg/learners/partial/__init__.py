@@ -59,9 +59,9 @@ def _guided(options: Options) -> bool:
     return "moment" in (options.data_point, options.inner_product)
 
 
-def _guided_by_prices(options: Options) -> bool:
+def _guided_by_prices(options: Options) -> tuple[str, ...]:
     data_point = options.data_point == "moment" and HEEDED.get(options.update, False)
-    return data_point or options.inner_product == "moment"
+    return (*(("k_x",) if data_point else ()), *(("k_ip",) if options.inner_product == "moment" else ()))
 
 
 def _without_effect(options: Options) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ FAMILY = Family(
     theory=_theory,
     without_effect=_without_effect,
     given_moments=lambda options: options.moments if _guided(options) else None,
-    heeds_prices=lambda options: options.prices == "aware" and _guided_by_prices(options),
+    heeds_prices=lambda options: _guided_by_prices(options) if options.prices == "aware" else (),
     batching=Batching.IN_STEP,
     unequal_lengths=True,
     chaotic=online.chaotic,

@@ -61,8 +61,8 @@ def _theory(learner: Learner, run: Circumstances, B: float | None) -> Mapping[st
     return {"eta": ogd_step(run.d, m_1, k_x), "eta_two": ddaerr_two_phase_step(worst, 1.0, m_2, k_x)}
 
 
-def _guided_by_prices(options: Options) -> bool:
-    return HEEDED[options.update] or options.inner_product == "moment"
+def _guided_by_prices(options: Options) -> tuple[str, ...]:
+    return (*(("k_x",) if HEEDED[options.update] else ()), *(("k_ip",) if options.inner_product == "moment" else ()))
 
 
 def _without_effect(options: Options) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ FAMILY = Family(
     tuned=lambda options: ("B", "eta", "eta_two"),
     theory=_theory,
     without_effect=_without_effect,
-    heeds_prices=lambda options: options.prices == "aware" and _guided_by_prices(options),
+    heeds_prices=lambda options: _guided_by_prices(options) if options.prices == "aware" else (),
     batching=Batching.IN_STEP,
     chaotic=online.chaotic,
     words=lambda options: (

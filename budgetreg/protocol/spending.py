@@ -1,0 +1,202 @@
+"""What a run may spend: where it ends, what of that a pilot takes, and the checkpoints on the way.
+
+All is planned in attributes. A total is in money where there are prices; what it buys is told by the price that is
+expected of a draw, as a plan comes before any draw: a run ends about there, and what it pays is counted.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, fsum, sqrt
+
+import numpy as np
+
+from budgetreg.data import Prices
+from budgetreg.errors import ConfigError
+from budgetreg.learners.declaration import Division, Sees
+from budgetreg.protocol.configuration import Config
+
+PILOT_SHARE, LEAST_SHARE, LEAST_ROWS = 0.05, 0.1, 5
+"""What an automatic pilot costs of all that is spent; more, up to the second share, if it is fewer rows otherwise."""
+
+AXIS_SPAN = 256
+"""The attribute axis begins at the cost of a full row, or at its end divided by this."""
+
+_ROUNDING = 1e-9  # of an attribute: what is left of a quotient that should be whole
+
+
+def refuse_two_ends(config: Config) -> None:
+    """Refuse what would end a curve elsewhere than `total` does.
+
+    Raises
+    ------
+    ConfigError
+        If there is anything.
+    """
+    if config.total is None:
+        return
+    if config.axis == "examples":
+        raise ConfigError(f"total={config.total}: with axis=examples learners end at as many examples; use one of them")
+    asked = config.checkpoints
+    if not isinstance(asked, int) and not any(isinstance(one, float) for one in asked):
+        raise ConfigError(
+            f"checkpoints={list(asked)}: numbers of examples end elsewhere than total={config.total}; "
+            "give shares, such as [0.5,1.0]"
+        )
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What a run may spend, and what that buys.
+
+    Attributes
+    ----------
+    config : Config
+        What was asked for.
+    n_train, d : int
+        Training examples and attributes.
+    division : Division or None
+        How k is divided.
+    prices : Prices or None
+        What the attributes cost.
+    """
+
+    config: Config
+    n_train: int
+    d: int
+    division: Division | None
+    prices: Prices | None
+
+    @property
+    def per_example(self) -> int:
+        """Attributes of one example: k, or all."""
+        return self.d if self.config.algo.sees is Sees.ALL else self.config.k
+
+    @property
+    def in_money(self) -> bool:
+        """Whether the total is in money."""
+        return self.config.total is not None and self.prices is not None
+
+    @cached_property
+    def price(self) -> float:
+        """What an attribute is expected to cost, in money or else 1.
+
+        Draws that heed prices are taken to be those of attributes that matter alike, all others to be uniform.
+        """
+        if not self.in_money or self.prices is None:
+            return 1.0
+        mean, heeding = self.prices.row / self.d, self.config.algo.heeds_prices
+        if self.division is None or not heeding:
+            return mean
+        roots = [sqrt(cost) for cost in self.prices.costs]
+        guided = fsum(roots) / fsum(1 / root for root in roots)
+        draws = self.division._asdict()
+        return fsum(n * (guided if part in heeding else mean) for part, n in draws.items()) / sum(draws.values())
+
+    @property
+    def row(self) -> float:
+        """What a full row costs."""
+        return self.prices.row if self.in_money and self.prices else self.d
+
+    @property
+    def unit(self) -> str:
+        """What all is in that is not in attributes, or rather in cells of the table."""
+        return self.prices.unit if self.in_money and self.prices else "cells"
+
+    @property
+    def total(self) -> str:
+        """The total in words, with the unit if that is money."""
+        return f"total={self.config.total}" + (f" {self.unit}" if self.in_money else "")
+
+    def bought(self, lead: int = 0) -> int | None:
+        """Return the attributes that a total buys, so many full rows first; None without one."""
+        if self.config.total is None or not self.in_money:
+            return self.config.total
+        return lead * self.d + int((self.config.total - lead * self.row) / self.price + _ROUNDING)
+
+    def end(self, lead: int = 0) -> int:
+        """Return the attributes at which the axis ends; with a total they are at most what all examples cost."""
+        bought = self.bought(lead)
+        if bought is None:
+            return self.config.k * self.n_train
+        return min(bought, lead * self.d + self.per_example * (self.n_train - lead))
+
+    def pilot(self) -> int:
+        """Return the number of full rows that are bought first.
+
+        Raises
+        ------
+        ConfigError
+            If they are too few for what is to come from them, or leave nothing to learn with.
+        """
+        config, spent = self.config, self.end() * self.price
+        if config.pilot != "auto":
+            pilot = int(config.pilot)
+        elif config.dataset.scaled_by_ranges and config.algo.given_moments != "pilot":
+            pilot = 0
+        else:
+            share = round(PILOT_SHARE * spent / self.row)
+            pilot = max(share, min(LEAST_ROWS, int(LEAST_SHARE * spent / self.row)), 2)
+        if pilot and not config.algo.predicts:
+            raise ConfigError(f"pilot={config.pilot}: {config.algo.name} learns a subspace, and takes none; use 0")
+        if pilot < 2 and config.dataset.scaled_by_pilot:
+            raise ConfigError(
+                f"pilot={pilot}: too few rows for dataset.scale=pilot; at least 2, or scale=max_abs or none"
+            )
+        if not pilot and config.algo.given_moments == "pilot":
+            raise ConfigError("pilot=0: too few rows for algo.moments=pilot; at least 1, or moments=given")
+        if pilot and (pilot * self.row >= spent or pilot >= self.n_train):
+            bought = f"k={config.k} buys of {self.n_train} examples" if config.total is None else f"{self.total} buys"
+            raise ConfigError(
+                f"pilot={config.pilot}: {pilot} full rows of {self.d} attributes are all that {bought}, or more"
+            )
+        return pilot
+
+    def checkpoints(self, pilot: int, lead: int) -> tuple[int, ...]:
+        """Return numbers of examples, the pilot's rows among them.
+
+        Parameters
+        ----------
+        pilot : int
+            Full rows that are bought first.
+        lead : int
+            Those of them that the learner does not step on.
+
+        Raises
+        ------
+        ConfigError
+            If those that are asked for, or the total, cannot be.
+        """
+        config, asked, d = self.config, self.config.checkpoints, self.d
+        in_shares = not isinstance(asked, int) and any(isinstance(one, float) for one in asked)
+        if not isinstance(asked, int) and not in_shares:
+            if asked[-1] > self.n_train:
+                raise ConfigError(f"checkpoints={list(asked)}: there are only {self.n_train} training examples")
+            if asked[0] <= pilot:
+                raise ConfigError(f"checkpoints={list(asked)}: the first {pilot} examples are the pilot")
+            return tuple(map(int, asked))
+        end, name = self.end(lead), config.algo.name
+        per_example = config.k if config.axis == "examples" else self.per_example
+        if config.total is not None and end - lead * d < per_example:
+            beside = f" after a pilot of {lead} full rows of {d}" if lead else ""
+            least = ceil(lead * self.row + per_example * self.price - _ROUNDING)
+            raise ConfigError(
+                f"{self.total}: buys {name} no example of {per_example} attributes{beside}; at least {least}"
+            )
+        if end < per_example:
+            raise ConfigError(
+                f"k={config.k}: {end} attributes in all buy no full row of {d} for {name}; k={d} gives it every example"
+            )
+        begin = min(max(d, end // AXIS_SPAN, pilot * d + per_example), end)
+        if isinstance(asked, int):
+            axis = np.geomspace(begin, end, asked) if asked > 1 else np.array([end])
+            axis[-1] = end
+        else:
+            axis = np.round(end * np.array(asked), 6)  # as 0.29 of 100 lies a bit below 29
+        examples = {lead + (int(attributes) - lead * d) // per_example for attributes in axis}
+        examples = {min(one, self.n_train) for one in examples if one > pilot}
+        if not examples:
+            raise ConfigError(
+                f"checkpoints: none of these shares of {end} attributes buys {name} an example of {per_example}; "
+                f"give one of at least {per_example / end:.2g}"
+            )
+        return tuple(sorted(examples))
