@@ -1,0 +1,30 @@
+"""What factor models have to make of examples seen in full: what all their second moments say."""
+
+import numpy as np
+
+from budgetreg.enumeration.expectations import Subject, expect
+from budgetreg.metering.accessor import Table
+from budgetreg.streams import generator
+
+D, M = 6, 2000
+
+_OFF = 0.03
+"""Share of what is at stake that a model may lose to its prior, to chance and to how few steps it takes."""
+
+
+def full_information(subject: Subject) -> None:
+    """Compare with least squares, or the best subspace, at k = d on examples that one factor moves."""
+    rng = generator("check factor models")
+    X = np.outer(rng.standard_normal(M), np.linspace(0.4, 1.5, D))
+    X += rng.standard_normal((M, D)) * np.linspace(1, 0.3, D)
+    y = X @ np.linspace(-1, 1, D) + rng.standard_normal(M)
+    (output,), _ = subject.run(Table(X, y), np.arange(M)[None], [generator("check factor draws")], D, {})
+    C = X.T @ X / M
+    if output.ndim == 3:
+        best, found = np.linalg.solve(C, X.T @ y / M), output[0, :, 0]
+        lost, stake = float((found - best) @ C @ (found - best)), float(best @ C @ best)
+    else:
+        V = output[0, 0]
+        stake = float(np.linalg.eigvalsh(C)[-V.shape[1] :].sum())
+        lost = stake - float(np.vdot(V, C @ V))
+    expect(lost <= _OFF * stake, f"full rows leave {lost / stake:.2g} of what they tell")
