@@ -34,6 +34,14 @@ class Batching(Enum):
     WITH_ITS_FOLDS = "the folds of a repetition, which share what they have in common and are never parted"
 
 
+class Missing(Enum):
+    """What a learner makes of cells without a value, which no budget buys and which draws pass over."""
+
+    REFUSED = "every value that it asks for has to be there"
+    WEIGHED = "what it sees is divided by how often that is there: each two attributes have to be together somewhere"
+    LEFT_OUT = "what is there suffices"
+
+
 class Division(NamedTuple):
     """How the budget k is divided."""
 
@@ -311,6 +319,8 @@ class Family:
         full rows of the training part, which no budget pays for, or ``pilot``; None if it is given none.
     heeds_prices : callable
         ``heeds_prices(options)``: whether its draws depend on what attributes cost, where prices are given.
+    missing : callable
+        ``missing(options)``: what becomes of cells without a value, as `Missing`.
     batching : Batching
     unequal_lengths : bool
         Whether streams that advance together may end at different lengths.
@@ -353,6 +363,7 @@ class Family:
     without_effect: Callable[[Any], Sequence[str]] = _nothing
     given_moments: Callable[[Any], str | None] = _none
     heeds_prices: Callable[[Any], bool] = lambda options: False
+    missing: Callable[[Any], Missing] = lambda options: Missing.REFUSED
     batching: Batching = Batching.APART
     unequal_lengths: bool = False
     shares_settings: bool = False
@@ -417,6 +428,11 @@ class Learner:
     def heeds_prices(self) -> bool:
         """Whether its draws depend on what attributes cost, where prices are given."""
         return self.family.heeds_prices(self.options)
+
+    @property
+    def missing(self) -> Missing:
+        """What becomes of cells without a value."""
+        return self.family.missing(self.options)
 
     @property
     def chaotic(self) -> bool:

@@ -9,10 +9,11 @@ import numpy as np
 
 from budgetreg.data import Dataset, Prices, load, located, prices_of
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.learners.declaration import Batching, Circumstances, Division, Sees
+from budgetreg.learners.declaration import Batching, Circumstances, Division, Learner, Missing, Sees
+from budgetreg.learners.groups import members
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.grids import count, lay_out, widened
-from budgetreg.protocol.side_information import second_moments, table_of
+from budgetreg.protocol.side_information import second_moments, shares, table_of
 
 PILOT_SHARE, LEAST_SHARE, LEAST_ROWS = 0.05, 0.1, 5
 """What an automatic pilot costs of all attributes; more, up to the second share, if it is fewer rows otherwise."""
@@ -65,6 +66,8 @@ class Plan:
         What the user is told once.
     prices : Prices or None
         What the attributes cost, if anybody says so: then the bill is itemised, and in money too.
+    gaps : bool
+        Whether there are cells without a value: draws that meet one cost nothing, and complete rows alone are judged.
     names : tuple of str
         What the attributes are called; empty if they have no names.
     target : str
@@ -90,6 +93,7 @@ class Plan:
     names: tuple[str, ...]
     target: str
     prices: Prices | None = None
+    gaps: bool = False
 
     @property
     def division(self) -> Division | None:
@@ -220,13 +224,14 @@ def make_plan(config: Config) -> Plan:
         raise ConfigError(f"{algo.name}: {counts_from_0}: use intercept=none, and dataset.center=none or full")
     data = load(config.dataset, config.seed, 0, targets=algo.predicts)
     algo.task.admit(algo.name, data, config.dataset.center)
+    _refuse_missing(algo, data)
     n_train, n_test = split_sizes(config, data)
     d, prices = data.X.shape[1], prices_of(config.dataset, data)
     if config.k > d:
         raise ConfigError(f"k={config.k}: the attribute budget must be at most d={d}, the attributes of {data.name}")
     division = algo.divide(config.k)
     per_example = d if algo.sees is Sees.ALL else config.k
-    pilot = _pilot(config, n_train, d)
+    pilot = _pilot(config, n_train, d, int(data.complete.mean() * n_train / 2))
     lead = 0 if algo.sees is Sees.ALL else pilot
     checkpoints = _checkpoints(config, n_train, d, config.k if config.axis == "examples" else per_example, pilot, lead)
     run = _circumstances(config, data, division, checkpoints[-1] - lead, prices)
@@ -248,6 +253,12 @@ def make_plan(config: Config) -> Plan:
         notes += (
             f"a pilot of {pilot} full rows is bought first, {pilot * d} of {end} attributes in all: "
             "scale, centre and moments come from it",
+        )
+    if data.available is not None:
+        notes += (
+            f"{1 - data.available.mean():.1%} of all cells have no value: draws that meet one buy nothing, tests and "
+            f"folds are judged on complete rows alone ({np.count_nonzero(data.complete)} of {data.y.size}), and "
+            "estimates are unbiased if values are missing completely at random, which is assumed",
         )
     if config.dataset.center == "full":
         notes += ("dataset.center=full: the training means come from full rows, which no budget pays for",)
@@ -281,9 +292,33 @@ def make_plan(config: Config) -> Plan:
         attributes_tuning=per_example * fold_examples * folds * n_settings,
         notes=notes,
         prices=prices,
+        gaps=data.available is not None,
         names=data.names,
         target=data.target,
     )
+
+
+def _refuse_missing(algo: Learner, data: Dataset) -> None:
+    """Refuse data with cells without a value to a learner that cannot do without, or nobody can.
+
+    Raises
+    ------
+    ConfigError
+        If it is the learner.
+    DataError
+        If no row is complete, or two attributes never have values together and the learner needs that.
+    """
+    if data.available is None:
+        return
+    if algo.missing is Missing.REFUSED:
+        able = members(lambda one: one.missing is not Missing.REFUSED and one.predicts == algo.predicts)
+        raise ConfigError(
+            f"dataset.missing=unavailable: {algo.name} needs every value; those that do without some: {', '.join(able)}"
+        )
+    if algo.missing is Missing.WEIGHED:
+        shares(data, np.arange(data.y.size))
+    if not data.complete.any():
+        raise DataError(f"{data.name}: no row has all its values, and complete rows alone can be tested on")
 
 
 def split_sizes(config: Config, data: Dataset) -> tuple[int, int]:
@@ -335,8 +370,8 @@ def _end(config: Config, n_train: int, d: int, lead: int = 0) -> int:
     return min(config.total, lead * d + per_example * (n_train - lead))
 
 
-def _pilot(config: Config, n_train: int, d: int) -> int:
-    """Return the number of full rows that are bought first.
+def _pilot(config: Config, n_train: int, d: int, most: int) -> int:
+    """Return the number of full rows that are bought first; an automatic one leaves half of the complete rows, `most`.
 
     Raises
     ------
@@ -346,6 +381,7 @@ def _pilot(config: Config, n_train: int, d: int) -> int:
     total = _end(config, n_train, d)
     if config.pilot == "auto":
         pilot = max(round(PILOT_SHARE * total / d), min(LEAST_ROWS, int(LEAST_SHARE * total / d)), 2)
+        pilot = min(pilot, most)
     else:
         pilot = int(config.pilot)
     if pilot and not config.algo.predicts:
