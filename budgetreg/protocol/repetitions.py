@@ -268,7 +268,8 @@ def _split(plan: Plan, repetition: int) -> _Split:
     order = generator("order", config.seed, data.name, repetition).permutation(train)
     if data.available is not None:
         order = _pilot_first(plan.pilot, data, order, repetition, config.seed)
-        test = _judged(data.complete, test, f"the test part of repetition {repetition} of {data.name}")
+        whose = f"the test part of repetition {repetition} of {data.name}"
+        test = _judged(data.complete, test, whose, "a larger dataset.test_fraction")
     pilot, order = order[: plan.pilot], order[plan.pilot :]
     constant = float(data.y[train].mean()) if plan.intercept else 0.0
     if config.dataset.split == "official" and not plan.pilot and not plan.gaps:
@@ -299,11 +300,11 @@ def _pilot_first(n: int, data: Dataset, order: np.ndarray, repetition: int, seed
     return np.concatenate([pilot, order[~np.isin(order, pilot)]])
 
 
-def _judged(complete: np.ndarray, rows: np.ndarray, whose: str) -> np.ndarray:
+def _judged(complete: np.ndarray, rows: np.ndarray, whose: str, remedy: str) -> np.ndarray:
     """Return those of some rows that are complete (n,)."""
     rows = rows[complete[rows]]
     if not rows.size:
-        raise DataError(f"{whose} has no row with all its values, and others cannot be judged on")
+        raise DataError(f"{whose} has no row with all its values to be judged on; {remedy} may have some")
     return rows
 
 
@@ -328,8 +329,10 @@ def _fold_passes(plan: Plan, place: _Place) -> list[Pass]:
     checkpoints = tuple(sorted({min(checkpoint - plan.lead, length) for checkpoint in wanted}))
 
     def judging(fold: int, rows: np.ndarray) -> Callable[[], Keep]:
-        whole = _judged(split.complete, rows, f"fold {fold} of repetition {split.repetition} of {plan.dataset}")
-        return lambda: config.algo.task.held_out(split.table, whole).losses
+        whose = f"fold {fold} of repetition {split.repetition} of {plan.dataset}"
+        if plan.gaps:
+            rows = _judged(split.complete, rows, whose, "fewer tuning.folds")
+        return lambda: config.algo.task.held_out(split.table, rows).losses
 
     return [
         _pass(plan, place, f"fold {f}", order, checkpoints, judging(f, rows))
