@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from budgetreg.checks import conduct
+from budgetreg.checks import conduct, excuse
 from budgetreg.checks.subject import Subject, examined
 from budgetreg.checks.variants import variants
 from budgetreg.enumeration import steps
@@ -19,6 +19,7 @@ from budgetreg.learners.groups import members
 from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.pairs import core as pairs
 from budgetreg.learners.second_moment import core as second_moment
+from budgetreg.learners.two_phase import core as two_phase
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.updates.retraced import RETRACED
 
@@ -54,8 +55,13 @@ def masked(subject: Subject, mask: Callable[[int, int], np.ndarray], together: n
     return Masked(**own, mask=mask, together=together)
 
 
-def able(predicts: bool) -> list[str]:
-    return members(lambda one: one.missing is Missing.WEIGHED and one.predicts == predicts)
+def able(*, predicts: bool) -> list[str]:
+    return members(lambda one: one.missing is not Missing.REFUSED and one.predicts == predicts)
+
+
+ABLE = [*able(predicts=True), *able(predicts=False)]
+GRADIENTS = members(lambda one: one.missing is Missing.WEIGHED and one.predicts and not one.family.stores)
+CENTRED = [name for name in able(predicts=True) if excuse(examined(name).learner, "origin") is None]
 
 
 # Stored sums: the estimates of one example, for each mask and each outcome of the draws.
@@ -216,7 +222,7 @@ def mean_step(subject: Subject, together: np.ndarray, k: int) -> tuple[np.ndarra
     return mean, (before[0] @ examples[STEP - 1] - targets[STEP - 1]) * examples[STEP - 1]
 
 
-@pytest.mark.parametrize("name", [one for one in able(predicts=True) if not examined(one).learner.family.stores])
+@pytest.mark.parametrize("name", GRADIENTS)
 def test_gradients_are_unbiased(name):
     close("the gradient", *mean_step(examined(name), TOGETHER, 3))
 
@@ -248,18 +254,18 @@ def sparse(subject: Subject) -> Masked:
     return masked(subject, random_mask, together)
 
 
-@pytest.mark.parametrize("name", [*able(predicts=True), *able(predicts=False)])
+@pytest.mark.parametrize("name", ABLE)
 @pytest.mark.parametrize("check", [conduct.unobserved, conduct.same_bytes])
 def test_what_is_stored_where_nothing_is_changes_nothing(name, check):
     check(sparse(examined(name)))
 
 
-@pytest.mark.parametrize("name", able(predicts=True))
+@pytest.mark.parametrize("name", CENTRED)
 def test_where_zero_is_changes_nothing_but_the_intercept(name):
     conduct.origin(sparse(examined(name)))
 
 
-@pytest.mark.parametrize("name", [*able(predicts=True), *able(predicts=False)])
+@pytest.mark.parametrize("name", ABLE)
 def test_masks_of_ones_leave_what_there_is(name):
     """Divided by 1, the numbers are those that they were."""
     subject = examined(name)
@@ -274,9 +280,50 @@ def test_masks_of_ones_leave_what_there_is(name):
     assert (runs[0][1].bill().total == runs[1][1].bill().total).all()
 
 
+@pytest.mark.parametrize("name", able(predicts=True))
+def test_what_meets_no_value_is_not_paid(name):
+    """Nor are draws for the inner product, where no value is there for the data point: the step is known to be none."""
+    m = 60
+    X = np.random.default_rng(0).uniform(1, 2, (m, conduct.D))
+    there = np.random.default_rng(1).random((m, conduct.D)) < 0.25
+    subject = masked(examined(name), lambda n, d: there, np.full((conduct.D,) * 2, 0.3))
+    order, every = np.arange(m)[None], list(range(1, m + 1))
+    _, recorder = subject.run(Table(X, X[:, 0]), order, conduct._rngs(1), 4, conduct._setting(subject, 0), every)
+    bill = recorder.bill()
+    costs = np.diff([0, *(bill.at[t][0, 0] for t in every)])
+    rows, attributes = recorder.seen()
+    assert there[rows, attributes].all()
+    shown = np.bincount(rows, minlength=m)
+    np.testing.assert_array_equal(costs, shown)
+    assert (shown == 0).any()
+    assert 0 < costs.max() <= 4
+
+
+def test_moments_are_those_of_what_was_there(monkeypatch):
+    told = []
+    usual = two_phase.MomentEstimates.note
+
+    def note(self, attributes, values, there):
+        usual(self, attributes, values, there)
+        told.append((attributes[0], values[0], there[0], self.means()[0]))
+
+    monkeypatch.setattr(two_phase.MomentEstimates, "note", note)
+    subject = sparse(examined("ddaerr_two_phase"))
+    table, m = conduct._table(600), 600
+    subject.run(table, np.arange(m)[None], conduct._rngs(1), conduct.K, conduct._setting(subject, 0))
+    ((attributes, values, there, means),) = told
+    mask = random_mask(600, conduct.D)[: len(attributes)]
+    np.testing.assert_array_equal(there, np.take_along_axis(mask, attributes, axis=1))
+    for i, mean in enumerate(means):
+        own = values[there & (attributes == i)]
+        if own.size:
+            np.testing.assert_allclose(mean, np.square(own).mean(), rtol=1e-12)
+    assert not there.all()
+
+
 def test_who_cannot_do_without_says_so():
     refused = ["aesvr", "lasso", "online_lasso", "online_ridge", "pca", "ridge", "zero_filled_pca"]
-    assert not set(refused) & {*able(predicts=True), *able(predicts=False)}
+    assert not set(refused) & set(ABLE)
     aerr = examined("aerr").learner
     for changes, learner in variants(aerr):
         assert (learner.missing is Missing.REFUSED) == (changes.get("control_variate", "none") != "none")
