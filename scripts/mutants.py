@@ -44,6 +44,8 @@ AVERAGING = "budgetreg/updates/averaging.py"
 PARTIAL = "budgetreg/learners/partial/core.py"
 TWO_PHASE = "budgetreg/learners/two_phase/core.py"
 
+MISSING = "tests/learners/test_missing.py"
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -699,6 +701,63 @@ MUTANTS = (
         "start=start, **options)",
         "start=0 * start, **options)",
         "what was paid for in the first phase is thrown away",
+    ),
+    # Values that are missing
+    Mutant(
+        "draws pay for what is missing",
+        ACCESSOR,
+        "self._charge((self._stream, position), np.count_nonzero(own, axis=0))",
+        "self._charge((self._stream, position), n * paid)",
+        "cells that nobody can buy are on the bill",
+        (MISSING,),
+    ),
+    Mutant(
+        "what is missing counts as a value of 0",
+        MEANS,
+        "np.ones(values.shape) if there is None else there",
+        "np.ones(values.shape)",
+        "zero is drawn towards 0, the more so the more is missing",
+        (MISSING,),
+    ),
+    Mutant(
+        "values as if missing independently",
+        PARTIAL,
+        "accessor.together(stream[:, None], i[:, None], j[:, stream])",
+        "accessor.together(stream, i, i)[:, None] * accessor.together(stream[:, None], j[:, stream], j[:, stream])",
+        "gradients are biased, the squares of an attribute most of all",
+        (MISSING,),
+    ),
+    Mutant(
+        "the pilot from the first complete rows",
+        REPETITIONS,
+        'generator("pilot", seed, data.name, repetition).permutation(complete)[:n]',
+        "order[data.complete[order]][:n]",
+        "what follows has fewer complete rows at its beginning than the shares say",
+        ("tests/protocol/test_missing.py",),
+    ),
+    Mutant(
+        "the pilot among those that are counted",
+        SIDE,
+        "train if pilot is None else np.setdiff1d(train, pilot)",
+        "train",
+        "shares are of rows that were chosen for missing nothing",
+        ("tests/protocol/test_missing.py",),
+    ),
+    Mutant(
+        "incomplete rows are paid for as if seen in full",
+        REPETITIONS,
+        "int(np.count_nonzero(place.split.complete[place.split.order])) if plan.tuned",
+        "place.split.order.size if plan.tuned",
+        "axis=paid counts held-out rows that nobody was judged on",
+        ("tests/protocol/test_missing.py",),
+    ),
+    Mutant(
+        "judged on what is missing",
+        REPETITIONS,
+        'rows = _judged(split.complete, rows, whose, "fewer tuning.folds")',
+        "pass",
+        "parameters are chosen by what happens to be stored where nothing is",
+        ("tests/protocol/test_missing.py",),
     ),
 )
 

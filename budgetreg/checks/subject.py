@@ -200,6 +200,9 @@ class Recorder(Accessor):
 
     def _note(self, rows: np.ndarray, attributes: np.ndarray, which: np.ndarray | bool = True) -> None:
         rows, attributes, shown = np.broadcast_arrays(rows, attributes, which)
+        there = self._there(rows, attributes)
+        if there is not None:
+            shown = shown & there
         self._log.append((rows[shown], attributes[shown]))
 
 

@@ -78,7 +78,8 @@ def _money(plan: "Plan") -> dict[str, str]:
 def _held_out(plan: "Plan") -> str:
     if not plan.tuned:
         return ""
-    return f"; the held-out folds, {plan.n_train - plan.pilot:,} examples in all, are seen in full"
+    which = " where they are complete" if plan.gaps else ""
+    return f"; the held-out folds, {plan.n_train - plan.pilot:,} examples in all, are seen in full{which}"
 
 
 def _widening(times: int) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,8 @@ class Dataset:
         What the target is called where the data lie; empty if it has no name.
     shift : ndarray of shape (d,), or None
         What attributes count from where nobody has looked at them; None: from 0.
+    available : ndarray of bool, shape (n, d), or None
+        Which cells have a value, the others being 0 in ``X``; None if all have.
 
     Raises
     ------
@@ -68,6 +71,7 @@ class Dataset:
     names: tuple[str, ...] = ()
     target: str = ""
     shift: np.ndarray | None = None
+    available: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         """Check shapes, types and targets, and make the arrays read-only."""
@@ -87,13 +91,15 @@ class Dataset:
             raise ValueError(f"scale has shape {np.shape(self.scale)}; one number, or one for each attribute is needed")
         if self.shift is not None and (self.shift.shape != self.X.shape[1:] or not np.isfinite(self.shift).all()):
             raise ValueError(f"shift must be a finite number for each attribute, not {self.shift}")
-        if len(self.names) not in (0, self.X.shape[1]):
-            raise ValueError(f"{len(self.names)} names for {self.X.shape[1]} attributes")
         most = len(self.y) - (self.second_moment is None)
         if self.n_train is not None and not 0 < self.n_train <= most:
             raise ValueError(f"n_train must leave rows on both sides of {len(self.y)}, not {self.n_train}")
         if len(self.names) not in (0, self.X.shape[1]):
             raise ValueError(f"{len(self.names)} names for {self.X.shape[1]} attributes")
+        if self.available is not None:
+            if self.available.dtype != bool or self.available.shape != self.X.shape:
+                raise ValueError(f"available has shape {self.available.shape}; bool of shape {self.X.shape} is needed")
+            self.available.setflags(write=False)
         if self.two_valued and not np.isin(self.y, (-1.0, 1.0)).all():
             raise ValueError("two_valued targets must be -1 or +1")
         if self.second_moment is not None:
@@ -102,12 +108,17 @@ class Dataset:
             self.second_moment.setflags(write=False)
         self.y.setflags(write=False)
 
+    @cached_property
+    def complete(self) -> np.ndarray:
+        """Which rows have all their values, bool of shape (n,)."""
+        return np.ones(len(self.y), dtype=bool) if self.available is None else np.asarray(self.available.all(axis=1))
+
     def fingerprint(self) -> str:
         """Return a short digest of the content, by which a changed file is recognised."""
         if self.digest or not isinstance(self.X, np.ndarray):
             return self.digest
         content = hashlib.blake2b(digest_size=8)
-        for array in (self.X, self.y):
+        for array in (self.X, self.y, *([] if self.available is None else [self.available])):
             content.update(array.data)
         return content.hexdigest()
 

@@ -53,6 +53,8 @@ class Prepared:
         What the file calls the attributes; empty if it does not.
     target : str
         What the target is called.
+    available : ndarray of bool, shape (n, d), or None
+        Which cells are there, the others being 0 in X; None if all are.
     """
 
     X: np.ndarray | Values
@@ -63,6 +65,7 @@ class Prepared:
     digest: str
     names: tuple[str, ...]
     target: str
+    available: np.ndarray | None = None
 
 
 def in_memory(source: Source, path: Path) -> Prepared:
@@ -131,6 +134,7 @@ def into_folder(source: Source, path: Path, folder: Path, record: Mapping[str, A
         "target": result.target,
         "first": facts.first,
         "copied": source.mapped is None,
+        "missing": result.available is not None,
         "source": dict(record),
     }
     (folder / FACTS).write_text(json.dumps(told))
@@ -157,10 +161,13 @@ def from_folder(folder: Path, mapped: Path) -> Prepared | None:
             X = _sparse(lengths, columns, data, largest.size, told["first"])
         else:
             X = np.load(folder / "X.npy" if told["copied"] else mapped, mmap_mode="r")
+        # A plain view of the mapping: looked up at every reveal, its own class would cost as much as that.
+        available = np.asarray(np.load(folder / "available.npy", mmap_mode="r")) if told.get("missing") else None
         names, target = tuple(told["names"]), told["target"]
     except (OSError, ValueError, EOFError, KeyError):  # missing, cut short by a full disk, or of an earlier version
         return None
-    return Prepared(X, y, largest, told["two_valued"], tuple(told["notes"]), told["digest"], names, target)
+    notes = tuple(told["notes"])
+    return Prepared(X, y, largest, told["two_valued"], notes, told["digest"], names, target, available)
 
 
 def _readable(source: Source, path: Path) -> Iterator[tuple[np.ndarray | SparseRows, Any]]:
@@ -181,6 +188,7 @@ class _Facts:
         self._n = 0
         self._lengths: list[np.ndarray] = []
         self._largest = np.zeros(0)
+        self._missing = 0
         self.first = 1
 
     def note(self, X: np.ndarray | SparseRows, y: Any) -> dict[str, np.ndarray]:
@@ -190,6 +198,9 @@ class _Facts:
         self._n += len(X if isinstance(X, np.ndarray) else X.lengths)
         if isinstance(X, np.ndarray):
             arrays = {"X": X}
+            if self._source.missing:
+                arrays = self._split(X)
+                X = arrays["X"]
             self._raise_largest(np.maximum(X.max(axis=0).astype(float), -X.min(axis=0).astype(float)))
         else:
             arrays = {"columns": X.columns, "data": X.data}
@@ -200,9 +211,18 @@ class _Facts:
             self._raise_largest(here)
             if X.columns.size and not X.columns.min():
                 self.first = 0
-        for array in arrays.values():
-            self._content.update(array.data)
+        for name, array in arrays.items():
+            if name != "available":
+                self._content.update(array.data)
         return arrays
+
+    def _split(self, X: np.ndarray) -> dict[str, np.ndarray]:
+        """Return a piece with 0 for what is missing, and what is there; without a gap, the digest is as ever."""
+        available = ~np.isnan(X)
+        gaps = np.flatnonzero(~available)
+        self._missing += gaps.size
+        self._content.update((gaps + (self._n - len(X)) * X.shape[1]).data)
+        return {"X": np.where(available, X, X.dtype.type(0)) if gaps.size else X, "available": available}
 
     def _raise_largest(self, here: np.ndarray) -> None:
         if here.size > self._largest.size:
@@ -237,8 +257,9 @@ class _Facts:
         for column in np.flatnonzero(largest).tolist():
             name = repr(source.names[column]) if source.names else f"number {column + 1}"
             _check_size(float(largest[column]), f"{path}: attribute {name}")
-        digest = self._content.hexdigest()
-        return Prepared(X, y, largest, two_valued, source.notes + notes, digest, tuple(source.names), source.target)
+        digest, names = self._content.hexdigest(), tuple(source.names)
+        available = arrays["available"] if self._missing else None
+        return Prepared(X, y, largest, two_valued, source.notes + notes, digest, names, source.target, available)
 
 
 def _sparse(lengths: np.ndarray, columns: np.ndarray, data: np.ndarray, d: int, first: int) -> Sparse:

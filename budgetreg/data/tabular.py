@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from budgetreg.config.options import Option
+from budgetreg.config.requirements import one_of
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.formats import FORMATS, opener, source, suffix
-from budgetreg.data.formats.source import COMPRESSIONS, NO_TARGET
+from budgetreg.data.formats.source import COMPRESSIONS, NO_TARGET, EmptyCellError
 from budgetreg.data.kind import RANDOM, Kind, Source
 from budgetreg.data.prepared import FACTS, Prepared, from_folder, in_memory, into_folder
 from budgetreg.data.scaling import SCALING, unit
@@ -20,6 +21,8 @@ from budgetreg.errors import ConfigError, DataError
 
 _LAYOUT_VERSION = 3  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder in that of the cache in which they lie
+_MISSING = ("refuse", "unavailable")
+_HINT = "dataset.missing=unavailable learns from such a table, as if these cells could not be bought"
 _CONSTANT = "{}: all {} targets are {:g}, so that there is nothing to predict (dataset.target names another column)"
 
 
@@ -37,12 +40,15 @@ class File:
         Whether each attribute is divided by its largest absolute value.
     stamp : tuple of int
         Times of the last change and sizes, so that a changed file counts as another one.
+    missing : {"refuse", "unavailable"}, or None
+        What becomes of attributes without a value; None: they are refused, and nobody could choose otherwise.
     """
 
     path: str
     target: str | None
     scale: str
     stamp: tuple[int, ...]
+    missing: str | None = None
 
     @property
     def name(self) -> str:
@@ -67,7 +73,7 @@ class File:
         return Dataset(
             self.name, table.X, table.y, scale, None, table.two_valued, table.notes + notes, table.digest,
             unpredictable=_CONSTANT.format(self.path, len(table.y), table.y[0]) if constant else "",
-            names=table.names, target=table.target,
+            names=table.names, target=table.target, available=table.available,
         )  # fmt: skip
 
     def _prepared(self) -> Prepared:
@@ -80,16 +86,19 @@ class File:
         open_table = opener(path)
         assert open_table is not None
         try:
-            opened = open_table(path, self.target)
+            opened = open_table(path, self.target, self.missing == "unavailable")
         except OSError as error:
             raise DataError(f"cannot read {path}: {error.strerror or error}") from error
-        if opened.size <= source.IN_MEMORY:
-            return in_memory(opened, path)
-        ensure(
-            folder,
-            lambda prepared: from_folder(prepared, mapped) is not None,
-            lambda temporary: into_folder(opened, path, temporary, self._record()),
-        )
+        try:
+            if opened.size <= source.IN_MEMORY:
+                return in_memory(opened, path)
+            ensure(
+                folder,
+                lambda prepared: from_folder(prepared, mapped) is not None,
+                lambda temporary: into_folder(opened, path, temporary, self._record()),
+            )
+        except EmptyCellError as error:
+            raise DataError(f"{error} ({_HINT})" if self.missing else str(error)) from error
         table = from_folder(folder, mapped)
         assert table is not None
         return table
@@ -101,12 +110,14 @@ class File:
         return {"path": str(Path(self.path).resolve()), "target": target, "stamp": list(self.stamp)}
 
     def _cache_folder(self) -> Path:
-        identity = (_LAYOUT_VERSION, str(Path(self.path).resolve()), self.target, self.stamp)
+        identity: tuple[Any, ...] = (_LAYOUT_VERSION, str(Path(self.path).resolve()), self.target, self.stamp)
+        if self.missing == "unavailable":
+            identity += (self.missing,)
         return cache_root() / f"file-{hashlib.sha256(repr(identity).encode()).hexdigest()[:16]}" / _TABLE
 
 
 def parse_file(options: Mapping[str, Any]) -> File:
-    """Read ``dataset.path``, ``target`` and ``scale``.
+    """Read ``dataset.path``, ``target``, ``scale`` and ``missing``.
 
     Raises
     ------
@@ -127,7 +138,7 @@ def parse_file(options: Mapping[str, Any]) -> File:
             f"folder with X.npy and y.npy, not {path.name!r}"
         )
     try:
-        return File(str(path), target, scale, _stamp(path, target))
+        return File(str(path), target, scale, _stamp(path, target), options.get("missing"))
     except OSError as error:
         raise DataError(f"cannot read {error.filename}: {error.strerror} (dataset.path)") from error
 
@@ -174,7 +185,12 @@ KINDS = (
     Kind(
         name="file",
         parse=parse_file,
-        options={"path": Option("the path"), "target": Option("the target"), **SCALING},
+        options={
+            "path": Option("the path"),
+            "target": Option("the target"),
+            **SCALING,
+            "missing": Option("what becomes of missing values", one_of(*_MISSING), default="refuse"),
+        },
         splits=(RANDOM,),
         own=True,
         paths=("path", "ranges"),

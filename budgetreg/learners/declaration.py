@@ -34,6 +34,14 @@ class Batching(Enum):
     WITH_ITS_FOLDS = "the folds of a repetition, which share what they have in common and are never parted"
 
 
+class Missing(Enum):
+    """What a learner makes of cells without a value, which no budget buys and which draws pass over."""
+
+    REFUSED = "every value that it asks for has to be there"
+    WEIGHED = "what it sees is divided by how often that is there: each two attributes have to be together somewhere"
+    LEFT_OUT = "what is there suffices"
+
+
 class Division(NamedTuple):
     """How the budget k is divided."""
 
@@ -312,6 +320,8 @@ class Family:
     heeds_prices : callable
         ``heeds_prices(options)``: which of its draws depend on what attributes cost, where prices are given, by the
         names of a `Division`; none if none do.
+    missing : callable
+        ``missing(options)``: what becomes of cells without a value, as `Missing`.
     batching : Batching
     unequal_lengths : bool
         Whether streams that advance together may end at different lengths.
@@ -354,6 +364,7 @@ class Family:
     without_effect: Callable[[Any], Sequence[str]] = _nothing
     given_moments: Callable[[Any], str | None] = _none
     heeds_prices: Callable[[Any], Sequence[str]] = _nothing
+    missing: Callable[[Any], Missing] = lambda options: Missing.REFUSED
     batching: Batching = Batching.APART
     unequal_lengths: bool = False
     shares_settings: bool = False
@@ -418,6 +429,11 @@ class Learner:
     def heeds_prices(self) -> Sequence[str]:
         """Which of its draws, ``k_x`` and ``k_ip``, depend on what attributes cost, where prices are given."""
         return self.family.heeds_prices(self.options)
+
+    @property
+    def missing(self) -> Missing:
+        """What becomes of cells without a value."""
+        return self.family.missing(self.options)
 
     @property
     def chaotic(self) -> bool:

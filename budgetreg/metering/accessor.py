@@ -35,12 +35,18 @@ class Table:
         The value of an attribute is ``X * scale - shift``; with T scales, each T-th of the rows has its own.
     shift : ndarray of shape (d,) or (T, d), or None
         Subtracted from every example (centring), or from those of each T-th of the rows; None means 0.
+    available : ndarray of bool, shape (n, d), or None
+        Which cells have a value that can be bought, which is known beforehand; None if all have.
+    together : ndarray of float, shape (d, d) or (T, d, d), or None
+        The share of training examples that have both of two attributes, above 0; on the diagonal, that which have one.
     """
 
     X: np.ndarray | Values
     y: np.ndarray
     scale: float | np.ndarray = 1.0
     shift: np.ndarray | None = None
+    available: np.ndarray | None = None
+    together: np.ndarray | None = None
     _values: Values = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -75,14 +81,15 @@ class Table:
         return scale, np.zeros(self.d) if self.shift is None else self.shift / scale
 
     def _places(self, of_parts: np.ndarray, rows: np.ndarray, attributes: np.ndarray) -> np.ndarray:
-        return attributes if of_parts.ndim == 1 else self._part(of_parts, rows) * self.d + attributes
+        return attributes if of_parts.ndim == 1 else self.part(of_parts, rows) * self.d + attributes
 
     def _of_rows(self, of_parts: float | np.ndarray, index: np.ndarray) -> float | np.ndarray:
         if not isinstance(of_parts, np.ndarray) or of_parts.ndim == 1:
             return of_parts
-        return of_parts[self._part(of_parts, index)]
+        return of_parts[self.part(of_parts, index)]
 
-    def _part(self, of_parts: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def part(self, of_parts: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return to which of T parts of the table, each with an entry in an array of T, rows belong."""
         return rows // (len(self.y) // len(of_parts))
 
 
@@ -102,7 +109,13 @@ def stack(tables: Sequence[Table]) -> tuple[Table, list[int]]:
         Row number of each table's first row.
     """
     first = tables[0]
-    if all(table.X is first.X and table.shift is first.shift and table.scale is first.scale for table in tables):
+    if all(
+        table.X is first.X
+        and table.shift is first.shift
+        and table.scale is first.scale
+        and table.together is first.together
+        for table in tables
+    ):
         return first, [0] * len(tables)
     X = np.concatenate([np.asarray(table.X) for table in tables])
     y = np.concatenate([table.y for table in tables])
@@ -110,7 +123,19 @@ def stack(tables: Sequence[Table]) -> tuple[Table, list[int]]:
     scale = first.scale
     if not all(np.array_equal(table.scale, scale) for table in tables):
         scale = np.stack([np.broadcast_to(table.scale, (first.d,)) for table in tables])
-    return Table(X, y, scale, np.stack(shifts) if shifts else None), [len(first.y) * i for i in range(len(tables))]
+    masks = [table.available for table in tables if table.available is not None]
+    shares = [table.together for table in tables if table.together is not None]
+    return (
+        Table(
+            X,
+            y,
+            scale,
+            np.stack(shifts) if shifts else None,
+            np.concatenate(masks) if masks else None,
+            np.stack(shares) if shares else None,
+        ),
+        [len(first.y) * i for i in range(len(tables))],
+    )
 
 
 @dataclass(frozen=True)
@@ -173,6 +198,11 @@ class Accessor:
     -----
     Examples are opened in blocks (`open`); within a block, every reveal names its examples by position.  A draw
     costs 1 even when it repeats an attribute already drawn for that example.
+
+    A draw that meets a cell without a value is charged nothing and comes out as 0; `available` tells which do.  Where
+    values are missing completely at random, a single value divided by `together` of its attribute with itself, and a
+    product of two of the same example divided by that of the two, have the means that they would have if all values
+    were there: whether a cell has one is drawn once for an example, not once for each draw.
     """
 
     def __init__(
@@ -218,7 +248,39 @@ class Accessor:
     @property
     def itemised(self) -> bool:
         """Whether each draw has to be named: `pay_for` in place of `pay`."""
-        return self._reveals is not None
+        return self._reveals is not None or not self.complete
+
+    @property
+    def complete(self) -> bool:
+        """Whether all cells have a value."""
+        return self._table.available is None
+
+    def available(self, attributes: np.ndarray) -> np.ndarray:
+        """Return which attributes of the current block's examples have a value, which is free to ask.
+
+        Parameters
+        ----------
+        attributes : ndarray of int, shape (F, T, n)
+
+        Returns
+        -------
+        ndarray of bool, shape (F, T, n)
+        """
+        there = self._there(self._rows[:, :, None], attributes)
+        return np.ones(attributes.shape, dtype=bool) if there is None else there
+
+    def together(self, streams: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Return the share of a stream's training examples that have both attribute i and attribute j, all above 0.
+
+        The three arrays of int are broadcast against each other; without missing values, all shares are 1.
+        """
+        shares = self._table.together
+        if shares is None:
+            return np.ones(np.broadcast_shapes(streams.shape, i.shape, j.shape))
+        place = i * self.d + j
+        if shares.ndim == 3:
+            place = place + self._table.part(shares, self._orders[:, 0])[streams] * self.d**2
+        return shares.take(np.broadcast_to(place, np.broadcast_shapes(streams.shape, place.shape)))
 
     def open(self, start: int, stop: int) -> None:
         """Make examples ``start <= t < stop`` (counted from 0 along each stream) the current block."""
@@ -290,6 +352,9 @@ class Accessor:
         assert drawn is None or self._means is None
         if self._ended is not None:
             drawn = np.broadcast_to(~self._ended[:, :, None], attributes.shape) & (True if drawn is None else drawn)
+        there = self._there(self._rows[:, :, None], attributes)
+        if there is not None:
+            drawn = there if drawn is None else drawn & there
         draws = attributes.shape[-1] if drawn is None else np.count_nonzero(drawn, axis=2)[:, :, None]
         self._charge(slice(None), draws)
         if self._record:
@@ -299,7 +364,7 @@ class Accessor:
         values = self._table.entries(self._rows[:, :, None], attributes)
         if self._means:
             # What lies beyond a stream's end gets into means that nothing is centred by any more.
-            self._means.add(values, attributes)
+            self._means.add(values if there is None else np.where(there, values, 0.0), attributes, there)
             values = self._means.centred(values, self._stream[:, None, None], attributes)
         return values if drawn is None else np.where(drawn, values, 0.0)
 
@@ -324,7 +389,7 @@ class Accessor:
         BudgetExceeded
             If an example's budget would be passed; nothing is revealed then.
         """
-        paid = self._pay_for(position, attributes, paid)
+        paid = self._pay_for(position, attributes, paid)  # from here on each draw's own, where values are missing
         if self._record:
             self._record.own(position, attributes, None if paid.all() else paid)
         values = self._table.entries(self._rows[self._stream, position][:, None], attributes)
@@ -355,6 +420,9 @@ class Accessor:
         """
         if self._ended is not None:
             drawn = drawn & ~self._ended[:, position, None, None]
+        there = self._there(self._rows[:, position, None, None], attributes)
+        if there is not None:
+            drawn = drawn & there
         positions = np.full(self.n_streams, position)
         self._charge((self._stream, positions), np.count_nonzero(drawn, axis=2))
         if self._record:
@@ -408,7 +476,7 @@ class Accessor:
             If the budget is below d.
         """
         self.open(start, stop)
-        assert self._ended is None
+        assert self._ended is None and self.complete
         self._charge(slice(None), self.d)
         if self._record:
             self._record.in_full()
@@ -443,7 +511,7 @@ class Accessor:
         """
         assert self._means is None
         self.open(start, stop)
-        assert self._ended is None
+        assert self._ended is None and self.complete
         self._charge(slice(None), self.d)
         if self._record:
             self._record.in_full()
@@ -468,15 +536,27 @@ class Accessor:
         return Bill(self._at, self._total, self._most, self._reveals)
 
     def _pay_for(self, position: np.ndarray, attributes: np.ndarray, paid: np.ndarray) -> np.ndarray:
-        """Charge for draws of one example per stream, and return which replicas (F, G) of those that draw pay."""
+        """Charge for draws of one example per stream; return who of those that draw pays, (F, G) or (n, F, G)."""
         if self._ended is not None:
             paid = paid & ~self._ended[self._stream, position][:, None]
         n = len(attributes)
+        there = self._there(self._rows[self._stream, position][:, None], attributes)
+        if there is not None:
+            own: np.ndarray = paid & there
+            self._charge((self._stream, position), np.count_nonzero(own, axis=0))
+            if self._reveals:
+                self._reveals.note(position, attributes.transpose(1, 2, 0), own.transpose(1, 2, 0))
+            return own
         self._charge((self._stream, position), n if paid.all() else n * paid)
         if self._reveals:
             drawn = np.broadcast_to(paid[:, :, None], (*paid.shape, n))
             self._reveals.note(position, attributes.transpose(1, 2, 0), drawn)
         return paid
+
+    def _there(self, rows: np.ndarray, attributes: np.ndarray) -> np.ndarray | None:
+        """Return which cells have a value; None if all have."""
+        mask = self._table.available
+        return None if mask is None else mask[rows, attributes]
 
     def _charge(self, examples: slice | tuple[np.ndarray, np.ndarray], draws: int | np.ndarray) -> None:
         charged = self._spent[examples] + draws

@@ -92,10 +92,10 @@ class RunningMeans:
         _, means = self._held[-1]
         return values - means.take(streams * self._d + attributes)
 
-    def add(self, values: np.ndarray, attributes: np.ndarray) -> None:
-        """Take in values of single attributes, both of shape (F, T, n)."""
+    def add(self, values: np.ndarray, attributes: np.ndarray, there: np.ndarray | None = None) -> None:
+        """Take in values of single attributes, both of shape (F, T, n); those that are not there, if not all, are 0."""
         self._sum += sums(attributes, values, self._d)
-        self._count += sums(attributes, np.ones(values.shape), self._d)
+        self._count += sums(attributes, np.ones(values.shape) if there is None else there, self._d)
 
     def centre_rows(self, X: np.ndarray) -> None:
         """Centre the full rows of a block, (F, T, d), in place, and take them in `HELD` examples at a time."""

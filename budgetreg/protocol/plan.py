@@ -9,10 +9,11 @@ import numpy as np
 
 from budgetreg.data import Dataset, Prices, load, located, prices_of
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.learners.declaration import Batching, Circumstances, Division, Sees
+from budgetreg.learners.declaration import Batching, Circumstances, Division, Learner, Missing, Sees
+from budgetreg.learners.groups import members
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.grids import count, lay_out, widened
-from budgetreg.protocol.side_information import second_moments, table_of
+from budgetreg.protocol.side_information import second_moments, shares, table_of
 from budgetreg.protocol.spending import Spending, refuse_two_ends
 
 REPLICA_BYTES = 64
@@ -59,6 +60,8 @@ class Plan:
         What the user is told once.
     prices : Prices or None
         What the attributes cost, if anybody says so: then the bill is itemised, and in money too.
+    gaps : bool
+        Whether there are cells without a value: draws that meet one cost nothing, and complete rows alone are judged.
     names : tuple of str
         What the attributes are called; empty if they have no names.
     target : str
@@ -84,6 +87,7 @@ class Plan:
     names: tuple[str, ...]
     target: str
     prices: Prices | None = None
+    gaps: bool = False
 
     @property
     def division(self) -> Division | None:
@@ -214,13 +218,16 @@ def make_plan(config: Config) -> Plan:
         raise ConfigError(f"{algo.name}: {counts_from_0}: use intercept=none, and dataset.center=none or full")
     data = load(config.dataset, config.seed, 0, targets=algo.predicts)
     algo.task.admit(algo.name, data, config.dataset.center)
+    _refuse_missing(algo, data)
     n_train, n_test = split_sizes(config, data)
+    gaps = data.available is not None
     d, prices = data.X.shape[1], prices_of(config.dataset, data)
     if config.k > d:
         raise ConfigError(f"k={config.k}: the attribute budget must be at most d={d}, the attributes of {data.name}")
     division = algo.divide(config.k)
     spending = Spending(config, n_train, d, division, prices)
-    per_example, pilot = spending.per_example, spending.pilot()
+    complete = int(data.complete.mean() * n_train)  # of the training part, about
+    per_example, pilot = spending.per_example, spending.pilot(complete // 2)
     lead = 0 if algo.sees is Sees.ALL else pilot
     checkpoints = spending.checkpoints(pilot, lead)
     run = _circumstances(config, data, division, checkpoints[-1] - lead, prices)
@@ -243,6 +250,12 @@ def make_plan(config: Config) -> Plan:
             f"a pilot of {pilot} full rows is bought first, {pilot * d} of {end} attributes in all: "
             f"{'' if config.dataset.scaled_by_ranges else 'scale, '}centre and moments come from it",
         )
+    if data.available is not None:
+        notes += (
+            f"{1 - data.available.mean():.1%} of all cells have no value: draws that meet one buy nothing, tests and "
+            f"folds are judged on complete rows alone ({np.count_nonzero(data.complete)} of {data.y.size}), and "
+            "estimates are unbiased if values are missing completely at random, which is assumed",
+        )
     if config.dataset.center == "full":
         notes += ("dataset.center=full: the training means come from full rows, which no budget pays for",)
     if algo.given_moments == "given":
@@ -250,11 +263,12 @@ def make_plan(config: Config) -> Plan:
             f"{algo.name} is given the attributes' second moments over the training part, which no budget pays for",
         )
     total = config.total or config.k * n_train
-    if config.axis == "paid" and folds and n_train * spending.row > total:
+    if config.axis == "paid" and folds and complete * spending.row > total:
         payer = f"k={config.k}" if config.total is None else "the total"
         notes += (
-            f"axis=paid: tuning sees its held-out folds in full, {n_train * spending.row:,.10g} {spending.unit} where "
-            f"{payer} pays for {total:,}, so that no point of the curve is drawn; tuning=fixed pays for nothing",
+            f"axis=paid: tuning sees its held-out folds in full{' where they are complete' if gaps else ''}, "
+            f"{complete * spending.row:,.10g} {spending.unit} where {payer} pays for {total:,}, so that no point of "
+            "the curve is drawn; tuning=fixed pays for nothing",
         )
     notes += tuple(algo.family.notes(algo, run, settings))
     return Plan(
@@ -275,9 +289,33 @@ def make_plan(config: Config) -> Plan:
         attributes_tuning=per_example * fold_examples * folds * n_settings,
         notes=notes,
         prices=prices,
+        gaps=gaps,
         names=data.names,
         target=data.target,
     )
+
+
+def _refuse_missing(algo: Learner, data: Dataset) -> None:
+    """Refuse data with cells without a value to a learner that cannot do without, or nobody can.
+
+    Raises
+    ------
+    ConfigError
+        If it is the learner.
+    DataError
+        If no row is complete, or two attributes never have values together and the learner needs that.
+    """
+    if data.available is None:
+        return
+    if algo.missing is Missing.REFUSED:
+        able = members(lambda one: one.missing is not Missing.REFUSED and one.predicts == algo.predicts)
+        raise ConfigError(
+            f"dataset.missing=unavailable: {algo.name} needs every value; those that do without some: {', '.join(able)}"
+        )
+    if algo.missing is Missing.WEIGHED:
+        shares(data, np.arange(data.y.size))
+    if not data.complete.any():
+        raise DataError(f"{data.name}: no row has all its values, and complete rows alone can be tested on")
 
 
 def split_sizes(config: Config, data: Dataset) -> tuple[int, int]:

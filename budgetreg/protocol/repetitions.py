@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from budgetreg.data import Dataset, load
+from budgetreg.errors import DataError
+from budgetreg.learners.declaration import Missing
 from budgetreg.metering.accessor import Table, stack
 from budgetreg.metering.cells import Cells
 from budgetreg.metering.origin import Origin
@@ -38,6 +40,8 @@ class _Split:
         The other training rows, in the order in which they are presented.
     moments : ndarray of float, shape (d,), or None
         What the learner is given of the attributes' second moments.
+    complete : ndarray of bool, shape (n,)
+        Which rows have all their values, and can be judged on.
     """
 
     repetition: int
@@ -46,6 +50,7 @@ class _Split:
     pilot: np.ndarray
     order: np.ndarray
     moments: np.ndarray | None
+    complete: np.ndarray
 
 
 class _Place(NamedTuple):
@@ -147,7 +152,7 @@ def _distinct(plan: Plan, place: _Place, cells: Cells, seen: tuple[np.ndarray, n
     if plan.lead:
         rows = np.concatenate([rows, place.split.pilot + place.first])
     shared, all_rows = single[cells.holds(single)], place.first + np.arange(len(place.split.table.y))
-    rows_full = place.split.order.size if plan.tuned else 0
+    rows_full = int(np.count_nonzero(place.split.complete[place.split.order])) if plan.tuned else 0
     told: dict[str, float] = {
         "cells_run": rows.size * plan.d + single.size,
         "cells_tuning": cells.count(all_rows) - cells.count(rows) - shared.size,
@@ -270,18 +275,46 @@ def _split(plan: Plan, repetition: int) -> _Split:
         shuffled = generator("split", config.seed, data.name, repetition).permutation(data.y.size)
         train, test = np.sort(shuffled[plan.n_test :]), np.sort(shuffled[: plan.n_test])
     order = generator("order", config.seed, data.name, repetition).permutation(train)
+    if data.available is not None:
+        order = _pilot_first(plan.pilot, data, order, repetition, config.seed)
+        whose = f"the test part of repetition {repetition} of {data.name}"
+        test = _judged(data.complete, test, whose, "a larger dataset.test_fraction")
     pilot, order = order[: plan.pilot], order[plan.pilot :]
     constant = float(data.y[train].mean()) if plan.intercept else 0.0
-    if config.dataset.split == "official" and not plan.pilot:
+    if config.dataset.split == "official" and not plan.pilot and not plan.gaps:
         table, judge = _official(data, config.dataset.center, plan.n_train, task, constant)
     else:
-        table = table_of(config.dataset.center, data, train, pilot, scaled=config.dataset.scaled_by_pilot)
+        scaled, weighed = config.dataset.scaled_by_pilot, config.algo.missing is Missing.WEIGHED
+        table = table_of(config.dataset.center, data, train, pilot, scaled=scaled, weighed=weighed)
         judge = task.test(data, table, test, constant)
     moments = None
     if config.algo.given_moments:
         known = config.algo.given_moments == "given"
         moments = second_moments(table, train) if known else pilot_moments(table, pilot)
-    return _Split(repetition, table, judge, pilot, order, moments)
+    return _Split(repetition, table, judge, pilot, order, moments, data.complete)
+
+
+def _pilot_first(n: int, data: Dataset, order: np.ndarray, repetition: int, seed: int) -> np.ndarray:
+    """Return training rows in their order, but for a pilot of n rows before them, all of whose values are there.
+
+    It comes from anywhere in the order: were it the first complete rows, what follows would have fewer of those at its
+    beginning than at its end.
+    """
+    complete = np.sort(order[data.complete[order]])
+    if complete.size < n:
+        raise DataError(
+            f"pilot={n}: repetition {repetition} of {data.name} has {complete.size} training rows with all their values"
+        )
+    pilot = generator("pilot", seed, data.name, repetition).permutation(complete)[:n]
+    return np.concatenate([pilot, order[~np.isin(order, pilot)]])
+
+
+def _judged(complete: np.ndarray, rows: np.ndarray, whose: str, remedy: str) -> np.ndarray:
+    """Return those of some rows that are complete (n,)."""
+    rows = rows[complete[rows]]
+    if not rows.size:
+        raise DataError(f"{whose} has no row with all its values to be judged on; {remedy} may have some")
+    return rows
 
 
 @lru_cache(maxsize=1)
@@ -304,11 +337,14 @@ def _fold_passes(plan: Plan, place: _Place) -> list[Pass]:
     length = training.shape[1] + plan.pilot - plan.lead
     checkpoints = tuple(sorted({min(checkpoint - plan.lead, length) for checkpoint in wanted}))
 
-    def judging(rows: np.ndarray) -> Callable[[], Keep]:
+    def judging(fold: int, rows: np.ndarray) -> Callable[[], Keep]:
+        whose = f"fold {fold} of repetition {split.repetition} of {plan.dataset}"
+        if plan.gaps:
+            rows = _judged(split.complete, rows, whose, "fewer tuning.folds")
         return lambda: config.algo.task.held_out(split.table, rows).losses
 
     return [
-        _pass(plan, place, f"fold {f}", order, checkpoints, judging(rows))
+        _pass(plan, place, f"fold {f}", order, checkpoints, judging(f, rows))
         for f, (order, rows) in enumerate(zip(training, held_out, strict=True))
     ]
 

@@ -8,11 +8,18 @@ import numpy as np
 
 from budgetreg.data import Dataset
 from budgetreg.data.values import as_values, means, panels
+from budgetreg.errors import DataError
 from budgetreg.metering.accessor import Table
 
 
 def table_of(
-    center: str, data: Dataset, train: np.ndarray, pilot: np.ndarray | None = None, *, scaled: bool = False
+    center: str,
+    data: Dataset,
+    train: np.ndarray,
+    pilot: np.ndarray | None = None,
+    *,
+    scaled: bool = False,
+    weighed: bool = False,
 ) -> Table:
     """Return the data as the learner meets them.
 
@@ -28,16 +35,62 @@ def table_of(
         Rows of the pilot.
     scaled : bool
         Whether attributes are divided by their standard deviations in the pilot.
+    weighed : bool
+        Whether the table tells how often attributes are there together, in the training part without the pilot: whose
+        rows were chosen for having all of them.
+
+    Raises
+    ------
+    DataError
+        If two attributes never are.
     """
     values, scale = as_values(data.X), data.scale
     known = np.empty((0, values.shape[1])) if pilot is None else values.rows(pilot).astype(np.float64) * scale
     unit = 1 / spreads(known) if scaled else 1.0
     scale = scale * unit if scaled else scale
+    shift = data.shift
     if center == "full":
-        return Table(data.X, data.y, scale, means(values, train) * scale)
-    if center == "revealed" and len(known):
-        return Table(data.X, data.y, scale, known.mean(axis=0) * unit)
-    return Table(data.X, data.y, scale, data.shift)
+        shift = means(values, train) * scale
+        if data.available is not None:
+            shift = shift * (train.size / _counts(data.available, train))
+    elif center == "revealed" and len(known):
+        shift = known.mean(axis=0) * unit
+    together = None
+    if data.available is not None and weighed:
+        together = shares(data, train if pilot is None else np.setdiff1d(train, pilot))
+    return Table(data.X, data.y, scale, shift, data.available, together)
+
+
+def shares(data: Dataset, rows: np.ndarray) -> np.ndarray:
+    """Return the share of rows in which attributes i and j both have a value, shape (d, d), for data with a mask.
+
+    Were the masks dealt out to the examples anew, at random, each example would have both with just this probability:
+    what is divided by it is unbiased, however few the rows are.
+
+    Raises
+    ------
+    DataError
+        If two attributes never have: nothing could tell of their product.
+    """
+    assert data.available is not None
+    together = np.zeros((data.X.shape[1],) * 2)
+    for some in panels(rows, data.X.shape[1]):
+        mask = data.available[some].astype(np.float64)
+        together += mask.T @ mask
+    if not together.all():
+        i, j = min(np.argwhere(together == 0).tolist(), key=lambda pair: (pair[0] != pair[1], *pair))
+        names = [repr(data.names[own]) if data.names else f"number {own + 1}" for own in (i, j)]
+        are = f"attribute {names[0]} never has" if i == j else f"attributes {names[0]} and {names[1]} never both have"
+        raise DataError(f"{data.name}: {are} a value in {len(rows)} training examples: leave one column out")
+    return together / len(rows)
+
+
+def _counts(available: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return how many of some rows have a value of each attribute, shape (d,); 1 where none has."""
+    counts = np.zeros(available.shape[1])
+    for some in panels(rows, available.shape[1]):
+        counts += np.count_nonzero(available[some], axis=0)
+    return np.maximum(counts, 1)
 
 
 def spreads(X: np.ndarray) -> np.ndarray:
@@ -55,10 +108,11 @@ def spreads(X: np.ndarray) -> np.ndarray:
 
 def second_moments(table: Table, train: np.ndarray) -> np.ndarray:
     """Return ``E x_i^2`` over the rows `train`, shape (d,): what DDAERR and DDAELR are given."""
-    total = np.zeros(table.d)
+    total, mask = np.zeros(table.d), table.available
     for rows in panels(train, table.d):
-        total += np.square(table.rows(rows)).sum(axis=0)
-    return total / train.size
+        X = table.rows(rows)
+        total += np.square(X if mask is None else np.where(mask[rows], X, 0.0)).sum(axis=0)
+    return total / (train.size if mask is None else _counts(mask, train))
 
 
 def pilot_moments(table: Table, pilot: np.ndarray) -> np.ndarray:

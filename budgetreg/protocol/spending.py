@@ -120,8 +120,8 @@ class Spending:
             return self.config.k * self.n_train
         return min(bought, lead * self.d + self.per_example * (self.n_train - lead))
 
-    def pilot(self) -> int:
-        """Return the number of full rows that are bought first.
+    def pilot(self, most: int) -> int:
+        """Return the number of full rows that are bought first, at most so many if it is automatic.
 
         Raises
         ------
@@ -135,12 +135,12 @@ class Spending:
             pilot = 0
         else:
             share = round(PILOT_SHARE * spent / self.row)
-            pilot = max(share, min(LEAST_ROWS, int(LEAST_SHARE * spent / self.row)), 2)
+            pilot = min(max(share, min(LEAST_ROWS, int(LEAST_SHARE * spent / self.row)), 2), most)
         if pilot and not config.algo.predicts:
             raise ConfigError(f"pilot={config.pilot}: {config.algo.name} learns a subspace, and takes none; use 0")
         if pilot < 2 and config.dataset.scaled_by_pilot:
             raise ConfigError(
-                f"pilot={pilot}: too few rows for dataset.scale=pilot; at least 2, or scale=max_abs or none"
+                f"pilot={pilot}: too few rows for dataset.scale=pilot; at least 2, or scale=max_abs or none, or ranges"
             )
         if not pilot and config.algo.given_moments == "pilot":
             raise ConfigError("pilot=0: too few rows for algo.moments=pilot; at least 1, or moments=given")

@@ -62,7 +62,8 @@ RUN_COLUMNS: dict[str, str] = {
     "what was chosen for the last checkpoint; draws that are charged but not looked up are of no known cell",
     "cells_tuning": "distinct cells that all candidates and folds revealed besides, while they learned: those that "
     "pilot or final run revealed too are not counted again, so that cells_run + cells_tuning is what both revealed",
-    "rows_full": "training examples that tuning saw in full, as held out: with cross-validation all outside the pilot",
+    "rows_full": "training examples that tuning saw in full, as held out: with cross-validation all outside the pilot, "
+    "if all their values are there",
     "seconds": "time the repetition took, in seconds",
     "status": "finished or failed",
 }

@@ -44,8 +44,8 @@ class Round:
         The step t = 1..m each stream is at; an idle stream stays at the last step it took.
     stream, row : ndarray of int, shape (N,)
         Coordinates touched, sorted: the stream, and the row of (stream, attribute) in state arrays.
-    value : ndarray of float, shape (N,)
-        Their coordinates of ``x~``.
+    value : ndarray of float, shape (N,) or (N, G)
+        Their coordinates of ``x~``; or of gradients, which differ between the settings.
     stream_start : ndarray of int, shape (L,)
         Where a new stream begins among them.
     nodes : tuple of ndarray of int
@@ -64,6 +64,11 @@ class Round:
     def streams(self) -> np.ndarray:
         """Streams with a coordinate touched, shape (L,)."""
         return self.stream[self.stream_start]
+
+    @property
+    def values(self) -> np.ndarray:
+        """Coordinates for all settings, shape (N, 1), or for each, (N, G)."""
+        return self.value.reshape(len(self.value), -1)
 
 
 def touched(attributes: np.ndarray, values: np.ndarray) -> Touched:

@@ -71,7 +71,7 @@ class EG(ScaledRegressors):
     def step(self, coordinates: Round, residual: np.ndarray) -> None:
         """Take the step ``theta -= eta clip(phi~ x~, 1/eta)`` for residual estimates of shape (F, G)."""
         stream, row = coordinates.stream, coordinates.row
-        change = (residual * self.eta).take(stream, axis=0) * coordinates.value[:, None]
+        change = (residual * self.eta).take(stream, axis=0) * coordinates.values
         old = self._theta.take(row, axis=0)
         theta = old - np.minimum(np.maximum(change, -1.0), 1.0)
         M = self._M.take(stream, axis=0)

@@ -69,7 +69,7 @@ class OGD(ScaledRegressors):
         stream, row = coordinates.stream, coordinates.row
         self._moved[coordinates.streams] = True
         change = (residual * (self.eta / self._c)).take(stream, axis=0)
-        change *= coordinates.value[:, None]
+        change *= coordinates.values
         self._u[row] = self._u.take(row, axis=0) - change
         change *= self._C.take(stream, axis=0)
         self._V[row] = self._V.take(row, axis=0) + change

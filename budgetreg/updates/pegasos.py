@@ -97,7 +97,7 @@ class Pegasos:
         rate = self._bounded(residual * (2.0 / self.lam), coordinates).take(stream, axis=0)
         old = self._kappa.take(row, axis=0)
         sign_old = np.sign(old)
-        U = old - sign_old * T - rate * coordinates.value[:, None]
+        U = old - sign_old * T - rate * coordinates.values
         sign = np.sign(U)
         new = U + sign * T
         moved = (old - new) * self._h.take(stream, axis=0) - (sign_old - sign) * self._P.take(stream, axis=0)
@@ -108,12 +108,12 @@ class Pegasos:
 
     def _bounded(self, rate: np.ndarray, coordinates: Round) -> np.ndarray:
         """Shorten steps beside which the radius would be lost in rounding; their projection is nearly the same."""
-        sizes = np.abs(coordinates.value)
+        sizes = np.abs(coordinates.values)
         if np.abs(rate).max() * sizes.max() <= self._short:
             return rate
-        largest = np.ones(len(rate))
-        largest[coordinates.streams] = np.maximum.reduceat(sizes, coordinates.stream_start)
-        bound = (LARGEST_STEP * coordinates.step / largest)[:, None] * self.B
+        largest = np.ones((len(rate), sizes.shape[1]))
+        largest[coordinates.streams] = np.maximum.reduceat(sizes, coordinates.stream_start, axis=0)
+        bound = LARGEST_STEP * coordinates.step[:, None] / largest * self.B
         return np.clip(rate, -bound, bound)
 
     def running_sum(self) -> np.ndarray:

@@ -247,3 +247,39 @@ def test_no_worker_of_a_launcher_outlives_a_killed_command(budgetreg):
     process.kill()
     process.wait(60)
     wait_until(lambda: not any(map(alive, started)))
+
+
+def test_own_data_of_which_values_are_missing(budgetreg, tmp_path):
+    """They are refused with a hint; then learned from, in one go and in two, computed again, and applied."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(2, 1, size=(150, 5))
+    y = X @ [1, -1, 2, 0, 0.5] + rng.normal(size=150)
+    gaps = rng.random(X.shape) < 0.1
+    frame = pd.DataFrame(np.where(gaps, np.nan, X), columns=list("abcde")).assign(y=y)
+    frame.to_csv(tmp_path / "own.csv", index=False)
+    frame[~gaps.any(axis=1)].to_csv(tmp_path / "whole.csv", index=False)
+    line = "run dataset=file dataset.path=own.csv k=2 repetitions=2 checkpoints=3 tuning.folds=2"
+    assert "dataset.missing=unavailable" in budgetreg(f"{line} algo=aelr", check=3).stderr
+    own = f"{line} dataset.missing=unavailable dataset.costs=equal"
+    needs = budgetreg(f"{own} algo=ridge", check=2).stderr
+    assert needs.count("\n") == 1
+    assert "aelr" in needs
+    for algo in ("aelr", "baseline"):
+        done = budgetreg(f"{own} algo={algo} out={algo}")
+        assert done.stderr.count("missing completely at random") == 1
+        runs = pd.read_csv(tmp_path / algo / "runs.csv")
+        assert (runs.attributes_max == 2).all()
+        assert runs.attributes_mean.between(1.6, 1.95).all()
+        assert (runs.cost_total == runs.attributes_total).all()
+        assert (runs.cells_run + runs.cells_tuning <= np.count_nonzero(~gaps)).all()
+        # Whoever is held out is complete.
+        assert (runs.rows_full <= np.count_nonzero(~gaps.any(axis=1))).all()
+        curves = (tmp_path / algo / "curves.csv").read_bytes()
+        budgetreg(f"{own} algo={algo} n_jobs=2 out={algo}-again repetitions=1")
+        budgetreg(f"{own} algo={algo} n_jobs=2 out={algo}-again")
+        assert (tmp_path / f"{algo}-again" / "curves.csv").read_bytes() == curves
+        budgetreg(f"verify {algo}")
+        assert len(budgetreg(f"predict {algo} whole.csv").stdout.split()) == 1 + np.count_nonzero(~gaps.any(axis=1))
+    assert "unavailable" not in budgetreg("predict aelr own.csv", check=3).stderr  # nobody could ask for it there
+    budgetreg(f"{own} algo=popca dataset.target=y algo.n_components=2 out=popca")
+    assert "which is assumed" in budgetreg(f"{own} algo=aelr --dry-run").stdout.replace("\n", " ")

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.second_moment import importance
-from budgetreg.sampling.shares import working_probabilities
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.sampling import designs
+from budgetreg.sampling.shares import working_probabilities
 
 GUIDED = {"phase_one": 0.3, "mix": 0.2}
 

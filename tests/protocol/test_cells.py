@@ -87,13 +87,13 @@ def counts(plan, repetitions):
     return [{name: one["run"][name] for name in COUNTS} for one in protocol.run_repetitions(plan, repetitions, str)]
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_cells_are_those_of_a_literal_set(case, monkeypatch):
+def literally(plan, repetition, monkeypatch, kind=Watcher):
+    """Return the row of a run, and the literal sets of cells that tuning and final run, with the pilot, have seen."""
     watchers, made = [], []
     advance = protocol.advance
 
     def watched(*args, **options):
-        watchers.append(Watcher(*args, **options))
+        watchers.append(kind(*args, **options))
         return watchers[-1]
 
     def noted(plan, table, together, settings, *rest):
@@ -104,8 +104,7 @@ def test_cells_are_those_of_a_literal_set(case, monkeypatch):
 
     monkeypatch.setattr(passes, "Accessor", watched)
     monkeypatch.setattr(protocol, "advance", noted)
-    plan = planned(*QUICK, *case, "dataset.costs=bundled")
-    (found,) = protocol.run_repetitions(plan, [1], str)
+    (found,) = protocol.run_repetitions(plan, [repetition], str)
     run = found["run"]
     of_tuning, of_run = set(), set()
     for one, own, f, settings in made:
@@ -117,14 +116,26 @@ def test_cells_are_those_of_a_literal_set(case, monkeypatch):
                 of_run |= own.pairs[f, g]
         if one.stage == "final":
             of_run |= {(int(row), i) for row in one.pilot for i in range(plan.d)}
+    return run, of_tuning, of_run
+
+
+def counted_right(plan, run, of_tuning, of_run):
+    """Compare with literal sets the cells that a run tells, and what they cost."""
+    costs = plan.prices.costs
     assert run["cells_run"] == len(of_run)
     assert run["cells_tuning"] == len(of_tuning - of_run)
-    assert run["rows_full"] == (plan.n_train - plan.pilot if plan.tuned else 0)
-    costs = plan.prices.costs
     assert run["cost_cells_tuning"] == pytest.approx(sum(costs[i] for _, i in of_tuning - of_run))
     assert run["cost_rows_full"] == run["rows_full"] * sum(costs)
     assert bool(of_tuning) == plan.tuned
     assert plan.pilot * plan.d < len(of_run) <= run["attributes_total"]
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_cells_are_those_of_a_literal_set(case, monkeypatch):
+    plan = planned(*QUICK, *case, "dataset.costs=bundled")
+    run, of_tuning, of_run = literally(plan, 1, monkeypatch)
+    counted_right(plan, run, of_tuning, of_run)
+    assert run["rows_full"] == (plan.n_train - plan.pilot if plan.tuned else 0)
 
 
 @pytest.mark.parametrize("case", ["aelr", "ridge", "aesvr", "chosen"])

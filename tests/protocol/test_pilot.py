@@ -110,7 +110,7 @@ def test_tables_of_several_scales_keep_theirs():
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        (["pilot=1"], "pilot=1: too few rows for dataset.scale=pilot; at least 2, or scale=max_abs or none"),
+        (["pilot=1"], "pilot=1: too few rows for dataset.scale=pilot; at least 2, or scale=max_abs or none, or ranges"),
         (["pilot=0", "dataset.scale=none", "algo=ddaerr"], "pilot=0: too few rows for algo.moments=pilot"),
         (["pilot=160"], "pilot=160: 160 full rows of 10 attributes are all that k=4 buys of 398 examples, or more"),
         (["checkpoints=[8,50]", "pilot=8"], "checkpoints=[8, 50]: the first 8 examples are the pilot"),

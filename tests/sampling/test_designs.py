@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.sampling.shares import working_probabilities
 from budgetreg.sampling import designs
 from budgetreg.sampling.draws import BLOCK, subset
+from budgetreg.sampling.shares import working_probabilities
 
 
 def pairs_of(outcomes, probability, d):

@@ -11,7 +11,10 @@ from budgetreg.data.formats.source import COMPRESSIONS, Source, SparseRows
 
 __all__ = ["FORMATS", "Source", "SparseRows", "opener", "suffix"]
 
-FORMATS: Mapping[str, Callable[[Path, str | None], Source]] = {
+Opener = Callable[..., Source]
+"""Is given a path, the target and, optionally, whether attributes may be missing."""
+
+FORMATS: Mapping[str, Opener] = {
     ".csv": open_csv,
     ".tsv": open_csv,
     ".npz": open_npz,
@@ -23,7 +26,7 @@ FORMATS: Mapping[str, Callable[[Path, str | None], Source]] = {
 _TEXT = (open_csv, open_libsvm)  # which may be compressed
 
 
-def opener(path: Path) -> Callable[[Path, str | None], Source] | None:
+def opener(path: Path) -> Opener | None:
     """Return what opens a file, or a folder of arrays; None if its name tells no format."""
     return open_folder if path.is_dir() else FORMATS.get(Path(suffix(path).lower()).stem)
 

@@ -1,6 +1,6 @@
 """Arrays ``X`` and ``y`` as NumPy saves them: in one NPZ file, or in a folder as ``X.npy`` and ``y.npy``.
 
-A folder is an NPZ file unpacked. Its ``X.npy`` is mapped where it lies and never copied.
+A folder is an NPZ file unpacked. Its ``X.npy`` is mapped where it lies and never copied, unless values may be missing.
 """
 
 import math
@@ -20,6 +20,7 @@ from budgetreg.data.formats.source import (
     STORED,
     Source,
     first_not_finite,
+    not_finite,
     one_line,
     rows_per_piece,
     shown,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _Open = Callable[[str], AbstractContextManager[BinaryIO]]  # the NPY file of an array, by its name
 
 
-def open_npz(path: Path, target: str | None) -> Source:
+def open_npz(path: Path, target: str | None, missing: bool = False) -> Source:
     """Look into an NPZ file with arrays ``X`` of shape (n, d) and ``y`` of shape (n,).
 
     Parameters
@@ -41,6 +42,8 @@ def open_npz(path: Path, target: str | None) -> Source:
         The file.
     target : str or None
         Array of the targets; None: ``y``; `NO_TARGET`: none.
+    missing : bool
+        Whether attributes may be missing: NaN.
 
     Raises
     ------
@@ -51,7 +54,7 @@ def open_npz(path: Path, target: str | None) -> Source:
         raise DataError(f"{path} is {'empty' if path.stat().st_size == 0 else 'not an NPZ file'}")
     with zipfile.ZipFile(path) as archive:
         names = [name.removesuffix(".npy") for name in archive.namelist()]
-    return _source(path, names, target, partial(_member, path))
+    return _source(path, names, target, partial(_member, path), missing)
 
 
 @contextmanager
@@ -60,7 +63,7 @@ def _member(path: Path, name: str) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, file)
 
 
-def open_folder(path: Path, target: str | None) -> Source:
+def open_folder(path: Path, target: str | None, missing: bool = False) -> Source:
     """Look into a folder with ``X.npy`` and ``y.npy``, as `open_npz` into a file.
 
     Raises
@@ -69,7 +72,7 @@ def open_folder(path: Path, target: str | None) -> Source:
         If it has no such arrays.
     """
     names = sorted(file.stem for file in path.glob("*.npy"))
-    return _source(path, names, target, lambda name: (path / f"{name}.npy").open("rb"))
+    return _source(path, names, target, lambda name: (path / f"{name}.npy").open("rb"), missing)
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class _Header:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def _source(path: Path, names: list[str], target: str | None, open_array: _Open) -> Source:
+def _source(path: Path, names: list[str], target: str | None, open_array: _Open, missing: bool) -> Source:
     name = "y" if target is None else target
     for wanted in filter(None, ("X", name)):
         if wanted not in names:
@@ -103,12 +106,12 @@ def _source(path: Path, names: list[str], target: str | None, open_array: _Open)
     if not in_order and X.nbytes > IN_MEMORY:
         raise DataError(f"{path}: X is in Fortran order and cannot be read row by row: save np.ascontiguousarray(X)")
     mapped = None
-    if path.is_dir() and in_order and X.dtype in STORED and X.dtype.isnative:
+    if path.is_dir() and in_order and X.dtype in STORED and X.dtype.isnative and not missing:
         try:
             mapped = np.load(path / "X.npy", mmap_mode="r")
         except ValueError as error:
             raise DataError(f"{path / 'X.npy'} cannot be read: {one_line(error)}") from error
-    return Source(name, X.nbytes, _pieces(path, X, name, open_array), mapped)
+    return Source(name, X.nbytes, _pieces(path, X, name, open_array, missing), mapped, missing=missing)
 
 
 _DAMAGE = (ValueError, EOFError, zipfile.BadZipFile, zlib.error)
@@ -126,7 +129,7 @@ def _read_header(file: BinaryIO) -> _Header:
 
 
 def _pieces(
-    path: Path, header: _Header, name: str, open_array: _Open
+    path: Path, header: _Header, name: str, open_array: _Open, missing: bool
 ) -> Iterator[tuple[np.ndarray, "pd.Series[Any] | None"]]:
     import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
@@ -146,10 +149,9 @@ def _pieces(
                 X = np.frombuffer(content, header.dtype).reshape((r, d), order="F" if header.fortran else "C")
                 stored = X.dtype if X.dtype in STORED and X.dtype.isnative else np.float64
                 X = np.ascontiguousarray(X, dtype=stored)
-                place = first_not_finite(X)
+                place = first_not_finite(X, np.isnan(X) if missing else None)
                 if place is not None:
-                    where = f"row {start + place[0] + 1}, column {place[1] + 1} of X"
-                    raise DataError(f"{path}: {where}: {X[place]} is not a finite number")
+                    raise not_finite(f"{path}: row {start + place[0] + 1}, column {place[1] + 1} of X", X[place])
                 yield X, None if targets is None else targets[start : start + r]
             file.read(1)  # past the end, where a ZIP file's checksum is compared
     except _DAMAGE as error:

@@ -18,6 +18,7 @@ import numpy as np
 from budgetreg.data.formats.source import (
     NO_TARGET,
     ONE_HOT,
+    EmptyCellError,
     Source,
     column_of,
     data_row,
@@ -38,7 +39,7 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _ENCODING = "utf-8-sig"  # UTF-8, with or without the mark that spreadsheets put first
 
 
-def open_csv(path: Path, target: str | None) -> Source:
+def open_csv(path: Path, target: str | None, missing: bool = False) -> Source:
     """Read the header of a CSV file, and its rows when they are asked for.
 
     Parameters
@@ -47,6 +48,8 @@ def open_csv(path: Path, target: str | None) -> Source:
         The file, in UTF-8; decompressed while it is read if need be.
     target : str or None
         Column of the target; None: the last one; `NO_TARGET`: none.
+    missing : bool
+        Whether attributes may be missing.
 
     Raises
     ------
@@ -59,12 +62,12 @@ def open_csv(path: Path, target: str | None) -> Source:
     attributes = [column for column in header if column != name]
     place = partial(_place, path, separator)
     notes = () if separator == "," else (f"{path.name}: fields are separated by {_SEPARATORS[separator]}",)
-    pieces = _pieces(path, separator, header, name)
-    return Source(name, size_of_text(path), pieces, names=attributes, place=place, notes=notes)
+    pieces = _pieces(path, separator, header, name, missing)
+    return Source(name, size_of_text(path), pieces, names=attributes, place=place, notes=notes, missing=missing)
 
 
 def _pieces(
-    path: Path, separator: str, header: list[str], name: str
+    path: Path, separator: str, header: list[str], name: str, missing: bool
 ) -> Iterator[tuple[np.ndarray, "pd.Series[Any] | None"]]:
     import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
@@ -80,7 +83,7 @@ def _pieces(
                 encoding=_ENCODING, chunksize=rows_per_piece(len(header)),
             ) as frames:  # fmt: skip
                 for frame in filter(len, frames):
-                    yield _numbers(path, separator, frame[attributes], done), frame.get(name)
+                    yield _numbers(path, separator, frame[attributes], done, missing), frame.get(name)
                     done += len(frame)
     except pd.errors.ParserWarning as warning:
         raise DataError(f"{path}: rows have more fields than the header{hint}") from warning
@@ -91,16 +94,18 @@ def _pieces(
         raise _not_utf8(path) from error
 
 
-def _numbers(path: Path, separator: str, frame: "pd.DataFrame", done: int) -> np.ndarray:
+def _numbers(path: Path, separator: str, frame: "pd.DataFrame", done: int, missing: bool) -> np.ndarray:
     import pandas as pd  # see _pieces
 
     X = frame.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
-    place = first_not_finite(X)
+    place = first_not_finite(X, frame.isna().to_numpy() if missing else None)
     if place is not None:
         row, column = place
         where = f"{path}: {_place(path, separator, done + row)}, column {frame.columns[column]!r}"
         cell: Any = frame.iloc[row, column]
-        raise DataError(f"{where}: {'empty or NaN' if pd.isna(cell) else _fault(str(cell))}")
+        if pd.isna(cell):
+            raise EmptyCellError(f"{where}: empty or NaN")
+        raise DataError(f"{where}: {_fault(str(cell))}")
     return np.ascontiguousarray(X)
 
 

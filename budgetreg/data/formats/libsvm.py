@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 24  # bytes of text read at a time
 
 
-def open_libsvm(path: Path, target: str | None) -> Source:
+def open_libsvm(path: Path, target: str | None, missing: bool = False) -> Source:
     """Read the lines of a LIBSVM file, possibly compressed, when they are asked for.
 
     Parameters
@@ -28,12 +28,16 @@ def open_libsvm(path: Path, target: str | None) -> Source:
         The file; decompressed while it is read if need be.
     target : None or `NO_TARGET`
         There is no choice: the number that begins a line, or not even that.
+    missing : bool
+        Whether attributes may be missing, which no such file can say.
 
     Raises
     ------
     DataError
-        If a target is named.
+        If a target is named, or attributes may be missing.
     """
+    if missing:
+        raise DataError(f"{path}: dataset.missing=unavailable: what a LIBSVM file leaves out is 0, and never missing")
     if target:
         raise DataError(f"{path}: dataset.target={target}: the target of a LIBSVM file is what its lines begin with")
     # An entry takes 12 bytes, and about half of that as text.

@@ -13,9 +13,11 @@ from budgetreg.data.formats.source import (
     NO_TARGET,
     ONE_HOT,
     STORED,
+    EmptyCellError,
     Source,
     column_of,
     first_not_finite,
+    not_finite,
     one_line,
     rows_per_piece,
 )
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def open_parquet(path: Path, target: str | None) -> Source:
+def open_parquet(path: Path, target: str | None, missing: bool = False) -> Source:
     """Read the schema of a Parquet file, and its rows when they are asked for.
 
     Parameters
@@ -34,6 +36,8 @@ def open_parquet(path: Path, target: str | None) -> Source:
         The file; attributes are numbers or truth values.
     target : str or None
         Column of the target; None: the last one; `NO_TARGET`: none.
+    missing : bool
+        Whether attributes may be missing: null or NaN.
 
     Raises
     ------
@@ -68,12 +72,14 @@ def open_parquet(path: Path, target: str | None) -> Source:
             raise DataError(f"{path}: column {name!r} holds {kind}; numbers are needed{ONE_HOT}")
     types = {np.dtype(kind.to_pandas_dtype()) for kind in kinds.values()}
     stored = types.pop() if len(types) == 1 and types <= set(STORED) else np.dtype(np.float64)
-    pieces = _pieces(path, file, list(kinds), target_name, stored)
-    return Source(target_name, n * len(kinds) * stored.itemsize, pieces, names=list(kinds))
+    if missing and stored.kind != "f":
+        stored = np.dtype(np.float64)
+    pieces = _pieces(path, file, list(kinds), target_name, stored, missing)
+    return Source(target_name, n * len(kinds) * stored.itemsize, pieces, names=list(kinds), missing=missing)
 
 
 def _pieces(
-    path: Path, file: Any, attributes: list[str], target: str, stored: np.dtype[Any]
+    path: Path, file: Any, attributes: list[str], target: str, stored: np.dtype[Any], missing: bool
 ) -> Iterator[tuple[np.ndarray, "pd.Series[Any] | None"]]:
     import pyarrow as pa
 
@@ -83,14 +89,16 @@ def _pieces(
             X = np.empty((batch.num_rows, len(attributes)), dtype=stored)
             for i, name in enumerate(attributes):
                 column = batch.column(name)
-                if column.null_count:
+                if column.null_count and not missing:
                     row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-                    raise DataError(f"{path}: data row {done + row + 1}, column {name!r}: empty")
+                    raise EmptyCellError(f"{path}: data row {done + row + 1}, column {name!r}: empty")
+                if column.null_count:
+                    column = column.cast(pa.float64())  # truth values would become objects
                 X[:, i] = column.to_numpy(zero_copy_only=False)
-            place = first_not_finite(X)
+            place = first_not_finite(X, np.isnan(X) if missing else None)
             if place is not None:
                 where = f"data row {done + place[0] + 1}, column {attributes[place[1]]!r}"
-                raise DataError(f"{path}: {where}: {X[place]} is not a finite number")
+                raise not_finite(f"{path}: {where}", X[place])
             yield X, batch.column(target).to_pandas() if target else None
             done += len(X)
     except pa.ArrowException as error:

@@ -39,6 +39,10 @@ COMPRESSIONS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.
 """What opens compressed text, by how a file's name ends."""
 
 
+class EmptyCellError(DataError):
+    """An attribute's value is missing where all have to be there."""
+
+
 def data_row(row: int) -> str:
     """Return what a row, counted from 0, is called in messages."""
     return f"data row {row + 1}"
@@ -85,6 +89,8 @@ class Source:
         What a row, counted from 0, is called in messages: where the user finds it.
     notes : tuple of str
         What the user should be told of how the file is read.
+    missing : bool
+        Whether attributes may be missing, which are NaN in the pieces.
     """
 
     target: str
@@ -94,6 +100,7 @@ class Source:
     names: Sequence[str] = ()
     place: Callable[[int], str] = data_row
     notes: tuple[str, ...] = ()
+    missing: bool = False
 
 
 @contextmanager
@@ -122,10 +129,18 @@ def rows_per_piece(d: int) -> int:
     return max(1, PIECE_ENTRIES // d)
 
 
-def first_not_finite(X: np.ndarray) -> tuple[int, int] | None:
-    """Return row and column of the first entry, row by row, that is NaN or infinite, or None."""
-    rows = np.flatnonzero(~np.isfinite(X).all(axis=1))
-    return (int(rows[0]), int(np.flatnonzero(~np.isfinite(X[rows[0]]))[0])) if rows.size else None
+def first_not_finite(X: np.ndarray, missing: np.ndarray | None = None) -> tuple[int, int] | None:
+    """Return row and column of the first entry, row by row, that is NaN or infinite, or None; but for missing ones."""
+    finite = np.isfinite(X)
+    if missing is not None:
+        finite |= missing
+    rows = np.flatnonzero(~finite.all(axis=1))
+    return (int(rows[0]), int(np.flatnonzero(~finite[rows[0]])[0])) if rows.size else None
+
+
+def not_finite(where: str, value: Any) -> DataError:
+    """Return the error that tells of a value that is NaN or infinite."""
+    return (EmptyCellError if np.isnan(value) else DataError)(f"{where}: {value} is not a finite number")
 
 
 def is_number(field: str) -> bool:

@@ -15,7 +15,17 @@ from budgetreg.config.options import option
 from budgetreg.config.requirements import FRACTION, ONE, ZERO, one_of
 from budgetreg.errors import ConfigError
 from budgetreg.learners import subspaces
-from budgetreg.learners.declaration import STEP_SIZE, Batching, Circumstances, Cost, Family, Learner, Theorem, run_by
+from budgetreg.learners.declaration import (
+    STEP_SIZE,
+    Batching,
+    Circumstances,
+    Cost,
+    Family,
+    Learner,
+    Missing,
+    Theorem,
+    run_by,
+)
 from budgetreg.learners.excuses import ONE_PASS
 from budgetreg.tasks.subspace_learning import SubspaceLearning
 from budgetreg.theory import mbeg_bound, mbeg_least_examples, mbeg_step
@@ -84,6 +94,7 @@ FAMILY = Family(
     parameters=(STEP_SIZE,),
     tuned=lambda options: ("eta",),
     theory=lambda learner, run, B: {"eta": mbeg_step(run.k, run.d, run.m)},
+    missing=lambda options: Missing.WEIGHED,
     batching=Batching.IN_STEP,
     state_numbers=subspaces.square,
     words=lambda options: ("k attributes per example, in pairs", _UPDATES.get(options.update, "")),

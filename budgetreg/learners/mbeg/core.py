@@ -35,7 +35,8 @@ def fit(
 
     a pair of an attribute with itself costs one attribute.  The mean of the pairs' estimates of ``x x'`` is C^, and W
     becomes the projection of ``exp(log W + eta C^)`` onto the weight matrices.  Where every estimate is 0, W stays as
-    it is, and nothing is computed.  A changed replica costs one eigendecomposition, O(d^3); memory is O(d^2) per
+    it is, and nothing is computed.  Where values are missing, each entry of C^ is divided by the share of examples that
+    have both attributes.  A changed replica costs one eigendecomposition, O(d^3); memory is O(d^2) per
     replica.
 
     Parameters
@@ -86,6 +87,8 @@ def fit(
             moved = np.flatnonzero(counts.any(axis=1))
             if moved.size:
                 C = estimate(s[moved], q[moved], x_s[moved], x_q[moved], state.diagonal[moved] / n, mixed[moved])
+                if not accessor.complete:
+                    C /= accessor.together((moved // G)[:, None, None], *np.ogrid[:d, :d])
                 state.move(moved, eta[moved, None, None] * C, step)
             if step in checkpoints:
                 averages = zip(state.average(step), choices[:, position], strict=True)

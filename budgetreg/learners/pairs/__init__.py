@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import RADIUS, Cost, Family, Learner, run_by
+from budgetreg.learners.declaration import RADIUS, Cost, Family, Learner, Missing, run_by
 from budgetreg.learners.excuses import UNBOUNDED
 from budgetreg.tasks.regression import Regression
 
@@ -48,6 +48,7 @@ FAMILY = Family(
     cost=_cost,
     parameters=(RADIUS,),
     tuned=lambda options: ("B",),
+    missing=lambda options: Missing.WEIGHED,
     shares_settings=True,
     stores=True,
     words=lambda options: ("k attributes per example, in pairs", _PROBLEMS.get(options.update, "")),

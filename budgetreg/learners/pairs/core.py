@@ -7,6 +7,9 @@ included), add to estimates of ``x x'`` and of ``x``:
 
 which is unbiased. With the averages A and ``v = mean(2 y v)``, the empirical loss is estimated by
 ``w'A w - w'v + mean(y^2)``; the paper's Algorithm 1 prints ``+ w'v``.
+
+Where values are missing completely at random, products are divided by the share of examples that have both attributes,
+and single values by that of those that have the one: as what is missing counts as 0, this is unbiased again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +61,8 @@ def fit(
     Algorithm 1 and footnote 2.
     """
     solve = {"program": minimisers, "correlation": correlation}[problem]
-    moves = _Moves(accessor.n_streams, accessor.d) if centred or intercept else None
+    both = None if accessor.complete else _together(accessor)
+    moves = _Moves(accessor.n_streams, accessor.d, both) if centred or intercept else None
     for checkpoint, A, v in estimates(accessor, checkpoints, rngs, k, moves):
         if moves is None:
             yield checkpoint, np.stack([solve(*own, settings["B"]) for own in zip(A, v, strict=True)])
@@ -88,6 +92,7 @@ def estimates(
     """
     F, d = accessor.n_streams, accessor.d
     A, v = np.zeros((F, d, d)), np.zeros((F, d))
+    both = None if accessor.complete else _together(accessor)
     for start in range(0, checkpoints[-1], BLOCK):
         stop = min(start + BLOCK, checkpoints[-1])
         pairs = np.stack([subset(rng, d * d, k // 2) for rng in rngs])[:, : stop - start]
@@ -99,12 +104,21 @@ def estimates(
             part = slice(first - start, last - start)
             _add(A, v, attributes[:, part], x[:, part], accessor.targets()[:, part])
             if moves:
-                moves.add(attributes[:, part], x[:, part], accessor.targets()[:, part])
+                there = accessor.available(attributes.reshape(F, stop - start, -1)).reshape(attributes.shape)
+                moves.add(attributes[:, part], x[:, part], accessor.targets()[:, part], there[:, part])
             first = last
             if last in checkpoints:
                 # After the last one the sums are not needed: memory for F d x d more numbers is slow to come by.
                 means = np.multiply(A, d**2 / (2 * (k // 2) * last), out=A if last == checkpoints[-1] else None)
-                yield last, means, v * (d / ((k // 2) * last))
+                singles = v * (d / ((k // 2) * last))
+                if both is not None:
+                    means, singles = means / both, singles / both.diagonal(axis1=1, axis2=2)
+                yield last, means, singles
+
+
+def _together(accessor: Accessor) -> np.ndarray:
+    """Return the share of each stream's examples that have both of two attributes, shape (F, d, d)."""
+    return accessor.together(*np.ogrid[: accessor.n_streams, : accessor.d, : accessor.d])
 
 
 def _add(A: np.ndarray, v: np.ndarray, attributes: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
@@ -125,25 +139,35 @@ class _Moves:
     The sum of ``(x_i - m_i)(x_j - m_j)`` over the pairs revealed is that of ``x_i x_j``, less ``m_j`` times that of
     ``x_i`` over the same pairs, and so on. So a constant that is added to an attribute or to the targets changes
     nothing, which it would if the means were taken off estimates whose weights do not sum up to 1.
+
+    Parameters
+    ----------
+    F, d : int
+        Streams and attributes.
+    together : ndarray of float, shape (F, d, d), or None
+        By what estimates are divided where values are missing.
     """
 
-    def __init__(self, F: int, d: int) -> None:
+    def __init__(self, F: int, d: int, together: np.ndarray | None) -> None:
+        self._together = together
         self._first, self._pairs = np.zeros((F, d, d)), np.zeros((F, d, d))
         self._x, self._y, self._count = np.zeros((F, d)), np.zeros((F, d)), np.zeros((F, d))
         self._targets, self._n, self._drawn = np.zeros(F), 0, 0
 
-    def add(self, attributes: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
-        """Take in pairs (F, T, n, 2), their values, and the targets (F, T)."""
+    def add(self, attributes: np.ndarray, x: np.ndarray, y: np.ndarray, there: np.ndarray) -> None:
+        """Take in pairs (F, T, n, 2), their values, targets (F, T), and which of the values are there."""
         F, d = self._x.shape
+        both = there.all(axis=-1).reshape(F, 1, -1).astype(float)
         i, j = attributes[..., 0].reshape(F, 1, -1), attributes[..., 1].reshape(F, 1, -1)
         for one, other, own in ((i, j, x[..., 0]), (j, i, x[..., 1])):
-            place, values = one * d + other, own.reshape(F, 1, -1)
+            place, values = one * d + other, own.reshape(F, 1, -1) * both
             self._first += sums(place, values, d * d).reshape(F, d, d)
-            self._pairs += sums(place, np.ones(values.shape), d * d).reshape(F, d, d)
+            self._pairs += sums(place, both, d * d).reshape(F, d, d)
         singles = attributes.reshape(*y.shape, -1)
+        single = there.reshape(singles.shape).astype(float)
         self._x += sums(singles, x.reshape(singles.shape), d)
-        self._y += sums(singles, np.broadcast_to(y[..., None], singles.shape), d)
-        self._count += sums(singles, np.ones(singles.shape), d)
+        self._y += sums(singles, y[..., None] * single, d)
+        self._count += sums(singles, single, d)
         self._targets += y.sum(axis=1)
         self._n += y.shape[1]
         self._drawn += attributes.shape[1] * attributes.shape[2]
@@ -159,6 +183,8 @@ class _Moves:
         cross = self._first * m[:, None, :]
         products = self._pairs * (m[:, :, None] * m[:, None, :]) - cross - cross.transpose(0, 2, 1)
         singles = self._count * (r * m) - r * self._x - m * self._y
+        if self._together is not None:
+            products, singles = products / self._together, singles / self._together.diagonal(axis1=1, axis2=2)
         return A + products * (d**2 / (2 * self._drawn)), v + singles * (d / self._drawn)
 
 

@@ -2,9 +2,19 @@
 
 A learner is a composition: how the data point is drawn (`draws`), how the regressor moves and is sampled for the
 inner product (`updates`), and which iterates are averaged (`average`).
+
+Where values are missing completely at random, ``phi~`` and ``x~`` both hang on which of the same example are there.
+With ``pi_ij`` the share of examples that have both i and j, and ``pi_ii`` of those that have i, the gradient's entry i
+is estimated by
+
+    (x_i / q_i) (mean_s (w_j / p_j) x_j / pi_ij - y / pi_ii),    0 standing for what is missing,
+
+which is unbiased as ``E M_i M_j = pi_ij`` for the marks M of what is there: ``pi_i pi_j`` would be wrong, not least for
+``i = j``, where ``M_i^2 = M_i``.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, cast
 
 import numpy as np
@@ -175,7 +185,7 @@ def run(
         scale = d if inverse_q is None else inverse_q[stream[:, None, None], attributes]
         points = touched(attributes, values * (scale / k_x))
         state.seen.note(points)
-        passed_over = _passed_over(accessor, state, points, uniforms[:, : stop - start])
+        passed_over = _passed_over(accessor, state, points, attributes, uniforms[:, : stop - start])
         before = start
         last: int
         marks = [first + mark for mark in averager.marks]
@@ -189,6 +199,10 @@ def run(
                 j, coefficient = state.draw(np.ascontiguousarray(uniforms[stream, position].T))
                 x = accessor.reveal(position, j, alive & coordinates.live[:, None])
                 target = y[stream, position]
+                if not accessor.complete:
+                    value = _gradient(accessor, state.layout, coordinates, j, coefficient * x / k_ip, target)
+                    state.step(replace(coordinates, value=value), np.ones(alive.shape))
+                    continue
                 if control:
                     x, expected = control.split(j, x, target)
                 product = _sum(coefficient * x) / k_ip
@@ -202,6 +216,31 @@ def run(
             if output:
                 yield first + output[0], output[1]
         passed_over.close(state.alive)
+
+
+def _gradient(
+    accessor: Accessor, layout: Layout, coordinates: Round, j: np.ndarray, terms: np.ndarray, y: np.ndarray
+) -> np.ndarray:
+    """Return the coordinates (N, G) of gradients of examples of which values are missing.
+
+    Parameters
+    ----------
+    accessor : Accessor
+    layout : Layout
+        Of the rows that the coordinates name.
+    coordinates : Round
+        Of the data points; 0 is none of them.
+    j : ndarray of int, shape (n, F, G)
+        Draws for the inner product.
+    terms : ndarray of float, shape (n, F, G)
+        What each contributes to its estimate where nothing is missing; 0 if it met no value.
+    y : ndarray of float, shape (F,)
+        Targets.
+    """
+    stream = coordinates.stream
+    i = coordinates.row - stream * layout.padded
+    product = _sum(terms[:, stream] / accessor.together(stream[:, None], i[:, None], j[:, stream]))
+    return np.asarray(coordinates.values * (product - (y[stream] / accessor.together(stream, i, i))[:, None]))
 
 
 def _sum(terms: np.ndarray) -> np.ndarray:
@@ -222,18 +261,26 @@ class _PassedOver(Protocol):
         """Pay at the end of the block, whose `alive` (F, G) is given, for all that is not paid yet."""
 
 
-def _passed_over(accessor: Accessor, state: Update, points: Touched, uniforms: np.ndarray) -> _PassedOver:
-    """Return what pays for the steps that are passed over; uniforms (F, T, k_ip) are those of the block."""
+def _passed_over(
+    accessor: Accessor, state: Update, points: Touched, attributes: np.ndarray, uniforms: np.ndarray
+) -> _PassedOver:
+    """Return what pays for the steps that are passed over.
+
+    The block's data points have the attributes (F, T, k_x), and its inner products are drawn by uniforms (F, T, k_ip).
+    """
     if accessor.itemised:
-        return _NamedDraws(accessor, state, uniforms)
+        return _NamedDraws(accessor, state, uniforms, np.asarray(accessor.available(attributes).any(axis=2)))
     return _CountedDraws(accessor, points, uniforms.shape)
 
 
 class _NamedDraws:
-    """Makes the draws at steps that are passed over, with the regressors as they were there, to tell which they are."""
+    """Makes the draws at steps that are passed over, with the regressors as they were there, to tell which they are.
 
-    def __init__(self, accessor: Accessor, state: Update, uniforms: np.ndarray) -> None:
-        self._accessor, self._state, self._uniforms = accessor, state, uniforms
+    Where none of the values drawn for the data point is there, (F, T), the step is known to be none: nothing is paid.
+    """
+
+    def __init__(self, accessor: Accessor, state: Update, uniforms: np.ndarray, there: np.ndarray) -> None:
+        self._accessor, self._state, self._uniforms, self._there = accessor, state, uniforms, there
         self._stream, self._begin = np.arange(len(uniforms)), np.zeros(len(uniforms), dtype=np.intp)
 
     def note(self, live: np.ndarray, position: np.ndarray, alive: np.ndarray) -> None:
@@ -243,7 +290,7 @@ class _NamedDraws:
             there = self._begin + ahead < end
             at = np.where(there, self._begin + ahead, 0)
             j, _ = self._state.draw(np.ascontiguousarray(self._uniforms[self._stream, at].T))
-            self._accessor.pay_for(at, j, alive & there[:, None])
+            self._accessor.pay_for(at, j, alive & (there & self._there[self._stream, at])[:, None])
         self._begin = np.where(live, position + 1, self._begin)
 
     def close(self, alive: np.ndarray) -> None:

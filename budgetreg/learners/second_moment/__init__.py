@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FLAG, FRACTION, one_of
 from budgetreg.learners import subspaces
-from budgetreg.learners.declaration import Family, Learner, Sees, Theorem, run_by
+from budgetreg.learners.declaration import Family, Learner, Missing, Sees, Theorem, run_by
 from budgetreg.learners.excuses import ANY_BUDGET, SEES_ALL, UNBOUNDED
 from budgetreg.tasks.subspace_learning import SubspaceLearning
 from budgetreg.theory import popca_bound
@@ -81,6 +81,7 @@ FAMILY = Family(
     task=lambda options: SubspaceLearning(options.n_components),
     sees=lambda options: _SEES.get(options.update, Sees.K),
     divide=_refuse_too_few,
+    missing=lambda options: Missing.REFUSED if options.update in ("full", "zero_filled") else Missing.WEIGHED,
     state_numbers=subspaces.square,
     words=lambda options: (
         "leading eigenvectors of the estimated second moment",

@@ -1,4 +1,7 @@
-"""Sums of ``x x'``, estimated from products of what is seen, each divided by the probability that it is seen."""
+"""Sums of ``x x'``, estimated from products of what is seen, each divided by the probability that it is seen.
+
+Where values are missing, that is the probability to be drawn times the share of examples that have both attributes.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -25,6 +28,10 @@ def sums(
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Estimate the sum of ``x x'`` over the examples after the first ones up to each checkpoint, shape (F, d, d)."""
     products = [_Products(accessor.d) for _ in rngs]
+    d = accessor.d
+    shares = [
+        1.0 if accessor.complete else accessor.together(*np.ogrid[f : f + 1, :d, :d])[0] for f in range(len(rngs))
+    ]
     for start in range(first, checkpoints[-1], BLOCK):
         stop = min(start + BLOCK, checkpoints[-1])
         draws = [design.draw(rng) for design, rng in zip(designs, rngs, strict=True)]
@@ -40,8 +47,8 @@ def sums(
                 own.add(attributes[f, part], values[f, part])
             begin = end
             if end in checkpoints:
-                pairs = zip(products, designs, strict=True)
-                yield end, np.stack([own.total() / design.probability for own, design in pairs])
+                each = zip(products, designs, shares, strict=True)
+                yield end, np.stack([own.total() / (design.probability * share) for own, design, share in each])
 
 
 def _joined(draws: Sequence[Draw], T: int) -> Draw:

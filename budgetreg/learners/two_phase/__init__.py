@@ -21,6 +21,7 @@ from budgetreg.learners.declaration import (
     Circumstances,
     Family,
     Learner,
+    Missing,
     Parameter,
     run_by,
 )
@@ -95,6 +96,7 @@ FAMILY = Family(
     theory=_theory,
     without_effect=_without_effect,
     heeds_prices=lambda options: _guided_by_prices(options) if options.prices == "aware" else (),
+    missing=lambda options: Missing.WEIGHED,
     batching=Batching.IN_STEP,
     chaotic=online.chaotic,
     words=lambda options: (

@@ -25,12 +25,12 @@ class MomentEstimates:
     def __init__(self, n_streams: int, d: int) -> None:
         self._squares, self._times = np.zeros((n_streams, d)), np.zeros((n_streams, d))
 
-    def note(self, attributes: np.ndarray, values: np.ndarray) -> None:
-        """Add the attributes and values, (F, T, k_x) each, of a block."""
+    def note(self, attributes: np.ndarray, values: np.ndarray, there: np.ndarray) -> None:
+        """Add the attributes and values, (F, T, k_x) each, of a block, those that are there."""
         n_streams, d = self._times.shape
         for f in range(n_streams):
             drawn = attributes[f].ravel()
-            self._times[f] += np.bincount(drawn, minlength=d)
+            self._times[f] += np.bincount(drawn, there[f].ravel(), minlength=d)
             self._squares[f] += np.bincount(drawn, np.square(values[f]).ravel(), minlength=d)
 
     def means(self) -> np.ndarray:
@@ -94,11 +94,13 @@ def fit(
     F, d, m = accessor.n_streams, accessor.d, checkpoints[-1]
     m_1 = first_phase(phase_one, m)
     estimates = MomentEstimates(F, d)
+
+    def revealed(attributes: np.ndarray, values: np.ndarray) -> None:
+        estimates.note(attributes, values, accessor.available(attributes))
+
     first = UPDATES[update](F, d, k_ip, {"B": settings["B"], "eta": settings["eta"]})
     early = sorted({*(checkpoint for checkpoint in checkpoints if checkpoint < m_1), m_1})
-    phase = run(
-        accessor, first, 0, early, rngs, [uniform] * F, k_x=k_x, k_ip=k_ip, average=average, revealed=estimates.note
-    )
+    phase = run(accessor, first, 0, early, rngs, [uniform] * F, k_x=k_x, k_ip=k_ip, average=average, revealed=revealed)
     for checkpoint, W in phase:
         start = W
         if checkpoint in checkpoints:

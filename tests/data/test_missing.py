@@ -1,0 +1,129 @@
+"""Tables of which values are missing: refused by default, or read with a mask that tells where they are."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from budgetreg.data.dataset import Dataset
+from budgetreg.data.formats import source
+from budgetreg.data.tabular import parse_file
+from budgetreg.errors import DataError
+
+RNG = np.random.default_rng(0)
+WHOLE = RNG.normal(size=(40, 4))
+GAPS = RNG.random(WHOLE.shape) < 0.2
+GAPS[:, 0] = False
+X = np.where(GAPS, np.nan, WHOLE)
+Y = RNG.normal(size=40)
+HINT = "dataset.missing=unavailable"
+
+
+def written(folder: Path, ending: str, X: np.ndarray) -> Path:
+    path = folder / f"table{ending}"
+    if ending == ".npz":
+        np.savez(path, X=X, y=Y)
+    elif not ending:
+        path.mkdir()
+        np.save(path / "X.npy", X)
+        np.save(path / "y.npy", Y)
+    else:
+        frame = pd.DataFrame(X, columns=list("abcd")).assign(y=Y)
+        frame.to_csv(path, index=False) if ending == ".csv" else frame.to_parquet(path, index=False, row_group_size=7)
+    return path
+
+
+def loaded(path: Path, missing: str | None, scale: str = "none") -> Dataset:
+    options = {"path": str(path), "target": None, "scale": scale, **({"missing": missing} if missing else {})}
+    return parse_file(options).load()
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".npz", ""])
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_mask_tells_which_cells_have_a_value(tmp_path, monkeypatch, ending, in_memory):
+    if ending == ".parquet":
+        pytest.importorskip("pyarrow")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(source, "PIECE_ENTRIES", 30)
+    if not in_memory:
+        monkeypatch.setattr(source, "IN_MEMORY", 0)
+    path = written(tmp_path, ending, X)
+    for _ in range(2):  # read, then mapped
+        data = loaded(path, "unavailable", "max_abs")
+        np.testing.assert_array_equal(data.available, ~GAPS)
+        np.testing.assert_array_equal(data.X, np.where(GAPS, 0, WHOLE))
+        np.testing.assert_allclose(1 / np.asarray(data.scale), np.nanmax(np.abs(X), axis=0))
+        np.testing.assert_array_equal(data.complete, ~GAPS.any(axis=1))
+    with pytest.raises(DataError, match=HINT):
+        loaded(path, "refuse")
+    with pytest.raises(DataError) as told:  # nobody could say otherwise, as where a model is applied
+        loaded(path, None)
+    assert HINT not in str(told.value)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".npz", ""])
+def test_a_table_without_gaps_is_what_it_is_by_default(tmp_path, ending):
+    path = written(tmp_path, ending, WHOLE)
+    data = loaded(path, "unavailable")
+    assert data.available is None
+    assert data.fingerprint() == loaded(path, "refuse").fingerprint()
+    assert data.complete.all()
+
+
+def test_where_values_are_missing_is_part_of_the_content(tmp_path):
+    other = X.copy()
+    row, column = np.argwhere(GAPS)[0]
+    other[row, column] = 0.0  # as it is stored in the other table
+    found = set()
+    for name, table in (("one", X), ("other", other)):
+        (tmp_path / name).mkdir()
+        found.add(loaded(written(tmp_path / name, ".csv", table), "unavailable").fingerprint())
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a,b,y\n1,,3\n1,red,3\n", "'red' is not a number"),
+        ("a,b,y\n1,,3\n1,inf,3\n", "finite"),
+        ("a,b,y\n1,,3\n1,2,\n", "target 'y': line 3, data row 2: empty or NaN"),
+    ],
+)
+def test_what_is_no_number_and_a_target_that_is_missing_stay_refused(tmp_path, text, told):
+    (tmp_path / "table.csv").write_text(text)
+    with pytest.raises(DataError, match=told) as error:
+        loaded(tmp_path / "table.csv", "unavailable")
+    assert HINT not in str(error.value)
+
+
+def test_truth_values_and_whole_numbers_may_be_missing(tmp_path):
+    frame = pd.DataFrame(
+        {"a": pd.array([True, None, False], "boolean"), "b": pd.array([7, 8, None], "Int64"), "y": Y[:3]}
+    )
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    paths = [tmp_path / "table.csv"]
+    if pytest.importorskip("pyarrow"):
+        frame.to_parquet(tmp_path / "table.parquet", index=False)
+        paths.append(tmp_path / "table.parquet")
+    for path in paths:
+        data = loaded(path, "unavailable")
+        np.testing.assert_array_equal(data.X, [[1, 7], [0, 8], [0, 0]])
+        np.testing.assert_array_equal(data.available, [[True, True], [False, True], [True, False]])
+
+
+def test_what_a_libsvm_file_leaves_out_is_0(tmp_path):
+    (tmp_path / "table.svm").write_text("1 1:2\n2 2:3\n")
+    with pytest.raises(DataError, match="never missing"):
+        loaded(tmp_path / "table.svm", "unavailable")
+
+
+def test_a_mask_that_does_not_fit():
+    for mask in (np.ones((3, 3), dtype=bool), np.ones((3, 2))):
+        with pytest.raises(ValueError, match="available"):
+            Dataset("t", np.ones((3, 2)), np.ones(3), 1.0, None, False, available=mask)
+    masks = (np.ones((3, 2), dtype=bool), np.eye(3, 2) > 0)
+    assert (
+        len({Dataset("t", np.ones((3, 2)), np.ones(3), 1.0, None, False, available=m).fingerprint() for m in masks})
+        == 2
+    )

@@ -1,0 +1,329 @@
+"""Values that are missing completely at random: means over all draws and all masks are those of full information."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from budgetreg.checks import conduct, excuse
+from budgetreg.checks.subject import Subject, examined
+from budgetreg.checks.variants import variants
+from budgetreg.enumeration import steps
+from budgetreg.enumeration.expectations import CheckError, close
+from budgetreg.enumeration.scripts import Scripted, outcomes, rows_of
+from budgetreg.enumeration.steps import STEP, Place
+from budgetreg.learners.declaration import Missing
+from budgetreg.learners.groups import members
+from budgetreg.learners.mbeg import core as mbeg
+from budgetreg.learners.pairs import core as pairs
+from budgetreg.learners.second_moment import core as second_moment
+from budgetreg.learners.two_phase import core as two_phase
+from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.updates.retraced import RETRACED
+
+D = 4
+X, Y = np.array([0.7, -1.1, 0.4, 0.2]), -1.5
+MASKS = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 1, 1], [1, 0, 0, 1]], dtype=bool)
+LAW = np.array([0.25, 0.2, 0.1, 0.15, 0.2, 0.1])
+"""Which values of an example are there, all at once: far from independent of each other."""
+TOGETHER = np.einsum("m,mi,mj->ij", LAW, MASKS, MASKS)
+ALONE = np.diagonal(TOGETHER)
+INDEPENDENT = np.outer(ALONE, ALONE)
+WRONG = {
+    "as if independent": INDEPENDENT,
+    "as if independent but for squares": np.where(np.eye(D) > 0, TOGETHER, INDEPENDENT),
+    "not at all": np.ones((D, D)),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Masked(Subject):
+    """A learner that meets examples of which some values are missing: those for which `mask` (n, d) of rows says so."""
+
+    mask: Callable[[int, int], np.ndarray] = lambda n, d: np.ones((n, d), dtype=bool)
+    together: np.ndarray | None = None
+
+    def run(self, table: Table, *args: Any, **more: Any) -> Any:
+        mask = self.mask(len(table.y), table.d)
+        return super().run(replace(table, available=mask, together=self.together), *args, **more)
+
+
+def masked(subject: Subject, mask: Callable[[int, int], np.ndarray], together: np.ndarray) -> Masked:
+    own = {one.name: getattr(subject, one.name) for one in fields(Subject)}
+    return Masked(**own, mask=mask, together=together)
+
+
+def able(*, predicts: bool) -> list[str]:
+    return members(lambda one: one.missing is not Missing.REFUSED and one.predicts == predicts)
+
+
+ABLE = [*able(predicts=True), *able(predicts=False)]
+GRADIENTS = members(lambda one: one.missing is Missing.WEIGHED and one.predicts and not one.family.stores)
+CENTRED = [name for name in able(predicts=True) if excuse(examined(name).learner, "origin") is None]
+
+
+# Stored sums: the estimates of one example, for each mask and each outcome of the draws.
+
+
+def means(numbers: list[int], rows: list[int], estimate: Callable[[Accessor, list[Any]], Any], k: int, weights) -> Any:
+    """Return the mean over draws and masks of estimates, (F, ...) each or several of them, for F streams."""
+
+    def estimated(mask: np.ndarray, scripts: np.ndarray) -> Any:
+        table = Table(np.where(mask, X, np.nan)[None], np.array([Y]), available=mask[None], together=weights)
+        accessor = Accessor(table, np.zeros((len(scripts), 1)), 1, k, [1])
+        return estimate(accessor, [Scripted(rows, own) for own in scripts])
+
+    everything = np.ones(D, dtype=bool)
+    # All draws of distinct consequences are told apart where nothing is missing.
+    scripts, probability = outcomes(numbers, lambda own: estimated(everything, own)[0].reshape(len(own), -1), {})
+    found = [[np.tensordot(probability, own, axes=1) for own in estimated(mask, scripts)] for mask in MASKS]
+    return [np.tensordot(LAW, np.array(own), axes=1) for own in zip(*found, strict=True)]
+
+
+def numbers_of(estimate: Callable[[Accessor, list[Any]], Any], rows: list[int], k: int) -> list[int]:
+    probe = Scripted(rows)
+    estimate(Accessor(Table(X[None], np.array([Y])), np.zeros((1, 1)), 1, k, [1]), [probe])
+    return probe.values
+
+
+def of_pairs(k: int) -> tuple[list[int], Callable[[Accessor, list[Any]], Any]]:
+    def estimate(accessor: Accessor, rngs: list[Any]) -> Any:
+        ((_, A, v),) = pairs.estimates(accessor, [1], rngs, k)
+        return A, v
+
+    return [0] * (k // 2), estimate
+
+
+def of_moved_pairs(m: np.ndarray, r: float) -> tuple[list[int], Callable[[Accessor, list[Any]], Any]]:
+    """The same, for attributes and a target that count from elsewhere."""
+
+    def estimate(accessor: Accessor, rngs: list[Any]) -> Any:
+        F = len(rngs)
+        shares = None if accessor.complete else accessor.together(*np.ogrid[:F, :D, :D])
+        moves = pairs._Moves(F, D, shares)
+        ((_, A, v),) = pairs.estimates(accessor, [1], rngs, 2, moves)
+        return moves.moved(A, v, np.tile(m, (F, 1)), np.full(F, r))
+
+    return [0], estimate
+
+
+def of_moments(k: int, **options: Any) -> tuple[list[int], Callable[[Accessor, list[Any]], Any]]:
+    def estimate(accessor: Accessor, rngs: list[Any]) -> Any:
+        ((_, C),) = second_moment.estimates(accessor, [1], rngs, k=k, **options)
+        return (C,)
+
+    return [0] * k, estimate
+
+
+M, R = np.array([0.3, -0.2, 0.5, 1.0]), 0.4
+STORED = {
+    "pairs": (*of_pairs(2), 2, [np.outer(X, X), 2 * Y * X]),
+    "two pairs": (*of_pairs(4), 4, [np.outer(X, X), 2 * Y * X]),
+    "pairs from elsewhere": (*of_moved_pairs(M, R), 2, [np.outer(X - M, X - M), 2 * (Y - R) * (X - M)]),
+    "active": (*of_moments(2, update="active"), 2, [np.outer(X, X)]),
+    "active, three": (*of_moments(3, update="active"), 3, [np.outer(X, X)]),
+    "with replacement": (*of_moments(2, update="active", replacement=True), 2, [np.outer(X, X)]),
+    "passive": (*of_moments(2, update="passive"), None, [np.outer(X, X)]),
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_estimates_from_stored_sums_are_unbiased(name):
+    rows, estimate, k, expected = STORED[name]
+    numbers = numbers_of(estimate, rows, k)
+    for found, wanted in zip(means(numbers, rows, estimate, k, TOGETHER), expected, strict=True):
+        close(name, found, wanted)
+    for weights in WRONG.values():
+        found = means(numbers, rows, estimate, k, weights)[0]
+        with pytest.raises(CheckError):
+            close(name, found, expected[0])
+
+
+def test_a_pooled_estimate_of_two_phases_is_unbiased():
+    """By the mean over masks, draws of chance; the masks' own law is exact."""
+    F, m, options = 400, 6, {"update": "importance", "phase_one": 0.5, "mix": 0.5}
+    rng = np.random.default_rng(0)
+    rows = rng.choice(len(MASKS), (F, m), p=LAW)
+    table = Table(np.where(MASKS, X, np.nan), np.zeros(len(MASKS)), available=MASKS, together=TOGETHER)
+    rngs = [np.random.default_rng([1, f]) for f in range(F)]
+    ((_, C),) = second_moment.estimates(Accessor(table, rows, 1, 2, [m]), [m], rngs, k=2, **options)
+    off, error = np.abs(C.mean(axis=0) - np.outer(X, X)), C.std(axis=0) / np.sqrt(F)
+    assert (off <= 5 * error).all()
+    assert error.max() < np.abs(np.outer(X, X)).max() / 4
+
+
+@pytest.mark.parametrize("update", mbeg.ESTIMATES)
+@pytest.mark.parametrize("name", ["right", *WRONG])
+def test_what_mbeg_follows_is_unbiased(monkeypatch, update, name):
+    """Of each pair that may be drawn for each mask, its estimate, as it gets into the state."""
+    followed = []
+    monkeypatch.setattr(mbeg.Weights, "move", lambda self, rows, change, step: followed.append((rows, change.copy())))
+    mean = np.zeros((D, D))
+    for mask, p in zip(MASKS, LAW, strict=True):
+        table = Table(np.where(mask, X, np.nan)[None], np.zeros(1), available=mask[None])
+        table = replace(table, together=WRONG.get(name, TOGETHER))
+        scripts = np.array([[(q + 0.5) / D, (s + 0.5) / D, 0.5] for q in range(D) for s in range(D)])
+        accessor = Accessor(table, np.zeros((len(scripts), 1)), 1, 2, [1])
+        rngs = [Scripted([0] * 3, own) for own in scripts]
+        followed.clear()
+        list(
+            mbeg.fit(
+                accessor, {"eta": np.ones(1)}, [1], rngs, k=2, n_components=1, update=update, alpha=1, output="top"
+            )
+        )
+        mean += p * sum(change.sum(axis=0) for _, change in followed) / len(scripts)
+    if name == "right":
+        close("C", mean, np.outer(X, X))
+    else:
+        with pytest.raises(CheckError):
+            close("C", mean, np.outer(X, X))
+
+
+# Online learners: a step in all ways that its draws and the masks allow.
+
+
+def mean_step(subject: Subject, together: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean of what is followed at a step whose example may lack values, and the gradient.
+
+    The scripts are those that tell all outcomes apart where nothing is missing: what a draw leads to may be the same
+    whatever another one is, where that meets no value.
+    """
+    options = subject.options
+    place = Place(STEP, False, options.average, int(getattr(options, "phase_one", 0) * (STEP + 1)))
+    examples, targets = place.examples(D)
+    opened: list[tuple[int, int]] = []
+
+    def met(one: np.ndarray) -> Masked:
+        def mask(n: int, d: int) -> np.ndarray:
+            there = np.ones((n, d), dtype=bool)
+            there[np.arange(n) % len(examples) == STEP - 1] = one
+            return there
+
+        return masked(subject, mask, together)
+
+    whole = met(np.ones(D, dtype=bool))
+    probe = Scripted(())
+    steps._run(whole, examples, targets, k, place, [probe], lambda stop: opened.append((probe.calls, stop)))
+    rows = rows_of(STEP - 1, opened)
+    probe = Scripted(rows)
+    steps._run(whole, examples, targets, k, place, [probe])
+
+    def regressors(who: Subject, scripts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        before, after, _ = steps._take(who, examples, targets, k, place, rows, scripts)
+        return before, after
+
+    scripts, probability = outcomes(probe.values, lambda own: regressors(whole, own)[1], {})
+    mean = np.zeros(D)
+    for mask, p in zip(MASKS, LAW, strict=True):
+        before, after = regressors(met(mask), scripts)
+        mean += p * (probability @ RETRACED[options.update].gradient(before, after, STEP, place.settings))
+    return mean, (before[0] @ examples[STEP - 1] - targets[STEP - 1]) * examples[STEP - 1]
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_are_unbiased(name):
+    close("the gradient", *mean_step(examined(name), TOGETHER, 3))
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("name", ["aerr", "aelr", "aer"])
+def test_other_weights_would_not_do(name, wrong):
+    with pytest.raises(CheckError):
+        close("the gradient", *mean_step(examined(name), WRONG[wrong], 3))
+
+
+def test_two_draws_for_the_inner_product():
+    close("the gradient", *mean_step(examined("aerr"), TOGETHER, 4))
+
+
+# What every learner that does without values has to keep to.
+
+
+def random_mask(n: int, d: int) -> np.ndarray:
+    """Return a mask by which two thirds of the values are there, and all those of the last rows."""
+    there = np.random.default_rng([n, d]).random((n, d)) < 0.65
+    there[-5:] = True
+    return there
+
+
+def sparse(subject: Subject) -> Masked:
+    together = np.full((conduct.D,) * 2, 0.45)
+    np.fill_diagonal(together, 0.65)
+    return masked(subject, random_mask, together)
+
+
+@pytest.mark.parametrize("name", ABLE)
+@pytest.mark.parametrize("check", [conduct.unobserved, conduct.same_bytes])
+def test_what_is_stored_where_nothing_is_changes_nothing(name, check):
+    check(sparse(examined(name)))
+
+
+@pytest.mark.parametrize("name", CENTRED)
+def test_where_zero_is_changes_nothing_but_the_intercept(name):
+    conduct.origin(sparse(examined(name)))
+
+
+@pytest.mark.parametrize("name", ABLE)
+def test_masks_of_ones_leave_what_there_is(name):
+    """Divided by 1, the numbers are those that they were."""
+    subject = examined(name)
+    whole = masked(subject, lambda n, d: np.ones((n, d), dtype=bool), np.ones((conduct.D,) * 2))
+    table, orders = conduct._table(40), np.arange(40)[None]
+    runs = [
+        one.run(table, orders, conduct._rngs(1), conduct.K, conduct._setting(one, 0), [3, 40])
+        for one in (subject, whole)
+    ]
+    for own, other in zip(runs[0][0], runs[1][0], strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-12)
+    assert (runs[0][1].bill().total == runs[1][1].bill().total).all()
+
+
+@pytest.mark.parametrize("name", able(predicts=True))
+def test_what_meets_no_value_is_not_paid(name):
+    """Nor are draws for the inner product, where no value is there for the data point: the step is known to be none."""
+    m = 60
+    X = np.random.default_rng(0).uniform(1, 2, (m, conduct.D))
+    there = np.random.default_rng(1).random((m, conduct.D)) < 0.25
+    subject = masked(examined(name), lambda n, d: there, np.full((conduct.D,) * 2, 0.3))
+    order, every = np.arange(m)[None], list(range(1, m + 1))
+    _, recorder = subject.run(Table(X, X[:, 0]), order, conduct._rngs(1), 4, conduct._setting(subject, 0), every)
+    bill = recorder.bill()
+    costs = np.diff([0, *(bill.at[t][0, 0] for t in every)])
+    rows, attributes = recorder.seen()
+    assert there[rows, attributes].all()
+    shown = np.bincount(rows, minlength=m)
+    np.testing.assert_array_equal(costs, shown)
+    assert (shown == 0).any()
+    assert 0 < costs.max() <= 4
+
+
+def test_moments_are_those_of_what_was_there(monkeypatch):
+    told = []
+    usual = two_phase.MomentEstimates.note
+
+    def note(self, attributes, values, there):
+        usual(self, attributes, values, there)
+        told.append((attributes[0], values[0], there[0], self.means()[0]))
+
+    monkeypatch.setattr(two_phase.MomentEstimates, "note", note)
+    subject = sparse(examined("ddaerr_two_phase"))
+    table, m = conduct._table(600), 600
+    subject.run(table, np.arange(m)[None], conduct._rngs(1), conduct.K, conduct._setting(subject, 0))
+    ((attributes, values, there, means),) = told
+    mask = random_mask(600, conduct.D)[: len(attributes)]
+    np.testing.assert_array_equal(there, np.take_along_axis(mask, attributes, axis=1))
+    for i, mean in enumerate(means):
+        own = values[there & (attributes == i)]
+        if own.size:
+            np.testing.assert_allclose(mean, np.square(own).mean(), rtol=1e-12)
+    assert not there.all()
+
+
+def test_who_cannot_do_without_says_so():
+    refused = ["aesvr", "lasso", "online_lasso", "online_ridge", "pca", "ridge", "zero_filled_pca"]
+    assert not set(refused) & set(ABLE)
+    aerr = examined("aerr").learner
+    for changes, learner in variants(aerr):
+        assert (learner.missing is Missing.REFUSED) == (changes.get("control_variate", "none") != "none")

@@ -1,0 +1,100 @@
+"""Cells without a value: draws that meet one are charged nothing and reveal nothing, whatever is stored there."""
+
+import numpy as np
+import pytest
+
+from budgetreg.errors import BudgetExceeded
+from budgetreg.metering.accessor import Accessor, Table, stack
+from budgetreg.metering.cells import Cells, Record
+
+D, M = 3, 4
+MASK = np.array([[1, 1, 0], [0, 1, 1], [1, 1, 1], [0, 0, 0]], dtype=bool)
+STORED = np.arange(12.0).reshape(M, D) + 1
+POISONED = np.where(MASK, STORED, np.nan)
+
+
+def accessor(X=POISONED, **more) -> Accessor:
+    options = {"n_settings": 2, "budget": 3, "checkpoints": [M], **more}
+    table = Table(X, np.arange(4.0), 2.0, np.ones(D), MASK, np.full((D, D), 0.5))
+    made = Accessor(table, np.arange(M)[None], **options)
+    made.open(0, M)
+    return made
+
+
+def test_what_is_drawn_and_missing_costs_nothing_and_comes_out_as_0():
+    cells = Cells(M, D)
+    own = accessor(record=Record(cells, np.zeros(1, dtype=int), 0), itemised=True)
+    drawn = np.ones((1, M, D), dtype=bool)
+    drawn[0, 2, 0] = False
+    attributes = np.broadcast_to(np.arange(D), (1, M, D))
+    values = own.reveal_block(attributes, drawn)
+    there = MASK & drawn[0]
+    np.testing.assert_array_equal(values[0], np.where(there, 2 * STORED - 1, 0))
+    np.testing.assert_array_equal(own.available(attributes)[0], MASK)
+    bill = own.bill()
+    assert bill.total.tolist() == [[there.sum()] * 2]
+    assert bill.most.tolist() == [[2, 2]]
+    np.testing.assert_array_equal(bill.reveals.total()[0, 0], there.sum(axis=0))
+    assert cells.count(np.arange(M)) == there.sum()
+
+
+def test_each_replica_pays_for_what_its_own_draws_meet():
+    own = accessor()
+    position, paid = np.array([1]), np.array([[True, False]])
+    j = np.array([[[0, 1]], [[1, 1]], [[2, 2]]])  # (n, F, G)
+    np.testing.assert_array_equal(own.reveal(position, j, paid)[:, 0, 0], [0, *(2 * STORED[1, 1:] - 1)])
+    own.pay_for(np.array([0]), j, np.array([[True, True]]))
+    some = own.reveal_some(3, np.array([[[0, 1], [1, 2]]]), np.ones((1, 2, 2), dtype=bool))
+    assert not some.any()
+    assert own.bill().total.tolist() == [[4, 2]]
+
+
+def test_a_budget_is_passed_by_what_is_there():
+    own = accessor(budget=2)
+    own.reveal_block(np.array([[[0, 1, 2], [0, 1, 2], [0, 1, 1], [0, 1, 2]]])[:, :, :2])
+    with pytest.raises(BudgetExceeded):
+        own.reveal_block(np.zeros((1, M, 1), dtype=int))
+    own.reveal(np.array([3]), np.zeros((9, 1, 2), dtype=int), np.ones((1, 2), dtype=bool))
+
+
+def test_means_are_those_of_what_was_there():
+    table = Table(POISONED, np.zeros(4), available=MASK)
+    own = Accessor(table, np.arange(M)[None], 1, 3, centred=True)
+    own.open(0, 3)
+    everything = np.broadcast_to(np.arange(D), (1, 3, D))
+    np.testing.assert_array_equal(own.reveal_block(everything)[0], np.where(MASK, STORED, 0)[:3])
+    own.open(3, 4)
+    (origin,) = own.origins(4)
+    np.testing.assert_allclose(origin.shift, np.nanmean(POISONED[:3], axis=0))
+
+
+def test_full_rows_are_not_for_tables_with_gaps():
+    own = Accessor(Table(STORED, np.zeros(4), available=MASK), np.arange(M)[None], 1, 3)
+    with pytest.raises(AssertionError):
+        own.rows(0, 4)
+
+
+def test_tables_one_above_the_other_keep_their_masks_and_shares():
+    shares = [np.full((D, D), 0.25) + np.eye(D) / 2, np.full((D, D), 0.5)]
+    one, other = (
+        Table(STORED, np.zeros(4), available=mask, together=own)
+        for mask, own in zip((MASK, ~MASK), shares, strict=True)
+    )
+    table, offsets = stack([one, other])
+    own = Accessor(table, np.array([[0, 1], [5, 6]]), 1, None)
+    own.open(0, 2)
+    found = own.available(np.broadcast_to(np.arange(D), (2, 2, D)))
+    np.testing.assert_array_equal(found, [MASK[:2], ~MASK[1:3]])
+    np.testing.assert_array_equal(own.together(*np.ogrid[:2, :D, :D]), shares)
+    np.testing.assert_array_equal(own.together(np.array([1, 0]), np.array([2, 1]), np.array([2, 1])), [0.5, 0.75])
+    alone, _ = stack([one, one])
+    assert alone is one
+    assert offsets == [0, 4]
+
+
+def test_where_all_is_there_nothing_has_to_be_divided():
+    own = Accessor(Table(STORED, np.zeros(4)), np.arange(M)[None], 1, None)
+    own.open(0, M)
+    assert own.complete
+    assert own.available(np.zeros((1, M, 2), dtype=int)).all()
+    assert own.together(*np.ogrid[:1, :D, :D]).tolist() == np.ones((1, D, D)).tolist()

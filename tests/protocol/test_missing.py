@@ -1,0 +1,357 @@
+"""Runs on tables of which values are missing: what is refused, what is paid, who is judged, and that nothing peeks."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from budgetreg import data as data_room
+from budgetreg.data import load
+from budgetreg.errors import ConfigError, DataError
+from budgetreg.metering.accessor import Accessor
+from budgetreg.protocol import passes
+from budgetreg.protocol import plan as planning
+from budgetreg.protocol import repetitions as protocol
+from budgetreg.protocol.side_information import second_moments, table_of
+from tests.protocol.test_cells import Watcher, counted_right, literally
+from tests.protocol.test_centring import planned
+
+N, D = 120, 6
+RNG = np.random.default_rng(5)
+X = RNG.normal(3, 2, (N, D)) * np.arange(1, D + 1)
+Y = X @ np.linspace(-1, 1, D) + RNG.normal(size=N)
+GAPS = RNG.random((N, D)) < 0.12
+GAPS[:, 3] |= GAPS[:, 2]  # as a device that fails takes both
+KEYS = ["dataset=file", "dataset.missing=unavailable", "k=4", "tuning.folds=3", "tuning.widen=0", "repetitions=2"]
+KEYS += ["checkpoints=3"]
+STEPS, RADII = "algo.grid={B: [1, 3], eta: [1, 10]}", "algo.grid={B: [0.3, 1, 3]}"
+ONE_STEP = "algo.grid={B: [1], eta: [0.1]}"
+REGRESSORS = {
+    "baseline": RADII,
+    "naive": RADII,
+    "aer": "algo.grid={B: [1, 3], lambda: [0.1, 1]}",
+    "aerr": STEPS,
+    "ddaelr": STEPS,
+    "ddaelr_two_phase": "algo.grid={B: [1, 3], eta: [1], eta_two: [1, 10]}",
+}
+SUBSPACES = {"popca": "k=4", "popca_passive": "k=4", "popca_importance": "k=4", "mbeg_plus": "algo.grid={eta: [1, 10]}"}
+
+
+def written(folder: Path, X: np.ndarray, gaps: np.ndarray) -> str:
+    frame = pd.DataFrame(np.where(gaps, np.nan, X), columns=list("abcdef")).assign(y=Y)
+    frame.to_csv(folder / "table.csv", index=False)
+    return f"dataset.path={folder / 'table.csv'}"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return written(tmp_path, X, GAPS)
+
+
+def run(plan, repetitions=(0, 1)):
+    return protocol.run_repetitions(plan, list(repetitions), lambda done: None)
+
+
+def of(path: str, algo: str, *more: str):
+    own = [REGRESSORS[algo]] if algo in REGRESSORS else [SUBSPACES[algo], "algo.n_components=2", "dataset.target=y"]
+    return planned(*KEYS, path, f"algo={algo}", *own, *more)
+
+
+@pytest.mark.parametrize("algo", [*REGRESSORS, *SUBSPACES])
+def test_every_reveal_is_of_a_cell_that_is_there_and_is_paid(path, monkeypatch, algo):
+    plan = of(path, algo)
+    there = ~GAPS
+    found: list[tuple[np.ndarray, ...]] = []
+
+    class Watcher(Accessor):
+        def reveal_block(self, attributes, drawn=None):
+            shown = super().reveal_block(attributes, drawn)
+            place = np.broadcast_arrays(self._rows[:, :, None] % N, attributes)
+            assert not shown[~there[place[0], place[1]]].any()
+            return shown
+
+        def bill(self):
+            bill = super().bill()
+            found.append((bill.most, bill.total))
+            return bill
+
+    monkeypatch.setattr(passes, "Accessor", Watcher)
+    for result in run(plan):
+        row = result["run"]
+        if plan.budget:
+            assert row["attributes_max"] <= 4
+            assert row["attributes_total"] <= plan.attributes_final
+            assert row["attributes_tuning"] <= plan.attributes_tuning
+        # As often as a cell is missing, nothing is bought; and a repeated draw is paid again.
+        assert 0 < row["attributes_mean"] < 4
+        assert row["cells_run"] <= row["attributes_total"]
+        assert row["cells_run"] + row["cells_tuning"] <= there.sum()
+        assert result["curve"][-1]["attributes"] == row["attributes_total"]
+    assert found
+
+
+@pytest.mark.parametrize("algo", [*REGRESSORS, *SUBSPACES])
+def test_what_is_stored_in_missing_cells_changes_nothing(path, monkeypatch, algo):
+    plan = of(path, algo)
+    expected = run(plan)
+    told = load(plan.config.dataset, 0, 0, targets=plan.config.algo.predicts)
+    poisoned = np.where(GAPS, np.nan, np.asarray(told.X))
+
+    for room in (planning, protocol):
+        monkeypatch.setattr(room, "load", lambda *args, **more: replace(told, X=poisoned))
+    assert repr(run(plan)) == repr(expected)
+    assert "nan" not in repr([one["curve"] for one in expected])
+
+
+@pytest.mark.parametrize("algo", ["baseline", "aerr", "mbeg_plus"])
+@pytest.mark.parametrize("more", [[], ["pilot=0", "dataset.scale=max_abs", "dataset.center=full"]])
+def test_no_repetition_depends_on_another(path, algo, more):
+    plan = of(path, algo, *(["pilot=0"] if algo == "mbeg_plus" else more))
+    assert repr(run(plan, [1])) == repr(run(plan)[1:])
+
+
+def test_a_pilot_and_whoever_is_judged_are_complete(path, monkeypatch):
+    plan = of(path, "aerr", "pilot=7")
+    judged, tables = [], []
+    task = type(plan.config.algo.task)
+    for name in ("held_out", "test"):
+        usual = getattr(task, name)
+
+        def watched(self, *args, usual=usual):
+            judged.append(next(one for one in args if isinstance(one, np.ndarray)))
+            return usual(self, *args)
+
+        monkeypatch.setattr(task, name, watched)
+    usual_pass = protocol._pass
+
+    def watched_pass(plan, place, *args, **more):
+        tables.append(place.split)
+        return usual_pass(plan, place, *args, **more)
+
+    monkeypatch.setattr(protocol, "_pass", watched_pass)
+    results = run(plan)
+    assert len(judged) == 2 * 4
+    complete = ~GAPS.any(axis=1)
+    assert all(complete[rows].all() for rows in judged)
+    for split, result in zip((tables[0], tables[-1]), results, strict=True):
+        assert complete[split.pilot].all()
+        assert len(split.pilot) == 7
+        assert not set(split.pilot) & set(split.order)
+        assert len(split.order) == plan.n_train - 7
+        assert result["run"]["rows_full"] == complete[split.order].sum()
+        mask = (~GAPS[split.order]).astype(float)
+        np.testing.assert_allclose(split.table.together, mask.T @ mask / len(mask), rtol=1e-12)
+
+
+def test_a_pilot_leaves_no_trace_in_the_order(path):
+    """Complete rows are as frequent at the beginning of what follows as at its end."""
+    plan = of(path, "aerr", "pilot=20")
+    first, last = np.zeros(2), np.zeros(2)
+    for repetition in range(60):
+        split = protocol._split(plan, repetition)
+        whole = split.complete[split.order]
+        half = len(whole) // 2
+        first += [whole[:half].sum(), half]
+        last += [whole[half:].sum(), len(whole) - half]
+    p = (first[0] + last[0]) / (first[1] + last[1])
+    error = np.sqrt(p * (1 - p) * (1 / first[1] + 1 / last[1]))
+    assert abs(first[0] / first[1] - last[0] / last[1]) < 4 * error
+
+
+def test_means_and_moments_beforehand_are_those_of_what_is_there(path):
+    data = load(of(path, "aerr").config.dataset, 0, 0)
+    train = np.arange(10, 90)
+    known = np.where(GAPS, np.nan, X)[train]
+    table = table_of("full", data, train)
+    np.testing.assert_allclose(table.shift, np.nanmean(known, axis=0))
+    np.testing.assert_allclose(second_moments(table, train), np.nanvar(known, axis=0))
+
+
+# What else is told of attributes: ranges in place of a pilot, and prices.
+
+FIXED = {"B": 30, "eta": 0.01, "eta_two": 0.02, "lambda": 1}  # grids have units of their own
+LOW, HIGH = X.min(axis=0), X.max(axis=0) + 1
+COSTS = (1.0, 2.0, 2.0, 5.0, 10.0, 0.5)
+
+
+def listed(folder: Path, **columns: object) -> str:
+    """Write a list of attributes, and return its path."""
+    path = folder / f"{'-'.join(columns)}.csv"
+    pd.DataFrame({"attribute": list("abcdef"), **columns}).to_csv(path, index=False)
+    return str(path)
+
+
+@pytest.fixture
+def ranges(tmp_path):
+    return f"dataset.ranges={listed(tmp_path, low=LOW, high=HIGH)}"
+
+
+@pytest.fixture
+def prices(tmp_path):
+    return [f"dataset.costs={listed(tmp_path, cost=COSTS)}", "dataset.unit=EUR"]
+
+
+@pytest.mark.parametrize("algo", [*REGRESSORS, "popca", "mbeg_plus"])
+def test_a_run_in_ranges_is_that_on_a_table_scaled_by_hand(path, ranges, tmp_path, algo):
+    (tmp_path / "by_hand").mkdir()
+    by_hand = written(tmp_path / "by_hand", (X - (LOW + HIGH) / 2) / ((HIGH - LOW) / 2), GAPS)
+    pilot = "pilot=6" if algo.startswith("ddaelr") else "pilot=0"
+    fixed = [word for word in KEYS if not word.startswith("tuning.")] + ["tuning=fixed", f"algo={algo}", pilot]
+    # Of a single example, counted from itself, round-off alone is left.
+    fixed += [f"tuning.{name}={value}" for name, value in FIXED.items()] + ["checkpoints=[10,108]"]
+    fixed += ["algo.n_components=2", "dataset.target=y"] if algo in SUBSPACES else []
+    one, other = planned(*fixed, path, ranges), planned(*fixed, by_hand, "dataset.scale=none")
+    for own, wanted in zip(run(one), run(other), strict=True):
+        for point, same in zip(own["curve"], wanted["curve"], strict=True):
+            assert point["attributes"] == same["attributes"]
+            errors = [[value for value in told.values() if value is not None] for told in (point, same)]
+            np.testing.assert_allclose(*errors, rtol=1e-6)
+
+
+def test_ranges_spare_the_pilot_that_too_few_complete_rows_could_not_be(tmp_path, ranges):
+    gaps = GAPS.copy()
+    gaps[np.arange(N), np.arange(N) % D] = True
+    gaps[np.arange(N) % 40 == 0] = False
+    path = written(tmp_path, X, gaps)
+    assert "too few rows for dataset.scale=pilot; at least 2, or" in refused(ConfigError, path, "algo=aerr")
+    plan = of(path, "aerr", ranges, ONE_STEP, "dataset.test_fraction=0.5")
+    assert plan.pilot == 0
+    assert not any("pilot" in note for note in plan.notes)
+    (result,) = run(plan, [0])
+    assert result["run"]["cells_run"] <= np.count_nonzero(~gaps)
+
+
+class Seeing(Watcher):
+    """Takes down no pair without a value."""
+
+    def note(self, f, g, position, attribute):
+        if not GAPS[self.order[f, self.begin + position] % N, attribute]:
+            super().note(f, g, position, attribute)
+
+
+@pytest.mark.parametrize("algo", REGRESSORS)
+def test_money_pays_for_what_was_there_alone(path, prices, monkeypatch, algo):
+    plan = of(path, algo, *prices)
+    row, of_tuning, of_run = literally(plan, 1, monkeypatch, Seeing)
+    counted_right(plan, row, of_tuning, of_run)
+    assert not any(GAPS[cell] for cell in of_tuning | of_run)
+    split = protocol._split(plan, 1)
+    assert row["rows_full"] == split.complete[split.order].sum() < split.order.size
+    (result,) = run(plan, [1])
+    for point, reveals in zip(result["curve"], result["reveals"], strict=True):
+        assert sum(reveals) == point["attributes"]
+        assert point["cost"] == pytest.approx(np.dot(reveals, COSTS), rel=1e-13)
+    assert result["run"]["cost_total"] == result["curve"][-1]["cost"]
+    assert min(COSTS) * row["attributes_tuning"] <= row["cost_tuning"] <= max(COSTS) * row["attributes_tuning"]
+
+
+def test_prices_change_no_number_of_a_run_but_money(path, prices):
+    for plain, priced in zip(run(of(path, "aerr")), run(of(path, "aerr", *prices)), strict=True):
+        assert {**priced["run"], **plain["run"]} == priced["run"]
+        assert [{**point, "cost": 0} for point in plain["curve"]] == [{**one, "cost": 0} for one in priced["curve"]]
+
+
+def test_a_total_is_what_would_be_paid_if_nothing_were_missing(path, prices):
+    fixed = [ONE_STEP, "k=3", "pilot=2"]
+    for more, total, spent in (([], 250, "attributes_total"), (prices, 800, "cost_total")):
+        plan = of(path, "aerr", *fixed, *more, f"total={total}")
+        assert plan.checkpoints[-1] < plan.n_train
+        paid = np.mean([result["run"][spent] for result in run(plan, range(6))])
+        assert paid == pytest.approx(total * (1 - GAPS.mean()), rel=0.08)
+
+
+def test_what_tuning_sees_in_full_are_complete_rows(path, prices):
+    complete = int((~GAPS.any(axis=1)).mean() * 108)
+    few, many = (of(path, "aerr", *prices, "axis=paid", f"total={total}", "pilot=3") for total in (300, 1200))
+    told = f"in full where they are complete, {complete * sum(COSTS):,.10g} EUR where the total pays for"
+    assert complete * sum(COSTS) < 1200 < 108 * sum(COSTS)
+    assert any(told in note for note in few.notes)
+    assert not any("axis=paid" in note for note in many.notes)
+
+
+def refused(error: type[Exception], *keys: str) -> str:
+    with pytest.raises(error) as told:
+        planned(*KEYS, *keys)
+    assert "\n" not in str(told.value)
+    return str(told.value)
+
+
+@pytest.mark.parametrize("algo", ["ridge", "lasso", "online_ridge", "online_lasso", "aesvr"])
+def test_learners_that_need_every_value_name_those_that_do_not(path, algo):
+    told = refused(ConfigError, path, f"algo={algo}")
+    assert algo in told.partition(":")[2].partition(";")[0]
+    for one in REGRESSORS:
+        assert one in told.rpartition(":")[2]
+    assert "popca" not in told
+
+
+def test_control_variates_and_subspaces_of_full_rows_are_refused_too(path):
+    assert "aerr needs every value" in refused(ConfigError, path, "algo=aerr", "algo.control_variate=mean")
+    subspaces = ["pilot=0", "algo.n_components=2", "dataset.target=y"]
+    for algo in ("pca", "zero_filled_pca", "oja", "grouse"):
+        told = refused(ConfigError, path, f"algo={algo}", *subspaces)
+        assert "popca_importance" in told
+        assert "baseline" not in told
+
+
+def test_tables_that_tell_too_little(tmp_path):
+    gaps = GAPS.copy()
+    gaps[::2, 1], gaps[1::2, 4] = True, True
+    told = refused(DataError, written(tmp_path, X, gaps), "algo=aerr")
+    assert f"attributes 'b' and 'e' never both have a value in {N} training examples" in told
+    gaps[:, 4] = True
+    assert "attribute 'e' never has a value in" in refused(DataError, written(tmp_path, X, gaps), "algo=aerr")
+    gaps = GAPS.copy()
+    gaps[np.arange(N), np.arange(N) % D] = True
+    assert "no row has all its values" in refused(DataError, written(tmp_path, X, gaps), "algo=aerr")
+
+
+def test_attributes_that_are_there_together_in_no_example_of_a_repetition(path):
+    data = load(of(path, "aerr").config.dataset, 0, 0)
+    apart = np.flatnonzero(GAPS[:, 2])
+    with pytest.raises(DataError, match="attribute 'c' never has a value in"):
+        table_of("none", data, apart, weighed=True)
+    assert table_of("none", data, apart).together is None  # learners that need no shares
+
+
+def test_too_few_complete_rows(tmp_path):
+    few = np.ones((N, D), dtype=bool)
+    few[:, :3] = GAPS[:, :3]
+    few[np.arange(N) % 3 == 0, 3:] = False
+    few[np.arange(N) % 40 == 0] = False
+    few[~few.any(axis=1)] |= np.eye(D, dtype=bool)[0]
+    few[[1, 4, 7]] = False
+    path = written(tmp_path, X, few)
+    plan = planned(*KEYS, path, "algo=baseline", RADII, "pilot=0", "dataset.scale=none")
+    with pytest.raises(
+        DataError, match=r"(the test part|fold \d+) of repetition \d+ of table has no row with all its values"
+    ):
+        run(plan, range(12))
+    plan = planned(*KEYS, path, "algo=baseline", RADII, "pilot=5")
+    with pytest.raises(DataError, match=r"pilot=5: repetition \d+ of table has \d training rows with all their values"):
+        run(plan, range(12))
+    assert "pilot=1: too few rows" in refused(ConfigError, path, "algo=baseline", RADII)
+
+
+def test_a_plan_says_what_is_assumed_and_a_table_without_gaps_nothing(tmp_path, path):
+    notes = " ".join(of(path, "aerr").notes)
+    assert f"{GAPS.mean():.1%} of all cells have no value" in notes
+    assert notes.count("missing completely at random, which is assumed") == 1
+    assert f"({np.count_nonzero(~GAPS.any(axis=1))} of {N})" in notes
+    whole = written(tmp_path, X, np.zeros_like(GAPS))
+    own = [*KEYS[2:], "dataset=file", whole, "algo=aerr", STEPS]
+    said, unsaid = planned(*own, "dataset.missing=unavailable"), planned(*own)
+    assert said.notes == unsaid.notes
+    assert repr(run(said)) == repr(run(unsaid))
+    assert "missing" not in unsaid.config.identity()["dataset"]
+    assert said.config.identity()["dataset"]["missing"] == "unavailable"
+    planned(*own[:-2], "dataset.missing=unavailable", "algo=ridge")  # nothing that it needs is missing
+    assert data_room.load(said.config.dataset, 0, 0).available is None
+
+
+def test_other_words_than_these_two(path):
+    told = refused(ConfigError, path, "algo=aerr", "dataset.missing=impute")
+    assert "refuse" in told
+    assert "unavailable" in told
