@@ -10,7 +10,8 @@ little was revealed the prior speaks, under which attributes tell nothing of the
 
 The prior is weak, for columns of variance about 1: ``psi_i ~ InvGamma(1, 0.3)``, ``mu_i ~ N(0, 10 psi_i)``, and
 ``W_ij ~ N(0, psi_i / alpha_j)`` with ``alpha_j ~ Gamma(1, 1/q)`` of each factor its own, so that factors for which
-nothing speaks fade. Given the factors it is conjugate, and noise and loadings of a column are drawn together.
+nothing speaks fade. Of the target it is known besides that factors explain no more than its variance, about 1, which
+few examples with many attributes would forget: the density of its loadings has ``N(0, 2/q)`` for one more factor.
 
 References
 ----------
@@ -28,6 +29,8 @@ from scipy.sparse import csr_array
 from budgetreg.learners.factors.entries import Block
 
 _SHAPE_ALPHA, _SHAPE_PSI, _RATE_PSI, _PRECISION_MU = 1.0, 1.0, 0.3, 0.1
+_LEAST_ALPHA = 0.1
+"""Loadings of columns hardly seen are held by nothing but alpha, and what moves them on drags it along."""
 _START = 0.1
 """Standard deviation of the loadings that a chain begins with: factors that hardly matter, told apart by chance."""
 
@@ -123,35 +126,37 @@ class Posterior:
         return np.asarray(z @ np.linalg.inv(np.linalg.cholesky(spread)).swapaxes(1, 2))
 
     def _draw_loadings(self, data: "_Layout", z: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Draw noise, loadings and means, and what the prior takes loadings for, given the factors.
+        """Draw loadings and means, then noise, then how large loadings are, given the factors.
 
         Returns
         -------
         means : ndarray of float, shape (F, c, q + 1)
             Posterior means of the loadings, the last of which is that of the column's mean.
         spread : ndarray of float, shape (F, c)
-            Traces of their covariances for the noise drawn.
+            Traces of their covariances.
         """
         F, c, q = self._W.shape
         A, b = data.sums(np.append(z, np.ones((*z.shape[:2], 1)), axis=2))
-        diagonal = np.einsum("fcjj->fcj", A)
-        diagonal += np.append(self._alpha, np.full((F, 1), _PRECISION_MU), axis=1)[:, None]
-        inverse = np.linalg.inv(A)
+        np.einsum("fcjj->fcj", A)[:] += np.append(self._alpha, np.full((F, 1), _PRECISION_MU), axis=1)[:, None]
+        precision = A.copy()
+        np.einsum("fjj->fj", precision[:, -1, :q, :q])[:] += q / 2 * self._psi[:, -1:]
+        inverse = np.linalg.inv(precision)
         inverse = (inverse + inverse.swapaxes(2, 3)) / 2
         means = np.where(live[:, :, None], (inverse @ b[..., None])[..., 0], 0.0)
-        rate = _RATE_PSI + np.maximum(data.squares - (means * b).sum(axis=2), 0) / 2
-        shapes = _SHAPE_PSI + data.counts / 2
-        gamma = [rng.standard_gamma(own) for rng, own in zip(self._rngs, shapes, strict=True)]
-        self._psi = rate / np.stack(gamma)
+        spread = self._psi * np.einsum("fcjj->fc", inverse)
         chance = np.stack([rng.standard_normal((c, q + 1)) for rng in self._rngs])
         drawn = (np.linalg.cholesky(inverse) @ chance[..., None])[..., 0] * np.sqrt(self._psi)[:, :, None]
         drawn = np.where(live[:, :, None], means + drawn, 0.0)
         self._W, self._mu = drawn[:, :, :q], drawn[:, :, q]
+        left = data.squares - 2 * (drawn * b).sum(axis=2) + ((A @ drawn[..., None])[..., 0] * drawn).sum(axis=2)
+        shapes = _SHAPE_PSI + (data.counts + q + 1) / 2
+        gamma = [rng.standard_gamma(own) for rng, own in zip(self._rngs, shapes, strict=True)]
+        self._psi = (_RATE_PSI + np.maximum(left, 0) / 2) / np.stack(gamma)
         size = (np.square(self._W) / self._psi[:, :, None]).sum(axis=1)
         for f, rng in enumerate(self._rngs):
-            shape = _SHAPE_ALPHA + live[f].sum() / 2
-            self._alpha[f] = rng.standard_gamma(shape, size=q) / (_SHAPE_ALPHA / q + size[f] / 2)
-        return means, self._psi * np.einsum("fcjj->fc", inverse)
+            gamma = rng.standard_gamma(_SHAPE_ALPHA + live[f].sum() / 2, size=q)
+            self._alpha[f] = np.maximum(gamma / (_SHAPE_ALPHA / q + size[f] / 2), _LEAST_ALPHA)
+        return means, spread
 
 
 def _correction(W: np.ndarray, psi: np.ndarray, left: np.ndarray, z: np.ndarray) -> np.ndarray:
