@@ -69,7 +69,7 @@ BACKEND: Options = {
 
 _WIDEN = Option("how often a grid may be widened", whole(0) | NOTHING, default=0, own=3)
 
-TUNINGS = ("cv", "theory", "fixed")
+TUNINGS = ("cv", "theory", "fixed", "honest")
 RADIUS = "B"
 """The parameter that theory's others are for: it may be given with them, or is chosen by cross-validation."""
 
@@ -84,11 +84,11 @@ def tuning_options(name: str, parameters: Mapping[str, str]) -> Options:
     parameters : mapping of str to str
         All parameters that learners have, in words.
     """
-    given = {"cv": (), "theory": (RADIUS,), "fixed": tuple(parameters)}[name]
+    given = {"theory": (RADIUS,), "fixed": tuple(parameters)}.get(name, ())
     return {
         "name": Option("the tuning's name"),
         "at": Option("the checkpoint to tune at", one_of("end", "each")),
         "folds": Option("the number of folds", whole(2)),
-        **({} if name == "fixed" else {"widen": _WIDEN}),
+        **({"widen": _WIDEN} if name in ("cv", "theory") else {}),
         **{one: Option(parameters[one], POSITIVE | NOTHING, default=None) for one in given},
     }

@@ -24,6 +24,7 @@ from budgetreg.data.scaling import with_ranges
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.learners import algo_options, families, parameters
 from budgetreg.learners.declaration import Learner, Sees
+from budgetreg.learners.groups import members
 from budgetreg.learners.online import IGNORABLE
 
 
@@ -337,6 +338,14 @@ def _tuning(tree: dict[str, Any], algo: Learner, own_data: bool) -> TuningConfig
     name = chosen(tree["tuning"], "tuning", "name", TUNINGS)
     declared = _tuning_options(name)
     section = tree["tuning"] = settled(declared, _checked(tree["tuning"], declared, "tuning"), own_data)
+    if name == "honest" and algo.grid:
+        able = members(
+            lambda one: not one.family.tuned(one.options) and one.sees is not Sees.ALL and one.predicts == algo.predicts
+        )
+        raise ConfigError(
+            f"tuning=honest: {algo.name} has {' and '.join(algo.grid)} chosen on rows that are seen in full; "
+            f"what needs nothing chosen is {', '.join(able)}"
+        )
     values = {key: float(section[key]) for key in algo.grid if section.get(key) is not None}
     missing = [f"tuning.{key}" for key in algo.grid if name == "fixed" and key not in values]
     if missing:

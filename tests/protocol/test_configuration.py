@@ -301,6 +301,15 @@ def test_identity_is_what_decides_the_results(default: DictConfig) -> None:
     assert json.loads(json.dumps(identity)) == identity
 
 
+def test_honest_tuning_is_for_those_that_choose_nothing_on_full_rows(default: DictConfig) -> None:
+    with pytest.raises(ConfigError, match="tuning=honest: aelr has B and eta chosen on rows .*aeml") as refused:
+        validate(choosing(default, algo="aelr", tuning="honest"))
+    assert "ridge" not in str(refused.value) and "popca" not in str(refused.value)
+    honest, usual = (validate(choosing(default, algo="aeml", tuning=name)) for name in ("honest", "cv"))
+    assert honest.identity() == usual.identity()  # neither chooses anything
+    assert validate(choosing(default, algo="popca", tuning="honest")).tuning.name == "honest"
+
+
 def test_axis_decides_the_results_of_learners_that_see_more_than_k(default: DictConfig) -> None:
     same, other = (validate(changed(choosing(default, algo="aelr"), axis=axis)) for axis in ("attributes", "examples"))
     assert same.identity() == other.identity()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FRACTION, NOTHING, POSITIVE, one_of, whole
 from budgetreg.learners import subspaces
-from budgetreg.learners.declaration import Family, run_by
+from budgetreg.learners.declaration import Family, Missing, run_by
 from budgetreg.learners.excuses import UNBOUNDED
 from budgetreg.tasks.regression import Regression
 from budgetreg.tasks.subspace_learning import SubspaceLearning
@@ -29,6 +29,7 @@ AEML = Family(
     fit=run_by("budgetreg.learners.factors.regression", "k", "n_factors", "centred", "intercept"),
     task=lambda options: Regression(),
     divide=subspaces.at_least_two,
+    missing=lambda options: Missing.LEFT_OUT,
     stores=True,
     state_numbers=subspaces.square,
     chaotic=lambda options: True,
@@ -67,6 +68,7 @@ AEFA = Family(
     fit=run_by("budgetreg.learners.factors.subspace", "k", *(own.name for own in fields(SubspaceOptions))),
     task=lambda options: SubspaceLearning(options.n_components),
     divide=subspaces.at_least_two,
+    missing=lambda options: Missing.LEFT_OUT,
     stores=True,
     state_numbers=subspaces.square,
     words=lambda options: (

@@ -12,7 +12,7 @@ class Block:
     Attributes
     ----------
     attributes : ndarray of int, shape (F, T, n)
-        Which, the target being attribute d where there is one.
+        Which, the target being attribute d where there is one; of a value that is missing, the number of columns.
     values : ndarray of float, shape (F, T, n)
     """
 
@@ -40,7 +40,9 @@ class Entries:
         self._waiting: list[Block] = []
         self._blocks: list[Block] = []
 
-    def add(self, attributes: np.ndarray, values: np.ndarray, y: np.ndarray | None = None) -> None:
+    def add(
+        self, attributes: np.ndarray, values: np.ndarray, y: np.ndarray | None = None, there: np.ndarray | None = None
+    ) -> None:
         """Take in examples.
 
         Parameters
@@ -50,7 +52,11 @@ class Entries:
         values : ndarray of float, shape (F, T, n)
         y : ndarray of float, shape (F, T), optional
             Their targets, which are one more column.
+        there : ndarray of bool, shape (F, T, n), optional
+            Which of the values are not missing, if some are.
         """
+        if there is not None:
+            attributes = np.where(there, attributes, self.columns)
         if y is not None:
             target = np.full((*y.shape, 1), self.columns - 1)
             attributes, values = np.append(attributes, target, axis=2), np.append(values, y[:, :, None], axis=2)

@@ -76,16 +76,17 @@ class Seen:
     Parameters
     ----------
     attributes : ndarray of int, shape (T, n)
-        Distinct ones of each example.
+        Distinct ones of each example; d for a value that is missing.
     values : ndarray of float, shape (T, n)
+        Those that are missing 0.
     d : int
         Attributes there are.
     """
 
     def __init__(self, attributes: np.ndarray, values: np.ndarray, d: int) -> None:
         self.d = d
-        self.counts = np.bincount(attributes.reshape(-1), minlength=d)
-        self.squares = np.bincount(attributes.reshape(-1), np.square(values).reshape(-1), minlength=d)
+        self.counts = np.bincount(attributes.reshape(-1), minlength=d + 1)[:d]
+        self.squares = np.bincount(attributes.reshape(-1), np.square(values).reshape(-1), minlength=d + 1)[:d]
         self._attributes, self._values = attributes, values
 
     def parts(self) -> Iterator[tuple[np.ndarray, np.ndarray, csr_array, csr_array]]:
@@ -93,9 +94,10 @@ class Seen:
         for begin in range(0, len(self._values), _TOGETHER):
             i, x = self._attributes[begin : begin + _TOGETHER], self._values[begin : begin + _TOGETHER]
             starts = np.arange(0, x.size + 1, x.shape[1])
-            rows = (csr_array((data.reshape(-1), i.reshape(-1), starts), (len(x), self.d)) for data in (x != np.inf, x))
-            seen, known = (own.T.tocsr() for own in rows)
-            yield i, x, seen.astype(np.float64), known
+            shape = len(x), self.d + 1
+            rows = (csr_array((own.reshape(-1), i.reshape(-1), starts), shape) for own in (np.ones(x.shape), x))
+            seen, known = (own.T.tocsr()[: self.d] for own in rows)
+            yield i, x, seen, known
 
 
 def ascend(model: FactorModel, seen: Seen, penalty: Penalty) -> tuple[FactorModel, float]:
@@ -118,8 +120,9 @@ def ascend(model: FactorModel, seen: Seen, penalty: Penalty) -> tuple[FactorMode
     d, q = model.W.shape
     upper = np.triu_indices(q)
     packed, b, likelihood = np.zeros((d, len(upper[0]))), np.zeros((d, q)), 0.0
+    loadings, noise = np.append(model.W, np.zeros((1, q)), axis=0), np.append(model.psi, 1.0)
     for attributes, values, where, known in seen.parts():
-        z, V, own = expected(model.W[attributes], model.psi[attributes], values)
+        z, V, own = expected(loadings[attributes], noise[attributes], values)
         packed += where @ (V[:, upper[0], upper[1]] + z[:, upper[0]] * z[:, upper[1]])
         b += known @ z
         likelihood += own

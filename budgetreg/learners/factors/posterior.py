@@ -181,6 +181,7 @@ class _Layout:
         shape, stream = (F * c + 1, F * self.examples), np.arange(F)[:, None, None]
         self._where, self._known = csr_array(shape), csr_array(shape)
         start = 0
+        live = np.append(live, np.zeros((F, 1), dtype=bool), axis=1)  # what is missing takes no part either
         for block in blocks:
             T, n = block.values.shape[1:]
             seen = live[stream, block.attributes]

@@ -74,7 +74,8 @@ def fit(
     for start, stop in pairwise(marks):
         accessor.open(start, stop)
         attributes = np.stack([own.take(stop - start) for own in draws])
-        entries.add(attributes, accessor.reveal_block(attributes), accessor.targets())
+        there = None if accessor.complete else accessor.available(attributes)
+        entries.add(attributes, accessor.reveal_block(attributes), accessor.targets(), there)
         if stop not in checkpoints and stop not in plans:
             continue
         known = _Known(entries.blocks(), d)
@@ -112,13 +113,15 @@ class _Known:
         F = len(blocks[0].values)
         counts, totals = np.zeros((F, d + 1)), np.zeros((F, d + 1))
         for block in blocks:
-            counts += sums(block.attributes, np.ones(block.values.shape), d + 1)
-            totals += sums(block.attributes, block.values, d + 1)
+            counts += sums(block.attributes, np.ones(block.values.shape), d + 2)[:, :-1]
+            totals += sums(block.attributes, block.values, d + 2)[:, :-1]
         self._means = totals / np.maximum(counts, 1)
-        squares = np.zeros((F, d + 1))
+        centred, squares = [], np.zeros((F, d + 1))
         stream = np.arange(F)[:, None, None]
+        means = np.append(self._means, np.zeros((F, 1)), axis=1)  # one more for what is missing
         for block in blocks:
-            squares += sums(block.attributes, np.square(block.values - self._means[stream, block.attributes]), d + 1)
+            centred.append(block.values - means[stream, block.attributes])
+            squares += sums(block.attributes, np.square(centred[-1]), d + 2)[:, :-1]
         variances = squares / np.maximum(counts, 1)
         self.live = (counts >= _LEAST_SEEN) & (variances > 0)
         among = np.where(self.live[:, :d], counts[:, :d], 0)
@@ -126,12 +129,10 @@ class _Known:
         variances[:, :d] = (squares[:, :d] + _SUPPOSED * usual) / (counts[:, :d] + _SUPPOSED)
         self.live &= variances > 0
         self._units = np.sqrt(np.where(variances > 0, variances, 1.0))
+        units = np.append(self._units, np.ones((F, 1)), axis=1)
         self.blocks = [
-            Block(
-                block.attributes,
-                (block.values - self._means[stream, block.attributes]) / self._units[stream, block.attributes],
-            )
-            for block in blocks
+            Block(block.attributes, values / units[stream, block.attributes])
+            for block, values in zip(blocks, centred, strict=True)
         ]
 
     def regressors(self, moments: Moments, *, centred: bool, intercept: bool) -> Outputs:

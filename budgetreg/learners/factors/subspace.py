@@ -86,7 +86,8 @@ def fit(
     for start, stop in pairwise(marks):
         accessor.open(start, stop)
         attributes = np.stack([own.take(stop - start) for own in draws])
-        entries.add(attributes, accessor.reveal_block(attributes))
+        there = None if accessor.complete else accessor.available(attributes)
+        entries.add(attributes, accessor.reveal_block(attributes), there=there)
         if stop in checkpoints:
             (block,) = entries.blocks()
             moments = map(moment, block.attributes, block.values)
