@@ -21,7 +21,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.installed-launchers ## compare three learners on the bundled digits, k=4: table and curve
-	$(BIN)/budgetreg run -m algo=aelr,aer,lasso k=4 n_jobs=$(N_JOBS) out='$(OUT)'
+	$(BIN)/budgetreg run -m algo=aeml,aelr,lasso k=4 n_jobs=$(N_JOBS) out='$(OUT)'
 	$(BIN)/budgetreg plot '$(OUT)'
 	@echo "The curves are drawn in $(OUT)/curves.png"
 
