@@ -1,0 +1,40 @@
+"""Shares of draws: how they are made of what is known, and that those who draw by them see attributes as often."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from budgetreg.sampling import designs
+from budgetreg.sampling.draws import BLOCK
+from budgetreg.sampling.shares import regression_weights, working_probabilities
+
+
+def test_half_goes_by_what_varies_and_half_by_what_matters():
+    spread, w = np.array([1.0, 4.0, 0.0, 2.0]), np.array([-3.0, 0.5, 9.0, 0.0])
+    a, b = spread**0.7, np.array([3.0, 2.0, 0.0, 0.0])
+    np.testing.assert_allclose(regression_weights(spread, w), (a / a.sum() + b / b.sum()) / 2)
+    np.testing.assert_allclose(regression_weights(spread, 0 * w), a / a.sum() / 2)
+    assert not regression_weights(np.zeros(3), np.ones(3)).any()
+
+
+@given(st.lists(st.floats(0, 1e3), min_size=2, max_size=9), st.floats(1e-3, 1e3))
+def test_weights_of_a_regression_do_not_depend_on_the_units_of_its_target(spread, unit):
+    spread = np.array(spread)
+    w = np.linspace(-1, 2, spread.size)
+    weights = regression_weights(spread, w)
+    np.testing.assert_allclose(regression_weights(spread, unit * w), weights, rtol=1e-9, atol=1e-12)
+    assert (weights >= 0).all() and weights.sum() <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(("d", "r"), [(9, 2), (9, 4), (30, 5)])
+def test_attributes_are_seen_together_as_often_as_is_said(d, r):
+    """100 blocks, within 5 standard errors; and about in the shares asked for."""
+    p = working_probabilities(np.random.default_rng(d).random(d) ** 3, r, 0.1)
+    draw, rng, n = designs.fixed_size(p, r), np.random.default_rng(0), 100 * BLOCK
+    seen = np.zeros((n, d))
+    np.put_along_axis(seen, np.concatenate([draw(rng).attributes for _ in range(100)]), 1.0, axis=1)
+    assert (seen.sum(axis=1) == r).all()
+    expected = designs.inclusion(p, r)
+    assert (np.abs(seen.T @ seen / n - expected) <= 5 * np.sqrt(expected * (1 - expected) / n) + 1e-9).all()
+    assert np.abs(np.diagonal(expected) - p).max() <= 0.1
