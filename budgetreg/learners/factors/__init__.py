@@ -64,6 +64,7 @@ class SubspaceOptions:
 
 AEFA = Family(
     name="factor_analysis",
+    version=2,
     options=SubspaceOptions,
     fit=run_by("budgetreg.learners.factors.subspace", "k", *(own.name for own in fields(SubspaceOptions))),
     task=lambda options: SubspaceLearning(options.n_components),

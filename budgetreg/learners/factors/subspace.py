@@ -15,7 +15,7 @@ from budgetreg.sampling.shares import working_probabilities
 from budgetreg.solvers.eigenspaces import leading
 from budgetreg.theory import first_phase
 
-_LEAST_STEPS, _MOST_STEPS, _WORK = 10, 40, 20_000_000
+_LEAST_STEPS, _MOST_STEPS, _WORK = 10, 40, 40_000_000
 """Least and most steps up the likelihood, and how many values these may look at in all: the more was seen, the fewer
 are needed. Each checkpoint begins anew: from what few examples made likely the way is longer than from mean products.
 """
@@ -138,20 +138,24 @@ def mixed(F: np.ndarray, C: np.ndarray, N: np.ndarray, kappa: float) -> np.ndarr
 
 
 def _trust(F: np.ndarray, C: np.ndarray, N: np.ndarray, C_held: np.ndarray, N_held: np.ndarray) -> float:
-    """Return the kappa for which products held out have the least squared error; the larger of equal ones."""
+    """Return the kappa for which products held out have the least squared error; the larger of equal ones.
+
+    Each pair counts alike, however often it is seen: a subspace depends on all of them.
+    """
+    weights = 1 / np.maximum(N + N_held, 1)
 
     def error(kappa: float) -> float:
         M = mixed(F, C, N, kappa)
-        return float((N_held * M**2 - 2 * C_held * M).sum())
+        return float((weights * (N_held * M**2 - 2 * C_held * M)).sum())
 
     return min(reversed(_TRUSTS), key=error)
 
 
 def _start(C: np.ndarray, N: np.ndarray, q: int, least: float) -> FactorModel:
-    """Return half of what the leading eigenvectors of the mean products say, and as much noise as they leave."""
+    """Return what the leading eigenvectors of the mean products say, and as much noise as they leave."""
     means = C / np.maximum(N, 1)
     V = leading(means, q)
     values = np.maximum((V * (means @ V)).sum(axis=0), 0)
-    W = V * np.sqrt(values) / 2
+    W = V * np.sqrt(values)
     left = (np.trace(means) - np.square(W).sum()) / len(C)
     return FactorModel(W, np.full(len(C), max(left, least)))
