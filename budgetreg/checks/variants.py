@@ -47,7 +47,7 @@ def _effective(family: Family, options: Any) -> set[str]:
 def _completed(family: Family, options: Any) -> Any | None:
     """Return options with the defaults of those that come to be there; None if one has no default, or it is refused."""
     for name, one in options_of(family.options).items():
-        if one.applies(vars(options)) and getattr(options, name) is None:
+        if one.applies(vars(options)) and getattr(options, name) is None and not one.must.accepts(None):
             if one.default is REQUIRED:
                 return None
             options = replace(options, **{name: one.default})

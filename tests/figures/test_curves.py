@@ -233,10 +233,10 @@ def test_learners_of_one_kind_never_look_alike() -> None:
     assert len(set(map(style, names))) == len(names)
     figures = [
         ["aelr", "aer", "lasso", "online_lasso"],
-        ["aerr", "aer", "ridge", "lasso", "baseline"],
+        ["aerr", "aer", "ridge", "lasso", "baseline", "aeml"],
         ["ddaerr", "ddaerr_two_phase", "aerr", "online_ridge", "ridge"],
         ["ddaelr", "ddaelr_two_phase", "aelr", "online_lasso", "lasso"],
-        ["popca", "popca_importance", "pca", "oja", "grouse", "petrels", "mbeg", "mbeg_plus"],
+        ["popca", "popca_importance", "pca", "oja", "grouse", "petrels", "mbeg", "mbeg_plus", "aefa"],
     ]
     for learners in figures:
         assert len({style(algo).colour for algo in learners}) == len(learners)

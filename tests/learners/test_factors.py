@@ -202,14 +202,17 @@ def test_one_attribute_is_refused(name):
 # The posterior
 
 
-def test_the_chain_has_the_posterior_that_another_one_has():
+@pytest.mark.parametrize(("size", "off"), [(1, 0.1), (3, 0.25)])
+def test_the_chain_has_the_posterior_that_another_one_has(size, off):
     """Means of the moments, as Metropolis's chains find them on the density in which factors are integrated out.
 
-    Factors that are made white change the posterior by about 1/T; a tenth of its width is allowed.
+    To make factors white is no step of Gibbs's: it weakens what is supposed of loadings, by a tenth of the posterior's
+    width, and by a quarter where the target is larger than its loadings are supposed to be.
     """
     T, c, q, F = 40, 3, 2, 16
     rng = np.random.default_rng(0)
     X = np.outer(rng.normal(size=T), [0.8, 0.6, 0.7]) + rng.normal(size=(T, c)) * [0.6, 0.8, 0.7]
+    X[:, 2] *= size
     which = np.arange(T) % 2
     entries = Entries(c)
     own = X[np.arange(T), which]
@@ -219,8 +222,8 @@ def test_the_chain_has_the_posterior_that_another_one_has():
     first, second, width = metropolis(
         [(np.array([j, 2]), X[which == j][:, [j, 2]]) for j in (0, 1)], c, q, chains=150, steps=3000
     )
-    np.testing.assert_allclose(moments.first.mean(axis=0), first, atol=0.02)
-    assert (np.abs(moments.second.mean(axis=0) - second) <= 0.1 * width + 0.005).all()
+    np.testing.assert_allclose(moments.first.mean(axis=0), first, atol=0.03)
+    assert (np.abs(moments.second.mean(axis=0) - second) <= off * width + 0.005).all()
 
 
 def metropolis(parts, c, q, chains, steps):

@@ -87,7 +87,8 @@ def test_every_learner_has_a_file() -> None:
     full = {"online_ridge", "online_lasso", "ridge", "lasso"}
     subspaces = {"popca", "popca_passive", "popca_importance", "pca", "zero_filled_pca"}
     subspaces |= {"mbeg", "mbeg_plus", "oja", "grouse", "petrels"}
-    names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", *guided, *full, *subspaces}
+    factors = {"aeml", "aefa"}
+    names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", *guided, *full, *subspaces, *factors}
     assert set(catalogue.options("algo")) == names
 
 
@@ -216,7 +217,7 @@ def test_checkpoints_increase(default: DictConfig, examples: list[int]) -> None:
         ("algo__split", "evn", "did you mean 'even'?"),
         ("algo__split", 0, "whole number of at least 1"),
         ("algo__average", "foo", "one of all, suffix, last"),
-        ("algo__core", "exactly", "one of exact, mbeg, offline, pairs, partial"),
+        ("algo__core", "exactly", "one of exact, factor_regression, factor_analysis, mbeg"),
         ("algo__update", "adam", "one of ogd, eg, pegasos"),
         ("algo__grid__eta", [], "increasing list of numbers above 0"),
         ("algo__grid__eta", [1, 0.5], "increasing list of numbers above 0"),

@@ -52,7 +52,7 @@ class SubspaceOptions:
     """What is drawn and modelled; see `budgetreg.learners.factors.subspace.fit`."""
 
     n_components: int = subspaces.dimension_option()
-    n_factors: int | None = option("the factors of the model", whole(1) | NOTHING, tried=(2, None))
+    n_factors: int | None = option("the factors of the model", whole(1) | NOTHING, tried=(2, 5))
     design: str = option("how attributes are drawn", one_of("importance", "uniform"))
     phase_one: float = option("the first phase's share of the examples", FRACTION, tried=(0.5,))
     mix: float = option("the share of equal probabilities in the draws", FRACTION, tried=(0.5,))
