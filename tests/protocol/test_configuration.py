@@ -303,7 +303,7 @@ def test_identity_is_what_decides_the_results(default: DictConfig) -> None:
 
 
 def test_honest_tuning_is_for_those_that_choose_nothing_on_full_rows(default: DictConfig) -> None:
-    with pytest.raises(ConfigError, match="tuning=honest: aelr has B and eta chosen on rows .*aeml") as refused:
+    with pytest.raises(ConfigError, match=r"tuning=honest: aelr has B and eta chosen on rows .*aeml") as refused:
         validate(choosing(default, algo="aelr", tuning="honest"))
     assert "ridge" not in str(refused.value) and "popca" not in str(refused.value)
     honest, usual = (validate(choosing(default, algo="aeml", tuning=name)) for name in ("honest", "cv"))
