@@ -153,7 +153,7 @@ def test_every_command_has_help_and_version(capsys: pytest.CaptureFixture[str], 
         (
             "run experiment=hazan_koren_2012/fig3",
             2,
-            "no such experiment (did you mean 'hazan_koren_2012/fig2'?); choices: cesa_bianchi_2010/",
+            "no such experiment (did you mean 'hazan_koren_2012/fig2'?); choices: aefa/",
         ),
         ("run kk=4", 2, "kk: no such key (did you mean 'k'?); keys: "),
         (
