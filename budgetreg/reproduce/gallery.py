@@ -18,6 +18,10 @@ _PAPERS = {
     "kukliansky_shamir_2015": "Kukliansky & Shamir 2015",
     "gonen_2016": "Gonen, Rosenbaum, Eldar & Shalev-Shwartz 2016",
 }
+_OURS = {
+    "aefa": "AEFA, subspaces from a factor model (ours)",
+    "aeml": "AEML, regression from a factor model (ours)",
+}
 _HEAD = """# Figures of the papers, reproduced
 
 Made by `budgetreg reproduce`; each figure's folder holds its curves, what was chosen (`runs.csv`), its verdicts
@@ -68,7 +72,7 @@ def write_gallery(results: Path) -> Path:
     blocks = [_HEAD, *_tally(results)]
     for paper in sorted(path for path in results.iterdir() if path.is_dir()):
         figures = [block for path in sorted(paper.iterdir()) for block in _figure(path, f"{paper.name}/{path.stem}")]
-        blocks += [f"## {_PAPERS.get(paper.name, paper.name)}\n", *figures] if figures else []
+        blocks += [f"## {(_PAPERS | _OURS).get(paper.name, paper.name)}\n", *figures] if figures else []
     target = results / "README.md"
     write_atomically(target, "\n".join(blocks).encode())
     return target
@@ -93,11 +97,12 @@ def _figure(path: Path, name: str) -> Iterator[str]:
     if (path / MANIFEST).is_file():
         manifest = _manifest(path / MANIFEST)
         if {"recipe", "title", "differs"} <= manifest.keys():
+            ours = path.parent.name in _OURS
             yield f"### {name}\n\n{manifest['title']}\n\n![{name}]({name}/curves.png)\n"
             if (path / CLAIMS).is_file():  # a picture claims nothing
-                yield from _claims(path / CLAIMS)
+                yield from _claims(path / CLAIMS, "claimed" if ours else "the paper says")
                 yield from _savings(path / SAVINGS)
-            yield from _differs(manifest["differs"])
+            yield from _differs(manifest["differs"], "To be known" if ours else "Differs from the paper")
     elif path.suffix == ".png" and path.with_suffix(".txt").is_file():
         title = path.with_suffix(".txt").read_text(encoding="utf-8").partition("\n\n")[0]
         yield f"### {name}\n\n{' '.join(title.split())}\n\n![{name}]({name}.png)\n"
@@ -115,19 +120,19 @@ def _manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _differs(sentences: list[str]) -> Iterator[str]:
+def _differs(sentences: list[str], head: str) -> Iterator[str]:
     if sentences:
-        yield "Differs from the paper:\n"
+        yield f"{head}:\n"
         yield from (f"- {sentence}" for sentence in sentences)
         yield ""
 
 
-def _claims(path: Path) -> Iterator[str]:
+def _claims(path: Path, head: str) -> Iterator[str]:
     rows = _rows(path)
     if not rows:
         return
     presets = any(row["protocol"] for row in rows)
-    heads = ["the paper says", *(["preset"] if presets else []), "here", "estimate", "interval", "wanted"]
+    heads = [head, *(["preset"] if presets else []), "here", "estimate", "interval", "wanted"]
     yield f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}"
     for row in rows:
         interval = f"{row['interval_low']} to {row['interval_high']}" if row["interval_low"] else "-"
