@@ -30,7 +30,8 @@ def working_probabilities(weights: np.ndarray, r: int, mix: float) -> np.ndarray
         rest = np.where(capped, 0.0, weights)
         if not rest.any():  # nothing tells those that are left apart
             rest = np.where(capped, 0.0, 1.0)
-        p = np.where(capped, 1.0, (r - int(capped.sum())) * rest / rest.sum())
+        total = rest.sum() or 1.0  # none is left where all are certain
+        p = np.where(capped, 1.0, (r - int(capped.sum())) * rest / total)
         if (p <= 1).all():
             return np.minimum((1 - mix) * p + mix * r / len(weights), _ALMOST_SURE)
         capped |= p > 1

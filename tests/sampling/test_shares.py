@@ -38,3 +38,7 @@ def test_attributes_are_seen_together_as_often_as_is_said(d, r):
     expected = designs.inclusion(p, r)
     assert (np.abs(seen.T @ seen / n - expected) <= 5 * np.sqrt(expected * (1 - expected) / n) + 1e-9).all()
     assert np.abs(np.diagonal(expected) - p).max() <= 0.1
+
+
+def test_all_are_all_but_certain_where_all_are_drawn() -> None:
+    np.testing.assert_allclose(working_probabilities(np.array([8.0, 4.0, 2.0, 1.0]), 4, 0.1), np.ones(4), atol=1e-6)
