@@ -56,7 +56,8 @@ def regression_weights(spread: np.ndarray, w: np.ndarray) -> np.ndarray:
         At least 0.
     """
     total = np.zeros(len(spread))
-    for share, part in ((1 - _BY_WEIGHT, spread**_POWER), (_BY_WEIGHT, np.abs(w) * spread)):
+    large = np.ldexp(spread, -np.frexp(spread.max())[1])  # exactly as many times larger: no product is too small
+    for share, part in ((1 - _BY_WEIGHT, spread**_POWER), (_BY_WEIGHT, np.abs(w) * large)):
         if part.any():
             total += share * part / part.sum()
     return total
