@@ -17,13 +17,13 @@ class Draws:
     """
 
     def __init__(self, rng: np.random.Generator, d: int, k: int) -> None:
-        self._rng, self._k = rng, k
+        self.k, self._rng = k, rng
         self._draw = uniform_subset(d, k).draw
         self._left = np.empty((0, k), dtype=np.int64)
 
     def plan(self, p: np.ndarray) -> None:
         """Draw with other probabilities from now on: about p (d,), see `budgetreg.sampling.designs.fixed_size`."""
-        self._draw = fixed_size(p, self._k)
+        self._draw = fixed_size(p, self.k)
         self._left = self._left[:0]
 
     def take(self, examples: int) -> np.ndarray:

@@ -64,10 +64,16 @@ class Posterior:
         Factors q.
     rngs : sequence of numpy.random.Generator
         One per stream; a stream's numbers depend on no other.
+
+    Attributes
+    ----------
+    sweeps : int
+        How far the chains are.
     """
 
     def __init__(self, columns: int, n_factors: int, rngs: Sequence[np.random.Generator]) -> None:
         F, c, q = len(rngs), columns, n_factors
+        self.sweeps = 0
         self._rngs = rngs
         self._W = np.stack([rng.standard_normal((c, q)) for rng in rngs]) * _START
         self._mu, self._psi, self._alpha = np.zeros((F, c)), np.full((F, c), 0.5), np.full((F, q), float(q))
@@ -85,6 +91,7 @@ class Posterior:
             Sweeps in all, and how many of the last count.
         """
         F, c, _ = self._W.shape
+        self.sweeps += sweeps
         data = _Layout(blocks, live)
         first, second = np.zeros((F, c)), np.zeros((F, c, c))
         for sweep in range(sweeps):
