@@ -3,7 +3,8 @@
 Sources are named in the modules: the posterior in `posterior`.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FRACTION, NOTHING, POSITIVE, one_of, whole
@@ -62,6 +63,11 @@ class SubspaceOptions:
     )
 
 
+def _seen(options: Any) -> str:
+    larger = ", those with larger second moments the likelier" if options.design == "importance" else ""
+    return f"k attributes per example{larger}"
+
+
 AEFA = Family(
     name="factor_analysis",
     version=2,
@@ -73,9 +79,7 @@ AEFA = Family(
     stores=True,
     state_numbers=subspaces.square,
     words=lambda options: (
-        "k attributes per example, those with larger second moments the likelier"
-        if options.design == "importance"
-        else "k attributes per example",
+        _seen(options),
         f"leading subspace of the likeliest model with {options.n_factors or 2 * options.n_components} factors",
     ),
     law="budgetreg.learners.factors.law",
@@ -86,4 +90,34 @@ AEFA = Family(
         "minimiser": "a likelihood has several peaks, and a step is certified to go up by a test of its own",
     },
 )
-FAMILIES = (AEML, AEFA)
+
+
+@dataclass(frozen=True)
+class StreamingOptions:
+    """What is drawn and modelled; see `budgetreg.learners.factors.streaming.fit`."""
+
+    n_components: int = subspaces.dimension_option()
+    n_factors: int | None = option("the factors of the model", whole(1) | NOTHING, tried=(2, 5))
+    design: str = option("how attributes are drawn", one_of("importance", "uniform"))
+
+
+def _refuse_few_factors(options: StreamingOptions) -> str | None:
+    n, q = options.n_components, options.n_factors
+    return f"algo.n_factors={q}: must be at least algo.n_components={n}" if q is not None and q < n else None
+
+
+STREAMING = replace(
+    AEFA,
+    name="streaming_factor_analysis",
+    version=1,
+    options=StreamingOptions,
+    fit=run_by("budgetreg.learners.factors.streaming", "k", *(own.name for own in fields(StreamingOptions))),
+    state_numbers=lambda d: d,
+    words=lambda options: (
+        _seen(options),
+        f"leading subspace of a model with {options.n_factors or 2 * options.n_components} factors that "
+        "looks at each example once",
+    ),
+    refuse=_refuse_few_factors,
+)
+FAMILIES = (AEML, AEFA, STREAMING)

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from budgetreg.sampling.designs import fixed_size, uniform_subset
+from budgetreg.sampling.designs import Draw, fixed_size
+from budgetreg.sampling.draws import subset
 
 
 class Draws:
@@ -18,7 +19,7 @@ class Draws:
 
     def __init__(self, rng: np.random.Generator, d: int, k: int) -> None:
         self.k, self._rng = k, rng
-        self._draw = uniform_subset(d, k).draw
+        self._draw = lambda rng: Draw(subset(rng, d, k))
         self._left = np.empty((0, k), dtype=np.int64)
 
     def plan(self, p: np.ndarray) -> None:
