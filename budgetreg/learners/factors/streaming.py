@@ -12,10 +12,10 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.shares import working_probabilities
 from budgetreg.solvers.low_rank import leading_of_sum
 
-TOGETHER = 64
-"""Examples of a block."""
+TOGETHER = 32
+"""Examples of a block: half as many learn as much for twice the time, twice as many learn less at the beginning."""
 
-_VALUES, _MIX = 10, 0.1
+_VALUES, _MIX = 5, 0.1
 """Values of each attribute, on average, before draws are planned; share of equal probabilities in them."""
 
 
@@ -46,7 +46,7 @@ def fit(
     n_factors : int or None
         Factors q of the model, at least n; None: twice as many.
     design : {'importance', 'uniform'}
-        In proportion to the roots of the mean squares revealed, from 10 values of each attribute on and planned anew
+        In proportion to the roots of the mean squares revealed, from 5 values of each attribute on and planned anew
         whenever there are twice as many; all subsets alike.
 
     Yields

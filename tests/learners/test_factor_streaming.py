@@ -1,0 +1,220 @@
+"""Stepwise EM of a factor model: literal steps, what it finds, what it costs, and what no law or company may change."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from budgetreg import checks
+from budgetreg.errors import ConfigError
+from budgetreg.learners.factors import stepwise, streaming
+from budgetreg.learners.factors.likelihood import FactorModel, Penalty, Seen, ascend
+from budgetreg.learners.factors.stepwise import LEAST, NOISE, PSEUDO, RIDGE, StepwiseEM
+from budgetreg.metering.accessor import Accessor, Table
+
+
+def block(rng, T, d, n, missing=0.0):
+    """Return attributes and values of T examples, d and 0 for a value that is missing."""
+    i = np.argsort(rng.random((T, d)), axis=1)[:, :n]
+    there = rng.random((T, n)) >= missing
+    return np.where(there, i, d), np.where(there, rng.normal(size=(T, n)) * (1 + i), 0.0)
+
+
+def literal(rng, d, q, blocks, sweeps=1):
+    """Yield the model that moves, and the one that is put out, after each block; attribute by attribute."""
+    alpha, recent, average = stepwise.ALPHA, {}, {}
+    W = rng.standard_normal((d, q))
+    for t, (attributes, values) in enumerate(blocks, 1):
+        if t == 1:
+            unit = np.square(values).sum() / (attributes < d).sum()
+            W, psi = W * np.sqrt(unit / 2 / q), np.full(d, unit / 2)
+        gamma, own = (t + 1) ** -alpha, {}
+        for i, x in zip(attributes, values, strict=True):
+            S, x = i[i < d], x[i < d]
+            V = np.linalg.inv(np.eye(q) + W[S].T @ np.diag(1 / psi[S]) @ W[S])
+            z = V @ W[S].T @ (x / psi[S])
+            for j, value in zip(S, x, strict=True):
+                A, b, c, s = own.get(j, (np.zeros((q, q)), np.zeros(q), 0, 0.0))
+                own[j] = A + V + np.outer(z, z), b + value * z, c + 1, s + value**2
+        for j in range(d):
+            nothing = np.zeros((q, q)), np.zeros(q), 0.0, 0.0
+            new, old, all_old = own.get(j, nothing), recent.get(j, nothing), average.get(j, nothing)
+            recent[j] = [(1 - gamma) * one + gamma * more for one, more in zip(old, new, strict=True)]
+            average[j] = [one + (t + 1) * more for one, more in zip(all_old, new, strict=True)]
+        W, psi = W.copy(), psi.copy()
+        for j in own:
+            A, b, c, s = (one / gamma for one in recent[j])
+            for a in list(range(q)) * sweeps:
+                others = np.arange(q) != a
+                W[j, a] = (b[a] - A[a, others] @ W[j, others]) / (A[a, a] + RIDGE)
+            left = s - 2 * W[j] @ b + W[j] @ A @ W[j] + RIDGE * W[j] @ W[j]
+            psi[j] = max((left + PSEUDO * NOISE * unit) / (c + PSEUDO), LEAST * unit)
+        if t in (1, 2, 4, 8, 16):
+            unit = np.mean([s / c for _, _, c, s in average.values() if c])
+        model = FactorModel(np.zeros((d, q)), np.zeros(d))
+        for j in range(d):
+            A, b, c, s = (one / (t + 1) for one in average[j])
+            model.W[j] = np.linalg.solve(A + RIDGE * np.eye(q), b)
+            left = s - model.W[j] @ b
+            model.psi[j] = max((left + PSEUDO * NOISE * unit) / (c + PSEUDO), LEAST * unit)
+        yield FactorModel(W, psi), model
+
+
+@pytest.mark.parametrize(("n", "missing"), [(2, 0.0), (5, 0.0), (4, 0.4)])
+def test_each_block_is_learned_from_as_the_formulas_say(n, missing):
+    """With fewer attributes than factors and more; some attributes are shown in few blocks, and one in none."""
+    d, q, rng = 7, 3, np.random.default_rng(n)
+    blocks = [block(rng, T, d - 1, n, missing) for T in (4, 4, 1, 4, 2, 4)]
+    blocks = [(np.where(i == d - 1, d, i), x) for i, x in blocks]
+    found = StepwiseEM(np.random.default_rng(1), d, q)
+    for (i, x), (_, expected) in zip(blocks, literal(np.random.default_rng(1), d, q, blocks), strict=True):
+        found.learn(i, x)
+        np.testing.assert_allclose(found.model().W, expected.W, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found.model().psi, expected.psi, rtol=1e-9)
+        shown = np.unique(i[i < d])
+        assert (found.mean_squares()[shown] > 0).all()
+    assert found.mean_squares()[d - 1] == 0
+
+
+@given(st.integers(0, 2**32), st.integers(2, 7), st.integers(1, 4), st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_sweep_goes_up_the_likelihood(seed, d, q, data):
+    """That of the first block, of which the sums consist then; the steps are those of the learner, see above."""
+    i, x = block(np.random.default_rng(seed), 10, d, data.draw(st.integers(1, d)))
+    unit = np.square(x).mean()
+    penalty = Penalty(RIDGE, PSEUDO, NOISE * unit, LEAST * unit)
+    rng = np.random.default_rng(seed)
+    start = FactorModel(rng.standard_normal((d, q)) * np.sqrt(unit / 2 / q), np.full(d, unit / 2))
+    ((moved, _),) = literal(np.random.default_rng(seed), d, q, [(i, x)])
+    (before, after) = (ascend(model, Seen(i, x, d), penalty)[1] for model in (start, moved))
+    assert after >= before - 1e-9 * (1 + abs(before))
+
+
+# What it finds
+
+
+def examples(m, d=12, seed=0):
+    """Two factors, and noise that differs by attribute."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, 2)) @ rng.normal(size=(2, d)) * np.linspace(0.5, 2, d)
+    return X + rng.normal(size=(m, d)) * np.linspace(0.2, 0.6, d)
+
+
+def fitted(X, streams=(0,), checkpoints=None, k=5, available=None, **options):
+    """Return {checkpoint: subspaces (F, d, n)}, and the accessor."""
+    checkpoints = checkpoints or [len(X)]
+    orders = np.stack([np.random.default_rng([1, f]).permutation(len(X)) for f in streams])
+    accessor = Accessor(Table(X, np.zeros(len(X)), available=available), orders, 1, k, checkpoints, itemised=True)
+    rngs = [np.random.default_rng([3, f]) for f in streams]
+    options = {"n_components": 2, "n_factors": None, "design": "importance", **options}
+    found = streaming.fit(accessor, {}, checkpoints, rngs, k=k, **options)
+    return {checkpoint: V[:, 0] for checkpoint, V in found}, accessor
+
+
+def lost(X, V):
+    """Return the share that a subspace (d, n) leaves beyond the best, of what that keeps."""
+    C = X.T @ X
+    best = np.linalg.eigvalsh(C)[-V.shape[1] :].sum()
+    return 1 - np.vdot(V, C @ V) / best
+
+
+@pytest.mark.parametrize(("design", "k"), [("importance", 3), ("uniform", 3), ("importance", 12)])
+def test_a_planted_subspace_is_found(design, k):
+    X = examples(6000)
+    V, accessor = fitted(X, k=k, design=design)
+    assert lost(X, V[6000][0]) < 5e-3
+    assert (accessor.bill().total == k * 6000).all()
+
+
+def test_one_pass_comes_close_however_units_are_chosen():
+    X = examples(3000)
+    V, W = (fitted(own)[0][3000][0] for own in (X, 1e-9 * X))
+    np.testing.assert_allclose(W @ W.T, V @ V.T, atol=1e-9)
+
+
+def test_large_attributes_are_drawn_more_often_once_each_was_seen_five_times():
+    X = examples(4000)
+    X[:, 0] *= 0.01
+    _, accessor = fitted(X, checkpoints=[26, 4000], k=5)
+    shares = accessor.bill().reveals.total()[0, 0] / 4000
+    assert shares[0] < 0.5 * shares.mean() < shares[-1] < 1
+    _, alike = fitted(X, k=5, design="uniform")
+    assert np.ptp(alike.bill().reveals.total()[0, 0]) < 0.1 * 4000
+
+
+def test_what_is_missing_is_left_out():
+    X = examples(6000)
+    there = np.random.default_rng(5).random(X.shape) < 0.7
+    V, accessor = fitted(np.where(there, X, np.nan), available=there)
+    assert lost(X, V[6000][0]) < 5e-3
+    assert (accessor.bill().total < 0.75 * 5 * 6000).all()
+
+
+@pytest.mark.parametrize("zeros", [1, 40, 300])
+def test_zeros_alone_tell_nothing_and_harm_nothing(zeros):
+    V, _ = fitted(np.zeros((zeros, 12)))
+    np.testing.assert_allclose(V[zeros][0].T @ V[zeros][0], np.eye(2), atol=1e-12)
+    model = StepwiseEM(np.random.default_rng(0), 12, 4)
+    for _ in range(zeros):
+        model.learn(np.zeros((3, 1), dtype=np.int64), np.zeros((3, 1)))
+    i, x = block(np.random.default_rng(0), 20, 12, 3)
+    fresh = StepwiseEM(np.random.default_rng(0), 12, 4)
+    for one in (model, fresh):
+        one.learn(i, x)
+    np.testing.assert_array_equal(model.model().W, fresh.model().W)
+
+
+# What numbers depend on, and what they cost
+
+
+def test_a_stream_depends_neither_on_its_company_nor_on_checkpoints():
+    X, k = examples(700), 3
+    together, _ = fitted(X, [0, 1, 2], [7, 50, 300, 700], k)
+    for f in range(3):
+        alone, _ = fitted(X, [f], [300, 700], k)
+        for checkpoint, V in alone.items():
+            assert V[0].tobytes() == together[checkpoint][f].tobytes()
+    short, _ = fitted(X, [0], [300], k)
+    assert short[300].tobytes() == together[300][:1].tobytes()
+
+
+@pytest.mark.parametrize("t", [3, 5])
+def test_a_block_takes_no_more_memory_where_there_are_more_attributes(t):
+    """All that grows with d is allocated at the beginning, and blocks read and write a few rows of it."""
+    peaks = []
+    for d in (1_000, 100_000):
+        model, rng = StepwiseEM(np.random.default_rng(0), d, 4), np.random.default_rng(1)
+        for number in range(t):
+            i = np.stack([rng.choice(500, 6, replace=False) for _ in range(32)]) * (d // 500)
+            x = rng.normal(size=i.shape)
+            if number == t - 1:
+                tracemalloc.start()
+            model.learn(i, x)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.1 * peaks[0]
+
+
+def test_a_run_takes_memory_in_proportion_to_attributes():
+    """A matrix of d x d numbers would take 800 times as much at the larger d as all is allowed to."""
+    peaks = []
+    for d in (5_000, 20_000):
+        X = np.random.default_rng(0).normal(size=(1, d)) * np.ones((70, 1))
+        tracemalloc.start()
+        fitted(X, k=4, n_components=1)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 5 * peaks[0]
+    assert peaks[1] < 8 * 20_000 * 100
+
+
+def test_too_few_attributes_or_factors_are_refused():
+    subject = checks.examined("aefa_streaming")
+    with pytest.raises(ConfigError, match="k=1: aefa_streaming needs a budget of at least 2"):
+        subject.plan(6, 1)
+    refuse = subject.learner.family.refuse
+    options = type(subject.options)
+    assert refuse(options(3, None, "uniform")) is refuse(options(3, 3, "uniform")) is None
+    assert "n_factors=2" in refuse(options(3, 2, "uniform"))
