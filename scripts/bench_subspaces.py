@@ -1,8 +1,8 @@
 """Measure how the cost of an example grows with the number of attributes, for learners whose subspace moves on the way.
 
-One stream each, 28 attributes of each example, 10 dimensions, on coins of mean .2 that are computed when they are looked
-at. The clock runs from the 1025th example of a pass to the 2817th, so that state and output, which take O(d) once per
-pass, do not count. Prints a table and writes results/bench/subspaces.csv:
+One stream each, 28 attributes of each example, 10 dimensions, on coins of mean .2 that are computed when they are
+looked at. The clock runs from the 1025th example of a pass to the 2817th, so that state and output, which take O(d)
+once per pass, do not count. Prints a table and writes results/bench/subspaces.csv:
 
 - us_per_example: CPU microseconds, the least of several rounds
 - us_per_example_plan: what planning the draws costs more, if it is done every 5 d / k examples, the most often that

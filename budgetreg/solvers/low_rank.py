@@ -9,8 +9,8 @@ _STEPS = 5
 def leading_of_sum(W: np.ndarray, psi: np.ndarray, n: int) -> np.ndarray:
     """Return the leading eigenvectors of ``W W' + diag(psi)``, nearly.
 
-    The columns of W span them exactly where psi is the same everywhere. Subspace iteration begins there, with q columns,
-    and is of ``W W' + diag(psi - min psi)``, whose eigenvectors are the same.
+    They lie in the span of W where psi is the same everywhere. Subspace iteration begins with these q columns, and is
+    of ``W W' + diag(psi - min psi)``, whose eigenvectors are the same.
 
     Parameters
     ----------

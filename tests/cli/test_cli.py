@@ -434,7 +434,7 @@ def test_show_configuration(capsys: pytest.CaptureFixture[str], here: Path) -> N
     [
         ("budgetreg ", list(COMMANDS)),
         ("budgetreg st", ["status"]),
-        ("budgetreg run algo=ae", ["algo=aefa", "algo=aelr", "algo=aeml", "algo=aer", "algo=aerr", "algo=aesvr"]),
+        ("budgetreg run algo=aef", ["algo=aefa", "algo=aefa_streaming"]),
         ("budgetreg run -m --dry-run k=4 algo.sp", ["algo.split="]),
         ("budgetreg run --dr", ["--dry-run"]),
         ("budgetreg run experiment=hazan_koren_2012/f", [f"experiment=hazan_koren_2012/fig{n}" for n in (1, 2)]),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from budgetreg import checks
 from budgetreg.errors import ConfigError
 from budgetreg.learners.factors import stepwise, streaming
+from budgetreg.learners.factors.draws import Draws
 from budgetreg.learners.factors.likelihood import FactorModel, Penalty, Seen, ascend
 from budgetreg.learners.factors.stepwise import LEAST, NOISE, PSEUDO, RIDGE, StepwiseEM
 from budgetreg.metering.accessor import Accessor, Table
@@ -134,10 +135,13 @@ def test_one_pass_comes_close_however_units_are_chosen():
     np.testing.assert_allclose(W @ W.T, V @ V.T, atol=1e-9)
 
 
-def test_large_attributes_are_drawn_more_often_once_each_was_seen_five_times():
+def test_large_attributes_are_drawn_more_often_once_each_was_seen_five_times(monkeypatch):
+    plans, plan = [], Draws.plan
+    monkeypatch.setattr(Draws, "plan", lambda self, p: plans.append(p) or plan(self, p))
     X = examples(4000)
     X[:, 0] *= 0.01
-    _, accessor = fitted(X, checkpoints=[26, 4000], k=5)
+    _, accessor = fitted(X)
+    assert len(plans) == 7  # after 32, 64, .., 2048 examples
     shares = accessor.bill().reveals.total()[0, 0] / 4000
     assert shares[0] < 0.5 * shares.mean() < shares[-1] < 1
     _, alike = fitted(X, k=5, design="uniform")
@@ -146,10 +150,10 @@ def test_large_attributes_are_drawn_more_often_once_each_was_seen_five_times():
 
 def test_what_is_missing_is_left_out():
     X = examples(6000)
-    there = np.random.default_rng(5).random(X.shape) < 0.7
+    there = np.random.default_rng(5).random(X.shape) < np.linspace(1, 0.3, 12)
     V, accessor = fitted(np.where(there, X, np.nan), available=there)
     assert lost(X, V[6000][0]) < 5e-3
-    assert (accessor.bill().total < 0.75 * 5 * 6000).all()
+    assert (accessor.bill().total < 0.7 * 5 * 6000).all()
 
 
 @pytest.mark.parametrize("zeros", [1, 40, 300])
@@ -171,7 +175,7 @@ def test_zeros_alone_tell_nothing_and_harm_nothing(zeros):
 
 def test_a_stream_depends_neither_on_its_company_nor_on_checkpoints():
     X, k = examples(700), 3
-    together, _ = fitted(X, [0, 1, 2], [7, 50, 300, 700], k)
+    together, _ = fitted(X, [0, 1, 2], [7, 25, 300, 700], k)
     for f in range(3):
         alone, _ = fitted(X, [f], [300, 700], k)
         for checkpoint, V in alone.items():

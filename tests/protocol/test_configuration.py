@@ -87,7 +87,7 @@ def test_every_learner_has_a_file() -> None:
     full = {"online_ridge", "online_lasso", "ridge", "lasso"}
     subspaces = {"popca", "popca_passive", "popca_importance", "pca", "zero_filled_pca"}
     subspaces |= {"mbeg", "mbeg_plus", "oja", "grouse", "petrels"}
-    factors = {"aeml", "aefa"}
+    factors = {"aeml", "aefa", "aefa_streaming"}
     names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", *guided, *full, *subspaces, *factors}
     assert set(catalogue.options("algo")) == names
 

@@ -6,11 +6,11 @@ The model and its penalty are those of `budgetreg.learners.factors.likelihood`: 
     A_i = sum E z z',    b_i = sum x_i E z,    c_i = sum 1,    s_i = sum x_i^2,
 
 and these alone are kept. A block of examples is added to what is left of the blocks before:
-``S_t = (1 - gamma_t) S_{t-1} + gamma_t (sum of block t)``, ``gamma_t = (t + 1)^-alpha``, here divided by ``gamma_t``, so
-that the newest block weighs 1 and the penalty is in its units. Rows then move by one sweep of Gauss and Seidel over
-``(A_i + ridge I) W_i = b_i``, which raises what is maximised, as an exact solution would, for q^2 operations in place of
-q^3. What moves fast is noisy; what is put out is solved from a second set of sums, over the same expectations, in which
-block t weighs in proportion to ``t + 1``: averaging in the sense of Polyak and Ruppert.
+``S_t = (1 - gamma_t) S_{t-1} + gamma_t (sum of block t)``, ``gamma_t = (t + 1)^-alpha``; kept is ``S_t / gamma_t``, in
+which the newest block weighs 1, and the penalty is in its units. Rows then move by one sweep of Gauss and Seidel over
+``(A_i + ridge I) W_i = b_i``. Like the exact solution it makes the model likelier, for q^2 operations in place of q^3.
+What moves fast is noisy. So what is put out is solved from a second set of sums, over the same expectations, in which
+block t weighs in proportion to ``t + 1``: an average in the sense of Polyak and Ruppert.
 
 References
 ----------
