@@ -112,7 +112,6 @@ STREAMING = replace(
     version=1,
     options=StreamingOptions,
     fit=run_by("budgetreg.learners.factors.streaming", "k", *(own.name for own in fields(StreamingOptions))),
-    state_numbers=lambda d: d,
     words=lambda options: (
         _seen(options),
         f"leading subspace of a model with {options.n_factors or 2 * options.n_components} factors that "
