@@ -88,7 +88,8 @@ def test_every_learner_has_a_file() -> None:
     subspaces = {"popca", "popca_passive", "popca_importance", "pca", "zero_filled_pca"}
     subspaces |= {"mbeg", "mbeg_plus", "oja", "grouse", "petrels"}
     factors = {"aeml", "aefa", "aefa_streaming"}
-    names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", *guided, *full, *subspaces, *factors}
+    moments = {"aemr", "aemr_cv"}
+    names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", *guided, *full, *subspaces, *factors, *moments}
     assert set(catalogue.options("algo")) == names
 
 

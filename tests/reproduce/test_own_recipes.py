@@ -7,7 +7,7 @@ import pytest
 from budgetreg.reproduce import gallery, recipes
 from budgetreg.results.naming import flatten
 
-OURS = ("aefa", "aeml")
+OURS = ("aefa", "aeml", "aemr")
 NAMES = [name for name in recipes.names() if name.partition("/")[0] in OURS]
 
 

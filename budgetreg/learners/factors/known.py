@@ -76,6 +76,14 @@ class Known:
             b[f] = at[-1] - at[:-1] @ W[f]
         return WithIntercept(W, b) if centred or intercept else W
 
+    def residual(self, moments: Moments, f: int) -> np.ndarray:
+        """Return the covariance (d, d) of a stream's attributes given the target; 0 where nothing is known."""
+        covariance = moments.second[f] - np.outer(moments.first[f], moments.first[f])
+        shared = covariance[:-1, -1]
+        left = covariance[:-1, :-1] - np.outer(shared, shared) / (covariance[-1, -1] or 1.0)
+        units = np.where(self.live[f, :-1], self._units[f, :-1], 0.0)
+        return np.asarray(left * np.outer(units, units))
+
     def spread(self, moments: Moments) -> np.ndarray:
         """Return the attributes' standard deviations (F, d) given the target; as supposed where nothing is known."""
         variance = np.einsum("fcc->fc", moments.second) - np.square(moments.first)

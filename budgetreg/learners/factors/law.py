@@ -1,5 +1,7 @@
 """What factor models have to make of examples seen in full: what all their second moments say."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from budgetreg.enumeration.expectations import Subject, expect
@@ -12,13 +14,21 @@ _OFF = 0.03
 """Share of what is at stake that a model may lose to its prior, to chance and to how few steps it takes."""
 
 
-def full_information(subject: Subject) -> None:
-    """Compare with least squares, or the best subspace, at k = d on examples that one factor moves."""
+def full_information(subject: Subject, settings: Mapping[str, Sequence[float]] | None = None) -> None:
+    """Compare with least squares, or the best subspace, at k = d on examples that one factor moves.
+
+    Parameters
+    ----------
+    subject : Subject
+    settings : mapping of str to sequence of float, optional
+        Parameters, one value each; those that the learner has are taken.
+    """
     rng = generator("check factor models")
     X = np.outer(rng.standard_normal(M), np.linspace(0.4, 1.5, D))
     X += rng.standard_normal((M, D)) * np.linspace(1, 0.3, D)
     y = X @ np.linspace(-1, 1, D) + rng.standard_normal(M)
-    (output,), _ = subject.run(Table(X, y), np.arange(M)[None], [generator("check factor draws")], D, {})
+    orders, rngs = np.arange(M)[None], [generator("check factor draws")]
+    (output,), _ = subject.run(Table(X, y), orders, rngs, D, settings or {})
     C = X.T @ X / M
     if output.ndim == 3:
         best, found = np.linalg.solve(C, X.T @ y / M), output[0, :, 0]
