@@ -94,7 +94,7 @@ def test_every_learner_has_a_file() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["mnist_3v5", "mnist", "power_law", "digits_3v5", "diabetes", "breast_cancer", "wine", "sphere", "three_bits"],
+    ["mnist_3v5", "mnist", "power_law", "gaussian", "digits_3v5", "diabetes", "breast_cancer", "wine", "sphere"],
 )
 def test_data_sets(default: DictConfig, name: str) -> None:
     assert validate(choosing(default, dataset=name)).dataset.name == name
