@@ -124,6 +124,9 @@ def test_what_was_never_seen_and_a_single_example_count_for_nothing():
         np.testing.assert_array_equal(found[5].regressors[0, :, 0] != 0, counts > centred)
     w, b = core.regressor(X[:1], y[:1], impute="mean", centred=False, intercept=False)
     assert not w.any() and b == 0
+    for impute in ("mean", "iterative"):
+        w, b = core.regressor(np.full((4, 3), np.nan), y[:4], impute=impute, **BOTH)
+        assert not w.any() and b == y[:4].mean()
     for constant in (0.0, 2.0):
         w, b = core.regressor(np.zeros((4, 3)), np.full(4, constant), impute="mean", **BOTH)
         assert not w.any() and b == constant

@@ -73,7 +73,7 @@ def regressor(X: np.ndarray, y: np.ndarray, *, impute: str, centred: bool, inter
     Returns
     -------
     w : ndarray of float, shape (d,)
-        0 for attributes that were never seen, and for all of a single example, of which none can be left out.
+        0 for attributes that were never seen, and for all if there is a single example, as none can be left out.
     b : float
         The prediction is ``b + <w, x>``.
     """
@@ -81,12 +81,14 @@ def regressor(X: np.ndarray, y: np.ndarray, *, impute: str, centred: bool, inter
 
     w, r = np.zeros(X.shape[1]), float(y.mean()) if intercept else 0.0
     live = np.flatnonzero(~np.isnan(X).all(axis=0))
+    if len(y) < 2 or not live.size:
+        return w, r
     means = np.nanmean(X[:, live], axis=0)
     Z = imputed(X[:, live] - means, impute)  # imputers know no other zero, so that where it is changes nothing
     if not centred:
         Z += means
         means = np.zeros(live.size)
-    if len(y) < 2 or not Z.any():
+    if not Z.any():
         return w, r
     # Only where an intercept is free in both, leaving out one example moves it.
     ridge = RidgeCV(strengths(Z), fit_intercept=centred and intercept).fit(Z, y - r)
