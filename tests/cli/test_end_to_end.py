@@ -164,6 +164,14 @@ def test_synthetic_data_and_centring(budgetreg, tmp_path):
     assert all(row.endswith(",") for row in curves[1:])
 
 
+def test_a_correlated_law_of_heavy_tails_is_learned_up_to_its_noise(budgetreg, tmp_path):
+    law = "dataset.d=6 dataset.n=900 dataset.rho=0.7 dataset.n_factors=1 dataset.tails=4 dataset.support=3"
+    budgetreg(f"run algo=ridge k=6 dataset=gaussian {law} checkpoints=2 tuning=fixed tuning.B=5 out=o")
+    curves = pd.read_csv(tmp_path / "o" / "curves.csv")
+    assert set(curves.dataset) == {"gaussian_d6_rho0.7_factors1_t4_support3_noise0.2"}
+    assert curves.test_relative[curves.examples == 900].mean() == pytest.approx(0.2, abs=0.02)
+
+
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
@@ -182,6 +190,7 @@ def test_synthetic_data_and_centring(budgetreg, tmp_path):
         ("dataset=file dataset.path=text.csv", 3, "row 1, column 'a'"),
         ("dataset=file dataset.path=same.csv", 2, "all 2 targets are 3"),
         ("dataset=power_law dataset.norm=l3", 2, "norm"),
+        ("dataset=gaussian dataset.rho=1", 2, "dataset.rho must be a number above -1 and below 1"),
     ],
 )
 def test_mistakes_are_one_line(budgetreg, tmp_path, line, code, said):

@@ -233,7 +233,7 @@ def test_learners_of_one_kind_never_look_alike() -> None:
     assert len(set(map(style, names))) == len(names)
     figures = [
         ["aelr", "aer", "lasso", "online_lasso"],
-        ["aerr", "aer", "ridge", "lasso", "baseline", "aeml"],
+        ["aerr", "aer", "ridge", "lasso", "baseline", "aeml", "impute_ridge"],
         ["ddaerr", "ddaerr_two_phase", "aerr", "online_ridge", "ridge"],
         ["ddaelr", "ddaelr_two_phase", "aelr", "online_lasso", "lasso"],
         ["popca", "popca_importance", "pca", "oja", "grouse", "petrels", "mbeg", "mbeg_plus", "aefa"],

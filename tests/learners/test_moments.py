@@ -370,19 +370,26 @@ def test_targets_of_few_attributes_are_found_to_be_so():
             assert np.square(found["l1"].w - w).sum() < 0.8 * np.square(found["l2"].w - w).sum()
 
 
-def test_the_partner_counts_for_half_at_last_and_for_more_before():
-    """Before draws are planned, which is by the moments' regressor alone."""
-    X, y = line(400, 6)
-    for T, d in ((4, 6), (400, 2)):
-        one = dict(X=X[:, :d], y=y, orders=shuffled(2, T), k=2)
-        given = {"partner": "auto", "n_factors": 6}
-        both, moments = fitted(**one, **given)[0][T], fitted(**one)[0][T]
-        partner = fitted(**one, fit=factor_regression.fit, n_factors=6)[0][T]
-        share = 1 - 0.5 * T / (T + 200)
-        if d == 2:  # plans draw both attributes
-            np.testing.assert_allclose(both, share * partner + (1 - share) * moments, rtol=0.2)
-        else:
-            np.testing.assert_allclose(both, share * partner + (1 - share) * moments, rtol=1e-9, atol=1e-12)
+@pytest.mark.parametrize("T", [4, 200, 600])
+def test_the_partner_counts_for_half_at_last_and_for_more_before(T):
+    """Where all attributes are drawn, so that moments alone have seen the same values."""
+    X, y = line(600, 4)
+    one = dict(X=X, y=y, orders=shuffled(2, T), k=4)
+    both, moments = fitted(**one, partner="auto")[0][T], fitted(**one)[0][T]
+    partner = fitted(**one, fit=factor_regression.fit, n_factors=20)[0][T]
+    share = 1 - 0.5 * T / (T + 200)
+    np.testing.assert_allclose(both, share * partner + (1 - share) * moments, rtol=1e-9, atol=1e-12)
+
+
+def test_with_a_partner_the_draws_are_those_of_aeml():
+    X, y = line(300, 7)
+    one = dict(X=X, y=y, orders=shuffled(2, 300), k=3)
+    bills = [
+        fitted(**one, **own)[1].bill().reveals.total()
+        for own in ({"partner": "auto"}, {"fit": factor_regression.fit, "n_factors": 20}, {})
+    ]
+    np.testing.assert_array_equal(bills[0], bills[1])
+    assert (bills[0] != bills[2]).any()
 
 
 def test_a_factor_model_that_pairs_contradict_has_no_say():
@@ -401,7 +408,7 @@ def test_a_factor_model_that_pairs_contradict_has_no_say():
     assert not found.contradict(wrong, 16)
     orders = shuffled(1, m)
     alone, poor, rich = (
-        aemr(X, y, orders, 4, **own)[0]
+        aemr(X, y, orders, 16, **own)[0]  # draws, which are the partner's plans, then are the same
         for own in ({}, {"partner": "auto", "n_factors": 1}, {"partner": "auto", "n_factors": 6})
     )
     np.testing.assert_array_equal(poor, alone)

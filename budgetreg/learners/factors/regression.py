@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from budgetreg.learners.declaration import Outputs
-from budgetreg.learners.factors.collection import collect
+from budgetreg.learners.factors.collection import Collected, collect
 from budgetreg.learners.factors.known import Known
 from budgetreg.learners.factors.posterior import Moments, Posterior
 from budgetreg.metering.accessor import Accessor
@@ -56,8 +56,7 @@ def fit(
         if collected.is_checkpoint:
             yield collected.examples, known.regressors(moments, centred=centred, intercept=intercept)
         if collected.is_plan:
-            W, _ = known.regressors(moments, centred=True, intercept=True)
-            collected.plan(known.spread(moments), W[:, :, 0])
+            plan_by_posterior(collected, known, moments)
 
 
 def posterior_moments(posterior: Posterior, known: Known, size: int) -> Moments:
@@ -74,3 +73,9 @@ def posterior_moments(posterior: Posterior, known: Known, size: int) -> Moments:
     kept = min(max(_LEAST, _WORK // size), _MOST)
     before = kept // 3 if posterior.sweeps else _BEGIN
     return posterior.moments(known.blocks, known.live, before + kept, kept)
+
+
+def plan_by_posterior(collected: Collected, known: Known, moments: Moments) -> None:
+    """Draw by what a posterior says of attributes from now on."""
+    W, _ = known.regressors(moments, centred=True, intercept=True)
+    collected.plan(known.spread(moments), W[:, :, 0])

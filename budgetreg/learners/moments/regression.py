@@ -9,7 +9,7 @@ from budgetreg.learners.factors.collection import collect
 from budgetreg.learners.factors.entries import Block
 from budgetreg.learners.factors.known import Known
 from budgetreg.learners.factors.posterior import Posterior
-from budgetreg.learners.factors.regression import posterior_moments
+from budgetreg.learners.factors.regression import plan_by_posterior, posterior_moments
 from budgetreg.learners.moments.solution import Solution, solve
 from budgetreg.metering.accessor import Accessor
 
@@ -32,7 +32,7 @@ def fit(
 ) -> Iterator[tuple[int, Outputs]]:
     """Draw k attributes of each example, and put out what the moments of all that was seen say.
 
-    Draws are planned as AEML's are, by the regressor that the moments give.
+    With a partner the draws are AEML's; without, they are planned in the same way by the regressor of the moments.
 
     Parameters
     ----------
@@ -62,10 +62,15 @@ def fit(
     posterior = Posterior(d + 1, min(n_factors, d), chains) if partner == "auto" and not settings else None
     for collected in collect(accessor, checkpoints, rngs, k):
         blocks = collected.entries.blocks()
-        solutions = [
-            solve(blocks, f, collected.phases, d, norm=norm, centred=centred, intercept=intercept)
-            for f in range(len(rngs))
-        ]
+        partners = None
+        if posterior is not None:
+            known = Known(blocks, d)
+            partners = known, posterior_moments(posterior, known, collected.entries.size)
+        if collected.is_checkpoint or partners is None:
+            solutions = [
+                solve(blocks, f, collected.phases, d, norm=norm, centred=centred, intercept=intercept)
+                for f in range(len(rngs))
+            ]
         if collected.is_checkpoint:
             if settings:
                 chosen = np.array(settings["candidate"]).astype(int) - 1
@@ -73,9 +78,8 @@ def fit(
             else:
                 W = np.stack([own.w for own in solutions])[:, :, None]
             outputs = _from_origin(W, solutions, blocks, centred=centred, intercept=intercept)
-            if posterior is not None:
-                known = Known(blocks, d)
-                moments = posterior_moments(posterior, known, collected.entries.size)
+            if partners is not None:
+                known, moments = partners
                 other = known.regressors(moments, centred=centred, intercept=intercept)
                 examples = collected.phases[-1]
                 share = [
@@ -83,7 +87,9 @@ def fit(
                 ]
                 outputs = _mixed(outputs, other, np.array(share))
             yield collected.examples, outputs if centred or intercept else outputs.regressors
-        if collected.is_plan:
+        if collected.is_plan and partners is not None:
+            plan_by_posterior(collected, *partners)
+        elif collected.is_plan:
             spread = np.stack([np.where(own.label.live, np.sqrt(own.label.v), 0.0) for own in solutions])
             collected.plan(spread, np.stack([own.w for own in solutions]))
 

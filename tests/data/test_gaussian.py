@@ -1,0 +1,120 @@
+"""The linear target over correlated attributes: moments against closed forms, and which draws depend on what."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm, t
+
+from budgetreg.data import load
+from budgetreg.data.gaussian import Gaussian, parse
+from budgetreg.errors import ConfigError
+from budgetreg.protocol.configuration import DatasetConfig
+
+OPTIONS: dict[str, Any] = {
+    **{"d": 6, "n": 4000, "n_test": 100, "rho": 0, "n_factors": 0, "tails": None, "support": None, "noise": 0.2}
+}
+LAWS: list[dict[str, Any]] = [
+    {},
+    {"rho": 0.8},
+    {"rho": -0.5, "tails": 5},
+    {"n_factors": 2, "noise": 0},
+    {"n_factors": 3, "rho": 0.6, "support": 2},
+    {"tails": 3, "support": 1, "d": 1},
+]
+
+
+def law(**changes: Any) -> Gaussian:
+    return parse(OPTIONS | changes)
+
+
+def config(**changes: Any) -> DatasetConfig:
+    options = OPTIONS | changes
+    return DatasetConfig("gaussian", "gaussian", center="none", split="official", test_fraction=0.1, options=options)
+
+
+def covariance(one: Gaussian, seed: int, repetition: int) -> np.ndarray:
+    common, own = one.loadings(seed, repetition)
+    apart = np.abs(np.subtract.outer(np.arange(one.d), np.arange(one.d)))
+    return common.T @ common + np.outer(own, own) * float(one.rho) ** apart
+
+
+@given(
+    d=st.integers(1, 12),
+    rho=st.floats(-0.99, 0.99),
+    n_factors=st.integers(0, 4),
+    noise=st.floats(0, 0.99),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=60)
+def test_attributes_and_target_have_variance_1_of_which_noise_is_its_share(
+    d: int, rho: float, n_factors: int, noise: float, seed: int
+) -> None:
+    one = law(d=d, rho=rho, n_factors=n_factors, noise=noise)
+    C, w = covariance(one, seed, 1), one.target(seed, 1)
+    np.testing.assert_allclose(C.diagonal(), 1)
+    assert w @ C @ w == pytest.approx(1 - noise)
+
+
+@pytest.mark.parametrize("changes", LAWS)
+def test_draws_follow_the_law(changes: dict[str, Any]) -> None:
+    """Second moments within five standard errors, fourth ones being finite or not; what w* leaves is noise."""
+    one = law(n=100_000, **changes)
+    data = one.draw(1, 2)
+    X, y, off = data.X[: one.n], data.y[: one.n], 5 * (8 if one.tails else 2) / np.sqrt(one.n)
+    np.testing.assert_allclose(X.mean(axis=0), 0, atol=off)
+    np.testing.assert_allclose(X.T @ X / one.n, covariance(one, 1, 2), atol=off)
+    left = y - X @ one.target(1, 2)
+    assert np.square(left).mean() == pytest.approx(one.noise, abs=off)
+    np.testing.assert_allclose(left @ X / one.n, 0, atol=off)
+    assert np.square(y).mean() == pytest.approx(1, abs=off)
+    again = data.y[one.n :] - data.X[one.n :] @ one.target(1, 2)
+    assert one.noise == 0 or np.abs(again - left[:100]).min() > 1e-9
+    assert (data.n_train, len(data.y), data.scale, data.two_valued) == (one.n, one.n + 100, 1.0, False)
+
+
+def test_tails_are_those_of_students_t() -> None:
+    """By how often a value is beyond four standard deviations."""
+    for tails, chance in ((None, norm.sf(4)), (3, t.sf(4 * np.sqrt(3), 3)), (8, t.sf(4 * np.sqrt(8 / 6), 8))):
+        X = law(tails=tails, n=50_000).draw(0, 0).X
+        assert abs((np.abs(X) > 4).mean() - 2 * chance) < 5 * np.sqrt(2 * chance / X.size)
+
+
+def test_a_sparse_target_weighs_so_many_attributes_and_not_always_the_same() -> None:
+    supports = {tuple(np.flatnonzero(law(support=2).target(0, r))) for r in range(200)}
+    assert {len(support) for support in supports} == {2}
+    assert len(supports) == 15
+    assert law(support=6).target(0, 0).all() and law().target(0, 0).all()
+
+
+@pytest.mark.parametrize("changes", LAWS)
+def test_each_repetition_has_its_own_draw_and_more_examples_keep_the_earlier_ones(changes: dict[str, Any]) -> None:
+    small = {"n": 40, "n_test": 10} | changes
+    data = load(config(**small), 3, 0)
+    for other in (load(config(**small), 3, 1), load(config(**small), 4, 0)):
+        assert other.X.tobytes() != data.X.tobytes()
+    more = load(config(**small | {"n": 55, "n_test": 13}), 3, 0)
+    kept = np.r_[:40, 55:65]
+    np.testing.assert_array_equal(more.X[kept], data.X)
+    np.testing.assert_array_equal(more.y[kept], data.y)
+    assert not np.isin(data.y[40:], data.y[:40]).any()
+
+
+def test_the_name_tells_the_law_and_0_has_one_name() -> None:
+    assert law(rho=-0.0, noise=0.0).name == law(rho=0.0, noise=0).name == "gaussian_d6_noise0"
+    whole = law(rho=0.9, n_factors=2, tails=3, support=4, n=1)
+    assert whole.name == "gaussian_d6_rho0.9_factors2_t3_support4_noise0.2"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"d": 0}, {"d": 2.5}, {"n": 0}, {"n": None}, {"n_test": 0}, {"rho": 1}, {"rho": -1}, {"rho": float("nan")},
+     {"rho": None}, {"rho": True}, {"n_factors": -1}, {"n_factors": None}, {"tails": 2}, {"tails": 3.5}, {"tails": 0},
+     {"support": 7}, {"support": 0}, {"noise": 1}, {"noise": -0.1}, {"noise": "much"}],
+)  # fmt: skip
+def test_impossible_options_are_named(change: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=f"dataset.{next(iter(change))} must be") as caught:
+        load(config(**change), 0, 0)
+    assert "\n" not in str(caught.value)

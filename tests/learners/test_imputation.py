@@ -1,0 +1,178 @@
+"""Impute, then ridge: against a listing of it and scikit-learn's own pipeline, and what it depends on."""
+
+import numpy as np
+import pytest
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer, SimpleImputer
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import make_pipeline
+
+from budgetreg import checks
+from budgetreg.checks.subject import Recorder
+from budgetreg.cli.app import main
+from budgetreg.learners.declaration import WithIntercept
+from budgetreg.learners.imputation import core
+from budgetreg.metering.accessor import Table
+
+BOTH = {"centred": True, "intercept": True}
+
+
+def examples(m, d, seed=0):
+    rng = np.random.default_rng(seed)
+    X = 3 + rng.normal(size=(m, d)) @ (np.eye(d) + 0.5 * rng.normal(size=(d, d)))
+    return X, X @ np.linspace(-1, 1, d) + rng.normal(size=m) - 7
+
+
+def hidden(X, k, seed=1):
+    """Return rows of which all but k values are NaN."""
+    rank = np.argsort(np.random.default_rng(seed).random(X.shape), axis=1)
+    return np.where(rank < k, X, np.nan)
+
+
+def fitted(X, y, orders, k, checkpoints=None, pilot=None, available=None, seeds=None, **options):
+    """Return {checkpoint: (W, b)} of streams (F, m), and the accessor."""
+    checkpoints = checkpoints or [orders.shape[1]]
+    accessor = Recorder(Table(X, y, available=available), orders, 1, k, checkpoints, lambda stop: None, pilot=pilot)
+    rngs = [np.random.default_rng([3, f]) for f in (range(len(orders)) if seeds is None else seeds)]
+    outputs = core.fit(accessor, {}, checkpoints, rngs, k=k, **{"impute": "mean", **BOTH, **options})
+    found = {t: one if isinstance(one, WithIntercept) else WithIntercept(one, np.zeros((1, 1))) for t, one in outputs}
+    return found, accessor
+
+
+def listing(X, y, centred, intercept):
+    """Return weights and the prediction at 0, loop by loop: means, rows filled in, ridge without each row in turn."""
+    n, d = X.shape
+    seen = [j for j in range(d) if any(not np.isnan(x) for x in X[:, j])]
+    mean = {j: np.mean([x for x in X[:, j] if not np.isnan(x)]) for j in seen}
+    Z = np.array([[mean[j] if np.isnan(X[t, j]) else X[t, j] for j in seen] for t in range(n)])
+    origin, r = np.array([mean[j] for j in seen]) if centred else np.zeros(len(seen)), y.mean() if intercept else 0.0
+    Z, free = Z - origin, centred and intercept
+
+    def ridge(rows, alpha):
+        """Solve for w and, where it is free, an intercept, which is not shrunk."""
+        A = np.column_stack([Z[rows], np.full(len(rows), float(free))])
+        w = np.linalg.lstsq(A.T @ A + np.diag([alpha] * len(seen) + [0]), A.T @ (y[rows] - r))[0]
+        return w[:-1], w[-1]
+
+    best, least = None, np.inf
+    for e in np.linspace(-4, 4, 17):
+        alpha = 10**e * sum(np.square(Z[:, j]).sum() for j in range(len(seen))) / len(seen)
+        error = 0.0
+        for t in range(n):
+            w, c = ridge([s for s in range(n) if s != t], alpha)
+            error += (y[t] - r - c - Z[t] @ w) ** 2
+        if error < least:
+            best, least = ridge(range(n), alpha), error
+    w = np.zeros(d)
+    w[seen] = best[0]
+    return w, r + best[1] - origin @ best[0]
+
+
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("m", "d", "k"), [(3, 7, 2), (7, 8, 3), (25, 5, 2), (25, 5, 5)])
+def test_it_is_what_the_listing_says(m, d, k, centred, intercept):
+    X, y = examples(m, d)
+    X[:, 1] = 2.0  # never changes
+    found, accessor = fitted(X, y, np.arange(m)[None], k, centred=centred, intercept=intercept)
+    shown = np.full(X.shape, np.nan)
+    shown[accessor.seen()] = X[accessor.seen()]
+    assert (np.count_nonzero(~np.isnan(shown), axis=1) == k).all()
+    w, b = listing(shown, y, centred, intercept)
+    np.testing.assert_allclose(found[m].regressors[0, :, 0], w, rtol=1e-7, atol=1e-9)
+    assert found[m].intercept[0, 0] == pytest.approx(b, rel=1e-7, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("impute", "imputer"), [("mean", SimpleImputer()), ("iterative", IterativeImputer(random_state=0))]
+)
+@pytest.mark.filterwarnings("ignore:.*IterativeImputer.*")
+def test_it_predicts_what_a_pipeline_of_scikit_learn_predicts(impute, imputer):
+    """On rows whose attributes have mean 0 as they were seen, where the imputers' own zero is the same."""
+    X, y = examples(80, 6)
+    X = hidden(X, 4)
+    X -= np.nanmean(X, axis=0)
+    w, b = core.regressor(X, y, impute=impute, **BOTH)
+    filled = imputer.fit_transform(X)
+    alphas = np.geomspace(1e-4, 1e4, 17) * np.square(filled).sum() / 6
+    other = make_pipeline(imputer, RidgeCV(alphas)).fit(X, y)
+    full = examples(20, 6, 5)[0]
+    np.testing.assert_allclose(b + full @ w, other.predict(full), rtol=1e-8)
+
+
+@pytest.mark.parametrize("impute", ["mean", "iterative"])
+def test_where_zero_is_moves_the_intercept_alone_and_units_are_nothing_but_units(impute):
+    X, y = examples(60, 5)
+    X, a = hidden(X, 3), np.linspace(-30, 30, 5)
+    w, b = core.regressor(X, y, impute=impute, **BOTH)
+    moved, own = core.regressor(X + a, y + 7, impute=impute, **BOTH)
+    np.testing.assert_allclose(moved, w, rtol=1e-6)
+    assert own == pytest.approx(b + 7 - w @ a, rel=1e-6)
+    if impute == "mean":
+        scaled, same = core.regressor(4 * X, y / 2, impute=impute, **BOTH)
+        np.testing.assert_array_equal(scaled, w / 8)
+        assert same == b / 2
+
+
+def test_what_was_never_seen_and_a_single_example_count_for_nothing():
+    X, y = examples(5, 12)
+    for centred in (True, False):  # a value seen once is the mean that it counts from
+        found, accessor = fitted(X, y, np.arange(5)[None], 2, [1, 5], centred=centred)
+        counts = np.bincount(accessor.seen()[1], minlength=12)
+        assert {0, 1, 2} <= set(counts)
+        assert not found[1].regressors.any() and found[1].intercept == y[0]
+        np.testing.assert_array_equal(found[5].regressors[0, :, 0] != 0, counts > centred)
+    w, b = core.regressor(X[:1], y[:1], impute="mean", centred=False, intercept=False)
+    assert not w.any() and b == 0
+    for impute in ("mean", "iterative"):
+        w, b = core.regressor(np.full((4, 3), np.nan), y[:4], impute=impute, **BOTH)
+        assert not w.any() and b == y[:4].mean()
+    for constant in (0.0, 2.0):
+        w, b = core.regressor(np.zeros((4, 3)), np.full(4, constant), impute="mean", **BOTH)
+        assert not w.any() and b == constant
+
+
+@pytest.mark.parametrize("impute", ["mean", "iterative"])
+def test_a_stream_depends_neither_on_its_company_nor_on_earlier_checkpoints(impute):
+    """Over several blocks, one of full rows, where some values are missing."""
+    X, y = examples(300, 6)
+    available = np.random.default_rng(2).random(X.shape) < 0.8
+    available[:10] = True
+    orders = np.stack([10 + np.random.default_rng([1, f]).permutation(290) for f in range(3)])
+
+    def run(streams, checkpoints):
+        pilot = np.tile(np.arange(10), (len(streams), 1))
+        own = {"pilot": pilot, "available": available, "seeds": streams, "impute": impute}
+        return fitted(X, y, orders[streams], 3, checkpoints, **own)
+
+    together, _ = run([0, 1, 2], [5, 280])
+    for f in range(3):
+        (alone, accessor) = run([f], [280])
+        for one, other in zip(alone[280], together[280], strict=True):
+            assert one[0].tobytes() == other[f].tobytes()
+        rows, attributes = accessor.seen()
+        assert available[rows, attributes].all()
+    shown = np.full(X.shape, np.nan)
+    shown[:10], shown[rows, attributes] = X[:10], X[rows, attributes]
+    order = np.append(np.arange(10), orders[2][:280])
+    w, b = core.regressor(shown[order], y[order], impute=impute, **BOTH)
+    np.testing.assert_array_equal(alone[280].regressors[0, :, 0], w)
+    assert alone[280].intercept[0, 0] == b
+
+
+@pytest.mark.parametrize("check", ["full at k=d", "same bytes", "unobserved", "origin", "small k"])
+def test_iterative_imputation_is_checked_too(check):
+    """But for what takes hundreds of imputations, which `budgetreg check` has the time for."""
+    _, iterative = checks.examined("impute_ridge").variants()
+    found = checks.verdict(iterative, check)
+    assert found.passed, found.reason
+
+
+def test_iterative_imputation_of_many_attributes_is_refused_in_one_line(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    line = "run algo=impute_ridge k=4 dataset=gaussian tuning=honest --dry-run"
+    assert main([*line.split(), "algo.impute=iterative", "dataset.d=101"]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "algo.impute=iterative: at most 100 attributes, as 101 would take too long; use mean" in said
+    assert main([*line.split(), "dataset.d=101"]) == 0
+    assert main([*line.split(), "algo.impute=iterative", "dataset.d=100"]) == 0
