@@ -16,7 +16,6 @@ from budgetreg.notices import say
 
 if TYPE_CHECKING:
     from budgetreg.execution.runner import RunOutcome
-    from budgetreg.learners.declaration import Learner
     from budgetreg.protocol.configuration import Config
     from budgetreg.protocol.plan import Plan
 
@@ -25,10 +24,9 @@ ALL = "all"
 
 _ABOUT = """Tell which learner and which k make most of a total of attributes, or of money if they have prices: runs
 a sweep (what is there is not computed again), then answers with a table, a figure and a sentence. Defaults:
-k=2,4,8,... up to half the attributes, and all (full rows); learners that hold their budget for every example, know
-nothing that no budget pays for and tune two parameters at most, and all on full rows."""
+k=2,4,8,... up to half the attributes, and all (full rows); aemr, which needs no tuning, and all learners on full
+rows. algo=all_budgeted compares the published ones, too."""
 _DIGITS = 8  # of the digest in a folder's name
-_MOST_TUNED = 2
 _OWN = ("total", "k", "algo", "out")
 _REFUSED = ("hydra", "experiment", "axis")
 
@@ -121,9 +119,9 @@ def _configs(own: Mapping[str, str], choices: Mapping[str, Any]) -> list["Config
         If a choice is impossible.
     """
     from budgetreg.data import load
-    from budgetreg.learners.groups import GROUPS, expanded, members
+    from budgetreg.learners.groups import GROUPS, advised, expanded, members
 
-    asked = expanded(own["algo"]) if "algo" in own else members(_usual)
+    asked = expanded(own["algo"]) if "algo" in own else advised()
     full = members(GROUPS["all_full"])
     limited = [name for name in asked if name not in full]
     with _composing(choices) as configured:
@@ -134,23 +132,9 @@ def _configs(own: Mapping[str, str], choices: Mapping[str, Any]) -> list["Config
         rows = [name for name in asked if name in full] or (full if ALL in budgets else [])
         cells = [(name, int(k)) for k in budgets if k != ALL for name in limited] + [(name, d) for name in rows]
         configs = [configured(*cell) for cell in cells]
-    if "algo" not in own:
-        configs = [one for one in configs if one.algo.given_moments != "given"]
     if not configs:
         raise ConfigError(f"k={own.get('k')}: none of these learners has a budget then; add numbers to k, or all")
     return configs
-
-
-def _usual(learner: "Learner") -> bool:
-    """Whether a learner is compared unless others are named.
-
-    A regressor that holds its budget for each example, and that tunes two parameters at most: a grid of three takes
-    many times as long.
-    """
-    from budgetreg.learners.declaration import Sees
-
-    tuned = learner.family.tuned(learner.options)
-    return learner.predicts and learner.sees is Sees.K and len(tuned) <= _MOST_TUNED
 
 
 def _budgets(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from budgetreg.config import extensions
 from budgetreg.config.options import Option, Options, completed, options_of
-from budgetreg.config.requirements import NAME, NOTHING, Requirement
+from budgetreg.config.requirements import FLAG, NAME, NOTHING, Requirement
 from budgetreg.learners.declaration import Family, Learner, Parameter
 from budgetreg.learners.online import IGNORABLE
 
@@ -48,6 +48,7 @@ def algo_options(own: Family) -> Options:
         **options_of(own.options),
         "grid": Option("the grid of parameters"),
         "style": Option("the style in figures", _STYLE | NOTHING, default=None, inert=True),
+        "advised": Option("whether it is compared where none are named", FLAG, default=False, inert=True),
     }
 
 

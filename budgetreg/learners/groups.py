@@ -29,6 +29,11 @@ def members(belongs: Callable[[Learner], bool]) -> list[str]:
     return [name for name, learner in read_ones if learner is not None and belongs(learner)]
 
 
+def advised() -> list[str]:
+    """Return the names of those whose file recommends them for data of which nothing is known, sorted."""
+    return [name for name in catalogue.options("algo") if _section(name).get("advised")]
+
+
 def _section(name: str) -> dict[str, Any]:
     """Return what a learner's file says, with what it takes over from others; Hydra would take seconds for all files.
 

@@ -151,7 +151,7 @@ def test_a_budget_that_a_learner_cannot_keep_is_left_out_and_said(capsys: pytest
     assert [row[:2] for row in table_of(answer.out)] == [["4", "aelr"]]
 
 
-def test_without_names_honest_learners_of_short_grids_are_compared(
+def test_without_names_the_recommended_learner_and_full_rows_are_compared(
     capsys: pytest.CaptureFixture[str],
     here: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -167,10 +167,11 @@ def test_without_names_honest_learners_of_short_grids_are_compared(
     monkeypatch.setattr(api, "carry_out", stop)
     assert budgetreg(capsys, "advise total=500 dataset=diabetes").code == 0
     cells = {(plan.config.algo.name, plan.config.k) for plan in planned}
-    assert {k for _, k in cells} == {2, 4, 10}
-    assert {("aelr", 2), ("ddaerr", 4), ("baseline", 4), ("ridge", 10)} <= cells
-    assert not {"aesvr", "ddaelr_two_phase"} & {name for name, _ in cells}
+    assert cells == {
+        ("aemr", 2),
+        ("aemr", 4),
+        *((name, 10) for name in ("ridge", "lasso", "online_ridge", "online_lasso")),
+    }
     planned.clear()
-    budgetreg(capsys, "advise total=500 k=4")  # digits: moments would come from full rows, which no budget pays for
-    assert "aelr" in {plan.config.algo.name for plan in planned}
-    assert "ddaelr" not in {plan.config.algo.name for plan in planned}
+    assert budgetreg(capsys, "advise total=500 dataset=diabetes k=3").code == 0
+    assert {(plan.config.algo.name, plan.config.k) for plan in planned} == {("aemr", 3)}
