@@ -49,7 +49,7 @@ def leading(C: np.ndarray, n: int) -> np.ndarray:
 def _last(C: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the n largest eigenvalues, ascending, and their eigenvectors.
 
-    LAPACK finds a few of them faster than all, but now and then, where others are nearly equal, it fails or misses some.
+    LAPACK finds a few of them faster than all, but where others are nearly equal it now and then fails or misses some.
     """
     d = len(C)
     try:

@@ -24,9 +24,9 @@ _LEAST_STEPS, _MOST_STEPS, _WORK = 10, 40, 40_000_000
 are needed. Each checkpoint begins anew: from what few examples made likely the way is longer than from mean products.
 """
 
-_PARTS, _FOLDS = 20, 5
+_PARTS, _FOLDS, _FOLDED_WORK = 20, 5, 10_000_000
 """How far the model is to be trusted is told by parts of the examples, a twentieth each, that it was not fitted to: by
-so many of them at most, by fewer where the steps for all would be more work than that.
+so many of them at most, by fewer where the steps for all would look at more values than that, but by one at least.
 """
 
 _TRUSTS = (1.0, 10.0, 100.0, 1000.0, np.inf)
@@ -143,7 +143,7 @@ def _moment(
     C, N = products(seen)
     if kappa != "auto":
         return mixed(likeliest(seen, C, N), C, N, np.inf if kappa == "model" else float(kappa))
-    folds = min(max(1, _WORK // (steps * values.size)), _FOLDS)
+    folds = min(max(1, _FOLDED_WORK // (steps * values.size)), _FOLDS)
     F, keeps = np.zeros((d, d)), np.zeros(len(_TRUSTS))
     for fold in range(folds):
         held = np.arange(len(values)) % _PARTS == _PARTS - 1 - fold
