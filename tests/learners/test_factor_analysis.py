@@ -149,6 +149,19 @@ def test_forty_steps_are_taken_from_what_mean_products_say():
     assert angles[-2] > 1e-6 and angles[0] > 1e-2
 
 
+@pytest.mark.parametrize(
+    ("d", "k", "m", "same"),
+    [(6, 6, 4, True), (6, 6, 19, True), (6, 6, 20, False), (12, 2, 29, True), (12, 2, 30, False)],
+)
+def test_the_model_counts_for_nothing_while_too_little_was_seen(d, k, m, same):
+    """Before there are twenty examples, and all attributes were seen five times on average; unless it is asked for."""
+    X, _ = line(m, d)
+    options = {"F": 1, "design": "uniform"}
+    auto, products, model = (aefa(X, k, 2, kappa=kappa, **options)[0] for kappa in ("auto", 1e-12, "model"))
+    assert (np.linalg.norm(auto - products @ (products.T @ auto)) < 1e-6) == same
+    assert np.linalg.norm(model - products @ (products.T @ model)) > 1e-2
+
+
 @given(st.integers(0, 2**32), st.integers(2, 6), st.booleans())
 @settings(max_examples=30)
 def test_what_parts_say_a_subspace_keeps_is_on_average_what_all_of_them_say(seed, d, all_seen):

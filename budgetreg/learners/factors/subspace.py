@@ -27,6 +27,7 @@ are needed. Each checkpoint begins anew: from what few examples made likely the 
 _PARTS, _FOLDS, _FOLDED_WORK = 20, 5, 10_000_000
 """How far the model is to be trusted is told by parts of the examples, a twentieth each, that it was not fitted to: by
 so many of them at most, by fewer where the steps for all would look at more values than that, but by one at least.
+Fewer examples than parts tell nothing of it, and products alone count.
 """
 
 _TRUSTS = (1.0, 10.0, 100.0, 1000.0, np.inf)
@@ -36,7 +37,9 @@ _EQUAL = 1e-9
 """What is kept by two trusts is the same if it differs by no more than rounding does: the larger of them is taken."""
 
 _RIDGE, _PSEUDO, _NOISE, _LEAST = 10.0, 5.0, 0.5, 0.01
-"""See `budgetreg.learners.factors.likelihood.Penalty`; noise in units of the attributes' mean square."""
+"""See `budgetreg.learners.factors.likelihood.Penalty`; noise in units of the attributes' mean square. As long as fewer
+values of an attribute were seen than are supposed, the model tells what is supposed, and products alone count.
+"""
 
 
 def fit(
@@ -76,7 +79,7 @@ def fit(
         Whether each attribute has a noise of its own.
     kappa : 'auto', 'model' or float
         By how many pairs seen the model counts in each entry of the second moment; 'auto': by as many as have the
-        subspace keep most of examples held out; 'model': it alone counts.
+        subspace keep most of examples held out, by none while too little was seen; 'model': it alone counts.
 
     Yields
     ------
@@ -141,6 +144,8 @@ def _moment(
         return model.second_moment
 
     C, N = products(seen)
+    if kappa == "auto" and (len(values) < _PARTS or seen.counts.mean() < _PSEUDO):
+        return C / np.maximum(N, 1)
     if kappa != "auto":
         return mixed(likeliest(seen, C, N), C, N, np.inf if kappa == "model" else float(kappa))
     folds = min(max(1, _FOLDED_WORK // (steps * values.size)), _FOLDS)
