@@ -131,9 +131,9 @@ def _moment(
 ) -> np.ndarray:
     """Return what is known of the second moment (d, d) from values (T, n) of these attributes."""
     seen = Seen(attributes, values, d)
-    square = float(_mean_squares(seen)[seen.counts > 0].mean())
-    if square == 0:
+    if not seen.squares.any():
         return np.zeros((d, d))
+    square = float(_mean_squares(seen)[seen.counts > 0].mean())
     penalty = Penalty(_RIDGE, _PSEUDO, _NOISE * square, _LEAST * square, shared)
     steps = min(max(_LEAST_STEPS, _WORK // values.size), _MOST_STEPS)
 
