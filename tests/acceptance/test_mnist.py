@@ -50,6 +50,8 @@ def test_arrays_are_what_torchvision_reads():
     [
         ("algo=aelr k=4 repetitions=6", 48_436, 0.735, 0.045),
         ("algo=aer k=4 repetitions=4", 48_436, 0.824, 0.018),
+        ("algo=aemr k=5 repetitions=2", 60_545, 0.331, 0.015),
+        ("algo=aeml k=4 repetitions=2", 48_436, 0.344, 0.015),
         ("algo=ridge k=4 repetitions=4", 48_436, 0.393, 0.025),
         ("algo=lasso k=4 repetitions=4", 48_436, 0.486, 0.063),
         ("algo=aerr k=56 repetitions=2", 678_104, 0.490, 0.045),

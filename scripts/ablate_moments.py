@@ -1,0 +1,113 @@
+"""Measure what each part of AEMR's moments is good for: the same runs with one part at a time replaced by the obvious.
+
+Moments alone (no partner, the L2 norm), k = 4, on tables and laws; relative errors at a tenth, four
+tenths and all of the budget. Prints and writes results/aemr/parts.csv: of each variant and set of data the geometric
+mean over these checkpoints of the mean error, and its ratio to that of AEMR's moments as they are.
+
+    .venv/bin/python scripts/ablate_moments.py
+"""
+
+import argparse
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from budgetreg.execution.threads import pin_blas_threads
+
+pin_blas_threads()
+
+import numpy as np  # noqa: E402 - after the threads are pinned
+import pandas as pd  # noqa: E402
+
+import budgetreg  # noqa: E402
+from budgetreg.files.writing import write_atomically  # noqa: E402
+from budgetreg.learners.factors.collection import Collected  # noqa: E402
+from budgetreg.learners.moments import evidence, pairs, solution  # noqa: E402
+from budgetreg.learners.moments.spectrum import Spectrum  # noqa: E402
+
+TARGET = Path(__file__).resolve().parent.parent / "results" / "aemr" / "parts.csv"
+DATA: Mapping[str, Mapping[str, Any]] = {
+    "diabetes": {"dataset": "diabetes"},
+    "breast cancer": {"dataset": "breast_cancer"},
+    "wine": {"dataset": "wine"},
+    "digits": {"dataset": "digits_3v5"},
+    "independent": {"dataset": "gaussian", "dataset.d": 60, "dataset.n": 2000},
+    "neighbours": {"dataset": "gaussian", "dataset.d": 60, "dataset.n": 2000, "dataset.rho": 0.9},
+    "factors": {"dataset": "gaussian", "dataset.d": 60, "dataset.n": 2000, "dataset.n_factors": 5},
+}
+
+
+def uncleaned(G: np.ndarray, variance: float) -> Spectrum:
+    """Return the spectrum as it is, no eigenvalue below the least that cleaning leaves."""
+    del variance
+    values, U = np.linalg.eigh(G)
+    return Spectrum(U, np.maximum(values, 0.02))
+
+
+def picked(judgement: evidence.Judgement) -> np.ndarray:
+    """Let the candidate of the least risk alone count."""
+    return np.asarray(np.arange(len(judgement.risk)) == judgement.risk.argmin()).astype(float)
+
+
+def unguarded(found: Sequence[evidence.Evidence], target: Any) -> evidence.Judgement:
+    """Judge by the folds' products alone."""
+    bare = [evidence.Evidence(own.alpha, own.gamma, own.q, np.zeros_like(own.guard)) for own in found]
+    return evidence.judge(bare, target)
+
+
+def by_variance(*arguments: Any) -> pairs.Pairs:
+    """Scale attributes to equal variances, however often they were seen."""
+    own = pairs.collected_pairs(*arguments)
+    c = own.scale / np.sqrt(own.diagonal)
+    turn = np.outer(c, c) / np.outer(own.scale, own.scale)
+    return pairs.Pairs(own.live, c, np.ones(len(c)), own.sums * turn, own.counts, own.expected)
+
+
+PARTS: Mapping[str, tuple[Any, str, Any]] = {
+    "spectrum not cleaned": (solution, "clean", uncleaned),
+    "best candidate picked": (evidence.Judgement, "shares", picked),
+    "no guard": (solution, "judge", unguarded),
+    "correlation metric": (solution, "collected_pairs", by_variance),
+    "uniform draws": (Collected, "plan", lambda *_: None),
+}
+
+
+def errors(data: Mapping[str, Any], repetitions: int) -> float:
+    """Return the geometric mean over checkpoints of the mean error."""
+    with tempfile.TemporaryDirectory() as out:
+        choices = {"algo": "aemr", "algo.partner": "none", "algo.norm": "l2", "tuning": "honest", "k": 4, **data}
+        results = budgetreg.run(
+            {**choices, "repetitions": repetitions, "checkpoints": [0.1, 0.4, 1], "backend": "sequential", "out": out}
+        )
+        return float(np.exp(np.log(results.curves.groupby("examples")["test_relative"].mean()).mean()))
+
+
+def main() -> None:
+    """Measure every variant on every set of data."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=10)
+    arguments = parser.parse_args()
+    rows = []
+    for name, data in DATA.items():
+        whole = errors(data, arguments.repetitions)
+        rows.append({"variant": "as it is", "data": name, "error": whole, "ratio": 1.0})
+        for part, replacement in PARTS.items():
+            with ExitStack() as stack:
+                stack.enter_context(patch.object(*replacement))
+                error = errors(data, arguments.repetitions)
+            rows.append({"variant": part, "data": name, "error": error, "ratio": error / whole})
+    frame = pd.DataFrame(rows)
+    mean = np.exp(np.log(frame.pivot_table(index="variant", columns="data", values="ratio")).mean(axis=1))
+    frame = pd.concat(
+        [frame, pd.DataFrame({"variant": mean.index, "data": "geometric mean", "ratio": mean.to_numpy()})]
+    ).round(4)
+    print(frame.pivot_table(index="variant", columns="data", values="ratio", sort=False).to_string())
+    TARGET.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(TARGET, frame.to_csv(index=False).encode())
+
+
+if __name__ == "__main__":
+    main()
