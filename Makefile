@@ -21,7 +21,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.installed-launchers ## compare three learners on the bundled digits, k=4: table and curve
-	$(BIN)/budgetreg run -m algo=aeml,aelr,lasso k=4 n_jobs=$(N_JOBS) out='$(OUT)'
+	$(BIN)/budgetreg run -m algo=aemr,aelr,lasso k=4 n_jobs=$(N_JOBS) out='$(OUT)'
 	$(BIN)/budgetreg plot '$(OUT)'
 	@echo "The curves are drawn in $(OUT)/curves.png"
 
@@ -50,6 +50,7 @@ bench: $(VENV)/.installed-dev ## time cores, parts, growth, backends and figures
 	$(BIN)/python scripts/bench_parts.py $(MNIST)
 	$(BIN)/python scripts/bench_growth.py
 	$(BIN)/python scripts/bench_subspaces.py
+	$(BIN)/python scripts/bench_moments.py
 	$(BIN)/python scripts/bench_backends.py
 	$(if $(MNIST),$(BIN)/python scripts/bench_figures.py $(MNIST))
 

@@ -26,7 +26,8 @@ from omegaconf import OmegaConf  # noqa: E402
 from budgetreg.config.catalogue import conf_dir  # noqa: E402
 from budgetreg.data.mnist import Mnist  # noqa: E402
 from budgetreg.figures.curves import own_settings, write_figure  # noqa: E402
-from budgetreg.learners.second_moment import core as second_moment  # noqa: E402
+from budgetreg.learners import read  # noqa: E402
+from budgetreg.learners.declaration import Given  # noqa: E402
 from budgetreg.metering.accessor import Accessor, Table  # noqa: E402
 from budgetreg.solvers.eigenspaces import leading  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402
@@ -36,10 +37,9 @@ from budgetreg.tasks.subspaces import second_moment as moment_of  # noqa: E402
 TARGET = Path(__file__).resolve().parent.parent / "results" / "gonen_2016"
 SIDE, N_COMPONENTS, SHOWN = 28, 10, 5
 BUDGETS = (8, 28, 57)
-LEARNERS = ("popca", "popca_importance", "zero_filled_pca")
+LEARNERS = ("aefa", "popca_importance", "popca", "zero_filled_pca")
 DIGITS = (0, 2, 4, 5, 8)
 """Of each, the first test image is shown."""
-OPTIONS = ("update", "replacement", "phase_one", "mix")
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,14 @@ class Learned:
 
 def learn(table: Table, order: np.ndarray, learner: str, r: int) -> np.ndarray:
     """Return the subspace that a learner puts out after a pass in the given order, shape (d, n)."""
-    configured = OmegaConf.load(conf_dir() / "algo" / f"{learner}.yaml")
-    options = {str(key): value for key, value in configured.items() if key in OPTIONS}
+    section = {str(key): value for key, value in OmegaConf.load(conf_dir() / "algo" / f"{learner}.yaml").items()}
+    own = read({**section, "n_components": N_COMPONENTS})
+    assert own
     accessor = Accessor(table, order[None], 1, r, [order.size])
     rngs = [generator("eigen_digits", learner, r)]
-    ((_, V),) = second_moment.fit(accessor, {}, [order.size], rngs, k=r, n_components=N_COMPONENTS, **options)
-    return np.asarray(V[0, 0])
+    ((_, V),) = own.family.fit(accessor, {}, [order.size], rngs, own.options, Given(r))
+    assert isinstance(V, np.ndarray)
+    return V[0, 0]
 
 
 def compared(table: Table, train: np.ndarray, test: np.ndarray) -> list[Learned]:

@@ -35,15 +35,30 @@ def leading(C: np.ndarray, n: int) -> np.ndarray:
         first large entry (at least half as large as the largest one) is positive.
     """
     d = len(C)
-    values, ascending = eigh(C, subset_by_index=[d - n, d - 1])
+    values, ascending = _last(C, n)
     V = ascending[:, ::-1]
     if n < d:
-        following = eigh(C, eigvals_only=True, subset_by_index=[d - n - 1, d - n - 1])
-        if values[0] - following[0] <= TIE * np.linalg.norm(C):
+        following = np.linalg.eigvalsh(C)[d - n - 1]  # of all, for the same reason
+        if values[0] - following <= TIE * np.linalg.norm(C):
             V = eigenspaces(C)[1][:, :n]
     large = np.abs(V) >= np.abs(V).max(axis=0) / 2  # not the largest: rounding may decide between equal entries
     signs = np.sign(np.take_along_axis(V, large.argmax(axis=0)[None], axis=0))
     return np.ascontiguousarray(V * signs)
+
+
+def _last(C: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the n largest eigenvalues, ascending, and their eigenvectors.
+
+    LAPACK finds a few of them faster than all, but where others are nearly equal it now and then fails or misses some.
+    """
+    d = len(C)
+    try:
+        values, V = eigh(C, subset_by_index=[d - n, d - 1])
+    except np.linalg.LinAlgError:
+        values = np.empty(0)
+    if len(values) < n:
+        values, V = (own[..., d - n :] for own in np.linalg.eigh(C))
+    return values, V
 
 
 def eigenspaces(C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -4,38 +4,17 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.stats import multivariate_normal
-from sklearn.decomposition import FactorAnalysis
 
 from budgetreg import checks
-from budgetreg.data.directions import BiasedCoins, Spike
 from budgetreg.errors import ConfigError
 from budgetreg.learners.declaration import WithIntercept
 from budgetreg.learners.factors import regression, subspace
 from budgetreg.learners.factors.draws import Draws
 from budgetreg.learners.factors.entries import Entries
-from budgetreg.learners.factors.likelihood import FactorModel, Penalty, Seen, ascend
 from budgetreg.learners.factors.posterior import Posterior
-from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.metering.accessor import Accessor, Table
 
 AEFA = dict(n_factors=None, design="importance", phase_one=0.05, mix=0.1, noise="each", kappa="auto")
-
-
-def model(d, q, seed=0):
-    rng = np.random.default_rng(seed)
-    return FactorModel(rng.normal(size=(d, q)), rng.uniform(0.2, 2, d))
-
-
-def drawn(rng, m, d, n):
-    return np.argsort(rng.random((m, d)), axis=1)[:, :n]
-
-
-def seen_of(X, n, rng):
-    i = drawn(rng, *X.shape, n)
-    return Seen(i, np.take_along_axis(X, i, axis=1), X.shape[1])
 
 
 def fitted(fit, X, y, orders, k, checkpoints=None, pilot=None, seeds=None, **options):
@@ -53,142 +32,8 @@ def aeml(X, y, orders, k, **options):
     return (last[0][:, :, 0], last[1][:, 0]) if isinstance(last, WithIntercept) else (last[:, :, 0], None)
 
 
-def aefa(X, k, n, F=5, **options):
-    found, _ = fitted(subspace.fit, X, np.zeros(len(X)), shuffled(F, len(X)), k, n_components=n, **{**AEFA, **options})
-    return found[len(X)][:, 0]
-
-
 def shuffled(F, m):
     return np.stack([np.random.default_rng([1, f]).permutation(m) for f in range(F)])
-
-
-def lost(C, V):
-    """What subspaces (F, d, n) keep less than the best, on average."""
-    return np.linalg.eigvalsh(C)[-V.shape[2] :].sum() - np.einsum("fij,ik,fkj->f", V, C, V).mean()
-
-
-# The likeliest model
-
-
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("n", [2, 3, 5])
-def test_a_step_is_that_of_the_formulas(n, shared):
-    """Example by example, with fewer attributes than factors, as many and more; one attribute is never seen."""
-    d, q, m, ridge, pseudo, noise = 7, 3, 30, 2.0, 1.5, 0.4
-    rng, old = np.random.default_rng(n), model(d, q)
-    i = drawn(rng, m, d - 1, n)
-    x = rng.normal(size=(m, n))
-    new, likelihood = ascend(old, Seen(i, x, d), Penalty(ridge, pseudo, noise, 0.0, shared))
-    A, b, squares, counts, expected = np.zeros((d, q, q)), np.zeros((d, q)), np.zeros(d), np.zeros(d), 0.0
-    C = old.W @ old.W.T + np.diag(old.psi)
-    np.testing.assert_allclose(old.second_moment, C)
-    for S, own in zip(i, x, strict=True):
-        W = old.W[S]
-        V = np.linalg.inv(np.eye(q) + W.T @ np.diag(1 / old.psi[S]) @ W)
-        z = V @ W.T @ (own / old.psi[S])
-        expected += multivariate_normal(np.zeros(n), C[np.ix_(S, S)]).logpdf(own)
-        for j, value in zip(S, own, strict=True):
-            A[j] += V + np.outer(z, z)
-            b[j] += value * z
-            squares[j] += value**2
-            counts[j] += 1
-    penalty = (ridge * np.square(old.W).sum(axis=1) + pseudo * noise) / old.psi + pseudo * np.log(old.psi)
-    assert likelihood == pytest.approx(expected - penalty.sum() / 2)
-    W = np.stack([np.linalg.solve(A[j] + ridge * np.eye(q), b[j]) for j in range(d)])
-    left = [
-        squares[j] - 2 * W[j] @ b[j] + W[j] @ A[j] @ W[j] + ridge * W[j] @ W[j] + pseudo * noise for j in range(d - 1)
-    ]
-    psi = np.array(left) / (counts[:-1] + pseudo)
-    if shared:
-        psi = np.full(d - 1, sum(left) / (counts[:-1] + pseudo).sum())
-    np.testing.assert_allclose(new.W, W, atol=1e-10)
-    np.testing.assert_allclose(new.psi, np.append(psi, old.psi[-1]), rtol=1e-10)
-
-
-@given(st.integers(0, 2**32), st.integers(2, 7), st.integers(1, 4), st.integers(1, 12), st.booleans(), st.data())
-@settings(max_examples=60)
-def test_no_step_goes_down(seed, d, q, m, shared, data):
-    rng = np.random.default_rng(seed)
-    seen = seen_of(rng.normal(size=(m, d)) * (rng.random((m, d)) < 0.7), data.draw(st.integers(1, d)), rng)
-    penalty = Penalty(data.draw(st.sampled_from([0.0, 3.0])), data.draw(st.sampled_from([0.0, 2.0])), 0.5, 0.05, shared)
-    found, likelihoods = model(d, q, seed), []
-    if shared:
-        found = FactorModel(found.W, np.full(d, found.psi[0]))
-    for _ in range(8):
-        found, likelihood = ascend(found, seen, penalty)
-        likelihoods.append(likelihood)
-    assert (np.diff(likelihoods) >= -1e-9 * (1 + np.abs(likelihoods[1:]))).all()
-
-
-def test_full_rows_reach_the_likelihood_of_another_solver():
-    m, d, q = 200, 6, 2
-    X = np.random.default_rng(0).normal(size=(m, q)) @ model(d, q).W.T + np.random.default_rng(1).normal(size=(m, d))
-    X -= X.mean(axis=0)
-    seen, found = seen_of(X, d, np.random.default_rng(0)), model(d, q, 5)
-    for _ in range(400):
-        found, likelihood = ascend(found, seen, Penalty())
-    other = FactorAnalysis(q, tol=1e-10, max_iter=5000, svd_method="lapack").fit(X)
-    assert likelihood / m == pytest.approx(other.score(X), abs=1e-4)
-    np.testing.assert_allclose(found.second_moment, other.get_covariance(), atol=0.03)
-
-
-def test_planted_factors_and_noise_are_recovered_from_five_of_eight_attributes():
-    m, d, q = 8000, 8, 2
-    true, rng = FactorModel(model(d, q, 3).W, np.geomspace(0.4, 3, d)), np.random.default_rng(0)
-    X = rng.normal(size=(m, q)) @ true.W.T + rng.normal(size=(m, d)) * np.sqrt(true.psi)
-    seen, found = seen_of(X, 5, rng), model(d, q, 9)
-    for _ in range(120):
-        found, _ = ascend(found, seen, Penalty())
-    np.testing.assert_allclose(found.psi, true.psi, atol=0.15, rtol=0.15)
-    scale = np.sqrt(np.diagonal(true.second_moment))
-    np.testing.assert_allclose(found.second_moment, true.second_moment, atol=0.06 * np.outer(scale, scale).max())
-
-
-# Subspaces
-
-
-def test_all_attributes_of_many_examples_say_what_pca_says():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(2000, 3)) @ rng.normal(size=(3, 7)) + rng.normal(size=(2000, 7)) * np.linspace(0.3, 1, 7)
-    C = X.T @ X / len(X)
-    assert lost(C, aefa(X, 7, 2, F=1)) <= 2e-3 * np.linalg.eigvalsh(C)[-2:].sum()
-
-
-@pytest.mark.parametrize(
-    ("law", "n", "k"),
-    [
-        (BiasedCoins("coins", 8, 4, 0.5, 400), 4, 3),
-        (BiasedCoins("hadamard", 8, 4, 0.5, 400), 4, 3),
-        (Spike(12, 0.1, 200), 1, 2),
-    ],
-    ids=["coins", "hadamard", "spike"],
-)
-def test_where_only_pairs_tell_anything_it_loses_at_most_four_times_what_popca_does(law, n, k):
-    """Of Hadamard's matrix and a spike it is about as much, of coins two to three times: no factors are there."""
-    own, other = 0.0, 0.0
-    for repetition in range(20):
-        data = law.draw(0, repetition)
-        X, C = data.X * data.scale, law.second_moment(0, repetition)
-        own += lost(C, aefa(X, k, n, F=1))
-        options = {"n_components": n, "update": "active"}
-        found, _ = fitted(second_moment.fit, X, np.zeros(len(X)), shuffled(1, len(X)), k, **options)
-        other += lost(C, found[len(X)][:, 0])
-    assert own <= 4 * other + 0.2 * np.trace(C)
-
-
-def test_products_are_trusted_where_the_model_is_wrong():
-    """Three independent pairs, and one factor."""
-    rng = np.random.default_rng(0)
-    X = np.repeat(rng.normal(size=(2000, 3)) * [1, 0.9, 0.8], 2, axis=1) + 0.3 * rng.normal(size=(2000, 6))
-    C = X.T @ X / len(X)
-    wrong, auto, products = (lost(C, aefa(X, 3, 3, F=2, n_factors=1, kappa=kappa)) for kappa in ("model", "auto", 1e-6))
-    assert auto <= 1.5 * products + 1e-3 < 0.1 * wrong
-
-
-def test_examples_that_are_all_0_span_something():
-    for m in (1, 2, 30):
-        V = aefa(np.zeros((m, 6)), 3, 2, F=2)
-        np.testing.assert_allclose(V.transpose(0, 2, 1) @ V, np.eye(2)[None].repeat(2, axis=0), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["aeml", "aefa"])

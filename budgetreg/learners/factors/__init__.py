@@ -15,6 +15,7 @@ from budgetreg.tasks.regression import Regression
 from budgetreg.tasks.subspace_learning import SubspaceLearning
 
 _SHRUNK = "a posterior mean is shrunk, hence biased, less with each example"
+_LIKELIEST = "a likeliest model is biased, and counts for less the more often pairs are seen"
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def _seen(options: Any) -> str:
 
 AEFA = Family(
     name="factor_analysis",
-    version=2,
+    version=3,
     options=SubspaceOptions,
     fit=run_by("budgetreg.learners.factors.subspace", "k", *(own.name for own in fields(SubspaceOptions))),
     task=lambda options: SubspaceLearning(options.n_components),
@@ -84,8 +85,8 @@ AEFA = Family(
     ),
     law="budgetreg.learners.factors.law",
     excuses=lambda options: {
-        "unbiased": _SHRUNK,
-        "second moments": _SHRUNK,
+        "unbiased": _LIKELIEST,
+        "second moments": _LIKELIEST,
         "boundary": UNBOUNDED,
         "minimiser": "a likelihood has several peaks, and a step is certified to go up by a test of its own",
     },

@@ -1,4 +1,8 @@
-"""AEFA: the likeliest factor model of what was revealed, mixed with the means of products where these say more."""
+"""AEFA: the likeliest factor model of what was revealed, mixed with the means of products where these say more.
+
+How much either says is judged as the subspace will be: by how much of held-out examples it keeps. Errors of entries,
+which a reconstruction of the second moment would be judged by, are those of all its eigenvectors and not of a few.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -20,14 +24,22 @@ _LEAST_STEPS, _MOST_STEPS, _WORK = 10, 40, 40_000_000
 are needed. Each checkpoint begins anew: from what few examples made likely the way is longer than from mean products.
 """
 
-_HELD_OUT = 20
-"""Every so manieth example tells only how far the model is to be trusted."""
+_PARTS, _FOLDS, _FOLDED_WORK = 20, 5, 10_000_000
+"""How far the model is to be trusted is told by parts of the examples, a twentieth each, that it was not fitted to: by
+so many of them at most, by fewer where the steps for all would look at more values than that, but by one at least.
+Fewer examples than parts tell nothing of it, and products alone count.
+"""
 
-_TRUSTS = (10.0, 100.0, 1000.0, np.inf)
+_TRUSTS = (1.0, 10.0, 100.0, 1000.0, np.inf)
 """By how many pairs seen the model counts."""
 
+_EQUAL = 1e-9
+"""What is kept by two trusts is the same if it differs by no more than rounding does: the larger of them is taken."""
+
 _RIDGE, _PSEUDO, _NOISE, _LEAST = 10.0, 5.0, 0.5, 0.01
-"""See `budgetreg.learners.factors.likelihood.Penalty`; noise in units of the attributes' mean square."""
+"""See `budgetreg.learners.factors.likelihood.Penalty`; noise in units of the attributes' mean square. As long as fewer
+values of an attribute were seen than are supposed, the model tells what is supposed, and products alone count.
+"""
 
 
 def fit(
@@ -66,8 +78,8 @@ def fit(
     noise : {'each', 'shared'}
         Whether each attribute has a noise of its own.
     kappa : 'auto', 'model' or float
-        By how many pairs seen the model counts in each entry of the second moment; 'auto': as products held out say;
-        'model': it alone counts.
+        By how many pairs seen the model counts in each entry of the second moment; 'auto': by as many as have the
+        subspace keep most of examples held out, by none while too little was seen; 'model': it alone counts.
 
     Yields
     ------
@@ -80,7 +92,12 @@ def fit(
     m_1 = min(last, max(first_phase(phase_one, last), -(-10 * d // k)))
     entries, draws = Entries(d), [Draws(rng, d, k) for rng in rngs]
     moment = partial(
-        _moment, d=d, n_factors=min(n_factors or 2 * n_components, d), shared=noise == "shared", kappa=kappa
+        _moment,
+        d=d,
+        n_components=n_components,
+        n_factors=min(n_factors or 2 * n_components, d),
+        shared=noise == "shared",
+        kappa=kappa,
     )
     marks = sorted({*range(0, last, BLOCK), *checkpoints, *([m_1] if design == "importance" else [])})
     for start, stop in pairwise(marks):
@@ -103,24 +120,46 @@ def _mean_squares(seen: Seen) -> np.ndarray:
 
 
 def _moment(
-    attributes: np.ndarray, values: np.ndarray, d: int, *, n_factors: int, shared: bool, kappa: float | str
+    attributes: np.ndarray,
+    values: np.ndarray,
+    d: int,
+    *,
+    n_components: int,
+    n_factors: int,
+    shared: bool,
+    kappa: float | str,
 ) -> np.ndarray:
     """Return what is known of the second moment (d, d) from values (T, n) of these attributes."""
-    held = np.arange(len(values)) % _HELD_OUT == _HELD_OUT - 1
-    seen, rest = (Seen(attributes[part], values[part], d) for part in (~held, held))
-    square = float(_mean_squares(seen)[seen.counts > 0].mean())
-    if square == 0:
+    seen = Seen(attributes, values, d)
+    if not seen.squares.any():
         return np.zeros((d, d))
-    C, N = products(seen)
+    square = float(_mean_squares(seen)[seen.counts > 0].mean())
     penalty = Penalty(_RIDGE, _PSEUDO, _NOISE * square, _LEAST * square, shared)
-    model = _start(C, N, n_factors, _LEAST * square)
-    for _ in range(min(max(_LEAST_STEPS, _WORK // values.size), _MOST_STEPS)):
-        model, _ = ascend(model, seen, penalty)
-    F = model.second_moment
-    C_held, N_held = products(rest)
-    if kappa == "auto":
-        kappa = _trust(F, C, N, C_held, N_held)
-    return mixed(F, C + C_held, N + N_held, np.inf if kappa == "model" else float(kappa))
+    steps = min(max(_LEAST_STEPS, _WORK // values.size), _MOST_STEPS)
+
+    def likeliest(seen: Seen, C: np.ndarray, N: np.ndarray) -> np.ndarray:
+        model = _start(C, N, n_factors, _LEAST * square)
+        for _ in range(steps):
+            model, _ = ascend(model, seen, penalty)
+        return model.second_moment
+
+    C, N = products(seen)
+    if kappa == "auto" and (len(values) < _PARTS or seen.counts.mean() < _PSEUDO):
+        return C / np.maximum(N, 1)
+    if kappa != "auto":
+        return mixed(likeliest(seen, C, N), C, N, np.inf if kappa == "model" else float(kappa))
+    folds = min(max(1, _FOLDED_WORK // (steps * values.size)), _FOLDS)
+    F, keeps = np.zeros((d, d)), np.zeros(len(_TRUSTS))
+    for fold in range(folds):
+        held = np.arange(len(values)) % _PARTS == _PARTS - 1 - fold
+        C_held, N_held = products(Seen(attributes[held], values[held], d))
+        C_rest, N_rest = C - C_held, N - N_held
+        own = likeliest(Seen(attributes[~held], values[~held], d), C_rest, N_rest)
+        moments = (mixed(own, C_rest, N_rest, trust) for trust in _TRUSTS)
+        keeps += [kept(leading(M, n_components), own, C_held, N_held, N) for M in moments]
+        F += own / folds
+    as_good = keeps >= keeps.max() - _EQUAL * np.abs(keeps).max()
+    return mixed(F, C, N, max(np.array(_TRUSTS)[as_good]))
 
 
 def products(seen: Seen) -> tuple[np.ndarray, np.ndarray]:
@@ -137,18 +176,25 @@ def mixed(F: np.ndarray, C: np.ndarray, N: np.ndarray, kappa: float) -> np.ndarr
     return F if np.isinf(kappa) else (C + kappa * F) / (N + kappa)
 
 
-def _trust(F: np.ndarray, C: np.ndarray, N: np.ndarray, C_held: np.ndarray, N_held: np.ndarray) -> float:
-    """Return the kappa for which products held out have the least squared error; the larger of equal ones.
+def kept(V: np.ndarray, F: np.ndarray, C_held: np.ndarray, N_held: np.ndarray, N: np.ndarray) -> float:
+    """Estimate how much of the second moment a subspace keeps, ``tr V' E[x x'] V``, from a part held out.
 
-    Each pair counts alike, however often it is seen: a subspace depends on all of them.
+    What the model says that it keeps is put right by products of the part, each over how often its pair was to be
+    expected there. This has no bias for pairs seen at all, whatever the model, and less variance than without it.
+
+    Parameters
+    ----------
+    V : ndarray of float, shape (d, n)
+        Orthonormal columns; neither they nor F may depend on the part.
+    F : ndarray of float, shape (d, d)
+        What the model says of the second moment.
+    C_held, N_held : ndarray of float, shape (d, d)
+        Sums of products in the part, and their numbers.
+    N : ndarray of float, shape (d, d)
+        Their numbers in all, of which the part is to be a twentieth.
     """
-    weights = 1 / np.maximum(N + N_held, 1)
-
-    def error(kappa: float) -> float:
-        M = mixed(F, C, N, kappa)
-        return float((weights * (N_held * M**2 - 2 * C_held * M)).sum())
-
-    return min(reversed(_TRUSTS), key=error)
+    surprise = _PARTS * (C_held - N_held * F) / np.maximum(N, 1)
+    return float(np.vdot(V, (F + surprise) @ V))
 
 
 def _start(C: np.ndarray, N: np.ndarray, q: int, least: float) -> FactorModel:

@@ -1,0 +1,139 @@
+"""Measure what a fit of AEMR costs as the number of attributes grows: its moments, and its partner's chain.
+
+One stream of 10 000 examples that ten factors move, of each of which 5 attributes were seen, uniformly; no intercept.
+A first fit of the partner is a chain from its beginning, a later one goes on. Prints a table and writes
+results/bench/moments.csv, moments.png and moments.pdf:
+
+- s_moments, s_partner_first, s_partner_later: CPU seconds of one fit, the least of several rounds
+- mb_moments, mb_partner: the most memory that it takes beside what was revealed, in megabytes
+
+    .venv/bin/python scripts/bench_moments.py
+"""
+
+import argparse
+import time
+import tracemalloc
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+
+from budgetreg.execution.threads import pin_blas_threads
+
+pin_blas_threads()
+
+import numpy as np  # noqa: E402 - after the threads are pinned
+import pandas as pd  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+
+from budgetreg.files.writing import write_atomically  # noqa: E402
+from budgetreg.learners.factors.entries import Entries  # noqa: E402
+from budgetreg.learners.factors.known import Known  # noqa: E402
+from budgetreg.learners.factors.posterior import Posterior  # noqa: E402
+from budgetreg.learners.factors.regression import posterior_moments  # noqa: E402
+from budgetreg.learners.moments.solution import solve  # noqa: E402
+from budgetreg.sampling.designs import uniform_subset  # noqa: E402
+from budgetreg.streams import generator  # noqa: E402
+
+TARGET = Path(__file__).resolve().parent.parent / "results" / "bench"
+EXAMPLES, K, FACTORS, N_FACTORS = 10_000, 5, 10, 20
+
+
+def revealed(d: int) -> Entries:
+    """Return what was seen of the examples."""
+    rng = generator("moments", d)
+    loadings, w = rng.standard_normal((d, FACTORS)), rng.standard_normal(FACTORS)
+    draw, S = uniform_subset(d, K).draw, np.empty((0, K), dtype=np.int64)
+    while len(S) < EXAMPLES:
+        S = np.append(S, draw(rng).attributes, axis=0)
+    S = S[:EXAMPLES]
+    Z = rng.standard_normal((EXAMPLES, FACTORS))
+    x = np.einsum("tkf,tf->tk", loadings[S], Z) + rng.standard_normal(S.shape)
+    entries = Entries(d + 1)
+    entries.add(S[None], x[None], (Z @ w)[None])
+    return entries
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """Return CPU seconds that something takes."""
+    begin = time.process_time()
+    action()
+    return time.process_time() - begin
+
+
+def peak(action: Callable[[], object]) -> float:
+    """Return the most megabytes that something takes."""
+    tracemalloc.start()
+    action()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most / 1e6
+
+
+def measured(d: int, rounds: int) -> dict[str, float]:
+    """Return one row of the table."""
+    entries = revealed(d)
+    blocks = entries.blocks()
+
+    def moments() -> None:
+        solve(blocks, 0, (EXAMPLES,), d, norm="auto", centred=False, intercept=False)
+
+    def chain(posterior: Posterior) -> None:
+        posterior_moments(posterior, Known(blocks, d), entries.size)
+
+    times = []
+    for _ in range(rounds):
+        posterior = Posterior(d + 1, min(N_FACTORS, d), [generator("chain", d)])
+        times.append([seconds(moments), *(seconds(lambda own=posterior: chain(own)) for _ in range(2))])
+    least = np.min(times, axis=0)
+    posterior = Posterior(d + 1, min(N_FACTORS, d), [generator("chain", d)])
+    return {
+        "d": d,
+        "s_moments": round(least[0], 2),
+        "s_partner_first": round(least[1], 2),
+        "s_partner_later": round(least[2], 2),
+        "mb_moments": round(peak(moments)),
+        "mb_partner": round(peak(lambda: chain(posterior))),
+    }
+
+
+def drawn(frame: pd.DataFrame) -> dict[str, bytes]:
+    """Return the figure in two formats, the same bytes for the same numbers."""
+    figure = Figure((6.4, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for column, label, colour, marker in (
+        ("s_moments", "moments", "indigo", "D"),
+        ("s_partner_first", "partner, the first time", "grey", "o"),
+        ("s_partner_later", "partner, later", "grey", "s"),
+    ):
+        axes.loglog(frame["d"], frame[column], label=label, color=colour, marker=marker)
+    axes.set_xlabel("attributes d")
+    axes.set_ylabel("CPU seconds of a fit")
+    axes.set_title("AEMR, 10 000 examples, 5 attributes seen of each", fontsize=10)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    found = {}
+    for ending, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None, "Producer": None})):
+        buffer = BytesIO()
+        figure.savefig(buffer, format=ending, dpi=150, metadata=metadata)
+        found[ending] = buffer.getvalue()
+    return found
+
+
+def main() -> None:
+    """Measure at every number of attributes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=2, help="how often everything is measured")
+    parser.add_argument(
+        "--d", type=int, nargs="+", default=[64, 128, 256, 512, 784, 1024, 2048], help="numbers of attributes"
+    )
+    arguments = parser.parse_args()
+    frame = pd.DataFrame([measured(d, arguments.rounds) for d in arguments.d])
+    print(frame.to_string(index=False))
+    TARGET.mkdir(parents=True, exist_ok=True)
+    write_atomically(TARGET / "moments.csv", frame.to_csv(index=False).encode())
+    for ending, content in drawn(frame).items():
+        write_atomically(TARGET / f"moments.{ending}", content)
+
+
+if __name__ == "__main__":
+    main()

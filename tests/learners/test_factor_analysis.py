@@ -1,0 +1,231 @@
+"""AEFA: literal steps, other solvers of the same model, and how much of what is known its subspaces keep."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import multivariate_normal
+from sklearn.datasets import load_digits
+from sklearn.decomposition import FactorAnalysis
+
+from budgetreg.data.directions import BiasedCoins, Spike
+from budgetreg.learners.factors import subspace
+from budgetreg.learners.factors.likelihood import FactorModel, Penalty, Seen, ascend
+from budgetreg.learners.second_moment import core as second_moment
+from budgetreg.solvers.eigenspaces import leading
+from tests.learners.test_factors import AEFA, fitted, line, shuffled
+
+
+def model(d, q, seed=0):
+    rng = np.random.default_rng(seed)
+    return FactorModel(rng.normal(size=(d, q)), rng.uniform(0.2, 2, d))
+
+
+def drawn(rng, m, d, n):
+    return np.argsort(rng.random((m, d)), axis=1)[:, :n]
+
+
+def seen_of(X, n, rng):
+    i = drawn(rng, *X.shape, n)
+    return Seen(i, np.take_along_axis(X, i, axis=1), X.shape[1])
+
+
+def aefa(X, k, n, F=5, orders=None, **options):
+    """Return subspaces (F, d, n), one of each of some orders of the examples."""
+    orders = shuffled(F, len(X)) if orders is None else orders
+    found, _ = fitted(subspace.fit, X, np.zeros(len(X)), orders, k, n_components=n, **{**AEFA, **options})
+    return found[len(X)][:, 0]
+
+
+def lost(C, V):
+    """What subspaces (F, d, n) keep less than the best, on average."""
+    return np.linalg.eigvalsh(C)[-V.shape[2] :].sum() - np.einsum("fij,ik,fkj->f", V, C, V).mean()
+
+
+# The likeliest model
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_a_step_is_that_of_the_formulas(n, shared):
+    """Example by example, with fewer attributes than factors, as many and more; one attribute is never seen."""
+    d, q, m, ridge, pseudo, noise = 7, 3, 30, 2.0, 1.5, 0.4
+    rng, old = np.random.default_rng(n), model(d, q)
+    i = drawn(rng, m, d - 1, n)
+    x = rng.normal(size=(m, n))
+    new, likelihood = ascend(old, Seen(i, x, d), Penalty(ridge, pseudo, noise, 0.0, shared))
+    A, b, squares, counts, expected = np.zeros((d, q, q)), np.zeros((d, q)), np.zeros(d), np.zeros(d), 0.0
+    C = old.W @ old.W.T + np.diag(old.psi)
+    np.testing.assert_allclose(old.second_moment, C)
+    for S, own in zip(i, x, strict=True):
+        W = old.W[S]
+        V = np.linalg.inv(np.eye(q) + W.T @ np.diag(1 / old.psi[S]) @ W)
+        z = V @ W.T @ (own / old.psi[S])
+        expected += multivariate_normal(np.zeros(n), C[np.ix_(S, S)]).logpdf(own)
+        for j, value in zip(S, own, strict=True):
+            A[j] += V + np.outer(z, z)
+            b[j] += value * z
+            squares[j] += value**2
+            counts[j] += 1
+    penalty = (ridge * np.square(old.W).sum(axis=1) + pseudo * noise) / old.psi + pseudo * np.log(old.psi)
+    assert likelihood == pytest.approx(expected - penalty.sum() / 2)
+    W = np.stack([np.linalg.solve(A[j] + ridge * np.eye(q), b[j]) for j in range(d)])
+    left = [
+        squares[j] - 2 * W[j] @ b[j] + W[j] @ A[j] @ W[j] + ridge * W[j] @ W[j] + pseudo * noise for j in range(d - 1)
+    ]
+    psi = np.array(left) / (counts[:-1] + pseudo)
+    if shared:
+        psi = np.full(d - 1, sum(left) / (counts[:-1] + pseudo).sum())
+    np.testing.assert_allclose(new.W, W, atol=1e-10)
+    np.testing.assert_allclose(new.psi, np.append(psi, old.psi[-1]), rtol=1e-10)
+
+
+@given(st.integers(0, 2**32), st.integers(2, 7), st.integers(1, 4), st.integers(1, 12), st.booleans(), st.data())
+@settings(max_examples=60)
+def test_no_step_goes_down(seed, d, q, m, shared, data):
+    rng = np.random.default_rng(seed)
+    seen = seen_of(rng.normal(size=(m, d)) * (rng.random((m, d)) < 0.7), data.draw(st.integers(1, d)), rng)
+    penalty = Penalty(data.draw(st.sampled_from([0.0, 3.0])), data.draw(st.sampled_from([0.0, 2.0])), 0.5, 0.05, shared)
+    found, likelihoods = model(d, q, seed), []
+    if shared:
+        found = FactorModel(found.W, np.full(d, found.psi[0]))
+    for _ in range(8):
+        found, likelihood = ascend(found, seen, penalty)
+        likelihoods.append(likelihood)
+    assert (np.diff(likelihoods) >= -1e-9 * (1 + np.abs(likelihoods[1:]))).all()
+
+
+def test_full_rows_reach_the_likelihood_of_another_solver():
+    m, d, q = 200, 6, 2
+    X = np.random.default_rng(0).normal(size=(m, q)) @ model(d, q).W.T + np.random.default_rng(1).normal(size=(m, d))
+    X -= X.mean(axis=0)
+    seen, found = seen_of(X, d, np.random.default_rng(0)), model(d, q, 5)
+    for _ in range(400):
+        found, likelihood = ascend(found, seen, Penalty())
+    other = FactorAnalysis(q, tol=1e-10, max_iter=5000, svd_method="lapack").fit(X)
+    assert likelihood / m == pytest.approx(other.score(X), abs=1e-4)
+    np.testing.assert_allclose(found.second_moment, other.get_covariance(), atol=0.03)
+
+
+def test_planted_factors_and_noise_are_recovered_from_five_of_eight_attributes():
+    m, d, q = 8000, 8, 2
+    true, rng = FactorModel(model(d, q, 3).W, np.geomspace(0.4, 3, d)), np.random.default_rng(0)
+    X = rng.normal(size=(m, q)) @ true.W.T + rng.normal(size=(m, d)) * np.sqrt(true.psi)
+    seen, found = seen_of(X, 5, rng), model(d, q, 9)
+    for _ in range(120):
+        found, _ = ascend(found, seen, Penalty())
+    np.testing.assert_allclose(found.psi, true.psi, atol=0.15, rtol=0.15)
+    scale = np.sqrt(np.diagonal(true.second_moment))
+    np.testing.assert_allclose(found.second_moment, true.second_moment, atol=0.06 * np.outer(scale, scale).max())
+
+
+# Subspaces
+
+
+def test_all_attributes_of_many_examples_say_what_pca_says():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3)) @ rng.normal(size=(3, 7)) + rng.normal(size=(2000, 7)) * np.linspace(0.3, 1, 7)
+    C = X.T @ X / len(X)
+    assert lost(C, aefa(X, 7, 2, F=1)) <= 2e-3 * np.linalg.eigvalsh(C)[-2:].sum()
+
+
+def test_forty_steps_are_taken_from_what_mean_products_say():
+    """Literally, where little was seen and all of it; after one step less, or the first one, it is another subspace."""
+    m, d, n = 60, 8, 2
+    X, _ = line(m, d)
+    C = X.T @ X / m
+    values, V = np.linalg.eigh(C)
+    W = V[:, -2 * n :] * np.sqrt(values[-2 * n :])
+    square = np.trace(C) / d
+    found = FactorModel(W, np.full(d, np.trace(C - W @ W.T) / d))
+    seen = Seen(np.tile(np.arange(d), (m, 1)), X, d)
+    angles = []
+    (own,) = aefa(X, d, n, F=1, kappa="model")
+    for _ in range(40):
+        found, _ = ascend(found, seen, Penalty(10, 5, 0.5 * square, 0.01 * square))
+        other = leading(found.second_moment, n)
+        angles.append(np.linalg.norm(own - other @ (other.T @ own)))
+    assert angles[-1] < 1e-9
+    assert angles[-2] > 1e-6 and angles[0] > 1e-2
+
+
+@pytest.mark.parametrize(
+    ("d", "k", "m", "same"),
+    [(6, 6, 4, True), (6, 6, 19, True), (6, 6, 20, False), (12, 2, 29, True), (12, 2, 30, False)],
+)
+def test_the_model_counts_for_nothing_while_too_little_was_seen(d, k, m, same):
+    """Before there are twenty examples, and all attributes were seen five times on average; unless it is asked for."""
+    X, _ = line(m, d)
+    options = {"F": 1, "design": "uniform"}
+    auto, products, model = (aefa(X, k, 2, kappa=kappa, **options)[0] for kappa in ("auto", 1e-12, "model"))
+    assert (np.linalg.norm(auto - products @ (products.T @ auto)) < 1e-6) == same
+    assert np.linalg.norm(model - products @ (products.T @ model)) > 1e-2
+
+
+@given(st.integers(0, 2**32), st.integers(2, 6), st.booleans())
+@settings(max_examples=30)
+def test_what_parts_say_a_subspace_keeps_is_on_average_what_all_of_them_say(seed, d, all_seen):
+    """Whatever the model; of pairs that nobody saw it is what the model says."""
+    rng, m = np.random.default_rng(seed), 60
+    i = drawn(rng, m, d, d if all_seen else 2)
+    x = rng.normal(size=(m, d))[np.arange(m)[:, None], i]
+    V, F = np.linalg.qr(rng.normal(size=(d, d)))[0][:, :1], rng.normal(size=(d, d))
+    C, N = subspace.products(Seen(i, x, d))
+    parts = [subspace.products(Seen(i[part::20], x[part::20], d)) for part in range(20)]
+    says = np.mean([subspace.kept(V, F, *own, N) for own in parts])
+    means = np.where(N > 0, C / np.maximum(N, 1), F)
+    assert says == pytest.approx(np.vdot(V, means @ V), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("law", "n", "k"),
+    [
+        (BiasedCoins("coins", 8, 4, 0.5, 400), 4, 3),
+        (BiasedCoins("hadamard", 8, 4, 0.5, 400), 4, 3),
+        (Spike(12, 0.1, 200), 1, 2),
+    ],
+    ids=["coins", "hadamard", "spike"],
+)
+def test_where_only_pairs_tell_anything_it_loses_at_most_twice_what_popca_does(law, n, k):
+    """Of Hadamard's matrix and a spike it is less or as much, of coins half as much again: no factors are there."""
+    own, other = 0.0, 0.0
+    for repetition in range(20):
+        data = law.draw(0, repetition)
+        X, C = data.X * data.scale, law.second_moment(0, repetition)
+        own += lost(C, aefa(X, k, n, F=1))
+        options = {"n_components": n, "update": "active"}
+        found, _ = fitted(second_moment.fit, X, np.zeros(len(X)), shuffled(1, len(X)), k, **options)
+        other += lost(C, found[len(X)][:, 0])
+    assert own <= 2 * other + 0.2 * np.trace(C)
+
+
+def test_products_are_trusted_where_the_model_is_wrong():
+    """Three independent pairs, and one factor."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(2000, 3)) * [1, 0.9, 0.8], 2, axis=1) + 0.3 * rng.normal(size=(2000, 6))
+    C = X.T @ X / len(X)
+    wrong, auto, products = (lost(C, aefa(X, 3, 3, F=2, n_factors=1, kappa=kappa)) for kappa in ("model", "auto", 1e-6))
+    assert auto <= 1.5 * products + 1e-3 < 0.1 * wrong
+
+
+def test_examples_that_are_all_0_span_something():
+    for m in (1, 2, 30):
+        V = aefa(np.zeros((m, 6)), 3, 2, F=2)
+        np.testing.assert_allclose(V.transpose(0, 2, 1) @ V, np.eye(2)[None].repeat(2, axis=0), atol=1e-12)
+
+
+def test_the_model_is_trusted_where_pairs_say_little():
+    """Images of digits: its errors of entries are larger than those of products, and its subspace better."""
+    X = load_digits().data / 16
+    C = X.T @ X / len(X)
+    auto, model, products = (lost(C, aefa(X, 8, 5, F=3, kappa=kappa)) for kappa in ("auto", "model", 10.0))
+    assert model < auto < 0.6 * products
+
+
+def test_what_a_single_example_shows_is_found_wherever_it_comes():
+    """Those that others are fitted to may all be 0."""
+    for place in (0, 18, 19):
+        X = np.zeros((20, 5))
+        X[place, 3] = 1
+        (V,) = aefa(X, 5, 1, F=1, design="uniform", orders=np.arange(20)[None])
+        np.testing.assert_allclose(np.abs(V[:, 0]), np.eye(5)[3], atol=1e-9)
