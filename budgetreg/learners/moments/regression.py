@@ -43,8 +43,8 @@ def fit(
     k : int
         Attributes of an example that are seen, at least 2.
     partner : {'auto', 'none'}
-        'auto': the mean with the regressor of AEML, which counts for more where examples are few, and not at all where
-        the target is sparse or pairs contradict the factor model.
+        'auto': the mean with the regressor of AEML, which counts for more where examples are few, for less where the
+        target is sparse, and not at all where pairs contradict the factor model.
     norm : {'auto', 'l2', 'l1'}
         See `budgetreg.learners.moments.solution.solve`.
     n_factors : int
