@@ -82,8 +82,7 @@ def permutation(subject: Subject) -> None:
 
     Of subspaces, the mean of the projections.
     """
-    # Those that store what they see solve for their regressor, which takes much longer than a step, and varies less.
-    m, F = 12, (60 if subject.learner.family.stores else 250) if subject.draws else 1
+    m, F = 12, 250 if subject.draws else 1
     table, order = _table(m), np.roll(np.arange(D), 3)
     permuted = Table(np.asarray(table.X)[:, order], table.y)
     orders = np.tile(np.arange(m), (F, 1))
