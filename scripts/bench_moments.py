@@ -2,7 +2,7 @@
 
 One stream of 10 000 examples that ten factors move, of each of which 5 attributes were seen, uniformly; no intercept.
 A first fit of the partner is a chain from its beginning, a later one goes on. Prints a table and writes
-results/bench/moments.csv, moments.png and moments.pdf:
+results/bench/moments.csv, moments.png, moments.pdf and moments.txt, this text:
 
 - s_moments, s_partner_first, s_partner_later: CPU seconds of one fit, the least of several rounds
 - mb_moments, mb_partner: the most memory that it takes beside what was revealed, in megabytes
@@ -15,7 +15,6 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 
 from budgetreg.execution.threads import pin_blas_threads
@@ -26,6 +25,7 @@ import numpy as np  # noqa: E402 - after the threads are pinned
 import pandas as pd  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
+from budgetreg.figures.curves import own_settings, write_figure  # noqa: E402
 from budgetreg.files.writing import write_atomically  # noqa: E402
 from budgetreg.learners.factors.entries import Entries  # noqa: E402
 from budgetreg.learners.factors.known import Known  # noqa: E402
@@ -97,8 +97,8 @@ def measured(d: int, rounds: int) -> dict[str, float]:
     }
 
 
-def drawn(frame: pd.DataFrame) -> dict[str, bytes]:
-    """Return the figure in two formats, the same bytes for the same numbers."""
+def picture(frame: pd.DataFrame) -> Figure:
+    """Return the curves of the times."""
     figure = Figure((6.4, 4.2), layout="constrained")
     axes = figure.subplots()
     for column, label, colour, marker in (
@@ -112,12 +112,7 @@ def drawn(frame: pd.DataFrame) -> dict[str, bytes]:
     axes.set_title("AEMR, 10 000 examples, 5 attributes seen of each", fontsize=10)
     axes.grid(alpha=0.3)
     axes.legend()
-    found = {}
-    for ending, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None, "Producer": None})):
-        buffer = BytesIO()
-        figure.savefig(buffer, format=ending, dpi=150, metadata=metadata)
-        found[ending] = buffer.getvalue()
-    return found
+    return figure
 
 
 def main() -> None:
@@ -133,8 +128,8 @@ def main() -> None:
     print(frame.to_string(index=False))
     TARGET.mkdir(parents=True, exist_ok=True)
     write_atomically(TARGET / "moments.csv", frame.to_csv(index=False).encode())
-    for ending, content in drawn(frame).items():
-        write_atomically(TARGET / f"moments.{ending}", content)
+    with own_settings():
+        write_figure(picture(frame), __doc__ or "", TARGET, "moments")
 
 
 if __name__ == "__main__":
