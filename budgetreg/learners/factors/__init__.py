@@ -27,6 +27,7 @@ class RegressionOptions:
 
 AEML = Family(
     name="factor_regression",
+    version=2,
     options=RegressionOptions,
     fit=run_by("budgetreg.learners.factors.regression", "k", "n_factors", "centred", "intercept"),
     task=lambda options: Regression(),

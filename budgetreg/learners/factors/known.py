@@ -1,6 +1,6 @@
 """What was revealed to a factor model, in units and about points that it tells of itself; and what comes of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -14,6 +14,10 @@ _LEAST_SEEN = 2
 
 _SUPPOSED = 3
 """Values of the usual variance that are supposed of each attribute, whose own may be too few to tell."""
+
+_NORMAL = 3
+"""Kurtosis of normal values, and the least that is believed. The standard error of the variance of n values is that of
+``2 n / (kurtosis - 1)`` normal ones."""
 
 
 class Known:
@@ -29,32 +33,44 @@ class Known:
 
     def __init__(self, blocks: Sequence[Block], d: int) -> None:
         F = len(blocks[0].values)
-        counts, totals = np.zeros((F, d + 1)), np.zeros((F, d + 1))
-        for block in blocks:
-            counts += sums(block.attributes, np.ones(block.values.shape), d + 2)[:, :-1]
-            totals += sums(block.attributes, block.values, d + 2)[:, :-1]
-        self._means = totals / np.maximum(counts, 1)
-        centred, squares = [], np.zeros((F, d + 1))
         stream = np.arange(F)[:, None, None]
-        means = np.append(self._means, np.zeros((F, 1)), axis=1)  # one more for what is missing
-        for block in blocks:
-            centred.append(block.values - means[stream, block.attributes])
-            squares += sums(block.attributes, np.square(centred[-1]), d + 2)[:, :-1]
-        variances = squares / np.maximum(counts, 1)
+
+        def total(values: Iterable[np.ndarray]) -> np.ndarray:
+            parts = [sums(block.attributes, own, d + 2)[:, :-1] for block, own in zip(blocks, values, strict=True)]
+            return np.sum(parts, axis=0)
+
+        def of_columns(own: np.ndarray) -> list[np.ndarray]:
+            filled = np.append(own, np.ones((F, 1)), axis=1)  # one more for what is missing
+            return [filled[stream, block.attributes] for block in blocks]
+
+        counts = total(np.ones(block.values.shape) for block in blocks)
+        n = np.maximum(counts, 1)
+        self._means = total(block.values for block in blocks) / n
+        centred = [block.values - means for block, means in zip(blocks, of_columns(self._means), strict=True)]
+        variances = total(np.square(own) for own in centred) / n
         self.live = (counts >= _LEAST_SEEN) & (variances > 0)
+        deviations = of_columns(np.sqrt(np.where(self.live, variances, 1.0)))
+        kurtoses = total((own / unit) ** 4 for own, unit in zip(centred, deviations, strict=True)) / n
         among = np.where(self.live[:, :d], counts[:, :d], 0)
-        usual = (among * variances[:, :d]).sum(axis=1, keepdims=True) / np.maximum(among.sum(axis=1, keepdims=True), 1)
-        variances[:, :d] = (squares[:, :d] + _SUPPOSED * usual) / (counts[:, :d] + _SUPPOSED)
+        usual, usual_kurtosis = (
+            (among * own[:, :d]).sum(axis=1, keepdims=True) / np.maximum(among.sum(axis=1, keepdims=True), 1)
+            for own in (variances, kurtoses)
+        )
+        variances[:, :d] = (counts * variances + _SUPPOSED * usual)[:, :d] / (counts[:, :d] + _SUPPOSED)
+        kurtosis = np.maximum(np.maximum(kurtoses[:, -1], usual_kurtosis[:, 0]), _NORMAL)
+        self._told = counts[:, -1] * (_NORMAL - 1) / (kurtosis - 1)
         self.live &= variances > 0
         self._units = np.sqrt(np.where(variances > 0, variances, 1.0))
-        units = np.append(self._units, np.ones((F, 1)), axis=1)
         self.blocks = [
-            Block(block.attributes, values / units[stream, block.attributes])
-            for block, values in zip(blocks, centred, strict=True)
+            Block(block.attributes, values / units)
+            for block, values, units in zip(blocks, centred, of_columns(self._units), strict=True)
         ]
 
     def regressors(self, moments: Moments, *, centred: bool, intercept: bool) -> Outputs:
         """Solve for regressors, counting from the posterior's means of attributes and target, or from 0.
+
+        Chance alone seems to explain 1/T of the target of T examples, or of as many as T are worth where values are far
+        off at times. By what that is of all that they seem to explain regressors are held back.
 
         Returns
         -------
@@ -71,6 +87,8 @@ class Known:
             M = moments.second[f] - np.outer(first, first) + np.outer(left, left)
             if self.live[f, -1] and live.size:
                 w = np.linalg.solve(M[np.ix_(live, live)], M[live, -1])
+                explained = M[live, -1] @ w / M[-1, -1]
+                w *= explained / (explained + 1 / self._told[f])
                 W[f, live, 0] = w * self._units[f, -1] / self._units[f, live]
             at = self._means[f] + zero[f] * self._units[f]
             b[f] = at[-1] - at[:-1] @ W[f]

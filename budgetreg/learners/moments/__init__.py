@@ -35,6 +35,7 @@ def _refuse(options: RegressionOptions) -> str | None:
 
 AEMR = Family(
     name="moment_regression",
+    version=2,
     options=RegressionOptions,
     fit=run_by("budgetreg.learners.moments.regression", "k", "partner", "norm", "n_factors", "centred", "intercept"),
     task=lambda options: Regression(),

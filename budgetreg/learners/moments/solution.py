@@ -157,7 +157,8 @@ def solve(
         return found if norm == "l2" else np.append(found, lasso_regressors(spectra[2:], P, target), axis=0)
 
     everything = own.sums.sum(axis=0), own.counts.sum(axis=0)
-    noises = _noises(own, *everything)
+    held = np.stack([debiased(own, own.sums[fold], own.counts[fold]) for fold in range(FOLDS)])
+    noises = _noises(own, *everything, held)
     evidence = []
     for fold in range(FOLDS):
         without = revealed.label(revealed.fold != fold, d)
@@ -165,9 +166,8 @@ def solve(
         spectra = _spectra(own, *own.without(fold), *fewer)
         W = regressors(spectra, of_label(without.a, without.b))
         P = of_label(*revealed.held_out(fold, without))
-        R = debiased(own, own.sums[fold], own.counts[fold])
         guard = np.square(W @ spectra[2].U) @ spectra[2].values
-        evidence.append(Evidence(W @ P[:, 0], W @ P[:, 1], ((W @ R) * W).sum(axis=1), guard))
+        evidence.append(Evidence(W @ P[:, 0], W @ P[:, 1], ((W @ held[fold]) * W).sum(axis=1), guard))
     judgement = judge(evidence, target)
     W = regressors(_spectra(own, *everything, *noises), of_label(label.a, label.b))
     all_of = {"l2": slice(0, count), "l1": slice(count, len(W))}
@@ -182,9 +182,8 @@ def solve(
     return Solution(judgement.among(chosen).shares() @ full[chosen], label, full[:count], norm == "l1", own)
 
 
-def _noises(own: Pairs, sums: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
-    """Return the noise of shrunk and of debiased mean products."""
-    held = np.stack([debiased(own, own.sums[f], own.counts[f]) for f in range(FOLDS)])
+def _noises(own: Pairs, sums: np.ndarray, counts: np.ndarray, held: np.ndarray) -> tuple[float, float]:
+    """Return the noise of shrunk and of debiased mean products, given the latter of each fold."""
     found = []
     for mean, share in ((shrunk, shrunk_share(own.expected)), (debiased, np.ones(1))):
         others = np.stack([mean(own, *own.without(f)) for f in range(FOLDS)])

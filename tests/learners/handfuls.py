@@ -1,0 +1,43 @@
+"""Problems with a handful of examples of many laws, on which a learner should do little harm."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+LAWS = {
+    "gauss": lambda rng, m, d: rng.normal(size=(m, d)),
+    "t3": lambda rng, m, d: rng.standard_t(3, (m, d)),
+    "binary": lambda rng, m, d: np.where(rng.random((m, d)) < rng.uniform(0.1, 0.9, d), 1.0, 0.0),
+    "collinear": lambda rng, m, d: rng.normal(size=(m, 1)) + 0.1 * rng.normal(size=(m, d)),
+    "power law": lambda rng, m, d: rng.normal(size=(m, d)) / np.arange(1, d + 1),
+    "rare": lambda rng, m, d: rng.normal(size=(m, d)) * (rng.random((m, d)) < 0.1),
+    "lognormal": lambda rng, m, d: rng.lognormal(size=(m, d)),
+}
+HEAVY = ("rare", "lognormal")
+"""Laws of which a few values may miss all that matters: more problems are tried."""
+
+_STREAMS, _TEST = 4, 500
+
+_SHAPES = [(20, 8, 6, 0), (6, 3, 5, 0), (10, 4, 10, 2), (12, 6, 12, 3), (8, 2, 30, 10), (16, 5, 50, 0)]
+handfuls = pytest.mark.parametrize(
+    ("law", "d", "k", "m", "N"), [pytest.param(law, *shape, id=f"{law}-{shape}") for law in LAWS for shape in _SHAPES]
+)
+"""k attributes of m examples are seen, and all d of N others."""
+
+
+def errors(law: str, d: int, m: int, N: int, fitted: Callable) -> Iterator[float]:
+    """Yield the learner's mean squared error on each problem, relative to that of the mean of the targets it saw.
+
+    The noise of the targets is as large as what attributes tell. ``fitted(X, y, orders, pilot)`` returns regressors
+    (F, d) and intercepts (F,).
+    """
+    for seed in range(6 if law in HEAVY and N else 1):
+        rng = np.random.default_rng([d, len(law), seed])
+        X = LAWS[law](rng, m + N + _TEST, d)
+        y = X @ rng.normal(size=d)
+        y = 3 + y / y.std() + rng.normal(size=len(y))
+        orders = np.stack([rng.permutation(m + N) for _ in range(_STREAMS)])
+        w, b = fitted(X, y, orders[:, N:], orders[:, :N])
+        X, test = X[m + N :], y[m + N :, None]
+        yield np.square(test - X @ w.T - b).mean() / np.square(test - y[orders].mean(axis=1)).mean()
