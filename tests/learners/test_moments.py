@@ -17,7 +17,7 @@ from budgetreg.learners.moments import regression
 from budgetreg.learners.moments.candidates import PENALTIES, RIDGES, Target, lasso_regressors, ridge_regressors
 from budgetreg.learners.moments.evidence import Evidence, Judgement, judge
 from budgetreg.learners.moments.label import LabelRegression, label_regression
-from budgetreg.learners.moments.pairs import FOLDS, collected_pairs, debiased, shrunk_share
+from budgetreg.learners.moments.pairs import FOLDS, collected_pairs, debiased, shrunk, shrunk_share
 from budgetreg.learners.moments.solution import solve
 from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
 from budgetreg.metering.accessor import Accessor, Table
@@ -110,12 +110,18 @@ def test_any_values_tell_the_width_of_the_prior(seed, d, N):
 
 
 def test_pairs_are_summed_as_written_out():
-    rng, d, k, m = np.random.default_rng(1), 5, 3, 23
+    """Of some full rows, and of examples that show fewer attributes, in equal shares and in others."""
+    rng, d, k, N, m = np.random.default_rng(1), 5, 3, 7, 23
     X, y = line(m, d)
-    blocks, S = revealed(X, y, k, rng)
-    counts = np.bincount(S.reshape(-1), minlength=d)
+    S = [np.arange(d)] * N + [rng.choice(d, k, replace=False) for _ in range(N, m)]
+    entries = Entries(d + 1)
+    for part in (slice(N), slice(N, m)):
+        entries.add(
+            np.stack(S[part])[None], np.take_along_axis(X[part], np.stack(S[part]), axis=1)[None], y[part][None]
+        )
+    counts = np.bincount(np.concatenate(S), minlength=d)
     label = known_label(d, counts, rng.normal(size=d), rng.normal(size=d))
-    own = collected_pairs(blocks, 0, (9, m), label, 0.3)
+    own = collected_pairs(entries.blocks(), 0, (N, 12, m), label, 0.3)
     E = X - label.a - np.outer(y - 0.3, label.b)
     c = np.sqrt(counts / counts.mean())
     np.testing.assert_allclose(own.scale, c)
@@ -126,16 +132,18 @@ def test_pairs_are_summed_as_written_out():
             for j in set(seen) - {i}:
                 sums[t % FOLDS, i, j] += c[i] * c[j] * E[t, i] * E[t, j]
                 numbers[t % FOLDS, i, j] += 1
-    for part in (S[:9], S[9:]):
-        often = np.bincount(part.reshape(-1), minlength=d)
-        expected += np.outer(often, often) / len(part) * (k - 1) / k
+    for phase in (S[:N], S[N:12], S[12:]):
+        often, n = np.bincount(np.concatenate(phase), minlength=d), len(phase[0])
+        expected += np.outer(often, often) / len(phase) * (n - 1) / n
     np.fill_diagonal(expected, 0)
     np.testing.assert_allclose(own.sums, sums, atol=1e-12)
     np.testing.assert_array_equal(own.counts, numbers)
-    np.testing.assert_allclose(own.expected, expected * m * k * (k - 1) / expected.sum())
+    np.testing.assert_allclose(own.expected, expected * numbers.sum() / expected.sum())
     for f in range(FOLDS):
         rest = [g for g in range(FOLDS) if g != f]
         np.testing.assert_allclose(own.without(f)[0], sums[rest].sum(axis=0), atol=1e-12)
+    mean = shrunk(own, sums.sum(axis=0), numbers.sum(axis=0))
+    np.testing.assert_allclose(mean, sums.sum(axis=0) / (numbers.sum(axis=0) + 0.5) + np.diag(c**2), atol=1e-12)
 
 
 @pytest.mark.parametrize("mean", [1e-6, 0.02, 0.5, 3.0, 40.0])
