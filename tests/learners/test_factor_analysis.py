@@ -13,7 +13,8 @@ from budgetreg.learners.factors import subspace
 from budgetreg.learners.factors.likelihood import FactorModel, Penalty, Seen, ascend
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.solvers.eigenspaces import leading
-from tests.learners.test_factors import AEFA, fitted, line, shuffled
+from tests.learners.problems import shuffled
+from tests.learners.test_factors import AEFA, fitted, line
 
 
 def model(d, q, seed=0):

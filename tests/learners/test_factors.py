@@ -13,7 +13,7 @@ from budgetreg.learners.factors.draws import Draws
 from budgetreg.learners.factors.entries import Entries
 from budgetreg.learners.factors.posterior import Posterior
 from budgetreg.metering.accessor import Accessor, Table
-from tests.learners.handfuls import errors, handfuls
+from tests.learners.problems import errors, handfuls, shuffled
 
 AEFA = dict(n_factors=None, design="importance", phase_one=0.05, mix=0.1, noise="each", kappa="auto")
 
@@ -31,10 +31,6 @@ def aeml(X, y, orders, k, **options):
     found, _ = fitted(regression.fit, X, y, orders, k, **{"n_factors": 20, **options})
     last = found[orders.shape[1]]
     return (last[0][:, :, 0], last[1][:, 0]) if isinstance(last, WithIntercept) else (last[:, :, 0], None)
-
-
-def shuffled(F, m):
-    return np.stack([np.random.default_rng([1, f]).permutation(m) for f in range(F)])
 
 
 @pytest.mark.parametrize("name", ["aeml", "aefa"])

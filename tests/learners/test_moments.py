@@ -1,64 +1,20 @@
-"""AEMR: literal sums, enumerations, certificates; what its candidates, its choice and its partner owe to what."""
+"""What AEMR is made of: the regression on the target, pairs, spectra, candidates and what folds say of them."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import nnls
 from scipy.stats import poisson
 
-from budgetreg import checks
-from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import WithIntercept
-from budgetreg.learners.factors import regression as factor_regression
-from budgetreg.learners.factors.draws import Draws
 from budgetreg.learners.factors.entries import Entries
-from budgetreg.learners.moments import regression
 from budgetreg.learners.moments.candidates import PENALTIES, RIDGES, Target, lasso_regressors, ridge_regressors
-from budgetreg.learners.moments.evidence import Evidence, Judgement, judge
+from budgetreg.learners.moments.evidence import Evidence, Judgement, judge, standard_error
 from budgetreg.learners.moments.label import LabelRegression, label_regression
 from budgetreg.learners.moments.pairs import FOLDS, collected_pairs, debiased, shrunk, shrunk_share
-from budgetreg.learners.moments.solution import solve
 from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
-from budgetreg.metering.accessor import Accessor, Table
-from tests.learners.handfuls import errors, handfuls
+from tests.learners.problems import line, revealed
 
 AEMR = dict(partner="none", norm="l2", n_factors=20)
-
-
-def shuffled(F, m):
-    return np.stack([np.random.default_rng([1, f]).permutation(m) for f in range(F)])
-
-
-def fitted(X, y, orders, k, checkpoints=None, pilot=None, seeds=None, given=None, fit=regression.fit, **options):
-    """Return {checkpoint: outputs} and the accessor."""
-    checkpoints, given = checkpoints or [orders.shape[1]], given or {}
-    replicas = len(next(iter(given.values()), [0]))
-    accessor = Accessor(Table(X, y), orders, replicas, k, checkpoints, pilot=pilot, itemised=True)
-    rngs = [np.random.default_rng([3, f]) for f in (range(len(orders)) if seeds is None else seeds)]
-    options = {**AEMR, **options} if fit is regression.fit else options
-    return dict(fit(accessor, given, checkpoints, rngs, k=k, **options)), accessor
-
-
-def aemr(X, y, orders, k, **options):
-    """Return the last outputs: regressors (F, d), and intercepts (F,), None if there are none."""
-    last = fitted(X, y, orders, k, **options)[0][orders.shape[1]]
-    return (last[0][:, :, 0], last[1][:, 0]) if isinstance(last, WithIntercept) else (last[:, :, 0], None)
-
-
-def line(m, d, noise=0.5, seed=0):
-    rng = np.random.default_rng([seed, d])
-    X = rng.normal(size=(m, d)) @ rng.normal(size=(d, d)) / np.sqrt(d)
-    return X, X @ rng.normal(size=d) + noise * rng.normal(size=m)
-
-
-def revealed(X, y, k, rng, p=None):
-    """Return entries of one stream, k attributes of each example, in equal shares or those of p."""
-    d = X.shape[1]
-    S = np.stack([rng.choice(d, k, replace=False, p=p) for _ in X])
-    entries = Entries(d + 1)
-    entries.add(S[None], np.take_along_axis(X, S, axis=1)[None], y[None])
-    return entries.blocks(), S
 
 
 def known_label(d, counts, a=None, b=None, v=None):
@@ -200,6 +156,14 @@ def test_without_noise_a_spectrum_stays():
     np.testing.assert_allclose((found.U * found.values) @ found.U.T, G, atol=1e-6)
 
 
+def test_what_a_matrix_lacks_is_not_amplified():
+    """Directions that nobody varied in, or hardly, would have regressors of any size."""
+    A = np.random.default_rng(1).normal(size=(6, 3))
+    values = clean(A @ A.T / 3, 0.0).values
+    np.testing.assert_allclose(values[:3], 0.02)
+    assert values[3] > 0.02
+
+
 def test_cleaning_brings_a_matrix_nearer_to_what_noise_was_added_to():
     """Nearly as near as any spectrum with these eigenvectors can be; noise is measured by what parts of it share."""
     rng, p = np.random.default_rng(3), 150
@@ -295,6 +259,36 @@ def test_folds_judge_by_risks_that_are_right_on_average():
     assert (np.abs(np.mean(found, axis=0) - truth) <= 4 * error + 0.02 * np.abs(truth)).all()
 
 
+@given(st.integers(0, 2**32), st.sampled_from([0.0, 0.7]))
+@settings(max_examples=50, deadline=None)
+def test_judgement_is_as_written_out(seed, level):
+    """The guard up to two standard errors, Cauchy and Schwarz, a scale up to 1.1; and the same without each fold."""
+    rng, n = np.random.default_rng(seed), 6
+    target = Target(level, 1.5)
+    parts = [Evidence(*rng.normal([0.2, 0.3, 0.1, 0.4], 0.2, (n, 4)).T) for _ in range(FOLDS)]
+    found = judge(parts, target)
+
+    def risk(among, c):
+        alpha, gamma, q, guard = ([getattr(own, name)[c] for own in among] for name in ("alpha", "gamma", "q", "guard"))
+        chance = np.std(q, ddof=1) / len(q) ** 0.5
+        left = max(np.mean(q), min(np.mean(guard), np.mean(q) + 2 * chance))
+        gain = level * np.mean(alpha) + 1.5 * np.mean(gamma)
+        square = max(np.mean(alpha) ** 2 + 1.5 * np.mean(gamma) ** 2 + left, gain**2 / (level**2 + 1.5))
+        scale = min(max(gain / square, 0), 1.1)
+        return scale**2 * square - 2 * scale * gain, scale
+
+    for c in range(n):
+        assert (found.risk[c], found.scale[c]) == pytest.approx(risk(parts, c))
+        for f in range(FOLDS):
+            assert found.without[f, c] == pytest.approx(risk(parts[:f] + parts[f + 1 :], c)[0])
+
+
+def test_standard_errors_are_those_of_means():
+    values = np.random.default_rng(0).normal(size=(FOLDS, 3))
+    without = (values.sum(axis=0) - values) / (FOLDS - 1)
+    np.testing.assert_allclose(standard_error(without), values.std(axis=0, ddof=1) / np.sqrt(FOLDS))
+
+
 def test_no_risk_is_below_that_of_knowing_the_target():
     """However wild the folds are: q far below 0 would promise errors below 0."""
     own = Evidence(np.array([0.0]), np.array([2.0]), np.array([-50.0]), np.array([0.0]))
@@ -312,183 +306,8 @@ def test_candidates_that_chance_could_part_share_and_others_do_not():
     assert not clear.clearly_better(slice(2, 3), slice(0, 2))
 
 
-# The whole
-
-
-@pytest.mark.parametrize("name", ["aemr", "aemr_cv"])
-def test_one_attribute_is_refused(name):
-    with pytest.raises(ConfigError, match="k=1"):
-        checks.examined(name).learner.divide(1)
-
-
-@pytest.mark.parametrize("options", [{}, {"norm": "l1"}, {"partner": "auto", "norm": "auto"}])
-def test_all_attributes_of_many_examples_say_what_least_squares_says(options):
-    X, y = line(4000, 4)
-    (w,), _ = aemr(X, y, shuffled(1, 4000), 4, **options)
-    best = np.linalg.lstsq(X, y, rcond=None)[0]
-    assert (w - best) @ (X.T @ X) @ (w - best) <= 0.02 * best @ (X.T @ X) @ best
-
-
-def test_an_intercept_is_the_mean_and_attributes_count_from_theirs():
-    X, y = line(300, 5)
-    orders, a = shuffled(2, 300), np.array([2.0, -1, 0.5, 3, 0])
-    w, b = aemr(X, y, orders, 5, centred=True, intercept=True)
-    v, moved = aemr(X + a, y + 7, orders, 5, centred=True, intercept=True)
-    np.testing.assert_allclose(v, w, rtol=1e-5, atol=1e-8)
-    np.testing.assert_allclose(moved, b + 7 - w @ a, rtol=1e-5, atol=1e-6)
-    _, b = aemr(X, y, orders, 3, intercept=True)
-    np.testing.assert_allclose(b, y.mean())
-    assert aemr(X, y, orders, 3)[1] is None
-
-
-def test_examples_that_tell_nothing_give_zero():
-    X, y = line(60, 5)
-    for none, target in ((np.zeros_like(X), y), (X, np.zeros(60)), (np.full_like(X, 2.0), y)):
-        w, _ = aemr(none, target, shuffled(2, 60), 3, partner="auto", norm="auto")
-        assert not w.any()
-
-
-def test_a_permutation_of_attributes_permutes_the_regressor():
-    """The moments': draws and a chain have numbers of their own for each column."""
-    X, y = line(200, 7)
-    rng = np.random.default_rng(0)
-    blocks, S = revealed(X, y, 3, rng)
-    turn = rng.permutation(7)
-    turned = Entries(8)
-    turned.add(turn[S][None], np.take_along_axis(X, S, axis=1)[None], y[None])
-    for norm in ("l2", "l1"):
-        own, other = (
-            solve(one, 0, (200,), 7, norm=norm, centred=False, intercept=False).w for one in (blocks, turned.blocks())
-        )
-        np.testing.assert_allclose(other[turn], own, rtol=1e-6, atol=1e-9)
-
-
-def test_targets_of_few_attributes_are_found_to_be_so():
-    rng, d, m = np.random.default_rng(7), 60, 4000
-    X = rng.normal(size=(m, d))
-    few, many = np.zeros(d), rng.normal(size=d)
-    few[:3] = 2
-    for w, sparse in ((few, True), (many, False)):
-        blocks, _ = revealed(X, X @ w + rng.normal(size=m), 4, rng)
-        found = {
-            norm: solve(blocks, 0, (m,), d, norm=norm, centred=False, intercept=False) for norm in ("auto", "l1", "l2")
-        }
-        assert found["auto"].sparse == sparse
-        np.testing.assert_array_equal(found["auto"].w, found["l1" if sparse else "l2"].w)
-        if sparse:
-            assert np.square(found["l1"].w - w).sum() < 0.8 * np.square(found["l2"].w - w).sum()
-
-
-@pytest.mark.parametrize("T", [4, 200, 600])
-def test_the_partner_counts_for_half_at_last_and_for_more_before(T):
-    """Where all attributes are drawn, so that moments alone have seen the same values."""
-    X, y = line(600, 4)
-    one = dict(X=X, y=y, orders=shuffled(2, T), k=4)
-    both, moments = fitted(**one, partner="auto")[0][T], fitted(**one)[0][T]
-    partner = fitted(**one, fit=factor_regression.fit, n_factors=20)[0][T]
-    share = 1 - 0.5 * T / (T + 200)
-    np.testing.assert_allclose(both, share * partner + (1 - share) * moments, rtol=1e-9, atol=1e-12)
-
-
-def test_with_a_partner_the_draws_are_those_of_aeml():
-    X, y = line(300, 7)
-    one = dict(X=X, y=y, orders=shuffled(2, 300), k=3)
-    bills = [
-        fitted(**one, **own)[1].bill().reveals.total()
-        for own in ({"partner": "auto"}, {"fit": factor_regression.fit, "n_factors": 20}, {})
-    ]
-    np.testing.assert_array_equal(bills[0], bills[1])
-    assert (bills[0] != bills[2]).any()
-
-
-def test_a_factor_model_that_pairs_contradict_has_no_say():
-    """Two blocks of attributes, each moved by a factor of its own, and a model with one."""
-    rng, m = np.random.default_rng(8), 3000
-    Z = rng.normal(size=(m, 4))
-    X = np.repeat(Z, 4, axis=1) + 0.3 * rng.normal(size=(m, 16))
-    y = X[:, 0] + rng.normal(size=m)
-    blocks, _ = revealed(X, y, 4, rng)
-    found = solve(blocks, 0, (m,), 16, norm="l2", centred=False, intercept=False)
-    right = np.kron(np.eye(4), np.ones((4, 4))) + 0.09 * np.eye(16)
-    right -= np.outer(right[0], right[0]) / (right[0, 0] + 1)
-    wrong = np.diag(np.diag(right))
-    assert found.contradict(wrong, 1)
-    assert not found.contradict(right, 4)
-    assert not found.contradict(wrong, 16)
-    orders = shuffled(1, m)
-    alone, poor, rich = (
-        aemr(X, y, orders, 16, **own)[0]  # draws, which are the partner's plans, then are the same
-        for own in ({}, {"partner": "auto", "n_factors": 1}, {"partner": "auto", "n_factors": 6})
-    )
-    np.testing.assert_array_equal(poor, alone)
-    assert (rich != alone).any()
-
-
-def test_given_candidates_are_those_that_are_judged():
-    """At their own scales, and each with the draws that the judged ones plan."""
-    X, y = line(300, 5)
-    given = {"candidate": np.array([1.0, 25, 40, 25])}
-    found = fitted(X, y, shuffled(2, 300), 3, given=given)[0][300]
-    assert found.shape == (2, 5, 4)
-    for g, number in enumerate(given["candidate"]):
-        one, _ = fitted(X, y, shuffled(2, 300), 3, given={"candidate": np.array([number])})
-        np.testing.assert_array_equal(one[300][:, :, 0], found[:, :, g])
-    assert (found[:, :, 0] != found[:, :, 1]).any()
-    # The choice by what was revealed is a mean of them.
-    w, _ = aemr(X, y, shuffled(2, 300), 3)
-    every = fitted(X, y, shuffled(2, 300), 3, given={"candidate": np.arange(1.0, 41)})[0][300]
-    for f in range(2):
-        share, left = nnls(np.vstack([every[f], np.full(40, 100.0)]), np.append(w[f], 100.0))
-        assert left <= 1e-6
-        assert share.sum() == pytest.approx(1)
-
-
-@handfuls
-def test_it_errs_no_more_than_the_mean_of_the_targets_by_much(law, d, k, m, N):
-    def fitted(X, y, orders, pilot):
-        return aemr(X, y, orders, k, partner="auto", norm="auto", pilot=pilot, centred=True, intercept=True)
-
-    assert max(errors(law, d, m, N, fitted)) <= 1.2
-
-
-OPTIONS = {
-    "alone": {"norm": "auto", "intercept": True, "centred": True},
-    "with a partner": {"partner": "auto", "norm": "auto", "n_factors": 3, "intercept": True, "centred": True},
-}
-
-
-def numbers(found, f=0):
-    """Return what came of one stream, in bytes."""
-    parts = [part[f] for one in found.values() for part in (one if isinstance(one, tuple) else [one])]
-    return [part.tobytes() for part in parts]
-
-
-@pytest.mark.parametrize("name", OPTIONS)
-def test_a_stream_does_not_depend_on_its_company(name):
-    """Over several blocks, one of full rows and several plans."""
-    X, y = line(290, 7)
-    orders = shuffled(3, 290)
-
-    def some(streams):
-        own, pilot = orders[streams, 10:], orders[streams, :10]
-        return fitted(X, y, own, 3, [280], pilot, seeds=streams, **OPTIONS[name])[0]
-
-    together, turned = some([0, 1, 2]), some([2, 0, 1])
-    for f in range(3):
-        alone = numbers(some([f]))
-        assert alone == numbers(together, f)
-        assert alone == numbers(turned, [2, 0, 1].index(f))
-
-
-@pytest.mark.parametrize("name", OPTIONS)
-def test_what_was_not_seen_may_be_anything(name, monkeypatch):
-    (X, y), taken, take = line(290, 7), [], Draws.take
-    monkeypatch.setattr(Draws, "take", lambda self, examples: taken.append(take(self, examples)) or taken[-1])
-    orders = shuffled(1, 280)
-    found, _ = fitted(X, y, orders, 3, [20, 280], **OPTIONS[name])
-    poisoned = np.full(X.shape, np.nan)
-    cells = orders[0][:, None], np.concatenate(taken)
-    poisoned[cells] = X[cells]
-    assert np.isnan(poisoned).mean() > 0.5
-    again, _ = fitted(poisoned, y, orders, 3, [20, 280], **OPTIONS[name])
-    assert numbers(again) == numbers(found)
+def test_of_equal_risks_the_surer_counts_for_more():
+    without = np.array([[-1.1, -1.5], [-1.0, -1.0], [-0.9, -0.5]])
+    sure, unsure = Judgement(np.array([-1.0, -1.0]), without, np.ones(2)).shares()
+    assert sure > 2 * unsure
+    assert not Judgement(np.array([-1.0, -1.1]), without, np.ones(2)).clearly_better(slice(1, 2), slice(0, 1))

@@ -1,9 +1,31 @@
-"""Problems with a handful of examples of many laws, on which a learner should do little harm."""
+"""What learners that keep what they see are tried on; and handfuls of examples, on which they should do no harm."""
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+
+from budgetreg.learners.factors.entries import Entries
+
+
+def shuffled(F, m):
+    return np.stack([np.random.default_rng([1, f]).permutation(m) for f in range(F)])
+
+
+def line(m, d, noise=0.5, seed=0):
+    rng = np.random.default_rng([seed, d])
+    X = rng.normal(size=(m, d)) @ rng.normal(size=(d, d)) / np.sqrt(d)
+    return X, X @ rng.normal(size=d) + noise * rng.normal(size=m)
+
+
+def revealed(X, y, k, rng, p=None):
+    """Return entries of one stream, k attributes of each example, in equal shares or those of p."""
+    d = X.shape[1]
+    S = np.stack([rng.choice(d, k, replace=False, p=p) for _ in X])
+    entries = Entries(d + 1)
+    entries.add(S[None], np.take_along_axis(X, S, axis=1)[None], y[None])
+    return entries.blocks(), S
+
 
 LAWS = {
     "gauss": lambda rng, m, d: rng.normal(size=(m, d)),
@@ -37,7 +59,7 @@ def errors(law: str, d: int, m: int, N: int, fitted: Callable) -> Iterator[float
         X = LAWS[law](rng, m + N + _TEST, d)
         y = X @ rng.normal(size=d)
         y = 3 + y / y.std() + rng.normal(size=len(y))
-        orders = np.stack([rng.permutation(m + N) for _ in range(_STREAMS)])
+        orders = shuffled(_STREAMS, m + N)
         w, b = fitted(X, y, orders[:, N:], orders[:, :N])
         X, test = X[m + N :], y[m + N :, None]
         yield np.square(test - X @ w.T - b).mean() / np.square(test - y[orders].mean(axis=1)).mean()

@@ -1,0 +1,213 @@
+"""AEMR as a whole, and beside its partner."""
+
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+
+from budgetreg import checks
+from budgetreg.errors import ConfigError
+from budgetreg.learners.declaration import WithIntercept
+from budgetreg.learners.factors import regression as factor_regression
+from budgetreg.learners.factors.draws import Draws
+from budgetreg.learners.factors.entries import Entries
+from budgetreg.learners.moments import regression
+from budgetreg.learners.moments.solution import solve
+from budgetreg.metering.accessor import Accessor, Table
+from tests.learners.problems import errors, handfuls, line, revealed, shuffled
+
+AEMR = dict(partner="none", norm="l2", n_factors=20)
+
+
+def fitted(X, y, orders, k, checkpoints=None, pilot=None, seeds=None, given=None, fit=regression.fit, **options):
+    """Return {checkpoint: outputs} and the accessor."""
+    checkpoints, given = checkpoints or [orders.shape[1]], given or {}
+    replicas = len(next(iter(given.values()), [0]))
+    accessor = Accessor(Table(X, y), orders, replicas, k, checkpoints, pilot=pilot, itemised=True)
+    rngs = [np.random.default_rng([3, f]) for f in (range(len(orders)) if seeds is None else seeds)]
+    options = {**AEMR, **options} if fit is regression.fit else options
+    return dict(fit(accessor, given, checkpoints, rngs, k=k, **options)), accessor
+
+
+def aemr(X, y, orders, k, **options):
+    """Return the last outputs: regressors (F, d), and intercepts (F,), None if there are none."""
+    last = fitted(X, y, orders, k, **options)[0][orders.shape[1]]
+    return (last[0][:, :, 0], last[1][:, 0]) if isinstance(last, WithIntercept) else (last[:, :, 0], None)
+
+
+@pytest.mark.parametrize("name", ["aemr", "aemr_cv"])
+def test_one_attribute_is_refused(name):
+    with pytest.raises(ConfigError, match="k=1"):
+        checks.examined(name).learner.divide(1)
+
+
+@pytest.mark.parametrize("options", [{}, {"norm": "l1"}, {"partner": "auto", "norm": "auto"}])
+def test_all_attributes_of_many_examples_say_what_least_squares_says(options):
+    X, y = line(4000, 4)
+    (w,), _ = aemr(X, y, shuffled(1, 4000), 4, **options)
+    best = np.linalg.lstsq(X, y, rcond=None)[0]
+    assert (w - best) @ (X.T @ X) @ (w - best) <= 0.02 * best @ (X.T @ X) @ best
+
+
+def test_an_intercept_is_the_mean_and_attributes_count_from_theirs():
+    X, y = line(300, 5)
+    orders, a = shuffled(2, 300), np.array([2.0, -1, 0.5, 3, 0])
+    w, b = aemr(X, y, orders, 5, centred=True, intercept=True)
+    v, moved = aemr(X + a, y + 7, orders, 5, centred=True, intercept=True)
+    np.testing.assert_allclose(v, w, rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(moved, b + 7 - w @ a, rtol=1e-5, atol=1e-6)
+    _, b = aemr(X, y, orders, 3, intercept=True)
+    np.testing.assert_allclose(b, y.mean())
+    assert aemr(X, y, orders, 3)[1] is None
+
+
+def test_examples_that_tell_nothing_give_zero():
+    X, y = line(60, 5)
+    for none, target in ((np.zeros_like(X), y), (X, np.zeros(60)), (np.full_like(X, 2.0), y)):
+        w, _ = aemr(none, target, shuffled(2, 60), 3, partner="auto", norm="auto")
+        assert not w.any()
+
+
+def test_a_permutation_of_attributes_permutes_the_regressor():
+    """The moments': draws and a chain have numbers of their own for each column."""
+    X, y = line(200, 7)
+    rng = np.random.default_rng(0)
+    blocks, S = revealed(X, y, 3, rng)
+    turn = rng.permutation(7)
+    turned = Entries(8)
+    turned.add(turn[S][None], np.take_along_axis(X, S, axis=1)[None], y[None])
+    for norm in ("l2", "l1"):
+        own, other = (
+            solve(one, 0, (200,), 7, norm=norm, centred=False, intercept=False).w for one in (blocks, turned.blocks())
+        )
+        np.testing.assert_allclose(other[turn], own, rtol=1e-6, atol=1e-9)
+
+
+def test_targets_of_few_attributes_are_found_to_be_so():
+    rng, d, m = np.random.default_rng(7), 60, 4000
+    X = rng.normal(size=(m, d))
+    few, many = np.zeros(d), rng.normal(size=d)
+    few[:3] = 2
+    for w, sparse in ((few, True), (many, False)):
+        blocks, _ = revealed(X, X @ w + rng.normal(size=m), 4, rng)
+        found = {
+            norm: solve(blocks, 0, (m,), d, norm=norm, centred=False, intercept=False) for norm in ("auto", "l1", "l2")
+        }
+        assert found["auto"].sparse == sparse
+        np.testing.assert_array_equal(found["auto"].w, found["l1" if sparse else "l2"].w)
+        if sparse:
+            assert np.square(found["l1"].w - w).sum() < 0.8 * np.square(found["l2"].w - w).sum()
+
+
+@pytest.mark.parametrize("T", [4, 200, 600])
+def test_the_partner_counts_for_half_at_last_and_for_more_before(T):
+    """Where all attributes are drawn, so that moments alone have seen the same values."""
+    X, y = line(600, 4)
+    one = dict(X=X, y=y, orders=shuffled(2, T), k=4)
+    both, moments = fitted(**one, partner="auto")[0][T], fitted(**one)[0][T]
+    partner = fitted(**one, fit=factor_regression.fit, n_factors=20)[0][T]
+    share = 1 - 0.5 * T / (T + 200)
+    np.testing.assert_allclose(both, share * partner + (1 - share) * moments, rtol=1e-9, atol=1e-12)
+
+
+def test_with_a_partner_the_draws_are_those_of_aeml():
+    X, y = line(300, 7)
+    one = dict(X=X, y=y, orders=shuffled(2, 300), k=3)
+    bills = [
+        fitted(**one, **own)[1].bill().reveals.total()
+        for own in ({"partner": "auto"}, {"fit": factor_regression.fit, "n_factors": 20}, {})
+    ]
+    np.testing.assert_array_equal(bills[0], bills[1])
+    assert (bills[0] != bills[2]).any()
+
+
+def test_a_factor_model_that_pairs_contradict_has_no_say():
+    """Two blocks of attributes, each moved by a factor of its own, and a model with one."""
+    rng, m = np.random.default_rng(8), 3000
+    Z = rng.normal(size=(m, 4))
+    X = np.repeat(Z, 4, axis=1) + 0.3 * rng.normal(size=(m, 16))
+    y = X[:, 0] + rng.normal(size=m)
+    blocks, _ = revealed(X, y, 4, rng)
+    found = solve(blocks, 0, (m,), 16, norm="l2", centred=False, intercept=False)
+    right = np.kron(np.eye(4), np.ones((4, 4))) + 0.09 * np.eye(16)
+    right -= np.outer(right[0], right[0]) / (right[0, 0] + 1)
+    wrong = np.diag(np.diag(right))
+    assert found.contradict(wrong, 1)
+    assert not found.contradict(right, 4)
+    assert not found.contradict(wrong, 16)
+    orders = shuffled(1, m)
+    alone, poor, rich = (
+        aemr(X, y, orders, 16, **own)[0]  # draws, which are the partner's plans, then are the same
+        for own in ({}, {"partner": "auto", "n_factors": 1}, {"partner": "auto", "n_factors": 6})
+    )
+    np.testing.assert_array_equal(poor, alone)
+    assert (rich != alone).any()
+
+
+def test_given_candidates_are_those_that_are_judged():
+    """At their own scales, and each with the draws that the judged ones plan."""
+    X, y = line(300, 5)
+    given = {"candidate": np.array([1.0, 25, 40, 25])}
+    found = fitted(X, y, shuffled(2, 300), 3, given=given)[0][300]
+    assert found.shape == (2, 5, 4)
+    for g, number in enumerate(given["candidate"]):
+        one, _ = fitted(X, y, shuffled(2, 300), 3, given={"candidate": np.array([number])})
+        np.testing.assert_array_equal(one[300][:, :, 0], found[:, :, g])
+    assert (found[:, :, 0] != found[:, :, 1]).any()
+    # The choice by what was revealed is a mean of them.
+    w, _ = aemr(X, y, shuffled(2, 300), 3)
+    every = fitted(X, y, shuffled(2, 300), 3, given={"candidate": np.arange(1.0, 41)})[0][300]
+    for f in range(2):
+        share, left = nnls(np.vstack([every[f], np.full(40, 100.0)]), np.append(w[f], 100.0))
+        assert left <= 1e-6
+        assert share.sum() == pytest.approx(1)
+
+
+@handfuls
+def test_it_errs_no_more_than_the_mean_of_the_targets_by_much(law, d, k, m, N):
+    def fitted(X, y, orders, pilot):
+        return aemr(X, y, orders, k, partner="auto", norm="auto", pilot=pilot, centred=True, intercept=True)
+
+    assert max(errors(law, d, m, N, fitted)) <= 1.2
+
+
+OPTIONS = {
+    "alone": {"norm": "auto", "intercept": True, "centred": True},
+    "with a partner": {"partner": "auto", "norm": "auto", "n_factors": 3, "intercept": True, "centred": True},
+}
+
+
+def numbers(found, f=0):
+    """Return what came of one stream, in bytes."""
+    parts = [part[f] for one in found.values() for part in (one if isinstance(one, tuple) else [one])]
+    return [part.tobytes() for part in parts]
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_stream_does_not_depend_on_its_company(name):
+    """Over several blocks, one of full rows and several plans."""
+    X, y = line(290, 7)
+    orders = shuffled(3, 290)
+
+    def some(streams):
+        own, pilot = orders[streams, 10:], orders[streams, :10]
+        return fitted(X, y, own, 3, [280], pilot, seeds=streams, **OPTIONS[name])[0]
+
+    together, turned = some([0, 1, 2]), some([2, 0, 1])
+    for f in range(3):
+        alone = numbers(some([f]))
+        assert alone == numbers(together, f)
+        assert alone == numbers(turned, [2, 0, 1].index(f))
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_what_was_not_seen_may_be_anything(name, monkeypatch):
+    (X, y), taken, take = line(290, 7), [], Draws.take
+    monkeypatch.setattr(Draws, "take", lambda self, examples: taken.append(take(self, examples)) or taken[-1])
+    orders = shuffled(1, 280)
+    found, _ = fitted(X, y, orders, 3, [20, 280], **OPTIONS[name])
+    poisoned = np.full(X.shape, np.nan)
+    cells = orders[0][:, None], np.concatenate(taken)
+    poisoned[cells] = X[cells]
+    assert np.isnan(poisoned).mean() > 0.5
+    again, _ = fitted(poisoned, y, orders, 3, [20, 280], **OPTIONS[name])
+    assert numbers(again) == numbers(found)
