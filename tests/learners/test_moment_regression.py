@@ -11,7 +11,12 @@ from budgetreg.learners.factors import regression as factor_regression
 from budgetreg.learners.factors.draws import Draws
 from budgetreg.learners.factors.entries import Entries
 from budgetreg.learners.moments import regression
+from budgetreg.learners.moments.candidates import Target, ridge_regressors
+from budgetreg.learners.moments.evidence import Evidence, judge
+from budgetreg.learners.moments.label import label_regression
+from budgetreg.learners.moments.pairs import collected_pairs, debiased, shrunk, shrunk_share
 from budgetreg.learners.moments.solution import solve
+from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
 from budgetreg.metering.accessor import Accessor, Table
 from tests.learners.problems import errors, handfuls, line, revealed, shuffled
 
@@ -38,6 +43,56 @@ def aemr(X, y, orders, k, **options):
 def test_one_attribute_is_refused(name):
     with pytest.raises(ConfigError, match="k=1"):
         checks.examined(name).learner.divide(1)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_a_solution_is_as_listed(centred):
+    """The parts are tested on their own; this is how they are put together, for the L2 norm."""
+    d, k, T, folds = 7, 3, 90, range(5)
+    X, y = line(T, d)
+    X, y = X + np.arange(d), y + 2
+    blocks, S = revealed(X, y, k, np.random.default_rng(0))
+    x, mean = np.take_along_axis(X, S, axis=1), y.mean()
+    u, fold = y - mean, np.arange(T) % 5
+    target = Target(0.0 if centred else mean, u.var())
+
+    def label(seen):
+        return label_regression(S[seen].reshape(-1), x[seen].reshape(-1), np.repeat(u[seen], k), d)
+
+    def about(a, b):
+        return np.stack([np.zeros(d) if centred else a, b], axis=1) * pairs.scale[:, None]
+
+    def candidates(sums, counts, own, factor):
+        small, large = (
+            clean(of(pairs, sums, counts), s2 * factor) for of, s2 in zip((shrunk, debiased), noises, strict=True)
+        )
+        spectra = [Spectrum(small.U, np.ones(d)), Spectrum(small.U, (1 + small.values) / 2), small, large]
+        return ridge_regressors(spectra, about(own.a, own.b), target), (small.U * small.values) @ small.U.T
+
+    whole = label(fold >= 0)
+    pairs = collected_pairs(blocks, 0, (T,), whole, mean)
+    everything = pairs.sums.sum(axis=0), pairs.counts.sum(axis=0)
+    held = np.stack([debiased(pairs, pairs.sums[f], pairs.counts[f]) for f in folds])
+    noises = [
+        noise(of(pairs, *everything), np.stack([of(pairs, *pairs.without(f)) for f in folds]), held * share)
+        for of, share in ((shrunk, shrunk_share(pairs.expected)), (debiased, 1.0))
+    ]
+    evidence = []
+    for f in folds:
+        own = label(fold != f)
+        W, R = candidates(*pairs.without(f), own, 5 / 4)
+        level, slope = np.zeros(d), np.zeros(d)
+        for i in range(d):
+            t, place = np.nonzero(np.where((fold == f)[:, None], S, d) == i)
+            left = x[t, place] - own.a[i] - own.b[i] * u[t]
+            level[i], slope[i] = own.a[i] + left.mean(), own.b[i] + (left * u[t]).mean() / target.variance
+        a, b = about(level, slope).T
+        evidence.append(Evidence(W @ a, W @ b, ((W @ held[f]) * W).sum(axis=1), ((W @ R) * W).sum(axis=1)))
+    judgement = judge(evidence, target)
+    found = solve(blocks, 0, (T,), d, norm="l2", centred=centred, intercept=centred)
+    every = candidates(*everything, whole, 1)[0] * judgement.scale[:, None] * pairs.scale
+    np.testing.assert_allclose(found.candidates, every, atol=1e-10)
+    np.testing.assert_allclose(found.w, judgement.shares() @ every, atol=1e-10)
 
 
 @pytest.mark.parametrize("options", [{}, {"norm": "l1"}, {"partner": "auto", "norm": "auto"}])
