@@ -164,6 +164,25 @@ def test_the_partner_counts_for_half_at_last_and_for_more_before(T):
     np.testing.assert_allclose(both, share * partner + (1 - share) * moments, rtol=1e-9, atol=1e-12)
 
 
+def test_where_few_attributes_count_the_partner_does_so_less_and_less():
+    rng, d, T = np.random.default_rng(3), 60, 120
+    X = rng.normal(size=(T, d))
+    y = 2 * X[:, 0] - 2 * X[:, 5] + 2 * X[:, 1] + rng.normal(size=T)
+    one = dict(X=X, y=y, orders=shuffled(1, T), k=d)
+    both, moments = fitted(**one, partner="auto", norm="auto", n_factors=2)[0][T], fitted(**one, norm="l1")[0][T]
+    partner = fitted(**one, fit=factor_regression.fit, n_factors=2)[0][T]
+    share = 200 / (T + 200)
+    np.testing.assert_allclose(both, share * partner + (1 - share) * moments, rtol=1e-9, atol=1e-12)
+
+
+def test_alone_it_draws_what_varies_and_matters_the_likelier():
+    rng, d = np.random.default_rng(4), 8
+    X = rng.normal(size=(900, d)) * [6, 6, 1, 1, 1, 1, 1, 1]
+    y = X[:, 1] + rng.normal(size=900)
+    often = fitted(X, y, shuffled(1, 900), 2)[1].bill().reveals.total()[0, 0]
+    assert often[1] > 1.2 * often[0] > 1.5 * often[2:].max()
+
+
 def test_with_a_partner_the_draws_are_those_of_aeml():
     X, y = line(300, 7)
     one = dict(X=X, y=y, orders=shuffled(2, 300), k=3)
