@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from budgetreg.learners.factors.entries import Entries
 
@@ -63,3 +64,20 @@ def errors(law: str, d: int, m: int, N: int, fitted: Callable) -> Iterator[float
         w, b = fitted(X, y, orders[:, N:], orders[:, :N])
         X, test = X[m + N :], y[m + N :, None]
         yield np.square(test - X @ w.T - b).mean() / np.square(test - y[orders].mean(axis=1)).mean()
+
+
+TABLES = {"diabetes": load_diabetes, "breast cancer": load_breast_cancer, "wine": load_wine}
+table_handfuls = pytest.mark.parametrize(
+    ("table", "m", "N"), [(table, *shape) for table in TABLES for shape in [(5, 0), (4, 3), (12, 3), (30, 5)]]
+)
+
+
+def table_error(table: str, m: int, N: int, fitted: Callable) -> float:
+    """Return what `errors` yields, for a table with its own target, columns in units of their standard deviations."""
+    X, y = TABLES[table](return_X_y=True)
+    X = X / X.std(axis=0)
+    orders = shuffled(2 * _STREAMS, len(y))
+    seen, test = orders[:, : m + N], orders[:, m + N :]
+    w, b = fitted(X, y, seen[:, N:], seen[:, :N])
+    predicted = np.einsum("ftd,fd->ft", X[test], w) + b[:, None]
+    return np.square(y[test] - predicted).mean() / np.square(y[test] - y[seen].mean(axis=1)[:, None]).mean()

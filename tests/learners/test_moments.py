@@ -302,6 +302,8 @@ def test_candidates_that_chance_could_part_share_and_others_do_not():
     assert close.shares().sum() == pytest.approx(1)
     assert 0.3 < close.shares()[1] < close.shares()[0] < 0.7
     assert clear.shares()[0] > 0.99
+    sure = Judgement(np.array([-1e4, -1e3]), np.tile([-1e4, -1e3], (3, 1)), np.ones(2))
+    assert sure.shares().tolist() == [1, 0]
     assert clear.clearly_better(slice(0, 1), slice(1, 3))
     assert not clear.clearly_better(slice(2, 3), slice(0, 2))
 

@@ -69,7 +69,8 @@ class Judgement:
         best = score.argmin()
         above = score - score[best]
         # Candidates between which not even chance could part share alike.
-        weights = np.exp(-above / max(_TEMPERATURE * error[best], np.finfo(float).tiny))
+        with np.errstate(over="ignore"):  # infinitely far, all others have no share
+            weights = np.exp(-above / max(_TEMPERATURE * error[best], np.finfo(float).tiny))
         return np.asarray(weights / weights.sum())
 
     def among(self, candidates: slice) -> "Judgement":
