@@ -15,6 +15,9 @@ from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
 SPECTRA = 4
 """None; halfway to that of the shrunk mean products; that; and that of the debiased ones."""
 
+_Sums = tuple[np.ndarray, np.ndarray]
+"""Sums of products, and how many there are, each of shape (p, p)."""
+
 _CLEARLY = 4
 """Standard errors, of five folds, beyond which a model is contradicted."""
 
@@ -157,13 +160,14 @@ def solve(
         return found if norm == "l2" else np.append(found, lasso_regressors(spectra[2:], P, target), axis=0)
 
     everything = own.sums.sum(axis=0), own.counts.sum(axis=0)
+    others = [own.without(fold) for fold in range(FOLDS)]
     held = np.stack([debiased(own, own.sums[fold], own.counts[fold]) for fold in range(FOLDS)])
-    noises = _noises(own, *everything, held)
+    noises = _noises(own, everything, others, held)
     evidence = []
     for fold in range(FOLDS):
         without = revealed.label(revealed.fold != fold, d)
         fewer = tuple(s2 * FOLDS / (FOLDS - 1) for s2 in noises)
-        spectra = _spectra(own, *own.without(fold), *fewer)
+        spectra = _spectra(own, *others[fold], *fewer)
         W = regressors(spectra, of_label(without.a, without.b))
         P = of_label(*revealed.held_out(fold, without))
         guard = np.square(W @ spectra[2].U) @ spectra[2].values
@@ -182,12 +186,12 @@ def solve(
     return Solution(judgement.among(chosen).shares() @ full[chosen], label, full[:count], norm == "l1", own)
 
 
-def _noises(own: Pairs, sums: np.ndarray, counts: np.ndarray, held: np.ndarray) -> tuple[float, float]:
-    """Return the noise of shrunk and of debiased mean products, given the latter of each fold."""
+def _noises(own: Pairs, everything: _Sums, others: Sequence[_Sums], held: np.ndarray) -> tuple[float, float]:
+    """Return the noise of shrunk and of debiased mean products, given their sums and the debiased ones of each fold."""
     found = []
     for mean, share in ((shrunk, shrunk_share(own.expected)), (debiased, np.ones(1))):
-        others = np.stack([mean(own, *own.without(f)) for f in range(FOLDS)])
-        found.append(noise(mean(own, sums, counts), others, held * share))
+        without = np.stack([mean(own, *one) for one in others])
+        found.append(noise(mean(own, *everything), without, held * share))
     return found[0], found[1]
 
 
