@@ -117,6 +117,21 @@ def _below(case: Case) -> Estimate:
     return of_largest(a.at(points) - b.at(points), case.comparison.repetitions)
 
 
+def _buys_more(case: Case) -> Estimate:
+    """Return the largest amount by which a exceeds b, at any spending from the beginning of a, or some later point, on.
+
+    Before b begins nothing can be had of it, and after its end a curve buys no more: then the error is 1, and the last.
+    """
+    if case.options["measure"] != "test_relative":
+        raise ConfigError(f"measure={case.options['measure']}: the error without attributes is known of test_relative")
+    a, b = case.means("a"), case.means("b")
+    begin = max(a.x[0], case.options["from"] or 0)
+    points = np.unique(np.concatenate([[begin], a.x[a.x > begin], b.x[b.x > begin]]))
+    before, since = points[points <= b.x[0]], points[points >= b.x[0]]
+    above = np.concatenate([a.at(before) - 1, a.at(since) - b.at(since)], axis=1)
+    return of_largest(above, case.comparison.repetitions)
+
+
 def _ratio(case: Case) -> Estimate:
     curves = [case.means(role) for role in ("a", "b", "minus") if case.options[role]]
     at = np.array([case.options["at"] or _common_end(curves)], dtype=float)
@@ -243,6 +258,7 @@ _TARGETS: Rules = {
 }
 KINDS: Mapping[str, Kind] = {
     "below": Kind({**_A_AND_B, **_FROM}, {"from": None}, lambda options: Region(-inf, 0), _below),
+    "buys_more": Kind({**_A_AND_B, **_FROM}, {"from": None}, lambda options: Region(-inf, 0), _buys_more),
     "ratio": Kind(
         {
             **_A_AND_B,
@@ -283,8 +299,9 @@ KINDS: Mapping[str, Kind] = {
         {**_A, **_OVER, **_WITHIN, "level": ("the level", POSITIVE)}, {"x": "examples"}, _within, _exponent
     ),
 }
-"""By name: ``below`` (a lies below b, wherever both have a curve), ``ratio`` (of a to b), ``spread`` (the same of their
-standard deviations), ``slope`` (of a on log axes), ``near`` (a lies near each published point, or a value), ``inside``
-(published values lie inside the spread of a), ``monotone`` (the gap between a and b moves one way over a key) and
-``exponent`` (of what a needs to fall to a level, over a variable). Unless told at what point, ``ratio``, ``spread`` and
-``monotone`` compare at the last point that all their curves reach."""
+"""By name: ``below`` (a lies below b, wherever both have a curve), ``buys_more`` (the same at any spending, also where
+one of them has ended, or b not begun), ``ratio`` (of a to b), ``spread`` (the same of their standard deviations),
+``slope`` (of a on log axes), ``near`` (a lies near each published point, or a value), ``inside`` (published values lie
+inside the spread of a), ``monotone`` (the gap between a and b moves one way over a key) and ``exponent`` (of what a
+needs to fall to a level, over a variable). Unless told at what point, ``ratio``, ``spread`` and ``monotone`` compare at
+the last point that all their curves reach."""

@@ -86,12 +86,17 @@ class Comparison:
         return weights(self.repetitions)
 
     def rows(self, one: Series) -> Means:
-        """Return the curves of the single repetitions in place of means, shape (repetitions, checkpoints)."""
+        """Return the curves of the single repetitions in place of means, shape (repetitions, checkpoints).
+
+        Of checkpoints at the same point the last counts: where tuning has paid for them all, that one can be had.
+        """
         points = one.points[one.points["repetition"].isin(self._shared)]
         table = points.pivot(index="repetition", columns="examples", values=self.measure)
         paid = [column for column in ("attributes", COST) if column in points]
         checkpoints = points.groupby("examples")[paid].mean().reset_index()
-        return Means(along(self.x, one, checkpoints), table.to_numpy(dtype=float))
+        x = along(self.x, one, checkpoints)
+        last = np.append(np.diff(x) > 0, True)
+        return Means(x[last], table.to_numpy(dtype=float)[:, last])
 
     def means(self, one: Series) -> Means:
         """Return the mean curves of one series."""

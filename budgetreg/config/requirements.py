@@ -53,6 +53,13 @@ def matching(phrase: str, pattern: str) -> Requirement:
     return Requirement(phrase, lambda value: type(value) is str and re.fullmatch(pattern, value) is not None)
 
 
+def list_of(phrase: str, element: Requirement) -> Requirement:
+    """Require a list, not empty, of what `element` accepts."""
+    return Requirement(
+        phrase, lambda value: isinstance(value, list) and len(value) > 0 and all(map(element.accepts, value))
+    )
+
+
 def increasing(phrase: str, element: Requirement) -> Requirement:
     """Require a list, not empty and strictly increasing, of what `element` accepts."""
 

@@ -1,14 +1,14 @@
 """How a figure is drawn, where a recipe asks for something else than usual: axes, panels, bands, published curves."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from budgetreg.analysis.bootstrap import ONE_SIDED, weights
-from budgetreg.config.requirements import LIST, MAPPING, NAME, NOTHING, POSITIVE, one_of
+from budgetreg.config.requirements import LIST, MAPPING, NAME, NOTHING, POSITIVE, list_of, one_of
 from budgetreg.config.rules import Rules, check
 from budgetreg.errors import ConfigError
 from budgetreg.results.naming import flatten
@@ -17,7 +17,7 @@ from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series
 
 _RULES: Rules = {
     "kind": ("the kind of figure", one_of("curves", "dots", "scaling", "pictures")),
-    "x": ("the variable on the x axis", one_of(*ALONG) | NOTHING),
+    "x": ("the variable on the x axis", one_of(*ALONG) | list_of("a list of these", one_of(*ALONG)) | NOTHING),
     "x_scale": ("the scale of the x axis", one_of("log", "linear")),
     "y_scale": ("the scale of the y axis", one_of("auto", "log", "linear")),
     "measure": ("the column on the y axis", one_of(*MEASURES, *SUBSPACE_MEASURES) | NOTHING),
@@ -46,6 +46,8 @@ class Drawing:
         value of a variable; or images, for which no learner is run.
     x : str or None
         A variable of `budgetreg.results.quantities`; None: attributes, or examples where runs end alike in them.
+    also : sequence of str
+        Variables against which the same is drawn once more, each in a figure of its own.
     x_scale : {'log', 'linear'}
     y_scale : {'auto', 'log', 'linear'}
     measure : str or None
@@ -72,6 +74,7 @@ class Drawing:
 
     kind: str = "curves"
     x: str | None = None
+    also: Sequence[str] = ()
     x_scale: str = "log"
     y_scale: str = "auto"
     measure: str | None = None
@@ -83,6 +86,10 @@ class Drawing:
     level: float | None = None
     published: Mapping[tuple[str, str], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     note: str = ""
+
+    def figures(self, name: str) -> dict[str, "Drawing"]:
+        """Return how each of its figures is drawn, by the name of its files: the first has the name given."""
+        return {name: self, **{f"{name}_{x}": replace(self, x=x, also=()) for x in self.also}}
 
     def panel(self, series: Series) -> str:
         """Return the panel that a series is drawn in."""
@@ -129,6 +136,8 @@ def parse(options: Mapping[str, Any]) -> Drawing:
     default = Drawing()
     filled = {**{key: getattr(default, key) for key in _RULES}, **options}
     check(filled, _RULES, "figure")
+    first, *also = filled["x"] if isinstance(filled["x"], list) else [filled["x"]]
     if (filled["kind"] == "scaling") != (filled["over"] is not None):
         raise ConfigError("figure.over: a figure of the kind scaling needs it, and no other")
-    return Drawing(**{**filled, "titles": {str(key): str(text) for key, text in filled["titles"].items()}})
+    titles = {str(key): str(text) for key, text in filled["titles"].items()}
+    return Drawing(**{**filled, "x": first, "also": also, "titles": titles})

@@ -99,7 +99,9 @@ def _figure(path: Path, name: str) -> Iterator[str]:
         manifest = _manifest(path / MANIFEST)
         if {"recipe", "title", "differs"} <= manifest.keys():
             ours = path.parent.name in _OURS
-            yield f"### {name}\n\n{manifest['title']}\n\n![{name}]({name}/curves.png)\n"
+            yield f"### {name}\n\n{manifest['title']}\n"
+            for picture in sorted(path.glob("curves*.png")):
+                yield f"![{name}]({name}/{picture.name})\n"
             if (path / CLAIMS).is_file():  # a picture claims nothing
                 yield from _claims(path / CLAIMS, "claimed" if ours else "the paper says")
                 yield from _savings(path / SAVINGS)

@@ -123,7 +123,9 @@ def report(recipe: Recipe, results: Path) -> list[Judgement]:
     from budgetreg.figures import curves, dot_plots, scaling  # here, as matplotlib is slow to load
 
     plots_of = {"curves": curves.plot_series, "dots": dot_plots.plot_dots, "scaling": scaling.plot_scaling}
-    plots_of[recipe.drawing.kind]([one for _, own in panels for one in own], folder, _FIGURE, recipe.drawing)
+    drawn = [one for _, own in panels for one in own]
+    for name, drawing in recipe.drawing.figures(_FIGURE).items():
+        plots_of[drawing.kind](drawn, folder, name, drawing)
     return judgements
 
 

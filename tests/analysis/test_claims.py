@@ -82,6 +82,23 @@ def test_curves_are_compared_where_both_are_and_nowhere_else() -> None:
     assert verdict(BELOW, a, series("b", falling(0.6), examples=EXAMPLES[-1:])) == "undecided"
 
 
+def test_who_buys_more_is_asked_at_any_spending() -> None:
+    """The first has ended when the second begins: until then that is worth 1, and then the first stays what it was."""
+    more = {**BELOW, "kind": "buys_more"}
+    a = series("a", lambda m: np.where(m <= 10, 1.1, 0.5), examples=EXAMPLES[:4], shared=0)
+    b = series("b", lambda m: 0.6 + 0 * m, examples=EXAMPLES[4:], shared=0)
+    assert verdict(BELOW, a, b) == "undecided"
+    assert verdict(more, a, b) == "fails"  # for 10 examples, without anything to beat but 1
+    assert verdict({**more, "from": 80}, a, b) == "holds"
+    assert verdict({**more, "a": "b", "b": "a"}, a, b) == "fails"
+    better = series("b", lambda m: np.where(m == 1000, 0.4, 0.6), examples=EXAMPLES[4:], shared=0)
+    assert verdict({**more, "from": 80}, a, better) == "fails"
+    worse = series("b", lambda m: 0.4 + m / 400, examples=EXAMPLES[:2], shared=0)  # which ends at .45
+    assert verdict({**more, "from": 80}, a, worse) == "fails"
+    with pytest.raises(ConfigError, match="known of test_relative"):
+        verdict({**more, "measure": "error"}, a, b)
+
+
 def test_curves_are_compared_between_their_checkpoints() -> None:
     """The second begins at 50 examples, midway (in logarithms) along the first one's fall from 20 to 125."""
     a = series("a", lambda m: np.where(m <= 20, 0.9, 0.1), examples=np.array([20, 125, 1000]))
