@@ -8,7 +8,7 @@ import numpy as np
 from budgetreg.analysis.bootstrap import weights
 from budgetreg.analysis.mean_curves import Means
 from budgetreg.results.naming import flatten
-from budgetreg.results.quantities import along
+from budgetreg.results.quantities import along, can_be_had
 from budgetreg.results.schema import COST
 from budgetreg.results.series import Series
 
@@ -86,17 +86,14 @@ class Comparison:
         return weights(self.repetitions)
 
     def rows(self, one: Series) -> Means:
-        """Return the curves of the single repetitions in place of means, shape (repetitions, checkpoints).
-
-        Of checkpoints at the same point the last counts: where tuning has paid for them all, that one can be had.
-        """
+        """Return the curves of the single repetitions in place of means, shape (repetitions, checkpoints)."""
         points = one.points[one.points["repetition"].isin(self._shared)]
         table = points.pivot(index="repetition", columns="examples", values=self.measure)
         paid = [column for column in ("attributes", COST) if column in points]
         checkpoints = points.groupby("examples")[paid].mean().reset_index()
         x = along(self.x, one, checkpoints)
-        last = np.append(np.diff(x) > 0, True)
-        return Means(x[last], table.to_numpy(dtype=float)[:, last])
+        there = can_be_had(x)
+        return Means(x[there], table.to_numpy(dtype=float)[:, there])
 
     def means(self, one: Series) -> Means:
         """Return the mean curves of one series."""

@@ -68,7 +68,8 @@ PAID = Axis(
     "attributes paid for, tuning included",
     "attributes paid for",
     "attributes paid for: what pilot and final run were charged by each checkpoint, mean over repetitions, and before "
-    "them what tuning revealed besides, a pair of an example and an attribute once, held-out examples in full",
+    "them what tuning revealed besides, a pair of an example and an attribute once, held-out examples in full; of "
+    "checkpoints at the same bill the last is shown",
     log=True,
 )
 EXAMPLES = Axis(
@@ -92,7 +93,7 @@ PAID_COST = Axis(
     "money spent",
     "what attributes cost, in {unit}: what pilot and final run were charged by each checkpoint, mean over repetitions, "
     "and before them what tuning revealed besides, a pair of an example and an attribute once, held-out examples in "
-    "full",
+    "full; of checkpoints at the same bill the last is shown",
     log=True,
 )
 EFFECTIVE_EXAMPLES = Axis(

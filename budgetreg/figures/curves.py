@@ -24,7 +24,7 @@ from budgetreg.figures.drawing import BANDS, Drawing
 from budgetreg.figures.limits import Range, y_range
 from budgetreg.figures.palette import VARIANTS, style
 from budgetreg.files.writing import explained, write_atomically
-from budgetreg.results.quantities import along
+from budgetreg.results.quantities import along, can_be_had
 from budgetreg.results.series import Series, mean_curve, read_own, read_series
 
 _PANEL = (6.4, 4.4)  # inches
@@ -210,7 +210,8 @@ def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figu
 
 def _mean_curve(series: Series, x: Axis) -> pd.DataFrame:
     curve = mean_curve(series.points)
-    return within_total(series, curve.assign(**{x.column: along(x.column, series, curve)}), x)
+    at = along(x.column, series, curve)
+    return within_total(series, curve.assign(**{x.column: at})[can_be_had(at)], x)
 
 
 def _with_points(series: Sequence[Series], curves: Sequence[pd.DataFrame]) -> list[tuple[Series, pd.DataFrame]]:
@@ -251,7 +252,8 @@ def _panel(
             lower, upper = drawing.edges(points, y.column)
             # A log axis has no place for a band's negative end: it ends at the axis instead.
             lower = np.maximum(lower, shown.low) if shown.log else lower
-            ax.fill_between(at, lower, upper, color=look["color"], alpha=0.15, linewidth=0, zorder=2)
+            band = ax.fill_between if len(at) > 1 else ax.vlines
+            band(at, lower, upper, color=look["color"], alpha=0.15, linewidth=0 if len(at) > 1 else 6, zorder=2)
         if one.algo in published:
             ax.plot(*published[one.algo], color=look["color"], zorder=2, **_PUBLISHED)
         if one.label in lines:

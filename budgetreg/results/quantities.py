@@ -62,6 +62,17 @@ ALONG: Mapping[str, Callable[[Series, pd.DataFrame], np.ndarray]] = {
     ),
 }
 
+def can_be_had(x: np.ndarray) -> np.ndarray:
+    """Return which checkpoints of a curve can be had, bool: of those at the same place the last.
+
+    Parameters
+    ----------
+    x : ndarray, shape (C,)
+        Where they lie, never falling. Several lie at one place where what tuning saw in full pays for all of them.
+    """
+    return np.append(np.diff(x) > 0, True)
+
+
 # Of a whole series.
 OF: Mapping[str, Callable[[Series], float]] = {
     "k": lambda series: float(series.k),
