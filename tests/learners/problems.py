@@ -55,7 +55,7 @@ def errors(law: str, d: int, m: int, N: int, fitted: Callable) -> Iterator[float
     The noise of the targets is as large as what attributes tell. ``fitted(X, y, orders, pilot)`` returns regressors
     (F, d) and intercepts (F,).
     """
-    for seed in range(6 if law in HEAVY and N else 1):
+    for seed in range(6 if law in HEAVY else 1):
         rng = np.random.default_rng([d, len(law), seed])
         X = LAWS[law](rng, m + N + _TEST, d)
         y = X @ rng.normal(size=d)
