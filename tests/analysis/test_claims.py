@@ -94,7 +94,7 @@ def test_who_buys_more_is_asked_at_any_spending() -> None:
     better = series("b", lambda m: np.where(m == 1000, 0.4, 0.6), examples=EXAMPLES[4:], shared=0)
     assert verdict({**more, "from": 80}, a, better) == "fails"
     worse = series("b", lambda m: 0.4 + m / 400, examples=EXAMPLES[:2], shared=0)  # which ends at .45
-    assert verdict({**more, "from": 80}, a, worse) == "fails"
+    assert verdict({**more, "from": 160}, a, worse) == "fails"
     with pytest.raises(ConfigError, match="known of test_relative"):
         verdict({**more, "measure": "error"}, a, b)
 
