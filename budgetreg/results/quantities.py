@@ -62,6 +62,7 @@ ALONG: Mapping[str, Callable[[Series, pd.DataFrame], np.ndarray]] = {
     ),
 }
 
+
 def can_be_had(x: np.ndarray) -> np.ndarray:
     """Return which checkpoints of a curve can be had, bool: of those at the same place the last.
 
