@@ -238,6 +238,7 @@ def _panel(
     shown = y_range(curves, y, drawing.y_scale == "auto", known)
     if x.log:
         ax.set_xscale("log", nonpositive="mask")
+        ax.tick_params(axis="x", which="minor", labelsize=6.5)  # within a decade or two they are many, and wide
     if shown.log:
         ax.set_yscale("log", nonpositive="mask")
     ax.set_ylim(shown.low, shown.high)
