@@ -253,8 +253,8 @@ def _panel(
             lower, upper = drawing.edges(points, y.column)
             # A log axis has no place for a band's negative end: it ends at the axis instead.
             lower = np.maximum(lower, shown.low) if shown.log else lower
-            band = ax.fill_between if len(at) > 1 else ax.vlines
-            band(at, lower, upper, color=look["color"], alpha=0.15, linewidth=0 if len(at) > 1 else 6, zorder=2)
+            band, width = (ax.fill_between, 0) if len(at) > 1 else (ax.vlines, 6)  # a single point has no breadth
+            band(at, lower, upper, color=look["color"], alpha=0.15, linewidth=width, zorder=2)
         if one.algo in published:
             ax.plot(*published[one.algo], color=look["color"], zorder=2, **_PUBLISHED)
         if one.label in lines:

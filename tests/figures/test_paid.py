@@ -125,6 +125,16 @@ def test_a_recipe_may_draw_by_what_was_paid_and_end_nothing(tmp_path: Path) -> N
     assert list(figure.axes[0].lines[1].get_xdata()) == [1600, 1939.5]
 
 
+def test_a_single_point_has_a_band_all_the_same(tmp_path: Path) -> None:
+    series = read_series([paid_run(tmp_path, 1, N, axis="attributes")])
+    (ax,) = draw(series, parse({"x": "paid"}))[0].axes
+    assert list(ax.lines[1].get_xdata()) == [1600]
+    errors = series[0].points.pivot(index="repetition", columns="examples", values="test_relative").to_numpy()[:, -1]
+    (low, high) = ax.collections[0].get_segments()[0]
+    assert [low[0], high[0]] == [1600, 1600]
+    assert [low[1], high[1]] == pytest.approx([errors.mean() - errors.std(ddof=1), errors.mean() + errors.std(ddof=1)])
+
+
 def test_runs_that_are_not_all_to_be_drawn_by_it_are_not(tmp_path: Path) -> None:
     paid_run(tmp_path / "1", 1300, N)
     paid_run(tmp_path / "2", 100, 0, axis="attributes", algo="aerr")
