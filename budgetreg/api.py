@@ -62,7 +62,7 @@ def plan(choices: Mapping[str, Any]) -> "Plan":
     from omegaconf.errors import OmegaConfBaseException
 
     from budgetreg.config.composition import Composer, composing
-    from budgetreg.config.hydra_errors import explained
+    from budgetreg.config.hydra_errors import as_config_error
     from budgetreg.protocol.configuration import validate
     from budgetreg.protocol.plan import make_plan
 
@@ -70,7 +70,7 @@ def plan(choices: Mapping[str, Any]) -> "Plan":
         with composing():
             config = Composer()(choices)
     except (HydraException, OmegaConfBaseException) as error:
-        raise explained(error, [f"{key}={value}" for key, value in choices.items()]) from error
+        raise as_config_error(error, [f"{key}={value}" for key, value in choices.items()]) from error
     valid = validate(config, choices)
     return make_plan(replace(valid, out=str(valid.folder())))
 

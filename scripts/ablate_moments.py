@@ -47,12 +47,12 @@ def uncleaned(G: np.ndarray, variance: float) -> Spectrum:
     return Spectrum(U, np.maximum(values, 0.02))
 
 
-def picked(judgement: evidence.Judgement) -> np.ndarray:
+def picked(judgement: evidence.CandidateScores) -> np.ndarray:
     """Let the candidate of the least risk alone count."""
     return np.asarray(np.arange(len(judgement.risk)) == judgement.risk.argmin()).astype(float)
 
 
-def unguarded(found: Sequence[evidence.Evidence], target: Any) -> evidence.Judgement:
+def unguarded(found: Sequence[evidence.Evidence], target: Any) -> evidence.CandidateScores:
     """Judge by the folds' products alone."""
     bare = [evidence.Evidence(own.alpha, own.gamma, own.q, np.zeros_like(own.guard)) for own in found]
     return evidence.judge(bare, target)
@@ -68,7 +68,7 @@ def by_variance(*arguments: Any) -> pairs.Pairs:
 
 PARTS: Mapping[str, tuple[Any, str, Any]] = {
     "spectrum not cleaned": (solution, "clean", uncleaned),
-    "best candidate picked": (evidence.Judgement, "shares", picked),
+    "best candidate picked": (evidence.CandidateScores, "shares", picked),
     "no guard": (solution, "judge", unguarded),
     "correlation metric": (solution, "collected_pairs", by_variance),
     "uniform draws": (Collected, "plan", lambda *_: None),

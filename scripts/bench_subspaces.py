@@ -32,7 +32,7 @@ from budgetreg.learners.factors import streaming as factors  # noqa: E402
 from budgetreg.learners.streaming import core as streaming  # noqa: E402
 from budgetreg.metering.accessor import Accessor, Table  # noqa: E402
 from budgetreg.sampling.designs import fixed_size  # noqa: E402
-from budgetreg.sampling.shares import working_probabilities  # noqa: E402
+from budgetreg.sampling.inclusion_probabilities import working_probabilities  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402
 
 TARGET = Path(__file__).resolve().parent.parent / "results" / "bench" / "subspaces.csv"

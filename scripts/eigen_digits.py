@@ -27,7 +27,7 @@ from budgetreg.config.catalogue import conf_dir  # noqa: E402
 from budgetreg.data.mnist import Mnist  # noqa: E402
 from budgetreg.figures.curves import own_settings, write_figure  # noqa: E402
 from budgetreg.learners import read  # noqa: E402
-from budgetreg.learners.declaration import Given  # noqa: E402
+from budgetreg.learners.declaration import SideInformation  # noqa: E402
 from budgetreg.metering.accessor import Accessor, Table  # noqa: E402
 from budgetreg.solvers.eigenspaces import leading  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402
@@ -59,7 +59,7 @@ def learn(table: Table, order: np.ndarray, learner: str, r: int) -> np.ndarray:
     assert own
     accessor = Accessor(table, order[None], 1, r, [order.size])
     rngs = [generator("eigen_digits", learner, r)]
-    ((_, V),) = own.family.fit(accessor, {}, [order.size], rngs, own.options, Given(r))
+    ((_, V),) = own.family.fit(accessor, {}, [order.size], rngs, own.options, SideInformation(r))
     assert isinstance(V, np.ndarray)
     return V[0, 0]
 

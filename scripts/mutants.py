@@ -399,8 +399,8 @@ MUTANTS = (
     Mutant(
         "step sizes for the whole training part",
         PLAN,
-        "_circumstances(config, data, division, checkpoints[-1] - lead, prices)",
-        "_circumstances(config, data, division, n_train - lead, prices)",
+        "_run_context(config, data, budget_split, checkpoints[-1] - lead, prices)",
+        "_run_context(config, data, budget_split, n_train - lead, prices)",
         "full information runs with the step size of a longer run",
     ),
     Mutant(

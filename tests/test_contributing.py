@@ -164,7 +164,7 @@ def test_the_picture_of_the_rooms_follows_their_imports(house: Path) -> None:
     assert draw("--check") == (0, 0)
     assert re.findall('font-weight="bold".*>(.*)</text>', before)[0] == "The rooms of budgetreg"
     assert set(re.findall('font-weight="bold".*>(.*)</text>', before)[1:]) == rooms(house)
-    spoil(house, "budgetreg/solvers/leaps.py", "import budgetreg.streams")
+    spoil(house, "budgetreg/solvers/lasso_path.py", "import budgetreg.streams")
     assert draw("--check") == (1, 1)
     assert picture.read_text(encoding="utf-8") == before
     assert draw() == (0, 0)

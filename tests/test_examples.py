@@ -157,4 +157,4 @@ def test_an_entry_point_has_to_bring_a_declaration(
     extensions.conf_dirs.__wrapped__()
     with pytest.raises(ConfigError, match=f"^{value}, an entry point in budgetreg.learners of other, {complaint}"):
         extensions.declared(learners, "FAMILIES", extensions.LEARNERS, Family)
-    assert extensions.declared(data, "KINDS", extensions.DATASETS, data.Kind)
+    assert extensions.declared(data, "KINDS", extensions.DATASETS, data.DatasetKind)

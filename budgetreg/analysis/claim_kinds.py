@@ -13,7 +13,7 @@ from budgetreg.analysis.mean_curves import Means
 from budgetreg.config.requirements import FRACTION, LIST, MAPPING, NAME, NOTHING, NUMBER, POSITIVE, Requirement, one_of
 from budgetreg.config.rules import Rules
 from budgetreg.errors import ConfigError
-from budgetreg.results.quantities import of
+from budgetreg.results.axis_variables import of
 from budgetreg.results.series import Series
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
@@ -235,7 +235,7 @@ def _is_within(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ClaimKind:
     """A kind of claim: its keys, the region of its statistic, and how that is estimated."""
 
     rules: Rules
@@ -256,10 +256,10 @@ _TARGETS: Rules = {
     "at": ("where it is compared", POSITIVE | LIST | NOTHING),
     "value": ("the number it is compared with", NUMBER | NOTHING),
 }
-KINDS: Mapping[str, Kind] = {
-    "below": Kind({**_A_AND_B, **_FROM}, {"from": None}, lambda options: Region(-inf, 0), _below),
-    "buys_more": Kind({**_A_AND_B, **_FROM}, {"from": None}, lambda options: Region(-inf, 0), _buys_more),
-    "ratio": Kind(
+KINDS: Mapping[str, ClaimKind] = {
+    "below": ClaimKind({**_A_AND_B, **_FROM}, {"from": None}, lambda options: Region(-inf, 0), _below),
+    "buys_more": ClaimKind({**_A_AND_B, **_FROM}, {"from": None}, lambda options: Region(-inf, 0), _buys_more),
+    "ratio": ClaimKind(
         {
             **_A_AND_B,
             **_WITHIN,
@@ -270,32 +270,32 @@ KINDS: Mapping[str, Kind] = {
         _within,
         _ratio,
     ),
-    "spread": Kind(
+    "spread": ClaimKind(
         {**_A_AND_B, **_WITHIN, "at": ("where it is compared", POSITIVE | NOTHING)},
         {"at": None},
         _within,
         _spread,
     ),
-    "slope": Kind({**_A, **_FROM, **_WITHIN}, {"from": None}, _within, _slope),
-    "near": Kind(
+    "slope": ClaimKind({**_A, **_FROM, **_WITHIN}, {"from": None}, _within, _slope),
+    "near": ClaimKind(
         {**_A, **_TARGETS, "tolerance": ("the tolerance", POSITIVE)},
         {"at": None, "value": None},
         lambda options: Region(-options["tolerance"], options["tolerance"]),
         _near,
     ),
-    "inside": Kind(
+    "inside": ClaimKind(
         {**_A, **_TARGETS, "share": ("the least share of repetitions on either side", FRACTION)},
         {"at": None, "value": None, "share": 0.05},
         lambda options: Region(options["share"], inf),
         _inside,
     ),
-    "monotone": Kind(
+    "monotone": ClaimKind(
         {**_A_AND_B, **_OVER, "direction": ("the direction", one_of("increasing", "decreasing"))},
         {},
         lambda options: Region(0, inf),
         _monotone,
     ),
-    "exponent": Kind(
+    "exponent": ClaimKind(
         {**_A, **_OVER, **_WITHIN, "level": ("the level", POSITIVE)}, {"x": "examples"}, _within, _exponent
     ),
 }

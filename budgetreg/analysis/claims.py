@@ -72,7 +72,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class ClaimResult:
     """What became of a claim.
 
     Attributes
@@ -118,7 +118,7 @@ def parse(entry: Any) -> Claim:
     return Claim(str(name), str(entry["says"]), str(kind), options)
 
 
-def judge(claim: Claim, series: Sequence[Series], published: Published, protocol: str = "") -> Judgement:
+def judge(claim: Claim, series: Sequence[Series], published: Published, protocol: str = "") -> ClaimResult:
     """Judge one claim.
 
     Parameters
@@ -138,12 +138,12 @@ def judge(claim: Claim, series: Sequence[Series], published: Published, protocol
     except Incomparable as lack:
         return undecided(claim, protocol, str(lack))
     region = KINDS[claim.kind].region(claim.options)
-    return Judgement(
+    return ClaimResult(
         claim, protocol, region.verdict(estimate), estimate, region, case.comparison.repetitions, "; ".join(case.notes)
     )
 
 
-def undecided(claim: Claim, protocol: str, note: str) -> Judgement:
+def undecided(claim: Claim, protocol: str, note: str) -> ClaimResult:
     """Return that nothing can be said of a claim, and why."""
     region = KINDS[claim.kind].region(claim.options)
-    return Judgement(claim, protocol, UNDECIDED, Estimate(np.nan, np.nan, np.nan), region, 0, note)
+    return ClaimResult(claim, protocol, UNDECIDED, Estimate(np.nan, np.nan, np.nan), region, 0, note)

@@ -7,8 +7,8 @@ import numpy as np
 
 from budgetreg.analysis.bootstrap import weights
 from budgetreg.analysis.mean_curves import Means
+from budgetreg.results.axis_variables import along, can_be_had
 from budgetreg.results.naming import flatten
-from budgetreg.results.quantities import along, can_be_had
 from budgetreg.results.schema import COST
 from budgetreg.results.series import Series
 
@@ -58,7 +58,7 @@ class Comparison:
     measure : str
         What is looked at, a column of the curves.
     x : str
-        Against what, a variable of `budgetreg.results.quantities`.
+        Against what, a variable of `budgetreg.results.axis_variables`.
 
     Raises
     ------

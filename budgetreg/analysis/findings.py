@@ -5,7 +5,7 @@ from math import isnan
 from typing import Any
 
 from budgetreg.analysis.bootstrap import Estimate
-from budgetreg.analysis.claims import Judgement
+from budgetreg.analysis.claims import ClaimResult
 from budgetreg.analysis.savings import Saving
 from budgetreg.results.tables import as_csv
 
@@ -52,12 +52,12 @@ MONEY_COLUMNS: dict[str, str] = {
 }
 
 
-def claims_csv(judgements: Iterable[Judgement]) -> bytes:
+def claims_csv(judgements: Iterable[ClaimResult]) -> bytes:
     """Return ``claims.csv``: a row for each claim and preset, numbers to four significant digits."""
     return as_csv(CLAIM_COLUMNS, map(claim_row, judgements))
 
 
-def claim_row(judgement: Judgement) -> dict[str, Any]:
+def claim_row(judgement: ClaimResult) -> dict[str, Any]:
     """Return a row of ``claims.csv``, all of it text."""
     return {
         "claim": judgement.claim.id,

@@ -92,7 +92,8 @@ def savings(
     reference : str, optional
         Label of the learner to compare with where none sees full rows.
     x : str
-        What is saved, a variable of `budgetreg.results.quantities`: ``attributes``, or ``cost`` where all have prices.
+        What is saved, a variable of `budgetreg.results.axis_variables`: ``attributes``, or ``cost`` where all have
+        prices.
 
     Returns
     -------

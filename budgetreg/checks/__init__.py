@@ -8,12 +8,12 @@ learner has to behave, whatever it is.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from budgetreg.checks import conduct
+from budgetreg.checks import behaviour
 from budgetreg.checks.subject import Subject, examined
 from budgetreg.enumeration.expectations import CheckError, expect
 from budgetreg.learners.declaration import Learner
 
-__all__ = ["CHECKS", "CheckError", "Subject", "Verdict", "examined", "excuse", "verdict", "verdicts"]
+__all__ = ["CHECKS", "CheckError", "CheckResult", "Subject", "examined", "excuse", "verdict", "verdicts"]
 
 CHECKS: Mapping[str, Callable[[Subject], None]] = {
     "unbiased": lambda subject: _by_law(subject, "unbiased"),
@@ -21,17 +21,17 @@ CHECKS: Mapping[str, Callable[[Subject], None]] = {
     "full at k=d": lambda subject: _by_law(subject, "full_information"),
     "boundary": lambda subject: _by_law(subject, "boundary"),
     "minimiser": lambda subject: _by_law(subject, "minimiser"),
-    "budget": conduct.budget,
-    "same bytes": conduct.same_bytes,
-    "permutation": conduct.permutation,
-    "unobserved": conduct.unobserved,
-    "origin": conduct.origin,
-    "small k": conduct.refusal,
+    "budget": behaviour.budget,
+    "same bytes": behaviour.same_bytes,
+    "permutation": behaviour.permutation,
+    "unobserved": behaviour.unobserved,
+    "origin": behaviour.origin,
+    "small k": behaviour.refusal,
 }
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CheckResult:
     """What came of a check.
 
     Attributes
@@ -56,19 +56,19 @@ def excuse(learner: Learner, check: str) -> str | None:
     """Return why a check does not apply to a learner, as its family declares; None if it does."""
     if check == "origin" and not learner.predicts:
         return "a subspace contains 0, wherever that is"
-    return learner.family.excuses(learner.options).get(check)
+    return learner.family.skipped_checks(learner.options).get(check)
 
 
 def _by_law(subject: Subject, comparison: str) -> None:
     """Compare a learner with the law that its family declares."""
-    compare = getattr(subject.learner.law, comparison, None)
+    compare = getattr(subject.learner.oracle, comparison, None)
     family = subject.learner.family.name
     expect(compare, f"the family {family} declares no law with {comparison}, nor that it is excused")
     assert compare is not None
     compare(subject)
 
 
-def verdict(subject: Subject, check: str) -> Verdict:
+def verdict(subject: Subject, check: str) -> CheckResult:
     """Check a learner; any exception that it raises is a failure.
 
     Parameters
@@ -80,17 +80,17 @@ def verdict(subject: Subject, check: str) -> Verdict:
     """
     reason = excuse(subject.learner, check)
     if reason is not None:
-        return Verdict(check, None, reason, subject.changes)
+        return CheckResult(check, None, reason, subject.changes)
     try:
         CHECKS[check](subject)
     except CheckError as error:
-        return Verdict(check, False, str(error), subject.changes)
+        return CheckResult(check, False, str(error), subject.changes)
     except Exception as error:  # a learner that crashes has failed, and the others are still to be checked
-        return Verdict(check, False, f"{type(error).__name__}: {error}", subject.changes)
-    return Verdict(check, True, changes=subject.changes)
+        return CheckResult(check, False, f"{type(error).__name__}: {error}", subject.changes)
+    return CheckResult(check, True, changes=subject.changes)
 
 
-def verdicts(subject: Subject) -> Iterator[Verdict]:
+def verdicts(subject: Subject) -> Iterator[CheckResult]:
     """Yield the verdict of every check of a learner, then of its variants, in which options are changed."""
     for variant in subject.variants():
         for check in CHECKS:

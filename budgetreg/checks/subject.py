@@ -10,7 +10,7 @@ import numpy as np
 from budgetreg.checks.variants import variants
 from budgetreg.config.composition import Composer, composing
 from budgetreg.enumeration.steps import prices
-from budgetreg.learners.declaration import Fit, Given, Learner, Outputs, Sees, WithIntercept
+from budgetreg.learners.declaration import Fit, Learner, Observation, Outputs, SideInformation, WithIntercept
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.metering.origin import Origin
 from budgetreg.protocol.configuration import Config, validate
@@ -60,7 +60,7 @@ class Subject:
     @property
     def draws(self) -> bool:
         """Whether it draws anything."""
-        return self.learner.sees is not Sees.ALL
+        return self.learner.observation is not Observation.ALL
 
     def other(self, name: str) -> "Subject":
         """Return another learner of ``conf/algo``, under the same examination."""
@@ -85,9 +85,9 @@ class Subject:
 
     def draws_for(self, d: int, k: int) -> tuple[int, int]:
         """Return how many draws a budget leaves for the data point and for the inner product."""
-        division = self.plan(d, k).division
-        assert division
-        return division
+        budget_split = self.plan(d, k).budget_split
+        assert budget_split
+        return budget_split
 
     def run(
         self,
@@ -141,14 +141,18 @@ class Subject:
         checkpoints = checkpoints or [orders.shape[1]]
         n_settings = len(next(iter(own.values()), [None]))
         origin = pilot is not None
-        stores = self.learner.family.stores
-        by_accessor = {"centred": origin and not stores, "intercept": origin and not stores, "pilot": pilot}
+        centres_itself = self.learner.family.centres_itself
+        by_accessor = {
+            "centred": origin and not centres_itself,
+            "intercept": origin and not centres_itself,
+            "pilot": pilot,
+        }
         accessor = Recorder(table, orders, n_settings, plan.budget, checkpoints, opened, **by_accessor)
         moments = np.square((known or table).rows(orders)).mean(axis=1) if self.learner.given_moments else None
         fit = self.fit or self.learner.family.fit
         costs = prices(table.d) if costs is None else costs
-        heeded = costs if self.learner.heeds_prices else None
-        given = Given(k, plan.division, moments, centred=origin, intercept=origin, prices=heeded)
+        heeded = costs if self.learner.cost_aware else None
+        given = SideInformation(k, plan.budget_split, moments, centred=origin, intercept=origin, prices=heeded)
         outputs = fit(accessor, own, checkpoints, list(rngs), self.options, given)
         found = [_whole(W, accessor.origins(t)) if origin else _bare(W) for t, W in outputs]
         return found, accessor

@@ -41,7 +41,7 @@ def _changed(family: Family, options: Any, names: set[str]) -> Iterator[tuple[Ma
 def _effective(family: Family, options: Any) -> set[str]:
     """Return the names of options that have an effect beside the others."""
     there = {name for name, one in options_of(family.options).items() if one.applies(vars(options))}
-    return there - set(family.without_effect(options))
+    return there - set(family.inactive_options(options))
 
 
 def _completed(family: Family, options: Any) -> Any | None:

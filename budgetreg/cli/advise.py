@@ -83,7 +83,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
-    from budgetreg.config.hydra_errors import explained
+    from budgetreg.config.hydra_errors import as_config_error
 
     own: dict[str, str] = {}
     choices: dict[str, Any] = {}
@@ -99,7 +99,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
         try:
             (override,) = OverridesParser.create().parse_overrides([word])
         except HydraException as error:
-            raise explained(error, [word]) from error
+            raise as_config_error(error, [word]) from error
         if override.is_sweep_override():
             raise ConfigError(f"{word}: one value, as only k and algo may have several here")
         choices[key] = override.value()
@@ -156,7 +156,7 @@ def _composing(choices: Mapping[str, Any]) -> Iterator[Callable[[str, int], "Con
     from omegaconf.errors import OmegaConfBaseException
 
     from budgetreg.config.composition import Composer, composing
-    from budgetreg.config.hydra_errors import explained
+    from budgetreg.config.hydra_errors import as_config_error
     from budgetreg.protocol.configuration import validate
 
     words = [f"{key}={value}" for key, value in choices.items()]
@@ -168,7 +168,7 @@ def _composing(choices: Mapping[str, Any]) -> Iterator[Callable[[str, int], "Con
             try:
                 config = validate(compose(choice), choice)
             except (HydraException, OmegaConfBaseException) as error:
-                raise explained(error, [*words, f"algo={name}"]) from error
+                raise as_config_error(error, [*words, f"algo={name}"]) from error
             except ConfigError as error:
                 raise ConfigError(f"{error} (for algo={name})") from error
             if not config.algo.predicts:

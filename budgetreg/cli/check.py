@@ -12,7 +12,7 @@ from budgetreg.errors import ConfigError, nearest
 from budgetreg.execution.threads import pin_blas_threads
 
 if TYPE_CHECKING:
-    from budgetreg.checks import Subject, Verdict
+    from budgetreg.checks import CheckResult, Subject
 
 _MARKS = {True: "✓", False: "✗", None: "–"}
 _ABOUT = """Check learners, as their files have them and with each option changed: unbiased estimates and their second
@@ -61,15 +61,15 @@ def _composed(name: str) -> "Subject":
     from yaml import YAMLError
 
     from budgetreg.checks import examined
-    from budgetreg.config.hydra_errors import explained
+    from budgetreg.config.hydra_errors import as_config_error
 
     try:
         return examined(name)
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
-        raise explained(error, [f"algo={name}"]) from error
+        raise as_config_error(error, [f"algo={name}"]) from error
 
 
-def _table(found: Mapping[str, list["Verdict"]]) -> Table:
+def _table(found: Mapping[str, list["CheckResult"]]) -> Table:
     """Return a row for each learner: what came of it, and a cross where that or a variant of it has failed."""
     checks = list(dict.fromkeys(verdict.check for own in found.values() for verdict in own))
     table = Table("algo", box=None, pad_edge=False)
@@ -82,7 +82,7 @@ def _table(found: Mapping[str, list["Verdict"]]) -> Table:
     return table
 
 
-def _reasons(found: Mapping[str, list["Verdict"]]) -> list[str]:
+def _reasons(found: Mapping[str, list["CheckResult"]]) -> list[str]:
     """Return why learners were excused, each reason once, then what failed; variants only if the learner was not."""
     excused: dict[tuple[str, str], list[str]] = {}
     failed = []

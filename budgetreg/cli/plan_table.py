@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from budgetreg.learners.declaration import Sees
+from budgetreg.learners.declaration import Observation
 
 if TYPE_CHECKING:
     from budgetreg.protocol.plan import Plan
@@ -64,9 +64,9 @@ def _money(plan: "Plan") -> dict[str, str]:
     if prices is None:
         return {}
     costs, steps = sorted(prices.costs, reverse=True), plan.checkpoints[-1] - plan.lead
-    dearest = prices.row if plan.config.algo.sees is Sees.ALL else plan.per_example * costs[0]
+    dearest = prices.row if plan.config.algo.observation is Observation.ALL else plan.per_example * costs[0]
     most = "at most" if plan.budget else "on average at most"
-    spending = Spending(plan.config, plan.n_train, plan.d, plan.division, prices)
+    spending = Spending(plan.config, plan.n_train, plan.d, plan.budget_split, prices)
     total = f"{plan.config.total} {prices.unit}, at {spending.price:.4g} for an attribute as is expected of its draws"
     return {
         **({"total": total} if spending.in_money else {}),

@@ -13,7 +13,7 @@ from budgetreg.errors import ConfigError, UserError, nearest
 from budgetreg.execution.threads import pin_blas_threads
 
 if TYPE_CHECKING:
-    from budgetreg.analysis.claims import Judgement
+    from budgetreg.analysis.claims import ClaimResult
 
 _KEYS = {  # what may be given: it changes no result
     "n_jobs": "repetitions worked on at the same time",
@@ -97,7 +97,7 @@ def _setting(word: str) -> tuple[str, object]:
     return key, int(text) if text.isdigit() else text
 
 
-def _table(name: str, judgements: Sequence["Judgement"]) -> Table:
+def _table(name: str, judgements: Sequence["ClaimResult"]) -> Table:
     from budgetreg.analysis.findings import claim_row
 
     rows = list(map(claim_row, judgements))

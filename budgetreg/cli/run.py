@@ -21,7 +21,7 @@ from budgetreg.cli.streams import PatientStreams
 from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, UserError
 from budgetreg.execution.threads import pin_blas_threads
-from budgetreg.files.writing import explained
+from budgetreg.files.writing import os_errors_explained
 from budgetreg.notices import held, say
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def main(argv: list[str]) -> int:
 
     remove_abandoned()
     with ExitStack() as stack:
-        with explained("write temporary files"):
+        with os_errors_explained("write temporary files"):
             scratch = stack.enter_context(scratch_folder())
         os.environ[_SCRATCH] = str(scratch)
         if _MEMORY not in os.environ:
@@ -180,7 +180,7 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> bool:
     except UserError:
         raise
     except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:  # the task itself raises nothing
-        raise hydra_errors.explained(error, words) from error
+        raise hydra_errors.as_config_error(error, words) from error
     except SystemExit as left:  # having printed what is the matter
         raise SystemExit(2 if left.code else 0) from left
     except Exception as error:
@@ -191,7 +191,7 @@ def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> bool:
             raise WorkerDied(
                 "a job of the launcher died, perhaps for want of memory or time: the same command resumes"
             ) from error
-        raise hydra_errors.explained(error, words) from error
+        raise hydra_errors.as_config_error(error, words) from error
     return bool(options.cfg or options.info or options.hydra_help or options.shell_completion)
 
 
@@ -242,7 +242,7 @@ def _cell(cfg: "DictConfig", act: _Act) -> None:
         if in_worker and not outcome["code"] and streams.lost():
             outcome.update(code=2, message=f"budgetreg: {streams.lost()}")
     try:
-        with explained("write temporary files"):
+        with os_errors_explained("write temporary files"):
             Path(os.environ[_SCRATCH], f"{number:06}.json").write_text(json.dumps(outcome), encoding="utf-8")
     except UserError as error:  # which cannot be told any other way
         print(f"budgetreg: {error}", file=sys.stderr)

@@ -94,7 +94,7 @@ def _is_merged(folder: Path, damage: list[str]) -> bool:
 
 
 def _of_runs(runs: list["RunStatus"]) -> Iterator[_Reason]:
-    from budgetreg.reproduce.shortcomings import ranges
+    from budgetreg.reproduce.staleness import ranges
     from budgetreg.results.store import unfinished
 
     for run in runs:
@@ -112,7 +112,7 @@ def _of_merged(folders: list[Path], damage: list[str]) -> Iterator[_Reason]:
     """Give what merged results lack of what their recipes ask for; what is damaged is noted."""
     from budgetreg.reproduce.merged import read_record
     from budgetreg.reproduce.recipes import names, read_recipe
-    from budgetreg.reproduce.shortcomings import shortcomings
+    from budgetreg.reproduce.staleness import stale_cells
 
     for folder in folders:
         name = (read_record(folder) or {})["recipe"]
@@ -120,7 +120,7 @@ def _of_merged(folders: list[Path], damage: list[str]) -> Iterator[_Reason]:
             yield str(folder), "all cells", "no longer", f"there is no recipe {name}"
             continue
         try:
-            found = shortcomings(folder, read_recipe(name))
+            found = stale_cells(folder, read_recipe(name))
         except DataError as error:
             damage.append(str(error))
             yield str(folder), "all cells", "damaged", str(error)

@@ -15,7 +15,7 @@ from budgetreg.files.writing import files_below
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from budgetreg.execution.verification import Sample, Verdict
+    from budgetreg.execution.verification import Comparison, Sample
 
 _ABOUT = """Compute some finished repetitions again, of a run, of the runs below a folder or of merged results, and
 compare bytes: those of curves.csv, of runs.csv but for the seconds, and of what a run has learned, model.npz. Nothing
@@ -35,7 +35,7 @@ class _Row:
     algo: str
     dataset: str
     k: int
-    verdict: "Verdict | None"
+    verdict: "Comparison | None"
     stale: tuple[str, ...] = ()
 
     @property
@@ -149,7 +149,7 @@ def _table(group: str, rows: Sequence[_Row]) -> "Table":
     return table
 
 
-def _told(verdict: "Verdict | None") -> tuple[str, ...]:
+def _told(verdict: "Comparison | None") -> tuple[str, ...]:
     """Return how many were checked, the verdict, and the column, size and place of the largest difference."""
     if verdict is None:
         return "", "stale", "", "", ""

@@ -42,7 +42,7 @@ def check_words(words: list[str]) -> None:
             raise ConfigError(f"{word}: must be the name of one {group.rpartition('/')[2]}{choices}")
 
 
-def explained(error: Exception, words: list[str]) -> ConfigError:
+def as_config_error(error: Exception, words: list[str]) -> ConfigError:
     """Return an error of Hydra or OmegaConf as one line.
 
     Parameters

@@ -98,13 +98,13 @@ def completed(options: Options, section: Mapping[str, Any]) -> dict[str, Any]:
     return {**section, **missing}
 
 
-def settled(options: Options, section: Mapping[str, Any], own: bool) -> dict[str, Any]:
+def resolve_nulls(options: Options, section: Mapping[str, Any], own: bool) -> dict[str, Any]:
     """Return a section with what null stands for in place of it; own: whether that is what `Option.own` says."""
     left = {name: one for name, one in options.items() if one.own is not None and section.get(name, 0) is None}
     return {**section, **{name: one.own if own else one.default for name, one in left.items()}}
 
 
-def telling(options: Options, section: Mapping[str, Any], without: Iterable[str] = ()) -> dict[str, Any]:
+def identity_of(options: Options, section: Mapping[str, Any], without: Iterable[str] = ()) -> dict[str, Any]:
     """Return what of a section decides a result: no defaults, and nothing that has no effect.
 
     Parameters

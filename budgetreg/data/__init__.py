@@ -9,7 +9,7 @@ from typing import Any
 
 from budgetreg.config import extensions
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.kind import Kind, Synthetic, Table
+from budgetreg.data.kind import DatasetKind, ExampleSource, Synthetic
 from budgetreg.data.prices import BUNDLED, EQUAL, UNIT, Prices, equal_prices, read_prices
 from budgetreg.data.ranges import in_ranges, read_ranges
 from budgetreg.data.scaling import PILOT, RANGES
@@ -19,7 +19,7 @@ __all__ = ["Dataset", "DatasetConfig", "Kind", "Prices", "kinds", "load", "locat
 
 
 @cache
-def kinds() -> Mapping[str, Kind]:
+def kinds() -> Mapping[str, DatasetKind]:
     """Return all kinds of data by name: ours, then those that other packages bring.
 
     Raises
@@ -27,7 +27,7 @@ def kinds() -> Mapping[str, Kind]:
     ConfigError
         If what another package brings cannot be loaded.
     """
-    return extensions.declared(sys.modules[__name__], "KINDS", extensions.DATASETS, Kind)
+    return extensions.declared(sys.modules[__name__], "KINDS", extensions.DATASETS, DatasetKind)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def prices_of(config: DatasetConfig, data: Dataset) -> Prices | None:
 
 
 @lru_cache(maxsize=4)
-def _loaded(source: Table) -> Dataset:
+def _loaded(source: ExampleSource) -> Dataset:
     return source.load()
 
 

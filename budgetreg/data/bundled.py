@@ -10,7 +10,7 @@ import numpy as np
 from budgetreg.config.options import Option
 from budgetreg.config.requirements import one_of
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.kind import RANDOM, Kind
+from budgetreg.data.kind import RANDOM, DatasetKind
 from budgetreg.data.scaling import SCALING, unit
 
 _DIGITS = Path(__file__).with_name("digits_3v5.csv")
@@ -83,8 +83,8 @@ def _parse_scikit_learn(options: Mapping[str, Any]) -> ScikitLearn:
 
 
 KINDS = (
-    Kind(name="digits", parse=lambda options: Digits(), options={}, splits=(RANDOM,), domain="inf-ball"),
-    Kind(
+    DatasetKind(name="digits", parse=lambda options: Digits(), options={}, splits=(RANDOM,), domain="inf-ball"),
+    DatasetKind(
         name="scikit_learn",
         parse=_parse_scikit_learn,
         options={"table": Option("the table", one_of(*_SCIKIT_LEARN)), **SCALING},

@@ -16,7 +16,7 @@ import numpy as np
 from budgetreg.config.options import Option
 from budgetreg.config.requirements import NOTHING, NUMBER, Requirement, whole
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.kind import Kind
+from budgetreg.data.kind import DatasetKind
 from budgetreg.errors import ConfigError
 from budgetreg.streams import Identity, generator
 
@@ -153,4 +153,4 @@ _MUST = {
     "noise": Requirement("a number of at least 0 and below 1", lambda value: NUMBER.accepts(value) and 0 <= value < 1),
 }
 
-KINDS = (Kind(name="gaussian", parse=parse, options={key: Option(key) for key in _MUST}),)
+KINDS = (DatasetKind(name="gaussian", parse=parse, options={key: Option(key) for key in _MUST}),)

@@ -16,7 +16,7 @@ import numpy as np
 
 from budgetreg.config.options import Option
 from budgetreg.data.dataset import Dataset, required, whole_number
-from budgetreg.data.kind import Kind
+from budgetreg.data.kind import DatasetKind
 from budgetreg.errors import ConfigError
 from budgetreg.streams import Identity, generator
 
@@ -236,19 +236,19 @@ def _both_parts(
 
 
 KINDS = (
-    Kind(
+    DatasetKind(
         name="one_good_feature",
         parse=parse_one_good_feature,
         options={key: Option(key) for key in ("d", "p", "n", "n_test")},
         domain="inf-ball",
     ),
-    Kind(
+    DatasetKind(
         name="three_bits",
         parse=parse_three_bits,
         options={key: Option(key) for key in ("n", "n_test")},
         domain="inf-ball",
     ),
-    Kind(
+    DatasetKind(
         name="hidden_basis",
         parse=parse_hidden_basis,
         options={key: Option(key) for key in ("d", "eps", "n", "n_test")},

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from budgetreg.config.options import Option, Options, telling
+from budgetreg.config.options import Option, Options, identity_of
 from budgetreg.config.requirements import FRACTION, NAME, NOTHING, one_of
 from budgetreg.data.dataset import Dataset
 
@@ -16,7 +16,7 @@ RANDOM, OFFICIAL = "random", "official"
 
 
 @runtime_checkable
-class Table(Protocol):
+class ExampleSource(Protocol):
     """Data that are there, the same for every seed and repetition."""
 
     def load(self) -> Dataset:
@@ -58,11 +58,11 @@ class Synthetic(Protocol):
         """Equal laws are one, as drawing is remembered."""
 
 
-Source = Table | Synthetic
+Source = ExampleSource | Synthetic
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Kind:
+class DatasetKind:
     """A kind of data, as it declares itself.
 
     Attributes
@@ -120,15 +120,15 @@ class Kind:
             **self.options,
         }
 
-    def telling(self, section: Mapping[str, Any]) -> dict[str, Any]:
+    def identity(self, section: Mapping[str, Any]) -> dict[str, Any]:
         """Return what of a checked section ``dataset`` decides a result."""
         random = self.tested and section["split"] == RANDOM
-        return telling(self.all_options(), section, () if random else ("test_fraction",))
+        return identity_of(self.all_options(), section, () if random else ("test_fraction",))
 
 
-def known_law(name: str, parse: Callable[[Mapping[str, Any]], Source], *options: str) -> Kind:
+def known_law(name: str, parse: Callable[[Mapping[str, Any]], Source], *options: str) -> DatasetKind:
     """Declare data in the unit ball whose second moment is known: all examples train, and nothing needs full rows."""
-    return Kind(
+    return DatasetKind(
         name=name,
         parse=parse,
         options={key: Option(key) for key in options},

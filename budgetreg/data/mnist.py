@@ -14,7 +14,7 @@ import numpy as np
 from budgetreg.config.options import Option
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required
-from budgetreg.data.kind import Kind
+from budgetreg.data.kind import DatasetKind
 from budgetreg.data.seals import is_intact
 from budgetreg.errors import ConfigError, DataError
 
@@ -234,7 +234,7 @@ def _ensure(path: Path, make: Callable[[], np.ndarray]) -> None:
 
 
 KINDS = (
-    Kind(
+    DatasetKind(
         name="mnist",
         parse=parse,
         options={"root": Option("the folder of MNIST/raw", inert=True), "digits": Option("the digits")},

@@ -25,7 +25,7 @@ import numpy as np
 from budgetreg.config.options import Option
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required, whole_number
-from budgetreg.data.kind import Kind
+from budgetreg.data.kind import DatasetKind
 from budgetreg.data.values import Coins, Values
 from budgetreg.errors import ConfigError
 from budgetreg.streams import generator
@@ -178,7 +178,7 @@ def _cached_products(X: Values, w: np.ndarray, digest: str) -> np.ndarray:
 
 
 KINDS = (
-    Kind(
+    DatasetKind(
         name="power_law",
         parse=parse,
         options={key: Option(key) for key in ("d", "alpha", "norm", "n", "n_test", "implicit")},

@@ -8,7 +8,7 @@ import numpy as np
 
 from budgetreg.config.options import Option
 from budgetreg.data.dataset import Dataset, required, whole_number
-from budgetreg.data.kind import Kind
+from budgetreg.data.kind import DatasetKind
 from budgetreg.errors import ConfigError
 from budgetreg.streams import generator
 
@@ -78,7 +78,7 @@ def _directions(vectors: np.ndarray) -> np.ndarray:
 
 
 KINDS = (
-    Kind(
+    DatasetKind(
         name="sphere", parse=parse, options={key: Option(key) for key in ("d", "noise", "n", "n_test")}, domain="2-ball"
     ),
 )

@@ -13,7 +13,7 @@ from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.formats import FORMATS, opener, source, suffix
 from budgetreg.data.formats.source import COMPRESSIONS, NO_TARGET, EmptyCellError
-from budgetreg.data.kind import RANDOM, Kind, Source
+from budgetreg.data.kind import RANDOM, DatasetKind, Source
 from budgetreg.data.prepared import FACTS, Prepared, from_folder, in_memory, into_folder
 from budgetreg.data.scaling import SCALING, unit
 from budgetreg.data.seals import is_intact, unsealed
@@ -182,7 +182,7 @@ def _unlabelled(source: Source) -> Source:
 
 
 KINDS = (
-    Kind(
+    DatasetKind(
         name="file",
         parse=parse_file,
         options={

@@ -34,7 +34,7 @@ def as_values(X: np.ndarray | Values) -> Values:
     return Dense(X) if isinstance(X, np.ndarray) else X
 
 
-def panels(index: np.ndarray, d: int) -> Iterator[np.ndarray]:
+def row_blocks(index: np.ndarray, d: int) -> Iterator[np.ndarray]:
     """Cut row numbers into panels whose full rows fit into memory.
 
     Parameters
@@ -57,7 +57,7 @@ def panels(index: np.ndarray, d: int) -> Iterator[np.ndarray]:
 def means(values: Values, index: np.ndarray) -> np.ndarray:
     """Return the attributes' means over the rows in `index`, float64 of shape (d,), panel by panel."""
     total = np.zeros(values.shape[1])
-    for rows in panels(index, values.shape[1]):
+    for rows in row_blocks(index, values.shape[1]):
         total += values.rows(rows).sum(axis=0, dtype=np.float64)
     return total / index.size
 

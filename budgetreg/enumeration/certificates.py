@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.enumeration.expectations import Subject, expect
+from budgetreg.enumeration.expectations import LearnerUnderTest, expect
 from budgetreg.metering.accessor import Table
 from budgetreg.streams import generator
 
@@ -43,7 +43,7 @@ class Shown:
     output: np.ndarray
 
 
-def run(subject: Subject, settings: Mapping[str, Sequence[float]]) -> list[Shown]:
+def run(subject: LearnerUnderTest, settings: Mapping[str, Sequence[float]]) -> list[Shown]:
     """Run a learner along two streams, of the same examples in different orders; return each at each checkpoint.
 
     The attributes are of unlike sizes, two are the same, and one is always 0.

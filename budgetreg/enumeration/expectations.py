@@ -35,7 +35,7 @@ def expect(holds: Any, otherwise: str) -> None:
         raise CheckError(otherwise)
 
 
-class Subject(Protocol):
+class LearnerUnderTest(Protocol):
     """A learner under examination, see `budgetreg.checks.subject.Subject`."""
 
     @property
@@ -61,7 +61,7 @@ class Subject(Protocol):
     ) -> tuple[list[np.ndarray], Any]:
         """Run it along some streams; return its outputs at the checkpoints, and what it saw."""
 
-    def other(self, name: str) -> "Subject":
+    def other(self, name: str) -> "LearnerUnderTest":
         """Return another learner of ``conf/algo``, under the same examination."""
 
     def __hash__(self) -> int:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.enumeration.expectations import Subject, close, expect, same
+from budgetreg.enumeration.expectations import LearnerUnderTest, close, expect, same
 from budgetreg.enumeration.steps import LATE, STEP, Place, Step, enumerate_step, exact_gradient
-from budgetreg.updates.retraced import Retraced
+from budgetreg.updates.reference_updates import Retraced
 
 D = 4
 """Attributes of an enumerated step, and its budget: the least by which either estimate has two draws."""
@@ -18,7 +18,7 @@ _FEWER = 3
 
 
 @dataclass(frozen=True)
-class Draws:
+class DrawProbabilities:
     """How the attributes of an example are drawn, as a family states it; nothing of it is observed.
 
     Attributes
@@ -38,7 +38,7 @@ class Draws:
 
 
 @dataclass(frozen=True)
-class GradientLaw:
+class GradientOracle:
     """What is expected of a learner that follows estimates of ``(<w, x> - y) x``.
 
     Attributes
@@ -56,18 +56,18 @@ class GradientLaw:
     """
 
     moves: Callable[[Any], Retraced]
-    draws: Callable[[Any, Step, int], Draws] | None
+    draws: Callable[[Any, Step, int], DrawProbabilities] | None
     counterpart: Callable[[Any], str | None] = lambda options: None
     late: Callable[[Any], bool] = lambda options: False
     first_phase: Callable[[Any, int], int] = lambda options, m: 0
 
-    def unbiased(self, subject: Subject) -> None:
+    def unbiased(self, subject: LearnerUnderTest) -> None:
         """Compare the mean of the estimated gradient with ``(<w, x> - y) x``, where nothing clips or projects."""
         step = self._step(subject, D)
         found = step.mean(step.gradient(self.moves(subject.options)))
         close("the gradient", found, (step.w @ step.x - step.y) * step.x)
 
-    def second_moments(self, subject: Subject) -> None:
+    def second_moments(self, subject: LearnerUnderTest) -> None:
         """Compare ``E |phi~ x~|^2 = E phi~^2 E |x~|^2`` with the formulas for the draws that are stated.
 
         With q of the data point and p of the inner product, all draws being independent,
@@ -84,7 +84,7 @@ class GradientLaw:
         found = np.square(step.gradient(self.moves(subject.options))).sum(axis=1)
         close("the gradient's square", step.mean(found), phi * point_square(step, stated, k_x))
 
-    def full_information(self, subject: Subject) -> None:
+    def full_information(self, subject: LearnerUnderTest) -> None:
         """Compare, at k = d, the mean of the estimates with what full information gives."""
         step, moves = self._step(subject, D), self.moves(subject.options)
         expected = (step.w @ step.x - step.y) * step.x
@@ -93,7 +93,7 @@ class GradientLaw:
             expected = exact_gradient(subject.other(name), step, moves)
         close("the step", step.mean(step.gradient(moves)), expected)
 
-    def boundary(self, subject: Subject) -> None:
+    def boundary(self, subject: LearnerUnderTest) -> None:
         """Compare outcomes of a step at which clip and projection act, one by one, with the listing's.
 
         What is clipped and projected is the estimate that is unbiased, made of the attributes seen and their stated
@@ -109,16 +109,16 @@ class GradientLaw:
             gradient = estimates(step, self._draws(subject, step, k_x), k_x)
         compare_moves(step, moves, gradient)
 
-    def _step(self, subject: Subject, k: int, edge: bool = False) -> Step:
+    def _step(self, subject: LearnerUnderTest, k: int, edge: bool = False) -> Step:
         options, t = subject.options, LATE if self.late(subject.options) else STEP
         return enumerate_step(subject, D, k, Place(t, edge, options.average, self.first_phase(options, t + 1)))
 
-    def _draws(self, subject: Subject, step: Step, k_x: int) -> Draws:
+    def _draws(self, subject: LearnerUnderTest, step: Step, k_x: int) -> DrawProbabilities:
         assert self.draws is not None
         return self.draws(subject.options, step, k_x)
 
 
-def estimates(step: Step, stated: Draws, k_x: int) -> np.ndarray:
+def estimates(step: Step, stated: DrawProbabilities, k_x: int) -> np.ndarray:
     """Return ``phi~ x~`` of the attributes that each outcome saw, the first k_x of them for the data point: (N, d)."""
     mu = np.zeros(len(step.x)) if stated.expected is None else stated.expected
     coefficients = np.divide(step.w, stated.p, out=np.zeros_like(step.w), where=stated.p > 0)
@@ -147,7 +147,7 @@ def sum_over(squares: np.ndarray, probability: np.ndarray) -> float:
     return float((squares[comes] / probability[comes]).sum())
 
 
-def point_square(step: Step, stated: Draws, k_x: int) -> float:
+def point_square(step: Step, stated: DrawProbabilities, k_x: int) -> float:
     """Return what the mean of ``|x~|^2`` must be, for k_x draws or a subset of k_x attributes."""
     single = sum_over(np.square(step.x), stated.q) / k_x
     return single if stated.subset else single + (1 - 1 / k_x) * float(step.x @ step.x)

@@ -6,11 +6,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from budgetreg.enumeration.expectations import Subject, expect
-from budgetreg.enumeration.scripts import Scripted, outcomes, rows_of
+from budgetreg.enumeration.expectations import LearnerUnderTest, expect
+from budgetreg.enumeration.scripted_rng import Scripted, outcomes, rows_of
 from budgetreg.metering.accessor import Table
 from budgetreg.sampling.draws import BLOCK
-from budgetreg.updates.retraced import Retraced, iterates
+from budgetreg.updates.reference_updates import Retraced, iterates
 
 STEP = 9
 """The step that is looked at: by then every attribute has been drawn."""
@@ -134,12 +134,12 @@ class Step:
 
 
 @lru_cache(maxsize=8)
-def enumerate_step(subject: Subject, d: int, k: int, place: Place) -> Step:
+def enumerate_step(subject: LearnerUnderTest, d: int, k: int, place: Place) -> Step:
     """Take a step in all ways.
 
     Parameters
     ----------
-    subject : Subject
+    subject : LearnerUnderTest
         An online learner.
     d, k : int
         Attributes and budget.
@@ -175,7 +175,7 @@ def enumerate_step(subject: Subject, d: int, k: int, place: Place) -> Step:
     return Step(place, X, y, before[0], probability, after, attributes, earlier)
 
 
-def exact_gradient(subject: Subject, step: Step, moves: Retraced) -> np.ndarray:
+def exact_gradient(subject: LearnerUnderTest, step: Step, moves: Retraced) -> np.ndarray:
     """Return the gradient (d,) that a learner with full information follows at the same regressor and example.
 
     From ``w_1 = 0``, one example made for it leads the learner to the regressor.
@@ -190,7 +190,13 @@ def exact_gradient(subject: Subject, step: Step, moves: Retraced) -> np.ndarray:
 
 
 def _take(
-    subject: Subject, X: np.ndarray, y: np.ndarray, k: int, place: Place, rows: list[int | None], scripts: np.ndarray
+    subject: LearnerUnderTest,
+    X: np.ndarray,
+    y: np.ndarray,
+    k: int,
+    place: Place,
+    rows: list[int | None],
+    scripts: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the regressors (N, d) before and after the step, and the attributes seen, by scripts (N, n)."""
     parts = []
@@ -205,7 +211,7 @@ def _take(
 
 
 def _run(
-    subject: Subject,
+    subject: LearnerUnderTest,
     X: np.ndarray,
     y: np.ndarray,
     k: int,

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from budgetreg.execution.scratch import scratch_folder
-from budgetreg.files.writing import explained
+from budgetreg.files.writing import os_errors_explained
 
 _PATIENCE = 1.0  # seconds of work before anything is shown
 _PERIOD = 0.2  # seconds between two looks at the slots
@@ -66,7 +66,7 @@ def progress_bar(description: str, repetitions: int) -> Iterator[Path | None]:
         yield None
         return
     with ExitStack() as stack:
-        with explained("write temporary files"):
+        with os_errors_explained("write temporary files"):
             slots = stack.enter_context(scratch_folder()) / "slots"
             # In full: writing into the hole of a sparse file kills a process if the disk is full.
             slots.write_bytes(bytes(8 * repetitions))

@@ -49,7 +49,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Record:
+class RecordedResults:
     """What is there of one configuration.
 
     Attributes
@@ -100,7 +100,7 @@ class Recomputed:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Comparison:
     """What came of computing again.
 
     Attributes
@@ -128,7 +128,7 @@ class Verdict:
         return self.difference is None and not self.failed
 
 
-def verify_run(folder: Path, sample: Sample, given: Mapping[str, Any] | None = None) -> Verdict:
+def verify_run(folder: Path, sample: Sample, given: Mapping[str, Any] | None = None) -> Comparison:
     """Compute again finished repetitions of a run, as its manifest says; nothing in its folder is changed.
 
     Parameters
@@ -161,7 +161,7 @@ def verify_run(folder: Path, sample: Sample, given: Mapping[str, Any] | None = N
     plan = make_plan(replace(config, out=str(folder), backend=here))
     own = {key: manifest[key] for key in ("versions", "git", "processor") if key in manifest}
     sources = [own, *manifest.get("earlier", [])]
-    record = Record(_tables(folder, plan), whole_identity(manifest), sources, read_models(folder))
+    record = RecordedResults(_tables(folder, plan), whole_identity(manifest), sources, read_models(folder))
     return compare(record, recompute(plan, sample.of(record.held(), manifest["identity_digest"])))
 
 
@@ -192,10 +192,10 @@ def recompute(plan: "Plan", repetitions: Sequence[int], function: Repetitions | 
     )
 
 
-def compare(there: Record, here: Recomputed) -> Verdict:
+def compare(there: RecordedResults, here: Recomputed) -> Comparison:
     """Compare what is there with the same repetitions computed again; what has changed is told if they differ."""
     difference = largest_difference(there.tables, here.tables, here.finished, (there.models, here.models))
-    verdict = Verdict(
+    verdict = Comparison(
         held=len(there.held()),
         checked=len(here.finished) + len(here.failed),
         difference=difference,

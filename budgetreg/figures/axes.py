@@ -208,7 +208,7 @@ def within_total(series: Series, curve: pd.DataFrame, x: Axis) -> pd.DataFrame:
     return curve[curve[x.column] <= most]
 
 
-def settled(series: Sequence[Series], drawing: Drawing | None) -> Drawing:
+def resolve_drawing(series: Sequence[Series], drawing: Drawing | None) -> Drawing:
     """Decide the band where that is left open: the standard deviation, but on excess losses the mean's interval.
 
     An excess is above 0, and in a few repetitions often many times as large as in all others: the mean less the

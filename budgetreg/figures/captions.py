@@ -10,7 +10,7 @@ import pandas as pd
 
 from budgetreg import learners
 from budgetreg.analysis.bootstrap import Estimate
-from budgetreg.figures.axes import axes_of, settled
+from budgetreg.figures.axes import axes_of, resolve_drawing
 from budgetreg.figures.drawing import Drawing
 from budgetreg.results.naming import flatten, show, telling
 from budgetreg.results.series import Series, mean_curve
@@ -75,7 +75,7 @@ def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawin
     str
         Paragraphs wrapped at 100 columns, ending with a newline.
     """
-    drawing = settled(series, drawing)
+    drawing = resolve_drawing(series, drawing)
     panels = {panel: [one for one in series if drawing.panel(one) == panel] for panel in map(drawing.panel, series)}
     below = dict.fromkeys(axes_of(own, drawing)[0] for own in panels.values())
     _, y = axes_of(series, drawing)
@@ -215,7 +215,7 @@ def _prices(config: Mapping[str, Any]) -> str:
     costs, learner = config.get("dataset", {}).get("costs"), learners.read(config.get("algo", {}))
     if costs is None:
         return ""
-    heeded = "which draws heed" if learner and learner.heeds_prices else "which draws do not heed"
+    heeded = "which draws heed" if learner and learner.cost_aware else "which draws do not heed"
     return f"of {PurePath(str(costs)).name}, {heeded}"
 
 

@@ -17,14 +17,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from budgetreg.figures.axes import Axis, axes_of, settled, within_total
+from budgetreg.figures.axes import Axis, axes_of, resolve_drawing, within_total
 from budgetreg.figures.bounds import Bounds, bounds
 from budgetreg.figures.captions import caption
 from budgetreg.figures.drawing import BANDS, Drawing
 from budgetreg.figures.limits import Range, y_range
 from budgetreg.figures.palette import VARIANTS, style
-from budgetreg.files.writing import explained, write_atomically
-from budgetreg.results.quantities import along, can_be_had
+from budgetreg.files.writing import os_errors_explained, write_atomically
+from budgetreg.results.axis_variables import along, can_be_had
 from budgetreg.results.series import Series, mean_curve, read_own, read_series
 
 _PANEL = (6.4, 4.4)  # inches
@@ -135,7 +135,7 @@ def write_figure(figure: Figure, text: str, target: Path, name: str) -> list[Pat
     contents = {"png": _render(figure, "png")}
     figure.set_layout_engine("none")  # what has just been laid out need not be again
     contents |= {"pdf": _render(figure, "pdf"), "txt": text.encode()}
-    with explained(f"create {target}"):
+    with os_errors_explained(f"create {target}"):
         target.mkdir(parents=True, exist_ok=True)
     paths = [target / f"{name}.{ending}" for ending in contents]
     for path, content in zip(paths, contents.values(), strict=True):
@@ -159,7 +159,7 @@ def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figu
     remarks : list of str
         What a reader of the figure has to know about the axes.
     """
-    drawing = settled(series, drawing)
+    drawing = resolve_drawing(series, drawing)
     _, y = axes_of(series, drawing)
     names = dict.fromkeys(map(drawing.panel, series))
     panels = [(panel, [one for one in series if drawing.panel(one) == panel]) for panel in names]

@@ -11,8 +11,8 @@ from budgetreg.analysis.bootstrap import ONE_SIDED, weights
 from budgetreg.config.requirements import LIST, MAPPING, NAME, NOTHING, POSITIVE, list_of, one_of
 from budgetreg.config.rules import Rules, check
 from budgetreg.errors import ConfigError
+from budgetreg.results.axis_variables import ALONG
 from budgetreg.results.naming import flatten
-from budgetreg.results.quantities import ALONG
 from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series
 
 _RULES: Rules = {
@@ -45,7 +45,7 @@ class Drawing:
         Curves; a point per data set and learner at the last checkpoint, with the median; a point per learner and
         value of a variable; or images, for which no learner is run.
     x : str or None
-        A variable of `budgetreg.results.quantities`; None: attributes, or examples where runs end alike in them.
+        A variable of `budgetreg.results.axis_variables`; None: attributes, or examples where runs end alike in them.
     also : sequence of str
         Variables against which the same is drawn once more, each in a figure of its own.
     x_scale : {'log', 'linear'}
@@ -58,12 +58,12 @@ class Drawing:
         Titles of panels, by value; several are joined by a comma.
     band : {'auto', 'sd', 'interval', 'spread'}
         One standard deviation over repetitions; 90 % interval of the mean by bootstrap; 5 to 95 % of repetitions.
-        What ``auto`` is, `budgetreg.figures.axes.settled` decides.
+        What ``auto`` is, `budgetreg.figures.axes.resolve_drawing` decides.
     worst : str or None
         A key of the configuration, such as ``dataset.alpha``: of curves that differ only in it the worst is shown, at
         each number of examples.
     over : str or None
-        Of a scaling: the variable of `budgetreg.results.quantities.of` that it goes along.
+        Of a scaling: the variable of `budgetreg.results.axis_variables.of` that it goes along.
     level : float or None
         Of a scaling: y is what it takes to fall to this; None: what there is at the last checkpoint.
     published : mapping

@@ -17,8 +17,8 @@ from budgetreg.figures.captions import about_config, flowing
 from budgetreg.figures.curves import own_settings, write_figure
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.palette import style
+from budgetreg.results.axis_variables import of
 from budgetreg.results.nested import common
-from budgetreg.results.quantities import of
 from budgetreg.results.series import Series
 
 _SIZE = (6.0, 4.4)  # inches, of a panel

@@ -9,7 +9,7 @@ from budgetreg.errors import UserError
 
 
 @contextmanager
-def explained(action: str) -> Iterator[None]:
+def os_errors_explained(action: str) -> Iterator[None]:
     """Turn an `OSError` of the block into one line for the user.
 
     Parameters
@@ -44,7 +44,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         If the file cannot be written; nothing half-written is left then.
     """
     temporary = temporary_name(path)
-    with explained(f"write {path}"):
+    with os_errors_explained(f"write {path}"):
         _remove_abandoned(path)
         try:
             # Not `tempfile`: its files are readable by their owner only, and results are there to be shared.
@@ -72,7 +72,7 @@ def temporary_name(path: Path) -> Path:
 
 def remove_leftovers(path: Path) -> None:
     """Remove the temporary files that killed processes left next to a file which only we write now."""
-    with explained(f"clean up {path.parent}"):
+    with os_errors_explained(f"clean up {path.parent}"):
         for leftover in path.parent.glob(f".{path.name}.*.tmp"):
             leftover.unlink(missing_ok=True)
 

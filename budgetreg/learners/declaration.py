@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from budgetreg.config.options import options_of, telling
+from budgetreg.config.options import identity_of, options_of
 from budgetreg.metering.accessor import Accessor
 from budgetreg.tasks.task import Task
 
 
-class Sees(Enum):
+class Observation(Enum):
     """What a learner sees of an example, which is what it is charged for."""
 
     K = "k attributes of each example"
@@ -42,7 +42,7 @@ class Missing(Enum):
     LEFT_OUT = "what is there suffices"
 
 
-class Division(NamedTuple):
+class BudgetSplit(NamedTuple):
     """How the budget k is divided."""
 
     k_x: int
@@ -90,14 +90,14 @@ STEP_SIZE = Parameter("eta", "the step size")
 
 
 @dataclass(frozen=True)
-class Circumstances:
+class RunContext:
     """What theory may ask about a run.
 
     Attributes
     ----------
     k, d, m : int
         Attribute budget, attributes, and examples at the last checkpoint.
-    division : Division or None
+    budget_split : BudgetSplit or None
         How k is divided.
     largest : float
         Largest absolute target, less what is predicted without attributes.
@@ -112,7 +112,7 @@ class Circumstances:
     k: int
     d: int
     m: int
-    division: Division | None
+    budget_split: BudgetSplit | None
     largest: float
     unit: float
     moments: Callable[[], np.ndarray]
@@ -120,14 +120,14 @@ class Circumstances:
 
 
 @dataclass(frozen=True)
-class Given:
+class SideInformation:
     """What a learner is given beside examples and parameters.
 
     Attributes
     ----------
     k : int
         Attribute budget.
-    division : Division or None
+    budget_split : BudgetSplit or None
         How it is divided, for learners that declare it.
     moments : ndarray of float, shape (F, d), or None
         Second moments of the attributes, for learners that are given them.
@@ -142,7 +142,7 @@ class Given:
     """
 
     k: int
-    division: Division | None = None
+    budget_split: BudgetSplit | None = None
     moments: np.ndarray | None = None
     centred: bool = False
     intercept: bool = False
@@ -171,7 +171,7 @@ class Fit(Protocol):
         checkpoints: Sequence[int],
         rngs: Sequence[np.random.Generator],
         options: Any,
-        given: Given,
+        given: SideInformation,
     ) -> Iterator[tuple[int, Outputs]]:
         """Run all settings along all streams.
 
@@ -187,7 +187,7 @@ class Fit(Protocol):
             One per stream; a learner that sees every attribute draws nothing.
         options : dataclass
             The family's own.
-        given : Given
+        given : SideInformation
             Budget, and what is known beforehand.
 
         Yields
@@ -216,11 +216,11 @@ class Theorem:
     domain: str
 
 
-class Law(Protocol):
+class Oracle(Protocol):
     """What the checks compare a learner with; each raises a `CheckError` of that module if it is off.
 
     A law needs no comparison from which all learners of its family are excused. A subject is a learner under
-    examination, see `budgetreg.enumeration.expectations.Subject`.
+    examination, see `budgetreg.enumeration.expectations.LearnerUnderTest`.
     """
 
     def unbiased(self, subject: Any) -> None:
@@ -247,7 +247,7 @@ def run_by(module: str, *names: str, **renamed: str) -> Fit:
     module : str
         Its dotted name.
     *names : str
-        Which options, which of ``k_x`` and ``k_ip``, and which of what it is `Given`, ``fit`` takes by these names.
+        Which options, which of ``k_x`` and ``k_ip``, and which fields of `SideInformation` ``fit`` takes by name.
     **renamed : str
         What it takes by other names.
     """
@@ -259,10 +259,10 @@ def run_by(module: str, *names: str, **renamed: str) -> Fit:
         checkpoints: Sequence[int],
         rngs: Sequence[np.random.Generator],
         options: Any,
-        given: Given,
+        given: SideInformation,
     ) -> Iterator[tuple[int, Outputs]]:
-        division = given.division._asdict() if given.division else {}
-        known = {**vars(options), **vars(given), **division}
+        budget_split = given.budget_split._asdict() if given.budget_split else {}
+        known = {**vars(options), **vars(given), **budget_split}
         arguments = {name: known[source] for name, source in taken.items()}
         outputs: Iterator[tuple[int, Outputs]] = import_module(module).fit(
             accessor, settings, checkpoints, rngs, **arguments
@@ -296,13 +296,13 @@ class Family:
         Runs it.
     task : callable
         ``task(options)``: what it learns.
-    sees : callable
-        ``sees(options)``: what it sees of an example.
-    divide : callable
-        ``divide(learner, k)``: how k is divided, None if it is not; raises a `ConfigError` if k is too small.
+    observation : callable
+        ``observation(options)``: what it sees of an example.
+    split_budget : callable
+        ``split_budget(learner, k)``: how k is divided, None if it is not; raises a `ConfigError` if k is too small.
     cost : callable or None
         ``cost(learner, d, k, settings)``: what an example costs, as a `Cost`, for parameters by name. None if it is k
-        attributes, or all d, as `sees` says.
+        attributes, or all d, as `observation` says.
     k_multiple : int
         Budgets are multiples of this.
     parameters : tuple of Parameter
@@ -312,14 +312,14 @@ class Family:
     theory : callable or None
         ``theory(learner, circumstances, B)``: what its theorem prescribes for a radius (None if it has none), by
         parameter. None if there is no theorem.
-    without_effect : callable
-        ``without_effect(options)``: names of options that change nothing beside the others.
+    inactive_options : callable
+        ``inactive_options(options)``: names of options that change nothing beside the others.
     given_moments : callable
         ``given_moments(options)``: where the attributes' second moments come from that it is given: ``given`` if from
         full rows of the training part, which no budget pays for, or ``pilot``; None if it is given none.
-    heeds_prices : callable
-        ``heeds_prices(options)``: which of its draws depend on what attributes cost, where prices are given, by the
-        names of a `Division`; none if none do.
+    cost_aware : callable
+        ``cost_aware(options)``: which of its draws depend on what attributes cost, where prices are given, by the
+        names of a `BudgetSplit`; none if none do.
     missing : callable
         ``missing(options)``: what becomes of cells without a value, as `Missing`.
     batching : Batching
@@ -327,9 +327,9 @@ class Family:
         Whether streams that advance together may end at different lengths.
     shares_settings : bool
         Whether one solution serves all settings, so that their last bits may depend on which there are.
-    stores : bool
+    centres_itself : bool
         Whether it stores or adds up what it sees, which an origin that moves would spoil: it takes the exact means of
-        what it has seen for one (`Given`).
+        what it has seen for one (`SideInformation`).
     state_numbers : callable
         ``state_numbers(d)``: numbers of the state of a replica, up to a factor.
     chaotic : callable
@@ -341,10 +341,10 @@ class Family:
         ``notes(learner, circumstances, settings)``: what the user is told of a plan.
     theorem : callable
         ``theorem(options)``: the bound on its excess loss; None if there is none.
-    law : Law, str or None
+    oracle : Oracle, str or None
         What its estimates are compared with, or the module whose functions do; None if all these checks are excused.
     excuses : callable
-        ``excuses(options)``: by name of a check, the reason why it does not apply.
+        ``skipped_checks(options)``: by name of a check, the reason why it does not apply.
     refuse : callable
         ``refuse(options)``: why options cannot go together, as a key with value and the reason; None if they can.
     """
@@ -354,28 +354,28 @@ class Family:
     options: type
     fit: Fit
     task: Callable[[Any], Task]
-    sees: Callable[[Any], Sees] = lambda options: Sees.K
-    divide: Callable[["Learner", int], Division | None] = _none
+    observation: Callable[[Any], Observation] = lambda options: Observation.K
+    split_budget: Callable[["Learner", int], BudgetSplit | None] = _none
     cost: Callable[["Learner", int, int, Mapping[str, float]], Cost] | None = None
     k_multiple: int = 1
     parameters: tuple[Parameter, ...] = ()
     tuned: Callable[[Any], Sequence[str]] = _nothing
-    theory: Callable[["Learner", Circumstances, float | None], Mapping[str, float]] | None = None
-    without_effect: Callable[[Any], Sequence[str]] = _nothing
+    theory: Callable[["Learner", RunContext, float | None], Mapping[str, float]] | None = None
+    inactive_options: Callable[[Any], Sequence[str]] = _nothing
     given_moments: Callable[[Any], str | None] = _none
-    heeds_prices: Callable[[Any], Sequence[str]] = _nothing
+    cost_aware: Callable[[Any], Sequence[str]] = _nothing
     missing: Callable[[Any], Missing] = lambda options: Missing.REFUSED
     batching: Batching = Batching.APART
     unequal_lengths: bool = False
     shares_settings: bool = False
-    stores: bool = False
+    centres_itself: bool = False
     state_numbers: Callable[[int], int] = lambda d: d
     chaotic: Callable[[Any], bool] = lambda options: False
     words: Callable[[Any], Sequence[str]] = _nothing
-    notes: Callable[["Learner", Circumstances, Mapping[str, Sequence[float]]], Sequence[str]] = _nothing
+    notes: Callable[["Learner", RunContext, Mapping[str, Sequence[float]]], Sequence[str]] = _nothing
     theorem: Callable[[Any], Theorem | None] = _none
-    law: Law | str | None = None
-    excuses: Callable[[Any], Mapping[str, str]] = lambda options: {}
+    oracle: Oracle | str | None = None
+    skipped_checks: Callable[[Any], Mapping[str, str]] = lambda options: {}
     refuse: Callable[[Any], str | None] = _none
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -416,9 +416,9 @@ class Learner:
         return self.task.predicts
 
     @property
-    def sees(self) -> Sees:
+    def observation(self) -> Observation:
         """What it sees of an example."""
-        return self.family.sees(self.options)
+        return self.family.observation(self.options)
 
     @property
     def given_moments(self) -> str | None:
@@ -426,9 +426,9 @@ class Learner:
         return self.family.given_moments(self.options)
 
     @property
-    def heeds_prices(self) -> Sequence[str]:
+    def cost_aware(self) -> Sequence[str]:
         """Which of its draws, ``k_x`` and ``k_ip``, depend on what attributes cost, where prices are given."""
-        return self.family.heeds_prices(self.options)
+        return self.family.cost_aware(self.options)
 
     @property
     def missing(self) -> Missing:
@@ -440,7 +440,7 @@ class Learner:
         """Whether round-off grows in its path without bound."""
         return self.family.chaotic(self.options)
 
-    def divide(self, k: int) -> Division | None:
+    def split_budget(self, k: int) -> BudgetSplit | None:
         """Return how a budget is divided; None if it is not.
 
         Raises
@@ -448,27 +448,27 @@ class Learner:
         ConfigError
             If it is too small.
         """
-        return self.family.divide(self, k)
+        return self.family.split_budget(self, k)
 
     def cost(self, d: int, k: int, settings: Mapping[str, float]) -> Cost:
         """Return what an example of d attributes costs at a budget of k, as the family declares it."""
         if self.family.cost is not None:
             return self.family.cost(self, d, k, settings)
-        each = d if self.sees is Sees.ALL else k
+        each = d if self.observation is Observation.ALL else k
         return Cost(each, each)
 
     @property
-    def law(self) -> Law | None:
+    def oracle(self) -> Oracle | None:
         """What its estimates are compared with."""
-        law = self.family.law
-        return cast(Law, import_module(law)) if isinstance(law, str) else law
+        law = self.family.oracle
+        return cast(Oracle, import_module(law)) if isinstance(law, str) else law
 
     def in_grid(self, parameter: str) -> Parameter:
         """Return what is declared of one of its parameters."""
         return next(one for one in self.family.parameters if one.name == parameter)
 
-    def telling(self, section: Mapping[str, Any]) -> dict[str, Any]:
+    def identity(self, section: Mapping[str, Any]) -> dict[str, Any]:
         """Return what of its checked section ``algo`` decides its results, but for the grid."""
-        without = self.family.without_effect(self.options)
-        decided = telling(options_of(self.family.options), section, without)
+        without = self.family.inactive_options(self.options)
+        decided = identity_of(options_of(self.family.options), section, without)
         return {"name": self.name, "core": self.family.name, "version": self.family.version, **decided}

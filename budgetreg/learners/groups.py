@@ -5,11 +5,11 @@ from typing import Any
 
 from budgetreg.config import catalogue
 from budgetreg.learners import read
-from budgetreg.learners.declaration import Learner, Sees
+from budgetreg.learners.declaration import Learner, Observation
 
 GROUPS: Mapping[str, Callable[[Learner], bool]] = {
-    "all_budgeted": lambda learner: learner.predicts and learner.sees is not Sees.ALL,
-    "all_full": lambda learner: learner.predicts and learner.sees is Sees.ALL,
+    "all_budgeted": lambda learner: learner.predicts and learner.observation is not Observation.ALL,
+    "all_full": lambda learner: learner.predicts and learner.observation is Observation.ALL,
     "all_subspaces": lambda learner: not learner.predicts,
 }
 """Which learners each name stands for: regressors on a budget, regressors on full rows, learners of subspaces."""

@@ -1,4 +1,4 @@
-"""What families of online learners declare alike: the division of a budget, updates in words, averages of iterates."""
+"""What online learners have in common: how the budget is split, updates in words, averages of iterates."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from budgetreg.config.options import Option, Options, option
 from budgetreg.config.requirements import NOTHING, one_of, whole
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import Cost, Division, Learner, Theorem
+from budgetreg.learners.declaration import BudgetSplit, Cost, Learner, Theorem
 from budgetreg.theory import aelr_bound, aerr_bound
 
 SPLIT = one_of("literal", "even") | whole(1)
@@ -65,7 +65,7 @@ def chaotic(options: Any) -> bool:
     return bool(options.update == "ogd")
 
 
-def divide(learner: Learner, k: int) -> Division:
+def split_budget(learner: Learner, k: int) -> BudgetSplit:
     """Divide a budget as ``split`` says, of which ``literal`` is what the paper has (``literal_split``).
 
     Raises
@@ -83,14 +83,14 @@ def divide(learner: Learner, k: int) -> Division:
     k_ip = split if isinstance(split, int) else {"one": 1, "half": k // 2, "even": k // 2}[str(split)]
     if not 1 <= k_ip < k:
         raise ConfigError(f"algo.split={k_ip}: inner-product draws must be between 1 and k-1={k - 1}")
-    return Division(k - k_ip, k_ip)
+    return BudgetSplit(k - k_ip, k_ip)
 
 
 def cost(learner: Learner, d: int, k: int, settings: Mapping[str, float]) -> Cost:
     """Return what an example costs: k, or at ``w = 0`` the draws for the data point alone."""
-    division = learner.divide(k)
-    assert division
-    return Cost(k, division.k_x)
+    budget_split = learner.split_budget(k)
+    assert budget_split
+    return Cost(k, budget_split.k_x)
 
 
 _BOUNDS = {"ogd": (aerr_bound, "2-ball"), "eg": (aelr_bound, "inf-ball")}
@@ -114,6 +114,6 @@ def theorem(update: str, k_x_of: "Learner | None") -> Theorem | None:
 
     def excess(B: float | None, d: int, m: int, k: int) -> float:
         assert B is not None
-        return 2 * bound(B, d, m, divide(k_x_of, k).k_x if k_x_of else None)
+        return 2 * bound(B, d, m, split_budget(k_x_of, k).k_x if k_x_of else None)
 
     return Theorem(excess, domain)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from budgetreg.data.values import Values, as_values, panels
+from budgetreg.data.values import Values, as_values, row_blocks
 from budgetreg.errors import BudgetExceeded
-from budgetreg.metering.cells import Record
+from budgetreg.metering.cells import RevealLog
 from budgetreg.metering.origin import Origin
 from budgetreg.metering.reveals import Reveals
 from budgetreg.metering.running_means import RunningMeans, TargetMeans
@@ -189,7 +189,7 @@ class Accessor:
     lengths : ndarray of int, shape (F,), optional
         How many of the m examples each stream really has.  Beyond its end it is charged nothing and gets zeros; full
         rows are not for streams of unequal lengths.
-    record : Record, optional
+    record : RevealLog, optional
         Told which cells are revealed to whom.
     itemised : bool
         Whether the bill tells how often each attribute was revealed; then each draw has to be named, see `pay_for`.
@@ -217,7 +217,7 @@ class Accessor:
         intercept: bool = False,
         pilot: np.ndarray | None = None,
         lengths: np.ndarray | None = None,
-        record: Record | None = None,
+        record: RevealLog | None = None,
         itemised: bool = False,
     ) -> None:
         self._table = table
@@ -526,7 +526,7 @@ class Accessor:
         parts = [(np.flatnonzero(holders[g]), rows[group == g]) for g in np.flatnonzero(sizes >= _COMMON)]
         parts += [(self._stream[f : f + 1], rows[held[:, f] & ~common]) for f in range(self.n_streams)]
         for streams, index in parts:
-            for some in panels(index, self.d):
+            for some in row_blocks(index, self.d):
                 yield streams, self._table.rows(some), np.asarray(self._table.y[some])
 
     def bill(self) -> Bill:

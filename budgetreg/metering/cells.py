@@ -5,7 +5,7 @@ A cell is written as one number, ``row * d + attribute``.
 
 import numpy as np
 
-from budgetreg.data.values import panels
+from budgetreg.data.values import row_blocks
 
 DENSE = 1 << 28
 """Up to so many cells each has a byte; of a larger table the cells of the set are listed, 8 bytes for each."""
@@ -51,7 +51,7 @@ class Cells:
             first, end = np.searchsorted(self._listed, [partial * self.d, (partial + 1) * self.d])
             return in_full + int((end - first).sum())
         table = self._marks[:-1].reshape(-1, self.d)
-        return in_full + sum(int(np.count_nonzero(table[some])) for some in panels(partial, self.d))
+        return in_full + sum(int(np.count_nonzero(table[some])) for some in row_blocks(partial, self.d))
 
     def by_attribute(self, rows: np.ndarray) -> np.ndarray:
         """Return of each attribute how many of its cells in some rows, each given once, are in the set, shape (d,)."""
@@ -64,7 +64,7 @@ class Cells:
             asked[partial] = True
             return counts + np.bincount(attribute[asked[row]], minlength=self.d)
         table = self._marks[:-1].reshape(-1, self.d)
-        for some in panels(partial, self.d):
+        for some in row_blocks(partial, self.d):
             counts += np.count_nonzero(table[some], axis=0)
         return counts
 
@@ -82,7 +82,7 @@ class Cells:
         self._pending, self._n_pending = [], 0
 
 
-class Record:
+class RevealLog:
     """Takes down which cells an accessor reveals to the streams of a batch.
 
     Of the first streams all that any setting sees goes into one set. Those of the last ones, of whose settings one will

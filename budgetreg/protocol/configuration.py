@@ -15,15 +15,15 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from budgetreg.config.catalogue import options
-from budgetreg.config.options import Options, completed, options_of, rules_of, settled, telling
+from budgetreg.config.options import Options, completed, identity_of, options_of, resolve_nulls, rules_of
 from budgetreg.config.requirements import POSITIVE, increasing
 from budgetreg.config.rules import check, chosen
 from budgetreg.config.sections import BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
-from budgetreg.data import DatasetConfig, Kind, kinds
+from budgetreg.data import DatasetConfig, DatasetKind, kinds
 from budgetreg.data.scaling import with_ranges
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.learners import algo_options, families, parameters
-from budgetreg.learners.declaration import Learner, Sees
+from budgetreg.learners.declaration import Learner, Observation
 from budgetreg.learners.groups import members
 from budgetreg.learners.online import IGNORABLE
 
@@ -82,15 +82,15 @@ class Config:
         """
         groups = ("algo", "dataset", "tuning")
         # As each example costs k, or ends like the others at what its attributes cost, however that is drawn.
-        equal = self.algo.sees is not Sees.ALL or self.axis == "paid"
+        equal = self.algo.observation is not Observation.ALL or self.axis == "paid"
         without = {*groups, "axis"} if equal else {*groups}
         chosen_by, grid = self._choice()
-        learner = {**self.algo.telling(self.resolved["algo"]), **({"grid": grid} if grid else {})}
+        learner = {**self.algo.identity(self.resolved["algo"]), **({"grid": grid} if grid else {})}
         if self.dataset.costs is None:
             learner.pop("prices", None)  # there are none to heed
-        dataset = kinds()[self.dataset.kind].telling(self.resolved["dataset"])
+        dataset = kinds()[self.dataset.kind].identity(self.resolved["dataset"])
         return {
-            **telling(TOP, self.resolved, without),
+            **identity_of(TOP, self.resolved, without),
             "algo": learner,
             "dataset": dataset,
             **({"tuning": chosen_by} if chosen_by else {}),
@@ -183,7 +183,7 @@ def _typed(tree: dict[str, Any]) -> Config:
     algo = _algo(tree, kind.own)
     own = kind.own and algo.predicts
     dataset = _dataset(tree, kind, own)
-    tree.update(settled(TOP, tree, own))
+    tree.update(resolve_nulls(TOP, tree, own))
     tuning = _tuning(tree, algo, own)
     tree["backend"] = _checked(tree["backend"], BACKEND, "backend")
     return Config(
@@ -309,7 +309,7 @@ def _algo(tree: dict[str, Any], own_data: bool) -> Learner:
     section = tree["algo"]
     family = families()[chosen(section, "algo", "core", families())]
     declared = algo_options(family)
-    section = settled(declared, _checked(section, declared, "algo"), own_data)
+    section = resolve_nulls(declared, _checked(section, declared, "algo"), own_data)
     options = family.options(**{key: _frozen(section[key]) for key in options_of(family.options) if key in section})
     parameter = increasing("an increasing list of numbers above 0", POSITIVE)
     check(section["grid"], {key: (f"the grid of {key}", parameter) for key in family.tuned(options)}, "algo.grid")
@@ -322,10 +322,10 @@ def _algo(tree: dict[str, Any], own_data: bool) -> Learner:
     return Learner(section["name"], family, options, grid)
 
 
-def _dataset(tree: dict[str, Any], kind: Kind, own_data: bool) -> DatasetConfig:
+def _dataset(tree: dict[str, Any], kind: DatasetKind, own_data: bool) -> DatasetConfig:
     declared = kind.all_options()
     asked = with_ranges(_checked(tree["dataset"], declared, "dataset"))
-    section = tree["dataset"] = settled(declared, asked, own_data)
+    section = tree["dataset"] = resolve_nulls(declared, asked, own_data)
     own = {key: _frozen(section[key]) for key in kind.options}
     return DatasetConfig(**{key: value for key, value in section.items() if key not in own}, options=own)
 
@@ -337,10 +337,14 @@ def _tuning_options(name: str) -> Options:
 def _tuning(tree: dict[str, Any], algo: Learner, own_data: bool) -> TuningConfig:
     name = chosen(tree["tuning"], "tuning", "name", TUNINGS)
     declared = _tuning_options(name)
-    section = tree["tuning"] = settled(declared, _checked(tree["tuning"], declared, "tuning"), own_data)
+    section = tree["tuning"] = resolve_nulls(declared, _checked(tree["tuning"], declared, "tuning"), own_data)
     if name == "honest" and algo.grid:
         able = members(
-            lambda one: not one.family.tuned(one.options) and one.sees is not Sees.ALL and one.predicts == algo.predicts
+            lambda one: (
+                not one.family.tuned(one.options)
+                and one.observation is not Observation.ALL
+                and one.predicts == algo.predicts
+            )
         )
         raise ConfigError(
             f"tuning=honest: {algo.name} has {' and '.join(algo.grid)} chosen on rows that are seen in full; "

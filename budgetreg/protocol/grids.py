@@ -6,18 +6,18 @@ from itertools import product
 
 from budgetreg.config.sections import RADIUS
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import Circumstances, Learner
+from budgetreg.learners.declaration import Learner, RunContext
 from budgetreg.protocol.configuration import Config
 
 
-def lay_out(config: Config, run: Circumstances) -> dict[str, tuple[float, ...]]:
+def lay_out(config: Config, run: RunContext) -> dict[str, tuple[float, ...]]:
     """Lay out the grid: every radius, of learners that have one, with all other parameters, in absolute values.
 
     Parameters
     ----------
     config : Config
         The learner, its grid in units of what theory prescribes, and how parameters are chosen.
-    run : Circumstances
+    run : RunContext
         What theory asks about the run.
 
     Returns
@@ -87,7 +87,7 @@ def _radii(config: Config, unit: float) -> tuple[float | None, ...]:
     )
 
 
-def _units(algo: Learner, names: list[str], run: Circumstances, B: float | None) -> Mapping[str, float]:
+def _units(algo: Learner, names: list[str], run: RunContext, B: float | None) -> Mapping[str, float]:
     """Return by parameter what a multiple is multiplied by: 1 where the grid is absolute."""
     if all(algo.in_grid(name).absolute for name in names):
         return dict.fromkeys(names, 1.0)
@@ -95,7 +95,7 @@ def _units(algo: Learner, names: list[str], run: Circumstances, B: float | None)
     return {name: 1.0 if algo.in_grid(name).absolute else prescribed[name] for name in names}
 
 
-def _theory(algo: Learner, run: Circumstances, B: float | None) -> Mapping[str, float]:
+def _theory(algo: Learner, run: RunContext, B: float | None) -> Mapping[str, float]:
     if algo.family.theory is None:
         names = " and ".join(name for name in algo.grid if name != RADIUS)
         raise ConfigError(f"tuning=theory: no theorem says what {names} of {algo.name} should be")

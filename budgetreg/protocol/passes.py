@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.learners.declaration import Given, WithIntercept
+from budgetreg.learners.declaration import SideInformation, WithIntercept
 from budgetreg.metering.accessor import Accessor, Table
-from budgetreg.metering.cells import Cells, Record
+from budgetreg.metering.cells import Cells, RevealLog
 from budgetreg.metering.origin import Origin
 from budgetreg.protocol.plan import Plan
 from budgetreg.streams import generator
@@ -52,7 +52,7 @@ class Pass:
     paid : int
         Attributes charged in all, all settings together.
     seen : callable
-        Of a final pass: given a setting, rows and cells that it saw, see `budgetreg.metering.cells.Record.seen`.
+        Of a final pass: given a setting, rows and cells that it saw, see `budgetreg.metering.cells.RevealLog.seen`.
     reveals : ndarray of int, shape (C, G, d), or None
         How often each attribute was revealed up to each checkpoint, where prices ask for it.
     reveals_paid : ndarray of int, shape (d,), or None
@@ -117,8 +117,8 @@ def advance(
         longest = max(lengths.max(), checkpoints[-1])
         orders = np.stack([np.pad(one.order, (0, longest - one.order.size), mode="edge") for one in batch])
         n_final = sum(one.final for one in batch)
-        record = Record(cells, np.array([one.offset for one in batch]), n_final)
-        stores = plan.config.algo.family.stores
+        record = RevealLog(cells, np.array([one.offset for one in batch]), n_final)
+        centres_itself = plan.config.algo.family.centres_itself
         accessor = Accessor(
             table,
             orders,
@@ -126,8 +126,8 @@ def advance(
             plan.budget,
             checkpoints,
             opened,
-            centred=plan.centred and not stores,
-            intercept=plan.intercept and not stores,
+            centred=plan.centred and not centres_itself,
+            intercept=plan.intercept and not centres_itself,
             pilot=np.stack([one.pilot for one in batch]),
             lengths=lengths,
             record=record,
@@ -164,13 +164,13 @@ def _run(
         checkpoints,
         [generator(*identity, one.repetition, one.stage) for one in batch],
         config.algo.options,
-        Given(
+        SideInformation(
             config.k,
-            plan.division,
+            plan.budget_split,
             np.stack(known) if known else None,
             plan.centred,
             plan.intercept,
-            np.array(plan.prices.costs) if plan.prices and config.algo.heeds_prices else None,
+            np.array(plan.prices.costs) if plan.prices and config.algo.cost_aware else None,
         ),
     )
     keep = [one.keeping() for one in batch]

@@ -9,7 +9,7 @@ import numpy as np
 
 from budgetreg.data import Dataset, Prices, load, located, prices_of
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.learners.declaration import Batching, Circumstances, Division, Learner, Missing, Sees
+from budgetreg.learners.declaration import Batching, BudgetSplit, Learner, Missing, Observation, RunContext
 from budgetreg.learners.groups import members
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.grids import count, lay_out, widened
@@ -90,14 +90,14 @@ class Plan:
     gaps: bool = False
 
     @property
-    def division(self) -> Division | None:
+    def budget_split(self) -> BudgetSplit | None:
         """How k is divided, for learners that declare it."""
-        return Division(self.k_x, self.k_ip) if self.k_x is not None and self.k_ip is not None else None
+        return BudgetSplit(self.k_x, self.k_ip) if self.k_x is not None and self.k_ip is not None else None
 
     @property
     def budget(self) -> int | None:
         """Most attributes of one example that are revealed; None if their number is random and bounded on average."""
-        return None if self.config.algo.sees is Sees.K_ON_AVERAGE else self.per_example
+        return None if self.config.algo.observation is Observation.K_ON_AVERAGE else self.per_example
 
     @property
     def cells(self) -> int:
@@ -137,7 +137,7 @@ class Plan:
     @property
     def lead(self) -> int:
         """Examples that the learner does not step on: the pilot's rows, unless it sees all attributes anyway."""
-        return 0 if self.config.algo.sees is Sees.ALL else self.pilot
+        return 0 if self.config.algo.observation is Observation.ALL else self.pilot
 
     @property
     def centred(self) -> bool:
@@ -166,7 +166,7 @@ class Plan:
         """
         config = replace(self.config, algo=widened(self.config.algo, edge))
         data = load(config.dataset, config.seed, 0, targets=config.algo.predicts)
-        run = _circumstances(config, data, self.division, self.checkpoints[-1] - self.lead, self.prices)
+        run = _run_context(config, data, self.budget_split, self.checkpoints[-1] - self.lead, self.prices)
         settings = lay_out(config, run)
         bill = self.attributes_tuning // self.n_settings * count(settings)
         return replace(self, config=config, settings=settings, attributes_tuning=bill)
@@ -213,7 +213,7 @@ def make_plan(config: Config) -> Plan:
     refuse_two_ends(config)
     if config.intercept == "mean" and not algo.predicts:
         raise ConfigError(f"intercept=mean: {algo.name} learns a subspace and predicts nothing; use none")
-    counts_from_0 = algo.family.excuses(algo.options).get("origin")
+    counts_from_0 = algo.family.skipped_checks(algo.options).get("origin")
     if counts_from_0 and (config.intercept == "mean" or config.dataset.center == "revealed"):
         raise ConfigError(f"{algo.name}: {counts_from_0}: use intercept=none, and dataset.center=none or full")
     data = load(config.dataset, config.seed, 0, targets=algo.predicts)
@@ -224,13 +224,13 @@ def make_plan(config: Config) -> Plan:
     d, prices = data.X.shape[1], prices_of(config.dataset, data)
     if config.k > d:
         raise ConfigError(f"k={config.k}: the attribute budget must be at most d={d}, the attributes of {data.name}")
-    division = algo.divide(config.k)
-    spending = Spending(config, n_train, d, division, prices)
+    budget_split = algo.split_budget(config.k)
+    spending = Spending(config, n_train, d, budget_split, prices)
     complete = int(data.complete.mean() * n_train)  # of the training part, about
     per_example, pilot = spending.per_example, spending.pilot(complete // 2)
-    lead = 0 if algo.sees is Sees.ALL else pilot
+    lead = 0 if algo.observation is Observation.ALL else pilot
     checkpoints = spending.checkpoints(pilot, lead)
-    run = _circumstances(config, data, division, checkpoints[-1] - lead, prices)
+    run = _run_context(config, data, budget_split, checkpoints[-1] - lead, prices)
     settings = lay_out(config, run)
     n_settings = count(settings)
     folds = config.tuning.folds if n_settings > 1 else 0
@@ -279,8 +279,8 @@ def make_plan(config: Config) -> Plan:
         n_train=n_train,
         n_test=n_test,
         d=d,
-        k_x=division.k_x if division else None,
-        k_ip=division.k_ip if division else None,
+        k_x=budget_split.k_x if budget_split else None,
+        k_ip=budget_split.k_ip if budget_split else None,
         per_example=per_example,
         pilot=pilot,
         checkpoints=checkpoints,
@@ -339,19 +339,19 @@ def split_sizes(config: Config, data: Dataset) -> tuple[int, int]:
     return n - n_test, n_test
 
 
-def _circumstances(
-    config: Config, data: Dataset, division: Division | None, m: int, prices: Prices | None
-) -> Circumstances:
+def _run_context(
+    config: Config, data: Dataset, budget_split: BudgetSplit | None, m: int, prices: Prices | None
+) -> RunContext:
     intercept = config.intercept == "mean"
-    return Circumstances(
+    return RunContext(
         k=config.k,
         d=data.X.shape[1],
         m=m,
-        division=division,
+        budget_split=budget_split,
         largest=float(np.abs(data.y - (data.y.mean() if intercept else 0.0)).max()),
         unit=float(data.y.std()) if intercept else 1.0,
         moments=cache(lambda: _moments(config, data)),
-        prices=np.array(prices.costs) if prices and config.algo.heeds_prices else None,
+        prices=np.array(prices.costs) if prices and config.algo.cost_aware else None,
     )
 
 

@@ -7,7 +7,7 @@ are few.
 import numpy as np
 
 from budgetreg.data import Dataset
-from budgetreg.data.values import as_values, means, panels
+from budgetreg.data.values import as_values, means, row_blocks
 from budgetreg.errors import DataError
 from budgetreg.metering.accessor import Table
 
@@ -74,7 +74,7 @@ def shares(data: Dataset, rows: np.ndarray) -> np.ndarray:
     """
     assert data.available is not None
     together = np.zeros((data.X.shape[1],) * 2)
-    for some in panels(rows, data.X.shape[1]):
+    for some in row_blocks(rows, data.X.shape[1]):
         mask = data.available[some].astype(np.float64)
         together += mask.T @ mask
     if not together.all():
@@ -88,7 +88,7 @@ def shares(data: Dataset, rows: np.ndarray) -> np.ndarray:
 def _counts(available: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return how many of some rows have a value of each attribute, shape (d,); 1 where none has."""
     counts = np.zeros(available.shape[1])
-    for some in panels(rows, available.shape[1]):
+    for some in row_blocks(rows, available.shape[1]):
         counts += np.count_nonzero(available[some], axis=0)
     return np.maximum(counts, 1)
 
@@ -109,7 +109,7 @@ def spreads(X: np.ndarray) -> np.ndarray:
 def second_moments(table: Table, train: np.ndarray) -> np.ndarray:
     """Return ``E x_i^2`` over the rows `train`, shape (d,): what DDAERR and DDAELR are given."""
     total, mask = np.zeros(table.d), table.available
-    for rows in panels(train, table.d):
+    for rows in row_blocks(train, table.d):
         X = table.rows(rows)
         total += np.square(X if mask is None else np.where(mask[rows], X, 0.0)).sum(axis=0)
     return total / (train.size if mask is None else _counts(mask, train))

@@ -12,7 +12,7 @@ import numpy as np
 
 from budgetreg.data import Prices
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import Division, Sees
+from budgetreg.learners.declaration import BudgetSplit, Observation
 from budgetreg.protocol.configuration import Config
 
 PILOT_SHARE, LEAST_SHARE, LEAST_ROWS = 0.05, 0.1, 5
@@ -54,7 +54,7 @@ class Spending:
         What was asked for.
     n_train, d : int
         Training examples and attributes.
-    division : Division or None
+    budget_split : BudgetSplit or None
         How k is divided.
     prices : Prices or None
         What the attributes cost.
@@ -63,13 +63,13 @@ class Spending:
     config: Config
     n_train: int
     d: int
-    division: Division | None
+    budget_split: BudgetSplit | None
     prices: Prices | None
 
     @property
     def per_example(self) -> int:
         """Attributes of one example: k, or all."""
-        return self.d if self.config.algo.sees is Sees.ALL else self.config.k
+        return self.d if self.config.algo.observation is Observation.ALL else self.config.k
 
     @property
     def in_money(self) -> bool:
@@ -84,12 +84,12 @@ class Spending:
         """
         if not self.in_money or self.prices is None:
             return 1.0
-        mean, heeding = self.prices.row / self.d, self.config.algo.heeds_prices
-        if self.division is None or not heeding:
+        mean, heeding = self.prices.row / self.d, self.config.algo.cost_aware
+        if self.budget_split is None or not heeding:
             return mean
         roots = [sqrt(cost) for cost in self.prices.costs]
         guided = fsum(roots) / fsum(1 / root for root in roots)
-        draws = self.division._asdict()
+        draws = self.budget_split._asdict()
         return fsum(n * (guided if part in heeding else mean) for part, n in draws.items()) / sum(draws.values())
 
     @property

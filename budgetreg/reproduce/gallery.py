@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.files.writing import explained, write_atomically
+from budgetreg.files.writing import os_errors_explained, write_atomically
 from budgetreg.results.checksums import check_manifest
 from budgetreg.results.schema import CLAIMS, MANIFEST, SAVINGS
 
@@ -51,7 +51,7 @@ def refuse_foreign(results: Path) -> None:
         If it holds one.
     """
     path = results / "README.md"
-    with explained(f"read {path}"):
+    with os_errors_explained(f"read {path}"):
         foreign = path.exists() and not path.read_bytes().startswith(_HEAD.partition("\n")[0].encode())
     if foreign:
         raise ConfigError(f"{path} is no gallery of figures, and would be replaced by one: give another out")

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from budgetreg.errors import DataError
-from budgetreg.files.writing import explained, files_below, write_atomically
+from budgetreg.files.writing import files_below, os_errors_explained, write_atomically
 from budgetreg.notices import say
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.results.checksums import Damaged, check_manifest, digest, read_tables, signed
 from budgetreg.results.differences import promised
 from budgetreg.results.manifest import read_manifest
-from budgetreg.results.nested import Tree, besides, common, ordered, overlay
+from budgetreg.results.nested import Tree, common, diff, merge, ordered
 from budgetreg.results.schema import CELL, CURVES, MANIFEST, RUNS
 from budgetreg.results.tables import as_csv, rows_of, run_columns
 
@@ -190,7 +190,7 @@ def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
             if entry is not None:
                 own = {name: [row for row in rows if row[CELL] == entry[CELL]] for name, rows in tables.items()}
                 found[cell.name] = CellResults(
-                    config=_as_asked(overlay(manifest["config"], entry["config"]), cell),
+                    config=_as_asked(merge(manifest["config"], entry["config"]), cell),
                     data=entry["data"],
                     source=manifest["sources"][entry["source"]],
                     columns=manifest["columns"],
@@ -209,7 +209,7 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
     UserError
         If a file cannot be written.
     """
-    with explained(f"create {folder}"):
+    with os_errors_explained(f"create {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
     results = [found[cell.name] for cell in recipe.cells]
     curves = [{**row, CELL: cell.name} for cell in recipe.cells for row in found[cell.name].curves]
@@ -232,7 +232,7 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
                 CELL: cell.name,
                 "identity_digest": cell.digest,
                 "repetitions": cell.config.repetitions,
-                "config": ordered(besides(own.config, base)),
+                "config": ordered(diff(own.config, base)),
                 "data": own.data,
                 "source": sources.index(own.source),
             }
@@ -243,7 +243,7 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
         CURVES: as_csv([*heads, CELL], curves),
         RUNS: as_csv([*run_columns(runs), CELL], runs),
     }
-    with explained(f"write {folder}"):
+    with os_errors_explained(f"write {folder}"):
         if any(not (folder / name).is_file() or (folder / name).read_bytes() != new for name, new in tables.items()):
             # Killed while the tables change, we leave none that a manifest calls something else.
             (folder / MANIFEST).unlink(missing_ok=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from budgetreg.analysis.claims import Judgement, judge, undecided
+from budgetreg.analysis.claims import ClaimResult, judge, undecided
 from budgetreg.analysis.comparisons import Incomparable
 from budgetreg.analysis.findings import claims_csv, savings_csv
 from budgetreg.analysis.savings import Saving, savings
@@ -38,7 +38,7 @@ class Places:
     results: Path
 
 
-def look(recipe: Recipe, places: Places) -> list[Judgement]:
+def look(recipe: Recipe, places: Places) -> list[ClaimResult]:
     """Reproduce a recipe with a few repetitions, which its figure says; as `reproduce` but for what it refuses.
 
     Raises
@@ -63,7 +63,7 @@ def _quick(recipe: Recipe) -> Recipe:
     return replace(recipe, cells=cells, drawing=replace(recipe.drawing, note=note))
 
 
-def reproduce(recipe: Recipe, places: Places) -> list[Judgement]:
+def reproduce(recipe: Recipe, places: Places) -> list[ClaimResult]:
     """Run what is missing of a recipe, then merge, judge and draw all of it; a picture has nothing to run.
 
     Results that are current are taken as they are: those in ``places.results``, then those in ``places.runs``.
@@ -75,7 +75,7 @@ def reproduce(recipe: Recipe, places: Places) -> list[Judgement]:
 
     Returns
     -------
-    list of Judgement
+    list of ClaimResult
         One for each claim and preset.
 
     Raises
@@ -101,7 +101,7 @@ def reproduce(recipe: Recipe, places: Places) -> list[Judgement]:
     return report(recipe, places.results)
 
 
-def report(recipe: Recipe, results: Path) -> list[Judgement]:
+def report(recipe: Recipe, results: Path) -> list[ClaimResult]:
     """Judge and draw the merged results of a recipe.
 
     Parameters
@@ -129,7 +129,7 @@ def report(recipe: Recipe, results: Path) -> list[Judgement]:
     return judgements
 
 
-def judged(recipe: Recipe, results: Path) -> Iterator[Judgement]:
+def judged(recipe: Recipe, results: Path) -> Iterator[ClaimResult]:
     """Judge the claims of a recipe by merged results, under each of its presets unless a claim says which it means.
 
     Parameters

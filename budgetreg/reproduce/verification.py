@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from budgetreg.errors import DataError
-from budgetreg.execution.verification import Recomputed, Record, Sample, Verdict, compare, recompute
+from budgetreg.execution.verification import Comparison, Recomputed, RecordedResults, Sample, compare, recompute
 from budgetreg.reproduce.merged import read_record, read_rows
 from budgetreg.reproduce.recipes import Cell, Recipe
-from budgetreg.reproduce.shortcomings import changed
+from budgetreg.reproduce.staleness import changed
 from budgetreg.results.schema import CELL, CURVES
 
 
@@ -24,7 +24,7 @@ class CellVerdict:
     algo, dataset : str
         Learner and data set.
     k : int
-    verdict : Verdict or None
+    verdict : Comparison or None
         None of a cell that is stale: the recipe would compute something else now.
     stale : tuple of str
         What differs then.
@@ -34,7 +34,7 @@ class CellVerdict:
     algo: str
     dataset: str
     k: int
-    verdict: Verdict | None
+    verdict: Comparison | None
     stale: tuple[str, ...] = ()
 
 
@@ -83,7 +83,7 @@ def verify_merged(
             continue
         tell(f"{recipe.name}: {name} ({number} of {len(manifest['cells'])})")
         identity = {**cell.config.identity(), "data": entry["data"]}
-        record = Record(rows[name], identity, _sources(manifest["sources"][entry["source"]]))
+        record = RecordedResults(rows[name], identity, _sources(manifest["sources"][entry["source"]]))
         if digest not in again:
             plan = make_plan(replace(cell.config, out=str(folder)))
             again[digest] = recompute(plan, sample.of(record.held(), digest))

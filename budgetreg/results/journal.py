@@ -12,7 +12,7 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from budgetreg.files.writing import explained, write_atomically
+from budgetreg.files.writing import os_errors_explained, write_atomically
 
 Entry = dict[str, Any]
 
@@ -65,7 +65,7 @@ class Journal:
         self.dropped = found.damaged
         if found.damaged:
             write_atomically(path, found.whole)
-        with explained(f"write {path}"):
+        with os_errors_explained(f"write {path}"):
             self._file = path.open("a+b", buffering=0)
             self._file.truncate(len(found.whole))
 
@@ -83,7 +83,7 @@ class Journal:
             If it cannot be written; the file is then as it was before.
         """
         line = memoryview(_line(entry))
-        with explained(f"write {self.path}"):
+        with os_errors_explained(f"write {self.path}"):
             size = os.fstat(self._file.fileno()).st_size
             try:
                 while line:
@@ -107,7 +107,7 @@ class _Content(NamedTuple):
 
 
 def _read(path: Path) -> _Content:
-    with explained(f"read {path}"):
+    with os_errors_explained(f"read {path}"):
         content = path.read_bytes() if path.exists() else b""
     *lines, _ = content.split(b"\n")
     whole = [line + b"\n" for line in lines]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from budgetreg.errors import ConfigError
-from budgetreg.files.writing import explained
+from budgetreg.files.writing import os_errors_explained
 from budgetreg.protocol.configuration import with_defaults
 from budgetreg.results.checksums import Damaged, check_manifest
 from budgetreg.results.schema import CURVES, JOURNAL, MANIFEST, MODEL, MODELS, RUNS, SCHEMA_VERSION
@@ -39,7 +39,7 @@ def read_manifest(folder: Path) -> Tree | None:
 
 def _read(folder: Path) -> Tree | None:
     path = folder / MANIFEST
-    with explained(f"read {path}"):
+    with os_errors_explained(f"read {path}"):
         if not path.is_file():
             return None
         content = path.read_bytes()

@@ -12,12 +12,12 @@ def common(trees: Sequence[Mapping[str, Any]]) -> Tree:
     return reduce(_shared, trees[1:], dict(trees[0]))
 
 
-def besides(tree: Mapping[str, Any], base: Mapping[str, Any]) -> Tree:
-    """Return what `overlay` has to add to `base`, whose keys the tree all has, to make the tree."""
+def diff(tree: Mapping[str, Any], base: Mapping[str, Any]) -> Tree:
+    """Return what `merge` has to add to `base`, whose keys the tree all has, to make the tree."""
     rest: Tree = {}
     for key, value in tree.items():
         if isinstance(value, Mapping) and isinstance(base.get(key), Mapping):
-            inner = besides(value, base[key])
+            inner = diff(value, base[key])
             if inner:
                 rest[key] = inner
         elif key not in base or base[key] != value:
@@ -25,12 +25,12 @@ def besides(tree: Mapping[str, Any], base: Mapping[str, Any]) -> Tree:
     return rest
 
 
-def overlay(base: Mapping[str, Any], rest: Mapping[str, Any]) -> Tree:
+def merge(base: Mapping[str, Any], rest: Mapping[str, Any]) -> Tree:
     """Return a tree with the keys of both, those of `rest` where they differ."""
     whole = dict(base)
     for key, value in rest.items():
         inner = whole.get(key)
-        whole[key] = overlay(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
+        whole[key] = merge(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
     return whole
 
 

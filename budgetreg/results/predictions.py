@@ -10,7 +10,7 @@ from budgetreg.data.dataset import Dataset
 from budgetreg.data.formats import FORMATS, opener
 from budgetreg.data.formats.source import NO_TARGET, shown
 from budgetreg.data.tabular import parse_file
-from budgetreg.data.values import as_values, panels
+from budgetreg.data.values import as_values, row_blocks
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.results.loaded import read
 from budgetreg.results.models import Regressors, read_regressors
@@ -62,7 +62,7 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
     data = parse_file({"path": str(path), "target": target, "scale": "none"}).load()
     columns = _columns(learned, names, data.X.shape[1], path)
     values = np.empty(len(data.y))
-    for rows in panels(np.arange(len(data.y)), data.X.shape[1]):
+    for rows in row_blocks(np.arange(len(data.y)), data.X.shape[1]):
         values[rows] = learned.predict(as_values(data.X).rows(rows).astype(np.float64)[:, columns])
     return Predictions(values, data.notes + (() if target == NO_TARGET else _errors(data, values, labelled)))
 

@@ -58,7 +58,7 @@ def _repriced(series: Series, folder: Path, costs: Path, unit: str | None) -> Se
     dataset = series.config.get("dataset", {})
     learner = learners.read(series.config.get("algo", {}))
     # Draws by equal prices are those without any.
-    if dataset.get("costs") not in (None, EQUAL) and (learner is None or learner.heeds_prices):
+    if dataset.get("costs") not in (None, EQUAL) and (learner is None or learner.cost_aware):
         raise ConfigError(
             f"{folder}: {series.algo} drew by its prices, and would have drawn otherwise by others: run it again with "
             "dataset.costs, or once with algo.prices=ignored"

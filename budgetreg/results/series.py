@@ -15,10 +15,10 @@ from budgetreg import learners
 from budgetreg.data.prices import UNIT
 from budgetreg.errors import DataError
 from budgetreg.files.writing import files_below
-from budgetreg.learners.declaration import Sees
+from budgetreg.learners.declaration import Observation
 from budgetreg.results.checksums import check_manifest, read_tables
 from budgetreg.results.naming import differences
-from budgetreg.results.nested import overlay
+from budgetreg.results.nested import merge
 from budgetreg.results.schema import CELL, COST, CURVES, MANIFEST, RUNS, columns
 
 MEASURES = ("test_relative", "test_mse", "test_error_rate", "test_svr_loss")
@@ -81,7 +81,7 @@ class Series:
     def of_full_rows(self) -> bool:
         """Whether the learner sees all attributes, rather than k; of one that is not known it is not said."""
         learner = learners.read(self.config.get("algo", {}))
-        return learner is not None and learner.sees is Sees.ALL
+        return learner is not None and learner.observation is Observation.ALL
 
     @property
     def repetitions(self) -> int:
@@ -392,7 +392,7 @@ def _read_manifest(path: Path) -> list[tuple[str | None, dict[str, Any], dict[st
         if "cells" not in manifest:
             return [(None, dict(manifest["config"]), dict(manifest.get("data", {})))]
         return [
-            (cell[CELL], overlay(manifest["config"], cell["config"]), dict(cell["data"])) for cell in manifest["cells"]
+            (cell[CELL], merge(manifest["config"], cell["config"]), dict(cell["data"])) for cell in manifest["cells"]
         ]
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         raise DataError(f"{path}: is damaged: holds no configuration") from None

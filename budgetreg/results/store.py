@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from filelock import FileLock, Timeout
 
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.files.writing import explained, remove_leftovers, write_atomically
+from budgetreg.files.writing import os_errors_explained, remove_leftovers, write_atomically
 from budgetreg.results.checksums import Damaged, digest, read_tables, signed, vouched
 from budgetreg.results.differences import promised
 from budgetreg.results.journal import Entry, Journal, damaged_lines, read_journal
@@ -92,10 +92,10 @@ class Store:
         UserError
             If the folder cannot be created or written.
         """
-        with explained(f"create {folder}"):
+        with os_errors_explained(f"create {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / LOCK)
-        with explained(f"lock {folder}"):
+        with os_errors_explained(f"lock {folder}"):
             try:
                 lock.acquire(timeout=_MOMENT)
             except Timeout:  # one of the OSErrors

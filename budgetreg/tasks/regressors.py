@@ -6,7 +6,7 @@ so that their last bits do not either.
 
 import numpy as np
 
-from budgetreg.data.values import panels
+from budgetreg.data.values import row_blocks
 from budgetreg.metering.accessor import Table
 
 
@@ -28,7 +28,7 @@ def squared_error(table: Table, index: np.ndarray, W: np.ndarray, intercept: np.
     ndarray of float, shape (G,)
     """
     total = np.zeros(W.shape[1])
-    for rows in panels(index, table.d):
+    for rows in row_blocks(index, table.d):
         total += np.square(table.rows(rows) @ W + intercept - table.y[rows, None]).sum(axis=0)
     return total / index.size
 
@@ -41,7 +41,7 @@ def svr_loss(
     Parameters and result as in `squared_error`, in units of the target.
     """
     total = np.zeros(W.shape[1])
-    for rows in panels(index, table.d):
+    for rows in row_blocks(index, table.d):
         total += np.maximum(np.abs(table.rows(rows) @ W + intercept - table.y[rows, None]) - delta, 0).sum(axis=0)
     return total / index.size
 
@@ -81,7 +81,7 @@ def error_columns(
         fraction of signs that are wrong, None unless targets are two-valued; ``test_svr_loss`` if there is a delta.
     """
     y = table.y[index]
-    predictions = np.concatenate([table.rows(rows) @ w + intercept for rows in panels(index, table.d)])
+    predictions = np.concatenate([table.rows(rows) @ w + intercept for rows in row_blocks(index, table.d)])
     mse = float(np.square(predictions - y).mean())
     error_rate = float((np.sign(predictions) != y).mean()) if two_valued else None
     columns = {

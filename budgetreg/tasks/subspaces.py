@@ -13,7 +13,7 @@ Gonen, Rosenbaum, Eldar and Shalev-Shwartz (2016), "Subspace learning with parti
 
 import numpy as np
 
-from budgetreg.data.values import panels
+from budgetreg.data.values import row_blocks
 from budgetreg.metering.accessor import Table
 
 
@@ -33,7 +33,7 @@ def second_moment(table: Table, index: np.ndarray) -> np.ndarray:
         Exactly symmetric.
     """
     C = np.zeros((table.d, table.d))
-    for rows in panels(index, table.d):
+    for rows in row_blocks(index, table.d):
         X = table.rows(rows)
         C += X.T @ X
     C /= index.size

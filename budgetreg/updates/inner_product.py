@@ -3,7 +3,7 @@
 Notation: ``w = c u`` with a factor c per replica.  The plain probabilities are those of the listings, in proportion to
 the update's own norm: ``u_j^2`` on the 2-ball, ``|u_j|`` on the 1-ball.  The improved ones (Kukliansky & Shamir 2015,
 Section 5) are in proportion to ``|u_j| sqrt(E x_j^2)``, which minimises the second moment of the estimate; with prices,
-to ``|u_j| sqrt(E x_j^2 / c_j)`` (`budgetreg.sampling.guides`).
+to ``|u_j| sqrt(E x_j^2 / c_j)`` (`budgetreg.sampling.importance_weights`).
 """
 
 from collections.abc import Callable, Sequence

@@ -17,7 +17,7 @@ from budgetreg.sampling.minima import Minima
 from budgetreg.sampling.prefix_sums import Inverter, PrefixSums
 from budgetreg.sampling.rounds import Round
 from budgetreg.sampling.segment_trees import Layout
-from budgetreg.updates.seen import Seen
+from budgetreg.updates.seen import AttributesShown
 
 FOLD_RATIO = 1e3
 """Largest threshold, in multiples of the ball's radius, that is let stand: keys would lose too many digits."""
@@ -52,7 +52,7 @@ class Pegasos:
         self._trees = PrefixSums(*shape, self.layout, dtype=complex)
         self._least, self._inverter = Minima(*shape, self.layout), Inverter(*shape, self.layout, k_ip)
         self._norm = np.zeros(shape)
-        self.seen = Seen(n_streams, self.layout)
+        self.seen = AttributesShown(n_streams, self.layout)
         # A projection moves the last bits even of what it has projected: once per step, however often one settles.
         self._moved = np.zeros(n_streams, dtype=bool)
         self._norm_factor = np.zeros(n_streams)

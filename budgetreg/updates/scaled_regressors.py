@@ -10,7 +10,7 @@ import numpy as np
 
 from budgetreg.sampling.segment_trees import Layout
 from budgetreg.updates.inner_product import InnerProduct
-from budgetreg.updates.seen import Seen
+from budgetreg.updates.seen import AttributesShown
 
 FOLD_RATIO = 1e3
 """Largest change of the factor before ``C u`` is added to ``V``: later, they would cancel too many digits."""
@@ -30,7 +30,7 @@ class ScaledRegressors:
     ----------
     layout : Layout
         Shape of the sampler's trees.
-    seen : Seen
+    seen : AttributesShown
         Which coordinates are touched, told before they are.
     """
 
@@ -45,7 +45,7 @@ class ScaledRegressors:
     ) -> None:
         shape = n_streams, n_settings
         self.layout = Layout(d)
-        self.seen = Seen(n_streams, self.layout)
+        self.seen = AttributesShown(n_streams, self.layout)
         self._u, self._V = (np.zeros((n_streams * self.layout.padded, n_settings)) for _ in range(2))
         self._c, self._C = np.ones(shape), np.zeros(shape)
         self._sampler = InnerProduct(*shape, k_ip, self.layout, size, root_moments)

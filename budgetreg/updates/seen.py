@@ -6,7 +6,7 @@ from budgetreg.sampling.rounds import Touched
 from budgetreg.sampling.segment_trees import Layout
 
 
-class Seen:
+class AttributesShown:
     """The rows of state arrays, (F * padded, G), that are touched so far.
 
     Parameters

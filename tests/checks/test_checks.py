@@ -8,13 +8,13 @@ import pytest
 from budgetreg import checks
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
-from budgetreg.enumeration.scripts import Scripted, in_turn, outcomes, rows_of
-from budgetreg.learners.declaration import Division, Learner
+from budgetreg.enumeration.scripted_rng import Scripted, in_turn, outcomes, rows_of
+from budgetreg.learners.declaration import BudgetSplit, Learner
 from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.pairs import core as pairs
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.second_moment import importance
-from budgetreg.learners.second_moment import law as second_moment_law
+from budgetreg.learners.second_moment import oracle as second_moment_law
 from budgetreg.learners.svr import core as svr
 from budgetreg.metering.origin import Origin
 from budgetreg.sampling import designs
@@ -50,7 +50,7 @@ def test_learners_of_the_papers_are_excused_from_little():
     assert {
         check
         for name in expected
-        for check in checks.examined(name).learner.family.excuses(checks.examined(name).options)
+        for check in checks.examined(name).learner.family.skipped_checks(checks.examined(name).options)
     } <= set(checks.CHECKS)
 
 
@@ -103,7 +103,7 @@ def test_draws_of_a_pair_that_have_other_probabilities_than_they_are_weighed_wit
 
 
 def test_a_budget_that_does_not_come_in_pairs(monkeypatch):
-    monkeypatch.setattr(Learner, "divide", lambda learner, k: None)
+    monkeypatch.setattr(Learner, "split_budget", lambda learner, k: None)
     assert failure("mbeg", "small k") == "k=1 is accepted"
 
 
@@ -131,8 +131,8 @@ def test_learners_that_pass_their_budget():
     def more(fit):
         def spent(*args):
             *rest, given = args
-            k_x, k_ip = given.division
-            return fit(*rest, replace(given, division=Division(k_x + 4, k_ip)))
+            k_x, k_ip = given.budget_split
+            return fit(*rest, replace(given, budget_split=BudgetSplit(k_x + 4, k_ip)))
 
         return spent
 
@@ -213,13 +213,13 @@ def test_a_learner_that_forgets_its_intercept():
 
 
 def test_budgets_that_are_accepted_too_early(monkeypatch):
-    monkeypatch.setattr(Learner, "divide", lambda learner, k: Division(1, 1))
+    monkeypatch.setattr(Learner, "split_budget", lambda learner, k: BudgetSplit(1, 1))
     assert failure("aelr", "small k") == "k=1 is accepted"
 
 
 def test_a_family_without_a_law_and_a_crash():
     subject = checks.examined("online_ridge")
-    algo = replace(subject.learner, family=replace(subject.learner.family, law=None))
+    algo = replace(subject.learner, family=replace(subject.learner.family, oracle=None))
     unknown = replace(subject, config=replace(subject.config, algo=algo))
     assert "exact declares no law with unbiased" in checks.verdict(unknown, "unbiased").reason
     assert failure("aer", "budget", lambda fit: lambda *args: 1 / 0).startswith("ZeroDivisionError")

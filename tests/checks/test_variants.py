@@ -10,7 +10,7 @@ from budgetreg.config import catalogue
 from budgetreg.config.options import options_of
 from budgetreg.learners import families
 from budgetreg.updates.averaging import Averager
-from budgetreg.updates.retraced import iterates
+from budgetreg.updates.reference_updates import iterates
 
 
 @pytest.mark.parametrize("name", catalogue.options("algo"))
@@ -26,7 +26,7 @@ def test_what_is_tried_is_a_learner(name):
             value = getattr(own.options, key)
             assert one.must.accepts(value) if one.applies(vars(own.options)) else value is None
         assert own.family.refuse(own.options) is None
-        assert not set(changes) & set(own.family.without_effect(own.options))
+        assert not set(changes) & set(own.family.inactive_options(own.options))
     assert len({str(own.options) for _, own in found}) == len(found)
 
 

@@ -9,7 +9,7 @@ import pytest
 from budgetreg.api import plan as plan_of
 from budgetreg.api import run
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.execution.verification import Record, Sample, compare, recompute, verify_run
+from budgetreg.execution.verification import RecordedResults, Sample, compare, recompute, verify_run
 from budgetreg.results.checksums import signed
 from budgetreg.results.manifest import identity_of, whole_identity
 from budgetreg.results.provenance import provenance
@@ -42,7 +42,7 @@ def test_a_sample_is_the_same_until_another_seed_is_given():
 
 def record_of(plan, numbers):
     tables = {name: rows_of(content) for name, content in tables_of(plan, [toy_entry(n) for n in numbers]).items()}
-    return Record(tables, whole_identity(identity_of(plan)), [provenance()])
+    return RecordedResults(tables, whole_identity(identity_of(plan)), [provenance()])
 
 
 def test_what_is_the_same_differs_or_fails(tmp_path):

@@ -37,8 +37,8 @@ def aeml(X, y, orders, k, **options):
 def test_one_attribute_is_refused(name):
     learner = checks.examined(name).learner
     with pytest.raises(ConfigError, match="at least 2"):
-        learner.family.divide(learner, 1)
-    learner.family.divide(learner, 2)
+        learner.family.split_budget(learner, 1)
+    learner.family.split_budget(learner, 2)
 
 
 # The posterior

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from budgetreg.checks import conduct, excuse
+from budgetreg.checks import behaviour, excuse
 from budgetreg.checks.subject import Subject, examined
 from budgetreg.checks.variants import variants
 from budgetreg.enumeration import steps
 from budgetreg.enumeration.expectations import CheckError, close
-from budgetreg.enumeration.scripts import Scripted, outcomes, rows_of
+from budgetreg.enumeration.scripted_rng import Scripted, outcomes, rows_of
 from budgetreg.enumeration.steps import STEP, Place
 from budgetreg.learners.declaration import Missing
 from budgetreg.learners.groups import members
@@ -21,7 +21,7 @@ from budgetreg.learners.pairs import core as pairs
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.two_phase import core as two_phase
 from budgetreg.metering.accessor import Accessor, Table
-from budgetreg.updates.retraced import RETRACED
+from budgetreg.updates.reference_updates import REFERENCE_UPDATES
 
 D = 4
 X, Y = np.array([0.7, -1.1, 0.4, 0.2]), -1.5
@@ -60,7 +60,7 @@ def able(*, predicts: bool) -> list[str]:
 
 
 ABLE = [*able(predicts=True), *able(predicts=False)]
-GRADIENTS = members(lambda one: one.missing is Missing.WEIGHED and one.predicts and not one.family.stores)
+GRADIENTS = members(lambda one: one.missing is Missing.WEIGHED and one.predicts and not one.family.centres_itself)
 CENTRED = [name for name in able(predicts=True) if excuse(examined(name).learner, "origin") is None]
 
 
@@ -218,7 +218,7 @@ def mean_step(subject: Subject, together: np.ndarray, k: int) -> tuple[np.ndarra
     mean = np.zeros(D)
     for mask, p in zip(MASKS, LAW, strict=True):
         before, after = regressors(met(mask), scripts)
-        mean += p * (probability @ RETRACED[options.update].gradient(before, after, STEP, place.settings))
+        mean += p * (probability @ REFERENCE_UPDATES[options.update].gradient(before, after, STEP, place.settings))
     return mean, (before[0] @ examples[STEP - 1] - targets[STEP - 1]) * examples[STEP - 1]
 
 
@@ -249,30 +249,30 @@ def random_mask(n: int, d: int) -> np.ndarray:
 
 
 def sparse(subject: Subject) -> Masked:
-    together = np.full((conduct.D,) * 2, 0.45)
+    together = np.full((behaviour.D,) * 2, 0.45)
     np.fill_diagonal(together, 0.65)
     return masked(subject, random_mask, together)
 
 
 @pytest.mark.parametrize("name", ABLE)
-@pytest.mark.parametrize("check", [conduct.unobserved, conduct.same_bytes])
+@pytest.mark.parametrize("check", [behaviour.unobserved, behaviour.same_bytes])
 def test_what_is_stored_where_nothing_is_changes_nothing(name, check):
     check(sparse(examined(name)))
 
 
 @pytest.mark.parametrize("name", CENTRED)
 def test_where_zero_is_changes_nothing_but_the_intercept(name):
-    conduct.origin(sparse(examined(name)))
+    behaviour.origin(sparse(examined(name)))
 
 
 @pytest.mark.parametrize("name", ABLE)
 def test_masks_of_ones_leave_what_there_is(name):
     """Divided by 1, the numbers are those that they were."""
     subject = examined(name)
-    whole = masked(subject, lambda n, d: np.ones((n, d), dtype=bool), np.ones((conduct.D,) * 2))
-    table, orders = conduct._table(40), np.arange(40)[None]
+    whole = masked(subject, lambda n, d: np.ones((n, d), dtype=bool), np.ones((behaviour.D,) * 2))
+    table, orders = behaviour._table(40), np.arange(40)[None]
     runs = [
-        one.run(table, orders, conduct._rngs(1), conduct.K, conduct._setting(one, 0), [3, 40])
+        one.run(table, orders, behaviour._rngs(1), behaviour.K, behaviour._setting(one, 0), [3, 40])
         for one in (subject, whole)
     ]
     for own, other in zip(runs[0][0], runs[1][0], strict=True):
@@ -284,11 +284,11 @@ def test_masks_of_ones_leave_what_there_is(name):
 def test_what_meets_no_value_is_not_paid(name):
     """Nor are draws for the inner product, where no value is there for the data point: the step is known to be none."""
     m = 60
-    X = np.random.default_rng(0).uniform(1, 2, (m, conduct.D))
-    there = np.random.default_rng(1).random((m, conduct.D)) < 0.25
-    subject = masked(examined(name), lambda n, d: there, np.full((conduct.D,) * 2, 0.3))
+    X = np.random.default_rng(0).uniform(1, 2, (m, behaviour.D))
+    there = np.random.default_rng(1).random((m, behaviour.D)) < 0.25
+    subject = masked(examined(name), lambda n, d: there, np.full((behaviour.D,) * 2, 0.3))
     order, every = np.arange(m)[None], list(range(1, m + 1))
-    _, recorder = subject.run(Table(X, X[:, 0]), order, conduct._rngs(1), 4, conduct._setting(subject, 0), every)
+    _, recorder = subject.run(Table(X, X[:, 0]), order, behaviour._rngs(1), 4, behaviour._setting(subject, 0), every)
     bill = recorder.bill()
     costs = np.diff([0, *(bill.at[t][0, 0] for t in every)])
     rows, attributes = recorder.seen()
@@ -309,10 +309,10 @@ def test_moments_are_those_of_what_was_there(monkeypatch):
 
     monkeypatch.setattr(two_phase.MomentEstimates, "note", note)
     subject = sparse(examined("ddaerr_two_phase"))
-    table, m = conduct._table(600), 600
-    subject.run(table, np.arange(m)[None], conduct._rngs(1), conduct.K, conduct._setting(subject, 0))
+    table, m = behaviour._table(600), 600
+    subject.run(table, np.arange(m)[None], behaviour._rngs(1), behaviour.K, behaviour._setting(subject, 0))
     ((attributes, values, there, means),) = told
-    mask = random_mask(600, conduct.D)[: len(attributes)]
+    mask = random_mask(600, behaviour.D)[: len(attributes)]
     np.testing.assert_array_equal(there, np.take_along_axis(mask, attributes, axis=1))
     for i, mean in enumerate(means):
         own = values[there & (attributes == i)]

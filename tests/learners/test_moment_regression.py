@@ -42,7 +42,7 @@ def aemr(X, y, orders, k, **options):
 @pytest.mark.parametrize("name", ["aemr", "aemr_cv"])
 def test_one_attribute_is_refused(name):
     with pytest.raises(ConfigError, match="k=1"):
-        checks.examined(name).learner.divide(1)
+        checks.examined(name).learner.split_budget(1)
 
 
 @pytest.mark.parametrize("centred", [False, True])

@@ -11,7 +11,7 @@ from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.second_moment import importance
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.sampling import designs
-from budgetreg.sampling.shares import working_probabilities
+from budgetreg.sampling.inclusion_probabilities import working_probabilities
 
 GUIDED = {"phase_one": 0.3, "mix": 0.2}
 

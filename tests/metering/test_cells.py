@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from budgetreg.data.values import PANEL
 from budgetreg.metering import cells as module
 from budgetreg.metering.accessor import Accessor, Table
-from budgetreg.metering.cells import Cells, Record
+from budgetreg.metering.cells import Cells, RevealLog
 
 N, D = 7, 5
 
@@ -66,7 +66,7 @@ def test_many_rows_are_counted_panel_by_panel(kept):
 def opened(n_apart, lengths=None):
     """Two streams over rows 0, 1, 2 and 3, 4, 5, whose cells are counted from row 1 on, with two settings."""
     cells = Cells(N, D)
-    record = Record(cells, np.array([1, 1]), n_apart)
+    record = RevealLog(cells, np.array([1, 1]), n_apart)
     table = Table(np.arange(30.0).reshape(6, 5), np.zeros(6))
     accessor = Accessor(table, np.arange(6).reshape(2, 3), 2, None, [3], lengths=lengths, record=record)
     return cells, record, accessor
@@ -116,7 +116,7 @@ def test_what_lies_beyond_the_end_of_a_stream_is_not_seen(kept):
 def test_what_is_refused_is_not_recorded(kept):
     cells = Cells(N, D)
     table = Table(np.zeros((6, D)), np.zeros(6))
-    accessor = Accessor(table, np.arange(6)[None], 1, 1, record=Record(cells, np.array([0]), 0))
+    accessor = Accessor(table, np.arange(6)[None], 1, 1, record=RevealLog(cells, np.array([0]), 0))
     accessor.open(0, 2)
     with pytest.raises(Exception, match="budget"):
         accessor.reveal_block(np.zeros((1, 2, 2), dtype=int))

@@ -5,7 +5,7 @@ import pytest
 
 from budgetreg.errors import BudgetExceeded
 from budgetreg.metering.accessor import Accessor, Table, stack
-from budgetreg.metering.cells import Cells, Record
+from budgetreg.metering.cells import Cells, RevealLog
 
 D, M = 3, 4
 MASK = np.array([[1, 1, 0], [0, 1, 1], [1, 1, 1], [0, 0, 0]], dtype=bool)
@@ -23,7 +23,7 @@ def accessor(X=POISONED, **more) -> Accessor:
 
 def test_what_is_drawn_and_missing_costs_nothing_and_comes_out_as_0():
     cells = Cells(M, D)
-    own = accessor(record=Record(cells, np.zeros(1, dtype=int), 0), itemised=True)
+    own = accessor(record=RevealLog(cells, np.zeros(1, dtype=int), 0), itemised=True)
     drawn = np.ones((1, M, D), dtype=bool)
     drawn[0, 2, 0] = False
     attributes = np.broadcast_to(np.arange(D), (1, M, D))

@@ -7,7 +7,7 @@ from hydra import compose, initialize_config_dir
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import load
 from budgetreg.errors import BudgetExceeded
-from budgetreg.learners.declaration import Given
+from budgetreg.learners.declaration import SideInformation
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol.configuration import validate
@@ -43,7 +43,9 @@ def _shifts(accessor, examples):
 
 def fitted(plan, accessor, settings, checkpoints, rngs):
     algo = plan.config.algo
-    return algo.family.fit(accessor, settings, checkpoints, rngs, algo.options, Given(plan.config.k, plan.division))
+    return algo.family.fit(
+        accessor, settings, checkpoints, rngs, algo.options, SideInformation(plan.config.k, plan.budget_split)
+    )
 
 
 def centred_run(plan, X, y, orders, settings, checkpoints, streams):

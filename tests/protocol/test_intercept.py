@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from budgetreg.learners.declaration import Given
+from budgetreg.learners.declaration import SideInformation
 from budgetreg.learners.pairs.core import lasso
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.protocol import repetitions as protocol
@@ -47,7 +47,7 @@ def fit(algo, X, y, orders, checkpoints, centred, intercept, B, k=4):
     learner = plan.config.algo
     accessor = Accessor(Table(X, y), orders, 1, plan.budget, checkpoints)
     rngs = [generator("test", f) for f in range(len(orders))]
-    told = Given(k, plan.division, None, centred, intercept)
+    told = SideInformation(k, plan.budget_split, None, centred, intercept)
     yield from learner.family.fit(accessor, {"B": np.array([B])}, checkpoints, rngs, learner.options, told)
 
 

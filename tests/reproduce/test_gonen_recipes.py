@@ -49,7 +49,7 @@ def test_there_is_a_recipe_for_each_figure() -> None:
 
 def test_no_cell_of_a_recipe_is_refused(recipe: recipes.Recipe) -> None:
     for cell in recipe.cells:
-        cell.config.algo.divide(cell.config.k)
+        cell.config.algo.split_budget(cell.config.k)
         coins = cell.config.dataset.options.get("n_coins")
         assert coins in (None, cell.config.algo.options.n_components)
     assert len({cell.digest for cell in recipe.cells}) == len(recipe.cells) <= 20

@@ -23,7 +23,7 @@ DRAWN = [name for name in names() if (RESULTS / name / "curves.csv").exists()]
 
 def with_option(declared: Any) -> Any:
     """A family, or a kind of data, as it will be when it has one option more."""
-    if isinstance(declared, data.Kind):
+    if isinstance(declared, data.DatasetKind):
         return replace(declared, options={**declared.options, "later": LATER})
     extra = ("later", str, field(default="off", metadata={"option": LATER}))
     return replace(declared, options=make_dataclass("Options", [extra], bases=(declared.options,), frozen=True))
@@ -80,12 +80,12 @@ def test_results_are_stale_when_their_family_changes_its_numbers(
 ) -> None:
     name = "gonen_2016/one_attribute"
     assert read_results(RESULTS / name, read_recipe(name).cells)
-    changed(lambda own: own if isinstance(own, data.Kind) else replace(own, version=own.version + 1))
+    changed(lambda own: own if isinstance(own, data.DatasetKind) else replace(own, version=own.version + 1))
     assert read_results(RESULTS / name, read_recipe(name).cells) == {}
 
 
 @pytest.mark.parametrize(
-    ("chosen", "without_effect"),
+    ("chosen", "inactive_options"),
     [
         ({"algo": "aelr"}, {"algo__control_variate": "none", "dataset__center": "none", "axis": "examples"}),
         ({"algo": "aelr", "algo__split": "even"}, {"algo__literal_split": "half"}),
@@ -99,9 +99,9 @@ def test_results_are_stale_when_their_family_changes_its_numbers(
         ({}, {"n_jobs": 3, "repetitions": 99, "backend": "sequential", "out": "somewhere"}),
     ],
 )
-def test_what_has_no_effect_decides_nothing(chosen: dict[str, Any], without_effect: dict[str, Any]) -> None:
+def test_what_has_no_effect_decides_nothing(chosen: dict[str, Any], inactive_options: dict[str, Any]) -> None:
     plain = configured(**chosen).identity()
-    for key, value in without_effect.items():
+    for key, value in inactive_options.items():
         assert configured(**{**chosen, key: value}).identity() == plain, key
 
 

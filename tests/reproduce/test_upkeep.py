@@ -14,8 +14,8 @@ from budgetreg.execution.verification import Sample
 from budgetreg.reproduce.merged import write_results
 from budgetreg.reproduce.recipes import read_recipe
 from budgetreg.reproduce.reproduction import Places, _run
-from budgetreg.reproduce.shortcomings import ranges, shortcomings
 from budgetreg.reproduce.stale_runs import stale_runs
+from budgetreg.reproduce.staleness import ranges, stale_cells
 from budgetreg.reproduce.verification import verify_merged
 from budgetreg.results.checksums import signed, vouched
 
@@ -114,7 +114,7 @@ def test_what_the_recipe_asks_for_now_and_the_results_lack(recipe: Path, capsys:
 
     def lacks(text: str) -> dict[str, tuple[str, str]]:
         recipe.write_text(text)
-        return {one.cell: (one.state, one.why) for one in shortcomings(FOLDER, read_recipe("paper/toy"))}
+        return {one.cell: (one.state, one.why) for one in stale_cells(FOLDER, read_recipe("paper/toy"))}
 
     assert lacks(RECIPE) == {}
     assert lacks(RECIPE.replace("split: even", "split: 1")) == {CELLS[1]: ("stale", "algo.split even -> 1")}
@@ -136,11 +136,11 @@ def test_a_new_version_of_a_learners_results_is_told(recipe: Path) -> None:
     identity["algo"]["version"] = latest + 1
     entries[0]["identity_digest"] = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     edit_manifest(FOLDER, cells=entries)
-    (one,) = shortcomings(FOLDER, read_recipe("paper/toy"))
+    (one,) = stale_cells(FOLDER, read_recipe("paper/toy"))
     assert one.why == f"algo.version {latest + 1} -> {latest}: the numbers of aelr have changed"
     entries[0]["identity_digest"] = "0" * 64
     edit_manifest(FOLDER, cells=entries)
-    (one,) = shortcomings(FOLDER, read_recipe("paper/toy"))
+    (one,) = stale_cells(FOLDER, read_recipe("paper/toy"))
     assert one.why == "its digest is not that of the configuration recorded with it"
     found = list(verify_merged(FOLDER, read_recipe("paper/toy"), Sample(1)))
     assert [cell.verdict is None for cell in found] == [True, False, False, False]
@@ -163,7 +163,7 @@ def test_damaged_and_stale_results_are_told(recipe: Path, capsys: pytest.Capture
     assert "runs.csv is damaged" in printed.err
     (FOLDER / "runs.csv").unlink()
     with pytest.raises(DataError, match="is missing"):
-        shortcomings(FOLDER, read_recipe("paper/toy"))
+        stale_cells(FOLDER, read_recipe("paper/toy"))
     recipe.unlink()
     assert main(["status", "results", "--why"]) == 0
     assert "there is no recipe paper/toy" in capsys.readouterr().out

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from budgetreg.sampling import designs
 from budgetreg.sampling.draws import BLOCK, subset
-from budgetreg.sampling.shares import working_probabilities
+from budgetreg.sampling.inclusion_probabilities import working_probabilities
 
 
 def pairs_of(outcomes, probability, d):

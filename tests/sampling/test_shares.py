@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from budgetreg.sampling import designs
 from budgetreg.sampling.draws import BLOCK
-from budgetreg.sampling.shares import regression_weights, working_probabilities
+from budgetreg.sampling.inclusion_probabilities import regression_weights, working_probabilities
 
 
 def test_half_goes_by_what_varies_and_half_by_what_matters():

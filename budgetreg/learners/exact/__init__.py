@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from budgetreg.learners import online
-from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Circumstances, Family, Learner, Sees, run_by
-from budgetreg.learners.excuses import ANY_BUDGET, ONE_PASS, SEES_ALL
+from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Family, Learner, Observation, RunContext, run_by
+from budgetreg.learners.skipped_checks import ANY_BUDGET, ONE_PASS, SEES_ALL
 from budgetreg.tasks.regression import Regression
 from budgetreg.theory import eg_step, ogd_step
 
@@ -21,7 +21,7 @@ class Options:
     average: str = online.average_option()
 
 
-def _theory(learner: Learner, run: Circumstances, B: float | None) -> Mapping[str, float]:
+def _theory(learner: Learner, run: RunContext, B: float | None) -> Mapping[str, float]:
     assert B is not None
     return {"eta": eg_step(B, run.d, run.m, None) if learner.options.update == "eg" else ogd_step(run.d, run.m, None)}
 
@@ -31,14 +31,14 @@ FAMILY = Family(
     options=Options,
     fit=run_by("budgetreg.learners.exact.core", "update", "average"),
     task=lambda options: Regression(),
-    sees=lambda options: Sees.ALL,
+    observation=lambda options: Observation.ALL,
     parameters=(RADIUS, STEP_SIZE),
     tuned=lambda options: ("B", "eta"),
     theory=_theory,
     words=lambda options: ("all attributes, one pass", online.UPDATES.get(options.update, "")),
     theorem=lambda options: online.theorem(options.update, None) if options.average == "all" else None,
-    law="budgetreg.learners.exact.law",
-    excuses=lambda options: {
+    oracle="budgetreg.learners.exact.oracle",
+    skipped_checks=lambda options: {
         "second moments": SEES_ALL,
         "full at k=d": SEES_ALL,
         "minimiser": ONE_PASS,

@@ -10,7 +10,7 @@ from budgetreg.config.options import option
 from budgetreg.config.requirements import FRACTION, NOTHING, POSITIVE, one_of, whole
 from budgetreg.learners import subspaces
 from budgetreg.learners.declaration import Family, Missing, run_by
-from budgetreg.learners.excuses import UNBOUNDED
+from budgetreg.learners.skipped_checks import UNBOUNDED
 from budgetreg.tasks.regression import Regression
 from budgetreg.tasks.subspace_learning import SubspaceLearning
 
@@ -31,17 +31,17 @@ AEML = Family(
     options=RegressionOptions,
     fit=run_by("budgetreg.learners.factors.regression", "k", "n_factors", "centred", "intercept"),
     task=lambda options: Regression(),
-    divide=subspaces.at_least_two,
+    split_budget=subspaces.at_least_two,
     missing=lambda options: Missing.LEFT_OUT,
-    stores=True,
+    centres_itself=True,
     state_numbers=subspaces.square,
     chaotic=lambda options: True,
     words=lambda options: (
         "k attributes per example, drawn by what is known of them",
         f"posterior mean of a model with {options.n_factors} factors",
     ),
-    law="budgetreg.learners.factors.law",
-    excuses=lambda options: {
+    oracle="budgetreg.learners.factors.oracle",
+    skipped_checks=lambda options: {
         "unbiased": _SHRUNK,
         "second moments": _SHRUNK,
         "boundary": UNBOUNDED,
@@ -76,16 +76,16 @@ AEFA = Family(
     options=SubspaceOptions,
     fit=run_by("budgetreg.learners.factors.subspace", "k", *(own.name for own in fields(SubspaceOptions))),
     task=lambda options: SubspaceLearning(options.n_components),
-    divide=subspaces.at_least_two,
+    split_budget=subspaces.at_least_two,
     missing=lambda options: Missing.LEFT_OUT,
-    stores=True,
+    centres_itself=True,
     state_numbers=subspaces.square,
     words=lambda options: (
         _seen(options),
         f"leading subspace of the likeliest model with {options.n_factors or 2 * options.n_components} factors",
     ),
-    law="budgetreg.learners.factors.law",
-    excuses=lambda options: {
+    oracle="budgetreg.learners.factors.oracle",
+    skipped_checks=lambda options: {
         "unbiased": _LIKELIEST,
         "second moments": _LIKELIEST,
         "boundary": UNBOUNDED,

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from budgetreg.learners.factors.draws import Draws
+from budgetreg.learners.factors.draws import AttributeDraws
 from budgetreg.learners.factors.entries import Entries
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK
-from budgetreg.sampling.shares import regression_weights, working_probabilities
+from budgetreg.sampling.inclusion_probabilities import regression_weights, working_probabilities
 
 _MIX = 0.1
 """Share of equal probabilities in the draws."""
@@ -32,7 +32,7 @@ class Collected:
         All that was revealed, the pilot's first.
     phases : tuple of int
         Entries' examples before each of which the probabilities of draws changed; the last: all.
-    draws : sequence of Draws
+    draws : sequence of AttributeDraws
         One per stream.
     """
 
@@ -41,10 +41,10 @@ class Collected:
     is_plan: bool
     entries: Entries
     phases: tuple[int, ...]
-    draws: Sequence[Draws]
+    draws: Sequence[AttributeDraws]
 
     def plan(self, spread: np.ndarray, W: np.ndarray) -> None:
-        """Draw by other probabilities from now on, as `budgetreg.sampling.shares.regression_weights` makes them.
+        """Change the draw probabilities, see `budgetreg.sampling.inclusion_probabilities.regression_weights`.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ def collect(
         Attributes of an example that are seen.
     """
     d, last = accessor.d, checkpoints[-1]
-    entries, draws, changes = Entries(d + 1), [Draws(rng, d, k) for rng in rngs], []
+    entries, draws, changes = Entries(d + 1), [AttributeDraws(rng, d, k) for rng in rngs], []
     X, y = accessor.pilot()
     known = X.shape[1]
     if known:

@@ -6,7 +6,7 @@ from budgetreg.sampling.designs import Draw, fixed_size
 from budgetreg.sampling.draws import subset
 
 
-class Draws:
+class AttributeDraws:
     """Attributes of one example after another, drawn in blocks that checkpoints do not change.
 
     Parameters

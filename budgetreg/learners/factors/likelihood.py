@@ -70,7 +70,7 @@ class Penalty:
     shared: bool = False
 
 
-class Seen:
+class RevealedEntries:
     """Values revealed of examples, laid out for `ascend`.
 
     Parameters
@@ -100,13 +100,13 @@ class Seen:
             yield i, x, seen, known
 
 
-def ascend(model: FactorModel, seen: Seen, penalty: Penalty) -> tuple[FactorModel, float]:
+def ascend(model: FactorModel, seen: RevealedEntries, penalty: Penalty) -> tuple[FactorModel, float]:
     """Take one step of expectation and maximisation.
 
     Parameters
     ----------
     model : FactorModel
-    seen : Seen
+    seen : RevealedEntries
         At least one example.
     penalty : Penalty
 

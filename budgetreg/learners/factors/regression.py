@@ -29,7 +29,7 @@ def fit(
     """Draw k attributes of each example, and put out what the posterior says of all that was seen.
 
     The first ``2 d / k`` examples see uniform subsets; then, whenever there are twice as many, attributes are drawn in
-    shares that `budgetreg.sampling.shares.regression_weights` makes of what is known by then.
+    shares that `budgetreg.sampling.inclusion_probabilities.regression_weights` makes of what is known by then.
 
     Parameters
     ----------

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from budgetreg.learners.factors.draws import Draws
+from budgetreg.learners.factors.draws import AttributeDraws
 from budgetreg.learners.factors.stepwise import StepwiseEM
 from budgetreg.metering.accessor import Accessor
-from budgetreg.sampling.shares import working_probabilities
+from budgetreg.sampling.inclusion_probabilities import working_probabilities
 from budgetreg.solvers.low_rank import leading_of_sum
 
 TOGETHER = 32
@@ -79,7 +79,7 @@ class _Stream:
     """The model of one stream, its draws, and the examples of a block that is not full."""
 
     def __init__(self, rng: np.random.Generator, d: int, k: int, q: int) -> None:
-        self.draws, self.model = Draws(rng, d, k), StepwiseEM(rng, d, q)
+        self.draws, self.model = AttributeDraws(rng, d, k), StepwiseEM(rng, d, q)
         self._attributes, self._values = np.empty((0, k), dtype=np.int64), np.empty((0, k))
 
     def see(self, attributes: np.ndarray, values: np.ndarray) -> None:

@@ -10,12 +10,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from budgetreg.learners.factors.draws import Draws
+from budgetreg.learners.factors.draws import AttributeDraws
 from budgetreg.learners.factors.entries import Entries
-from budgetreg.learners.factors.likelihood import FactorModel, Penalty, Seen, ascend
+from budgetreg.learners.factors.likelihood import FactorModel, Penalty, RevealedEntries, ascend
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK
-from budgetreg.sampling.shares import working_probabilities
+from budgetreg.sampling.inclusion_probabilities import working_probabilities
 from budgetreg.solvers.eigenspaces import leading
 from budgetreg.theory import first_phase
 
@@ -90,7 +90,7 @@ def fit(
     del settings
     d, last = accessor.d, checkpoints[-1]
     m_1 = min(last, max(first_phase(phase_one, last), -(-10 * d // k)))
-    entries, draws = Entries(d), [Draws(rng, d, k) for rng in rngs]
+    entries, draws = Entries(d), [AttributeDraws(rng, d, k) for rng in rngs]
     moment = partial(
         _moment,
         d=d,
@@ -112,10 +112,10 @@ def fit(
         if stop == m_1 and design == "importance":
             (block,) = entries.blocks()
             for own, i, x in zip(draws, block.attributes, block.values, strict=True):
-                own.plan(working_probabilities(np.sqrt(_mean_squares(Seen(i, x, d))), k, mix))
+                own.plan(working_probabilities(np.sqrt(_mean_squares(RevealedEntries(i, x, d))), k, mix))
 
 
-def _mean_squares(seen: Seen) -> np.ndarray:
+def _mean_squares(seen: RevealedEntries) -> np.ndarray:
     return np.asarray(seen.squares / np.maximum(seen.counts, 1))
 
 
@@ -130,14 +130,14 @@ def _moment(
     kappa: float | str,
 ) -> np.ndarray:
     """Return what is known of the second moment (d, d) from values (T, n) of these attributes."""
-    seen = Seen(attributes, values, d)
+    seen = RevealedEntries(attributes, values, d)
     if not seen.squares.any():
         return np.zeros((d, d))
     square = float(_mean_squares(seen)[seen.counts > 0].mean())
     penalty = Penalty(_RIDGE, _PSEUDO, _NOISE * square, _LEAST * square, shared)
     steps = min(max(_LEAST_STEPS, _WORK // values.size), _MOST_STEPS)
 
-    def likeliest(seen: Seen, C: np.ndarray, N: np.ndarray) -> np.ndarray:
+    def likeliest(seen: RevealedEntries, C: np.ndarray, N: np.ndarray) -> np.ndarray:
         model = _start(C, N, n_factors, _LEAST * square)
         for _ in range(steps):
             model, _ = ascend(model, seen, penalty)
@@ -152,9 +152,9 @@ def _moment(
     F, keeps = np.zeros((d, d)), np.zeros(len(_TRUSTS))
     for fold in range(folds):
         held = np.arange(len(values)) % _PARTS == _PARTS - 1 - fold
-        C_held, N_held = products(Seen(attributes[held], values[held], d))
+        C_held, N_held = products(RevealedEntries(attributes[held], values[held], d))
         C_rest, N_rest = C - C_held, N - N_held
-        own = likeliest(Seen(attributes[~held], values[~held], d), C_rest, N_rest)
+        own = likeliest(RevealedEntries(attributes[~held], values[~held], d), C_rest, N_rest)
         moments = (mixed(own, C_rest, N_rest, trust) for trust in _TRUSTS)
         keeps += [kept(leading(M, n_components), own, C_held, N_held, N) for M in moments]
         F += own / folds
@@ -162,7 +162,7 @@ def _moment(
     return mixed(F, C, N, max(np.array(_TRUSTS)[as_good]))
 
 
-def products(seen: Seen) -> tuple[np.ndarray, np.ndarray]:
+def products(seen: RevealedEntries) -> tuple[np.ndarray, np.ndarray]:
     """Return the sums of products of values seen together, and their numbers, (d, d) both."""
     C, N = np.zeros((seen.d, seen.d)), np.zeros((seen.d, seen.d))
     for _, _, where, known in seen.parts():

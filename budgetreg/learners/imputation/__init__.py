@@ -10,8 +10,8 @@ from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
 from budgetreg.errors import ConfigError
 from budgetreg.learners import subspaces
-from budgetreg.learners.declaration import Circumstances, Family, Learner, Missing, run_by
-from budgetreg.learners.excuses import UNBOUNDED
+from budgetreg.learners.declaration import Family, Learner, Missing, RunContext, run_by
+from budgetreg.learners.skipped_checks import UNBOUNDED
 from budgetreg.tasks.regression import Regression
 
 _WAYS = {"mean": "the means of those seen", "iterative": "regressions on all others, ten times over"}
@@ -29,7 +29,7 @@ class Options:
     impute: str = option("the way to impute", one_of(*_WAYS))
 
 
-def _notes(learner: Learner, run: Circumstances, settings: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
+def _notes(learner: Learner, run: RunContext, settings: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
     """Tell nothing.
 
     Raises
@@ -57,16 +57,16 @@ FAMILY = Family(
     options=Options,
     fit=run_by("budgetreg.learners.imputation.core", "k", "impute", "centred", "intercept"),
     task=lambda options: Regression(),
-    divide=subspaces.at_least_two,
+    split_budget=subspaces.at_least_two,
     missing=lambda options: Missing.LEFT_OUT,
-    stores=True,
+    centres_itself=True,
     state_numbers=subspaces.square,
     words=lambda options: (
         "k attributes per example",
         f"ridge, what was not seen being imputed by {_WAYS[options.impute]}",
     ),
     notes=_notes,
-    law="budgetreg.learners.imputation.law",
-    excuses=_excuses,
+    oracle="budgetreg.learners.imputation.oracle",
+    skipped_checks=_excuses,
 )
 FAMILIES = (FAMILY,)

@@ -18,15 +18,15 @@ from budgetreg.learners import subspaces
 from budgetreg.learners.declaration import (
     STEP_SIZE,
     Batching,
-    Circumstances,
     Cost,
     Family,
     Learner,
     Missing,
+    RunContext,
     Theorem,
     run_by,
 )
-from budgetreg.learners.excuses import ONE_PASS
+from budgetreg.learners.skipped_checks import ONE_PASS
 from budgetreg.tasks.subspace_learning import SubspaceLearning
 from budgetreg.theory import mbeg_bound, mbeg_least_examples, mbeg_step
 
@@ -60,7 +60,7 @@ def _cost(learner: Learner, d: int, k: int, settings: Mapping[str, float]) -> Co
     return Cost(mean, mean)
 
 
-def _notes(learner: Learner, run: Circumstances, settings: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
+def _notes(learner: Learner, run: RunContext, settings: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
     """Warn if the theorem does not hold, which wants ``alpha = eta d^2`` and at most 1/2."""
     eta = max(settings["eta"])
     if learner.options.alpha != "theory" or eta * run.d**2 <= 1 / 2:
@@ -88,7 +88,7 @@ FAMILY = Family(
     options=Options,
     fit=run_by("budgetreg.learners.mbeg.core", "k", "n_components", "update", "alpha", "output"),
     task=lambda options: SubspaceLearning(options.n_components),
-    divide=_refuse_odd,
+    split_budget=_refuse_odd,
     cost=_cost,
     k_multiple=2,
     parameters=(STEP_SIZE,),
@@ -100,7 +100,7 @@ FAMILY = Family(
     words=lambda options: ("k attributes per example, in pairs", _UPDATES.get(options.update, "")),
     notes=_notes,
     theorem=_theorem,
-    law="budgetreg.learners.mbeg.law",
-    excuses=lambda options: {"minimiser": ONE_PASS},
+    oracle="budgetreg.learners.mbeg.oracle",
+    skipped_checks=lambda options: {"minimiser": ONE_PASS},
 )
 FAMILIES = (FAMILY,)

@@ -9,7 +9,7 @@ from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of, whole
 from budgetreg.learners import subspaces
 from budgetreg.learners.declaration import Family, Missing, Parameter, run_by
-from budgetreg.learners.excuses import UNBOUNDED
+from budgetreg.learners.skipped_checks import UNBOUNDED
 from budgetreg.tasks.regression import Regression
 
 CANDIDATE = Parameter("candidate", "which candidate", absolute=True, tried=(1.0, 25.0), unlimited=False)
@@ -39,13 +39,13 @@ AEMR = Family(
     options=RegressionOptions,
     fit=run_by("budgetreg.learners.moments.regression", "k", "partner", "norm", "n_factors", "centred", "intercept"),
     task=lambda options: Regression(),
-    divide=subspaces.at_least_two,
+    split_budget=subspaces.at_least_two,
     parameters=(CANDIDATE,),
     tuned=lambda options: ("candidate",) if options.choice == "given" else (),
-    without_effect=lambda options: ("n_factors",) if options.partner == "none" else (),
+    inactive_options=lambda options: ("n_factors",) if options.partner == "none" else (),
     missing=lambda options: Missing.LEFT_OUT,
     shares_settings=True,
-    stores=True,
+    centres_itself=True,
     state_numbers=subspaces.square,
     chaotic=lambda options: True,
     words=lambda options: (
@@ -53,8 +53,8 @@ AEMR = Family(
         "second moments of what was revealed, cleaned and solved"
         + (", averaged with a factor model's" if options.partner == "auto" else ""),
     ),
-    law="budgetreg.learners.moments.law",
-    excuses=lambda options: {
+    oracle="budgetreg.learners.moments.oracle",
+    skipped_checks=lambda options: {
         "unbiased": _CLEANED,
         "second moments": _CLEANED,
         "boundary": UNBOUNDED,

@@ -37,7 +37,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class CandidateScores:
     """What folds say together of each candidate.
 
     The risk less that of predicting 0 is ``s^2 D - 2 s l`` at scale s, quadratic in means over folds.
@@ -73,9 +73,9 @@ class Judgement:
             weights = np.exp(-above / max(_TEMPERATURE * error[best], np.finfo(float).tiny))
         return np.asarray(weights / weights.sum())
 
-    def among(self, candidates: slice) -> "Judgement":
+    def among(self, candidates: slice) -> "CandidateScores":
         """Return what is said of some of them."""
-        return Judgement(self.risk[candidates], self.without[:, candidates], self.scale[candidates])
+        return CandidateScores(self.risk[candidates], self.without[:, candidates], self.scale[candidates])
 
     def clearly_better(self, some: slice, others: slice) -> bool:
         """Return whether the best of some has a risk below that of the best of others by a standard error of both's."""
@@ -85,7 +85,7 @@ class Judgement:
         return bool(self.risk[b] - self.risk[a] > error)
 
 
-def judge(evidence: Sequence[Evidence], target: Target) -> Judgement:
+def judge(evidence: Sequence[Evidence], target: Target) -> CandidateScores:
     """Judge all candidates by the folds' means; of all folds, and of all but each."""
     alpha, gamma, q, guard = (
         np.stack([getattr(own, name) for own in evidence]) for name in ("alpha", "gamma", "q", "guard")
@@ -104,7 +104,7 @@ def judge(evidence: Sequence[Evidence], target: Target) -> Judgement:
         return scale**2 * square - 2 * scale * gain, scale
 
     value, scale = risk(folds)
-    return Judgement(value, np.stack([risk(folds[folds != f])[0] for f in folds]), scale)
+    return CandidateScores(value, np.stack([risk(folds[folds != f])[0] for f in folds]), scale)
 
 
 def standard_error(without: np.ndarray) -> np.ndarray:

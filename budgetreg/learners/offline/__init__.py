@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
-from budgetreg.learners.declaration import RADIUS, Batching, Family, Sees, run_by
-from budgetreg.learners.excuses import ANY_BUDGET, SEES_ALL, UNBOUNDED
+from budgetreg.learners.declaration import RADIUS, Batching, Family, Observation, run_by
+from budgetreg.learners.skipped_checks import ANY_BUDGET, SEES_ALL, UNBOUNDED
 from budgetreg.tasks.regression import Regression
 
 _PROBLEMS = {"ridge": "least squares in the 2-ball", "lasso": "least squares in the 1-ball"}
@@ -26,18 +26,18 @@ FAMILY = Family(
     options=Options,
     fit=run_by("budgetreg.learners.offline.core", "centred", "intercept", problem="update"),
     task=lambda options: Regression(),
-    sees=lambda options: Sees.ALL,
+    observation=lambda options: Observation.ALL,
     parameters=(RADIUS,),
     tuned=lambda options: ("B",),
     batching=Batching.WITH_ITS_FOLDS,
     shares_settings=True,
-    stores=True,
+    centres_itself=True,
     words=lambda options: (
         "all attributes, offline solution for each prefix of the examples",
         _PROBLEMS.get(options.update, ""),
     ),
-    law="budgetreg.learners.offline.law",
-    excuses=lambda options: {
+    oracle="budgetreg.learners.offline.oracle",
+    skipped_checks=lambda options: {
         "unbiased": "the loss is minimised itself, without gradients",
         "second moments": SEES_ALL,
         "full at k=d": SEES_ALL,

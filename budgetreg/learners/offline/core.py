@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from budgetreg.learners.declaration import Outputs, WithIntercept
 from budgetreg.metering.accessor import Accessor
 from budgetreg.solvers.homotopy import lasso_path
-from budgetreg.solvers.leaps import lasso
+from budgetreg.solvers.lasso_path import lasso
 from budgetreg.solvers.shrinkage import ridge, ridge_of_rows
 
 _EXAMPLES = 2**14

@@ -13,7 +13,7 @@ from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
 from budgetreg.errors import ConfigError
 from budgetreg.learners.declaration import RADIUS, Cost, Family, Learner, Missing, run_by
-from budgetreg.learners.excuses import UNBOUNDED
+from budgetreg.learners.skipped_checks import UNBOUNDED
 from budgetreg.tasks.regression import Regression
 
 _PROBLEMS = {
@@ -44,15 +44,15 @@ FAMILY = Family(
     options=Options,
     fit=run_by("budgetreg.learners.pairs.core", "k", "centred", "intercept", problem="update"),
     task=lambda options: Regression(),
-    divide=_at_least_a_pair,
+    split_budget=_at_least_a_pair,
     cost=_cost,
     parameters=(RADIUS,),
     tuned=lambda options: ("B",),
     missing=lambda options: Missing.WEIGHED,
     shares_settings=True,
-    stores=True,
+    centres_itself=True,
     words=lambda options: ("k attributes per example, in pairs", _PROBLEMS.get(options.update, "")),
-    law="budgetreg.learners.pairs.law",
-    excuses=lambda options: {"boundary": UNBOUNDED},
+    oracle="budgetreg.learners.pairs.oracle",
+    skipped_checks=lambda options: {"boundary": UNBOUNDED},
 )
 FAMILIES = (FAMILY,)

@@ -20,7 +20,7 @@ from budgetreg.learners.declaration import Outputs, WithIntercept
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.running_means import sums
 from budgetreg.sampling.draws import BLOCK, subset
-from budgetreg.solvers.leaps import lasso
+from budgetreg.solvers.lasso_path import lasso
 
 
 def fit(

@@ -19,16 +19,16 @@ from budgetreg.learners.declaration import (
     RADIUS,
     STEP_SIZE,
     Batching,
-    Circumstances,
     Family,
     Learner,
     Missing,
     Parameter,
+    RunContext,
     Theorem,
     run_by,
 )
-from budgetreg.learners.excuses import ONE_PASS
-from budgetreg.sampling.guides import HEEDED
+from budgetreg.learners.skipped_checks import ONE_PASS
+from budgetreg.sampling.importance_weights import HEEDED
 from budgetreg.tasks.regression import Regression
 from budgetreg.theory import ddaelr_step, ddaerr_step, eg_step, ogd_step, pegasos_regularisation
 
@@ -65,7 +65,7 @@ def _guided_by_prices(options: Options) -> tuple[str, ...]:
     return (*(("k_x",) if data_point else ()), *(("k_ip",) if options.inner_product == "moment" else ()))
 
 
-def _without_effect(options: Options) -> tuple[str, ...]:
+def _inactive_options(options: Options) -> tuple[str, ...]:
     return (
         *(() if _guided_by_prices(options) else ("prices",)),
         *(() if options.split == "literal" else ("literal_split",)),
@@ -81,8 +81,8 @@ def _refuse(options: Options) -> str | None:
     return None
 
 
-def _theory(learner: Learner, run: Circumstances, B: float | None) -> Mapping[str, float]:
-    options, k_x = learner.options, run.division.k_x if run.division else 1
+def _theory(learner: Learner, run: RunContext, B: float | None) -> Mapping[str, float]:
+    options, k_x = learner.options, run.budget_split.k_x if run.budget_split else 1
     assert B is not None
     if options.update == "pegasos":
         return {"lambda": pegasos_regularisation(B, run.d, run.m, run.k)}
@@ -118,22 +118,22 @@ FAMILY = Family(
         "prices",
     ),
     task=lambda options: Regression(),
-    divide=online.divide,
+    split_budget=online.split_budget,
     cost=online.cost,
     parameters=(RADIUS, STEP_SIZE, Parameter("lambda", "the regularisation", absolute=True, tried=(1.0, 3.0))),
     tuned=lambda options: online.PARAMETERS[options.update],
     theory=_theory,
-    without_effect=_without_effect,
+    inactive_options=_inactive_options,
     given_moments=lambda options: options.moments if _guided(options) else None,
-    heeds_prices=lambda options: _guided_by_prices(options) if options.prices == "aware" else (),
+    cost_aware=lambda options: _guided_by_prices(options) if options.prices == "aware" else (),
     missing=lambda options: Missing.WEIGHED if options.control_variate == "none" else Missing.REFUSED,
     batching=Batching.IN_STEP,
     unequal_lengths=True,
     chaotic=online.chaotic,
     words=lambda options: ("k attributes per example", online.UPDATES.get(options.update, "")),
     theorem=_theorem,
-    law="budgetreg.learners.partial.law",
-    excuses=lambda options: {"minimiser": ONE_PASS},
+    oracle="budgetreg.learners.partial.oracle",
+    skipped_checks=lambda options: {"minimiser": ONE_PASS},
     refuse=_refuse,
 )
 FAMILIES = (FAMILY,)

@@ -20,7 +20,7 @@ from typing import Protocol, cast
 import numpy as np
 
 from budgetreg.metering.accessor import Accessor
-from budgetreg.sampling import guides
+from budgetreg.sampling import importance_weights
 from budgetreg.sampling.draws import BLOCK, DATA_POINT_SAMPLERS, DataPointSampler, Proportional, next_block
 from budgetreg.sampling.rounds import Round, Touched, rounds, touched
 from budgetreg.sampling.segment_trees import Layout
@@ -29,15 +29,15 @@ from budgetreg.updates.control_variates import ControlVariate, Expecting
 from budgetreg.updates.eg import EG
 from budgetreg.updates.ogd import OGD
 from budgetreg.updates.pegasos import Pegasos
-from budgetreg.updates.seen import Seen
+from budgetreg.updates.seen import AttributesShown
 
 
-class Update(Protocol):
+class RegressorUpdate(Protocol):
     """State of F x G replicas of one update rule, with the running sums of their iterates."""
 
     layout: Layout
     """Shape of the sampler's trees."""
-    seen: Seen
+    seen: AttributesShown
     """Which coordinates are touched, told before they are."""
 
     @property
@@ -60,7 +60,7 @@ class Update(Protocol):
         """Return the regressors, shape (F, d, G); valid after `settle`."""
 
 
-UPDATES: Mapping[str, Callable[..., Update]] = {"ogd": OGD, "eg": EG, "pegasos": Pegasos}
+UPDATES: Mapping[str, Callable[..., RegressorUpdate]] = {"ogd": OGD, "eg": EG, "pegasos": Pegasos}
 
 
 def fit(
@@ -102,7 +102,7 @@ def fit(
         Whether the inner product's draws estimate what differs from the attributes' means, or from their means given
         the target, see `budgetreg.updates.control_variates`; 'none' for 'pegasos'.
     prices : ndarray of float, shape (d,), optional
-        What attributes cost, for draws guided by moments to heed it, see `budgetreg.sampling.guides`.
+        What attributes cost, for draws guided by moments to heed it, see `budgetreg.sampling.importance_weights`.
 
     Yields
     ------
@@ -114,11 +114,11 @@ def fit(
     options = {}
     if inner_product == "moment":
         assert moments is not None
-        options["root_moments"] = guides.inner_product(moments, prices)
+        options["root_moments"] = importance_weights.inner_product(moments, prices)
     samplers: Sequence[DataPointSampler]
     if data_point == "moment":
         assert moments is not None
-        samplers = [Proportional(weights) for weights in guides.data_point(update, moments, prices)]
+        samplers = [Proportional(weights) for weights in importance_weights.data_point(update, moments, prices)]
     else:
         samplers = [DATA_POINT_SAMPLERS[data_point]] * F
     state = UPDATES[update](F, d, k_ip, settings, **options)
@@ -132,7 +132,7 @@ def fit(
 
 def run(
     accessor: Accessor,
-    state: Update,
+    state: RegressorUpdate,
     first: int,
     checkpoints: Sequence[int],
     rngs: Sequence[np.random.Generator],
@@ -150,7 +150,7 @@ def run(
     ----------
     accessor, checkpoints, rngs, k_x, k_ip, average
         As for `fit`; only iterates of this run are averaged.
-    state : Update
+    state : RegressorUpdate
         The replicas, at their start.
     first : int
         Examples that went before.
@@ -262,7 +262,7 @@ class _PassedOver(Protocol):
 
 
 def _passed_over(
-    accessor: Accessor, state: Update, points: Touched, attributes: np.ndarray, uniforms: np.ndarray
+    accessor: Accessor, state: RegressorUpdate, points: Touched, attributes: np.ndarray, uniforms: np.ndarray
 ) -> _PassedOver:
     """Return what pays for the steps that are passed over.
 
@@ -279,7 +279,7 @@ class _NamedDraws:
     Where none of the values drawn for the data point is there, (F, T), the step is known to be none: nothing is paid.
     """
 
-    def __init__(self, accessor: Accessor, state: Update, uniforms: np.ndarray, there: np.ndarray) -> None:
+    def __init__(self, accessor: Accessor, state: RegressorUpdate, uniforms: np.ndarray, there: np.ndarray) -> None:
         self._accessor, self._state, self._uniforms, self._there = accessor, state, uniforms, there
         self._stream, self._begin = np.arange(len(uniforms)), np.zeros(len(uniforms), dtype=np.intp)
 

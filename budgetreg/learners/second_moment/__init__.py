@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FLAG, FRACTION, one_of
 from budgetreg.learners import subspaces
-from budgetreg.learners.declaration import Family, Learner, Missing, Sees, Theorem, run_by
-from budgetreg.learners.excuses import ANY_BUDGET, SEES_ALL, UNBOUNDED
+from budgetreg.learners.declaration import Family, Learner, Missing, Observation, Theorem, run_by
+from budgetreg.learners.skipped_checks import ANY_BUDGET, SEES_ALL, UNBOUNDED
 from budgetreg.tasks.subspace_learning import SubspaceLearning
 from budgetreg.theory import popca_bound
 
@@ -24,7 +24,7 @@ _DESIGNS = {
     "zero_filled": "k attributes per example, the others taken for 0",
     "full": "all attributes",
 }
-_SEES = {"passive": Sees.K_ON_AVERAGE, "full": Sees.ALL}
+_SEES = {"passive": Observation.K_ON_AVERAGE, "full": Observation.ALL}
 _ZEROS = "zeros in place of what is not seen: biased, which is the comparison"
 _POOLED = "the estimate is pooled from two phases, which 'unbiased' compares; the other designs share what follows"
 _EXCUSES: Mapping[str, Mapping[str, str]] = {
@@ -79,8 +79,8 @@ FAMILY = Family(
         "budgetreg.learners.second_moment.core", "k", "n_components", "update", "replacement", "phase_one", "mix"
     ),
     task=lambda options: SubspaceLearning(options.n_components),
-    sees=lambda options: _SEES.get(options.update, Sees.K),
-    divide=_refuse_too_few,
+    observation=lambda options: _SEES.get(options.update, Observation.K),
+    split_budget=_refuse_too_few,
     missing=lambda options: Missing.REFUSED if options.update in ("full", "zero_filled") else Missing.WEIGHED,
     state_numbers=subspaces.square,
     words=lambda options: (
@@ -88,7 +88,7 @@ FAMILY = Family(
         _DESIGNS.get(options.update, ""),
     ),
     theorem=_theorem,
-    law="budgetreg.learners.second_moment.law",
-    excuses=lambda options: {"boundary": UNBOUNDED, **_EXCUSES.get(options.update, {})},
+    oracle="budgetreg.learners.second_moment.oracle",
+    skipped_checks=lambda options: {"boundary": UNBOUNDED, **_EXCUSES.get(options.update, {})},
 )
 FAMILIES = (FAMILY,)

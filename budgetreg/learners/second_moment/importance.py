@@ -17,7 +17,7 @@ import numpy as np
 from budgetreg.learners.second_moment.moment_sums import sums
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.designs import conditional_poisson, inclusion, uniform_subset
-from budgetreg.sampling.shares import working_probabilities
+from budgetreg.sampling.inclusion_probabilities import working_probabilities
 from budgetreg.theory import first_phase
 
 

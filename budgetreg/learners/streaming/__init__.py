@@ -11,7 +11,7 @@ from budgetreg.config.requirements import one_of
 from budgetreg.errors import ConfigError
 from budgetreg.learners import subspaces
 from budgetreg.learners.declaration import STEP_SIZE, Batching, Family, Learner, Parameter, run_by
-from budgetreg.learners.excuses import ONE_PASS, UNBOUNDED
+from budgetreg.learners.skipped_checks import ONE_PASS, UNBOUNDED
 from budgetreg.tasks.subspace_learning import SubspaceLearning
 
 _UPDATES = {
@@ -53,7 +53,7 @@ FAMILY = Family(
     options=Options,
     fit=run_by("budgetreg.learners.streaming.core", "k", "n_components", "update"),
     task=lambda options: SubspaceLearning(options.n_components),
-    divide=_refuse_too_few,
+    split_budget=_refuse_too_few,
     parameters=(
         replace(STEP_SIZE, absolute=True),
         Parameter("forgetting", _FORGETTING, absolute=True, tried=(0.9, 0.99), unlimited=False),
@@ -62,6 +62,6 @@ FAMILY = Family(
     batching=Batching.IN_STEP,
     state_numbers=subspaces.square,
     words=lambda options: ("k attributes per example", _UPDATES.get(options.update, "")),
-    excuses=_excuses,
+    skipped_checks=_excuses,
 )
 FAMILIES = (FAMILY,)

@@ -16,7 +16,7 @@ from budgetreg.updates.oja import Oja
 from budgetreg.updates.petrels import Petrels
 
 
-class Update(Protocol):
+class SubspaceUpdate(Protocol):
     """What an update rule keeps for all replicas."""
 
     def step(self, rows: np.ndarray, x: np.ndarray) -> None:
@@ -26,7 +26,7 @@ class Update(Protocol):
         """Return orthonormal columns, shape (F, G, d, n)."""
 
 
-UPDATES: Mapping[str, Callable[..., Update]] = {"oja": Oja, "grouse": Grouse, "petrels": Petrels}
+UPDATES: Mapping[str, Callable[..., SubspaceUpdate]] = {"oja": Oja, "grouse": Grouse, "petrels": Petrels}
 
 
 def fit(

@@ -18,15 +18,15 @@ from budgetreg.learners.declaration import (
     RADIUS,
     STEP_SIZE,
     Batching,
-    Circumstances,
+    BudgetSplit,
     Cost,
-    Division,
     Family,
     Learner,
-    Sees,
+    Observation,
+    RunContext,
     run_by,
 )
-from budgetreg.learners.excuses import ONE_PASS
+from budgetreg.learners.skipped_checks import ONE_PASS
 from budgetreg.tasks.regression import Regression
 from budgetreg.theory import svr_step
 from budgetreg.updates.gen_est import INNER_PRODUCT_DRAWS, averaged_draws, expected_draws, second_moment
@@ -56,32 +56,32 @@ def _unbiased(options: Options) -> bool:
     return options.residual == "gen_est"
 
 
-def _divide(learner: Learner, k: int) -> Division:
+def _split_budget(learner: Learner, k: int) -> BudgetSplit:
     """Set 3 draws aside for the inner product, which GenEst's cost 2.06 at most; the plug-in's split is free."""
     if not _unbiased(learner.options) and learner.options.split != "literal":
-        return online.divide(learner, k)
+        return online.split_budget(learner, k)
     if k <= INNER_PRODUCT_DRAWS:
         raise ConfigError(
             f"k={k}: {learner.name} needs a budget of at least {INNER_PRODUCT_DRAWS + 1}, one attribute for the data "
             f"point and {INNER_PRODUCT_DRAWS} for the inner product"
         )
-    return Division(k - INNER_PRODUCT_DRAWS, INNER_PRODUCT_DRAWS)
+    return BudgetSplit(k - INNER_PRODUCT_DRAWS, INNER_PRODUCT_DRAWS)
 
 
 def _cost(learner: Learner, d: int, k: int, settings: Mapping[str, float]) -> Cost:
     """Return what an example costs, GenEst's draws on average; nothing is drawn for the slope while it is known."""
-    k_x, k_ip = _divide(learner, k)
+    k_x, k_ip = _split_budget(learner, k)
     if not _unbiased(learner.options):
         return Cost(k_x + k_ip, k_x)
     return Cost(k_x + expected_draws(int(averaged_draws(np.array(settings["B"]), learner.options.eps))), k_x)
 
 
-def _theory(learner: Learner, run: Circumstances, B: float | None) -> Mapping[str, float]:
+def _theory(learner: Learner, run: RunContext, B: float | None) -> Mapping[str, float]:
     assert B is not None
-    return {"eta": svr_step(B, run.d, run.m, run.division.k_x if run.division else 1)}
+    return {"eta": svr_step(B, run.d, run.m, run.budget_split.k_x if run.budget_split else 1)}
 
 
-def _notes(learner: Learner, run: Circumstances, settings: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
+def _notes(learner: Learner, run: RunContext, settings: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
     """Warn if the second moment of GenEst's estimates is hopeless, for the largest target and ``|x|_2 <= 1``.
 
     Raises
@@ -118,13 +118,13 @@ FAMILY = Family(
     options=Options,
     fit=run_by("budgetreg.learners.svr.core", "residual", "delta", "eps", "k_x", "k_ip", "average"),
     task=lambda options: Regression(options.delta),
-    sees=lambda options: Sees.K_ON_AVERAGE if _unbiased(options) else Sees.K,
-    divide=_divide,
+    observation=lambda options: Observation.K_ON_AVERAGE if _unbiased(options) else Observation.K,
+    split_budget=_split_budget,
     cost=_cost,
     parameters=(RADIUS, STEP_SIZE),
     tuned=lambda options: ("B", "eta"),
     theory=_theory,
-    without_effect=lambda options: ("split",) if _unbiased(options) else (),
+    inactive_options=lambda options: ("split",) if _unbiased(options) else (),
     batching=Batching.IN_STEP,
     unequal_lengths=True,
     words=lambda options: (
@@ -132,7 +132,7 @@ FAMILY = Family(
         online.UPDATES.get(options.update, ""),
     ),
     notes=_notes,
-    law="budgetreg.learners.svr.law",
-    excuses=_excuses,
+    oracle="budgetreg.learners.svr.oracle",
+    skipped_checks=_excuses,
 )
 FAMILIES = (FAMILY,)

@@ -18,15 +18,15 @@ from budgetreg.learners.declaration import (
     RADIUS,
     STEP_SIZE,
     Batching,
-    Circumstances,
     Family,
     Learner,
     Missing,
     Parameter,
+    RunContext,
     run_by,
 )
-from budgetreg.learners.excuses import ONE_PASS
-from budgetreg.sampling.guides import HEEDED
+from budgetreg.learners.skipped_checks import ONE_PASS
+from budgetreg.sampling.importance_weights import HEEDED
 from budgetreg.tasks.regression import Regression
 from budgetreg.theory import ddaelr_two_phase_step, ddaerr_two_phase_step, eg_step, first_phase, ogd_step
 
@@ -51,8 +51,8 @@ class Options:
     prices: str = online.prices_option()
 
 
-def _theory(learner: Learner, run: Circumstances, B: float | None) -> Mapping[str, float]:
-    options, k_x = learner.options, run.division.k_x if run.division else 1
+def _theory(learner: Learner, run: RunContext, B: float | None) -> Mapping[str, float]:
+    options, k_x = learner.options, run.budget_split.k_x if run.budget_split else 1
     assert B is not None
     m_1 = first_phase(options.phase_one, run.m)
     # Where the theorems make use of the estimates they cannot be had yet: what holds for any moments is taken.
@@ -66,7 +66,7 @@ def _guided_by_prices(options: Options) -> tuple[str, ...]:
     return (*(("k_x",) if HEEDED[options.update] else ()), *(("k_ip",) if options.inner_product == "moment" else ()))
 
 
-def _without_effect(options: Options) -> tuple[str, ...]:
+def _inactive_options(options: Options) -> tuple[str, ...]:
     return (
         *(() if options.split == "literal" else ("literal_split",)),
         *(() if _guided_by_prices(options) else ("prices",)),
@@ -89,13 +89,13 @@ FAMILY = Family(
         "prices",
     ),
     task=lambda options: Regression(),
-    divide=online.divide,
+    split_budget=online.split_budget,
     cost=online.cost,
     parameters=(RADIUS, STEP_SIZE, Parameter("eta_two", "the second phase's step size")),
     tuned=lambda options: ("B", "eta", "eta_two"),
     theory=_theory,
-    without_effect=_without_effect,
-    heeds_prices=lambda options: _guided_by_prices(options) if options.prices == "aware" else (),
+    inactive_options=_inactive_options,
+    cost_aware=lambda options: _guided_by_prices(options) if options.prices == "aware" else (),
     missing=lambda options: Missing.WEIGHED,
     batching=Batching.IN_STEP,
     chaotic=online.chaotic,
@@ -103,7 +103,7 @@ FAMILY = Family(
         "k attributes per example, the first of two phases estimating moments",
         online.UPDATES.get(options.update, ""),
     ),
-    law="budgetreg.learners.two_phase.law",
-    excuses=lambda options: {"minimiser": ONE_PASS},
+    oracle="budgetreg.learners.two_phase.oracle",
+    skipped_checks=lambda options: {"minimiser": ONE_PASS},
 )
 FAMILIES = (FAMILY,)

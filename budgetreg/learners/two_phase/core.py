@@ -11,7 +11,7 @@ import numpy as np
 
 from budgetreg.learners.partial.core import UPDATES, run
 from budgetreg.metering.accessor import Accessor
-from budgetreg.sampling import guides
+from budgetreg.sampling import importance_weights
 from budgetreg.sampling.draws import Proportional, uniform
 from budgetreg.theory import first_phase, moment_error
 
@@ -83,7 +83,7 @@ def fit(
     mix : float
         Share of equal weights in the second phase's draws, see `mixed`.
     prices : ndarray of float, shape (d,), optional
-        What attributes cost, for the second phase's draws to heed it, see `budgetreg.sampling.guides`.
+        What attributes cost, for the second phase's draws to heed it, see `budgetreg.sampling.importance_weights`.
 
     Yields
     ------
@@ -111,7 +111,9 @@ def fit(
     # Of k_x draws, as those for the inner product tell nothing of the moments; the paper's first phase has k for them.
     eps = moment_error(d, CONFIDENCE, k_x, m_1) if smoothing == "theory" else float(smoothing)
     A = estimates.means() + 13 / 6 * eps
-    options = {"root_moments": mixed(guides.inner_product(A, prices), mix)} if inner_product == "moment" else {}
+    options = (
+        {"root_moments": mixed(importance_weights.inner_product(A, prices), mix)} if inner_product == "moment" else {}
+    )
     second = UPDATES[update](F, d, k_ip, {"B": settings["B"], "eta": settings["eta_two"]}, start=start, **options)
-    samplers = [Proportional(weights) for weights in mixed(guides.data_point(update, A, prices), mix)]
+    samplers = [Proportional(weights) for weights in mixed(importance_weights.data_point(update, A, prices), mix)]
     yield from run(accessor, second, m_1, late, rngs, samplers, k_x=k_x, k_ip=k_ip, average=average)

@@ -6,7 +6,7 @@ import numpy as np
 
 from budgetreg.config.options import Option
 from budgetreg.config.requirements import FRACTION, NOT_NEGATIVE, ZERO, whole
-from budgetreg.data import Dataset, Kind
+from budgetreg.data import Dataset, DatasetKind
 from budgetreg.streams import generator
 
 
@@ -45,7 +45,7 @@ class Equicorrelated:
         return Dataset(name, X, y, scale=1.0, n_train=self.n, two_valued=False)
 
 
-KIND = Kind(
+KIND = DatasetKind(
     name="equicorrelated",
     parse=lambda options: Equicorrelated(**options),
     options={

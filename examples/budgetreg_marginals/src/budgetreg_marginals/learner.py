@@ -17,7 +17,7 @@ import numpy as np
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
-from budgetreg.learners.declaration import Family, Given, Outputs, Parameter, WithIntercept
+from budgetreg.learners.declaration import Family, Outputs, Parameter, SideInformation, WithIntercept
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, subset
 from budgetreg.tasks.regression import Regression
@@ -38,7 +38,7 @@ def fit(
     checkpoints: Sequence[int],
     rngs: Sequence[np.random.Generator],
     options: Options,
-    given: Given,
+    given: SideInformation,
 ) -> Iterator[tuple[int, Outputs]]:
     """Run all settings along all streams, see `budgetreg.learners.declaration.Fit`.
 
@@ -92,14 +92,14 @@ FAMILY = Family(
     task=lambda options: Regression(),
     parameters=(Parameter("shrinkage", "the shrinkage, in units of the mean second moment", absolute=True),),
     tuned=lambda options: ("shrinkage",),
-    stores=True,
+    centres_itself=True,
     words=lambda options: (
         "k attributes per example",
         "ridge on marginal moments",
         _DIAGONALS.get(options.diagonal, ""),
     ),
-    law="budgetreg_marginals.law",
-    excuses=lambda options: {
+    oracle="budgetreg_marginals.oracle",
+    skipped_checks=lambda options: {
         "boundary": "nothing is clipped or projected",
         "small k": "each attribute is estimated by itself, and k=1 is enough",
     },

@@ -2,22 +2,22 @@
 
 import numpy as np
 
-from budgetreg.enumeration.gradients import Draws, GradientLaw
+from budgetreg.enumeration.gradients import DrawProbabilities, GradientOracle
 from budgetreg.enumeration.steps import Step
-from budgetreg.learners.online_law import COUNTERPARTS, costs, data_points, guided, share, sizes
+from budgetreg.learners.online_oracle import COUNTERPARTS, costs, data_points, guided, share, sizes
 from budgetreg.learners.partial import Options
 from budgetreg.sampling.draws import BLOCK
-from budgetreg.updates.retraced import RETRACED
+from budgetreg.updates.reference_updates import REFERENCE_UPDATES
 
 
-def _draws(options: Options, step: Step, k_x: int) -> Draws:
+def _draws(options: Options, step: Step, k_x: int) -> DrawProbabilities:
     """State the draws: uniform ones, or guided by second moments of all examples, and prices, which are given."""
     moments = np.square(step.X).mean(axis=0)
     c = costs(options.prices, len(step.w))
     q = guided(options.update, moments, c) if options.data_point == "moment" else np.ones(len(step.w))
     p = np.abs(step.w) * np.sqrt(moments / c) if options.inner_product == "moment" else sizes(options.update, step.w)
     mu = None if options.control_variate == "none" else _expected(options, step, k_x)
-    return Draws(share(q), share(p), options.data_point == "subset", mu)
+    return DrawProbabilities(share(q), share(p), options.data_point == "subset", mu)
 
 
 def _expected(options: Options, step: Step, k_x: int) -> np.ndarray:
@@ -41,11 +41,11 @@ def _expected(options: Options, step: Step, k_x: int) -> np.ndarray:
     return mu
 
 
-_LAW = GradientLaw(
-    moves=lambda options: RETRACED[options.update],
+_ORACLE = GradientOracle(
+    moves=lambda options: REFERENCE_UPDATES[options.update],
     draws=_draws,
     counterpart=lambda options: COUNTERPARTS.get(options.update),
     late=lambda options: options.control_variate != "none",
 )
-unbiased, second_moments, full_information = _LAW.unbiased, _LAW.second_moments, _LAW.full_information
-boundary = _LAW.boundary
+unbiased, second_moments, full_information = _ORACLE.unbiased, _ORACLE.second_moments, _ORACLE.full_information
+boundary = _ORACLE.boundary

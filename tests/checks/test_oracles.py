@@ -16,7 +16,7 @@ from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.second_moment import importance
 from budgetreg.learners.svr import core as svr
 from budgetreg.learners.two_phase import core as two_phase
-from budgetreg.sampling import guides
+from budgetreg.sampling import importance_weights
 from budgetreg.sampling.designs import conditional_poisson
 from budgetreg.sampling.draws import Proportional
 from budgetreg.updates.control_variates import ControlVariate
@@ -42,7 +42,7 @@ def test_other_draws_for_the_data_point(name, monkeypatch):
 
 @pytest.mark.parametrize(("name", "weights"), [("ddaerr", np.asarray), ("ddaelr", np.sqrt)])
 def test_moments_that_guide_in_the_other_one_s_way(name, weights, monkeypatch):
-    monkeypatch.setattr(guides, "data_point", lambda update, moments, prices: weights(moments))
+    monkeypatch.setattr(importance_weights, "data_point", lambda update, moments, prices: weights(moments))
     for learner in (name, f"{name}_two_phase"):
         fails(changed(learner, prices="ignored"), "second moments", "square")
 
@@ -54,9 +54,9 @@ def test_prices_that_are_not_heeded(name):
 
 
 def test_prices_that_are_heeded_where_they_change_nothing(monkeypatch):
-    data_point = guides.data_point
+    data_point = importance_weights.data_point
     monkeypatch.setattr(
-        guides, "data_point", lambda update, moments, prices: data_point(update, moments, prices) / prices
+        importance_weights, "data_point", lambda update, moments, prices: data_point(update, moments, prices) / prices
     )
     fails(changed("ddaelr"), "second moments", "square")
 
@@ -158,6 +158,6 @@ def test_eigenvalues_that_are_not_capped(monkeypatch):
 
 def test_a_law_that_compares_too_little():
     subject = changed("aerr")
-    algo = replace(subject.learner, family=replace(subject.learner.family, law="budgetreg.learners.exact.law"))
+    algo = replace(subject.learner, family=replace(subject.learner.family, oracle="budgetreg.learners.exact.oracle"))
     short = replace(subject, config=replace(subject.config, algo=algo))
     assert "no law with second_moments, nor that it is excused" in checks.verdict(short, "second moments").reason

@@ -4,8 +4,8 @@ import numpy as np
 
 from budgetreg.enumeration import certificates
 from budgetreg.enumeration.certificates import RADII, Shown, largest, one_norm
-from budgetreg.enumeration.expectations import Subject, close, same
-from budgetreg.enumeration.scripts import Scripted, outcomes
+from budgetreg.enumeration.expectations import LearnerUnderTest, close, same
+from budgetreg.enumeration.scripted_rng import Scripted, outcomes
 from budgetreg.learners.pairs import core
 from budgetreg.metering.accessor import Accessor, Table
 
@@ -13,13 +13,13 @@ D = 4
 _X, _Y = np.array([0.7, -1.1, 0.4, 0.2]), -1.5
 
 
-def unbiased(subject: Subject) -> None:
+def unbiased(subject: LearnerUnderTest) -> None:
     """Compare means with ``x x'`` and ``2 y x``, which full information has."""
     for k in (2, 3):
         _compare_means(k)
 
 
-def second_moments(subject: Subject) -> None:
+def second_moments(subject: LearnerUnderTest) -> None:
     """Compare with the variance of a mean over n of d^2 pairs without replacement, known from survey sampling."""
     k = 4
     A, v, probability = _estimates(k)
@@ -31,7 +31,7 @@ def second_moments(subject: Subject) -> None:
     close("v's square", probability @ np.square(v).sum(axis=1), mean_v + share * (single_v - mean_v))
 
 
-def full_information(subject: Subject) -> None:
+def full_information(subject: LearnerUnderTest) -> None:
     """Compare the means at k = d with what full information has."""
     _compare_means(D)
 
@@ -62,7 +62,7 @@ def _estimated(k: int, rngs: list[Scripted]) -> tuple[np.ndarray, np.ndarray]:
     return A, v
 
 
-def minimiser(subject: Subject) -> None:
+def minimiser(subject: LearnerUnderTest) -> None:
     """Certify the program's minimisers over 1-balls by their duality gaps, or compare the scaled correlations.
 
     A and v are computed once more, from the pairs as they were shown. A is unbiased; with its negative eigenvalues set

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.enumeration.expectations import Subject, expect
+from budgetreg.enumeration.expectations import LearnerUnderTest, expect
 from budgetreg.metering.accessor import Table
 from budgetreg.streams import generator
 
@@ -14,12 +14,12 @@ _OFF = 0.03
 """Share of what is at stake that a model may lose to its prior, to chance and to how few steps it takes."""
 
 
-def full_information(subject: Subject, settings: Mapping[str, Sequence[float]] | None = None) -> None:
+def full_information(subject: LearnerUnderTest, settings: Mapping[str, Sequence[float]] | None = None) -> None:
     """Compare with least squares, or the best subspace, at k = d on examples that one factor moves.
 
     Parameters
     ----------
-    subject : Subject
+    subject : LearnerUnderTest
     settings : mapping of str to sequence of float, optional
         Parameters, one value each; those that the learner has are taken.
     """

@@ -3,7 +3,7 @@
 import numpy as np
 
 from budgetreg.enumeration import certificates
-from budgetreg.enumeration.expectations import Subject, same
+from budgetreg.enumeration.expectations import LearnerUnderTest, same
 from budgetreg.learners.imputation.core import strengths
 from budgetreg.metering.accessor import Table
 from budgetreg.streams import generator
@@ -11,7 +11,7 @@ from budgetreg.streams import generator
 D, M = 5, 40
 
 
-def full_information(subject: Subject) -> None:
+def full_information(subject: LearnerUnderTest) -> None:
     """Compare with ridge on full rows at k = d, where there is nothing to impute."""
     rng = generator("check imputation")
     X = rng.standard_normal((M, D)) * np.linspace(0.5, 2, D)
@@ -20,7 +20,7 @@ def full_information(subject: Subject) -> None:
     same("the regressor at k = d", W[0, :, 0], _chosen(X, y))
 
 
-def minimiser(subject: Subject) -> None:
+def minimiser(subject: LearnerUnderTest) -> None:
     """Compare with ridge on rows in which the mean of what was shown of an attribute stands for what was not."""
     for shown in certificates.run(subject, {}):
         X = np.full((len(shown.y), certificates.D), np.nan)

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.enumeration.expectations import Subject, close
-from budgetreg.enumeration.gradients import D, Draws, compare_moves, point_square, points
+from budgetreg.enumeration.expectations import LearnerUnderTest, close
+from budgetreg.enumeration.gradients import D, DrawProbabilities, compare_moves, point_square, points
 from budgetreg.enumeration.steps import STEP, Place, Step, enumerate_step
 from budgetreg.learners.svr.core import GenEst
 from budgetreg.updates.gen_est import WEIGHTS, smoothed_slope
-from budgetreg.updates.retraced import RETRACED
+from budgetreg.updates.reference_updates import REFERENCE_UPDATES
 
 _ORDERS = (1, 3)
 """Orders that are enumerated."""
 
-_MOVES = RETRACED["ogd"]
+_MOVES = REFERENCE_UPDATES["ogd"]
 
 
-def unbiased(subject: Subject) -> None:
+def unbiased(subject: LearnerUnderTest) -> None:
     """Compare the estimate with its series, order by order, and the series with the slope of the smoothed loss."""
     for order in _ORDERS:
         call = _call(subject, order)
@@ -29,17 +29,17 @@ def unbiased(subject: Subject) -> None:
     call.compare_series()
 
 
-def second_moments(subject: Subject) -> None:
+def second_moments(subject: LearnerUnderTest) -> None:
     """Compare the mean square of a call's estimate with that of a product of independent factors."""
     for order in _ORDERS:
         call = _call(subject, order)
         phi = call.weight**2 * (call.theta**2 + call.variance) ** order
         found = np.square(call.step.gradient(_MOVES)).sum(axis=1)
-        stated = Draws(np.full(D, 1 / D), call.p)
+        stated = DrawProbabilities(np.full(D, 1 / D), call.p)
         close("the gradient's square", call.step.mean(found), phi * point_square(call.step, stated, call.k_x))
 
 
-def boundary(subject: Subject) -> None:
+def boundary(subject: LearnerUnderTest) -> None:
     """Compare the projections of steps with the listing's: those of what GenEst or the plug-in estimates.
 
     The mean of the regressor is that of the projections, not the one to which the mean gradient leads.
@@ -98,7 +98,7 @@ class _Call:
         close("the slope", mean, float(smoothed_slope(np.array(u), self.delta, self.eps)))
 
 
-def _call(subject: Subject, order: int | None, edge: bool = False) -> _Call:
+def _call(subject: LearnerUnderTest, order: int | None, edge: bool = False) -> _Call:
     options, (k_x, _) = subject.options, subject.draws_for(D, D)
     fixed: tuple[tuple[int, float], ...] = ()
     if order is not None:

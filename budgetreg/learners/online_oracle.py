@@ -17,7 +17,7 @@ def guided(update: str, moments: np.ndarray, costs: np.ndarray) -> np.ndarray:
     """Return what guided draws for the data point are in proportion to, given second moments and costs, (d,) each.
 
     Their square roots over those of the costs on the 2-ball, themselves on the 1-ball: Kukliansky & Shamir 2015,
-    Equation 2; for costs, `budgetreg.sampling.guides`.
+    Equation 2; for costs, `budgetreg.sampling.importance_weights`.
     """
     return np.sqrt(moments) / np.sqrt(costs) if update == "ogd" else moments
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from budgetreg.enumeration.expectations import Subject, close, expect, same
-from budgetreg.enumeration.scripts import Scripted, outcomes
+from budgetreg.enumeration.expectations import LearnerUnderTest, close, expect, same
+from budgetreg.enumeration.scripted_rng import Scripted, outcomes
 from budgetreg.learners.mbeg import Options, core
 from budgetreg.metering.accessor import Table
 
@@ -15,13 +15,13 @@ _ALPHA, _W = 0.3, np.array([0.4, 0.3, 0.2, 0.1])
 """Share of uniform pairs, and the other pairs' probabilities, where MBEG is at some weight matrix."""
 
 
-def unbiased(subject: Subject) -> None:
+def unbiased(subject: LearnerUnderTest) -> None:
     """Compare the mean of the estimate with ``x x'``."""
     for k in (2, D):
         _compare_mean(subject.options, k)
 
 
-def second_moments(subject: Subject) -> None:
+def second_moments(subject: LearnerUnderTest) -> None:
     """Compare ``E |C^|^2`` with its formula, and the pairs that are drawn after a step with their probabilities."""
     for k in (2, D):
         C, probability = _estimates(subject.options, k)
@@ -30,12 +30,12 @@ def second_moments(subject: Subject) -> None:
     _compare_pairs(subject, 0.02)
 
 
-def full_information(subject: Subject) -> None:
+def full_information(subject: LearnerUnderTest) -> None:
     """Compare the mean at k = d with ``x x'``, as draws repeat attributes."""
     _compare_mean(subject.options, D)
 
 
-def boundary(subject: Subject) -> None:
+def boundary(subject: LearnerUnderTest) -> None:
     """Compare the pairs that are drawn after a step so long that eigenvalues of W are capped at 1.
 
     ``C^`` is unbiased; W is the projection of ``exp(log W + eta C^)`` in relative entropy, exactly: its eigenvectors
@@ -80,7 +80,7 @@ def _square(options: Options, k: int) -> float:
     return float(single / pairs + (1 - 1 / pairs) * mean)
 
 
-def _compare_pairs(subject: Subject, eta: float) -> None:
+def _compare_pairs(subject: LearnerUnderTest, eta: float) -> None:
     """Compare the pairs of a second example with the probabilities that the step of the first one gives them."""
     options, k = subject.options, 2
 

@@ -4,13 +4,13 @@ import numpy as np
 
 from budgetreg.enumeration import certificates
 from budgetreg.enumeration.certificates import RADII, D, largest, one_norm, two_norm
-from budgetreg.enumeration.expectations import Subject, expect
+from budgetreg.enumeration.expectations import LearnerUnderTest, expect
 
 _NORMS = {"ridge": (two_norm, two_norm), "lasso": (one_norm, largest)}
 """Of the ball, and dual to it."""
 
 
-def minimiser(subject: Subject) -> None:
+def minimiser(subject: LearnerUnderTest) -> None:
     """Certify the minimisers of ``|X w - y|^2 / 2`` over balls by their duality gaps, of X as it was shown.
 
     Gaps count in proportion to ``|y|^2 / 2``, the loss at 0.

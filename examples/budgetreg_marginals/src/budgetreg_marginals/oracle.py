@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from budgetreg.enumeration import certificates
-from budgetreg.enumeration.expectations import Subject, close, same
-from budgetreg.enumeration.scripts import Scripted, outcomes
+from budgetreg.enumeration.expectations import LearnerUnderTest, close, same
+from budgetreg.enumeration.scripted_rng import Scripted, outcomes
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.streams import generator
 from budgetreg_marginals import learner
@@ -15,7 +15,7 @@ _X, _Y = np.array([0.7, -1.1, 0.4, 0.2]), -1.5
 D = len(_X)
 
 
-def unbiased(subject: Subject) -> None:
+def unbiased(subject: LearnerUnderTest) -> None:
     """Compare the means of c and s, over all subsets, with ``y x`` and ``x^2``."""
     for k in range(1, D + 1):
         c, s, probability = _enumerated(k)
@@ -23,7 +23,7 @@ def unbiased(subject: Subject) -> None:
         close("s", probability @ s, _X**2)
 
 
-def second_moments(subject: Subject) -> None:
+def second_moments(subject: LearnerUnderTest) -> None:
     """Compare ``E c_i c_j`` with ``(d/k)^2 pi_ij y^2 x_i x_j``: pi_ii = k/d, else pi_ij = k(k-1) / d(d-1); s alike."""
     for k in range(1, D + 1):
         c, s, probability = _enumerated(k)
@@ -32,7 +32,7 @@ def second_moments(subject: Subject) -> None:
         close("s s'", np.einsum("n,ni,nj->ij", probability, s, s), factor * np.outer(_X**2, _X**2))
 
 
-def full_information(subject: Subject) -> None:
+def full_information(subject: LearnerUnderTest) -> None:
     """Compare c and s of some examples at k = d, whatever is drawn, with ``mean(y x)`` and ``mean(x^2)``."""
     rng = generator("check examples", D)
     X, y = rng.standard_normal((12, D)), rng.standard_normal(12)
@@ -41,7 +41,7 @@ def full_information(subject: Subject) -> None:
     close("s", s[0], np.square(X).mean(axis=0))
 
 
-def minimiser(subject: Subject) -> None:
+def minimiser(subject: LearnerUnderTest) -> None:
     """Compare the weights with ``c_i / (s_i + shrinkage s)``, c and s computed once more from what was shown."""
     shrinkages = [0.1, 3.0]
     for shown in certificates.run(subject, {"shrinkage": shrinkages}):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from budgetreg.sampling import guides
+from budgetreg.sampling import importance_weights
 
 MOMENTS = np.array([[0.9, 0.05, 0.4, 0.002], [1.0, 1.0, 1.0, 1.0], [0.1, 0.7, 0.02, 0.3]])
 PRICES = np.array([1.0, 7.0, 0.2, 3.0])
@@ -30,13 +30,13 @@ def optimum(objective: Callable[[np.ndarray], float]) -> np.ndarray:
 @pytest.mark.parametrize("a", MOMENTS)
 def test_the_data_point_on_the_2_ball(a: np.ndarray) -> None:
     best = optimum(lambda q: float((a / q).sum() * (q @ PRICES)))
-    np.testing.assert_allclose(share(guides.data_point("ogd", a[None], PRICES)[0]), best, atol=1e-5)
+    np.testing.assert_allclose(share(importance_weights.data_point("ogd", a[None], PRICES)[0]), best, atol=1e-5)
 
 
 @pytest.mark.parametrize("a", MOMENTS)
 def test_the_inner_product(a: np.ndarray) -> None:
     best = optimum(lambda p: float((W**2 * a / p).sum() * (p @ PRICES)))
-    np.testing.assert_allclose(share(np.abs(W) * guides.inner_product(a[None], PRICES)[0]), best, atol=1e-5)
+    np.testing.assert_allclose(share(np.abs(W) * importance_weights.inner_product(a[None], PRICES)[0]), best, atol=1e-5)
 
 
 @pytest.mark.parametrize("a", MOMENTS)
@@ -54,11 +54,16 @@ def test_the_data_point_on_the_1_ball_is_drawn_as_without_prices(a: np.ndarray) 
         ],
         options={"ftol": 1e-14, "maxiter": 500},
     )
-    np.testing.assert_allclose(share(guides.data_point("eg", a[None], PRICES)[0]), found.x[:4], atol=1e-4)
-    np.testing.assert_array_equal(guides.data_point("eg", a[None], PRICES), guides.data_point("eg", a[None], None))
+    np.testing.assert_allclose(share(importance_weights.data_point("eg", a[None], PRICES)[0]), found.x[:4], atol=1e-4)
+    np.testing.assert_array_equal(
+        importance_weights.data_point("eg", a[None], PRICES), importance_weights.data_point("eg", a[None], None)
+    )
 
 
 @pytest.mark.parametrize("update", ["ogd", "eg"])
 def test_equal_prices_change_nothing(update: str) -> None:
-    for weights in (lambda c: guides.data_point(update, MOMENTS, c), lambda c: guides.inner_product(MOMENTS, c)):
+    for weights in (
+        lambda c: importance_weights.data_point(update, MOMENTS, c),
+        lambda c: importance_weights.inner_product(MOMENTS, c),
+    ):
         np.testing.assert_array_equal(weights(np.ones(4)), weights(None))

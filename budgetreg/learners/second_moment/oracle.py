@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from budgetreg.enumeration import certificates
-from budgetreg.enumeration.expectations import Subject, close, expect, same
-from budgetreg.enumeration.scripts import Scripted, in_turn, outcomes
+from budgetreg.enumeration.expectations import LearnerUnderTest, close, expect, same
+from budgetreg.enumeration.scripted_rng import Scripted, in_turn, outcomes
 from budgetreg.learners.second_moment import Options, core
 from budgetreg.metering.accessor import Accessor, Table
 from budgetreg.sampling.designs import Draw, conditional_poisson
@@ -24,7 +24,7 @@ _ERRORS = 5
 """Standard errors that a mean may be off.  Seeds are fixed: what passes once passes always."""
 
 
-def unbiased(subject: Subject) -> None:
+def unbiased(subject: LearnerUnderTest) -> None:
     """Compare the mean of the estimate with ``x x'``.
 
     Importance sampling is compared phase by phase, and its phases pooled by the mean over some streams.
@@ -39,7 +39,7 @@ def unbiased(subject: Subject) -> None:
         _compare_pooled(options)
 
 
-def second_moments(subject: Subject) -> None:
+def second_moments(subject: LearnerUnderTest) -> None:
     """Compare ``E |C^|^2`` with its formula: ``sum_ij (x_i x_j)^2 / pi_ij``, pi_ii being pi_i."""
     options = subject.options
     for k in (2, D):
@@ -53,7 +53,7 @@ def second_moments(subject: Subject) -> None:
         _compare_second_phase(subject)
 
 
-def full_information(subject: Subject) -> None:
+def full_information(subject: LearnerUnderTest) -> None:
     """Compare, at k = d, the estimate with the mean of ``x x'``; where draws repeat attributes, its mean."""
     options = subject.options
     if options.replacement:
@@ -97,7 +97,7 @@ def _run(options: Options, table: Table, rngs: list[Any], k: int) -> np.ndarray:
     return C
 
 
-def minimiser(subject: Subject) -> None:
+def minimiser(subject: LearnerUnderTest) -> None:
     """Compare what the subspace keeps of C with the sum of C's largest eigenvalues, the most that any keeps (Ky Fan).
 
     C is computed once more from what was shown; 'zero_filled' and 'full' divide it by nothing.
@@ -168,7 +168,7 @@ def _compare_guided(r: int) -> None:
     close("C", _means_over(law, design.probability, power=1), np.outer(_X, _X))
 
 
-def _compare_second_phase(subject: Subject) -> None:
+def _compare_second_phase(subject: LearnerUnderTest) -> None:
     """Compare the subsets drawn for the first example of the second phase with what is stated of them.
 
     Each comes as if its attributes were drawn alone, given their number, with probabilities in proportion to

@@ -10,14 +10,14 @@ from budgetreg.protocol.configuration import restored
 from budgetreg.reproduce.merged import lacking, read_record, read_rows
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.results.manifest import changes, version_then
-from budgetreg.results.nested import Tree, besides, overlay
+from budgetreg.results.nested import Tree, diff, merge
 from budgetreg.results.schema import CELL, CURVES, RUNS
 
 STALE, MISSING, SHORT, NEEDLESS = "stale", "missing", "fewer", "no longer"
 
 
 @dataclass(frozen=True)
-class Shortcoming:
+class StaleCell:
     """What is the matter with a cell.
 
     Attributes
@@ -36,7 +36,7 @@ class Shortcoming:
     why: str
 
 
-def shortcomings(folder: Path, recipe: Recipe) -> list[Shortcoming]:
+def stale_cells(folder: Path, recipe: Recipe) -> list[StaleCell]:
     """Compare merged results with their recipe as it is now; none of a picture, which has no curves.
 
     Raises
@@ -47,7 +47,7 @@ def shortcomings(folder: Path, recipe: Recipe) -> list[Shortcoming]:
     manifest = read_record(folder)
     if manifest is None or recipe.drawing.kind == "pictures":
         return []
-    return list(_shortcomings(manifest, read_rows(folder), recipe))
+    return list(_stale_cells(manifest, read_rows(folder), recipe))
 
 
 def changed(manifest: Tree, entry: Tree, cell: Cell) -> list[str]:
@@ -62,10 +62,10 @@ def changed(manifest: Tree, entry: Tree, cell: Cell) -> list[str]:
     cell : Cell
         Of the recipe as it is now.
     """
-    recorded = overlay(manifest["config"], entry.get("config", {}))
+    recorded = merge(manifest["config"], entry.get("config", {}))
     try:
         # What changes no result was not recorded, and is as the recipe has it.
-        then = restored(overlay(besides(cell.config.resolved, cell.config.recorded()), recorded))
+        then = restored(merge(diff(cell.config.resolved, cell.config.recorded()), recorded))
     except ConfigError as error:
         return changes(recorded, cell.config.recorded()) or [str(error)]
     found = changes(then.identity(), cell.config.identity())
@@ -75,28 +75,28 @@ def changed(manifest: Tree, entry: Tree, cell: Cell) -> list[str]:
     return found or ["its digest is not that of the configuration recorded with it"]
 
 
-def _shortcomings(
+def _stale_cells(
     manifest: Tree, rows: Mapping[str, Mapping[str, Sequence[Mapping[str, str]]]], recipe: Recipe
-) -> Iterator[Shortcoming]:
+) -> Iterator[StaleCell]:
     by_digest = {entry["identity_digest"]: entry for entry in manifest["cells"]}
     by_name = {entry[CELL]: entry for entry in manifest["cells"]}
     for cell in recipe.cells:
         entry: dict[str, Any] | None = by_digest.get(cell.digest)
         if entry is None and cell.name in by_name:
-            yield Shortcoming(cell.name, STALE, ", ".join(changed(manifest, by_name[cell.name], cell)))
+            yield StaleCell(cell.name, STALE, ", ".join(changed(manifest, by_name[cell.name], cell)))
         elif entry is None:
-            yield Shortcoming(cell.name, MISSING, "the results hold no such cell")
+            yield StaleCell(cell.name, MISSING, "the results hold no such cell")
         else:
             own = rows.get(entry[CELL], {CURVES: [], RUNS: []})
             absent = lacking(own[CURVES], own[RUNS], cell.config.repetitions)
             if absent:
-                yield Shortcoming(
+                yield StaleCell(
                     cell.name, SHORT, f"repetitions {ranges(absent)} of {cell.config.repetitions} are not there"
                 )
     names, digests = {cell.name for cell in recipe.cells}, {cell.digest for cell in recipe.cells}
     for entry in manifest["cells"]:
         if entry[CELL] not in names and entry["identity_digest"] not in digests:
-            yield Shortcoming(entry[CELL], NEEDLESS, "the recipe has no such cell")
+            yield StaleCell(entry[CELL], NEEDLESS, "the recipe has no such cell")
 
 
 def ranges(numbers: Sequence[int]) -> str:

@@ -4,16 +4,16 @@ from math import log
 
 import numpy as np
 
-from budgetreg.enumeration.gradients import Draws, GradientLaw
+from budgetreg.enumeration.gradients import DrawProbabilities, GradientOracle
 from budgetreg.enumeration.steps import Step
-from budgetreg.learners.online_law import COUNTERPARTS, costs, data_points, guided, share, sizes
+from budgetreg.learners.online_oracle import COUNTERPARTS, costs, data_points, guided, share, sizes
 from budgetreg.learners.two_phase import Options
-from budgetreg.updates.retraced import RETRACED
+from budgetreg.updates.reference_updates import REFERENCE_UPDATES
 
 _CONFIDENCE = 0.05
 
 
-def _draws(options: Options, step: Step, k_x: int) -> Draws:
+def _draws(options: Options, step: Step, k_x: int) -> DrawProbabilities:
     """State the draws: of weights that moments ``A + 13 eps/6`` give, a share of which is the same for all.
 
     ``A_i`` is the mean square of attribute i where the first phase's data points drew it, or if they never did, the
@@ -34,18 +34,18 @@ def _draws(options: Options, step: Step, k_x: int) -> Draws:
 
     guides = options.inner_product == "moment"
     p = np.abs(step.w) * mixed(np.sqrt(A / c)) if guides else sizes(options.update, step.w)
-    return Draws(mixed(guided(options.update, A, c)), share(p))
+    return DrawProbabilities(mixed(guided(options.update, A, c)), share(p))
 
 
 def _first_phase(options: Options, m: int) -> int:
     return max(1, int(options.phase_one * m))
 
 
-_LAW = GradientLaw(
-    moves=lambda options: RETRACED[options.update],
+_ORACLE = GradientOracle(
+    moves=lambda options: REFERENCE_UPDATES[options.update],
     draws=_draws,
     counterpart=lambda options: COUNTERPARTS[options.update],
     first_phase=_first_phase,
 )
-unbiased, second_moments, full_information = _LAW.unbiased, _LAW.second_moments, _LAW.full_information
-boundary = _LAW.boundary
+unbiased, second_moments, full_information = _ORACLE.unbiased, _ORACLE.second_moments, _ORACLE.full_information
+boundary = _ORACLE.boundary

@@ -109,7 +109,7 @@ def eg_exponents(w: np.ndarray, settings: Settings) -> np.ndarray:
     return np.arcsinh(C * share)
 
 
-RETRACED: Mapping[str, Retraced] = {
+REFERENCE_UPDATES: Mapping[str, Retraced] = {
     "ogd": Retraced(_along_ogd, _ogd, lambda w, settings: w),
     "eg": Retraced(_along_eg, _eg, eg_exponents),
     "pegasos": Retraced(_along_pegasos, _pegasos, lambda w, settings: w),
