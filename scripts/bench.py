@@ -27,7 +27,8 @@ import pandas as pd  # noqa: E402
 
 from budgetreg.files.writing import write_atomically  # noqa: E402
 from budgetreg.learners.partial import core as partial  # noqa: E402
-from budgetreg.metering.accessor import Accessor, Table  # noqa: E402
+from budgetreg.metering.accessor import Accessor  # noqa: E402
+from budgetreg.metering.table import Table  # noqa: E402
 from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, next_block  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402
 from tests import listings  # noqa: E402

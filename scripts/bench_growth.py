@@ -27,7 +27,8 @@ from budgetreg.data.values import Coins  # noqa: E402
 from budgetreg.figures.palette import style  # noqa: E402
 from budgetreg.files.writing import write_atomically  # noqa: E402
 from budgetreg.learners.partial import core as partial  # noqa: E402
-from budgetreg.metering.accessor import Accessor, Table  # noqa: E402
+from budgetreg.metering.accessor import Accessor  # noqa: E402
+from budgetreg.metering.table import Table  # noqa: E402
 from budgetreg.sampling.draws import BLOCK  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402
 

@@ -22,7 +22,8 @@ import pandas as pd
 from budgetreg.files.writing import write_atomically
 from budgetreg.learners.partial import core as partial
 from budgetreg.learners.second_moment.moment_sums import sums
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 from budgetreg.sampling.designs import uniform_subset
 from budgetreg.sampling.draws import BLOCK, subset
 from budgetreg.streams import generator

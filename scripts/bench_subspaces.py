@@ -30,7 +30,8 @@ from budgetreg.data.values import Coins  # noqa: E402
 from budgetreg.files.writing import write_atomically  # noqa: E402
 from budgetreg.learners.factors import streaming as factors  # noqa: E402
 from budgetreg.learners.streaming import core as streaming  # noqa: E402
-from budgetreg.metering.accessor import Accessor, Table  # noqa: E402
+from budgetreg.metering.accessor import Accessor  # noqa: E402
+from budgetreg.metering.table import Table  # noqa: E402
 from budgetreg.sampling.designs import fixed_size  # noqa: E402
 from budgetreg.sampling.inclusion_probabilities import working_probabilities  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402

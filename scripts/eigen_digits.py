@@ -28,7 +28,8 @@ from budgetreg.data.mnist import Mnist  # noqa: E402
 from budgetreg.figures.curves import own_settings, write_figure  # noqa: E402
 from budgetreg.learners import read  # noqa: E402
 from budgetreg.learners.declaration import SideInformation  # noqa: E402
-from budgetreg.metering.accessor import Accessor, Table  # noqa: E402
+from budgetreg.metering.accessor import Accessor  # noqa: E402
+from budgetreg.metering.table import Table  # noqa: E402
 from budgetreg.solvers.eigenspaces import leading  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402
 from budgetreg.tasks.subspaces import columns  # noqa: E402

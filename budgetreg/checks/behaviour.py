@@ -9,7 +9,7 @@ from budgetreg.enumeration.expectations import expect
 from budgetreg.enumeration.steps import prices
 from budgetreg.errors import ConfigError
 from budgetreg.learners.declaration import Batching
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 from budgetreg.streams import generator
 
 D, K = 8, 6

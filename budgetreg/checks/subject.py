@@ -11,8 +11,9 @@ from budgetreg.checks.variants import variants
 from budgetreg.config.composition import Composer, composing
 from budgetreg.enumeration.steps import prices
 from budgetreg.learners.declaration import Fit, Learner, Observation, Outputs, SideInformation, WithIntercept
-from budgetreg.metering.accessor import Accessor, Table
-from budgetreg.metering.origin import Origin
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.centring import Origin
+from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
 

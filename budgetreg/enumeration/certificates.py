@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from budgetreg.enumeration.expectations import LearnerUnderTest, expect
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 from budgetreg.streams import generator
 
 D, K = 8, 6

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 
 
 class CheckError(AssertionError):

@@ -8,7 +8,7 @@ import numpy as np
 
 from budgetreg.enumeration.expectations import LearnerUnderTest, expect
 from budgetreg.enumeration.scripted_rng import Scripted, outcomes, rows_of
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 from budgetreg.sampling.draws import BLOCK
 from budgetreg.updates.reference_updates import Retraced, iterates
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from budgetreg.learners.declaration import SideInformation, WithIntercept
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.cells import Cells, RevealLog
-from budgetreg.metering.origin import Origin
+from budgetreg.metering.centring import Origin
+from budgetreg.metering.table import Table
 from budgetreg.protocol.plan import Plan
 from budgetreg.streams import generator
 

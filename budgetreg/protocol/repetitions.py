@@ -11,9 +11,9 @@ import numpy as np
 from budgetreg.data import Dataset, load
 from budgetreg.errors import DataError
 from budgetreg.learners.declaration import Missing
-from budgetreg.metering.accessor import Table, stack
 from budgetreg.metering.cells import Cells
-from budgetreg.metering.origin import Origin
+from budgetreg.metering.centring import Origin
+from budgetreg.metering.table import Table, stack
 from budgetreg.protocol.models import packed
 from budgetreg.protocol.passes import Keep, Pass, Progress, advance
 from budgetreg.protocol.plan import Plan

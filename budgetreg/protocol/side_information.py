@@ -9,7 +9,7 @@ import numpy as np
 from budgetreg.data import Dataset
 from budgetreg.data.values import as_values, means, row_blocks
 from budgetreg.errors import DataError
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 
 
 def table_of(

@@ -18,7 +18,8 @@ from budgetreg.errors import ConfigError
 from budgetreg.figures.captions import flowing
 from budgetreg.figures.curves import own_settings, write_figure
 from budgetreg.files.writing import write_atomically
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.reproduce.recipes import Recipe
 from budgetreg.results.manifest import identity_of

@@ -6,8 +6,8 @@ import numpy as np
 
 from budgetreg.data.dataset import Dataset
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.metering.accessor import Table
-from budgetreg.metering.origin import Origin
+from budgetreg.metering.centring import Origin
+from budgetreg.metering.table import Table
 from budgetreg.tasks.regressors import error_columns, squared_error, svr_loss
 from budgetreg.tasks.task import Columns, Model
 

@@ -7,7 +7,7 @@ so that their last bits do not either.
 import numpy as np
 
 from budgetreg.data.values import row_blocks
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 
 
 def squared_error(table: Table, index: np.ndarray, W: np.ndarray, intercept: np.ndarray | float = 0.0) -> np.ndarray:

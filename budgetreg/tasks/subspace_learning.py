@@ -7,8 +7,8 @@ import numpy as np
 
 from budgetreg.data.dataset import Dataset
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.metering.accessor import Table
-from budgetreg.metering.origin import Origin
+from budgetreg.metering.centring import Origin
+from budgetreg.metering.table import Table
 from budgetreg.tasks.task import Columns, Model
 
 

@@ -14,7 +14,7 @@ Gonen, Rosenbaum, Eldar and Shalev-Shwartz (2016), "Subspace learning with parti
 import numpy as np
 
 from budgetreg.data.values import row_blocks
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 
 
 def second_moment(table: Table, index: np.ndarray) -> np.ndarray:

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 
 from budgetreg.data.dataset import Dataset
-from budgetreg.metering.accessor import Table
-from budgetreg.metering.origin import Origin
+from budgetreg.metering.centring import Origin
+from budgetreg.metering.table import Table
 
 Columns = Mapping[str, float | None]
 

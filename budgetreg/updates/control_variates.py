@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from budgetreg.metering.running_means import sums
+from budgetreg.metering.centring import sums
 
 PRIOR = 1.0
 """Draws of the value 0, at targets of either sign, that are counted with those seen: few shrink mu towards 0."""

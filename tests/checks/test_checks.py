@@ -16,7 +16,7 @@ from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.second_moment import importance
 from budgetreg.learners.second_moment import oracle as second_moment_law
 from budgetreg.learners.svr import core as svr
-from budgetreg.metering.origin import Origin
+from budgetreg.metering.centring import Origin
 from budgetreg.sampling import designs
 from budgetreg.sampling.draws import BLOCK
 from tests.checks.breaking import failure, running, with_draws

@@ -10,7 +10,7 @@ from budgetreg.data import load
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.directions import BiasedCoins, Spike
 from budgetreg.errors import ConfigError
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import DatasetConfig
 from budgetreg.solvers.eigenspaces import leading
 from budgetreg.tasks.subspaces import columns, second_moment

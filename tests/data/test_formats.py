@@ -23,7 +23,7 @@ from budgetreg.data.formats import source
 from budgetreg.data.formats.source import NO_TARGET
 from budgetreg.data.tabular import File, parse_file
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import DatasetConfig, validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions

@@ -9,7 +9,7 @@ from budgetreg.data import load, located
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.ranges import Ranges, in_ranges, read_ranges
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 from tests.data.test_bundled import configured, read
 from tests.data.test_file import GOOD, csv
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from budgetreg.data.values import PANEL, Coins, Dense, Sparse, means, row_blocks
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 
 MASK = 2**64 - 1
 

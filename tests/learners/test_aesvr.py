@@ -11,7 +11,8 @@ from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.sphere import Sphere
 from budgetreg.learners.svr import core as svr
 from budgetreg.learners.svr.core import GenEst, PlugIn
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions

@@ -13,7 +13,8 @@ from budgetreg.learners.factors import stepwise, streaming
 from budgetreg.learners.factors.draws import Draws
 from budgetreg.learners.factors.likelihood import FactorModel, Penalty, Seen, ascend
 from budgetreg.learners.factors.stepwise import LEAST, NOISE, PSEUDO, RIDGE, StepwiseEM
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 
 
 def block(rng, T, d, n, missing=0.0):

@@ -12,7 +12,8 @@ from budgetreg.learners.factors import regression, subspace
 from budgetreg.learners.factors.draws import Draws
 from budgetreg.learners.factors.entries import Entries
 from budgetreg.learners.factors.posterior import Posterior
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 from tests.learners.problems import errors, handfuls, shuffled, table_error, table_handfuls
 
 AEFA = dict(n_factors=None, design="importance", phase_one=0.05, mix=0.1, noise="each", kappa="auto")

@@ -12,7 +12,7 @@ from budgetreg.checks.subject import Recorder
 from budgetreg.cli.app import main
 from budgetreg.learners.declaration import WithIntercept
 from budgetreg.learners.imputation import core
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 
 BOTH = {"centred": True, "intercept": True}
 

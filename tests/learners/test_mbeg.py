@@ -8,7 +8,8 @@ from scipy.linalg import expm, logm
 from scipy.optimize import brentq
 
 from budgetreg.learners.mbeg import core as mbeg
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 from budgetreg.solvers.bregman import decompose
 
 BLOCK = 16

@@ -20,7 +20,8 @@ from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.pairs import core as pairs
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.two_phase import core as two_phase
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 from budgetreg.updates.reference_updates import REFERENCE_UPDATES
 
 D = 4

@@ -17,7 +17,8 @@ from budgetreg.learners.moments.label import label_regression
 from budgetreg.learners.moments.pairs import collected_pairs, debiased, shrunk, shrunk_share
 from budgetreg.learners.moments.solution import solve
 from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 from tests.learners.problems import errors, handfuls, line, revealed, shuffled, table_error, table_handfuls
 
 AEMR = dict(partner="none", norm="l2", n_factors=20)

@@ -10,7 +10,8 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import Lasso
 
 from budgetreg.learners.offline import core as offline
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 from budgetreg.protocol.tuning import folds
 from budgetreg.solvers import homotopy, lasso_path
 

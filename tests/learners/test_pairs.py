@@ -7,7 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 from budgetreg.learners.pairs import core as pairs
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 
 D = 3
 ALL_PAIRS = list(product(range(D), repeat=2))

@@ -6,7 +6,8 @@ from scipy.optimize import brentq
 
 from budgetreg.learners.partial import core as partial
 from budgetreg.learners.two_phase import core as two_phase
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, Proportional, next_block, uniform
 from budgetreg.streams import generator
 from tests import listings

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.second_moment import importance
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 from budgetreg.sampling import designs
 from budgetreg.sampling.inclusion_probabilities import working_probabilities
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from budgetreg.learners.streaming import core as streaming
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 from budgetreg.sampling.draws import subset
 from budgetreg.updates import petrels
 from budgetreg.updates.grouse import RIDGE

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from budgetreg.data.values import PANEL
 from budgetreg.metering import cells as module
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.cells import Cells, RevealLog
+from budgetreg.metering.table import Table
 
 N, D = 7, 5
 

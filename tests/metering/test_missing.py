@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from budgetreg.errors import BudgetExceeded
-from budgetreg.metering.accessor import Accessor, Table, stack
+from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.cells import Cells, RevealLog
+from budgetreg.metering.table import Table, stack
 
 D, M = 3, 4
 MASK = np.array([[1, 1, 0], [0, 1, 1], [1, 1, 1], [0, 0, 0]], dtype=bool)

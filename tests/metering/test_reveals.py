@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 
 X = np.arange(24, dtype=np.uint8).reshape(4, 6)
 ORDERS = np.array([[3, 0, 1], [2, 1, 0]])

@@ -8,7 +8,8 @@ from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import load
 from budgetreg.errors import BudgetExceeded
 from budgetreg.learners.declaration import SideInformation
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan

@@ -8,7 +8,8 @@ from sklearn.linear_model import LinearRegression
 
 from budgetreg.learners.declaration import SideInformation
 from budgetreg.learners.pairs.core import lasso
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol.plan import make_plan
 from budgetreg.sampling.draws import subset

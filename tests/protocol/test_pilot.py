@@ -5,7 +5,8 @@ import pytest
 
 from budgetreg.data.dataset import Dataset
 from budgetreg.errors import ConfigError
-from budgetreg.metering.accessor import Accessor, Table, stack
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table, stack
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol.side_information import pilot_moments, spreads, table_of
 from tests.protocol.test_centring import planned

@@ -8,7 +8,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from budgetreg.config.catalogue import conf_dir
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.protocol.repetitions import run_repetitions

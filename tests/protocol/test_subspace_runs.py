@@ -14,8 +14,8 @@ from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import Dataset
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.figures.bounds import bounds
-from budgetreg.metering.accessor import Table
-from budgetreg.metering.origin import Origin
+from budgetreg.metering.centring import Origin
+from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions

@@ -11,7 +11,7 @@ from hydra import compose, initialize_config_dir
 
 from budgetreg.config import catalogue
 from budgetreg.data import load
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.reproduce.pictures import draw, look, text

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.linalg import subspace_angles
 from scipy.stats import ortho_group
 
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 from budgetreg.solvers.eigenspaces import leading
 from budgetreg.tasks.subspaces import columns, losses, second_moment
 

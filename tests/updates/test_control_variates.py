@@ -7,7 +7,8 @@ from hydra import compose, initialize_config_dir
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.errors import ConfigError
 from budgetreg.learners.partial import core as partial
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.sampling.draws import uniform
 from budgetreg.streams import generator

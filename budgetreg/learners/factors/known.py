@@ -7,7 +7,7 @@ import numpy as np
 from budgetreg.learners.declaration import Outputs, WithIntercept
 from budgetreg.learners.factors.entries import Block
 from budgetreg.learners.factors.posterior import Moments
-from budgetreg.metering.running_means import sums
+from budgetreg.metering.centring import sums
 
 _LEAST_SEEN = 2
 """Values of an attribute before anything is made of it."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from budgetreg.enumeration.expectations import LearnerUnderTest, expect
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 from budgetreg.streams import generator
 
 D, M = 6, 2000

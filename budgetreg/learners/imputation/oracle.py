@@ -5,7 +5,7 @@ import numpy as np
 from budgetreg.enumeration import certificates
 from budgetreg.enumeration.expectations import LearnerUnderTest, same
 from budgetreg.learners.imputation.core import strengths
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 from budgetreg.streams import generator
 
 D, M = 5, 40

@@ -5,7 +5,7 @@ import numpy as np
 from budgetreg.enumeration.expectations import LearnerUnderTest, close, expect, same
 from budgetreg.enumeration.scripted_rng import Scripted, outcomes
 from budgetreg.learners.mbeg import Options, core
-from budgetreg.metering.accessor import Table
+from budgetreg.metering.table import Table
 
 _X = np.array([0.7, -1.1, 0.4, 0.2])
 D = len(_X)

@@ -18,7 +18,7 @@ import numpy as np
 
 from budgetreg.learners.declaration import Outputs, WithIntercept
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.running_means import sums
+from budgetreg.metering.centring import sums
 from budgetreg.sampling.draws import BLOCK, subset
 from budgetreg.solvers.lasso_path import lasso
 

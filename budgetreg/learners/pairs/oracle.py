@@ -7,7 +7,8 @@ from budgetreg.enumeration.certificates import RADII, Shown, largest, one_norm
 from budgetreg.enumeration.expectations import LearnerUnderTest, close, same
 from budgetreg.enumeration.scripted_rng import Scripted, outcomes
 from budgetreg.learners.pairs import core
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 
 D = 4
 _X, _Y = np.array([0.7, -1.1, 0.4, 0.2]), -1.5

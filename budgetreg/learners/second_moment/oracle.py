@@ -11,7 +11,8 @@ from budgetreg.enumeration import certificates
 from budgetreg.enumeration.expectations import LearnerUnderTest, close, expect, same
 from budgetreg.enumeration.scripted_rng import Scripted, in_turn, outcomes
 from budgetreg.learners.second_moment import Options, core
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 from budgetreg.sampling.designs import Draw, conditional_poisson
 from budgetreg.streams import generator
 

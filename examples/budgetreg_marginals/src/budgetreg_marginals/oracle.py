@@ -7,7 +7,8 @@ import numpy as np
 from budgetreg.enumeration import certificates
 from budgetreg.enumeration.expectations import LearnerUnderTest, close, same
 from budgetreg.enumeration.scripted_rng import Scripted, outcomes
-from budgetreg.metering.accessor import Accessor, Table
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
 from budgetreg.streams import generator
 from budgetreg_marginals import learner
 

@@ -4,6 +4,7 @@ Numbers of reveals are whole: what they cost in the end depends neither on the o
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -68,3 +69,25 @@ class Reveals:
         _, F, G, d = self._shape
         total = np.broadcast_to(self._shared[:parts].sum(axis=0)[:, None], (F, G, d))
         return total if self._own is None else total + self._own[:parts].sum(axis=0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What the replicas of a pass paid, in attributes.
+
+    Attributes
+    ----------
+    at : dict of int to ndarray of shape (F, G)
+        Attributes charged up to each checkpoint (a number of examples).
+    total : ndarray of shape (F, G)
+        Attributes charged over the whole pass.
+    most : ndarray of shape (F, G)
+        The most attributes charged for any one example.
+    reveals : Reveals or None
+        Which attributes these were, if that was asked for.
+    """
+
+    at: dict[int, np.ndarray]
+    total: np.ndarray
+    most: np.ndarray
+    reveals: Reveals | None = None

@@ -1,9 +1,20 @@
 """Centring that costs nothing: attributes minus the means of what was revealed before."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 HELD = 256
 """Most examples for which means are held still: as many as learners that draw have in a block."""
+
+
+class Origin(NamedTuple):
+    """Origin of the regressors of a stream at a checkpoint."""
+
+    shift: np.ndarray | None = None
+    """What attributes are counted from, shape (d,); None: from what their table has for 0."""
+    intercept: np.ndarray | float = 0.0
+    """What is predicted there, for all settings or (G,) for each; in units of the target."""
 
 
 def sums(attributes: np.ndarray, values: np.ndarray, d: int) -> np.ndarray:
