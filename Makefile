@@ -13,20 +13,23 @@ N_JOBS ?= 2
 RECIPES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test mutants stress lint figures bench mnist clean
+.PHONY: help run test test-all mutants stress lint figures bench mnist clean
 # Two targets must not install into the environment at the same time.
 .NOTPARALLEL:
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.installed-launchers ## compare three learners on the bundled digits, k=4: table and curve
 	$(BIN)/budgetreg run -m algo=aemr,aelr,lasso k=4 n_jobs=$(N_JOBS) out='$(OUT)'
 	$(BIN)/budgetreg plot '$(OUT)'
 	@echo "The curves are drawn in $(OUT)/curves.png"
 
-test: $(VENV)/.installed-dev ## run the tests (those on MNIST apart)
-	$(BIN)/python -m pytest -n 2
+test: $(VENV)/.installed-dev ## run each behaviour's test once (two to three minutes)
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-all: test ## run the slow tests too: all learners, recipes and launchers (the tests on MNIST run by name)
+	$(BIN)/python -m pytest -n 2 -m slow
 
 mutants: $(VENV)/.installed-dev ## break the protocol in one place at a time: do the tests notice? (10 to 20 minutes)
 	$(BIN)/python scripts/mutants.py -j $(N_JOBS)
