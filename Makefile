@@ -42,7 +42,7 @@ lint: $(VENV)/.installed-dev ## check style, types and imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
-	$(BIN)/python scripts/rooms.py --check
+	$(BIN)/python scripts/layers.py --check
 
 figures: $(VENV)/.installed-launchers ## reproduce the figures and judge their claims, in results/ (what is stale needs MNIST in ROOT, and hours)
 	$(BIN)/budgetreg reproduce n_jobs=$(N_JOBS) dataset.root='$(ROOT)' $(RECIPES)

@@ -74,7 +74,7 @@ def test_what_the_page_shows_works(copy: Path) -> None:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Path:
+def checkout_copy(tmp_path: Path) -> Path:
     """A checkout whose imports can be spoilt."""
     for folder in ("budgetreg", "docs", "scripts"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -101,17 +101,17 @@ def spoil(checkout: Path, module: str, line: str) -> None:
         file.write(f"\n\n{line}\n")
 
 
-def rooms(checkout: Path) -> set[str]:
+def packages(checkout: Path) -> set[str]:
     return {path.stem for path in (checkout / "budgetreg").iterdir()} - {"__init__", "__main__", "__pycache__"}
 
 
-def test_no_room_imports_from_a_room_above() -> None:
+def test_no_package_imports_from_a_package_above() -> None:
     done = lint_imports(ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 kept, 0 broken" in done.stdout
 
 
-def test_what_the_page_shows_keeps_to_the_rooms(copy: Path) -> None:
+def test_what_the_page_shows_keeps_to_the_layers(copy: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", copy)
     done = lint_imports(copy)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -133,38 +133,42 @@ def test_what_the_page_shows_keeps_to_the_rooms(copy: Path) -> None:
             "from budgetreg.execution import runner",
             "analysis is not allowed to import budgetreg.execution",
         ),
-        ("updates/seen.py", "from budgetreg.updates import ogd", "No modules of a room import each other in a circle"),
+        (
+            "updates/seen.py",
+            "from budgetreg.updates import ogd",
+            "No modules of a package import each other in a circle",
+        ),
     ],
     ids=["up", "up among the base", "up in a function", "up for a type", "sideways", "in a circle"],
 )
-def test_an_import_against_the_order_is_refused(house: Path, module: str, line: str, message: str) -> None:
-    spoil(house, f"budgetreg/{module}", line)
-    done = lint_imports(house)
+def test_an_import_against_the_order_is_refused(checkout_copy: Path, module: str, line: str, message: str) -> None:
+    spoil(checkout_copy, f"budgetreg/{module}", line)
+    done = lint_imports(checkout_copy)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "1 kept, 1 broken" in done.stdout
     assert message in done.stdout.partition("Broken contracts")[2]
 
 
-def test_a_room_without_a_place_in_the_order_is_refused(house: Path) -> None:
-    (house / "budgetreg" / "attic").mkdir()
-    (house / "budgetreg" / "attic" / "__init__.py").write_text('"""What nobody has found a place for."""\n')
-    done = lint_imports(house)
+def test_a_package_without_a_place_in_the_order_is_refused(checkout_copy: Path) -> None:
+    (checkout_copy / "budgetreg" / "attic").mkdir()
+    (checkout_copy / "budgetreg" / "attic" / "__init__.py").write_text('"""What nobody has found a place for."""\n')
+    done = lint_imports(checkout_copy)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "attic" in done.stdout
 
 
-def test_the_picture_of_the_rooms_follows_their_imports(house: Path) -> None:
+def test_the_picture_of_the_layers_follows_their_imports(checkout_copy: Path) -> None:
     def draw(*words: str) -> tuple[int, int]:
-        done = python(house, "scripts/rooms.py", *words)
+        done = python(checkout_copy, "scripts/layers.py", *words)
         return done.returncode, len(done.stderr.splitlines())
 
-    picture = house / "docs" / "rooms.svg"
+    picture = checkout_copy / "docs" / "layers.svg"
     assert draw() == (0, 0)
     before = picture.read_text(encoding="utf-8")
     assert draw("--check") == (0, 0)
-    assert re.findall('font-weight="bold".*>(.*)</text>', before)[0] == "The rooms of budgetreg"
-    assert set(re.findall('font-weight="bold".*>(.*)</text>', before)[1:]) == rooms(house)
-    spoil(house, "budgetreg/solvers/lasso_path.py", "import budgetreg.streams")
+    assert re.findall('font-weight="bold".*>(.*)</text>', before)[0] == "The layers of budgetreg"
+    assert set(re.findall('font-weight="bold".*>(.*)</text>', before)[1:]) == packages(checkout_copy)
+    spoil(checkout_copy, "budgetreg/solvers/lasso_path.py", "import budgetreg.streams")
     assert draw("--check") == (1, 1)
     assert picture.read_text(encoding="utf-8") == before
     assert draw() == (0, 0)
@@ -173,11 +177,11 @@ def test_the_picture_of_the_rooms_follows_their_imports(house: Path) -> None:
     assert draw("--check") == (0, 0)
 
 
-def test_the_page_on_architecture_tells_of_every_room_and_of_files_that_exist() -> None:
+def test_the_page_on_architecture_names_every_package_and_of_files_that_exist() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    table = page.partition("## The rooms")[2].partition("\n## ")[0]
+    table = page.partition("## The layers")[2].partition("\n## ")[0]
     told = {name for row in re.findall(r"^\| (`.*?) \|", table, flags=re.MULTILINE) for name in re.findall(r"\w+", row)}
-    assert told == rooms(ROOT)
+    assert told == packages(ROOT)
     paths = re.findall(r"`([\w.]+(?:/[\w.]*)+)`", page)
     assert len(paths) > 20
     known = (ROOT, ROOT / "budgetreg")

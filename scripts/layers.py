@@ -1,8 +1,8 @@
-"""Draw who imports whom among the rooms of the package, as docs/rooms.svg: ``python scripts/rooms.py [--check]``.
+"""Draw which package of budgetreg imports which, as docs/layers.svg: ``python scripts/layers.py [--check]``.
 
-The order of the rooms is that of the contract in pyproject.toml, what a room is told to know the first sentence of its
-docstring, and a mark an import that is there. With ``--check`` nothing is written, and a picture that is not current
-is an error. The same imports give the same bytes.
+The contract in pyproject.toml gives the order of the packages. Each box shows the first sentence of the package's
+docstring, and each mark shows an import. With ``--check`` the script writes nothing and fails if the picture is not
+current. The same imports give the same bytes.
 """
 
 import argparse
@@ -20,14 +20,14 @@ import grimp
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "budgetreg"
-TARGET = ROOT / "docs" / "rooms.svg"
+TARGET = ROOT / "docs" / "layers.svg"
 
 # Pixels. Cells are as high as the box beside them, and all equally wide.
 MARGIN, HEADER, FOOTER, GAP = 16, 96, 44, 6
 NAME, TEXT, CELL = 126, 408, 23
 LINE, PADDING = 15, 10
 LETTERS = 60
-"""Most letters in a line of a docstring: a line has room for them in any usual sans-serif font, DejaVu's too."""
+"""Most letters in a line of a docstring: that many fit into the box in any usual sans-serif font, even DejaVu's."""
 
 # Blue and vermilion of Okabe and Ito, which differ for every kind of colour vision, as do disc and diamond.
 INK, FAINT, EDGE, GRID = "#1b1f24", "#57606a", "#afb8c1", "#d0d7de"
@@ -36,19 +36,19 @@ DOWN, UP = "#0072b2", "#d55e00"
 
 
 @dataclass(frozen=True)
-class Room:
-    """A part of the package, in the order of the contract.
+class Package:
+    """A package or a single module of budgetreg.
 
     Attributes
     ----------
     name : str
-        Its name below the package.
+        Its name inside budgetreg.
     layer : int
-        Which layer it belongs to, from the top; rooms of the same layer must not import each other.
+        Number of its layer, counted from the top; packages of one layer must not import each other.
     modules : int
-        Modules in it besides ``__init__``; 0 if it is a module itself.
+        Number of its modules without ``__init__``; 0 for a single module.
     lines : tuple of str
-        The first sentence of its docstring, in lines.
+        The first sentence of its docstring, wrapped.
     """
 
     name: str
@@ -58,16 +58,16 @@ class Room:
 
     @property
     def height(self) -> int:
-        """Height of its row."""
+        """Return the height of the row in pixels."""
         return PADDING + LINE * max(len(self.lines), 2)
 
 
-def rooms() -> list[Room]:
-    """Read the rooms that there are, from top to bottom."""
+def packages() -> list[Package]:
+    """Read the packages that exist, from top to bottom."""
     tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
-    (layers,) = (one["layers"] for one in tools["importlinter"]["contracts"] if one["id"] == "rooms")
+    (layers,) = (contract["layers"] for contract in tools["importlinter"]["contracts"] if contract["id"] == "layers")
     return [
-        _room(path, number)
+        _package(path, number)
         for number, layer in enumerate(layers)
         for name in re.findall(r"\w+", layer)
         for path in (ROOT / PACKAGE / name, ROOT / PACKAGE / f"{name}.py")
@@ -75,16 +75,16 @@ def rooms() -> list[Room]:
     ]
 
 
-def _room(path: Path, layer: int) -> Room:
+def _package(path: Path, layer: int) -> Package:
     source = path / "__init__.py" if path.is_dir() else path
     docstring = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
     sentence = re.split(r"(?<=\.)\s", docstring.split("\n\n")[0], maxsplit=1)[0].replace("`", "")
     modules = sum(module.name != "__init__.py" for module in path.rglob("*.py"))
-    return Room(path.stem, layer, modules, tuple(textwrap.wrap(sentence, LETTERS)))
+    return Package(path.stem, layer, modules, tuple(textwrap.wrap(sentence, LETTERS)))
 
 
 def imports() -> set[tuple[str, str]]:
-    """Find which room imports which other, in functions and for types alone too: pairs of importer and imported."""
+    """Return pairs of importer and imported package; imports inside functions and for types count too."""
     sys.path.insert(0, str(ROOT))  # this checkout, whatever is installed
     graph = grimp.build_graph(PACKAGE, cache_dir=None)
     pairs = {
@@ -95,15 +95,15 @@ def imports() -> set[tuple[str, str]]:
     return {(importer, imported) for importer, imported in pairs if importer != imported}
 
 
-def draw(rows: Sequence[Room], found: set[tuple[str, str]]) -> str:
-    """Draw boxes from top to bottom and beside them, for each, the rooms that it imports from.
+def draw(rows: Sequence[Package], pairs: set[tuple[str, str]]) -> str:
+    """Draw a box for each package, from top to bottom, and beside it a table row with its imports.
 
     Parameters
     ----------
-    rows : sequence of Room
-        From top to bottom.
-    found : set of pair of str
-        Importer and imported.
+    rows : sequence of Package
+        The packages from top to bottom.
+    pairs : set of pair of str
+        Importer and imported package.
 
     Returns
     -------
@@ -112,16 +112,16 @@ def draw(rows: Sequence[Room], found: set[tuple[str, str]]) -> str:
     """
     tops, columns = [], []
     top, left = MARGIN + HEADER, MARGIN + NAME + TEXT + GAP
-    for before, room in zip([rows[0], *rows], rows, strict=False):
-        gap = GAP if room.layer != before.layer else 0
+    for above, package in zip([rows[0], *rows], rows, strict=False):
+        gap = GAP if package.layer != above.layer else 0
         top, left = top + gap, left + gap
         tops.append(top)
         columns.append(left)
-        top, left = top + room.height, left + CELL
+        top, left = top + package.height, left + CELL
     width, height = left + MARGIN, top + FOOTER
     body = [
         *_head(rows, columns),
-        *(part for room, y in zip(rows, tops, strict=True) for part in _box(room, y)),
+        *(part for package, y in zip(rows, tops, strict=True) for part in _box(package, y)),
         f'<g stroke="{GRID}">',
         *(
             _cell(importer, imported, x, y)
@@ -138,7 +138,7 @@ def draw(rows: Sequence[Room], found: set[tuple[str, str]]) -> str:
             )
             for importer, y in zip(rows, tops, strict=True)
             for imported, x in zip(rows, columns, strict=True)
-            if (importer.name, imported.name) in found
+            if (importer.name, imported.name) in pairs
         ),
         *_legend(columns[0], top + FOOTER / 2),
     ]
@@ -146,7 +146,7 @@ def draw(rows: Sequence[Room], found: set[tuple[str, str]]) -> str:
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
             ' font-family="Helvetica, Arial, sans-serif" role="img">',
-            "<title>The rooms of budgetreg, from top to bottom, and who imports whom</title>",
+            "<title>The layers of budgetreg, from top to bottom, and which package imports which</title>",
             f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
             *body,
             "</svg>\n",
@@ -154,37 +154,37 @@ def draw(rows: Sequence[Room], found: set[tuple[str, str]]) -> str:
     )
 
 
-def _head(rows: Sequence[Room], columns: Sequence[int]) -> Iterator[str]:
-    yield _text(MARGIN, MARGIN + 22, "The rooms of budgetreg", size=20, weight="bold")
-    yield _text(MARGIN, MARGIN + 45, "A room imports only from itself and from rooms below it.", size=13)
-    yield _text(MARGIN, MARGIN + 64, "A row of the table shows what the room beside it imports.", size=13)
-    for room, x in zip(rows, columns, strict=True):
+def _head(rows: Sequence[Package], columns: Sequence[int]) -> Iterator[str]:
+    yield _text(MARGIN, MARGIN + 22, "The layers of budgetreg", size=20, weight="bold")
+    yield _text(MARGIN, MARGIN + 45, "A package imports only from itself and from packages below it.", size=13)
+    yield _text(MARGIN, MARGIN + 64, "Each row of the table shows what the package beside it imports.", size=13)
+    for package, x in zip(rows, columns, strict=True):
         place = f'transform="translate({x + CELL / 2 + 4:g} {MARGIN + HEADER - 8}) rotate(-90)"'
-        yield f'<text {place} font-size="12" fill="{INK}">{escape(room.name)}</text>'
+        yield f'<text {place} font-size="12" fill="{INK}">{escape(package.name)}</text>'
 
 
-def _box(room: Room, y: int) -> Iterator[str]:
-    fill = BOX if room.modules else BASE
+def _box(package: Package, y: int) -> Iterator[str]:
+    fill = BOX if package.modules else BASE
     yield (
-        f'<rect x="{MARGIN}" y="{y + 1}" width="{NAME + TEXT}" height="{room.height - 2}" rx="4"'
+        f'<rect x="{MARGIN}" y="{y + 1}" width="{NAME + TEXT}" height="{package.height - 2}" rx="4"'
         f' fill="{fill}" stroke="{EDGE}"/>'
     )
-    middle = y + room.height / 2
-    size = f"{room.modules} modules" if room.modules > 1 else "one module"
-    yield _text(MARGIN + 10, middle - 2, room.name, size=14, weight="bold")
+    middle = y + package.height / 2
+    size = f"{package.modules} modules" if package.modules > 1 else "one module"
+    yield _text(MARGIN + 10, middle - 2, package.name, size=14, weight="bold")
     yield _text(MARGIN + 10, middle + 13, size, size=11, fill=FAINT)
-    first = middle + 4 - LINE * (len(room.lines) - 1) / 2
-    for number, line in enumerate(room.lines):
+    first = middle + 4 - LINE * (len(package.lines) - 1) / 2
+    for number, line in enumerate(package.lines):
         yield _text(MARGIN + NAME, first + LINE * number, line, size=12)
 
 
-def _cell(importer: Room, imported: Room, x: int, y: int) -> str:
+def _cell(importer: Package, imported: Package, x: int, y: int) -> str:
     fill = SELF if importer == imported else OPEN if importer.layer < imported.layer else CLOSED
     return f'<rect x="{x}" y="{y}" width="{CELL}" height="{importer.height}" fill="{fill}"/>'
 
 
-def _mark(x: float, y: float, allowed: bool, told: str) -> str:
-    title = f"<title>{escape(told)}</title>"
+def _mark(x: float, y: float, allowed: bool, tooltip: str) -> str:
+    title = f"<title>{escape(tooltip)}</title>"
     if allowed:
         return f'<circle cx="{x:g}" cy="{y:g}" r="6" fill="{DOWN}">{title}</circle>'
     return f'<path d="M{x:g} {y - 8:g}l8 8l-8 8l-8 -8z" fill="{UP}">{title}</path>'
@@ -206,16 +206,18 @@ def _text(x: float, y: float, content: str, *, size: int, weight: str = "normal"
 
 def main() -> int:
     """Write the picture, or check it; return the exit code."""
-    parser = argparse.ArgumentParser(description="Draw who imports whom among the rooms, as docs/rooms.svg.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the picture is not current")
+    parser = argparse.ArgumentParser(description="Draw which package imports which, as docs/layers.svg.")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit with code 1 if the picture is not current"
+    )
     check = parser.parse_args().check
-    content = draw(rooms(), imports()).encode()
+    content = draw(packages(), imports()).encode()
     name = TARGET.relative_to(ROOT)
     if not check:
         TARGET.write_bytes(content)
         print(name)
     elif not TARGET.is_file() or TARGET.read_bytes() != content:
-        print(f"{name} does not show the rooms as they are: python scripts/rooms.py draws it anew", file=sys.stderr)
+        print(f"{name} is not current: draw it with python scripts/layers.py", file=sys.stderr)
         return 1
     return 0
 
