@@ -10,7 +10,7 @@ from sklearn.decomposition import FactorAnalysis
 
 from budgetreg.data.directions import BiasedCoins, Spike
 from budgetreg.learners.factors import subspace
-from budgetreg.learners.factors.likelihood import FactorModel, Penalty, Seen, ascend
+from budgetreg.learners.factors.likelihood import FactorModel, Penalty, RevealedEntries, ascend
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.solvers.eigenspaces import leading
 from tests.learners.problems import shuffled
@@ -28,7 +28,7 @@ def drawn(rng, m, d, n):
 
 def seen_of(X, n, rng):
     i = drawn(rng, *X.shape, n)
-    return Seen(i, np.take_along_axis(X, i, axis=1), X.shape[1])
+    return RevealedEntries(i, np.take_along_axis(X, i, axis=1), X.shape[1])
 
 
 def aefa(X, k, n, F=5, orders=None, **options):
@@ -54,7 +54,7 @@ def test_a_step_is_that_of_the_formulas(n, shared):
     rng, old = np.random.default_rng(n), model(d, q)
     i = drawn(rng, m, d - 1, n)
     x = rng.normal(size=(m, n))
-    new, likelihood = ascend(old, Seen(i, x, d), Penalty(ridge, pseudo, noise, 0.0, shared))
+    new, likelihood = ascend(old, RevealedEntries(i, x, d), Penalty(ridge, pseudo, noise, 0.0, shared))
     A, b, squares, counts, expected = np.zeros((d, q, q)), np.zeros((d, q)), np.zeros(d), np.zeros(d), 0.0
     C = old.W @ old.W.T + np.diag(old.psi)
     np.testing.assert_allclose(old.second_moment, C)
@@ -139,7 +139,7 @@ def test_forty_steps_are_taken_from_what_mean_products_say():
     W = V[:, -2 * n :] * np.sqrt(values[-2 * n :])
     square = np.trace(C) / d
     found = FactorModel(W, np.full(d, np.trace(C - W @ W.T) / d))
-    seen = Seen(np.tile(np.arange(d), (m, 1)), X, d)
+    seen = RevealedEntries(np.tile(np.arange(d), (m, 1)), X, d)
     angles = []
     (own,) = aefa(X, d, n, F=1, kappa="model")
     for _ in range(40):
@@ -171,8 +171,8 @@ def test_what_parts_say_a_subspace_keeps_is_on_average_what_all_of_them_say(seed
     i = drawn(rng, m, d, d if all_seen else 2)
     x = rng.normal(size=(m, d))[np.arange(m)[:, None], i]
     V, F = np.linalg.qr(rng.normal(size=(d, d)))[0][:, :1], rng.normal(size=(d, d))
-    C, N = subspace.products(Seen(i, x, d))
-    parts = [subspace.products(Seen(i[part::20], x[part::20], d)) for part in range(20)]
+    C, N = subspace.products(RevealedEntries(i, x, d))
+    parts = [subspace.products(RevealedEntries(i[part::20], x[part::20], d)) for part in range(20)]
     says = np.mean([subspace.kept(V, F, *own, N) for own in parts])
     means = np.where(N > 0, C / np.maximum(N, 1), F)
     assert says == pytest.approx(np.vdot(V, means @ V), abs=1e-9)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from budgetreg import checks
 from budgetreg.errors import ConfigError
 from budgetreg.learners.factors import stepwise, streaming
-from budgetreg.learners.factors.draws import Draws
-from budgetreg.learners.factors.likelihood import FactorModel, Penalty, Seen, ascend
+from budgetreg.learners.factors.draws import AttributeDraws
+from budgetreg.learners.factors.likelihood import FactorModel, Penalty, RevealedEntries, ascend
 from budgetreg.learners.factors.stepwise import LEAST, NOISE, PSEUDO, RIDGE, StepwiseEM
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
@@ -90,7 +90,7 @@ def test_a_sweep_goes_up_the_likelihood(seed, d, q, data):
     rng = np.random.default_rng(seed)
     start = FactorModel(rng.standard_normal((d, q)) * np.sqrt(unit / 2 / q), np.full(d, unit / 2))
     ((moved, _),) = literal(np.random.default_rng(seed), d, q, [(i, x)])
-    (before, after) = (ascend(model, Seen(i, x, d), penalty)[1] for model in (start, moved))
+    (before, after) = (ascend(model, RevealedEntries(i, x, d), penalty)[1] for model in (start, moved))
     assert after >= before - 1e-9 * (1 + abs(before))
 
 
@@ -137,8 +137,8 @@ def test_one_pass_comes_close_however_units_are_chosen():
 
 
 def test_large_attributes_are_drawn_more_often_once_each_was_seen_five_times(monkeypatch):
-    plans, plan = [], Draws.plan
-    monkeypatch.setattr(Draws, "plan", lambda self, p: plans.append(p) or plan(self, p))
+    plans, plan = [], AttributeDraws.plan
+    monkeypatch.setattr(AttributeDraws, "plan", lambda self, p: plans.append(p) or plan(self, p))
     X = examples(4000)
     X[:, 0] *= 0.01
     _, accessor = fitted(X)

@@ -9,7 +9,7 @@ from budgetreg import checks
 from budgetreg.errors import ConfigError
 from budgetreg.learners.declaration import WithIntercept
 from budgetreg.learners.factors import regression, subspace
-from budgetreg.learners.factors.draws import Draws
+from budgetreg.learners.factors.draws import AttributeDraws
 from budgetreg.learners.factors.entries import Entries
 from budgetreg.learners.factors.posterior import Posterior
 from budgetreg.metering.accessor import Accessor
@@ -222,8 +222,8 @@ def test_a_stream_does_not_depend_on_its_company(name):
 @pytest.mark.parametrize("name", FITS)
 def test_what_was_not_seen_may_be_anything(name, monkeypatch):
     fit, options = FITS[name]
-    (X, y), taken, take = line(290, 7), [], Draws.take
-    monkeypatch.setattr(Draws, "take", lambda self, examples: taken.append(take(self, examples)) or taken[-1])
+    (X, y), taken, take = line(290, 7), [], AttributeDraws.take
+    monkeypatch.setattr(AttributeDraws, "take", lambda self, examples: taken.append(take(self, examples)) or taken[-1])
     orders = shuffled(1, 280)
     found, _ = fitted(fit, X, y, orders, 3, [20, 280], **options)
     poisoned = np.full(X.shape, np.nan)
@@ -237,7 +237,7 @@ def test_what_was_not_seen_may_be_anything(name, monkeypatch):
 def test_draws_do_not_depend_on_checkpoints():
     """Nor does what AEFA puts out; AEML's chain goes on at each of them, and so its later plans are other ones."""
     rng = np.random.default_rng(0)
-    often, rarely = (Draws(np.random.default_rng(0), 9, 4) for _ in range(2))
+    often, rarely = (AttributeDraws(np.random.default_rng(0), 9, 4) for _ in range(2))
     parts = [often.take(n) for n in (3, 250, 4, 300)]
     np.testing.assert_array_equal(np.concatenate(parts), rarely.take(557))
     p = rng.dirichlet(np.ones(9)) * 0.4 + 0.4

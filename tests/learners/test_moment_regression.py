@@ -8,7 +8,7 @@ from budgetreg import checks
 from budgetreg.errors import ConfigError
 from budgetreg.learners.declaration import WithIntercept
 from budgetreg.learners.factors import regression as factor_regression
-from budgetreg.learners.factors.draws import Draws
+from budgetreg.learners.factors.draws import AttributeDraws
 from budgetreg.learners.factors.entries import Entries
 from budgetreg.learners.moments import regression
 from budgetreg.learners.moments.candidates import Target, ridge_regressors
@@ -284,8 +284,8 @@ def test_a_stream_does_not_depend_on_its_company(name):
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_what_was_not_seen_may_be_anything(name, monkeypatch):
-    (X, y), taken, take = line(290, 7), [], Draws.take
-    monkeypatch.setattr(Draws, "take", lambda self, examples: taken.append(take(self, examples)) or taken[-1])
+    (X, y), taken, take = line(290, 7), [], AttributeDraws.take
+    monkeypatch.setattr(AttributeDraws, "take", lambda self, examples: taken.append(take(self, examples)) or taken[-1])
     orders = shuffled(1, 280)
     found, _ = fitted(X, y, orders, 3, [20, 280], **OPTIONS[name])
     poisoned = np.full(X.shape, np.nan)
