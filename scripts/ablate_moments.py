@@ -68,7 +68,7 @@ def by_variance(*arguments: Any) -> pairs.Pairs:
 
 PARTS: Mapping[str, tuple[Any, str, Any]] = {
     "spectrum not cleaned": (solution, "clean", uncleaned),
-    "best candidate picked": (evidence.CandidateScores, "shares", picked),
+    "best candidate picked": (evidence.CandidateScores, "weights", picked),
     "no guard": (solution, "judge", unguarded),
     "correlation metric": (solution, "collected_pairs", by_variance),
     "uniform draws": (Collected, "plan", lambda *_: None),

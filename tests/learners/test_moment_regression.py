@@ -93,7 +93,7 @@ def test_a_solution_is_as_listed(centred):
     found = solve(blocks, 0, (T,), d, norm="l2", centred=centred, intercept=centred)
     every = candidates(*everything, whole, 1)[0] * judgement.scale[:, None] * pairs.scale
     np.testing.assert_allclose(found.candidates, every, atol=1e-10)
-    np.testing.assert_allclose(found.w, judgement.shares() @ every, atol=1e-10)
+    np.testing.assert_allclose(found.w, judgement.weights() @ every, atol=1e-10)
 
 
 @pytest.mark.parametrize("options", [{}, {"norm": "l1"}, {"partner": "auto", "norm": "auto"}])
@@ -206,9 +206,9 @@ def test_a_factor_model_that_pairs_contradict_has_no_say():
     right = np.kron(np.eye(4), np.ones((4, 4))) + 0.09 * np.eye(16)
     right -= np.outer(right[0], right[0]) / (right[0, 0] + 1)
     wrong = np.diag(np.diag(right))
-    assert found.contradict(wrong, 1)
-    assert not found.contradict(right, 4)
-    assert not found.contradict(wrong, 16)
+    assert found.contradicts(wrong, 1)
+    assert not found.contradicts(right, 4)
+    assert not found.contradicts(wrong, 16)
     orders = shuffled(1, m)
     alone, poor, rich = (
         aemr(X, y, orders, 16, **own)[0]  # draws, which are the partner's plans, then are the same

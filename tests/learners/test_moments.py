@@ -299,17 +299,17 @@ def test_candidates_that_chance_could_part_share_and_others_do_not():
     wide = np.array([[-1.0, -0.9, 0.0], [-0.6, -0.5, 0.0], [-1.4, -1.3, 0.0]])
     close = CandidateScores(np.array([-1.0, -0.9, 0.0]), wide, np.ones(3))
     clear = CandidateScores(np.array([-1.0, -0.9, 0.0]), -1 + (wide + 1) * 1e-3, np.ones(3))
-    assert close.shares().sum() == pytest.approx(1)
-    assert 0.3 < close.shares()[1] < close.shares()[0] < 0.7
-    assert clear.shares()[0] > 0.99
+    assert close.weights().sum() == pytest.approx(1)
+    assert 0.3 < close.weights()[1] < close.weights()[0] < 0.7
+    assert clear.weights()[0] > 0.99
     sure = CandidateScores(np.array([-1e4, -1e3]), np.tile([-1e4, -1e3], (3, 1)), np.ones(2))
-    assert sure.shares().tolist() == [1, 0]
+    assert sure.weights().tolist() == [1, 0]
     assert clear.clearly_better(slice(0, 1), slice(1, 3))
     assert not clear.clearly_better(slice(2, 3), slice(0, 2))
 
 
 def test_of_equal_risks_the_surer_counts_for_more():
     without = np.array([[-1.1, -1.5], [-1.0, -1.0], [-0.9, -0.5]])
-    sure, unsure = CandidateScores(np.array([-1.0, -1.0]), without, np.ones(2)).shares()
+    sure, unsure = CandidateScores(np.array([-1.0, -1.0]), without, np.ones(2)).weights()
     assert sure > 2 * unsure
     assert not CandidateScores(np.array([-1.0, -1.1]), without, np.ones(2)).clearly_better(slice(1, 2), slice(0, 1))

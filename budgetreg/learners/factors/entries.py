@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
@@ -78,3 +79,14 @@ class Entries:
             values = np.concatenate([block.values for block in self._waiting], axis=1)
             self._blocks.append(Block(attributes, values))
         self._waiting = []
+
+
+def rows_by_column(attributes: np.ndarray, values: np.ndarray, columns: int) -> tuple[csr_array, csr_array]:
+    """Return which columns were seen (as ones) and their values, as sparse matrices (T, columns), from (T, n)."""
+    starts = np.arange(0, values.size + 1, values.shape[1])
+    shape = len(values), columns
+    seen, known = (
+        csr_array((entries.reshape(-1), attributes.reshape(-1), starts), shape)
+        for entries in (np.ones(values.shape), values)
+    )
+    return seen, known

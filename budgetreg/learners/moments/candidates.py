@@ -1,11 +1,12 @@
-"""Regressors of many spectra and ridges, or penalties of the L1 norm, from cleaned moments.
+"""Candidate regressors from cleaned second moments: ridge at several strengths, or the lasso at several penalties.
 
-With ``x = a + b u + e``, the target being ``t0 + u``, second moments are ``P Q P' + R`` with ``P = [a b]`` and
-``Q = diag(1, E u^2)``, R that of e; and those with the target ``P r``, ``r = (t0, E u^2)``. Hence by Woodbury
+Given ``x = a + b u + e`` and the target ``t0 + u``, the second moment of x is ``P Q P' + R`` with ``P = [a b]``,
+``Q = diag(1, E u^2)`` and R the second moment of e. The moment of x with the target is ``P r``, ``r = (t0, E u^2)``.
+By Woodbury's identity the ridge regressor is
 
-    w = H (I + Q P'H)^-1 r,    H = (R + ridge C^-2)^-1 P,
+    w = H (I + Q P'H)^-1 r,    H = (R + ridge C^-2)^-1 P.
 
-in which R, scaled by C, has its spectrum cleaned; eigenvectors serve all ridges.
+R is scaled by C and has a cleaned spectrum, whose eigenvectors serve all strengths of ridge.
 """
 
 from collections.abc import Sequence
@@ -17,23 +18,25 @@ import numpy as np
 from budgetreg.learners.moments.spectrum import Spectrum
 
 RIDGES = tuple(10.0 ** (half / 2) for half in range(-5, 5))
+"""Strengths of ridge."""
 
 PENALTIES = tuple(10.0 ** (-fifth / 5) for fifth in range(1, 13))
-"""Of the L1 norm: shares of the least at which nothing is left."""
+"""Penalties of the lasso, as fractions of the smallest penalty whose regressor is 0."""
 
-_MOST_STEPS = 200
-"""Of a path of penalties: about as many attributes come in at most."""
+_MAX_STEPS = 200
+"""Steps of a lasso path, about as many as attributes that may enter."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is known of the target without attributes.
+    """Moments of the target.
 
     Attributes
     ----------
     level : float
-        Its mean, as seen from where predictions begin; 0 with an intercept.
+        Mean t0, counted from the prediction's origin; 0 with an intercept.
     variance : float
+        ``E u^2``.
     """
 
     level: float
@@ -56,32 +59,32 @@ class Target:
 
 
 def ridge_regressors(spectra: Sequence[Spectrum], P: np.ndarray, target: Target) -> np.ndarray:
-    """Solve for all spectra and ridges.
+    """Return the ridge regressors of all spectra and strengths.
 
     Parameters
     ----------
     spectra : sequence of Spectrum
-        Of R in scaled coordinates.
+        Spectra of R in scaled coordinates.
     P : ndarray of float, shape (p, 2)
-        Scaled, as are the regressors.
+        ``[a b]`` in scaled coordinates, in which the regressors are, too.
     target : Target
 
     Returns
     -------
     ndarray of float, shape (len(spectra) * len(RIDGES), p)
     """
-    found = []
-    penalty = np.array(RIDGES)[:, None, None]
+    regressors = []
+    ridge = np.array(RIDGES)[:, None, None]
     for spectrum in spectra:
         Z = spectrum.U.T @ P
-        H = Z / (spectrum.values[:, None] + penalty)
+        H = Z / (spectrum.values[:, None] + ridge)
         t = np.linalg.solve(np.eye(2) + target.moment @ (Z.T @ H), target.product[:, None])
-        found.append((H @ t)[..., 0] @ spectrum.U.T)
-    return np.concatenate(found)
+        regressors.append((H @ t)[..., 0] @ spectrum.U.T)
+    return np.concatenate(regressors)
 
 
 def lasso_regressors(spectra: Sequence[Spectrum], P: np.ndarray, target: Target) -> np.ndarray:
-    """Minimise ``w'M w / 2 - w'r`` plus penalties times the L1 norm, in units of the attributes' root mean squares.
+    """Minimise ``w'M w / 2 - w'r + penalty |w|_1``, w in units of the attributes' root mean squares.
 
     Parameters
     ----------
@@ -92,30 +95,29 @@ def lasso_regressors(spectra: Sequence[Spectrum], P: np.ndarray, target: Target)
     -------
     ndarray of float, shape (len(spectra) * len(PENALTIES), p)
     """
-    from sklearn.exceptions import ConvergenceWarning  # both take a while to import
+    from sklearn.exceptions import ConvergenceWarning  # imported here because scikit-learn loads slowly
     from sklearn.linear_model import lars_path_gram
 
-    found = []
-    at = np.array(PENALTIES)
+    regressors = []
     for spectrum in spectra:
         M = P @ target.moment @ P.T + (spectrum.U * spectrum.values) @ spectrum.U.T
         units = np.sqrt(np.diag(M))
         rhs = P @ target.product / units
-        most = np.abs(rhs).max()
-        if most == 0:
-            found.append(np.zeros((len(PENALTIES), len(units))))
+        largest = np.abs(rhs).max()
+        if largest == 0:
+            regressors.append(np.zeros((len(PENALTIES), len(units))))
             continue
         with catch_warnings():
-            # Where the path ends early its last regressor stands for lesser penalties; held-out folds judge it, too.
+            # A path that ends early keeps its last regressor for the smaller penalties; held-out folds judge it, too.
             simplefilter("ignore", ConvergenceWarning)
             alphas, _, path = lars_path_gram(
-                rhs / most,
+                rhs / largest,
                 M / np.outer(units, units),
                 n_samples=1,
                 method="lasso",
                 alpha_min=PENALTIES[-1],
-                max_iter=_MOST_STEPS,
+                max_iter=_MAX_STEPS,
             )
-        W = np.stack([np.interp(at, alphas[::-1], own[::-1]) for own in path])
-        found.append(W.T * most / units)
-    return np.concatenate(found)
+        W = np.stack([np.interp(PENALTIES, alphas[::-1], weights[::-1]) for weights in path])
+        regressors.append(W.T * largest / units)
+    return np.concatenate(regressors)

@@ -1,7 +1,8 @@
-"""What held-out examples, of which no more was revealed than of others, say of regressors: their risks, and shares.
+"""Held-out risks of candidate regressors, and the weights that average them.
 
-Of the error of ``w`` the moments of one fold tell all there is: with ``x = a + b u + e``, ``E f = w'a``,
-``E f u = w'b E u^2`` and ``Var f = (w'b)^2 E u^2 + w'R w``, each of which is linear or quadratic in what is unbiased.
+The moments of one fold determine the risk of a predictor ``f = w'x``: with ``x = a + b u + e``, ``E f = w'a``,
+``E f u = w'b E u^2`` and ``Var f = (w'b)^2 E u^2 + w'R w``. Each is linear or quadratic in unbiased estimates. Held-out
+examples show no more attributes than all others.
 """
 
 from collections.abc import Sequence
@@ -11,23 +12,25 @@ import numpy as np
 
 from budgetreg.learners.moments.candidates import Target
 
-_MOST_SCALE = 1.1
+_MAX_SCALE = 1.1
+"""Upper bound of the factor that a candidate is multiplied by."""
+
 _CAUTION, _TEMPERATURE = 1.0, 1.0
-"""By how many of its standard errors a risk counts as larger, and how many of the least one's blur the choice."""
+"""Standard errors that are added to a risk; and the width of the weights, in standard errors of the least risk."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one fold, held out, says of regressors that were made without it, each a number per candidate.
+    """Statistics of one held-out fold, for each candidate made without it.
 
     Attributes
     ----------
     alpha, gamma : ndarray of float, shape (candidates,)
-        Regressors' products with a and b.
+        ``w'a`` and ``w'b``.
     q : ndarray of float, shape (candidates,)
-        ``w'R w`` by the products of the fold.
+        ``w'R w``, R from the products of the fold.
     guard : ndarray of float, shape (candidates,)
-        The same by the cleaned matrix that the other folds make, which never is below 0.
+        ``w'R w``, R the cleaned matrix of the other folds, which is never below 0.
     """
 
     alpha: np.ndarray
@@ -38,47 +41,46 @@ class Evidence:
 
 @dataclass(frozen=True)
 class CandidateScores:
-    """What folds say together of each candidate.
+    """Risks of the candidates, less the risk of predicting 0, by all folds together.
 
-    The risk less that of predicting 0 is ``s^2 D - 2 s l`` at scale s, quadratic in means over folds.
+    A candidate multiplied by s has the risk ``s^2 D - 2 s l``, with D and l from means over folds.
 
     Attributes
     ----------
     risk : ndarray of float, shape (candidates,)
-        At its best scale.
+        Risk at the best scale.
     without : ndarray of float, shape (folds, candidates)
-        The same when a fold has no say.
+        The same without each fold.
     scale : ndarray of float, shape (candidates,)
-        By what the candidate is best multiplied.
+        The best scale.
     """
 
     risk: np.ndarray
     without: np.ndarray
     scale: np.ndarray
 
-    def shares(self) -> np.ndarray:
-        """Return by how much each counts in the mean: the less its risk the more, alike as far as chance may part them.
+    def weights(self) -> np.ndarray:
+        """Return the candidates' weights in the average: larger for smaller risks, about equal within chance.
 
         Returns
         -------
         ndarray of float, shape (candidates,)
-            Of sum 1.
+            Weights that sum to 1.
         """
         error = standard_error(self.without)
         score = self.risk + _CAUTION * error
         best = score.argmin()
-        above = score - score[best]
-        # Candidates between which not even chance could part share alike.
-        with np.errstate(over="ignore"):  # infinitely far, all others have no share
-            weights = np.exp(-above / max(_TEMPERATURE * error[best], np.finfo(float).tiny))
+        excess = score - score[best]
+        with np.errstate(over="ignore"):  # an infinite excess gives the weight 0
+            weights = np.exp(-excess / max(_TEMPERATURE * error[best], np.finfo(float).tiny))
         return np.asarray(weights / weights.sum())
 
     def among(self, candidates: slice) -> "CandidateScores":
-        """Return what is said of some of them."""
+        """Return the scores of some candidates."""
         return CandidateScores(self.risk[candidates], self.without[:, candidates], self.scale[candidates])
 
     def clearly_better(self, some: slice, others: slice) -> bool:
-        """Return whether the best of some has a risk below that of the best of others by a standard error of both's."""
+        """Return whether the best of some beats the best of others by a standard error of the difference."""
         a = some.start + int(self.risk[some].argmin())
         b = others.start + int(self.risk[others].argmin())
         error = standard_error(self.without[:, [b]] - self.without[:, [a]])[0]
@@ -86,21 +88,21 @@ class CandidateScores:
 
 
 def judge(evidence: Sequence[Evidence], target: Target) -> CandidateScores:
-    """Judge all candidates by the folds' means; of all folds, and of all but each."""
+    """Return the scores of all candidates, from the evidence of each fold."""
     alpha, gamma, q, guard = (
-        np.stack([getattr(own, name) for own in evidence]) for name in ("alpha", "gamma", "q", "guard")
+        np.stack([getattr(fold, name) for fold in evidence]) for name in ("alpha", "gamma", "q", "guard")
     )
     folds = np.arange(len(evidence))
 
     def risk(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        level, slope, left = alpha[rows].mean(axis=0), gamma[rows].mean(axis=0), q[rows].mean(axis=0)
-        # Where the folds' products are too few to speak, those of the others do, up to what the former leave open.
-        open_to = left + 2 * q[rows].std(axis=0, ddof=1) / np.sqrt(len(rows))
-        left = np.maximum(left, np.minimum(guard[rows].mean(axis=0), open_to))
+        level, slope, residual = alpha[rows].mean(axis=0), gamma[rows].mean(axis=0), q[rows].mean(axis=0)
+        # The guard raises a noisy residual by at most two standard errors.
+        upper = residual + 2 * q[rows].std(axis=0, ddof=1) / np.sqrt(len(rows))
+        residual = np.maximum(residual, np.minimum(guard[rows].mean(axis=0), upper))
         gain = target.level * level + target.variance * slope
-        # No predictor's mean product with the target is above the product of their root mean squares.
-        square = np.maximum(level**2 + target.variance * slope**2 + left, gain**2 / target.square)
-        scale = np.clip(gain / np.where(square > 0, square, 1.0), 0.0, _MOST_SCALE)
+        # Cauchy and Schwarz: (E f y)^2 is at most E f^2 E y^2.
+        square = np.maximum(level**2 + target.variance * slope**2 + residual, gain**2 / target.square)
+        scale = np.clip(gain / np.where(square > 0, square, 1.0), 0.0, _MAX_SCALE)
         return scale**2 * square - 2 * scale * gain, scale
 
     value, scale = risk(folds)
@@ -108,6 +110,6 @@ def judge(evidence: Sequence[Evidence], target: Target) -> CandidateScores:
 
 
 def standard_error(without: np.ndarray) -> np.ndarray:
-    """Return the jackknife's standard error of what has these values without each fold, shape (folds, ...)."""
+    """Return the jackknife standard error of a statistic from its values without each fold, shape (folds, ...)."""
     F = len(without)
     return np.asarray(np.sqrt((F - 1) / F * np.square(without - without.mean(axis=0)).sum(axis=0)))

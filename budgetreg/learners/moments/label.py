@@ -1,8 +1,8 @@
-"""Each attribute's regression on the target, shrunk: the moments with the target, and the pairs' control variate.
+"""Regression of each attribute on the target: the moments with the target, and the control variate of the pairs.
 
-Of an example ``x_i = a_i + b_i u + e_i``, where u is the target less its mean. What is left, e, has the products of
-pairs without what both attributes owe to the target, which is known of every example and need not be learned from
-pairs. The prior is ``b_i ~ N(0, t v_i)``, with t such that slopes vary over attributes as much as they do.
+The model is ``x_i = a_i + b_i u + e_i`` with the prior ``b_i ~ N(0, t v_i)``, where u is the target less its mean and
+``v_i`` the variance of e_i. The width t is estimated by the method of moments. Every example shows its target, so the
+part of a product ``x_i x_j`` that the target explains needs no pairs; only the products of e are estimated from pairs.
 """
 
 from dataclasses import dataclass
@@ -10,29 +10,29 @@ from dataclasses import dataclass
 import numpy as np
 
 _PSEUDO = 10
-"""Values of the attributes' mean variance that are supposed of each."""
+"""Pseudo-values of the mean residual variance that are added to those of each attribute."""
 
-_LEAST_LEFT = 1e-6
-"""Least part of an attribute's variance that the target leaves."""
+_MIN_RESIDUAL = 1e-6
+"""Lower bound of v, as a fraction of the attribute's variance."""
 
-_LEAST_T = 0.02
-"""Least variance of a slope, in units of the attribute's variance over the target's."""
+_MIN_WIDTH = 0.02
+"""Lower bound of t, in units of one over the target's variance."""
 
 
 @dataclass(frozen=True)
 class LabelRegression:
-    """What the target tells of the attributes of one stream.
+    """Regression of the attributes of one stream on its target.
 
     Attributes
     ----------
     a, b : ndarray of float, shape (d,)
-        The attribute where the target is at its mean, and how it goes with the target; 0 of those that are not live.
+        Each attribute's value at the mean target, and its slope; 0 for attributes that are not live.
     v : ndarray of float, shape (d,)
-        Variance that is left, above 0; of those that are not live what is supposed, less with each value seen.
+        Residual variances, above 0; for attributes that are not live, what the pseudo-values say.
     counts : ndarray of int, shape (d,)
-        How often the attribute was seen.
+        Number of values of each attribute.
     live : ndarray of bool, shape (d,)
-        Attributes of which more than one value was seen.
+        Attributes with at least two values that are not all equal.
     """
 
     a: np.ndarray
@@ -43,16 +43,16 @@ class LabelRegression:
 
 
 def label_regression(attributes: np.ndarray, x: np.ndarray, u: np.ndarray, d: int) -> LabelRegression:
-    """Regress attributes on the target, with a prior whose width the values tell.
+    """Regress attributes on the target, shrunk by a prior whose width is estimated.
 
     Parameters
     ----------
     attributes : ndarray of int, shape (N,)
-        Of each value; d for a value that is missing.
+        Attribute of each value; d for a missing value.
     x, u : ndarray of float, shape (N,)
-        Values, and targets of their examples less the mean target.
+        Values, and the centred targets of their examples.
     d : int
-        Attributes there are.
+        Number of attributes.
     """
 
     def total(weights: np.ndarray | None = None) -> np.ndarray:
@@ -67,19 +67,21 @@ def label_regression(attributes: np.ndarray, x: np.ndarray, u: np.ndarray, d: in
     if not live.any():
         return LabelRegression(np.zeros(d), np.zeros(d), np.ones(d), counts, live)
 
-    def shrunk(squares: np.ndarray) -> np.ndarray:
+    def shrunk_variance(squares: np.ndarray) -> np.ndarray:
         pooled = squares[live].sum() / (counts[live] - 1).sum()
         return np.asarray((squares + _PSEUDO * pooled) / (counts + _PSEUDO))
 
     slope = xu / np.where(uu > 0, uu, 1.0)
-    left = np.maximum(xx - slope * xu, 0.0)
-    told = counts > 2
-    v = left[told] / (counts[told] - 2)
-    # Of a slope's square times uu, (t uu + 1) v is expected.
-    surplus, per_t = (slope * xu)[told].sum() - v.sum(), (uu[told] * v).sum()
-    deviation = uu[live].sum() / counts[live].sum()
-    t = max(_LEAST_T / deviation, surplus / per_t if per_t > 0 else 0.0) if deviation > 0 else 0.0
+    residual_squares = np.maximum(xx - slope * xu, 0.0)
+    fitted = counts > 2
+    v = residual_squares[fitted] / (counts[fitted] - 2)
+    # The square of a slope times uu has the mean (t uu + 1) v; summed over attributes this gives t.
+    surplus, per_t = (slope * xu)[fitted].sum() - v.sum(), (uu[fitted] * v).sum()
+    target_variance = uu[live].sum() / counts[live].sum()
+    t = 0.0
+    if target_variance > 0:
+        t = max(_MIN_WIDTH / target_variance, surplus / per_t if per_t > 0 else 0.0)
     b = np.where(live, slope * uu * t / (uu * t + 1), 0.0)
-    v = np.maximum(shrunk(np.maximum(xx - 2 * b * xu + b * b * uu, 0.0)), _LEAST_LEFT * shrunk(xx))
+    v = np.maximum(shrunk_variance(np.maximum(xx - 2 * b * xu + b * b * uu, 0.0)), _MIN_RESIDUAL * shrunk_variance(xx))
     a = np.where(live, x_mean - b * u_mean, 0.0)
     return LabelRegression(a, b, v, counts, live)

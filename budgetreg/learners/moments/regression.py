@@ -1,4 +1,4 @@
-"""AEMR: ridge regression on cleaned second moments of what was revealed, averaged with a factor model's posterior."""
+"""AEMR: regression by cleaned second moments of what was revealed, averaged with the factor-model estimate."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,8 +13,8 @@ from budgetreg.learners.factors.regression import plan_by_posterior, posterior_m
 from budgetreg.learners.moments.solution import Solution, solve
 from budgetreg.metering.accessor import Accessor
 
-_SUPPOSED = 200
-"""Examples, known to the partner's prior beforehand: moments have none, and are trusted as more than these are seen."""
+_PRIOR_EXAMPLES = 200
+"""Examples that the factor model's prior is worth: the moments have no prior, and count for more beyond them."""
 
 
 def fit(
@@ -30,27 +30,29 @@ def fit(
     centred: bool = False,
     intercept: bool = False,
 ) -> Iterator[tuple[int, Outputs]]:
-    """Draw k attributes of each example, and put out what the moments of all that was seen say.
+    """Draw k attributes of each example, and yield the regressor of all that was seen at each checkpoint.
 
-    With a partner the draws are AEML's; without, they are planned in the same way by the regressor of the moments.
+    With the factor-model estimate, attributes are drawn as AEML draws them. Without it, the plans use the regressor
+    of the moments in the same way.
 
     Parameters
     ----------
     accessor, checkpoints, rngs
         As for `budgetreg.learners.declaration.Fit`.
     settings : mapping
-        Empty: what was revealed chooses. Else ``candidate``, numbers from 1 of those that are wanted, see `Solution`.
+        Empty: held-out risks choose among the candidates. Else ``candidate``: numbers, from 1, of the candidates of
+        `Solution` to yield.
     k : int
-        Attributes of an example that are seen, at least 2.
+        Attributes seen of each example, at least 2.
     partner : {'auto', 'none'}
-        'auto': the mean with the regressor of AEML, which counts for more where examples are few, for less where the
-        target is sparse, and not at all where pairs contradict the factor model.
+        'auto' averages with AEML's regressor, the factor-model estimate. Its share is larger while examples are few,
+        smaller for sparse regressors, and 0 if pairs contradict the factor model.
     norm : {'auto', 'l2', 'l1'}
         See `budgetreg.learners.moments.solution.solve`.
     n_factors : int
-        Factors of the partner, at most d of which are of use.
+        Factors of the model, capped at d.
     centred, intercept : bool
-        Whether attributes count from their means, and whether the mean of the targets is predicted there.
+        Whether attributes are centred on their means, and whether the regressor has an intercept.
 
     Yields
     ------
@@ -62,11 +64,11 @@ def fit(
     posterior = Posterior(d + 1, min(n_factors, d), chains) if partner == "auto" and not settings else None
     for collected in collect(accessor, checkpoints, rngs, k):
         blocks = collected.entries.blocks()
-        partners = None
+        factor_estimate = None
         if posterior is not None:
             known = Known(blocks, d)
-            partners = known, posterior_moments(posterior, known, collected.entries.size)
-        if collected.is_checkpoint or partners is None:
+            factor_estimate = known, posterior_moments(posterior, known, collected.entries.size)
+        if collected.is_checkpoint or factor_estimate is None:
             solutions = [
                 solve(blocks, f, collected.phases, d, norm=norm, centred=centred, intercept=intercept)
                 for f in range(len(rngs))
@@ -74,49 +76,53 @@ def fit(
         if collected.is_checkpoint:
             if settings:
                 chosen = np.array(settings["candidate"]).astype(int) - 1
-                W = np.stack([own.candidates[chosen].T for own in solutions])
+                W = np.stack([solution.candidates[chosen].T for solution in solutions])
             else:
-                W = np.stack([own.w for own in solutions])[:, :, None]
-            outputs = _from_origin(W, solutions, blocks, centred=centred, intercept=intercept)
-            if partners is not None:
-                known, moments = partners
-                other = known.regressors(moments, centred=centred, intercept=intercept)
+                W = np.stack([solution.w for solution in solutions])[:, :, None]
+            outputs = _with_intercepts(W, solutions, blocks, centred=centred, intercept=intercept)
+            if factor_estimate is not None:
+                known, moments = factor_estimate
+                factor_outputs = known.regressors(moments, centred=centred, intercept=intercept)
                 examples = collected.phases[-1]
                 share = [
-                    _share(own, examples, known.residual(moments, f), n_factors) for f, own in enumerate(solutions)
+                    _factor_share(solution, examples, known.residual(moments, f), n_factors)
+                    for f, solution in enumerate(solutions)
                 ]
-                outputs = _mixed(outputs, other, np.array(share))
+                outputs = _mixed(outputs, factor_outputs, np.array(share))
             yield collected.examples, outputs if centred or intercept else outputs.regressors
-        if collected.is_plan and partners is not None:
-            plan_by_posterior(collected, *partners)
+        if collected.is_plan and factor_estimate is not None:
+            plan_by_posterior(collected, *factor_estimate)
         elif collected.is_plan:
-            spread = np.stack([np.where(own.label.live, np.sqrt(own.label.v), 0.0) for own in solutions])
-            collected.plan(spread, np.stack([own.w for own in solutions]))
+            deviations = [np.where(solution.label.live, np.sqrt(solution.label.v), 0.0) for solution in solutions]
+            collected.plan(np.stack(deviations), np.stack([solution.w for solution in solutions]))
 
 
-def _from_origin(
+def _with_intercepts(
     W: np.ndarray, solutions: Sequence[Solution], blocks: Sequence[Block], *, centred: bool, intercept: bool
 ) -> WithIntercept:
-    """Let regressors (F, d, G) count from 0, and predict at the attributes' means what is predicted there."""
+    """Return regressors (F, d, G) with the intercepts that predict the mean target at the attributes' means."""
     b = np.zeros((len(W), W.shape[2]))
     if intercept:
         b += np.concatenate([block.values[:, :, -1] for block in blocks], axis=1).mean(axis=1)[:, None]
     if centred:
-        b -= np.stack([own.label.a @ w for own, w in zip(solutions, W, strict=True)])
+        b -= np.stack([solution.label.a @ w for solution, w in zip(solutions, W, strict=True)])
     return WithIntercept(W, b)
 
 
-def _share(solution: Solution, examples: int, residual: np.ndarray, n_factors: int) -> float:
-    """Return the partner's share: 1 at first, then less; a half at last, or none if its model does not fit."""
-    moments = examples / (examples + _SUPPOSED)
-    if solution.contradict(residual, n_factors):
+def _factor_share(solution: Solution, examples: int, residual: np.ndarray, n_factors: int) -> float:
+    """Return the share of the factor-model estimate: from 1 down to a half, or to 0 if sparse; 0 if contradicted."""
+    moments = examples / (examples + _PRIOR_EXAMPLES)
+    if solution.contradicts(residual, n_factors):
         return 0.0
     return 1 - (moments if solution.sparse else moments / 2)
 
 
-def _mixed(own: WithIntercept, other: Outputs, share: np.ndarray) -> WithIntercept:
-    W, b = other if isinstance(other, WithIntercept) else (other, np.zeros(own.intercept.shape))
+def _mixed(by_moments: WithIntercept, by_factors: Outputs, share: np.ndarray) -> WithIntercept:
+    """Average two outputs, given the shares (F,) of the second."""
+    zero = np.zeros(by_moments.intercept.shape)
+    W, b = by_factors if isinstance(by_factors, WithIntercept) else (by_factors, zero)
     by_stream = share[:, None, None]
     return WithIntercept(
-        (1 - by_stream) * own.regressors + by_stream * W, (1 - share[:, None]) * own.intercept + share[:, None] * b
+        (1 - by_stream) * by_moments.regressors + by_stream * W,
+        (1 - share[:, None]) * by_moments.intercept + share[:, None] * b,
     )

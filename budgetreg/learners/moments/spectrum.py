@@ -1,8 +1,8 @@
-"""Second moments that noise has blurred, made those of a matrix that could have been: their spectrum is cleaned.
+"""Cleaning of a noisy second-moment matrix: its eigenvectors are kept, its eigenvalues are corrected.
 
-A symmetric matrix plus one of independent noise in its entries has eigenvalues that are spread by the noise. The
-estimate that keeps the eigenvectors and loses least has, for the i-th of them, the eigenvalue less twice the noise's
-variance times the Hilbert transform of the spectral density there.
+Independent noise in the entries of a symmetric matrix spreads its eigenvalues. Among the estimates that keep the
+eigenvectors, the one of least squared error subtracts from each eigenvalue twice the noise variance times the Hilbert
+transform of the spectral density there.
 
 References
 ----------
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-_LEAST, _BOTTOM = 0.02, 0.3
-"""Least eigenvalue, for a matrix of mean diagonal 1; and which quantile of the spectrum those at its bottom are raised
-to at most: lone small eigenvalues would become amplifiers."""
+_MIN_EIGENVALUE, _FLOOR_QUANTILE = 0.02, 0.3
+"""Lower bound of the eigenvalues, for a matrix of mean diagonal 1; and the quantile of the spectrum up to which the
+smallest eigenvalues may be raised, because the inverse of a single small one would amplify noise."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Spectrum:
     U : ndarray of float, shape (p, p)
         Orthonormal columns.
     values : ndarray of float, shape (p,)
-        Ascending; above 0.
+        Eigenvalues, ascending and above 0.
     """
 
     U: np.ndarray
@@ -37,34 +37,35 @@ class Spectrum:
 
 
 def clean(G: np.ndarray, variance: float) -> Spectrum:
-    """Return the spectrum of the matrix that noise was added to, as far as it can be told.
+    """Return the estimated spectrum of a matrix from a noisy observation of it.
 
     Parameters
     ----------
     G : ndarray of float, shape (p, p)
-        Symmetric, of mean diagonal about 1.
+        The noisy matrix: symmetric, with a mean diagonal of about 1.
     variance : float
         ``s^2``: p times the variance of the noise in an entry off the diagonal.
     """
     p = len(G)
-    e, U = np.linalg.eigh(G)
+    eigenvalues, U = np.linalg.eigh(G)
     s = np.sqrt(variance)
-    apart = e[:, None] - e
-    kernel = apart / (np.square(apart) + max(variance / p, np.finfo(float).tiny))
-    xi = isotonic_regression(e - 2 * variance * kernel.mean(axis=1)).x
-    least = max(_LEAST, min(float(np.quantile(xi, _BOTTOM)), s / 4))
-    return Spectrum(U, np.maximum(xi, least))
+    gaps = eigenvalues[:, None] - eigenvalues
+    kernel = gaps / (np.square(gaps) + max(variance / p, np.finfo(float).tiny))
+    cleaned = isotonic_regression(eigenvalues - 2 * variance * kernel.mean(axis=1)).x
+    floor = max(_MIN_EIGENVALUE, min(float(np.quantile(cleaned, _FLOOR_QUANTILE)), s / 4))
+    return Spectrum(U, np.maximum(cleaned, floor))
 
 
 def noise(G: np.ndarray, trained: np.ndarray, held: np.ndarray) -> float:
-    """Measure ``s^2`` of a matrix by folds of what it was made of.
+    """Return ``s^2`` of a noisy matrix, estimated from folds of its examples.
 
     Parameters
     ----------
     G : ndarray of float, shape (p, p)
+        The matrix from all examples.
     trained, held : ndarray of float, shape (folds, p, p)
-        The same matrix made without each fold, and of each fold alone, whose noise is independent: the mean of their
-        products is that of the squares without noise.
+        The same matrix without each fold, and from each fold alone. Their noises are independent, so the mean of
+        their products estimates the mean square without noise.
     """
     signal = max(0.0, float((trained * held).mean()))
     return max(0.0, float(np.square(G).mean()) - signal) * len(G)
