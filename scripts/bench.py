@@ -8,30 +8,20 @@ same shape and sparsity.
     make bench ROOT=DIR
 """
 
-import argparse
 import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-TOP = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(TOP))  # the listings are among the tests, which are not installed
+import bench_common  # before numpy is loaded
+import numpy as np
+import pandas as pd
 
-from budgetreg.execution.threads import pin_blas_threads  # noqa: E402 - after the path is set
-
-pin_blas_threads()
-
-import numpy as np  # noqa: E402 - after the threads are pinned
-import pandas as pd  # noqa: E402
-
-from budgetreg.files.writing import write_atomically  # noqa: E402
-from budgetreg.learners.partial import core as partial  # noqa: E402
-from budgetreg.metering.accessor import Accessor  # noqa: E402
-from budgetreg.metering.table import Table  # noqa: E402
-from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, next_block  # noqa: E402
-from budgetreg.streams import generator  # noqa: E402
-from tests import listings  # noqa: E402
+from budgetreg.learners.partial import core as partial
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
+from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, next_block
+from budgetreg.streams import generator
+from tests import listings
 
 FOLDS = 10
 RADII = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
@@ -108,20 +98,9 @@ def transcription(table: Table, case: str, steps: int) -> Callable[[], object]:
     return run
 
 
-def seconds(function: Callable[[], object], calls: int = 1) -> float:
-    """Return the CPU seconds of one call, the mean of some."""
-    start = time.process_time()
-    for _ in range(calls):
-        function()
-    return (time.process_time() - start) / calls
-
-
 def main() -> None:
     """Measure every case at every number of replicas."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", help="folder that holds MNIST/raw")
-    parser.add_argument("--rounds", type=int, default=5, help="how often both are measured in turn")
-    arguments = parser.parse_args()
+    arguments = bench_common.options(__doc__, rounds=5, root=True)
     table = load(arguments.root)
     rows = []
     for case in CASES:
@@ -130,27 +109,20 @@ def main() -> None:
             batched, plain = core(table, case, replicas, steps), transcription(table, case, steps)
             pairs = []
             for _ in range(arguments.rounds):
-                before, ours = seconds(plain, TRANSCRIPTIONS), seconds(batched)
-                theirs = (before + seconds(plain, TRANSCRIPTIONS)) / 2
+                before, ours = bench_common.cpu_seconds(plain, TRANSCRIPTIONS), bench_common.cpu_seconds(batched)
+                theirs = (before + bench_common.cpu_seconds(plain, TRANSCRIPTIONS)) / 2
                 pairs.append((ours / steps / replicas, theirs / steps))
-            ratios = [theirs / ours for ours, theirs in pairs]
             rows.append(
                 {
                     "core": case,
                     "replicas": replicas,
                     "us_per_replica_step": round(1e6 * min(ours for ours, _ in pairs), 3),
                     "us_transcription": round(1e6 * min(theirs for _, theirs in pairs), 1),
-                    "ratio_median": round(float(np.median(ratios)), 1),
-                    "ratio_min": round(min(ratios), 1),
-                    "ratio_max": round(max(ratios), 1),
+                    **bench_common.ratio_columns([theirs / ours for ours, theirs in pairs]),
                 }
             )
             print(f"{case}, {replicas} replicas: {rows[-1]['ratio_median']} times", file=sys.stderr)
-    frame = pd.DataFrame(rows)
-    print(frame.to_string(index=False))
-    target = TOP / "results" / "bench" / "cores.csv"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(target, frame.to_csv(index=False).encode())
+    bench_common.save(pd.DataFrame(rows), "cores.csv")
 
 
 if __name__ == "__main__":

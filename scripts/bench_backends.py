@@ -12,7 +12,6 @@ The workers of dask and of submitit are processes of this machine: a network add
     .venv/bin/python scripts/bench_backends.py
 """
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -24,21 +23,16 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from budgetreg.execution.threads import pin_blas_threads
+import bench_common  # before numpy is loaded
+import pandas as pd
+from distributed import LocalCluster
+from joblib.externals.loky import get_reusable_executor
 
-pin_blas_threads()
+from budgetreg import api
+from budgetreg.execution.runner import Repetitions, execute
+from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.repetitions import run_repetitions
 
-import pandas as pd  # noqa: E402 - after the threads are pinned
-from distributed import LocalCluster  # noqa: E402
-from joblib.externals.loky import get_reusable_executor  # noqa: E402
-
-from budgetreg import api  # noqa: E402
-from budgetreg.execution.runner import Repetitions, execute  # noqa: E402
-from budgetreg.files.writing import write_atomically  # noqa: E402
-from budgetreg.protocol.plan import Plan  # noqa: E402
-from budgetreg.protocol.repetitions import run_repetitions  # noqa: E402
-
-TARGET = Path(__file__).resolve().parent.parent / "results" / "bench"
 FEW, MANY = 2, 202
 CELLS = 4
 LAUNCHERS = {
@@ -103,16 +97,16 @@ def launchers(rounds: int) -> pd.DataFrame:
     best: dict[str, tuple[float, float]] = {}
     for _ in range(rounds):
         for name, words in LAUNCHERS.items():
-            found = []
+            clock = []
             for cells in (1, CELLS + 1):
                 budgets = ",".join(str(k) for k in range(4, 4 + cells))
                 command = [sys.executable, "-m", "budgetreg", "run", "-m", "--dry-run", f"k={budgets}", *words]
-                found.append(seconds(partial(subprocess.run, command, check=True, stdout=subprocess.DEVNULL)))
-            before = best.get(name, (found[0], found[1]))
-            best[name] = min(before[0], found[0]), min(before[1], found[1])
+                clock.append(seconds(partial(subprocess.run, command, check=True, stdout=subprocess.DEVNULL)))
+            before = best.get(name, (clock[0], clock[1]))
+            best[name] = min(before[0], clock[0]), min(before[1], clock[1])
     frame = pd.DataFrame(
-        {"launcher": name, "first_s": round(one, 2), "cell_s": round((several - one) / CELLS, 2)}
-        for name, (one, several) in best.items()
+        {"launcher": name, "first_s": round(first, 2), "cell_s": round((all_cells - first) / CELLS, 2)}
+        for name, (first, all_cells) in best.items()
     )
     frame["first_ratio"] = (frame["first_s"] / frame["first_s"].iloc[0]).round(1)
     return frame
@@ -120,14 +114,9 @@ def launchers(rounds: int) -> pd.DataFrame:
 
 def main() -> None:
     """Measure both."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3, help="how often everything is measured in turn")
-    rounds = parser.parse_args().rounds
+    rounds = bench_common.options(__doc__, rounds=3).rounds
     for measure in (backends, launchers):
-        frame = measure(rounds)
-        print(frame.to_string(index=False))
-        TARGET.mkdir(parents=True, exist_ok=True)
-        write_atomically(TARGET / f"{measure.__name__}.csv", frame.to_csv(index=False).encode())
+        bench_common.save(measure(rounds), f"{measure.__name__}.csv")
 
 
 if __name__ == "__main__":

@@ -7,17 +7,15 @@ the plain transcription of AELR takes for 10 000 examples in the same minutes, a
     make bench ROOT=DIR
 """
 
-import argparse
 import os
 import subprocess
 import sys
 import tempfile
 import time
 
-import bench  # the script beside this one; it pins the threads before numpy is loaded
+import bench  # pins the threads before numpy is loaded
+import bench_common
 import pandas as pd
-
-from budgetreg.files.writing import write_atomically
 
 FIGURES = {"hazan_koren_2012/fig1": "aelr,aer", "hazan_koren_2012/fig2": "aerr,aer"}
 YARDSTICK = 2000
@@ -38,15 +36,13 @@ def run(experiment: str, learners: str, root: str) -> tuple[float, float]:
 
 def main() -> None:
     """Time both figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", required=True, help="folder that holds MNIST/raw")
-    root = parser.parse_args().root
+    root = bench_common.options(__doc__, root_required=True).root
     plain = bench.transcription(bench.load(root), "aelr 3+1", YARDSTICK)
     rows = []
     for experiment, learners in FIGURES.items():
-        yardstick = bench.seconds(plain)
+        yardstick = bench_common.cpu_seconds(plain)
         clock, used = run(experiment, learners, root)
-        unit = (yardstick + bench.seconds(plain)) / 2 * 10_000 / YARDSTICK
+        unit = (yardstick + bench_common.cpu_seconds(plain)) / 2 * 10_000 / YARDSTICK
         rows.append(
             {
                 "experiment": experiment,
@@ -58,10 +54,7 @@ def main() -> None:
             }
         )
         print(f"{experiment}: {clock:.0f} s", file=sys.stderr)
-    frame = pd.DataFrame(rows)
-    print(frame.to_string(index=False))
-    target = bench.TOP / "results" / "bench" / "figures.csv"
-    write_atomically(target, frame.to_csv(index=False).encode())
+    bench_common.save(pd.DataFrame(rows), "figures.csv")
 
 
 if __name__ == "__main__":

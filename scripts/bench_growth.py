@@ -10,29 +10,22 @@ take O(d) once per pass, do not count.  Prints a table and writes results/bench/
     .venv/bin/python scripts/bench_growth.py
 """
 
-import argparse
 import time
 from io import BytesIO
-from pathlib import Path
 
-from budgetreg.execution.threads import pin_blas_threads
+import bench_common  # before numpy is loaded
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
-pin_blas_threads()
+from budgetreg.figures.palette import style
+from budgetreg.files.writing import write_atomically
+from budgetreg.learners.partial import core as partial
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
+from budgetreg.sampling.draws import BLOCK
+from budgetreg.streams import generator
 
-import numpy as np  # noqa: E402 - after the threads are pinned
-import pandas as pd  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-
-from budgetreg.data.values import Coins  # noqa: E402
-from budgetreg.figures.palette import style  # noqa: E402
-from budgetreg.files.writing import write_atomically  # noqa: E402
-from budgetreg.learners.partial import core as partial  # noqa: E402
-from budgetreg.metering.accessor import Accessor  # noqa: E402
-from budgetreg.metering.table import Table  # noqa: E402
-from budgetreg.sampling.draws import BLOCK  # noqa: E402
-from budgetreg.streams import generator  # noqa: E402
-
-TARGET = Path(__file__).resolve().parent.parent / "results" / "bench"
 FOLDS, LENGTH, WARM = 8, 3072, 1024
 B, MULTIPLES = 2.0, 2.0 ** np.arange(-6, 0)
 CASES = {"aelr 7+1": ("eg", 7, 1), "aelr 4+4": ("eg", 4, 4), "aerr 7+1": ("ogd", 7, 1), "aerr 4+4": ("ogd", 4, 4)}
@@ -91,26 +84,20 @@ def draw(frame: pd.DataFrame) -> dict[str, bytes]:
 
 def main() -> None:
     """Measure every case at every number of attributes, in turns."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=2, help="how often everything is measured in turn")
-    parser.add_argument("--d", type=int, nargs="+", default=[10**3, 10**4, 10**5, 10**6], help="numbers of attributes")
-    arguments = parser.parse_args()
-    found: dict[tuple[str, int], list[float]] = {}
+    arguments = bench_common.options(__doc__, rounds=2, d=[10**3, 10**4, 10**5, 10**6])
+    times: dict[tuple[str, int], list[float]] = {}
     for _ in range(arguments.rounds):
         for d in arguments.d:
-            y = np.random.default_rng(0).choice([-1.0, 1.0], LENGTH)
-            table = Table(Coins(1, np.full(d, 0.2), np.arange(LENGTH)), y)
+            table = bench_common.coins(d, LENGTH)
             for case, (update, k_x, k_ip) in CASES.items():
-                found.setdefault((case, d), []).append(microseconds(table, update, k_x, k_ip))
-    rows = [{"core": case, "d": d, "us_per_replica_step": round(min(own), 2)} for (case, d), own in found.items()]
+                times.setdefault((case, d), []).append(microseconds(table, update, k_x, k_ip))
+    rows = [{"core": case, "d": d, "us_per_replica_step": round(min(values), 2)} for (case, d), values in times.items()]
     frame = pd.DataFrame(rows).sort_values(["core", "d"], ignore_index=True)
     least = frame.groupby("core")["us_per_replica_step"].transform("min")
     frame["ratio"] = (frame["us_per_replica_step"] / least).round(2)
-    print(frame.to_string(index=False))
-    TARGET.mkdir(parents=True, exist_ok=True)
-    write_atomically(TARGET / "growth.csv", frame.to_csv(index=False).encode())
+    bench_common.save(frame, "growth.csv")
     for ending, content in draw(frame).items():
-        write_atomically(TARGET / f"growth.{ending}", content)
+        write_atomically(bench_common.RESULTS / f"growth.{ending}", content)
 
 
 if __name__ == "__main__":

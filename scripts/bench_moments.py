@@ -10,32 +10,24 @@ results/bench/moments.csv, moments.png, moments.pdf and moments.txt, this text:
     .venv/bin/python scripts/bench_moments.py
 """
 
-import argparse
-import time
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
-from budgetreg.execution.threads import pin_blas_threads
+import bench_common  # before numpy is loaded
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
-pin_blas_threads()
+from budgetreg.figures.curves import own_settings, write_figure
+from budgetreg.learners.factors.entries import Entries
+from budgetreg.learners.factors.known import Known
+from budgetreg.learners.factors.posterior import Posterior
+from budgetreg.learners.factors.regression import posterior_moments
+from budgetreg.learners.moments.solution import solve
+from budgetreg.sampling.designs import uniform_subset
+from budgetreg.streams import generator
 
-import numpy as np  # noqa: E402 - after the threads are pinned
-import pandas as pd  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-
-from budgetreg.figures.curves import own_settings, write_figure  # noqa: E402
-from budgetreg.files.writing import write_atomically  # noqa: E402
-from budgetreg.learners.factors.entries import Entries  # noqa: E402
-from budgetreg.learners.factors.known import Known  # noqa: E402
-from budgetreg.learners.factors.posterior import Posterior  # noqa: E402
-from budgetreg.learners.factors.regression import posterior_moments  # noqa: E402
-from budgetreg.learners.moments.solution import solve  # noqa: E402
-from budgetreg.sampling.designs import uniform_subset  # noqa: E402
-from budgetreg.streams import generator  # noqa: E402
-
-TARGET = Path(__file__).resolve().parent.parent / "results" / "bench"
 EXAMPLES, K, FACTORS, N_FACTORS = 10_000, 5, 10, 20
 
 
@@ -52,13 +44,6 @@ def revealed(d: int) -> Entries:
     entries = Entries(d + 1)
     entries.add(S[None], x[None], (Z @ w)[None])
     return entries
-
-
-def seconds(action: Callable[[], object]) -> float:
-    """Return CPU seconds that something takes."""
-    begin = time.process_time()
-    action()
-    return time.process_time() - begin
 
 
 def peak(action: Callable[[], object]) -> float:
@@ -81,11 +66,13 @@ def measured(d: int, rounds: int) -> dict[str, float]:
     def chain(posterior: Posterior) -> None:
         posterior_moments(posterior, Known(blocks, d), entries.size)
 
-    alone = min(seconds(moments) for _ in range(rounds))  # one after the other, as for the streams of a run
+    alone = min(
+        bench_common.cpu_seconds(moments) for _ in range(rounds)
+    )  # one after the other, as for the streams of a run
     times = []
     for _ in range(rounds):
         posterior = Posterior(d + 1, min(N_FACTORS, d), [generator("chain", d)])
-        times.append([seconds(partial(chain, posterior)) for _ in range(2)])
+        times.append([bench_common.cpu_seconds(partial(chain, posterior)) for _ in range(2)])
     first, later = np.min(times, axis=0)
     posterior = Posterior(d + 1, min(N_FACTORS, d), [generator("chain", d)])
     return {
@@ -118,19 +105,12 @@ def picture(frame: pd.DataFrame) -> Figure:
 
 def main() -> None:
     """Measure at every number of attributes."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=2, help="how often everything is measured")
-    parser.add_argument(
-        "--d", type=int, nargs="+", default=[64, 128, 256, 512, 784, 1024, 2048], help="numbers of attributes"
-    )
-    arguments = parser.parse_args()
+    arguments = bench_common.options(__doc__, rounds=2, d=[64, 128, 256, 512, 784, 1024, 2048])
     measured(16, 1)  # what is imported on the way is no part of any fit
     frame = pd.DataFrame([measured(d, arguments.rounds) for d in arguments.d])
-    print(frame.to_string(index=False))
-    TARGET.mkdir(parents=True, exist_ok=True)
-    write_atomically(TARGET / "moments.csv", frame.to_csv(index=False).encode())
+    bench_common.save(frame, "moments.csv")
     with own_settings():
-        write_figure(picture(frame), __doc__ or "", TARGET, "moments")
+        write_figure(picture(frame), __doc__ or "", bench_common.RESULTS, "moments")
 
 
 if __name__ == "__main__":

@@ -7,19 +7,16 @@ way to the same numbers, measured in turns so that a noisy machine slows both al
     make bench ROOT=DIR
 """
 
-import argparse
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import bench  # the script beside this one; it pins the threads before numpy is loaded
+import bench  # pins the threads before numpy is loaded
+import bench_common
 import numpy as np
 import pandas as pd
 
-from budgetreg.files.writing import write_atomically
 from budgetreg.learners.partial import core as partial
 from budgetreg.learners.second_moment.moment_sums import sums
 from budgetreg.metering.accessor import Accessor
@@ -76,8 +73,8 @@ def split(table: Table, case: str) -> dict[str, Any]:
         put_back()
     start = time.perf_counter()
     rows = np.arange(HELD_OUT)
-    for own in W:
-        squared_error(table, rows, own)
+    for regressors in W:
+        squared_error(table, rows, regressors)
     clock.seconds["evaluation"] = time.perf_counter() - start
     whole = sum(clock.seconds.values())
     parts = [*PARTS, "rest", "evaluation"]
@@ -129,23 +126,18 @@ def popca(table: Table) -> tuple[Callable[[], object], Callable[[], object], int
 def compare(name: str, ours: Callable[[], object], plain: Callable[[], object], units: int) -> dict[str, Any]:
     """Measure both in turn, three times."""
     ours()
-    pairs = [(bench.seconds(ours) / units, bench.seconds(plain) / units) for _ in range(3)]
-    ratios = [theirs / own for own, theirs in pairs]
+    pairs = [(bench_common.cpu_seconds(ours) / units, bench_common.cpu_seconds(plain) / units) for _ in range(3)]
     return {
         "what": name,
-        "us": round(1e6 * min(own for own, _ in pairs), 3),
+        "us": round(1e6 * min(time for time, _ in pairs), 3),
         "us_plain": round(1e6 * min(theirs for _, theirs in pairs), 3),
-        "ratio_median": round(float(np.median(ratios)), 1),
-        "ratio_min": round(min(ratios), 1),
-        "ratio_max": round(max(ratios), 1),
+        **bench_common.ratio_columns([theirs / time for time, theirs in pairs]),
     }
 
 
 def main() -> None:
     """Measure and write both tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", help="folder that holds MNIST/raw")
-    table = bench.load(parser.parse_args().root)
+    table = bench.load(bench_common.options(__doc__, root=True).root)
     tables = {
         "split.csv": pd.DataFrame([split(table, case) for case in bench.CASES]),
         "around.csv": pd.DataFrame(
@@ -156,11 +148,8 @@ def main() -> None:
             ]
         ),
     }
-    target = Path(__file__).resolve().parent.parent / "results" / "bench"
-    target.mkdir(parents=True, exist_ok=True)
     for name, frame in tables.items():
-        print(frame.to_string(index=False), file=sys.stdout)
-        write_atomically(target / name, frame.to_csv(index=False).encode())
+        bench_common.save(frame, name)
 
 
 if __name__ == "__main__":

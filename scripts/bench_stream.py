@@ -23,12 +23,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import bench_common
 import numpy as np
 import pandas as pd
 
-from budgetreg.files.writing import write_atomically
-
-TARGET = Path(__file__).resolve().parent.parent / "results" / "bench" / "streaming.csv"
 COMMON = "k=8 repetitions=1 checkpoints=4 backend=sequential tuning=theory"
 _ROWS = 2000  # written at a time
 
@@ -122,11 +120,7 @@ def main() -> None:
                 }
             )
             print(rows[-1], file=sys.stderr)
-    frame = pd.DataFrame(rows)
-    print(frame.to_string(index=False))
-    if arguments.scale == 1:
-        TARGET.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(TARGET, frame.to_csv(index=False).encode())
+    bench_common.save(pd.DataFrame(rows), "streaming.csv" if arguments.scale == 1 else "")
 
 
 if __name__ == "__main__":

@@ -12,31 +12,23 @@ once per pass, do not count. Prints a table and writes results/bench/subspaces.c
     .venv/bin/python scripts/bench_subspaces.py
 """
 
-import argparse
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
-from budgetreg.execution.threads import pin_blas_threads
+import bench_common  # before numpy is loaded
+import numpy as np
+import pandas as pd
 
-pin_blas_threads()
+from budgetreg.learners.factors import streaming as factors
+from budgetreg.learners.streaming import core as streaming
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
+from budgetreg.sampling.designs import fixed_size
+from budgetreg.sampling.inclusion_probabilities import working_probabilities
+from budgetreg.streams import generator
 
-import numpy as np  # noqa: E402 - after the threads are pinned
-import pandas as pd  # noqa: E402
-
-from budgetreg.data.values import Coins  # noqa: E402
-from budgetreg.files.writing import write_atomically  # noqa: E402
-from budgetreg.learners.factors import streaming as factors  # noqa: E402
-from budgetreg.learners.streaming import core as streaming  # noqa: E402
-from budgetreg.metering.accessor import Accessor  # noqa: E402
-from budgetreg.metering.table import Table  # noqa: E402
-from budgetreg.sampling.designs import fixed_size  # noqa: E402
-from budgetreg.sampling.inclusion_probabilities import working_probabilities  # noqa: E402
-from budgetreg.streams import generator  # noqa: E402
-
-TARGET = Path(__file__).resolve().parent.parent / "results" / "bench" / "subspaces.csv"
 K, N, LENGTH, FIRST, LAST = 28, 10, 3072, 1024, 2816
 Fit = Callable[..., Iterator[object]]
 CASES: dict[str, tuple[Fit, dict[str, np.ndarray]]] = {
@@ -74,27 +66,26 @@ def measured(table: Table, fit: Fit, settings: dict[str, np.ndarray]) -> tuple[f
 
 def planning(d: int) -> float:
     """Return microseconds of planning per example, at the first plan."""
-    begin = time.process_time()
-    fixed_size(working_probabilities(np.linspace(1, 2, d), K, 0.1), K)
-    return 1e6 * (time.process_time() - begin) / (5 * d / K)
+
+    def plan() -> object:
+        return fixed_size(working_probabilities(np.linspace(1, 2, d), K, 0.1), K)
+
+    return 1e6 * bench_common.cpu_seconds(plan) / (5 * d / K)
 
 
 def main() -> None:
     """Measure every learner at every number of attributes, in turns."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=2, help="how often everything is measured in turn")
-    parser.add_argument("--d", type=int, nargs="+", default=[10**3, 10**4, 10**5], help="numbers of attributes")
-    arguments = parser.parse_args()
-    found: dict[tuple[str, int], list[tuple[float, float, float]]] = {}
+    arguments = bench_common.options(__doc__, rounds=2, d=[10**3, 10**4, 10**5])
+    times: dict[tuple[str, int], list[tuple[float, float, float]]] = {}
     for _ in range(arguments.rounds):
         for d in arguments.d:
-            table = Table(Coins(1, np.full(d, 0.2), np.arange(LENGTH)), np.zeros(LENGTH))
+            table = bench_common.coins(d, LENGTH)
             for case, (fit, settings) in CASES.items():
                 plan = planning(d) if case == "aefa_streaming" else 0.0
-                found.setdefault((case, d), []).append((*measured(table, fit, settings), plan))
+                times.setdefault((case, d), []).append((*measured(table, fit, settings), plan))
     rows = []
-    for (case, d), own in found.items():
-        example, held, plan = np.min(own, axis=0)
+    for (case, d), values in times.items():
+        example, held, plan = np.min(values, axis=0)
         rows.append(
             {
                 "algo": case,
@@ -105,9 +96,7 @@ def main() -> None:
             }
         )
     frame = pd.DataFrame(rows).sort_values(["algo", "d"], ignore_index=True)
-    print(frame.to_string(index=False))
-    TARGET.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(TARGET, frame.to_csv(index=False).encode())
+    bench_common.save(frame, "subspaces.csv")
 
 
 if __name__ == "__main__":
