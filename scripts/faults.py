@@ -1,0 +1,507 @@
+"""The mutants of ``make mutants``: every rule of the protocol, broken once. See `mutation` for how."""
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from mutation import Change, Mutant, around, rewrite
+
+from budgetreg.metering.ledger import Bill
+from budgetreg.protocol.plan import Plan
+
+CELLS = "tests/protocol/test_cells.py"
+MISSING = "tests/learners/test_missing.py"
+MISSING_RUNS = "tests/protocol/test_missing.py"
+ACCESSOR = "tests/metering/test_accessor.py"
+
+# What the keys of the random streams name, in this order.
+EXAMPLES = ("stream", "seed", "data", "repetition")
+DRAWS = ("stream", "seed", "data", "learner", "k", "repetition", "stage")
+
+
+def running() -> Plan:
+    """Return the plan of the run that called."""
+    frame = sys._getframe(1)
+    while True:
+        for value in list(frame.f_locals.values()):
+            if isinstance(value, Plan):
+                return value
+        assert frame.f_back is not None, "no run has called"
+        frame = frame.f_back
+
+
+def keyed(stream: str, change: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Change:
+    """Change the key of a random stream; the tests' own streams keep theirs."""
+    return around(lambda make, *key: make(*(change(key) if key[0] == stream else key)), spare="tests")
+
+
+def ignoring(stream: str, part: str) -> Change:
+    """Leave out what a part of the key names."""
+    place = (DRAWS if stream == "draws" else EXAMPLES).index(part)
+    return keyed(stream, lambda key: (*key[:place], "", *key[place + 1 :]))
+
+
+def permuted(stream: str, change: Callable[[np.random.Generator, Any], np.ndarray]) -> Change:
+    """Change how a random stream permutes."""
+
+    def make(original: Callable[..., np.random.Generator], *key: Any) -> Any:
+        rng = original(*key)
+        return SimpleNamespace(permutation=lambda x: change(rng, x)) if key[0] == stream else rng
+
+    return around(make, spare="tests")
+
+
+def with_arguments(change: Callable[..., dict[str, Any]]) -> Change:
+    """Change arguments by name: ``change(**arguments)`` returns those that differ."""
+
+    def call(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        bound = inspect.signature(original).bind(*args, **kwargs)
+        bound.arguments.update(change(**bound.arguments))
+        return original(*bound.args, **bound.kwargs)
+
+    return around(call)
+
+
+def others(index: np.ndarray, n: int) -> np.ndarray:
+    """Return the rows that an index leaves out."""
+    return np.setdiff1d(np.arange(n), index)
+
+
+def is_official() -> bool:
+    """Return whether the run keeps the data's official split."""
+    return running().config.dataset.split == "official"
+
+
+def cut(change: Callable[..., tuple[np.ndarray, list[np.ndarray]]]) -> Change:
+    """Change folds, by the order (m,) and by training rows (F, m') and held-out rows as they are."""
+    return around(lambda folds, order, n, rng: change(order, *folds(order, n, rng)))
+
+
+def choosing(change: Callable[[np.ndarray], np.ndarray]) -> Change:
+    """Change the losses (C, F, G) by which settings are chosen."""
+    return around(lambda winners, losses: winners(change(losses)))
+
+
+def chosen(change: Callable[[np.ndarray], np.ndarray]) -> Change:
+    """Change the chosen settings (C,)."""
+    return around(lambda winners, losses: change(winners(losses)))
+
+
+def configured(plan: Plan, section: str, **values: Any) -> Plan:
+    """Return a plan with other values in one section of its configuration."""
+    changed = replace(getattr(plan.config, section), **values)
+    return replace(plan, config=replace(plan.config, **{section: changed}))
+
+
+def billed(change: Callable[[Bill], Bill]) -> Change:
+    """Change the bill that the accessor presents."""
+    return around(lambda bill, accessor: change(bill(accessor)))
+
+
+def row_of(change: Callable[[Plan, dict[str, Any]], dict[str, Any]]) -> Change:
+    """Change the row of each repetition in ``runs.csv``."""
+
+    def run(original: Callable[..., list[dict[str, Any]]], plan: Plan, *args: Any, **kwargs: Any) -> Any:
+        results = original(plan, *args, **kwargs)
+        return [{**result, "run": {**result["run"], **change(plan, result["run"])}} for result in results]
+
+    return around(run)
+
+
+def of_first(axis: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Return what gives all entries along an axis the first one's values."""
+    return lambda x: np.broadcast_to(np.take(x, [0], axis=axis), x.shape)
+
+
+STREAMS = "streams:generator"
+TEST = "tasks:Regression.test"
+ERRORS = "tasks:error_columns"
+FOLDS = "protocol:folds"
+WINNERS = "protocol:winners"
+TABLE = "protocol:table_of"
+BILL = "metering:Accessor.bill"
+RUN = "protocol:run_repetitions"
+
+MUTANTS = (
+    # Random streams, each of which has its key
+    Mutant("split ignores the seed", STREAMS, ignoring("split", "seed"), "seeds share a test part"),
+    Mutant("split ignores the repetition", STREAMS, ignoring("split", "repetition"), "one test part passes for many"),
+    Mutant("split ignores the data", STREAMS, ignoring("split", "data"), "data sets share a split"),
+    Mutant(
+        "split depends on the learner",
+        STREAMS,
+        keyed("split", lambda key: (*key, running().config.algo.name)),
+        "learners are compared on other data",
+    ),
+    Mutant("order ignores the seed", STREAMS, ignoring("order", "seed"), "seeds share an order"),
+    Mutant("order ignores the repetition", STREAMS, ignoring("order", "repetition"), "repetitions share their order"),
+    Mutant("order ignores the data", STREAMS, ignoring("order", "data"), "data sets share an order"),
+    Mutant(
+        "order depends on k",
+        STREAMS,
+        keyed("order", lambda key: (*key, running().config.k)),
+        "budgets are compared on other sequences",
+    ),
+    Mutant(
+        "order is that of the file",
+        STREAMS,
+        permuted("order", lambda rng, train: np.asarray(train)),
+        "a sorted file is learned class by class",
+    ),
+    Mutant("folds ignore the seed", STREAMS, ignoring("folds", "seed"), "seeds share their folds"),
+    Mutant("folds ignore the repetition", STREAMS, ignoring("folds", "repetition"), "repetitions share their folds"),
+    Mutant("folds ignore the data", STREAMS, ignoring("folds", "data"), "data sets share folds"),
+    Mutant(
+        "folds depend on the learner",
+        STREAMS,
+        keyed("folds", lambda key: (*key, running().config.algo.name)),
+        "learners are tuned on other data",
+    ),
+    Mutant("draws ignore the seed", STREAMS, ignoring("draws", "seed"), "another seed repeats the draws"),
+    Mutant("draws ignore the data", STREAMS, ignoring("draws", "data"), "data sets share draws"),
+    Mutant(
+        "draws ignore the learner",
+        STREAMS,
+        ignoring("draws", "learner"),
+        "differences of learners are not those of independent learners",
+    ),
+    Mutant("draws ignore k", STREAMS, ignoring("draws", "k"), "budgets share draws"),
+    Mutant(
+        "draws ignore the repetition",
+        STREAMS,
+        ignoring("draws", "repetition"),
+        "bands are too narrow: repetitions share draws",
+    ),
+    Mutant(
+        "draws ignore the stage",
+        STREAMS,
+        ignoring("draws", "stage"),
+        "parameters are chosen for the very draws of the final run",
+    ),
+    Mutant(
+        "all folds share their draws",
+        STREAMS,
+        keyed("draws", lambda key: (*key[:-1], key[-1].split()[0])),
+        "the mean over folds hides one draw's luck",
+    ),
+    # Who learns, and who is tested on
+    Mutant(
+        "test error on training rows",
+        TEST,
+        with_arguments(lambda data, index, **_: {} if is_official() else {"index": others(index, data.y.size)}),
+        "the error is that of what was learned from",
+    ),
+    Mutant(
+        "test rows in training",
+        STREAMS,
+        permuted("split", lambda rng, n: np.concatenate([(rows := rng.permutation(n))[: n // 2], rows[: n - n // 2]])),
+        "the test part was learned from",
+    ),
+    Mutant(
+        "test part rounded",
+        "protocol:split_sizes",
+        around(
+            lambda sizes, config, data: (
+                sizes(config, data)
+                if config.dataset.split == "official"
+                else (data.y.size - (n := round(data.y.size * config.dataset.test_fraction)), n)
+            )
+        ),
+        "another split than described",
+    ),
+    Mutant(
+        "official split tested on its training part",
+        TEST,
+        with_arguments(lambda data, index, **_: {"index": others(index, data.y.size)} if is_official() else {}),
+        "the error is that of what was learned from",
+    ),
+    Mutant(
+        "official test rows in training",
+        STREAMS,
+        permuted("order", lambda rng, train: rng.permutation(train) + (running().n_test if is_official() else 0)),
+        "the test part was learned from",
+    ),
+    Mutant(
+        "errors relative to the mean of all targets",
+        TEST,
+        with_arguments(lambda data, constant=0.0, **_: {"constant": float(data.y.mean()) if constant else 0.0}),
+        "the mean predictor knows the test part",
+        ("tests/protocol/test_intercept.py",),
+    ),
+    Mutant(
+        "test rows in the moments",
+        "protocol:second_moments",
+        around(lambda moments, table, train: moments(table, np.arange(table.y.size))),
+        "draws are guided by the test part",
+    ),
+    Mutant(
+        "moments of the first repetition for all",
+        "learners:SideInformation.__init__",
+        with_arguments(lambda moments=None, **_: {} if moments is None else {"moments": of_first(0)(moments)}),
+        "other repetitions' training parts have rows of this test part",
+    ),
+    Mutant(
+        "moments before centring",
+        "protocol:second_moments",
+        around(lambda moments, table, train: moments(replace(table, shift=None), train)),
+        "draws are guided by means that were subtracted",
+    ),
+    Mutant(
+        "test rows in the centre",
+        TABLE,
+        with_arguments(lambda data, **_: {} if is_official() else {"train": np.arange(data.y.size)}),
+        "attributes are centred by the test part",
+    ),
+    Mutant(
+        "official test rows in the centre",
+        TABLE,
+        with_arguments(lambda data, **_: {"train": np.arange(data.y.size)} if is_official() else {}),
+        "attributes are centred by the test part",
+    ),
+    Mutant(
+        "every repetition draws the first one's data",
+        "data:load",
+        around(
+            lambda load, dataset, seed, repetition, **more: load(dataset, seed, 0, **more),
+            spare="tests",
+        ),
+        "one drawn data set passes for many",
+    ),
+    Mutant(
+        "passes read the first repetition's rows",
+        "metering:stack",
+        around(lambda stack, tables: (stack(tables)[0], [0] * len(tables))),
+        "repetitions that advance together learn from one another's data",
+    ),
+    # How parameters are chosen
+    Mutant(
+        "held-out rows inside training",
+        FOLDS,
+        cut(lambda order, training, held_out: (np.stack([order[: training.shape[1]]] * len(training)), held_out)),
+        "parameters are chosen by what they were fitted to",
+    ),
+    Mutant(
+        "folds judged by their own training rows",
+        FOLDS,
+        cut(lambda order, training, held_out: (training, list(training))),
+        "parameters are chosen by what they were fitted to",
+    ),
+    Mutant(
+        "folds are every n-th example",
+        STREAMS,
+        permuted("folds", lambda rng, n: np.arange(n)),
+        "the folds are not random",
+    ),
+    Mutant(
+        "folds learn in the order of the file",
+        FOLDS,
+        cut(lambda order, training, held_out: (np.sort(training, axis=1), held_out)),
+        "a sorted file is tuned class by class",
+    ),
+    Mutant(
+        "folds learn from their last examples",
+        FOLDS,
+        cut(
+            lambda order, training, held_out: (
+                np.stack([order[~np.isin(order, rows)][-training.shape[1] :] for rows in held_out]),
+                held_out,
+            )
+        ),
+        "another fold than described",
+    ),
+    Mutant("the worst wins", WINNERS, choosing(np.negative), "parameters are the worst of the grid"),
+    Mutant(
+        "the first fold alone chooses", WINNERS, choosing(lambda loss: loss[:, :1]), "the cross-validation has one fold"
+    ),
+    Mutant(
+        "the worst fold chooses",
+        WINNERS,
+        choosing(lambda loss: loss.max(axis=1, keepdims=True)),
+        "another criterion than described",
+    ),
+    Mutant(
+        "losses averaged over settings",
+        WINNERS,
+        choosing(lambda loss: loss.mean(axis=2)[:, None, :]),
+        "a fold is chosen, not a setting",
+    ),
+    Mutant(
+        "each checkpoint takes the last choice",
+        WINNERS,
+        chosen(lambda best: np.full(best.shape, best[-1])),
+        "tuning.at=each does nothing",
+    ),
+    Mutant(
+        "each checkpoint takes the choice before",
+        WINNERS,
+        chosen(lambda best: np.concatenate([best[:1], best[:-1]])),
+        "choices are one checkpoint late",
+    ),
+    Mutant(
+        "at=end chooses at each checkpoint",
+        RUN,
+        around(lambda run, plan, *more: run(configured(plan, "tuning", at="each"), *more)),
+        "tuning.at=end does nothing",
+    ),
+    Mutant(
+        "support vectors chosen by squared error",
+        "tasks:Regression.held_out",
+        around(lambda held_out, task, *rows: held_out(replace(task, delta=None), *rows)),
+        "parameters are chosen by another loss",
+    ),
+    Mutant(
+        "full information sees all examples",
+        "protocol:Spending.checkpoints",
+        around(
+            lambda checkpoints, spending, *rows: checkpoints(
+                replace(spending, config=replace(spending.config, axis="examples")), *rows
+            )
+        ),
+        "a comparison at unequal bills",
+    ),
+    Mutant(
+        "both axes count attributes",
+        "protocol:Spending.checkpoints",
+        around(
+            lambda checkpoints, spending, *rows: checkpoints(
+                replace(spending, config=replace(spending.config, axis="attributes")), *rows
+            )
+        ),
+        "axis=examples does nothing",
+    ),
+    # The bill
+    Mutant(
+        "attributes_tuning of one setting",
+        BILL,
+        billed(lambda bill: replace(bill, total=bill.total.max(axis=1, keepdims=True))),
+        "tuning looks cheaper by the size of the grid",
+    ),
+    Mutant(
+        "curve with the bill of another setting",
+        BILL,
+        billed(lambda bill: replace(bill, at={mark: of_first(1)(paid) for mark, paid in bill.at.items()})),
+        "errors stand at another learner's attributes",
+    ),
+    Mutant(
+        "largest cost of another setting",
+        BILL,
+        billed(lambda bill: replace(bill, most=of_first(1)(bill.most))),
+        "the bill is not that of what was chosen",
+    ),
+    Mutant(
+        "bill of another stream",
+        BILL,
+        billed(lambda bill: replace(bill, at={mark: of_first(0)(paid) for mark, paid in bill.at.items()})),
+        "the bill is that of a fold or of another repetition",
+    ),
+    Mutant(
+        "mean over the training part",
+        RUN,
+        row_of(
+            lambda plan, row: {
+                "attributes_mean": row["attributes_mean"] * (plan.checkpoints[-1] - plan.lead) / plan.n_train
+            }
+        ),
+        "examples that were not seen make the mean look small",
+    ),
+    Mutant(
+        "the budget holds on the mean only",
+        "metering:Accessor._charge",
+        rewrite("_1.max() > _2", "_1.mean() > _2"),
+        "one example may be overspent",
+        (ACCESSOR,),
+    ),
+    Mutant(
+        "draws that change nothing are free",
+        "metering:Accessor.pay",
+        around(lambda pay, accessor, draws: pay(accessor, 0 * draws)),
+        "sparse data look cheaper than they are",
+    ),
+    # Errors and origins
+    Mutant(
+        "relative to the training mean square",
+        ERRORS,
+        rewrite("np.square(y - constant).mean()", "np.square(np.delete(table.y, index) - constant).mean()"),
+        "1 is not the zero predictor's error",
+    ),
+    Mutant(
+        "relative to the variance",
+        ERRORS,
+        rewrite("np.square(y - constant).mean()", "y.var()"),
+        "1 is not the zero predictor's error",
+    ),
+    Mutant(
+        "rate of signs that are right",
+        ERRORS,
+        rewrite("np.sign(_1) != _2", "np.sign(_1) == _2"),
+        "the error rate is the accuracy",
+    ),
+    Mutant(
+        "held-out loss without its tube",
+        "tasks:svr_loss",
+        with_arguments(lambda **_: {"delta": 0.0}),
+        "support vectors are chosen by absolute error",
+        ("tests/learners/test_aesvr.py",),
+    ),
+    Mutant(
+        "test loss without its tube",
+        ERRORS,
+        rewrite("np.abs(_1) - delta", "np.abs(_1)"),
+        "test_svr_loss is the absolute error",
+    ),
+    Mutant(
+        "judged without the origin that was learned with",
+        "tasks:_as_seen",
+        around(lambda as_seen, table, origin: table),
+        "a regressor is applied to other attributes than its own",
+    ),
+    Mutant(
+        "judged by the origin of another stream",
+        "metering:Accessor.origins",
+        around(lambda origins, accessor, examples: [origins(accessor, examples)[0]] * accessor.n_streams),
+        "a regressor is applied to other attributes than its own",
+    ),
+    Mutant(
+        "output one step late",
+        "updates:Averager.observe",
+        rewrite("output = running_sum() / mark", "output = (running_sum() + iterate()) / (mark + 1)"),
+        "the last iterate counts twice",
+    ),
+    Mutant(
+        "average of the first half",
+        "updates:Averager.observe",
+        rewrite("output = (running_sum() - self._sums[half]) / (mark - half)", "output = self._sums[half] / half"),
+        "algo.average=suffix is the wrong half",
+    ),
+    # Two phases
+    Mutant(
+        "attributes never drawn have moment 0",
+        "learners.two_phase:MomentEstimates.means",
+        rewrite("np.where(_1, _2, _3)", "_2"),
+        "an attribute that chance has left out is hardly drawn again",
+    ),
+    Mutant(
+        "the first phase is one example longer",
+        "theory:first_phase",
+        around(lambda first_phase, share, m: first_phase(share, m) + 1, spare="tests"),
+        "another first phase than described",
+    ),
+    Mutant(
+        "the second phase starts from 0",
+        "updates:OGD.__init__",
+        with_arguments(lambda start=None, **_: {} if start is None else {"start": 0 * start}),
+        "what was paid for in the first phase is thrown away",
+    ),
+    # Missing values
+    Mutant(
+        "a missing value counts as 0 in the means",
+        "metering:RunningMeans.add",
+        with_arguments(lambda **_: {"there": None}),
+        "the origin is drawn towards 0, the more so the more is missing",
+        (MISSING,),
+    ),
+)
