@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import FactorAnalysis
 
 from budgetreg.data.directions import BiasedCoins, Spike
-from budgetreg.learners.factors import subspace
+from budgetreg.learners.factors import moment_estimate, subspace
 from budgetreg.learners.factors.likelihood import FactorModel, Penalty, RevealedEntries, ascend
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.solvers.eigenspaces import leading
@@ -171,9 +171,9 @@ def test_what_parts_say_a_subspace_keeps_is_on_average_what_all_of_them_say(seed
     i = drawn(rng, m, d, d if all_seen else 2)
     x = rng.normal(size=(m, d))[np.arange(m)[:, None], i]
     V, F = np.linalg.qr(rng.normal(size=(d, d)))[0][:, :1], rng.normal(size=(d, d))
-    C, N = subspace.products(RevealedEntries(i, x, d))
-    parts = [subspace.products(RevealedEntries(i[part::20], x[part::20], d)) for part in range(20)]
-    says = np.mean([subspace.kept(V, F, *own, N) for own in parts])
+    C, N = moment_estimate.products(RevealedEntries(i, x, d))
+    parts = [moment_estimate.products(RevealedEntries(i[part::20], x[part::20], d)) for part in range(20)]
+    says = np.mean([moment_estimate.kept(V, F, *own, N) for own in parts])
     means = np.where(N > 0, C / np.maximum(N, 1), F)
     assert says == pytest.approx(np.vdot(V, means @ V), abs=1e-9)
 

@@ -1,11 +1,12 @@
-"""The likeliest factor model of what was revealed, by expectation and maximisation.
+"""The most likely factor model of what was revealed, by expectation and maximisation (EM).
 
-The model is that of `budgetreg.learners.factors.posterior` without means, which the loadings may carry:
-``x = W z + e``, ``z ~ N(0, I)``, ``e_i ~ N(0, psi_i)``. What is maximised is the likelihood of the values seen, less
+The model is that of `budgetreg.learners.factors.posterior` without means, which the loadings may represent:
+``x = W z + e``, ``z ~ N(0, I)``, ``e_i ~ N(0, psi_i)``. EM never decreases the log-likelihood of the revealed values
+less the penalty
 
-    sum_i [(ridge |W_i|^2 + pseudo noise) / psi_i + pseudo log psi_i] / 2:
+    sum_i [(ridge |W_i|^2 + pseudo noise) / psi_i + pseudo log psi_i] / 2,
 
-loadings are held near 0, and some values of each attribute supposed that are all noise. No step makes this less.
+which shrinks the loadings and adds pseudo-values of pure noise to each attribute.
 
 References
 ----------
@@ -19,19 +20,22 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-_TOGETHER = 4096
-"""Examples whose factors are expected at once: what they take stays in memory that is near."""
+from budgetreg.learners.factors.entries import rows_by_column
+
+_CHUNK = 4096
+"""Examples in one E-step computation, few enough for the processor's cache."""
 
 
 @dataclass(frozen=True)
 class FactorModel:
-    """Loadings and noise.
+    """Loadings and noise of a factor model.
 
     Attributes
     ----------
     W : ndarray of float, shape (d, q)
+        Loadings.
     psi : ndarray of float, shape (d,)
-        Above 0.
+        Noise variances, above 0.
     """
 
     W: np.ndarray
@@ -47,20 +51,20 @@ class FactorModel:
 
 @dataclass(frozen=True)
 class Penalty:
-    """What is supposed before anything is seen; all 0: nothing, which leaves the likelihood as it is.
+    """Constants of the penalty; all 0 gives the plain likelihood.
 
     Attributes
     ----------
     ridge : float
-        By how many examples' factors loadings are held at 0.
+        Ridge penalty of the loadings, in examples.
     pseudo : float
-        Values supposed of each attribute, whose square is all noise.
+        Number of pseudo-values of each attribute.
     noise : float
-        That square.
+        Square of each pseudo-value, which is all noise.
     least : float
-        Least noise of an attribute.
+        Lower bound of the noise variances.
     shared : bool
-        Whether all attributes have the same noise, that of their mean.
+        Whether all attributes share one noise variance, the mean of theirs.
     """
 
     ridge: float = 0.0
@@ -71,16 +75,16 @@ class Penalty:
 
 
 class RevealedEntries:
-    """Values revealed of examples, laid out for `ascend`.
+    """Revealed values of examples, with their counts and sums of squares by attribute.
 
     Parameters
     ----------
     attributes : ndarray of int, shape (T, n)
-        Distinct ones of each example; d for a value that is missing.
+        Distinct attributes of each example; d for a missing value.
     values : ndarray of float, shape (T, n)
-        Those that are missing 0.
+        Values; 0 if missing.
     d : int
-        Attributes there are.
+        Number of attributes.
     """
 
     def __init__(self, attributes: np.ndarray, values: np.ndarray, d: int) -> None:
@@ -90,66 +94,63 @@ class RevealedEntries:
         self._attributes, self._values = attributes, values
 
     def parts(self) -> Iterator[tuple[np.ndarray, np.ndarray, csr_array, csr_array]]:
-        """Yield attributes and values of some examples, and the same as matrices (d, T): which are seen, and values."""
-        for begin in range(0, len(self._values), _TOGETHER):
-            i, x = self._attributes[begin : begin + _TOGETHER], self._values[begin : begin + _TOGETHER]
-            starts = np.arange(0, x.size + 1, x.shape[1])
-            shape = len(x), self.d + 1
-            rows = (csr_array((own.reshape(-1), i.reshape(-1), starts), shape) for own in (np.ones(x.shape), x))
-            seen, known = (own.T.tocsr()[: self.d] for own in rows)
+        """Yield, chunk by chunk, attributes and values, and as matrices (d, T) which are seen and the values."""
+        for begin in range(0, len(self._values), _CHUNK):
+            i, x = self._attributes[begin : begin + _CHUNK], self._values[begin : begin + _CHUNK]
+            seen, known = (rows.T.tocsr()[: self.d] for rows in rows_by_column(i, x, self.d + 1))
             yield i, x, seen, known
 
 
-def ascend(model: FactorModel, seen: RevealedEntries, penalty: Penalty) -> tuple[FactorModel, float]:
-    """Take one step of expectation and maximisation.
+def ascend(model: FactorModel, revealed: RevealedEntries, penalty: Penalty) -> tuple[FactorModel, float]:
+    """Take one step of EM.
 
     Parameters
     ----------
     model : FactorModel
-    seen : RevealedEntries
+    revealed : RevealedEntries
         At least one example.
     penalty : Penalty
 
     Returns
     -------
     model : FactorModel
-        At least as likely, less the penalty.
+        A model whose penalised log-likelihood is at least that of the given one.
     likelihood : float
-        Logarithm of the likelihood of the model given, less its penalty.
+        Penalised log-likelihood of the given model.
     """
     d, q = model.W.shape
     upper = np.triu_indices(q)
     packed, b, likelihood = np.zeros((d, len(upper[0]))), np.zeros((d, q)), 0.0
     loadings, noise = np.append(model.W, np.zeros((1, q)), axis=0), np.append(model.psi, 1.0)
-    for attributes, values, where, known in seen.parts():
-        z, V, own = expected(loadings[attributes], noise[attributes], values)
-        packed += where @ (V[:, upper[0], upper[1]] + z[:, upper[0]] * z[:, upper[1]])
+    for attributes, values, seen, known in revealed.parts():
+        z, V, chunk_likelihood = factor_posterior(loadings[attributes], noise[attributes], values)
+        packed += seen @ (V[:, upper[0], upper[1]] + z[:, upper[0]] * z[:, upper[1]])
         b += known @ z
-        likelihood += own
+        likelihood += chunk_likelihood
     A = np.empty((d, q, q))
     A[:, upper[0], upper[1]] = A[:, upper[1], upper[0]] = packed
     A += penalty.ridge * np.eye(q)
-    never = seen.counts == 0
+    never = revealed.counts == 0
     A[never] = np.eye(q)
     W = np.linalg.solve(A, b[:, :, None])[..., 0]
-    left = seen.squares - (W * b).sum(axis=1) + penalty.pseudo * penalty.noise
-    numbers = seen.counts + penalty.pseudo
+    residual = revealed.squares - (W * b).sum(axis=1) + penalty.pseudo * penalty.noise
+    counts = revealed.counts + penalty.pseudo
     if penalty.shared:
-        left, numbers = (np.full(d, own[~never].sum()) for own in (left, numbers))
-    psi = np.maximum(left / np.maximum(numbers, 1), penalty.least)
+        residual, counts = (np.full(d, sums[~never].sum()) for sums in (residual, counts))
+    psi = np.maximum(residual / np.maximum(counts, 1), penalty.least)
     psi[never] = model.psi[never]
     size = penalty.ridge * np.square(model.W).sum(axis=1) + penalty.pseudo * penalty.noise
     likelihood -= 0.5 * float((size / model.psi + penalty.pseudo * np.log(model.psi)).sum())
     return FactorModel(W, psi), likelihood
 
 
-def expected(W: np.ndarray, psi: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return what is expected of the factors of examples, given what was seen of them.
+def factor_posterior(W: np.ndarray, psi: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the posterior of the factors of examples given their revealed values.
 
     Parameters
     ----------
     W, psi : ndarray of float, shape (T, n, q) and (T, n)
-        Loadings and noise of the attributes seen.
+        Loadings and noise variances of the attributes seen.
     x : ndarray of float, shape (T, n)
         Their values.
 
@@ -160,19 +161,19 @@ def expected(W: np.ndarray, psi: np.ndarray, x: np.ndarray) -> tuple[np.ndarray,
     V : ndarray of float, shape (T, q, q)
         Covariances.
     likelihood : float
-        Logarithm of the likelihood of the values.
+        Log-likelihood of the values.
     """
     n, q = W.shape[1:]
-    turned = W.swapaxes(1, 2)
-    if n < q:  # the inverse of a matrix over attributes is smaller than that over factors
-        inverse = np.linalg.inv(W @ turned + psi[:, :, None] * np.eye(n))
+    transposed = W.swapaxes(1, 2)
+    if n < q:  # the matrix over attributes is the smaller one to invert
+        inverse = np.linalg.inv(W @ transposed + psi[:, :, None] * np.eye(n))
         u = (inverse @ x[:, :, None])[..., 0]
-        z, V = (turned @ u[:, :, None])[..., 0], np.eye(q) - turned @ inverse @ W
+        z, V = (transposed @ u[:, :, None])[..., 0], np.eye(q) - transposed @ inverse @ W
         determinant, square = -np.linalg.slogdet(inverse)[1], (x * u).sum(axis=1)
     else:
-        turned = turned / psi[:, None, :]
-        V = np.linalg.inv(turned @ W + np.eye(q))
-        h = (turned @ x[:, :, None])[..., 0]
+        scaled = transposed / psi[:, None, :]
+        V = np.linalg.inv(scaled @ W + np.eye(q))
+        h = (scaled @ x[:, :, None])[..., 0]
         z = (V @ h[:, :, None])[..., 0]
         determinant = np.log(psi).sum(axis=1) - np.linalg.slogdet(V)[1]
         square = (np.square(x) / psi).sum(axis=1) - (h * z).sum(axis=1)

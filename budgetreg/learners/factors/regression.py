@@ -1,4 +1,4 @@
-"""AEML: a factor model of attributes and target, solved for a regressor in the posterior mean of its moments."""
+"""AEML: regression by the posterior mean moments of a factor model of attributes and target."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -10,9 +10,9 @@ from budgetreg.learners.factors.known import Known
 from budgetreg.learners.factors.posterior import Moments, Posterior
 from budgetreg.metering.accessor import Accessor
 
-_BEGIN, _LEAST, _MOST, _WORK = 60, 20, 120, 10_000_000
-"""Sweeps before those that count, when a chain begins; the least and the most of those that count; and how many values
-these may look at in all. The more was revealed, the less is left to chance, and the fewer are needed."""
+_BURN_IN, _MIN_KEPT, _MAX_KEPT, _MAX_VALUES = 60, 20, 120, 10_000_000
+"""Sweeps before those averaged when a chain starts; least and most sweeps averaged; and the values that these may read
+in all. More data leave a narrower posterior, which fewer sweeps average well enough."""
 
 
 def fit(
@@ -26,21 +26,22 @@ def fit(
     centred: bool = False,
     intercept: bool = False,
 ) -> Iterator[tuple[int, Outputs]]:
-    """Draw k attributes of each example, and put out what the posterior says of all that was seen.
+    """Draw k attributes of each example, and yield the regressor of the posterior at each checkpoint.
 
-    The first ``2 d / k`` examples see uniform subsets; then, whenever there are twice as many, attributes are drawn in
-    shares that `budgetreg.sampling.inclusion_probabilities.regression_weights` makes of what is known by then.
+    The first ``2 d / k`` examples show uniform subsets. After them, and whenever the number of examples has doubled,
+    new inclusion probabilities are computed from the posterior, see
+    `budgetreg.sampling.inclusion_probabilities.regression_weights`.
 
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`: there is one setting, and nothing to tune.
+        As for `budgetreg.learners.declaration.Fit`; there is one setting and nothing to tune.
     k : int
-        Attributes of an example that are seen, at least 2.
+        Attributes seen of each example, at least 2.
     n_factors : int
-        Factors of the model, at most d of which are of use.
+        Factors of the model, capped at d.
     centred, intercept : bool
-        Whether attributes count from their means, and whether the mean of the targets is predicted there.
+        Whether attributes are centred on their means, and whether the regressor has an intercept.
 
     Yields
     ------
@@ -60,22 +61,22 @@ def fit(
 
 
 def posterior_moments(posterior: Posterior, known: Known, size: int) -> Moments:
-    """Go on with a chain for as long as so many values ask for, or begin it.
+    """Continue the chains by as many sweeps as the number of values asks for, and return the moments.
 
     Parameters
     ----------
     posterior : Posterior
     known : Known
-        All that was revealed.
+        Everything revealed.
     size : int
-        Values of each stream.
+        Number of values of each stream.
     """
-    kept = min(max(_LEAST, _WORK // size), _MOST)
-    before = kept // 3 if posterior.sweeps else _BEGIN
+    kept = min(max(_MIN_KEPT, _MAX_VALUES // size), _MAX_KEPT)
+    before = kept // 3 if posterior.sweeps else _BURN_IN
     return posterior.moments(known.blocks, known.live, before + kept, kept)
 
 
 def plan_by_posterior(collected: Collected, known: Known, moments: Moments) -> None:
-    """Draw by what a posterior says of attributes from now on."""
+    """Draw, from now on, by the posterior's residual deviations and regressors."""
     W, _ = known.regressors(moments, centred=True, intercept=True)
     collected.plan(known.spread(moments), W[:, :, 0])

@@ -1,4 +1,4 @@
-"""AEFA of a stream: the factor model is learned from each block of examples once, and none of them is kept."""
+"""AEFA in a stream: the factor model learns from each block of examples once, and no example is stored."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -12,11 +12,11 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.inclusion_probabilities import working_probabilities
 from budgetreg.solvers.low_rank import leading_of_sum
 
-TOGETHER = 32
-"""Examples of a block: half as many learn as much for twice the time, twice as many learn less at the beginning."""
+_BLOCK = 32
+"""Examples of a block. With 16, results are equal at twice the time; with 64, the early results are worse."""
 
 _VALUES, _MIX = 5, 0.1
-"""Values of each attribute, on average, before draws are planned; share of equal probabilities in them."""
+"""Mean number of values per attribute before the first plan; and the share of equal probabilities in the draws."""
 
 
 def fit(
@@ -30,24 +30,24 @@ def fit(
     n_factors: int | None,
     design: str,
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Draw k attributes of each example, and put out the leading subspace of the model that they made likely so far.
+    """Draw k attributes of each example, and yield the leading subspace of the factor model at each checkpoint.
 
-    Nothing depends on how many examples are to come. Memory is O(d q^2) for each stream, and no example costs more at
-    a larger d, but for the plans, of which there is one for each doubling of the examples, and for what is put out.
+    Nothing depends on the number of examples to come. Memory is O(d q^2) per stream. The cost of an example does not
+    depend on d, except for outputs and for plans, of which there is one per doubling of the examples.
 
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`: there is one setting, and nothing to tune.
+        As for `budgetreg.learners.declaration.Fit`; there is one setting and nothing to tune.
     k : int
-        Attributes of an example that are seen, the papers' r, at least 2.
+        Attributes seen of each example, the papers' r, at least 2.
     n_components : int
         Dimension n of the subspace, below d.
     n_factors : int or None
-        Factors q of the model, at least n; None: twice as many.
+        Factors q of the model, at least n; None: 2 n.
     design : {'importance', 'uniform'}
-        In proportion to the roots of the mean squares revealed, from 5 values of each attribute on and planned anew
-        whenever there are twice as many; all subsets alike.
+        'importance' draws attributes in proportion to their root mean squares, once each has 5 values on average, and
+        plans again at each doubling; 'uniform' draws uniform subsets.
 
     Yields
     ------
@@ -58,43 +58,43 @@ def fit(
     del settings
     d = accessor.d
     streams = [_Stream(rng, d, k, min(n_factors or 2 * n_components, d)) for rng in rngs]
-    plan = -(-_VALUES * d // k)
-    for start, stop in pairwise(sorted({*range(0, checkpoints[-1], TOGETHER), *checkpoints})):
+    next_plan = -(-_VALUES * d // k)
+    for start, stop in pairwise(sorted({*range(0, checkpoints[-1], _BLOCK), *checkpoints})):
         accessor.open(start, stop)
-        attributes = np.stack([own.draws.take(stop - start) for own in streams])
+        attributes = np.stack([stream.draws.take(stop - start) for stream in streams])
         values = accessor.reveal_block(attributes)
         if not accessor.complete:
             attributes = np.where(accessor.available(attributes), attributes, d)
-        for own, i, x in zip(streams, attributes, values, strict=True):
-            own.see(i, x)
+        for stream, i, x in zip(streams, attributes, values, strict=True):
+            stream.see(i, x)
         if stop in checkpoints:
-            yield stop, np.stack([own.subspace(n_components) for own in streams])[:, None]
-        if design == "importance" and stop % TOGETHER == 0 and stop >= plan:
-            plan = 2 * stop
-            for own in streams:
-                own.draws.plan(working_probabilities(np.sqrt(own.model.mean_squares()), k, _MIX))
+            yield stop, np.stack([stream.subspace(n_components) for stream in streams])[:, None]
+        if design == "importance" and stop % _BLOCK == 0 and stop >= next_plan:
+            next_plan = 2 * stop
+            for stream in streams:
+                stream.draws.plan(working_probabilities(np.sqrt(stream.model.mean_squares()), k, _MIX))
 
 
 class _Stream:
-    """The model of one stream, its draws, and the examples of a block that is not full."""
+    """The model of one stream, its draws, and the examples of the block that is being filled."""
 
     def __init__(self, rng: np.random.Generator, d: int, k: int, q: int) -> None:
         self.draws, self.model = AttributeDraws(rng, d, k), StepwiseEM(rng, d, q)
         self._attributes, self._values = np.empty((0, k), dtype=np.int64), np.empty((0, k))
 
     def see(self, attributes: np.ndarray, values: np.ndarray) -> None:
-        """Take in examples (T, k), no more than a block lacks, and learn from it once it is full."""
+        """Append examples (T, k), at most up to the end of the block, and learn from the block once it is full."""
         self._attributes = np.append(self._attributes, attributes, axis=0)
         self._values = np.append(self._values, values, axis=0)
-        if len(self._values) == TOGETHER:
+        if len(self._values) == _BLOCK:
             self.model.learn(self._attributes, self._values)
             self._attributes, self._values = self._attributes[:0], self._values[:0]
 
     def subspace(self, n: int) -> np.ndarray:
-        """Return the leading subspace (d, n) of what all examples so far say; those of a full block alone are kept."""
-        model = self.model
+        """Return the leading subspace (d, n) of all examples so far; the model itself learns from full blocks only."""
+        em = self.model
         if len(self._values):
-            model = deepcopy(model)
-            model.learn(self._attributes, self._values)
-        found = model.model()
-        return leading_of_sum(found.W, found.psi, n)
+            em = deepcopy(em)
+            em.learn(self._attributes, self._values)
+        model = em.model()
+        return leading_of_sum(model.W, model.psi, n)
