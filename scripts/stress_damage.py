@@ -18,7 +18,7 @@ _LEFT = (
     *("curve.png", "curve.pdf", "curve.txt"),
 )
 _READ = ("status out", "plot out --out figure", "verify out --sample 1")
-_MENDED = "is damaged, and is made again"
+_MENDED = "is damaged: it is prepared again"
 
 
 def _flip(content: bytearray, rng: np.random.Generator) -> bytearray:
@@ -66,9 +66,9 @@ def tables(place: Path) -> dict[str, str]:
 def cache_everything() -> None:
     """Let this process cache what is too small to be worth it, as the trials need it."""
     from budgetreg.data import power_law
-    from budgetreg.data.formats import source
+    from budgetreg.data.formats import chunks
 
-    source.IN_MEMORY = 0
+    chunks.IN_MEMORY = 0
     power_law._MOST_UNCACHED = 0
 
 

@@ -66,7 +66,7 @@ def main(argv: list[str]) -> int:
 
 def _garbage(folders: Sequence[Path]) -> "Iterator[Garbage]":
     """Give all there is, a folder that is removed as a whole without its files."""
-    from budgetreg.data.unused import unused  # here, because Hydra and numpy are slow to load and --help is not
+    from budgetreg.data import unused  # here, because Hydra and numpy are slow to load and --help is not
     from budgetreg.execution.scratch import abandoned
     from budgetreg.reproduce.stale_runs import stale_runs
     from budgetreg.results.leftovers import abandoned_files

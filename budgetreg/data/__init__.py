@@ -1,40 +1,47 @@
-"""Data sets: from a section of the configuration to stored values; it knows nothing of learners and budgets."""
+"""Data sets: from a section of the configuration to stored values, without knowledge of learners and budgets."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from budgetreg.config import extensions
+from budgetreg.data.attribute_lists import BUNDLED, EQUAL, UNIT, Prices, read_prices, read_ranges
+from budgetreg.data.cache import LOCK, TEMPORARY, cache_root
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.kind import DatasetKind, ExampleSource, Synthetic
-from budgetreg.data.prices import BUNDLED, EQUAL, UNIT, Prices, equal_prices, read_prices
-from budgetreg.data.ranges import in_ranges, read_ranges
-from budgetreg.data.scaling import PILOT, RANGES
+from budgetreg.data.kind import DatasetKind, Distribution, ExampleSource
+from budgetreg.data.prepared import FACTS
+from budgetreg.data.scaling import PILOT, RANGES, in_ranges
 from budgetreg.errors import ConfigError
+from budgetreg.files.garbage import Garbage
 
-__all__ = ["Dataset", "DatasetConfig", "Kind", "Prices", "kinds", "load", "located", "prices_of"]
+__all__ = ["Dataset", "DatasetConfig", "DatasetKind", "Prices", "kinds", "load", "located", "prices_of", "unused"]
 
 
-@cache
+@lru_cache(maxsize=1)
 def kinds() -> Mapping[str, DatasetKind]:
-    """Return all kinds of data by name: ours, then those that other packages bring.
+    """Return all kinds of data by name: those of this package, then those that other packages declare.
 
     Raises
     ------
     ConfigError
-        If what another package brings cannot be loaded.
+        If the declaration of another package cannot be loaded.
     """
     return extensions.declared(sys.modules[__name__], "KINDS", extensions.DATASETS, DatasetKind)
 
 
 @dataclass(frozen=True)
 class DatasetConfig:
-    """A data set, as named in ``conf/dataset/<name>.yaml``; `options` are what is particular to its kind.
+    """A data set, as named in ``conf/dataset/<name>.yaml``.
 
-    `costs` is its price list and `unit` what that is in, if it has one.
+    Attributes
+    ----------
+    name, kind, center, split, test_fraction, costs, unit
+        The keys that all kinds of data have.
+    options : mapping of str to Any
+        The keys that only this kind has.
     """
 
     name: str
@@ -53,7 +60,7 @@ class DatasetConfig:
 
     @property
     def scaled_by_ranges(self) -> bool:
-        """Whether attributes are counted from the middles of the ranges that a user knows, in halves of them."""
+        """Whether attributes are centred on the middles of the user's ranges, in units of half a range."""
         return self.options.get("scale") == RANGES
 
 
@@ -65,10 +72,10 @@ def load(config: DatasetConfig, seed: int, repetition: int, *, targets: bool = T
     config : DatasetConfig
         Kind and options.
     seed, repetition : int
-        Identity of the draw of a synthetic data set (each repetition has its own); real data ignore them.
+        Identity of the draw of synthetic data (each repetition has its own draw); stored data ignore them.
     targets : bool
         Whether a file's last column (or its array ``y``) is the target unless ``dataset.target`` names another; if
-        not, all that is not named is an attribute.
+        False, all columns but a target that is named are attributes.
 
     Raises
     ------
@@ -83,14 +90,14 @@ def load(config: DatasetConfig, seed: int, repetition: int, *, targets: bool = T
     source = kind.parse(config.options)
     if not targets:
         source = kind.unlabelled(source)
-    data = _drawn(source, seed, repetition) if isinstance(source, Synthetic) else _loaded(source)
+    data = _drawn(source, seed, repetition) if isinstance(source, Distribution) else _loaded(source)
     if not config.scaled_by_ranges:
         return data
     return in_ranges(data, read_ranges(Path(config.options["ranges"]).expanduser(), data.names, data.X.shape[1]))
 
 
 def located(config: DatasetConfig) -> DatasetConfig:
-    """Return a configuration with absolute paths, which mean the same to a process that runs in another folder."""
+    """Return a configuration with absolute paths, for a process that runs in another folder."""
     paths = {
         key: str(Path(str(config.options[key])).expanduser().absolute())
         for key in kinds()[config.kind].paths
@@ -103,24 +110,41 @@ def located(config: DatasetConfig) -> DatasetConfig:
 
 
 def prices_of(config: DatasetConfig, data: Dataset) -> Prices | None:
-    """Return what the attributes of a data set cost; None if nobody says it.
+    """Return the prices of a data set's attributes; None if there are none.
 
     Raises
     ------
     ConfigError
-        If no price list comes with the data, and theirs is asked for.
+        If the price list that comes with the data is asked for, and there is none.
     DataError
-        If the list cannot be used, see `budgetreg.data.prices.read_prices`.
+        If the list cannot be used, see `budgetreg.data.attribute_lists.read_prices`.
     """
-    if config.costs is None:
-        return None
-    d, unit = data.X.shape[1], config.unit or UNIT
-    if config.costs == EQUAL:
-        return equal_prices(data.names, d, unit)
-    path = kinds()[config.kind].prices(config.options) if config.costs == BUNDLED else Path(config.costs).expanduser()
+    path: Path | str | None = config.costs
     if path is None:
-        raise ConfigError(f"dataset.costs={BUNDLED}: no price list comes with {data.name}; give a CSV file, or {EQUAL}")
-    return read_prices(path, data.names, d, unit)
+        return None
+    if path == BUNDLED:
+        path = kinds()[config.kind].prices(config.options)
+        if path is None:
+            raise ConfigError(
+                f"dataset.costs={BUNDLED}: no price list comes with {data.name}; give a CSV file, or {EQUAL}"
+            )
+    elif path != EQUAL:
+        path = Path(path).expanduser()
+    return read_prices(path, data.names, data.X.shape[1], config.unit or UNIT)
+
+
+def unused() -> Iterator[Garbage]:
+    """Yield the folders of the cache that no run uses any more, and half-prepared files of killed processes."""
+    stale = {path: why for kind in kinds().values() for path, why in kind.unused_caches().items()}
+    for path, why in stale.items():
+        yield Garbage(path, why, _is_of_cache, path / LOCK)
+    for path in sorted(cache_root().glob(f"*/*{TEMPORARY}")):
+        if path.parent not in stale:
+            yield Garbage(path, "half prepared by a process that is gone", lock=path.parent / LOCK)
+
+
+def _is_of_cache(name: str) -> bool:
+    return name == LOCK or name.endswith((".npy", f".npy{TEMPORARY}", FACTS))
 
 
 @lru_cache(maxsize=4)
@@ -129,5 +153,5 @@ def _loaded(source: ExampleSource) -> Dataset:
 
 
 @lru_cache(maxsize=2)
-def _drawn(source: Synthetic, seed: int, repetition: int) -> Dataset:
+def _drawn(source: Distribution, seed: int, repetition: int) -> Dataset:
     return source.draw(seed, repetition)

@@ -1,117 +1,189 @@
-"""Lists of attributes that a user brings: CSV files which say something of each attribute, such as what it costs.
+"""Lists that a user writes: CSV files with a price or a range for each attribute.
 
-An attribute is named as the data name it, or by its number, from 1.
+A line names its attribute as the data name it, or by its number from 1. Prices are in the columns ``attribute`` and
+``cost``, ranges in ``attribute``, ``low`` and ``high``. Ranges give scale and zero of the attributes without a pilot.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import fsum
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from budgetreg.data.dataset import LARGEST, short_digest
+from budgetreg.data.formats.chunks import reading, shown
 from budgetreg.data.formats.delimited import records, separator_of
-from budgetreg.data.formats.source import shown
 from budgetreg.errors import DataError, nearest
 
-_NAMES = "attribute"
+BUNDLED, EQUAL = "bundled", "equal"
+"""Used instead of a file of prices: the list that comes with the data; a price of 1 for each attribute."""
+
+UNIT = "cost units"
+"""The default unit of prices."""
 
 
-class Form(NamedTuple):
-    """A kind of list."""
+class _Form(NamedTuple):
+    """What a list must look like."""
 
     key: str
-    """The key that names the file, such as ``dataset.costs``."""
-    what: str
-    """What the list is called, such as ``a price list``."""
+    """The key that names the file."""
     entry: str
-    """What it says of an attribute, such as ``price``."""
+    """The name of an entry in messages."""
     columns: tuple[str, ...]
-    """In which columns, beside ``attribute``."""
+    """The columns besides ``attribute``; their values must increase from left to right."""
+    least: float
+    """The smallest value; the largest is `LARGEST`."""
 
 
-class Entry(NamedTuple):
-    """What a list says of an attribute."""
-
-    at: int
-    """Which attribute, from 0."""
-    name: str
-    """As the list calls it."""
-    texts: tuple[str, ...]
-    """What stands in the columns."""
-    place: str
-    """File and line, for messages."""
+_PRICES = _Form("dataset.costs", "price", ("cost",), 1 / LARGEST)  # not 0: price-aware draws would see nothing else
+_RANGES = _Form("dataset.ranges", "range", ("low", "high"), -LARGEST)
 
 
-def known_names(names: Sequence[str], d: int) -> tuple[str, ...]:
-    """Return what d attributes are called: as the data name them, or by their numbers from 1."""
-    return tuple(names) or tuple(str(number) for number in range(1, d + 1))
+@dataclass(frozen=True)
+class Prices:
+    """The price of each attribute.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The d attributes, as the data name them, or their numbers from 1.
+    costs : tuple of float
+        Their prices, above 0.
+    unit : str
+        The unit of the prices.
+    """
+
+    names: tuple[str, ...]
+    costs: tuple[float, ...]
+    unit: str = UNIT
+
+    @property
+    def row(self) -> float:
+        """The price of a full row."""
+        return fsum(self.costs)
+
+    def of(self, reveals: np.ndarray) -> float:
+        """Return the price of reveals, given their number for each attribute, shape (d,); exactly rounded."""
+        return fsum(number * cost for number, cost in zip(reveals.tolist(), self.costs, strict=True))
+
+    def digest(self) -> str:
+        """Return a short digest of names and prices, which detects a changed list."""
+        return short_digest((self.names, self.costs))
 
 
-def entries(form: Form, path: Path, known: Sequence[str]) -> Iterator[Entry]:
-    """Give what a list says of each attribute, line by line.
+@dataclass(frozen=True)
+class Ranges:
+    """The usual ranges of d attributes; values outside are allowed.
+
+    Attributes
+    ----------
+    low, high : tuple of float
+        In units of the attributes as they are stored, ``low < high``.
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def digest(self) -> str:
+        """Return a short digest, which detects a changed list."""
+        return short_digest((self.low, self.high))
+
+
+def read_prices(path: Path | str, names: Sequence[str], d: int, unit: str = UNIT) -> Prices:
+    """Read a price list.
 
     Parameters
     ----------
-    form : Form
-        What list it has to be.
-    path : Path
-        The file: fields separated by commas, semicolons or tabs; other columns than ours are left alone.
-    known : sequence of str
-        What the attributes are called, see `known_names`.
+    path : Path or str
+        The file; `EQUAL` for a price of 1 for each attribute.
+    names : sequence of str
+        The names of the attributes; empty if they have only numbers.
+    d : int
+        Number of attributes.
+    unit : str
+        The unit of the prices.
 
     Raises
     ------
     DataError
-        If the file cannot be read, lacks a column or an attribute, or has one that is not there, or one twice.
+        If the file cannot be read, lacks a column or an attribute, has an unknown or repeated attribute, or a price
+        that is not a number above 0.
     """
-    header, rows = _read(form, path)
-    places = {name: at for at, name in enumerate(known)}
-    lines: dict[int, int] = {}
-    for line, fields in rows:
-        place = f"{path}: line {line}"
-        if len(fields) != len(header):
-            raise DataError(f"{place}: {len(fields)} fields where the header has {len(header)}")
-        name, *texts = (fields[header.index(column)].strip() for column in (_NAMES, *form.columns))
-        at = places.get(name, _number_of(name, len(known)))
-        if at is None:
-            raise DataError(
-                f"{place}: the data have no attribute {name!r}{nearest(name, known)}; attributes: {shown(list(known))}"
-            )
-        if at in lines:
-            raise DataError(f"{place}: attribute {name!r} has a {form.entry} already, on line {lines[at]}")
-        lines[at] = line
-        yield Entry(at, name, tuple(texts), place)
-    missing = [name for at, name in enumerate(known) if at not in lines]
-    if missing:
-        raise DataError(f"{path}: no {form.entry} of {shown(missing)}: each of the {len(known)} attributes needs one")
+    known = _known_names(names, d)
+    if path == EQUAL:
+        return Prices(known, (1.0,) * d, unit)
+    (costs,) = _read(_PRICES, Path(path), known)
+    return Prices(known, costs, unit)
 
 
-def number(text: str, what: str) -> float:
-    """Return a number.
+def read_ranges(path: Path, names: Sequence[str], d: int) -> Ranges:
+    """Read a list of ranges.
+
+    Parameters
+    ----------
+    path, names, d
+        As for `read_prices`.
 
     Raises
     ------
     DataError
-        If it is none; the message begins with `what`.
+        As `read_prices`, or if ``low`` is not below ``high``.
     """
-    try:
-        return float(text)
-    except ValueError:
-        raise DataError(f"{what} is no number: {text!r}") from None
+    low, high = _read(_RANGES, path, _known_names(names, d))
+    return Ranges(low, high)
 
 
-def _read(form: Form, path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Return the header and the rows, with the lines on which they stand."""
-    try:
-        rows = list(records(path, separator_of(path)))
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error} ({form.key})") from error
-    header = rows[0][1] if rows else []
-    columns = (_NAMES, *form.columns)
+def _known_names(names: Sequence[str], d: int) -> tuple[str, ...]:
+    return tuple(names) or tuple(str(number) for number in range(1, d + 1))
+
+
+def _read(form: _Form, path: Path, known: Sequence[str]) -> list[tuple[float, ...]]:
+    """Return each column of a list, in the order of the attributes."""
+    with reading(path, form.key):
+        (_, header), *rows = list(records(path, separator_of(path))) or [(1, [])]
+    columns = ("attribute", *form.columns)
     for column in columns:
         if header.count(column) != 1:
-            raise DataError(f"{path}: one column {column!r} is needed: {form.what} begins with {','.join(columns)}")
-    return header, rows[1:]
+            raise DataError(
+                f"{path}: line 1 must name the column {column!r} once; {form.key} needs the columns {','.join(columns)}"
+            )
+    numbers = {str(at + 1): at for at in range(len(known))} | {name: at for at, name in enumerate(known)}
+    values: dict[int, tuple[float, ...]] = {}
+    lines: dict[int, int] = {}
+    for line, fields in rows:
+        where = f"{path}: line {line}"
+        if len(fields) != len(header):
+            raise DataError(f"{where}: {len(fields)} fields, but the header has {len(header)}")
+        name, *texts = (fields[header.index(column)].strip() for column in columns)
+        if name not in numbers:
+            raise DataError(
+                f"{where}: the data have no attribute {name!r}{nearest(name, known)}; attributes: {shown(list(known))}"
+            )
+        at = numbers[name]
+        if at in lines:
+            raise DataError(f"{where}: attribute {name!r} has a {form.entry} already, on line {lines[at]}")
+        lines[at] = line
+        values[at] = _values(form, texts, f"{where}: attribute {name!r}")
+    missing = [name for at, name in enumerate(known) if at not in lines]
+    if missing:
+        raise DataError(f"{path}: no {form.entry} for {shown(missing)}: each of the {len(known)} attributes needs one")
+    return list(zip(*(values[at] for at in range(len(known))), strict=True))
 
 
-def _number_of(name: str, d: int) -> int | None:
-    """Return which attribute a number means, from 0; None if it is none of theirs."""
-    return int(name) - 1 if name.isascii() and name.isdigit() and 1 <= int(name) <= d else None
+def _values(form: _Form, texts: Sequence[str], where: str) -> tuple[float, ...]:
+    """Return the numbers of a line."""
+    values = []
+    for text, column in zip(texts, form.columns, strict=True):
+        try:
+            values.append(float(text))
+        except ValueError:
+            raise DataError(f"{where}: {column} is not a number: {text!r}") from None
+        if not form.least <= values[-1] <= LARGEST:
+            raise DataError(f"{where}: {column} must be from {form.least:g} to {LARGEST:g}, not {text}")
+    for (low, below), (high, above) in pairwise(zip(form.columns, values, strict=True)):
+        if not above - below >= 1 / LARGEST:
+            raise DataError(f"{where}: {low} must be below {high}, not {below:g} and {above:g}")
+    return tuple(values)

@@ -78,18 +78,14 @@ def prices(table: str) -> Path:
     return _PRICES / f"{table}.csv"
 
 
-def _parse_scikit_learn(options: Mapping[str, Any]) -> ScikitLearn:
-    return ScikitLearn(options["table"], options["scale"])
-
-
 KINDS = (
-    DatasetKind(name="digits", parse=lambda options: Digits(), options={}, splits=(RANDOM,), domain="inf-ball"),
+    DatasetKind.of("digits", Digits, splits=(RANDOM,), domain="inf-ball"),
     DatasetKind(
         name="scikit_learn",
-        parse=_parse_scikit_learn,
+        parse=lambda options: ScikitLearn(options["table"], options["scale"]),
         options={"table": Option("the table", one_of(*_SCIKIT_LEARN)), **SCALING},
         splits=(RANDOM,),
-        own=True,
+        own_data=True,
         paths=("ranges",),
         prices=lambda options: prices(options["table"]),
     ),

@@ -1,15 +1,16 @@
-"""The folder of what is prepared once and mapped by many workers; everything in it appears whole or not at all.
+"""The cache of prepared arrays, which many workers map; every file in it appears whole or not at all.
 
-Every file in it is sealed, so that one which was damaged afterwards is noticed, and made again.
+Every file has a checksum at its end, so that one which is damaged later is detected and made again.
 """
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
 import filelock
+import numpy as np
 
 from budgetreg.data.seals import accept, is_intact, seal
 from budgetreg.errors import DataError
@@ -17,7 +18,7 @@ from budgetreg.files.writing import sync_folder
 from budgetreg.notices import say
 
 LOCK, TEMPORARY = "lock", ".tmp"
-"""Names in the folders of the cache: of the file by which one process keeps others out, and how unfinished ones end."""
+"""Name of the file in a cache folder by which one process keeps others out; ending of unfinished files."""
 
 
 def cache_root() -> Path:
@@ -31,11 +32,11 @@ def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path],
     Parameters
     ----------
     path : Path
-        What is wanted. One process at a time prepares something in the folder around it; others wait.
+        The file or folder. One process at a time prepares something in the folder around it; others wait.
     is_whole : callable
-        Whether what lies at a path, intact, is what is wanted.
+        Whether an intact file or folder at a path has the right content.
     write : callable
-        Writes it to another path beside the one that is wanted; of a folder it writes the files alone.
+        Writes to another path in the same folder; into a folder it writes files only.
 
     Raises
     ------
@@ -54,7 +55,7 @@ def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path],
             if is_ready():  # another worker was faster
                 return
             if path.exists():
-                say(f"{path} is damaged, and is made again")
+                say(f"{path} is damaged: it is prepared again")
             temporary = path.with_name(f"{path.name}{TEMPORARY}")
             _remove(temporary)  # of a process that was killed
             try:
@@ -62,7 +63,7 @@ def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path],
                 for file in sorted(temporary.iterdir()) if temporary.is_dir() else [temporary]:
                     seal(file)
                     _sync(file)
-                if path.is_dir():  # damaged, and only an empty folder is replaced
+                if path.is_dir():  # damaged, and only an empty folder can be replaced
                     _remove(path)
                 os.replace(temporary, path)
                 accept(path)
@@ -77,8 +78,52 @@ def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path],
         ) from error
 
 
+def ensure_array(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
+    """Return an array of the cache, memory-mapped, after preparing it unless that was done before.
+
+    Parameters
+    ----------
+    path : Path
+        The NPY file.
+    make : callable
+        Computes the array.
+
+    Raises
+    ------
+    DataError
+        If the cache cannot be written.
+    """
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as file:  # np.save would append .npy to a name
+            np.save(file, np.ascontiguousarray(make()))
+
+    ensure(path, is_array, write)
+    return mapped(path)
+
+
+def mapped(path: Path) -> np.ndarray:
+    """Map the array in an NPY file."""
+    array: np.ndarray = np.load(path, mmap_mode="r")
+    return array
+
+
+def is_array(path: Path) -> bool:
+    """Whether there is an NPY file of full length."""
+    try:
+        mapped(path)
+    except (OSError, ValueError, EOFError):  # missing, or cut short by a full disk
+        return False
+    return True
+
+
+def earlier_layouts(folders: Iterable[Path]) -> dict[Path, str]:
+    """Return those of the cache folders of earlier layouts that exist, with the reason why they are unused."""
+    return {folder: "arrays of an earlier layout" for folder in folders if folder.is_dir()}
+
+
 def remove_abandoned() -> None:
-    """Remove what processes that were killed left half prepared; what another one is preparing now stays."""
+    """Remove what killed processes left half prepared; what another process is preparing now stays."""
     for temporary in cache_root().glob(f"*/*{TEMPORARY}"):
         with suppress(filelock.Timeout, OSError), filelock.FileLock(temporary.parent / LOCK, blocking=False):
             _remove(temporary)

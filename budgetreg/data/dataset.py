@@ -1,4 +1,4 @@
-"""What a data set is to everything above this layer, and how the options of one are read."""
+"""The data set that all layers above work with."""
 
 import hashlib
 from collections.abc import Mapping
@@ -10,6 +10,14 @@ import numpy as np
 
 from budgetreg.data.values import Values
 from budgetreg.errors import ConfigError
+
+LARGEST = 1e30
+"""Largest absolute value of an attribute that is admitted; 1/LARGEST is the smallest, apart from 0.
+
+Losses are squares of products of weights, attributes and targets, and spreads over repetitions square them again.
+Doubles reach from 2.2e-308 to 1.8e308: the square of a product of two such values is 1e120 or 1e-120, and that squared
+1e240 or 1e-240, which leaves a factor of 1e68 for sums over examples and attributes and for divisions by k/d.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +131,11 @@ class Dataset:
         return content.hexdigest()
 
 
+def short_digest(value: object) -> str:
+    """Return a digest of 16 hexadecimal digits of a value, by its `repr`."""
+    return hashlib.blake2b(repr(value).encode(), digest_size=8).hexdigest()
+
+
 def required(options: Mapping[str, Any], key: str) -> Any:
     """Return ``options[key]``.
 
@@ -134,18 +147,4 @@ def required(options: Mapping[str, Any], key: str) -> Any:
     value = options.get(key)
     if value is None:
         raise ConfigError(f"dataset.{key} is not set")
-    return value
-
-
-def whole_number(options: Mapping[str, Any], key: str) -> int:
-    """Return a whole number of at least 1.
-
-    Raises
-    ------
-    ConfigError
-        If it is missing or anything else.
-    """
-    value = required(options, key)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ConfigError(f"dataset.{key} must be a whole number of at least 1, not {value!r}")
     return value

@@ -1,4 +1,4 @@
-"""Distributions over few directions, from lower bounds of subspace learning, drawn anew for each seed and repetition.
+"""Distributions over few directions, from lower bounds of subspace learning, drawn for each seed and repetition.
 
 Their second moments ``C = E x x'`` are known, and so the excess loss of a subspace is too, without a test part. They
 have no targets.
@@ -9,69 +9,63 @@ Gonen, Rosenbaum, Eldar and Shalev-Shwartz (2016), "Subspace learning with parti
 Theorems 4, 5 and 12.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from budgetreg.data.dataset import Dataset, required, whole_number
-from budgetreg.data.kind import known_law
+from budgetreg.config.options import option
+from budgetreg.config.requirements import NUMBER, Requirement
+from budgetreg.data.dataset import Dataset
+from budgetreg.data.distribution import KeyedDistribution, count
+from budgetreg.data.kind import OFFICIAL, DatasetKind
 from budgetreg.errors import ConfigError
-from budgetreg.streams import Identity, generator
+
+_SHARE = Requirement("a number above 0 and at most 1", lambda value: NUMBER.accepts(value) and 0 < value <= 1)
 
 
-@dataclass(frozen=True)
-class BiasedCoins:
-    """Pairs of orthonormal directions, and for each pair a biased coin that says which of the two is the likelier.
+class KnownMoment(KeyedDistribution):
+    """A distribution in the unit ball whose second moment is known, so that all examples train."""
+
+    key = "directions"
+    n_test = 0
+
+    def second_moment(self, seed: int, repetition: int) -> np.ndarray:
+        """Return ``C`` of a draw, shape (d, d)."""
+        raise NotImplementedError
+
+    def with_moment(self, X: np.ndarray, scale: float, seed: int, repetition: int) -> Dataset:
+        """Return the examples X of a draw with its second moment."""
+        C = self.second_moment(seed, repetition)
+        return Dataset(self.name, X, np.zeros(self.n), scale, self.n, two_valued=False, second_moment=C)
+
+
+class FlippedDirections(KnownMoment):
+    """Pairs of orthonormal directions, and for each pair a biased coin that says which of the two is more likely.
 
     An example picks one of the coins, flips it, and is one of its two directions, with a fair sign: ``u_i`` with
-    probability ``(1 + b_i alpha)/2``, else ``u_{i+c}``, i = 1..c. The signs b are drawn with the law. The best
-    subspace of c dimensions takes the likelier direction of each pair, and who is to find it must find nearly all b:
+    probability ``(1 + b_i alpha)/2``, else ``u_{i+c}``, i = 1..c. The signs b are drawn with the distribution. The best
+    subspace of c dimensions takes the more likely direction of each pair, and to find it one must find nearly all b:
     with full rows this takes of the order of ``c/eps^2`` examples (Theorem 5).
 
-    Parameters
+    Attributes
     ----------
-    basis : {"coins", "hadamard", "two_lines"}
-        The directions. ``coins``: ``u_i = (e_i + e_{i+c})/sqrt(2)`` and ``u_{i+c} = (-e_i + e_{i+c})/sqrt(2)``, which
-        only an example that shows both attributes can tell apart: it takes ``(d/r)^2`` times as many (Theorem 4).
-        ``hadamard``: the first 2 c columns of Sylvester's matrix divided by ``sqrt(d)``, whose entries are all
-        equally large. ``two_lines``: those of ``coins`` where d = 2, of which one attribute says nothing (Figure 1).
-    d : int
-        Number of attributes.
     n_coins : int
         Number c of coins, at most d/2.
     alpha : float
         Bias, above 0 and at most 1.
-    n : int
-        Number of training examples.
     """
 
-    basis: str
-    d: int
     n_coins: int
     alpha: float
-    n: int
-    n_test = 0
-
-    @property
-    def name(self) -> str:
-        """Name of the law."""
-        if self.basis == "two_lines":
-            return "two_lines"
-        return f"{self.basis}_d{self.d}_c{self.n_coins}_alpha{self.alpha!r}"
 
     @property
     def scale(self) -> float:
         """Size of the entries of directions that are not 0."""
-        return (self.d if self.basis == "hadamard" else 2) ** -0.5
+        return 2**-0.5
 
     def directions(self) -> np.ndarray:
         """Return the directions in rows, divided by `scale`: -1, 0 and 1, int8 of shape (2 c, d), u_1 first."""
         c = self.n_coins
-        if self.basis == "hadamard":
-            common = np.bitwise_count(np.arange(2 * c)[:, None] & np.arange(self.d))
-            return 1 - 2 * (common % 2).astype(np.int8)
         U = np.zeros((2 * c, self.d), dtype=np.int8)
         i = np.arange(c)
         U[i, i] = U[i, i + c] = U[i + c, i + c] = 1
@@ -80,7 +74,7 @@ class BiasedCoins:
 
     def signs(self, seed: int, repetition: int) -> np.ndarray:
         """Return the signs b of the coins' biases in a draw, shape (c,)."""
-        return generator(*_identity(self, seed, repetition), "target").choice([-1.0, 1.0], size=self.n_coins)
+        return self.streams(seed, repetition)("target").choice([-1.0, 1.0], size=self.n_coins)
 
     def second_moment(self, seed: int, repetition: int) -> np.ndarray:
         """Return ``C`` of a draw, shape (d, d)."""
@@ -91,16 +85,92 @@ class BiasedCoins:
 
     def draw(self, seed: int, repetition: int) -> Dataset:
         """Draw the coins and the examples."""
-        uniforms = generator(*_identity(self, seed, repetition), "train").random((self.n, 3))
+        uniforms = self.streams(seed, repetition)("train").random((self.n, 3))
         coin = (uniforms[:, 0] * self.n_coins).astype(np.intp)
         heads = uniforms[:, 1] < (1 + self.alpha * self.signs(seed, repetition)[coin]) / 2
         X = self.directions()[coin + self.n_coins * ~heads]
         X *= np.where(uniforms[:, 2] < 0.5, -1, 1).astype(np.int8)[:, None]
-        return _known(self, X, self.scale, self.second_moment(seed, repetition))
+        return self.with_moment(X, self.scale, seed, repetition)
 
 
 @dataclass(frozen=True)
-class Spike:
+class BiasedCoins(FlippedDirections):
+    """Directions ``u_i = (e_i + e_{i+c})/sqrt(2)`` and ``u_{i+c} = (-e_i + e_{i+c})/sqrt(2)``.
+
+    Only an example that shows both attributes can tell the two directions of a pair apart: this takes ``(d/r)^2`` times
+    as many examples as full rows (Theorem 4).
+
+    Parameters
+    ----------
+    d : int
+        Number of attributes.
+    n_coins, alpha
+        See `FlippedDirections`.
+    n : int
+        Number of training examples.
+    """
+
+    d: int = count("attributes")
+    n_coins: int = count("coins")
+    alpha: float = option("the bias of the coins", _SHARE)
+    n: int = count("training examples")
+
+    def __post_init__(self) -> None:
+        """Refuse more directions than attributes."""
+        if 2 * self.n_coins > self.d:
+            raise ConfigError(f"dataset.n_coins must be at most d/2 = {self.d // 2}, not {self.n_coins}")
+
+    @property
+    def name(self) -> str:
+        """Name of the distribution."""
+        return f"coins_d{self.d}_c{self.n_coins}_alpha{float(self.alpha)!r}"
+
+
+@dataclass(frozen=True)
+class Hadamard(BiasedCoins):
+    """The first 2 c columns of Sylvester's matrix divided by ``sqrt(d)``, whose entries are all equally large."""
+
+    def __post_init__(self) -> None:
+        """Refuse a d for which there is no such matrix."""
+        super().__post_init__()
+        if self.d.bit_count() != 1:
+            raise ConfigError(f"dataset.d must be a power of 2, the size of a Sylvester matrix, not {self.d}")
+
+    @property
+    def name(self) -> str:
+        """Name of the distribution."""
+        return super().name.replace("coins", "hadamard")
+
+    @property
+    def scale(self) -> float:
+        """Size of the entries of directions."""
+        return self.d**-0.5
+
+    def directions(self) -> np.ndarray:
+        """Return the directions in rows, divided by `scale`: -1 and 1, int8 of shape (2 c, d), u_1 first."""
+        common = np.bitwise_count(np.arange(2 * self.n_coins)[:, None] & np.arange(self.d))
+        return 1 - 2 * (common % 2).astype(np.int8)
+
+
+@dataclass(frozen=True)
+class TwoLines(FlippedDirections):
+    """The directions of `BiasedCoins` for d = 2: one attribute alone says nothing (Figure 1).
+
+    Parameters
+    ----------
+    n : int
+        Number of training examples.
+    """
+
+    n: int = count("training examples")
+    name = "two_lines"
+    d = 2
+    n_coins = 1
+    alpha = 1.0
+
+
+@dataclass(frozen=True)
+class Spike(KnownMoment):
     """One attribute that is 1 in some examples; everything else is always 0.
 
     A learner must find the attribute, and nearly all values that it sees are 0 (Theorem 12).
@@ -115,19 +185,18 @@ class Spike:
         Number of training examples.
     """
 
-    d: int
-    p: float
-    n: int
-    n_test = 0
+    d: int = count("attributes")
+    p: float = option("the probability of the spike", _SHARE)
+    n: int = count("training examples")
 
     @property
     def name(self) -> str:
-        """Name of the law."""
-        return f"spike_d{self.d}_p{self.p!r}"
+        """Name of the distribution."""
+        return f"spike_d{self.d}_p{float(self.p)!r}"
 
     def spike(self, seed: int, repetition: int) -> int:
         """Return the attribute that matters in a draw."""
-        return int(generator(*_identity(self, seed, repetition), "target").integers(self.d))
+        return int(self.streams(seed, repetition)("target").integers(self.d))
 
     def second_moment(self, seed: int, repetition: int) -> np.ndarray:
         """Return ``C = p e_s e_s'`` of a draw, shape (d, d)."""
@@ -139,80 +208,11 @@ class Spike:
     def draw(self, seed: int, repetition: int) -> Dataset:
         """Draw the attribute and the examples."""
         X = np.zeros((self.n, self.d), dtype=np.uint8)
-        X[:, self.spike(seed, repetition)] = (
-            generator(*_identity(self, seed, repetition), "train").random(self.n) < self.p
-        )
-        return _known(self, X, 1.0, self.second_moment(seed, repetition))
+        X[:, self.spike(seed, repetition)] = self.streams(seed, repetition)("train").random(self.n) < self.p
+        return self.with_moment(X, 1.0, seed, repetition)
 
 
-def parse_coins(options: Mapping[str, Any]) -> BiasedCoins:
-    """Read ``dataset.d``, ``n_coins``, ``alpha`` and ``n``.
-
-    Raises
-    ------
-    ConfigError
-        If one of them is impossible.
-    """
-    d, n_coins, n = (whole_number(options, key) for key in ("d", "n_coins", "n"))
-    if 2 * n_coins > d:
-        raise ConfigError(f"dataset.n_coins must be at most d/2 = {d // 2}, not {n_coins}")
-    return BiasedCoins("coins", d, n_coins, _share(options, "alpha"), n)
-
-
-def parse_hadamard(options: Mapping[str, Any]) -> BiasedCoins:
-    """Read the options of `parse_coins`, where d must be a power of 2.
-
-    Raises
-    ------
-    ConfigError
-        If one of them is impossible.
-    """
-    law = parse_coins(options)
-    if law.d.bit_count() != 1:
-        raise ConfigError(f"dataset.d must be a power of 2, not {law.d}: as large are Sylvester's Hadamard matrices")
-    return BiasedCoins("hadamard", law.d, law.n_coins, law.alpha, law.n)
-
-
-def parse_two_lines(options: Mapping[str, Any]) -> BiasedCoins:
-    """Read ``dataset.n``; the one coin falls always on the same side.
-
-    Raises
-    ------
-    ConfigError
-        If it is impossible.
-    """
-    return BiasedCoins("two_lines", 2, 1, 1.0, whole_number(options, "n"))
-
-
-def parse_spike(options: Mapping[str, Any]) -> Spike:
-    """Read ``dataset.d``, ``p`` and ``n``.
-
-    Raises
-    ------
-    ConfigError
-        If one of them is impossible.
-    """
-    return Spike(whole_number(options, "d"), _share(options, "p"), whole_number(options, "n"))
-
-
-def _share(options: Mapping[str, Any], key: str) -> float:
-    value = required(options, key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        raise ConfigError(f"dataset.{key} must be a number above 0 and at most 1, not {value!r}")
-    return float(value)
-
-
-def _identity(law: BiasedCoins | Spike, seed: int, repetition: int) -> tuple[Identity, ...]:
-    return "directions", seed, law.name, repetition
-
-
-def _known(law: BiasedCoins | Spike, X: np.ndarray, scale: float, C: np.ndarray) -> Dataset:
-    return Dataset(law.name, X, np.zeros(law.n), scale, law.n, two_valued=False, second_moment=C)
-
-
-KINDS = (
-    known_law("coins", parse_coins, "d", "n_coins", "alpha", "n"),
-    known_law("hadamard", parse_hadamard, "d", "n_coins", "alpha", "n"),
-    known_law("spike", parse_spike, "d", "p", "n"),
-    known_law("two_lines", parse_two_lines, "n"),
+KINDS = tuple(
+    DatasetKind.of(name, source, splits=(OFFICIAL,), centers=("none",), tested=False, domain="2-ball")
+    for name, source in (("coins", BiasedCoins), ("hadamard", Hadamard), ("spike", Spike), ("two_lines", TwoLines))
 )

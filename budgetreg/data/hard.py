@@ -1,4 +1,4 @@
-"""Distributions from the papers' lower bounds, drawn anew for each seed and repetition.
+"""Distributions from the papers' lower bounds, drawn for each seed and repetition.
 
 Their best regressors are known. Risks are mean squared errors, without a factor 1/2.
 
@@ -8,27 +8,26 @@ Cesa-Bianchi, Shalev-Shwartz and Shamir (2010), "Efficient learning with partial
 and 4. Hazan and Koren (2012), "Linear regression with limited observation", Appendix B.2.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from budgetreg.config.options import Option
-from budgetreg.data.dataset import Dataset, required, whole_number
+from budgetreg.config.options import option
+from budgetreg.config.requirements import NUMBER, Requirement
+from budgetreg.data.dataset import Dataset
+from budgetreg.data.distribution import Examples, KeyedDistribution, Streams, count
 from budgetreg.data.kind import DatasetKind
 from budgetreg.errors import ConfigError
-from budgetreg.streams import Identity, generator
 
-Examples = tuple[np.ndarray, np.ndarray]
+_ADVANTAGE = Requirement("a number above 0 and at most 0.5", lambda value: NUMBER.accepts(value) and 0 < value <= 0.5)
 
 
 @dataclass(frozen=True)
-class OneGoodFeature:
-    """Fair signs for attributes, and a label that one of them guesses: ``y = x_j`` with probability ``1/2 + p``.
+class OneGoodFeature(KeyedDistribution):
+    """Fair signs as attributes, and a label that equals one of them with probability ``1/2 + p``.
 
-    Cesa-Bianchi et al. 2010, Theorem 3: who learns a good regressor must find j, which takes of the order of d/k
-    examples per unit of 1/p^2.
+    Cesa-Bianchi et al. 2010, Theorem 3: to learn a good regressor one must find this attribute j, which takes of the
+    order of ``d / (k p^2)`` examples.
 
     Parameters
     ----------
@@ -40,14 +39,15 @@ class OneGoodFeature:
         Numbers of training and of test examples.
     """
 
-    d: int
-    p: float
-    n: int
-    n_test: int
+    d: int = count("attributes")
+    p: float = option("the advantage over guessing", _ADVANTAGE)
+    n: int = count("training examples")
+    n_test: int = count("test examples")
+    key = "hard"
 
     @property
     def name(self) -> str:
-        """Name of the law."""
+        """Name of the distribution."""
         return f"one_good_feature_d{self.d}_p{self.p!r}"
 
     @property
@@ -58,27 +58,27 @@ class OneGoodFeature:
     def best(self, seed: int, repetition: int) -> np.ndarray:
         """Return the best regressor ``2 p e_j`` of a draw, shape (d,)."""
         w = np.zeros(self.d)
-        w[_target_stream(self.name, seed, repetition).integers(self.d)] = 2 * self.p
+        w[self.streams(seed, repetition)("target").integers(self.d)] = 2 * self.p
         return w
 
     def draw(self, seed: int, repetition: int) -> Dataset:
         """Draw j and the examples, training part first."""
         good = self.best(seed, repetition).argmax()
 
-        def examples(rng: np.random.Generator, n: int) -> Examples:
-            uniforms = rng.random((n, self.d + 1))
+        def examples(streams: Streams, n: int) -> Examples:
+            uniforms = streams().random((n, self.d + 1))
             X = np.where(uniforms[:, :-1] < 0.5, -1.0, 1.0)
             return X, np.where(uniforms[:, -1] < 0.5 + self.p, X[:, good], -X[:, good])
 
-        return _both_parts(self, seed, repetition, examples, two_valued=True)
+        return self.draw_parts(seed, repetition, examples, two_valued=True)
 
 
 @dataclass(frozen=True)
-class ThreeBits:
+class ThreeBits(KeyedDistribution):
     """Three fair signs whose mean is the target.
 
-    Cesa-Bianchi et al. 2010, Theorem 4: two attributes of each training example suffice to learn it without error,
-    yet who sees two attributes of a test example errs by 1/9 at least.
+    Cesa-Bianchi et al. 2010, Theorem 4: two attributes of each training example suffice to learn the target without
+    error, but a prediction from two attributes of a test example has a risk of at least 1/9.
 
     Parameters
     ----------
@@ -86,8 +86,9 @@ class ThreeBits:
         Numbers of training and of test examples.
     """
 
-    n: int
-    n_test: int
+    n: int = count("training examples")
+    n_test: int = count("test examples")
+    key = "hard"
     name = "three_bits"
     d = 3
     best_risk = 0.0
@@ -99,19 +100,19 @@ class ThreeBits:
     def draw(self, seed: int, repetition: int) -> Dataset:
         """Draw the examples, training part first."""
 
-        def examples(rng: np.random.Generator, n: int) -> Examples:
-            X = np.where(rng.random((n, 3)) < 0.5, -1.0, 1.0)
+        def examples(streams: Streams, n: int) -> Examples:
+            X = np.where(streams().random((n, 3)) < 0.5, -1.0, 1.0)
             return X, X.sum(axis=1) / 3
 
-        return _both_parts(self, seed, repetition, examples, two_valued=False)
+        return self.draw_parts(seed, repetition, examples)
 
 
 @dataclass(frozen=True)
-class HiddenBasis:
+class HiddenBasis(KeyedDistribution):
     """A few random attributes with random signs; each example shows one of them, and the target is always 1.
 
     Hazan & Koren 2012, Theorem B.1: a good regressor must know most of these attributes, which takes of the order of
-    d/eps^2 values, as nearly all that are seen are 0.
+    d/eps^2 values, as nearly all values seen are 0.
 
     Parameters
     ----------
@@ -123,15 +124,21 @@ class HiddenBasis:
         Numbers of training and of test examples.
     """
 
-    d: int
-    eps: float
-    n: int
-    n_test: int
+    d: int = count("attributes")
+    eps: float = option("1/sqrt of the number of hidden attributes", NUMBER)
+    n: int = count("training examples")
+    n_test: int = count("test examples")
+    key = "hard"
+
+    def __post_init__(self) -> None:
+        """Refuse an eps with no hidden attribute, or with more than there are attributes."""
+        if not (0 < self.eps <= 1 and round(self.eps**-2) <= self.d):
+            raise ConfigError(f"dataset.eps must be between 1/sqrt(d) = {self.d**-0.5:.3g} and 1, not {self.eps!r}")
 
     @property
     def name(self) -> str:
-        """Name of the law."""
-        return f"hidden_basis_d{self.d}_eps{self.eps!r}"
+        """Name of the distribution."""
+        return f"hidden_basis_d{self.d}_eps{float(self.eps)!r}"
 
     @property
     def n_hidden(self) -> int:
@@ -145,7 +152,7 @@ class HiddenBasis:
 
     def best(self, seed: int, repetition: int) -> np.ndarray:
         """Return the best regressor of a draw with ``|w|_2 <= 1``, shape (d,): its signs over ``sqrt(n_hidden)``."""
-        rng = _target_stream(self.name, seed, repetition)
+        rng = self.streams(seed, repetition)("target")
         w = np.zeros(self.d)
         w[rng.permutation(self.d)[: self.n_hidden]] = rng.choice([-1.0, 1.0], size=self.n_hidden)
         return w / np.sqrt(self.n_hidden)
@@ -155,103 +162,17 @@ class HiddenBasis:
         signs = np.sign(self.best(seed, repetition))
         hidden = np.flatnonzero(signs)
 
-        def examples(rng: np.random.Generator, n: int) -> Examples:
-            shown = hidden[rng.integers(hidden.size, size=n)]
+        def examples(streams: Streams, n: int) -> Examples:
+            shown = hidden[streams().integers(hidden.size, size=n)]
             X = np.zeros((n, self.d))
             X[np.arange(n), shown] = signs[shown]
             return X, np.ones(n)
 
-        return _both_parts(self, seed, repetition, examples, two_valued=False)
-
-
-def parse_one_good_feature(options: Mapping[str, Any]) -> OneGoodFeature:
-    """Read ``dataset.d``, ``p``, ``n`` and ``n_test``.
-
-    Raises
-    ------
-    ConfigError
-        If one of them is impossible.
-    """
-    p = _number(options, "p")
-    if not 0 < p <= 0.5:
-        raise ConfigError(f"dataset.p must be above 0 and at most 0.5, not {p!r}")
-    d, n, n_test = (whole_number(options, key) for key in ("d", "n", "n_test"))
-    return OneGoodFeature(d, p, n, n_test)
-
-
-def parse_three_bits(options: Mapping[str, Any]) -> ThreeBits:
-    """Read ``dataset.n`` and ``n_test``.
-
-    Raises
-    ------
-    ConfigError
-        If one of them is impossible.
-    """
-    return ThreeBits(whole_number(options, "n"), whole_number(options, "n_test"))
-
-
-def parse_hidden_basis(options: Mapping[str, Any]) -> HiddenBasis:
-    """Read ``dataset.d``, ``eps``, ``n`` and ``n_test``.
-
-    Raises
-    ------
-    ConfigError
-        If one of them is impossible.
-    """
-    eps = _number(options, "eps")
-    d, n, n_test = (whole_number(options, key) for key in ("d", "n", "n_test"))
-    if not (0 < eps <= 1 and round(eps**-2) <= d):
-        raise ConfigError(f"dataset.eps must be between 1/sqrt(d) = {d**-0.5:.3g} and 1, not {eps!r}")
-    return HiddenBasis(d, eps, n, n_test)
-
-
-def _number(options: Mapping[str, Any], key: str) -> float:
-    value = required(options, key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"dataset.{key} must be a number, not {value!r}")
-    return float(value)
-
-
-def _target_stream(name: str, seed: int, repetition: int) -> np.random.Generator:
-    return generator(*_identity(name, seed, repetition), "target")
-
-
-def _identity(name: str, seed: int, repetition: int) -> tuple[Identity, ...]:
-    return "hard", seed, name, repetition
-
-
-def _both_parts(
-    law: OneGoodFeature | ThreeBits | HiddenBasis,
-    seed: int,
-    repetition: int,
-    examples: Callable[[np.random.Generator, int], Examples],
-    *,
-    two_valued: bool,
-) -> Dataset:
-    """Draw each part from a stream of its own, row by row: more examples of one change nothing else."""
-    identity = _identity(law.name, seed, repetition)
-    train, test = (examples(generator(*identity, part), n) for part, n in (("train", law.n), ("test", law.n_test)))
-    X, y = (np.concatenate(parts) for parts in zip(train, test, strict=True))
-    return Dataset(law.name, X, y, scale=1.0, n_train=law.n, two_valued=two_valued)
+        return self.draw_parts(seed, repetition, examples)
 
 
 KINDS = (
-    DatasetKind(
-        name="one_good_feature",
-        parse=parse_one_good_feature,
-        options={key: Option(key) for key in ("d", "p", "n", "n_test")},
-        domain="inf-ball",
-    ),
-    DatasetKind(
-        name="three_bits",
-        parse=parse_three_bits,
-        options={key: Option(key) for key in ("n", "n_test")},
-        domain="inf-ball",
-    ),
-    DatasetKind(
-        name="hidden_basis",
-        parse=parse_hidden_basis,
-        options={key: Option(key) for key in ("d", "eps", "n", "n_test")},
-        domain="2-ball",
-    ),
+    DatasetKind.of("one_good_feature", OneGoodFeature, domain="inf-ball"),
+    DatasetKind.of("three_bits", ThreeBits, domain="inf-ball"),
+    DatasetKind.of("hidden_basis", HiddenBasis, domain="2-ball"),
 )

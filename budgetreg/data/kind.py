@@ -1,26 +1,30 @@
-"""What a kind of data declares of itself: its options, and what its examples are known to be."""
+"""How data are declared: what loads or draws examples, and the kinds of data that a package offers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from budgetreg.config.options import Option, Options, identity_of
+from budgetreg.config.options import Option, Options, identity_of, options_of, rules_of
 from budgetreg.config.requirements import FRACTION, NAME, NOTHING, one_of
+from budgetreg.config.rules import check
 from budgetreg.data.dataset import Dataset
 
 DOMAINS = ("2-ball", "inf-ball")
-"""Where attributes may be known to lie: of unit radius, with targets of at most 1; the one is in the other."""
+"""Sets that may be known to contain all attribute vectors: balls of radius 1, with targets of at most 1 in size.
+
+The first contains no vector that the second does not contain.
+"""
 
 RANDOM, OFFICIAL = "random", "official"
 
 
 @runtime_checkable
 class ExampleSource(Protocol):
-    """Data that are there, the same for every seed and repetition."""
+    """Stored examples, which are the same for every seed and repetition."""
 
     def load(self) -> Dataset:
-        """Read or map them.
+        """Read or map the examples.
 
         Raises
         ------
@@ -29,14 +33,14 @@ class ExampleSource(Protocol):
         """
 
     def __hash__(self) -> int:
-        """Equal ones are one, as what was read is remembered."""
+        """Equal sources have equal hashes, as what was read is cached by source."""
 
 
 @runtime_checkable
-class Synthetic(Protocol):
-    """A law that examples are drawn from: d attributes, n training and n_test test examples.
+class Distribution(Protocol):
+    """A distribution that examples are drawn from: d attributes, n training and n_test test examples.
 
-    Where its second moment is known, subspaces need no test examples: n_test may be 0.
+    Subspace learning needs no test examples (``n_test = 0``) where the second moment of the distribution is known.
     """
 
     @property
@@ -52,43 +56,45 @@ class Synthetic(Protocol):
         """Number of test examples."""
 
     def draw(self, seed: int, repetition: int) -> Dataset:
-        """Draw target and examples, training part first, which only the two numbers decide."""
+        """Draw target and examples, training part first; they depend on the two numbers alone."""
 
     def __hash__(self) -> int:
-        """Equal laws are one, as drawing is remembered."""
+        """Equal distributions have equal hashes, as what was drawn is cached by distribution."""
 
 
-Source = ExampleSource | Synthetic
+Source = ExampleSource | Distribution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DatasetKind:
-    """A kind of data, as it declares itself.
+    """The declaration of a kind of data.
 
     Attributes
     ----------
     name : str
         The value of ``dataset.kind``.
     parse : callable
-        From the options to what is loaded or drawn; raises a `ConfigError` or `DataError` if that is impossible.
+        Turns the options into a source; raises a `ConfigError` or `DataError` if that is impossible.
     options : mapping of str to Option
-        Its own keys below ``dataset``.
+        The keys below ``dataset`` that only this kind has.
     splits : tuple of str
         The splits into training and test part that it offers.
     centers : tuple of str
-        How its attributes may be centred.
+        The ways in which its attributes may be centred.
     tested : bool
-        Whether there is a test part; if not, the second moment of the law is known.
-    own : bool
-        Whether these are somebody's own data, of which nothing is known beforehand but what was paid for.
+        Whether there is a test part; if not, the second moment of the distribution is known.
+    own_data : bool
+        Whether these are a user's own data, of which only paid values are known.
     domain : str
-        Where attributes that are not centred surely lie, one of `DOMAINS`; empty if that is not known.
+        One of `DOMAINS`, which contains all attribute vectors that are not centred; empty if none is known to.
     paths : tuple of str
-        Those of its options that are paths: relative ones mean something in the folder of the command alone.
+        The options that are paths; relative paths are resolved in the folder of the command.
     prices : callable
-        From the options to the price list that comes with the data; None if none does.
+        Maps the options to the price list that comes with the data, or to None.
     unlabelled : callable
-        From a source to that whose targets nobody asks for.
+        Maps a source to the same source without a default target.
+    unused_caches : callable
+        Returns the cache folders of this kind that no run uses any more, each with the reason.
     """
 
     name: str
@@ -97,18 +103,41 @@ class DatasetKind:
     splits: tuple[str, ...] = (RANDOM, OFFICIAL)
     centers: tuple[str, ...] = ("none", "revealed", "full")
     tested: bool = True
-    own: bool = False
+    own_data: bool = False
     domain: str = ""
     paths: tuple[str, ...] = ()
     prices: Callable[[Mapping[str, Any]], Path | None] = lambda options: None
     unlabelled: Callable[[Source], Source] = lambda source: source
+    unused_caches: Callable[[], Mapping[Path, str]] = dict
+
+    @classmethod
+    def of(cls, name: str, source: type, **properties: Any) -> "DatasetKind":
+        """Declare a kind whose options are the fields of a frozen dataclass, which is its source.
+
+        Parameters
+        ----------
+        name : str
+            The value of ``dataset.kind``.
+        source : type
+            The dataclass; its fields are made with `budgetreg.config.options.option`.
+        **properties
+            The other attributes of `DatasetKind`.
+        """
+        options = options_of(source)
+
+        def parse(values: Mapping[str, Any]) -> Source:
+            check(dict(values), rules_of(options, values), "dataset")
+            declared: Source = source(**values)
+            return declared
+
+        return cls(name=name, parse=parse, options=options, **properties)
 
     def lies_in(self, domain: str) -> bool:
-        """Whether attributes that are not centred surely lie in a domain."""
+        """Whether a domain contains all attribute vectors that are not centred."""
         return bool(self.domain) and DOMAINS.index(self.domain) <= DOMAINS.index(domain)
 
     def all_options(self) -> Options:
-        """Return the keys below ``dataset``, those of all kinds first."""
+        """Return the keys below ``dataset``, first those that all kinds have."""
         return {
             "name": Option("the data set's name"),
             "kind": Option("the kind of data"),
@@ -121,19 +150,6 @@ class DatasetKind:
         }
 
     def identity(self, section: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what of a checked section ``dataset`` decides a result."""
+        """Return the part of a checked section ``dataset`` that results depend on."""
         random = self.tested and section["split"] == RANDOM
         return identity_of(self.all_options(), section, () if random else ("test_fraction",))
-
-
-def known_law(name: str, parse: Callable[[Mapping[str, Any]], Source], *options: str) -> DatasetKind:
-    """Declare data in the unit ball whose second moment is known: all examples train, and nothing needs full rows."""
-    return DatasetKind(
-        name=name,
-        parse=parse,
-        options={key: Option(key) for key in options},
-        splits=(OFFICIAL,),
-        centers=("none",),
-        tested=False,
-        domain="2-ball",
-    )

@@ -4,7 +4,7 @@ The files are expected where torchvision puts them (``ROOT/MNIST/raw``), but not
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from budgetreg.config.options import Option
-from budgetreg.data.cache import cache_root, ensure
+from budgetreg.data.cache import cache_root, earlier_layouts, ensure_array, is_array, mapped
 from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.kind import DatasetKind
 from budgetreg.data.seals import is_intact
@@ -60,16 +60,17 @@ class Mnist:
         DataError
             If neither the arrays nor the raw files are there, or arrays are damaged and raw files are not there.
         """
-        own = "images.npy" if self.digits is None else _pair_name(self.digits)
-        # All images are looked at only if those of the pair have to be made: to verify them takes a while.
-        folder = prepared(checksums, (own, "labels.npy")) or prepared(checksums) or prepare(self.root, checksums)
-        labels, is_train = np.ascontiguousarray(_mapped(folder / "labels.npy")).T
+        images_file = "images.npy" if self.digits is None else "images_{}v{}.npy".format(*self.digits)
+        # All images are verified, which takes a while, only if those of the pair have to be made of them.
+        needed = (images_file, "labels.npy")
+        folder = prepared(checksums, needed) or prepared(checksums) or prepare(self.root, checksums)
+        labels, is_train = np.ascontiguousarray(mapped(folder / "labels.npy")).T
         if self.digits is None:
-            images = _mapped(folder / "images.npy")
+            images = mapped(folder / "images.npy")
             digits, n_train = labels.astype(np.float64), int(is_train.sum())
             return Dataset(self.name, images, digits, 1 / 255, n_train, False, unpredictable=_TEN_CLASSES)
         rows = np.flatnonzero(np.isin(labels, self.digits))
-        images = _pair(folder, self.digits, rows)
+        images = ensure_array(folder / images_file, lambda: mapped(folder / "images.npy")[rows])
         y = np.where(labels[rows] == self.digits[0], -1.0, 1.0)
         return Dataset(self.name, images, y, 1 / 255, int(is_train[rows].sum()), True)
 
@@ -113,18 +114,8 @@ def faults(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> dict[s
     return found
 
 
-def cache_folder(checksums: Mapping[str, str] = CHECKSUMS) -> Path:
-    """Return the folder of the arrays, addressed by what the raw files contain."""
-    return _cache_folder(_LAYOUT_VERSION, checksums)
-
-
-def unused_caches() -> dict[Path, str]:
-    """Return the folders of the cache that are there and that no run maps, and why."""
-    folders = (_cache_folder(version, CHECKSUMS) for version in range(_LAYOUT_VERSION))
-    return {folder: "arrays of an earlier layout" for folder in folders if folder.is_dir()}
-
-
-def _cache_folder(version: int, checksums: Mapping[str, str]) -> Path:
+def cache_folder(checksums: Mapping[str, str] = CHECKSUMS, version: int = _LAYOUT_VERSION) -> Path:
+    """Return the folder of the arrays, addressed by the content of the raw files."""
     address = hashlib.sha256(repr((version, sorted(checksums.items()))).encode()).hexdigest()
     return cache_root() / f"mnist-{address[:16]}"
 
@@ -134,7 +125,7 @@ def prepared(
 ) -> Path | None:
     """Return the folder of the arrays if those of some names are there, whole and undamaged."""
     folder = cache_folder(checksums)
-    whole = all(is_intact(folder / name) and _is_array(folder / name) for name in names)
+    whole = all(is_intact(folder / name) and is_array(folder / name) for name in names)
     return folder if whole else None
 
 
@@ -176,10 +167,11 @@ def prepare(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> Path:
 
     def labels() -> np.ndarray:
         train, test = (_read_idx(raw / f"{part}-labels-idx1-ubyte", 1) for part in ("train", "t10k"))
-        return np.stack([np.concatenate([train, test]), np.arange(len(train) + len(test)) < len(train)], axis=1)
+        is_train = np.arange(len(train) + len(test)) < len(train)
+        return np.stack([np.concatenate([train, test]), is_train.astype(np.uint8)], axis=1)
 
-    _ensure(folder / "images.npy", images)
-    _ensure(folder / "labels.npy", labels)
+    ensure_array(folder / "images.npy", images)
+    ensure_array(folder / "labels.npy", labels)
     return folder
 
 
@@ -200,39 +192,6 @@ def _read_idx(path: Path, ndim: int) -> np.ndarray:
     return content[header:].reshape(shape)
 
 
-def _pair_name(digits: tuple[int, int]) -> str:
-    return "images_{}v{}.npy".format(*digits)
-
-
-def _pair(folder: Path, digits: tuple[int, int], rows: np.ndarray) -> np.ndarray:
-    path = folder / _pair_name(digits)
-    _ensure(path, lambda: _mapped(folder / "images.npy")[rows])
-    return _mapped(path)
-
-
-def _mapped(path: Path) -> np.ndarray:
-    array: np.ndarray = np.load(path, mmap_mode="r")
-    return array
-
-
-def _is_array(path: Path) -> bool:
-    try:
-        _mapped(path)
-    except (OSError, ValueError, EOFError):  # missing, or cut short by a full disk
-        return False
-    return True
-
-
-def _ensure(path: Path, make: Callable[[], np.ndarray]) -> None:
-    """Write ``make()`` as uint8 to `path` unless a whole array is there."""
-
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as file:  # np.save would append .npy to a name
-            np.save(file, np.ascontiguousarray(make(), dtype=np.uint8))
-
-    ensure(path, _is_array, write)
-
-
 KINDS = (
     DatasetKind(
         name="mnist",
@@ -240,5 +199,6 @@ KINDS = (
         options={"root": Option("the folder of MNIST/raw", inert=True), "digits": Option("the digits")},
         domain="inf-ball",
         paths=("root",),
+        unused_caches=lambda: earlier_layouts(cache_folder(version=old) for old in range(_LAYOUT_VERSION)),
     ),
 )

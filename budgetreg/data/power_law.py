@@ -13,24 +13,20 @@ Kukliansky and Shamir (2015), "Attribute efficient linear regression with distri
 Section 5.1.
 """
 
-import hashlib
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from budgetreg.config.options import Option
-from budgetreg.data.cache import cache_root, ensure
-from budgetreg.data.dataset import Dataset, required, whole_number
+from budgetreg.config.options import option
+from budgetreg.config.requirements import FLAG, NUMBER, Requirement, one_of
+from budgetreg.data.cache import cache_root, earlier_layouts, ensure_array
+from budgetreg.data.dataset import Dataset, short_digest
+from budgetreg.data.distribution import KeyedDistribution, count, short
 from budgetreg.data.kind import DatasetKind
 from budgetreg.data.values import Coins, Values
-from budgetreg.errors import ConfigError
-from budgetreg.streams import generator
 
-_NORMS = ("l2", "linf")
+_EXPONENT = Requirement("a number of at most 0", lambda value: NUMBER.accepts(value) and value <= 0)
 _DRAWS_PER_BLOCK = 1 << 20  # uniform doubles held at once, 8 MiB
 _VALUES_PER_PRODUCT = 1 << 16  # so few that they stay in the processor's cache
 _FIRST_TEST_ROW = 1 << 40
@@ -41,8 +37,8 @@ _LAYOUT_VERSION = 2  # of the cached targets; part of their address
 
 
 @dataclass(frozen=True)
-class PowerLaw:
-    """Options of the generator.
+class PowerLaw(KeyedDistribution):
+    """Independent coins with means that fall by a power law, and a linear target.
 
     Parameters
     ----------
@@ -51,55 +47,59 @@ class PowerLaw:
     alpha : float
         Exponent, at most 0: the attributes' means fall as ``i^alpha``.
     norm : {"l2", "linf"}
-        Ball the vector of means is scaled into; it decides the law of ``w*`` too.
+        Ball that the vector of means is scaled into; the distribution of ``w*`` depends on it too.
     n, n_test : int
         Numbers of training and of test examples.
     implicit : bool
         Whether values are computed when they are looked at, instead of drawn into an array.
     """
 
-    d: int
-    alpha: float
-    norm: str
-    n: int
-    n_test: int
-    implicit: bool = False
+    d: int = count("attributes")
+    alpha: float = option("the exponent", _EXPONENT)
+    norm: str = option("the norm", one_of("l2", "linf"))
+    n: int = count("training examples")
+    n_test: int = count("test examples")
+    implicit: bool = option("whether values are computed when they are looked at", FLAG)
+    key = "power_law"
 
     @property
     def name(self) -> str:
-        """Name of the law; the numbers of examples are no part of it: more of them keep the earlier ones."""
-        alpha = repr(self.alpha).removesuffix(".0")
-        return f"power_law_{self.norm}_d{self.d}_alpha{alpha}{'_implicit' if self.implicit else ''}"
+        """Name of the distribution."""
+        return f"power_law_{self.norm}_d{self.d}_alpha{short(self.alpha)}{'_implicit' if self.implicit else ''}"
 
     def means(self) -> np.ndarray:
         """Return the means ``u`` of the attributes, shape (d,)."""
-        u = np.arange(1, self.d + 1, dtype=np.float64) ** self.alpha
+        u = np.arange(1, self.d + 1, dtype=np.float64) ** float(self.alpha)
         return u / np.linalg.norm(u, 2 if self.norm == "l2" else np.inf)
 
     def draw(self, seed: int, repetition: int) -> Dataset:
         """Draw ``w*`` and the examples, training part first.
 
-        Targets, training part and test part have streams of their own, so that asking for more examples of
-        one part changes nothing else.
+        Targets, training part and test part have streams of their own, so that more examples of one part keep the
+        other.
         """
-        u = self.means()
-        identity = ("power_law", seed, self.name, repetition)
-        w = self._target(generator(*identity, "target"), u)
+        u, streams = self.means(), self.streams(seed, repetition)
+        w = self._target(streams("target"), u)
         if self.implicit:
             numbers = np.concatenate([np.arange(self.n), _FIRST_TEST_ROW + np.arange(self.n_test)])
-            coins = Coins(int(generator(*identity, "coins").integers(1 << 64, dtype=np.uint64)), u, numbers)
-            digest = hashlib.blake2b(repr((*identity, self.n, self.n_test)).encode(), digest_size=8).hexdigest()
-            y = _products(coins, w) if numbers.size * self.d <= _MOST_UNCACHED else _cached_products(coins, w, digest)
+            coins = Coins(int(streams("coins").integers(1 << 64, dtype=np.uint64)), u, numbers)
+            digest = short_digest((self.key, seed, self.name, repetition, self.n, self.n_test))
+            if numbers.size * self.d <= _MOST_UNCACHED:
+                y = _products(coins, w)
+            else:
+                y = np.array(ensure_array(_cache_folder() / f"{digest}.npy", lambda: _products(coins, w)))
             return Dataset(self.name, coins, y, 1.0, self.n, two_valued=False, digest=digest)
         X = np.empty((self.n + self.n_test, self.d), dtype=np.uint8)
-        _flip_coins(generator(*identity, "train"), u, X[: self.n])
-        _flip_coins(generator(*identity, "test"), u, X[self.n :])
+        for part, rows in (("train", X[: self.n]), ("test", X[self.n :])):
+            rng = streams(part)
+            for block in _blocks(rows):
+                block[...] = rng.random(block.shape) < u
         # Sums of small whole numbers: exact in any order, hence the same bytes on any machine.
         y = np.concatenate([block @ w for block in _blocks(X)])
         return Dataset(self.name, X, y, scale=1.0, n_train=self.n, two_valued=False)
 
     def _target(self, rng: np.random.Generator, u: np.ndarray) -> np.ndarray:
-        """Draw ``w*``; again if all its targets are 0, as of means of 1 whose weights cancel: nothing can be learnt."""
+        """Draw ``w*``, and repeat while all targets would be 0, as for means of 1 with weights that cancel."""
         while True:
             if self.norm == "l2":
                 w = rng.choice([-1.0, 1.0], size=self.d)
@@ -109,34 +109,9 @@ class PowerLaw:
                 return w
 
 
-def parse(options: Mapping[str, Any]) -> PowerLaw:
-    """Read ``dataset.d``, ``alpha``, ``norm``, ``n``, ``n_test`` and ``implicit``.
-
-    Raises
-    ------
-    ConfigError
-        If one of them is impossible.
-    """
-    alpha, norm = required(options, "alpha"), required(options, "norm")
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not -math.inf < alpha <= 0:
-        raise ConfigError(f"dataset.alpha must be a finite number of at most 0, not {alpha!r}")
-    if norm not in _NORMS:
-        raise ConfigError(f"dataset.norm must be one of {', '.join(_NORMS)}, not {norm!r}")
-    implicit = required(options, "implicit")
-    if not isinstance(implicit, bool):
-        raise ConfigError(f"dataset.implicit must be true or false, not {implicit!r}")
-    d, n, n_test = (whole_number(options, key) for key in ("d", "n", "n_test"))
-    return PowerLaw(d, float(alpha) + 0.0, norm, n, n_test, implicit)  # + 0.0 turns -0.0 into 0.0: one name for one law
-
-
 def _blocks(X: np.ndarray) -> list[np.ndarray]:
     rows = max(1, _DRAWS_PER_BLOCK // X.shape[1])
     return [X[start : start + rows] for start in range(0, len(X), rows)]
-
-
-def _flip_coins(rng: np.random.Generator, u: np.ndarray, out: np.ndarray) -> None:
-    for block in _blocks(out):
-        block[...] = rng.random(block.shape) < u
 
 
 def _products(X: Values, w: np.ndarray) -> np.ndarray:
@@ -149,38 +124,12 @@ def _products(X: Values, w: np.ndarray) -> np.ndarray:
     return y
 
 
-def unused_caches() -> dict[Path, str]:
-    """Return the folders of the cache that are there and that no run maps, and why."""
-    folders = map(_cache_folder, range(_LAYOUT_VERSION))
-    return {folder: "targets of an earlier layout" for folder in folders if folder.is_dir()}
-
-
-def _cache_folder(version: int) -> Path:
+def _cache_folder(version: int = _LAYOUT_VERSION) -> Path:
     return cache_root() / f"power_law-{version}"
 
 
-def _cached_products(X: Values, w: np.ndarray, digest: str) -> np.ndarray:
-    path = _cache_folder(_LAYOUT_VERSION) / f"{digest}.npy"
-
-    def is_whole(path: Path) -> bool:
-        try:
-            return bool(np.load(path, mmap_mode="r").shape == X.shape[:1])
-        except (OSError, ValueError, EOFError):  # missing, or cut short by a full disk
-            return False
-
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as file:  # np.save would append .npy to a name
-            np.save(file, _products(X, w))
-
-    ensure(path, is_whole, write)
-    y: np.ndarray = np.load(path)
-    return y
-
-
 KINDS = (
-    DatasetKind(
-        name="power_law",
-        parse=parse,
-        options={key: Option(key) for key in ("d", "alpha", "norm", "n", "n_test", "implicit")},
+    DatasetKind.of(
+        "power_law", PowerLaw, unused_caches=lambda: earlier_layouts(map(_cache_folder, range(_LAYOUT_VERSION)))
     ),
 )

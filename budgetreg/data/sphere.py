@@ -1,21 +1,19 @@
-"""A noisy linear target on the unit sphere: every assumption of the ridge theorems holds, and all attributes count."""
+"""A noisy linear target on the unit sphere, where all assumptions of the ridge theorems hold."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from budgetreg.config.options import Option
-from budgetreg.data.dataset import Dataset, required, whole_number
+from budgetreg.config.options import option
+from budgetreg.config.requirements import NOT_NEGATIVE
+from budgetreg.data.dataset import Dataset
+from budgetreg.data.distribution import Examples, KeyedDistribution, Streams, count
 from budgetreg.data.kind import DatasetKind
-from budgetreg.errors import ConfigError
-from budgetreg.streams import generator
 
 
 @dataclass(frozen=True)
-class Sphere:
-    """Attributes uniform on the unit sphere, ``y = <w*, x> +`` Gaussian noise, ``|w*|_2 = 1``, cut off at ``|y| = 1``.
+class Sphere(KeyedDistribution):
+    """Attributes uniform on the unit sphere, ``y = <w*, x> +`` Gaussian noise, ``|w*|_2 = 1``, clipped to ``|y| <= 1``.
 
     Parameters
     ----------
@@ -27,58 +25,35 @@ class Sphere:
         Numbers of training and of test examples.
     """
 
-    d: int
-    noise: float
-    n: int
-    n_test: int
+    d: int = count("attributes")
+    noise: float = option("the standard deviation of the noise", NOT_NEGATIVE)
+    n: int = count("training examples")
+    n_test: int = count("test examples")
+    key = "sphere"
 
     @property
     def name(self) -> str:
-        """Name of the law."""
-        return f"sphere_d{self.d}_noise{self.noise!r}"
+        """Name of the distribution."""
+        return f"sphere_d{self.d}_noise{float(self.noise)!r}"
 
     def target(self, seed: int, repetition: int) -> np.ndarray:
         """Return the regressor ``w*`` of a draw, uniform on the unit sphere, shape (d,)."""
-        return _directions(generator("sphere", seed, self.name, repetition, "target").standard_normal((1, self.d)))[0]
+        return _directions(self.streams(seed, repetition)("target").standard_normal((1, self.d)))[0]
 
     def draw(self, seed: int, repetition: int) -> Dataset:
-        """Draw ``w*`` and the examples, training part first.
-
-        Both parts have streams of their own, read example by example: more examples of one change nothing else.
-        """
+        """Draw ``w*`` and the examples, training part first."""
         w = self.target(seed, repetition)
-        normals = np.concatenate(
-            [
-                generator("sphere", seed, self.name, repetition, part).standard_normal((n, self.d + 1))
-                for part, n in (("train", self.n), ("test", self.n_test))
-            ]
-        )
-        X = _directions(normals[:, :-1])
-        y = np.clip(np.vecdot(X, w) + self.noise * normals[:, -1], -1, 1)
-        return Dataset(self.name, X, y, scale=1.0, n_train=self.n, two_valued=False)
 
+        def examples(streams: Streams, n: int) -> Examples:
+            normals = streams().standard_normal((n, self.d + 1))
+            X = _directions(normals[:, :-1])
+            return X, np.clip(np.vecdot(X, w) + self.noise * normals[:, -1], -1, 1)
 
-def parse(options: Mapping[str, Any]) -> Sphere:
-    """Read ``dataset.d``, ``noise``, ``n`` and ``n_test``.
-
-    Raises
-    ------
-    ConfigError
-        If one of them is impossible.
-    """
-    noise = required(options, "noise")
-    if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise < np.inf:
-        raise ConfigError(f"dataset.noise must be a finite number of at least 0, not {noise!r}")
-    d, n, n_test = (whole_number(options, key) for key in ("d", "n", "n_test"))
-    return Sphere(d, float(noise), n, n_test)
+        return self.draw_parts(seed, repetition, examples)
 
 
 def _directions(vectors: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
 
-KINDS = (
-    DatasetKind(
-        name="sphere", parse=parse, options={key: Option(key) for key in ("d", "noise", "n", "n_test")}, domain="2-ball"
-    ),
-)
+KINDS = (DatasetKind.of("sphere", Sphere, domain="2-ball"),)

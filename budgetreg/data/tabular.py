@@ -1,9 +1,8 @@
 """A user's table, in one file or a folder of arrays."""
 
 import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,50 @@ from budgetreg.config.options import Option
 from budgetreg.config.requirements import one_of
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required
-from budgetreg.data.formats import FORMATS, opener, source, suffix
-from budgetreg.data.formats.source import COMPRESSIONS, NO_TARGET, EmptyCellError
+from budgetreg.data.formats import chunks
+from budgetreg.data.formats.arrays import open_folder, open_npz
+from budgetreg.data.formats.chunks import COMPRESSIONS, NO_TARGET, ChunkedTable, EmptyCellError, reading
+from budgetreg.data.formats.delimited import open_csv
+from budgetreg.data.formats.libsvm import open_libsvm
+from budgetreg.data.formats.parquet import open_parquet
 from budgetreg.data.kind import RANDOM, DatasetKind, Source
-from budgetreg.data.prepared import FACTS, Prepared, from_folder, in_memory, into_folder
+from budgetreg.data.prepared import Prepared, from_folder, in_memory, into_folder, read_facts
 from budgetreg.data.scaling import SCALING, unit
-from budgetreg.data.seals import is_intact, unsealed
 from budgetreg.errors import ConfigError, DataError
 
-_LAYOUT_VERSION = 3  # of the cached arrays; part of their address
-_TABLE = "table"  # the folder in that of the cache in which they lie
+Opener = Callable[..., ChunkedTable]
+"""Opens a path, given the target and, optionally, whether attributes may be missing."""
+
+FORMATS: Mapping[str, Opener] = {
+    ".csv": open_csv,
+    ".tsv": open_csv,
+    ".npz": open_npz,
+    ".parquet": open_parquet,
+    ".libsvm": open_libsvm,
+    ".svm": open_libsvm,
+    ".svmlight": open_libsvm,
+}
+"""File formats, by the ending of a file's name."""
+
+_TEXT = (open_csv, open_libsvm)  # may be compressed
+_LAYOUT_VERSION = 4  # of the cached arrays; part of their address
+_TABLE = "table"  # the folder of the arrays in the folder of the cache
 _MISSING = ("refuse", "unavailable")
-_HINT = "dataset.missing=unavailable learns from such a table, as if these cells could not be bought"
-_CONSTANT = "{}: all {} targets are {:g}, so that there is nothing to predict (dataset.target names another column)"
+_HINT = "with dataset.missing=unavailable such cells are allowed, and cannot be bought"
+_CONSTANT = "{}: all {} targets are {:g}: there is nothing to predict; dataset.target names another column"
+
+
+def opener(path: Path) -> Opener | None:
+    """Return the function that opens a file, or a folder of arrays; None if its name has no known ending."""
+    return open_folder if path.is_dir() else FORMATS.get(Path(_suffix(path).lower()).stem)
+
+
+def _suffix(path: Path) -> str:
+    """Return the ending of a file's name for its format, with that of a compression if the format is text."""
+    inner = Path(path.stem).suffix
+    if path.suffix.lower() in COMPRESSIONS and FORMATS.get(inner.lower()) in _TEXT:
+        return inner + path.suffix
+    return path.suffix
 
 
 @dataclass(frozen=True)
@@ -35,13 +65,13 @@ class File:
     path : str
         File of one of the `FORMATS`, or folder with ``X.npy`` and ``y.npy``.
     target : str or None
-        Column (CSV, Parquet; None: the last) or array (NPZ, folder; None: ``y``) to predict; `NO_TARGET`: nothing is.
+        Column (CSV, Parquet; None: the last) or array (NPZ, folder; None: ``y``) to predict; `NO_TARGET`: none.
     scale : {"max_abs", "none", "pilot", "ranges"}
         Whether each attribute is divided by its largest absolute value.
     stamp : tuple of int
-        Times of the last change and sizes, so that a changed file counts as another one.
+        Times of the last change and sizes, so that a changed file is a different one.
     missing : {"refuse", "unavailable"}, or None
-        What becomes of attributes without a value; None: they are refused, and nobody could choose otherwise.
+        How attributes without a value are handled; None: they are refused, and the message offers no choice.
     """
 
     path: str
@@ -52,68 +82,62 @@ class File:
 
     @property
     def name(self) -> str:
-        """The file's name without what tells its format."""
+        """The file's name without the ending of its format."""
         path = Path(self.path)
-        return path.name.removesuffix(suffix(path))
+        return path.name.removesuffix(_suffix(path))
 
     def load(self) -> Dataset:
         """Read the file, or map what was prepared from it before; there is no official split.
 
-        Tables of more than `source.IN_MEMORY` bytes are converted once, into the cache. A target with exactly two
+        Tables of more than `chunks.IN_MEMORY` bytes are converted once, into the cache. A target with exactly two
         values becomes -1 and +1 in their sorted order.
 
         Raises
         ------
         DataError
-            If the file is missing, or does not hold finite numbers and one target.
+            If the file is missing, or has other values than finite numbers and one target.
         """
-        table = self._prepared()
-        scale, notes = unit(self.scale, table.largest)
-        constant = (table.y == table.y[0]).all()
-        return Dataset(
-            self.name, table.X, table.y, scale, None, table.two_valued, table.notes + notes, table.digest,
-            unpredictable=_CONSTANT.format(self.path, len(table.y), table.y[0]) if constant else "",
-            names=table.names, target=table.target, available=table.available,
-        )  # fmt: skip
+        prepared = self._prepared()
+        data = prepared.data
+        scale, notes = unit(self.scale, prepared.largest)
+        constant = (data.y == data.y[0]).all()
+        unpredictable = _CONSTANT.format(self.path, len(data.y), data.y[0]) if constant else ""
+        return replace(data, name=self.name, scale=scale, notes=data.notes + notes, unpredictable=unpredictable)
+
+    def cache_folder(self) -> Path:
+        """Return the folder of the cache for this file, target and treatment of missing values."""
+        identity = (_LAYOUT_VERSION, *self._source().values())
+        return cache_root() / f"file-{hashlib.sha256(repr(identity).encode()).hexdigest()[:16]}"
+
+    def _source(self) -> dict[str, Any]:
+        """Return what identifies the prepared arrays; they do not depend on the scale."""
+        source = {**asdict(self), "path": str(Path(self.path).resolve()), "missing": self.missing == "unavailable"}
+        del source["scale"]
+        return source
 
     def _prepared(self) -> Prepared:
-        path = Path(self.path)
-        folder = self._cache_folder()
-        mapped = path / "X.npy"
-        table = from_folder(folder, mapped)
-        if table is not None:
-            return table
+        path, folder = Path(self.path), self.cache_folder() / _TABLE
+        uncopied = path / "X.npy"
+        prepared = from_folder(folder, uncopied)
+        if prepared is not None:
+            return prepared
         open_table = opener(path)
         assert open_table is not None
+        with reading(path):
+            table = open_table(path, self.target, self.missing == "unavailable")
         try:
-            opened = open_table(path, self.target, self.missing == "unavailable")
-        except OSError as error:
-            raise DataError(f"cannot read {path}: {error.strerror or error}") from error
-        try:
-            if opened.size <= source.IN_MEMORY:
-                return in_memory(opened, path)
+            if table.size <= chunks.IN_MEMORY:
+                return in_memory(table, path)
             ensure(
                 folder,
-                lambda prepared: from_folder(prepared, mapped) is not None,
-                lambda temporary: into_folder(opened, path, temporary, self._record()),
+                lambda folder: from_folder(folder, uncopied) is not None,
+                lambda temporary: into_folder(table, path, temporary, self._source()),
             )
         except EmptyCellError as error:
             raise DataError(f"{error} ({_HINT})" if self.missing else str(error)) from error
-        table = from_folder(folder, mapped)
-        assert table is not None
-        return table
-
-    def _record(self) -> dict[str, Any]:
-        """Return what decides the folder of the cache, by which `unused_caches` finds its source again."""
-        # The stamp is of what the user named, which is nothing where a learner needs no target.
-        target = None if self.target == NO_TARGET else self.target
-        return {"path": str(Path(self.path).resolve()), "target": target, "stamp": list(self.stamp)}
-
-    def _cache_folder(self) -> Path:
-        identity: tuple[Any, ...] = (_LAYOUT_VERSION, str(Path(self.path).resolve()), self.target, self.stamp)
-        if self.missing == "unavailable":
-            identity += (self.missing,)
-        return cache_root() / f"file-{hashlib.sha256(repr(identity).encode()).hexdigest()[:16]}" / _TABLE
+        prepared = from_folder(folder, uncopied)
+        assert prepared is not None
+        return prepared
 
 
 def parse_file(options: Mapping[str, Any]) -> File:
@@ -137,47 +161,46 @@ def parse_file(options: Mapping[str, Any]) -> File:
             f"dataset.path must end in {', '.join(FORMATS)} (text also compressed: {', '.join(COMPRESSIONS)}), or be a "
             f"folder with X.npy and y.npy, not {path.name!r}"
         )
-    try:
+    with reading(path, "dataset.path"):
         return File(str(path), target, scale, _stamp(path, target), options.get("missing"))
-    except OSError as error:
-        raise DataError(f"cannot read {error.filename}: {error.strerror} (dataset.path)") from error
 
 
 def unused_caches() -> dict[Path, str]:
-    """Return the folders of the cache that are there and that no run maps, and why."""
-    found = {folder: _why_unused(folder) for folder in sorted(cache_root().glob("file-*")) if folder.is_dir()}
-    return {folder: why for folder, why in found.items() if why}
+    """Return the folders of the cache that no run uses any more, with the reason."""
+    reasons = {folder: _why_unused(folder) for folder in sorted(cache_root().glob("file-*")) if folder.is_dir()}
+    return {folder: reason for folder, reason in reasons.items() if reason}
 
 
 def _why_unused(folder: Path) -> str:
-    """Return why a folder of the cache has no source any more; empty if it has one, or none is recorded."""
-    facts = folder / _TABLE / FACTS
-    if not facts.exists():
-        return ""
-    if not is_intact(facts):
+    """Return why no run uses a folder of the cache any more; empty if one may."""
+    if not (folder / _TABLE).exists():
+        return ""  # half prepared
+    facts = read_facts(folder / _TABLE)
+    if facts is None:
         return "arrays of an earlier layout, or damaged"
-    told = json.loads(unsealed(facts)).get("source")
-    if told is None:
-        return ""
-    path = Path(told["path"])
+    source = facts["source"]
+    path, missing = Path(source["path"]), "unavailable" if source.get("missing") else None
+    # The stamp is of the file that the user named, which has no target where a learner needs none.
+    target = None if source["target"] == NO_TARGET else source["target"]
     try:
-        return "" if list(_stamp(path, told["target"])) == told["stamp"] else f"{path} has changed since"
+        current = File(str(path), source["target"], "none", _stamp(path, target), missing)
     except OSError:
         return f"{path} is gone"
+    return "" if current.cache_folder() == folder else f"{path} has changed since"
 
 
 def _stamp(path: Path, target: str | None) -> tuple[int, ...]:
-    """Return the times of the last change and the sizes of a file, or of the arrays of a folder."""
+    """Return the times of the last change and the sizes of a file, or of the arrays in a folder."""
     files = [path]
     if path.is_dir():
         files = [path / "X.npy", path / f"{target or 'y'}.npy"]
         if not target and not files[1].exists():
-            files.pop()  # only a regression learner misses it
+            files.pop()  # only regression learners need it
     return tuple(number for file in files for number in (file.stat().st_mtime_ns, file.stat().st_size))
 
 
 def _unlabelled(source: Source) -> Source:
-    """Take all columns of a file for attributes, unless one is named as the target."""
+    """Return a file without a target, unless the user named one."""
     return replace(source, target=NO_TARGET) if isinstance(source, File) and source.target is None else source
 
 
@@ -189,11 +212,12 @@ KINDS = (
             "path": Option("the path"),
             "target": Option("the target"),
             **SCALING,
-            "missing": Option("what becomes of missing values", one_of(*_MISSING), default="refuse"),
+            "missing": Option("the treatment of missing values", one_of(*_MISSING), default="refuse"),
         },
         splits=(RANDOM,),
-        own=True,
+        own_data=True,
         paths=("path", "ranges"),
         unlabelled=_unlabelled,
+        unused_caches=unused_caches,
     ),
 )

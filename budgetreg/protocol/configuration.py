@@ -180,8 +180,8 @@ def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None
 def _typed(tree: dict[str, Any]) -> Config:
     """Return a configuration, all presets applied, as dataclasses; what its families and kinds declare is checked."""
     kind = kinds()[chosen(tree["dataset"], "dataset", "kind", kinds())]
-    algo = _algo(tree, kind.own)
-    own = kind.own and algo.predicts
+    algo = _algo(tree, kind.own_data)
+    own = kind.own_data and algo.predicts
     dataset = _dataset(tree, kind, own)
     tree.update(resolve_nulls(TOP, tree, own))
     tuning = _tuning(tree, algo, own)

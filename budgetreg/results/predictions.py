@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.formats import FORMATS, opener
-from budgetreg.data.formats.source import NO_TARGET, shown
-from budgetreg.data.tabular import parse_file
+from budgetreg.data.formats.chunks import NO_TARGET, shown
+from budgetreg.data.tabular import FORMATS, opener, parse_file
 from budgetreg.data.values import as_values, row_blocks
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.results.loaded import read

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from budgetreg import learners
-from budgetreg.data.prices import EQUAL, read_prices
+from budgetreg.data.attribute_lists import EQUAL, read_prices
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.results.checksums import read_tables
 from budgetreg.results.schema import COST, REVEAL_COLUMNS, REVEALS

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from budgetreg import learners
-from budgetreg.data.prices import UNIT
+from budgetreg.data.attribute_lists import UNIT
 from budgetreg.errors import DataError
 from budgetreg.files.writing import files_below
 from budgetreg.learners.declaration import Observation

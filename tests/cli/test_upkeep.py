@@ -152,7 +152,7 @@ def test_gc_lists_asks_and_removes(
     assert printed.err == "budgetreg: nothing was removed (--yes removes these)\n"
     lines = printed.out.splitlines()
     assert [line.split()[0] for line in lines[1:5]] == [*map(str, paths), str(old), str(abandoned)]
-    assert lines[3].split()[1:] == ["2", "MB", "targets", "of", "an", "earlier", "layout"]
+    assert lines[3].split()[1:] == ["2", "MB", "arrays", "of", "an", "earlier", "layout"]
     assert lines[5].split() == ["together", "3", "MB"]
     assert there() == [True] * 4
 

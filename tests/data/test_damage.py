@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from budgetreg.data import Dataset, mnist, power_law, seals
-from budgetreg.data.formats import source
+from budgetreg.data.formats import chunks
 from budgetreg.data.tabular import parse_file
 from budgetreg.errors import DataError
 from tests.damage import flip
@@ -60,7 +60,7 @@ KINDS["power_law"] = from_power_law
 @pytest.fixture(params=KINDS)
 def load(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Dataset]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(source, "IN_MEMORY", 0)
+    monkeypatch.setattr(chunks, "IN_MEMORY", 0)
     monkeypatch.setattr(power_law, "_MOST_UNCACHED", 0)
     return KINDS[request.param](tmp_path)
 
@@ -95,7 +95,7 @@ def test_a_bit_in_a_cached_file(
                 assert told(mnist.Mnist(str(tmp_path / "root"), None).load(CHECKSUMS))
                 damage = capsys.readouterr().err
             assert damage.count("\n") == 1
-            assert "is damaged, and is made again" in damage
+            assert "is damaged: it is prepared again" in damage
             assert str(tmp_path / "cache") in damage
 
 

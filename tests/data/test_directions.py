@@ -8,7 +8,7 @@ from scipy.linalg import hadamard
 
 from budgetreg.data import load
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.directions import BiasedCoins, Spike
+from budgetreg.data.directions import BiasedCoins, Hadamard, Spike, TwoLines
 from budgetreg.errors import ConfigError
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import DatasetConfig
@@ -31,7 +31,7 @@ def config(kind, **changes):
 def pairs_of(law):
     """Theorem 4's pairs (u_i, u_{i+c}), and the same with columns of Sylvester's matrix."""
     e, c = np.eye(law.d), law.n_coins
-    if law.basis == "hadamard":
+    if isinstance(law, Hadamard):
         H = hadamard(law.d) / np.sqrt(law.d)
         return [(H[:, i], H[:, i + c]) for i in range(c)]
     return [((e[i] + e[i + c]) / np.sqrt(2), (-e[i] + e[i + c]) / np.sqrt(2)) for i in range(c)]
@@ -50,10 +50,10 @@ def outcomes(law, seed, repetition):
 
 
 LAWS = [
-    BiasedCoins("coins", 7, 3, 0.4, 40_000),
-    BiasedCoins("hadamard", 8, 3, 0.4, 40_000),
-    BiasedCoins("hadamard", 4, 2, 1.0, 40_000),
-    BiasedCoins("two_lines", 2, 1, 1.0, 40_000),
+    BiasedCoins(7, 3, 0.4, 40_000),
+    Hadamard(8, 3, 0.4, 40_000),
+    Hadamard(4, 2, 1.0, 40_000),
+    TwoLines(40_000),
     Spike(5, 0.2, 40_000),
 ]
 

@@ -19,8 +19,8 @@ from sklearn.datasets import dump_svmlight_file
 
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import Dataset, load
-from budgetreg.data.formats import source
-from budgetreg.data.formats.source import NO_TARGET
+from budgetreg.data.formats import chunks
+from budgetreg.data.formats.chunks import NO_TARGET
 from budgetreg.data.tabular import File, parse_file
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.table import Table
@@ -93,8 +93,8 @@ def values(data: Dataset) -> np.ndarray:
 @pytest.fixture
 def converting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Convert every table, a few rows at a time, into this cache."""
-    monkeypatch.setattr(source, "IN_MEMORY", -1)
-    monkeypatch.setattr(source, "PIECE_ENTRIES", 20)
+    monkeypatch.setattr(chunks, "IN_MEMORY", -1)
+    monkeypatch.setattr(chunks, "CHUNK_ENTRIES", 20)
     monkeypatch.setattr("budgetreg.data.formats.libsvm._BLOCK", 100)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
@@ -119,7 +119,7 @@ def test_a_converted_table_is_the_same_and_mapped(
 ) -> None:
     file = parsed(write(tmp_path, X, Y), scale="max_abs")
     converted, again = file.load(), file.load()
-    monkeypatch.setattr(source, "IN_MEMORY", 1 << 28)
+    monkeypatch.setattr(chunks, "IN_MEMORY", 1 << 28)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
     direct = file.load()
     for data in (converted, again):
@@ -148,7 +148,7 @@ def test_without_a_target_all_columns_are_attributes(
     options = {"path": str(path), "target": None, "scale": "none"}
     config = DatasetConfig("file", "file", center="none", split="random", test_fraction=0.1, options=options)
     converted, mapped = load(config, 0, 0, targets=False), parsed(path, NO_TARGET).load()
-    monkeypatch.setattr(source, "IN_MEMORY", 1 << 28)
+    monkeypatch.setattr(chunks, "IN_MEMORY", 1 << 28)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
     for data in (converted, mapped, parsed(path, NO_TARGET).load()):
         np.testing.assert_array_equal(values(data), table)
@@ -223,8 +223,8 @@ def test_a_bad_cell_is_told_alike_at_once_and_in_pieces(
     path.write_text(table.to_csv(index=False, sep=";"))
     told = []
     for pieces in (20, 1 << 20):
-        monkeypatch.setattr(source, "PIECE_ENTRIES", pieces)
-        monkeypatch.setattr(source, "IN_MEMORY", pieces - 21)
+        monkeypatch.setattr(chunks, "CHUNK_ENTRIES", pieces)
+        monkeypatch.setattr(chunks, "IN_MEMORY", pieces - 21)
         with pytest.raises(DataError) as caught:
             parsed(path).load()
         told.append(str(caught.value))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm, t
 
 from budgetreg.data import load
-from budgetreg.data.gaussian import Gaussian, parse
+from budgetreg.data.gaussian import Gaussian
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import DatasetConfig
 
@@ -27,7 +27,7 @@ LAWS: list[dict[str, Any]] = [
 
 
 def law(**changes: Any) -> Gaussian:
-    return parse(OPTIONS | changes)
+    return Gaussian(**OPTIONS | changes)
 
 
 def config(**changes: Any) -> DatasetConfig:
@@ -115,6 +115,6 @@ def test_the_name_tells_the_law_and_0_has_one_name() -> None:
      {"support": 7}, {"support": 0}, {"noise": 1}, {"noise": -0.1}, {"noise": "much"}],
 )  # fmt: skip
 def test_impossible_options_are_named(change: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=f"dataset.{next(iter(change))} must be") as caught:
+    with pytest.raises(ConfigError, match=f"dataset.{next(iter(change))}.* must be") as caught:
         load(config(**change), 0, 0)
     assert "\n" not in str(caught.value)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.formats import source
+from budgetreg.data.formats import chunks
 from budgetreg.data.tabular import parse_file
 from budgetreg.errors import DataError
 
@@ -45,9 +45,9 @@ def test_a_mask_tells_which_cells_have_a_value(tmp_path, monkeypatch, ending, in
     if ending == ".parquet":
         pytest.importorskip("pyarrow")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(source, "PIECE_ENTRIES", 30)
+    monkeypatch.setattr(chunks, "CHUNK_ENTRIES", 30)
     if not in_memory:
-        monkeypatch.setattr(source, "IN_MEMORY", 0)
+        monkeypatch.setattr(chunks, "IN_MEMORY", 0)
     path = written(tmp_path, ending, X)
     for _ in range(2):  # read, then mapped
         data = loaded(path, "unavailable", "max_abs")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from budgetreg.data import Dataset, load
+from budgetreg.data import Dataset, kinds, load
 from budgetreg.data import power_law as module
-from budgetreg.data.power_law import PowerLaw, parse
+from budgetreg.data.power_law import PowerLaw
 from budgetreg.data.values import as_values
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import DatasetConfig
@@ -19,7 +19,7 @@ OPTIONS: dict[str, Any] = {"d": 20, "alpha": -1, "norm": "l2", "n": 4000, "n_tes
 
 
 def draw(seed: int = 0, repetition: int = 0, **changes: Any) -> Dataset:
-    return parse(OPTIONS | changes).draw(seed, repetition)
+    return PowerLaw(**OPTIONS | changes).draw(seed, repetition)
 
 
 @given(d=st.integers(1, 300), alpha=st.floats(-5, 0), norm=st.sampled_from(["l2", "linf"]))
@@ -48,7 +48,7 @@ def test_second_moments_have_the_published_ratios(norm: str, rho: dict[float, fl
 @pytest.mark.parametrize("implicit", [False, True])
 def test_attributes_are_coins_with_these_means(norm: str, implicit: bool) -> None:
     data = draw(norm=norm, implicit=implicit)
-    u = parse(OPTIONS | {"norm": norm}).means()
+    u = PowerLaw(**OPTIONS | {"norm": norm}).means()
     X = as_values(data.X).rows(np.arange(4000))
     assert X.dtype == np.uint8
     assert set(np.unique(X)) <= {0, 1}
@@ -163,5 +163,5 @@ def test_load_draws_anew_for_each_repetition() -> None:
 )  # fmt: skip
 def test_impossible_options_are_named(change: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=f"dataset.{next(iter(change))}") as caught:
-        parse(OPTIONS | change)
+        kinds()["power_law"].parse(OPTIONS | change)
     assert "\n" not in str(caught.value)

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from budgetreg.data import Prices, prices_of
+from budgetreg.data.attribute_lists import read_prices
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.prices import read_prices
 from budgetreg.errors import ConfigError, DataError
 from tests.data.test_bundled import configured, read
 from tests.data.test_file import GOOD, csv
@@ -48,10 +48,10 @@ REST = "bmi,2\n7,3\nbp,4\n"
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "begins with attribute,cost"),
-        ("attribute,price\nage,1\n", "one column 'cost' is needed"),
-        ("name,cost\nage,1\n", "one column 'attribute' is needed"),
-        (f"attribute,cost\n{REST}", "no price of age: each of the 4 attributes needs one"),
+        ("", "dataset.costs needs the columns attribute,cost"),
+        ("attribute,price\nage,1\n", "line 1 must name the column 'cost' once"),
+        ("name,cost\nage,1\n", "line 1 must name the column 'attribute' once"),
+        (f"attribute,cost\n{REST}", "no price for age: each of the 4 attributes needs one"),
         (
             f"attribute,cost\nage,1\nwho,1\n{REST}",
             "line 3: the data have no attribute 'who'; attributes: age, bmi, 7, bp",
@@ -61,13 +61,13 @@ REST = "bmi,2\n7,3\nbp,4\n"
         (f"attribute,cost\n5,1\n{REST}", "no attribute '5'"),
         (f"attribute,cost\nage,1\n{REST}age,1\n", "line 6: attribute 'age' has a price already, on line 2"),
         (f"attribute,cost\nage,1\n{REST}1,1\n", "line 6: attribute '1' has a price already, on line 2"),
-        (f"attribute,cost\nage,0\n{REST}", "line 2: the cost of 'age' must be above 0"),
-        (f"attribute,cost\nage,-2\n{REST}", "must be above 0 (from 1e-30 to 1e+30), not -2"),
-        (f"attribute,cost\nage,nan\n{REST}", "must be above 0"),
-        (f"attribute,cost\nage,inf\n{REST}", "must be above 0"),
-        (f"attribute,cost\nage,cheap\n{REST}", "line 2: the cost of 'age' is no number: 'cheap'"),
-        (f"attribute,cost\nage,\n{REST}", "is no number: ''"),
-        (f"attribute,cost\nage,1,5\n{REST}", "line 2: 3 fields where the header has 2"),
+        (f"attribute,cost\nage,0\n{REST}", "line 2: attribute 'age': cost must be from 1e-30 to 1e+30, not 0"),
+        (f"attribute,cost\nage,-2\n{REST}", "cost must be from 1e-30 to 1e+30, not -2"),
+        (f"attribute,cost\nage,nan\n{REST}", "cost must be from 1e-30 to 1e+30, not nan"),
+        (f"attribute,cost\nage,inf\n{REST}", "cost must be from 1e-30 to 1e+30, not inf"),
+        (f"attribute,cost\nage,cheap\n{REST}", "line 2: attribute 'age': cost is not a number: 'cheap'"),
+        (f"attribute,cost\nage,\n{REST}", "is not a number: ''"),
+        (f"attribute,cost\nage,1,5\n{REST}", "line 2: 3 fields, but the header has 2"),
     ],
 )
 def test_what_cannot_be_used_is_told_in_one_line(tmp_path: Path, text: str, told: str) -> None:

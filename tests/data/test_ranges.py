@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from budgetreg.data import load, located
+from budgetreg.data.attribute_lists import Ranges, read_ranges
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.ranges import Ranges, in_ranges, read_ranges
+from budgetreg.data.scaling import in_ranges
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.table import Table
 from tests.data.test_bundled import configured, read
@@ -32,17 +33,17 @@ def test_names_and_numbers_in_any_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "one column 'attribute' is needed: a list of ranges begins with attribute,low,high"),
-        ("attribute,low,max\nage,1,2\n", "one column 'high' is needed"),
-        (f"attribute,low,high\n{REST}", "no range of age: each of the 3 attributes needs one"),
+        ("", "dataset.ranges needs the columns attribute,low,high"),
+        ("attribute,low,max\nage,1,2\n", "line 1 must name the column 'high' once"),
+        (f"attribute,low,high\n{REST}", "no range for age: each of the 3 attributes needs one"),
         (f"attribute,low,high\nagee,1,2\n{REST}", "line 2: the data have no attribute 'agee' (did you mean 'age'?)"),
         (f"attribute,low,high\nage,1,2\n{REST}1,1,2\n", "line 5: attribute '1' has a range already, on line 2"),
-        (f"attribute,low,high\nage,1\n{REST}", "line 2: 2 fields where the header has 3"),
-        (f"attribute,low,high\nage,young,2\n{REST}", "line 2: low of 'age' is no number: 'young'"),
-        (f"attribute,low,high\nage,1,\n{REST}", "line 2: high of 'age' is no number: ''"),
-        (f"attribute,low,high\nage,1,inf\n{REST}", "line 2: high of 'age' must be from -1e+30 to 1e+30, not inf"),
-        (f"attribute,low,high\nage,nan,1\n{REST}", "line 2: low of 'age' must be from -1e+30 to 1e+30, not nan"),
-        (f"attribute,low,high\nage,2,1\n{REST}", "line 2: the range of 'age': low must be below high, not 2 and 1"),
+        (f"attribute,low,high\nage,1\n{REST}", "line 2: 2 fields, but the header has 3"),
+        (f"attribute,low,high\nage,young,2\n{REST}", "line 2: attribute 'age': low is not a number: 'young'"),
+        (f"attribute,low,high\nage,1,\n{REST}", "line 2: attribute 'age': high is not a number: ''"),
+        (f"attribute,low,high\nage,1,inf\n{REST}", "attribute 'age': high must be from -1e+30 to 1e+30, not inf"),
+        (f"attribute,low,high\nage,nan,1\n{REST}", "attribute 'age': low must be from -1e+30 to 1e+30, not nan"),
+        (f"attribute,low,high\nage,2,1\n{REST}", "line 2: attribute 'age': low must be below high, not 2 and 1"),
         (f"attribute,low,high\nage,2,2\n{REST}", "low must be below high, not 2 and 2"),
     ],
 )
@@ -105,7 +106,7 @@ def test_ranges_are_the_scale(tmp_path: Path) -> None:
     subspaces = configured("dataset=wine", "dataset.ranges=r.csv", "algo=popca", "algo.n_components=2")
     assert subspaces.dataset.scaled_by_ranges
     assert not configured("dataset=wine").dataset.scaled_by_ranges
-    with pytest.raises(ConfigError, match=r"leave dataset.scale=max_abs or dataset.ranges out"):
+    with pytest.raises(ConfigError, match=r"leave out dataset.scale=max_abs or dataset.ranges"):
         configured("dataset=wine", "dataset.ranges=r.csv", "dataset.scale=max_abs")
     with pytest.raises(ConfigError, match=r"dataset.scale=ranges: dataset.ranges=FILE is needed"):
         configured("dataset=wine", "dataset.scale=ranges")

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from budgetreg.data import mnist, power_law, tabular
-from budgetreg.data.formats import source
-from budgetreg.data.unused import unused
+from budgetreg.data import mnist, power_law, tabular, unused
+from budgetreg.data.formats import chunks
 
 
 @pytest.fixture
@@ -20,8 +19,8 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def table(tmp_path, monkeypatch):
     """A file that is converted into the cache, however small it is."""
-    monkeypatch.setattr(source, "IN_MEMORY", 0)
-    monkeypatch.setattr(tabular.source, "IN_MEMORY", 0)
+    monkeypatch.setattr(chunks, "IN_MEMORY", 0)
+    monkeypatch.setattr(tabular.chunks, "IN_MEMORY", 0)
     path = tmp_path / "table.csv"
     path.write_text("a,b,y\n1,2,3\n4,5,6\n7,8,10\n")
     tabular.parse_file({"path": str(path), "target": None, "scale": "none"}).load()
@@ -56,7 +55,7 @@ def test_arrays_of_a_file_are_unused_once_it_is_gone_or_changed(cache, table):
 
 
 def test_arrays_of_a_folder_that_needs_no_target_have_a_source(cache, tmp_path, monkeypatch):
-    monkeypatch.setattr(tabular.source, "IN_MEMORY", 0)
+    monkeypatch.setattr(tabular.chunks, "IN_MEMORY", 0)
     folder = tmp_path / "arrays"
     folder.mkdir()
     np.save(folder / "X.npy", np.arange(12.0).reshape(4, 3))
@@ -76,8 +75,8 @@ def test_arrays_of_a_layout_that_is_not_sealed_are_unused(cache, table):
 
 def test_earlier_layouts_are_unused_and_later_ones_are_not(cache):
     images = ("images.npy", "images_3v5.npy", "labels.npy", "lock")
-    old = {fill(mnist._cache_folder(1, mnist.CHECKSUMS), *images), fill(cache / "power_law-1", "0a.npy", "lock")}
-    for folder in (mnist.cache_folder(), mnist._cache_folder(99, mnist.CHECKSUMS)):
+    old = {fill(mnist.cache_folder(version=1), *images), fill(cache / "power_law-1", "0a.npy", "lock")}
+    for folder in (mnist.cache_folder(), mnist.cache_folder(version=99)):
         fill(folder, *images)
     fill(cache / f"power_law-{power_law._LAYOUT_VERSION}", "0a.npy")
     fill(cache / "power_law-99", "0a.npy")

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 from sklearn.datasets import load_digits
 from sklearn.decomposition import FactorAnalysis
 
-from budgetreg.data.directions import BiasedCoins, Spike
+from budgetreg.data.directions import BiasedCoins, Hadamard, Spike
 from budgetreg.learners.factors import moment_estimate, subspace
 from budgetreg.learners.factors.likelihood import FactorModel, Penalty, RevealedEntries, ascend
 from budgetreg.learners.second_moment import core as second_moment
@@ -181,8 +181,8 @@ def test_what_parts_say_a_subspace_keeps_is_on_average_what_all_of_them_say(seed
 @pytest.mark.parametrize(
     ("law", "n", "k"),
     [
-        (BiasedCoins("coins", 8, 4, 0.5, 400), 4, 3),
-        (BiasedCoins("hadamard", 8, 4, 0.5, 400), 4, 3),
+        (BiasedCoins(8, 4, 0.5, 400), 4, 3),
+        (Hadamard(8, 4, 0.5, 400), 4, 3),
         (Spike(12, 0.1, 200), 1, 2),
     ],
     ids=["coins", "hadamard", "spike"],

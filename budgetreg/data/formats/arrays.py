@@ -1,6 +1,6 @@
 """Arrays ``X`` and ``y`` as NumPy saves them: in one NPZ file, or in a folder as ``X.npy`` and ``y.npy``.
 
-A folder is an NPZ file unpacked. Its ``X.npy`` is mapped where it lies and never copied, unless values may be missing.
+``X.npy`` in a folder is mapped and never copied, unless values may be missing.
 """
 
 import math
@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
-from budgetreg.data.formats.source import (
+from budgetreg.data.formats.chunks import (
     IN_MEMORY,
     STORED,
-    Source,
-    first_not_finite,
-    not_finite,
+    ChunkedTable,
+    check_finite,
     one_line,
-    rows_per_piece,
+    rows_per_chunk,
     shown,
 )
 from budgetreg.errors import DataError, nearest
@@ -30,11 +29,11 @@ from budgetreg.errors import DataError, nearest
 if TYPE_CHECKING:
     import pandas as pd
 
-_Open = Callable[[str], AbstractContextManager[BinaryIO]]  # the NPY file of an array, by its name
+_Open = Callable[[str], AbstractContextManager[BinaryIO]]  # opens the NPY file of an array, given its name
 
 
-def open_npz(path: Path, target: str | None, missing: bool = False) -> Source:
-    """Look into an NPZ file with arrays ``X`` of shape (n, d) and ``y`` of shape (n,).
+def open_npz(path: Path, target: str | None, missing: bool = False) -> ChunkedTable:
+    """Open an NPZ file with arrays ``X`` of shape (n, d) and ``y`` of shape (n,).
 
     Parameters
     ----------
@@ -54,7 +53,7 @@ def open_npz(path: Path, target: str | None, missing: bool = False) -> Source:
         raise DataError(f"{path} is {'empty' if path.stat().st_size == 0 else 'not an NPZ file'}")
     with zipfile.ZipFile(path) as archive:
         names = [name.removesuffix(".npy") for name in archive.namelist()]
-    return _source(path, names, target, partial(_member, path), missing)
+    return _table(path, names, target, partial(_member, path), missing)
 
 
 @contextmanager
@@ -63,8 +62,8 @@ def _member(path: Path, name: str) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, file)
 
 
-def open_folder(path: Path, target: str | None, missing: bool = False) -> Source:
-    """Look into a folder with ``X.npy`` and ``y.npy``, as `open_npz` into a file.
+def open_folder(path: Path, target: str | None, missing: bool = False) -> ChunkedTable:
+    """Open a folder with ``X.npy`` and ``y.npy``; parameters as for `open_npz`.
 
     Raises
     ------
@@ -72,7 +71,7 @@ def open_folder(path: Path, target: str | None, missing: bool = False) -> Source
         If it has no such arrays.
     """
     names = sorted(file.stem for file in path.glob("*.npy"))
-    return _source(path, names, target, lambda name: (path / f"{name}.npy").open("rb"), missing)
+    return _table(path, names, target, lambda name: (path / f"{name}.npy").open("rb"), missing)
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class _Header:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def _source(path: Path, names: list[str], target: str | None, open_array: _Open, missing: bool) -> Source:
+def _table(path: Path, names: list[str], target: str | None, open_array: _Open, missing: bool) -> ChunkedTable:
     name = "y" if target is None else target
     for wanted in filter(None, ("X", name)):
         if wanted not in names:
@@ -111,7 +110,11 @@ def _source(path: Path, names: list[str], target: str | None, open_array: _Open,
             mapped = np.load(path / "X.npy", mmap_mode="r")
         except ValueError as error:
             raise DataError(f"{path / 'X.npy'} cannot be read: {one_line(error)}") from error
-    return Source(name, X.nbytes, _pieces(path, X, name, open_array, missing), mapped, missing=missing)
+    return ChunkedTable(name, X.nbytes, _chunks(path, X, name, open_array, missing), mapped, missing=missing)
+
+
+def _entry(path: Path, start: int, row: int, column: int) -> str:
+    return f"{path}: row {start + row + 1}, column {column + 1} of X"
 
 
 _DAMAGE = (ValueError, EOFError, zipfile.BadZipFile, zlib.error)
@@ -128,13 +131,13 @@ def _read_header(file: BinaryIO) -> _Header:
     return _Header(*read(file))
 
 
-def _pieces(
+def _chunks(
     path: Path, header: _Header, name: str, open_array: _Open, missing: bool
 ) -> Iterator[tuple[np.ndarray, "pd.Series[Any] | None"]]:
     import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
     n, d = header.shape
-    step = n if header.fortran else rows_per_piece(d)
+    step = n if header.fortran else rows_per_chunk(d)
     targets = None
     try:
         if name:
@@ -149,9 +152,7 @@ def _pieces(
                 X = np.frombuffer(content, header.dtype).reshape((r, d), order="F" if header.fortran else "C")
                 stored = X.dtype if X.dtype in STORED and X.dtype.isnative else np.float64
                 X = np.ascontiguousarray(X, dtype=stored)
-                place = first_not_finite(X, np.isnan(X) if missing else None)
-                if place is not None:
-                    raise not_finite(f"{path}: row {start + place[0] + 1}, column {place[1] + 1} of X", X[place])
+                check_finite(X, missing, partial(_entry, path, start))
                 yield X, None if targets is None else targets[start : start + r]
             file.read(1)  # past the end, where a ZIP file's checksum is compared
     except _DAMAGE as error:

@@ -1,6 +1,6 @@
-"""CSV files with a header line: fields separated by commas, semicolons or tabs, as the file itself tells.
+"""CSV files with a header line; whether commas, semicolons or tabs separate the fields is detected.
 
-Rows in messages are counted from 1; the header and blank lines do not count. Lines are those that an editor shows.
+Messages count data rows from 1, without the header and blank lines. They count lines as an editor does.
 """
 
 import codecs
@@ -15,19 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from budgetreg.data.formats.source import (
-    NO_TARGET,
+from budgetreg.data.formats.chunks import (
     ONE_HOT,
+    ChunkedTable,
     EmptyCellError,
-    Source,
-    column_of,
     data_row,
     first_not_finite,
     has_decimal_comma,
     is_number,
     one_line,
-    rows_per_piece,
+    rows_per_chunk,
     size_of_text,
+    target_of,
     unpacked,
 )
 from budgetreg.errors import DataError
@@ -36,16 +35,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
-_ENCODING = "utf-8-sig"  # UTF-8, with or without the mark that spreadsheets put first
+_ENCODING = "utf-8-sig"  # UTF-8, with or without the byte-order mark that spreadsheets write
 
 
-def open_csv(path: Path, target: str | None, missing: bool = False) -> Source:
-    """Read the header of a CSV file, and its rows when they are asked for.
+def open_csv(path: Path, target: str | None, missing: bool = False) -> ChunkedTable:
+    """Open a CSV file: read its header now and its rows on demand.
 
     Parameters
     ----------
     path : Path
-        The file, in UTF-8; decompressed while it is read if need be.
+        The file, in UTF-8, possibly compressed.
     target : str or None
         Column of the target; None: the last one; `NO_TARGET`: none.
     missing : bool
@@ -54,33 +53,33 @@ def open_csv(path: Path, target: str | None, missing: bool = False) -> Source:
     Raises
     ------
     DataError
-        If it is no such table.
+        If the file has no usable header.
     """
     separator = separator_of(path)
-    header = _header(path, separator, 2 if target == NO_TARGET else 3)
-    name = column_of(header, target, str(path))
+    header = _header(path, separator)
+    name = target_of(header, target, path, f", separated by {_SEPARATORS[separator]}")
     attributes = [column for column in header if column != name]
     place = partial(_place, path, separator)
     notes = () if separator == "," else (f"{path.name}: fields are separated by {_SEPARATORS[separator]}",)
-    pieces = _pieces(path, separator, header, name, missing)
-    return Source(name, size_of_text(path), pieces, names=attributes, place=place, notes=notes, missing=missing)
+    chunks = _chunks(path, separator, header, name, missing)
+    return ChunkedTable(name, size_of_text(path), chunks, names=attributes, place=place, notes=notes, missing=missing)
 
 
-def _pieces(
+def _chunks(
     path: Path, separator: str, header: list[str], name: str, missing: bool
 ) -> Iterator[tuple[np.ndarray, "pd.Series[Any] | None"]]:
     import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
     attributes = [column for column in header if column != name]
     done = 0
-    hint = " (a decimal comma? write numbers with a point)" if separator == "," else ""
+    hint = " (if numbers have a decimal comma, write them with a point)" if separator == "," else ""
     try:
         with warnings.catch_warnings(), unpacked(path) as file:
             # By default a surplus field silently makes the first one an index; index_col=False warns instead.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             with pd.read_csv(
                 file, sep=separator, names=header, header=0, index_col=False, skipinitialspace=True, low_memory=False,
-                encoding=_ENCODING, chunksize=rows_per_piece(len(header)),
+                encoding=_ENCODING, chunksize=rows_per_chunk(len(header)),
             ) as frames:  # fmt: skip
                 for frame in filter(len, frames):
                     yield _numbers(path, separator, frame[attributes], done, missing), frame.get(name)
@@ -88,14 +87,14 @@ def _pieces(
     except pd.errors.ParserWarning as warning:
         raise DataError(f"{path}: rows have more fields than the header{hint}") from warning
     except pd.errors.ParserError as error:
-        told = one_line(error)
-        raise DataError(f"{path} is not a CSV file: {told}{hint if 'fields' in told else ''}") from error
+        reason = one_line(error)
+        raise DataError(f"{path} is not a CSV file: {reason}{hint if 'fields' in reason else ''}") from error
     except UnicodeDecodeError as error:
         raise _not_utf8(path) from error
 
 
 def _numbers(path: Path, separator: str, frame: "pd.DataFrame", done: int, missing: bool) -> np.ndarray:
-    import pandas as pd  # see _pieces
+    import pandas as pd  # see _chunks
 
     X = frame.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
     place = first_not_finite(X, frame.isna().to_numpy() if missing else None)
@@ -110,7 +109,7 @@ def _numbers(path: Path, separator: str, frame: "pd.DataFrame", done: int, missi
 
 
 def _fault(cell: str) -> str:
-    """Say what is wrong with a cell that is there and is no finite number."""
+    """Return what is wrong with a cell that is not empty and not a finite number."""
     if is_number(cell):
         return f"{cell!r} is not a finite number"
     if has_decimal_comma(cell):
@@ -119,13 +118,13 @@ def _fault(cell: str) -> str:
 
 
 def _place(path: Path, separator: str, row: int) -> str:
-    """Return line and number of a row of data, counted from 0."""
+    """Return the line and the number of a data row, which is counted from 0."""
     line, _ = next(islice(records(path, separator), row + 1, None))
     return f"line {line}, {data_row(row)}"
 
 
 def records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Give the fields of the header and of each row, with the number of the line on which they begin."""
+    """Yield the fields of the header and of each row, with the number of the line on which they begin."""
     line = ""
 
     def lines() -> Iterator[str]:
@@ -138,7 +137,7 @@ def records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
             reader = csv.reader(lines(), delimiter=separator, skipinitialspace=True)
             before = 0
             for record in reader:
-                if len(record) > 1 or line.strip(" \t\r\n"):  # what pandas skips is blank, and "" is not
+                if len(record) > 1 or line.strip(" \t\r\n"):  # pandas skips blank lines, but not ""
                     yield before + 1, record
                 before = reader.line_num
     except UnicodeDecodeError as error:
@@ -148,20 +147,20 @@ def records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def separator_of(path: Path) -> str:
-    """Return what separates the fields: it makes as many in the header as in the first row, or most in the header."""
+    """Return the separator that gives header and first row as many fields, or else the header the most fields."""
 
     def fit(separator: str) -> tuple[bool, int]:
         try:
             counts = [len(record) for _, record in islice(records(path, separator), 2)]
         except DataError:
-            return False, 0  # a wide row may become one endless field; what is wrong in any case, `_header` tells
+            return False, 0  # a wide row may become one endless field; `_header` reports other errors
         return len(counts) == 2 and counts[0] == counts[1] > 1, counts[0] if counts else 0
 
     return max(_SEPARATORS, key=fit)  # the first one if none is better
 
 
 def _not_utf8(path: Path) -> DataError:
-    """Return the error that names the first line which cannot be decoded."""
+    """Return an error that names the first line that cannot be decoded."""
     with unpacked(path) as file:
         for number, line in enumerate(file, start=1):
             try:
@@ -172,22 +171,17 @@ def _not_utf8(path: Path) -> DataError:
                     f"{path} is not UTF-8: line {number}, byte {error.start + 1} is 0x{line[error.start]:02x}: "
                     f"convert it first (if it is {likely}: iconv -f {likely} -t UTF-8)"
                 )
-    raise AssertionError("all of it can be decoded")
+    raise AssertionError("every line can be decoded")
 
 
-def _header(path: Path, separator: str, least: int) -> list[str]:
-    """Return the names of the columns, having checked that they are names."""
+def _header(path: Path, separator: str) -> list[str]:
+    """Return the names of the columns; each column must have one."""
     header = [field.strip() for _, record in islice(records(path, separator), 1) for field in record]
     if not header:
         raise DataError(f"{path} is empty")
     if all(is_number(field) for field in header):
-        raise DataError(f"{path} has no header: its first row holds numbers only; the names of the columns go there")
-    if len(header) < least:
-        need = "two attributes and a target" if least > 2 else "two attributes"
-        raise DataError(f"{path} has {len(header)} column(s), separated by {_SEPARATORS[separator]}; {need} are needed")
-    for position, field in enumerate(header, start=1):
-        if not field:
-            raise DataError(f"{path}: column {position} has no name (an index that was written along? leave it out)")
-        if header.index(field) != position - 1:
-            raise DataError(f"{path}: two columns are named {field!r}")
+        raise DataError(f"{path} has no header: its first row has only numbers; write the names of the columns there")
+    if "" in header:
+        column = header.index("") + 1
+        raise DataError(f"{path}: column {column} has no name; if it is an index that was saved too, leave it out")
     return header

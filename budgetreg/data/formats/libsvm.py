@@ -1,6 +1,6 @@
-"""LIBSVM (SVMlight) files: one line ``target index:value index:value ...`` for each example; what is left out is 0.
+"""LIBSVM (SVMlight) files: a line ``target index:value index:value ...`` for each example; other values are 0.
 
-They stay sparse. Indices begin at 1, or at 0 if any index is 0.
+The table stays sparse. Indices begin at 1, or at 0 if any index is 0.
 """
 
 import io
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from budgetreg.data.formats.source import Source, SparseRows, size_of_text, unpacked
+from budgetreg.data.formats.chunks import ChunkedTable, SparseRows, size_of_text, unpacked
 from budgetreg.errors import DataError
 
 if TYPE_CHECKING:
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 24  # bytes of text read at a time
 
 
-def open_libsvm(path: Path, target: str | None, missing: bool = False) -> Source:
-    """Read the lines of a LIBSVM file, possibly compressed, when they are asked for.
+def open_libsvm(path: Path, target: str | None, missing: bool = False) -> ChunkedTable:
+    """Open a LIBSVM file; its lines are read on demand.
 
     Parameters
     ----------
     path : Path
-        The file; decompressed while it is read if need be.
+        The file, possibly compressed.
     target : None or `NO_TARGET`
-        There is no choice: the number that begins a line, or not even that.
+        None: the number at the beginning of a line.
     missing : bool
-        Whether attributes may be missing, which no such file can say.
+        Must be False, as this format cannot express missing values.
 
     Raises
     ------
@@ -37,14 +37,17 @@ def open_libsvm(path: Path, target: str | None, missing: bool = False) -> Source
         If a target is named, or attributes may be missing.
     """
     if missing:
-        raise DataError(f"{path}: dataset.missing=unavailable: what a LIBSVM file leaves out is 0, and never missing")
+        raise DataError(
+            f"{path}: leave out dataset.missing=unavailable: values that a LIBSVM file leaves out are 0, never missing"
+        )
     if target:
-        raise DataError(f"{path}: dataset.target={target}: the target of a LIBSVM file is what its lines begin with")
+        raise DataError(f"{path}: leave out dataset.target={target}: lines of a LIBSVM file begin with the target")
     # An entry takes 12 bytes, and about half of that as text.
-    return Source("target" if target is None else target, 2 * size_of_text(path), _pieces(path, target is None))
+    name = "target" if target is None else target
+    return ChunkedTable(name, 2 * size_of_text(path), _chunks(path, target is None))
 
 
-def _pieces(path: Path, targets: bool) -> Iterator[tuple[SparseRows, "pd.Series[Any] | None"]]:
+def _chunks(path: Path, targets: bool) -> Iterator[tuple[SparseRows, "pd.Series[Any] | None"]]:
     import pandas as pd  # here, because these are slow to import and other kinds of data do without
     from sklearn.datasets import load_svmlight_file
 
@@ -79,7 +82,7 @@ def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _first_fault(block: bytes, lines: int) -> str | None:
-    """Say what is wrong with the first bad line, the block being preceded by so many."""
+    """Return what is wrong with the first bad line of a block, which begins after a number of lines."""
     for number, line in enumerate(block.splitlines(), start=lines + 1):
         fields = line.split(b"#")[0].decode(errors="replace").split()
         fault = _fault(fields)

@@ -1,0 +1,227 @@
+"""The table that every file format gives: in chunks, each small enough for memory."""
+
+import bz2
+import gzip
+import lzma
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from budgetreg.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CHUNK_ENTRIES = 1 << 22
+"""Approximate number of values in a chunk, 32 MiB of floats."""
+
+IN_MEMORY = 1 << 28
+"""Tables of more bytes are not held in memory but mapped from the cache."""
+
+NO_TARGET = ""
+"""Used instead of a target's name: all columns are attributes."""
+
+STORED = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
+"""Types that are kept; all others become float64."""
+
+ONE_HOT = (
+    " (a column of categories? encode it one-hot first, as columns of 0 and 1, one for each category, such as "
+    "pandas.get_dummies makes)"
+)
+"""Hint for a column of text."""
+
+COMPRESSIONS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+"""Functions that open compressed text, by the ending of a file's name."""
+
+
+class EmptyCellError(DataError):
+    """The value of an attribute is missing although missing values are refused."""
+
+
+def data_row(row: int) -> str:
+    """Return the name of a row, counted from 0, in messages."""
+    return f"data row {row + 1}"
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Rows of which only some entries are stored.
+
+    Attributes
+    ----------
+    lengths : ndarray of int, shape (r,)
+        Number of entries of each row.
+    columns : ndarray of int32, shape (nnz,)
+        Attributes of the entries, as the file numbers them, strictly increasing within a row.
+    data : ndarray of float64, shape (nnz,)
+        Values of the entries, finite.
+    """
+
+    lengths: np.ndarray
+    columns: np.ndarray
+    data: np.ndarray
+
+
+@dataclass(frozen=True)
+class ChunkedTable:
+    """A file that is known to hold a table, before its rows are read.
+
+    Attributes
+    ----------
+    target : str
+        The target's name in messages; `NO_TARGET` if there is no target.
+    size : int
+        Approximate size of the table in memory, in bytes.
+    chunks : iterator of (ndarray of shape (r, d) or SparseRows, pandas.Series of length r or None)
+        Successive rows, attributes finite and of one of the types `STORED`, with their targets as they were read, or
+        None if there is no target. Raises a DataError where the file turns out to be damaged.
+    mapped : ndarray of shape (n, d), optional
+        The attributes, if the file can be mapped as it is.
+    names : sequence of str
+        The attributes' names, if the file has them.
+    place : callable
+        Returns the place in the file of a row, counted from 0, for messages.
+    notes : tuple of str
+        Remarks for the user on how the file is read.
+    missing : bool
+        Whether attributes may be missing; they are NaN in the chunks.
+    """
+
+    target: str
+    size: int
+    chunks: Iterator[tuple["np.ndarray | SparseRows", "pd.Series[Any] | None"]]
+    mapped: np.ndarray | None = None
+    names: Sequence[str] = ()
+    place: Callable[[int], str] = data_row
+    notes: tuple[str, ...] = ()
+    missing: bool = False
+
+
+@contextmanager
+def reading(path: object, key: str = "") -> Iterator[None]:
+    """Turn an `OSError` of the block into a DataError that names a path and the key of the configuration it is from."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"cannot read {error.filename or path}: {error.strerror or error}{f' ({key})' if key else ''}"
+        ) from error
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[BinaryIO]:
+    """Open a file of text; one with the ending of a compression is decompressed.
+
+    Raises
+    ------
+    DataError
+        If the compressed data turn out to be damaged while they are read.
+    """
+    try:
+        with COMPRESSIONS.get(path.suffix.lower(), open)(path, "rb") as file:
+            yield file
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise DataError(f"{path} cannot be read: {one_line(error)}") from error
+
+
+def size_of_text(path: Path) -> int:
+    """Return the number of bytes of text in a file; more than `IN_MEMORY` if it is compressed and thus unknown."""
+    return IN_MEMORY + 1 if path.suffix.lower() in COMPRESSIONS else path.stat().st_size
+
+
+def rows_per_chunk(d: int) -> int:
+    """Return the number of rows of d values in a chunk."""
+    return max(1, CHUNK_ENTRIES // d)
+
+
+def first_not_finite(X: np.ndarray, missing: np.ndarray | None = None) -> tuple[int, int] | None:
+    """Return row and column of the first entry, row by row, that is NaN or infinite but not missing, or None."""
+    finite = np.isfinite(X)
+    if missing is not None:
+        finite |= missing
+    rows = np.flatnonzero(~finite.all(axis=1))
+    return (int(rows[0]), int(np.flatnonzero(~finite[rows[0]])[0])) if rows.size else None
+
+
+def check_finite(X: np.ndarray, missing: bool, where: Callable[[int, int], str]) -> None:
+    """Refuse attributes that are infinite, or NaN unless NaN means a missing value.
+
+    Parameters
+    ----------
+    X : ndarray of shape (r, d)
+        Attributes.
+    missing : bool
+        Whether attributes may be missing.
+    where : callable
+        Returns the place of an entry, given by row and column, for the message.
+
+    Raises
+    ------
+    DataError
+        If there is such an entry.
+    """
+    entry = first_not_finite(X, np.isnan(X) if missing else None)
+    if entry is not None:
+        value = X[entry]
+        raise (EmptyCellError if np.isnan(value) else DataError)(f"{where(*entry)}: {value} is not a finite number")
+
+
+def is_number(field: str) -> bool:
+    """Return whether text is a number, NaN and infinity included."""
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def has_decimal_comma(field: str) -> bool:
+    """Return whether text is a number with a decimal comma, such as ``1,5`` or ``1.234,5``."""
+    return field.count(",") == 1 and is_number(field.replace(".", "").replace(",", "."))
+
+
+def one_line(error: Exception) -> str:
+    """Return a library's message without line breaks and without a prefix that says nothing."""
+    return " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
+
+
+def shown(names: list[str]) -> str:
+    """Return the first names of a list."""
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+
+
+def target_of(names: list[str], target: str | None, path: Path, note: str = "") -> str:
+    """Return the name of the target's column.
+
+    Parameters
+    ----------
+    names : list of str
+        The columns.
+    target : str or None
+        The column asked for; None: the last one; `NO_TARGET`: none.
+    path : Path
+        The file, for messages.
+    note : str
+        Remark on the number of columns, for messages.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two attributes, two columns of one name, or no such column.
+    """
+    need = "two attributes" if target == NO_TARGET else "two attributes and a target"
+    if len(names) < (2 if target == NO_TARGET else 3):
+        raise DataError(f"{path} has {len(names)} column(s){note}; {need} are needed")
+    for repeated, count in Counter(names).items():
+        if count > 1:
+            raise DataError(f"{path}: two columns are named {repeated!r}")
+    name = names[-1] if target is None else target
+    if name not in (*names, NO_TARGET):
+        raise DataError(f"{path}: no column {name!r}{nearest(name, names)}; columns: {shown(names)}")
+    return name
