@@ -41,9 +41,9 @@ def budget(subject: Subject) -> None:
     }
     for where, (values, parts) in runs.items():
         table, known = Table(values, y), Table(dense, y)
-        _, accessor = subject.run(table, orders, _rngs(F, "bill"), K, setting, [1, m // 2, m], known=known)
-        bill = accessor.bill()
-        most, shown, paid_for = bill.most.max(), len(accessor.seen()[0]), bill.total.sum()
+        _, reveals = subject.run(table, orders, _rngs(F, "bill"), K, setting, [1, m // 2, m], known=known)
+        bill, shown = reveals.bill, len(reveals.seen[0])
+        most, paid_for = bill.most.max(), bill.total.sum()
         allowed = plan.budget is None or most <= plan.per_example
         expect(allowed, f"an example cost {most} attributes; the budget is {plan.per_example}")
         expect(shown <= paid_for, f"{shown} values were shown and {paid_for} paid for")
@@ -104,9 +104,9 @@ def unobserved(subject: Subject) -> None:
     """Run the learner again on examples whose values are NaN where it was not shown them."""
     m, extra = 40, 5
     table, orders = _table(m + extra), generator("check order").permutation(m + extra)[None, :m]
-    (W,), accessor = subject.run(table, orders, _rngs(1), K, _setting(subject, 0))
+    (W,), reveals = subject.run(table, orders, _rngs(1), K, _setting(subject, 0))
     hidden = np.full(np.shape(table.X), np.nan)
-    seen = accessor.seen()
+    seen = reveals.seen
     hidden[seen] = np.asarray(table.X)[seen]
     expect(np.isnan(hidden).any(), "everything was shown")
     (V,), _ = subject.run(Table(hidden, table.y), orders, _rngs(1), K, _setting(subject, 0), known=table)
@@ -129,14 +129,14 @@ def origin(subject: Subject) -> None:
         order = order[:, N:]
     run: dict[str, Any] = {"settings": _setting(subject, 0), "checkpoints": [min(order.size, 280)], "pilot": pilot}
     X, added = np.asarray(table.X), np.linspace(-3, 3, D)
-    (W,), accessor = subject.run(table, order, _rngs(1), K, **run)
+    (W,), reveals = subject.run(table, order, _rngs(1), K, **run)
     (V,), _ = subject.run(Table(X + added, table.y + 7), order, _rngs(1), K, known=table, **run)
     V[:, -1] += added @ V[:, :-1] - 7
     expect(np.abs(W).max() > 0, "nothing was learned")
     off = np.abs(V - W).max() / np.abs(W).max()
     expect(off <= _ROUNDING, f"where zero is changes the regressor by {off:.2g} of it")
     hidden = np.full(X.shape, np.nan)
-    for seen in (accessor.seen(), pilot[0]):
+    for seen in (reveals.seen, pilot[0]):
         hidden[seen] = X[seen]
     (U,), _ = subject.run(Table(hidden, table.y), order, _rngs(1), K, known=table, **run)
     expect(_equal([W], [U]), "values that were not shown changed the regressor")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,8 +11,9 @@ from budgetreg.checks.variants import variants
 from budgetreg.config.composition import Composer, composing
 from budgetreg.enumeration.steps import prices
 from budgetreg.learners.declaration import Fit, Learner, Observation, Outputs, SideInformation, WithIntercept
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.centring import Origin
+from budgetreg.metering.accessor import Accessor, Streams
+from budgetreg.metering.centring import Centring, Origin
+from budgetreg.metering.ledger import Bill
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
@@ -102,7 +103,7 @@ class Subject:
         known: Table | None = None,
         pilot: np.ndarray | None = None,
         costs: np.ndarray | None = None,
-    ) -> tuple[list[np.ndarray], "Recorder"]:
+    ) -> tuple[list[np.ndarray], "Reveals"]:
         """Run the learner along F streams.
 
         Parameters
@@ -132,7 +133,7 @@ class Subject:
         -------
         outputs : list of ndarray, shape (F, d, G) or (F, G, d, n)
             Regressors or subspaces, one array for each checkpoint; with a pilot the intercept is one more attribute.
-        accessor : Recorder
+        reveals : Reveals
             What it saw, and the bill.
         """
         plan = self.plan(table.d, k)
@@ -143,12 +144,9 @@ class Subject:
         n_settings = len(next(iter(own.values()), [None]))
         origin = pilot is not None
         centres_itself = self.learner.family.centres_itself
-        by_accessor = {
-            "centred": origin and not centres_itself,
-            "intercept": origin and not centres_itself,
-            "pilot": pilot,
-        }
-        accessor = Recorder(table, orders, n_settings, plan.budget, checkpoints, opened, **by_accessor)
+        centring = Centring(*[origin and not centres_itself] * 2)
+        streams, log = Streams(orders, pilot=pilot), Recorder(table.d)
+        accessor = Accessor(table, streams, n_settings, plan.budget, checkpoints, opened, centring=centring, log=log)
         moments = np.square((known or table).rows(orders)).mean(axis=1) if self.learner.given_moments else None
         fit = self.fit or self.learner.family.fit
         costs = prices(table.d) if costs is None else costs
@@ -156,59 +154,52 @@ class Subject:
         given = SideInformation(k, plan.budget_split, moments, centred=origin, intercept=origin, prices=heeded)
         outputs = fit(accessor, own, checkpoints, list(rngs), self.options, given)
         found = [_whole(W, accessor.origins(t)) if origin else _bare(W) for t, W in outputs]
-        return found, accessor
+        return found, Reveals(accessor.bill(), log.seen())
 
 
-class Recorder(Accessor):
-    """An accessor that remembers which values it has handed out.
+class Reveals(NamedTuple):
+    """What a learner saw along its streams, and the bill."""
 
-    It takes down what was asked for and charged, not what was looked up: a learner that reads around it is not seen.
+    bill: Bill
+    seen: tuple[np.ndarray, np.ndarray]
+    """Rows and attributes of the values, in the order in which they were revealed."""
+
+
+class Recorder:
+    """Remembers which values an accessor returned, as its log.
+
+    It records what was asked for and charged, not what was looked up: it does not see a learner that reads around it.
     """
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._log: list[tuple[np.ndarray, np.ndarray]] = []
+    def __init__(self, d: int) -> None:
+        self._d = d
+        self._seen: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def reveal_block(self, attributes: np.ndarray, drawn: np.ndarray | None = None) -> np.ndarray:
-        """Reveal, see `Accessor.reveal_block`."""
-        values = super().reveal_block(attributes, drawn)
-        self._note(self._rows[:, :, None], attributes, True if drawn is None else drawn)
-        return values
+    def open(self, start: int, rows: np.ndarray) -> None:
+        """Begin a block, see `budgetreg.metering.ledger.Book`."""
+        self._rows, self._streams = rows, np.arange(len(rows))
 
-    def reveal(self, position: np.ndarray, attributes: np.ndarray, paid: np.ndarray) -> np.ndarray:
-        """Reveal, see `Accessor.reveal`."""
-        values = super().reveal(position, attributes, paid)
-        self._note(self._rows[self._stream, position][:, None], attributes, paid)
-        return values
+    def note_rows(self) -> None:
+        """Record full rows."""
+        self._note(self._rows[:, :, None], np.arange(self._d), None)
 
-    def reveal_some(self, position: int, attributes: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-        """Reveal, see `Accessor.reveal_some`."""
-        values = super().reveal_some(position, attributes, drawn)
-        self._note(self._rows[:, position, None, None], attributes, drawn)
-        return values
+    def note_block(self, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
+        """Record what all settings draw."""
+        self._note(self._rows[:, :, None], attributes, drawn)
 
-    def rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Reveal, see `Accessor.rows`."""
-        examples = super().rows(start, stop)
-        self._note(self._rows[:, :, None], np.arange(self.d))
-        return examples
-
-    def distinct_rows(self, start: int, stop: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Reveal, see `Accessor.distinct_rows`."""
-        self._note(self._orders[:, start:stop, None], np.arange(self.d))
-        return super().distinct_rows(start, stop)
+    def note_example(self, position: np.ndarray, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
+        """Record what each replica draws."""
+        self._note(self._rows[self._streams, position][:, None], attributes, drawn)
 
     def seen(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows and attributes of the values handed out, in this order."""
-        rows, attributes = zip(*self._log, strict=True)
+        """Return rows and attributes of the values, in this order."""
+        nothing = np.empty(0, dtype=np.intp)
+        rows, attributes = zip((nothing, nothing), *self._seen, strict=True)
         return np.concatenate(rows), np.concatenate(attributes)
 
-    def _note(self, rows: np.ndarray, attributes: np.ndarray, which: np.ndarray | bool = True) -> None:
-        rows, attributes, shown = np.broadcast_arrays(rows, attributes, which)
-        there = self._there(rows, attributes)
-        if there is not None:
-            shown = shown & there
-        self._log.append((rows[shown], attributes[shown]))
+    def _note(self, rows: np.ndarray, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
+        rows, attributes, shown = np.broadcast_arrays(rows, attributes, True if drawn is None else drawn)
+        self._seen.append((rows[shown], attributes[shown]))
 
 
 def _bare(outputs: Outputs) -> np.ndarray:

@@ -60,8 +60,8 @@ def run(subject: LearnerUnderTest, settings: Mapping[str, Sequence[float]]) -> l
     for f, order in enumerate(orders):
         # What one stream sees is known only of a run of its own, as rows do not tell which stream they were shown to.
         again = [generator("check certificates", f)]
-        _, recorder = subject.run(table, order[None], again, K, settings, CHECKPOINTS)
-        rows, attributes = recorder.seen()
+        _, reveals = subject.run(table, order[None], again, K, settings, CHECKPOINTS)
+        rows, attributes = reveals.seen
         for checkpoint, output in zip(CHECKPOINTS, outputs, strict=True):
             own = tuple(attributes[rows == row] for row in order[:checkpoint])
             values = tuple(X[row, seen] for row, seen in zip(order[:checkpoint], own, strict=True))

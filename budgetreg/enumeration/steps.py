@@ -225,10 +225,10 @@ def _run(
     table = Table(np.tile(X, (F, 1)), np.tile(y, F))
     settings = {name: [value] for name, value in place.settings.items()}
     marks = [m - 1, m] if place.average == "last" else list(range(1, m + 1))
-    outputs, recorder = subject.run(table, orders, rngs, k, settings, marks, opened)
+    outputs, reveals = subject.run(table, orders, rngs, k, settings, marks, opened)
     if place.average != "last":
         outputs = list(iterates(np.stack(outputs), place.average, place.first)[-2:])
-    rows, attributes = recorder.seen()
+    rows, attributes = reveals.seen
 
     def seen(position: int) -> np.ndarray:
         own = rows % m == position

@@ -1,23 +1,65 @@
-"""The only way to an attribute's value: the accessor counts every reveal and refuses an overspend.
+"""The only way to an attribute's value: the accessor charges for every reveal and refuses an overspend.
 
-Streams and settings: a *stream* is one pass over one sequence of examples (a fold, or the final run); all
-settings of a grid run along each stream on the same examples.  A *replica* is one (stream, setting) pair.  Arrays
-are ordered (F streams, T examples, G settings).
+A *stream* is one pass over a sequence of examples: a fold, or the final run. All settings of a grid run along each
+stream on the same examples. A *replica* is one pair of a stream and a setting. Arrays are ordered (F streams, T
+examples, G settings).
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from budgetreg.data.values import row_blocks
-from budgetreg.errors import BudgetExceeded
-from budgetreg.metering.cells import RevealLog
-from budgetreg.metering.centring import Origin, RunningMeans, TargetMeans
-from budgetreg.metering.ledger import Bill, Reveals
+from budgetreg.metering.centring import UNCENTRED, Centring, Origin, RunningMeans, TargetMeans
+from budgetreg.metering.ledger import Bill, Book, Ledger
 from budgetreg.metering.table import Table
 
 _COMMON = 32
-"""From this number on, examples with the same holders are handed out together; for fewer it saves nothing."""
+"""At least so many examples with the same holders are returned together; with fewer, nothing is saved."""
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The examples of F passes that advance together.
+
+    Attributes
+    ----------
+    orders : ndarray of int, shape (F, m)
+        Row numbers of the examples of each stream, in the order in which they are presented.
+    lengths : ndarray of int, shape (F,), or None
+        How many of the m examples each stream really has; None if all. After its end a stream is charged nothing and
+        gets zeros. Streams of unequal lengths cannot reveal full rows.
+    pilot : ndarray of int, shape (F, N), or None
+        Rows that each stream bought in full before the pass, which is charged elsewhere. They are in all means.
+    """
+
+    orders: np.ndarray
+    lengths: np.ndarray | None = None
+    pilot: np.ndarray | None = None
+
+
+class _Lookup(NamedTuple):
+    """The examples that draws belong to; all arrays but `position` are broadcast against the attributes drawn."""
+
+    position: np.ndarray | None
+    """One example of each stream, shape (F,); None for all examples of the block, which all settings share."""
+    rows: np.ndarray
+    streams: np.ndarray
+    running: np.ndarray | None
+    """Whether the stream has not ended; None if none has."""
+    draws_last: bool = False
+    """Whether attributes of one example have shape (F, G, n) rather than (n, F, G)."""
+
+    def note(self, book: Book, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
+        if self.position is None:
+            book.note_block(attributes, drawn)
+            return
+        if self.draws_last:
+            attributes = attributes.transpose(2, 0, 1)
+            drawn = None if drawn is None else drawn.transpose(2, 0, 1)
+        book.note_example(self.position, attributes, drawn)
 
 
 class Accessor:
@@ -26,97 +68,78 @@ class Accessor:
     Parameters
     ----------
     table : Table
-        Where the values are.  Kept private: learners get them through the methods below alone.
-    orders : ndarray of int, shape (F, m)
-        Row numbers of the examples of each stream, in the order in which they are presented.
+        Where the values are. It is private: learners get values only through the methods below.
+    streams : Streams or ndarray of int, shape (F, m)
+        The examples of each stream. An array stands for the orders of streams of full length without a pilot.
     n_settings : int
         Number G of settings that run along each stream.
     budget : int or None
-        Most attributes a replica may be charged for one example; None counts without a limit, for learners whose
+        Most attributes that a replica may be charged for one example. None counts without a limit, for learners whose
         budget holds on average.
     checkpoints : sequence of int
         Numbers of examples at which the bill is noted.
     opened : callable, optional
-        Told the number of examples opened so far at each new block, to show progress.
-    centred : bool
-        Whether values are handed out minus the running means of what `reveal_block` and `rows` revealed to the stream
-        in earlier blocks.  What `reveal` and `reveal_some` reveal is left out of the means: each replica draws for
-        itself there, and would get a zero of its own, whereas the settings of a stream share what they are shown.
-    intercept : bool
-        Whether targets are handed out minus the mean of those of the stream's examples before.
-    pilot : ndarray of int, shape (F, N), optional
-        Rows that were bought in full for each stream before, which is charged elsewhere; they are in all means.
-    lengths : ndarray of int, shape (F,), optional
-        How many of the m examples each stream really has.  Beyond its end it is charged nothing and gets zeros; full
-        rows are not for streams of unequal lengths.
-    record : RevealLog, optional
-        Told which cells are revealed to whom.
+        Called with the number of examples opened so far at each new block, to show progress.
+    centring : Centring
+        What is subtracted from values and targets.
     itemised : bool
-        Whether the bill tells how often each attribute was revealed; then each draw has to be named, see `pay_for`.
+        Whether the bill counts how often each attribute was charged. Then each draw must be named, see `pay_for`.
+    log : Book, optional
+        Records which cells are revealed to whom.
 
     Notes
     -----
-    Examples are opened in blocks (`open`); within a block, every reveal names its examples by position.  A draw
-    costs 1 even when it repeats an attribute already drawn for that example.
+    Examples are opened in blocks (`open`). Within a block, every reveal names its examples by position. A draw costs 1
+    even when it repeats an attribute already drawn for that example.
 
-    A draw that meets a cell without a value is charged nothing and comes out as 0; `available` tells which do.  Where
-    values are missing completely at random, a single value divided by `together` of its attribute with itself, and a
-    product of two of the same example divided by that of the two, have the means that they would have if all values
-    were there: whether a cell has one is drawn once for an example, not once for each draw.
+    Drawing a missing value is free and returns 0; `available` shows which values are missing. Values may be missing
+    completely at random. Then dividing a single value by `together` of its attribute with itself, and a product of two
+    values of the same example by `together` of both, gives the means that complete data would have: whether a value is
+    missing is decided once for an example, not once for each draw.
     """
 
     def __init__(
         self,
         table: Table,
-        orders: np.ndarray,
+        streams: Streams | np.ndarray,
         n_settings: int,
         budget: int | None,
         checkpoints: Sequence[int] = (),
         opened: Callable[[int], None] = lambda stop: None,
-        centred: bool = False,
-        intercept: bool = False,
-        pilot: np.ndarray | None = None,
-        lengths: np.ndarray | None = None,
-        record: RevealLog | None = None,
+        *,
+        centring: Centring = UNCENTRED,
         itemised: bool = False,
+        log: Book | None = None,
     ) -> None:
+        streams = Streams(streams) if isinstance(streams, np.ndarray) else streams
         self._table = table
-        self._orders = np.ascontiguousarray(orders, dtype=np.intp)
+        self._orders = np.ascontiguousarray(streams.orders, dtype=np.intp)
         self.n_streams, self.n_examples = self._orders.shape
-        self._lengths = np.full(self.n_streams, self.n_examples) if lengths is None else lengths
-        self.n_settings = n_settings
-        self.d = table.d
-        self.budget = budget
-        self._checkpoints = tuple(checkpoints)
+        self._lengths = np.full(self.n_streams, self.n_examples) if streams.lengths is None else streams.lengths
+        self._pilot = np.empty((self.n_streams, 0), dtype=np.intp) if streams.pilot is None else streams.pilot
+        self.n_settings, self.d, self.budget = n_settings, table.d, budget
         self._opened = opened
-        self._record = record
-        self._pilot = np.empty((self.n_streams, 0), dtype=np.intp) if pilot is None else pilot
-        self._means = self._target_means = None
-        if centred:
-            self._means = RunningMeans(self.n_streams, self.d)
-            for f, row in np.ndindex(self._pilot.shape):
-                self._means.begin(f, table.rows(self._pilot[f, row]))
-        if intercept:
-            self._target_means = TargetMeans(np.asarray(table.y[self._pilot]))
-        self._start = self._stop = 0
-        self._spent = np.zeros((self.n_streams, 0, n_settings), dtype=np.int32)
-        self._total = np.zeros((self.n_streams, n_settings), dtype=np.int64)
-        self._at: dict[int, np.ndarray] = {}
-        self._most = np.zeros((self.n_streams, n_settings), dtype=np.int64)
-        self._reveals = Reveals(self.n_streams, n_settings, self.d, self._checkpoints) if itemised else None
+        self._ledger = Ledger(self.n_streams, n_settings, self.d, budget, checkpoints, itemised)
+        self._log = log
+        self._means = RunningMeans(self.n_streams, self.d) if centring.attributes else None
+        if self._means:
+            for rows in self._pilot.T:
+                self._means.add_known(table.rows(rows))
+        self._target_means = TargetMeans(np.asarray(table.y[self._pilot])) if centring.targets else None
+        self._stop = 0
 
     @property
     def itemised(self) -> bool:
-        """Whether each draw has to be named: `pay_for` in place of `pay`."""
-        return self._reveals is not None or not self.complete
+        """Whether each draw must be named: by `pay_for` instead of `pay`."""
+        return self._ledger.reveals is not None or not self.complete
 
     @property
     def complete(self) -> bool:
-        """Whether all cells have a value."""
+        """Whether no value is missing."""
         return self._table.available is None
 
     def available(self, attributes: np.ndarray) -> np.ndarray:
-        """Return which attributes of the current block's examples have a value, which is free to ask.
+        """Return which attributes of the current block's examples have a value, at no cost.
 
         Parameters
         ----------
@@ -126,13 +149,13 @@ class Accessor:
         -------
         ndarray of bool, shape (F, T, n)
         """
-        there = self._there(self._rows[:, :, None], attributes)
-        return np.ones(attributes.shape, dtype=bool) if there is None else there
+        mask = self._table.available
+        return np.ones(attributes.shape, dtype=bool) if mask is None else mask[self._rows[:, :, None], attributes]
 
     def together(self, streams: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Return the share of a stream's training examples that have both attribute i and attribute j, all above 0.
+        """Return the share of a stream's training examples in which attributes i and j have values, above 0.
 
-        The three arrays of int are broadcast against each other; without missing values, all shares are 1.
+        The three arrays of int are broadcast against each other. All shares are 1 if no value is missing.
         """
         shares = self._table.together
         if shares is None:
@@ -146,17 +169,16 @@ class Accessor:
         """Make examples ``start <= t < stop`` (counted from 0 along each stream) the current block."""
         if start != self._stop or not start < stop <= self.n_examples:
             raise ValueError(f"examples {start} to {stop} do not follow {self._stop} of {self.n_examples}")
-        self._close()
-        self._start, self._stop = start, stop
-        self._spent = np.zeros((self.n_streams, stop - start, self.n_settings), dtype=np.int32)
+        self._stop = stop
         self._rows = np.ascontiguousarray(self._orders[:, start:stop])
+        self._running = np.arange(start, stop) < self._lengths[:, None] if self._lengths.min() < stop else None
         self._stream = np.arange(self.n_streams)
-        self._ended = self._lengths[:, None] <= np.arange(start, stop) if self._lengths.min() < stop else None
+        running = None if self._running is None else self._running[:, :, None]
+        self._block = _Lookup(None, self._rows[:, :, None], self._stream[:, None, None], running)
         self._y = np.asarray(self._table.y[self._rows])
-        if self._record:
-            self._record.open(self._rows)
-        if self._reveals:
-            self._reveals.open(start, stop)
+        self._ledger.open(start, self._rows)
+        if self._log:
+            self._log.open(start, self._rows)
         if self._means:
             self._means.open(start)
         if self._target_means:
@@ -164,7 +186,7 @@ class Accessor:
         self._opened(stop)
 
     def pilot(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows that were bought before: X (F, N, d) and y (F, N), neither of them centred."""
+        """Return the rows that were bought before the pass: X (F, N, d) and y (F, N), neither of them centred."""
         return self._table.rows(self._pilot), np.asarray(self._table.y[self._pilot])
 
     def targets(self) -> np.ndarray:
@@ -172,14 +194,14 @@ class Accessor:
         return self._y
 
     def origins(self, examples: int) -> list[Origin]:
-        """Return what regressors count from after so many examples, one for each stream.
+        """Return the origin of each stream's regressors after a number of examples.
 
-        That is the means by which the attributes of the last one are centred, and the mean of all their targets.
+        An origin has the means by which the attributes of the last example are centred, and the mean of all targets.
 
         Parameters
         ----------
         examples : int
-            A number of examples in the current block, counted from the beginning of the stream.
+            A number of examples, counted from the beginning of the stream; the last one is in the current block.
 
         Returns
         -------
@@ -187,7 +209,7 @@ class Accessor:
         """
         shifts = self._means.at(examples) if self._means else [None] * self.n_streams
         intercepts = self._target_means.at(examples) if self._target_means else [0.0] * self.n_streams
-        return [Origin(*own) for own in zip(shifts, intercepts, strict=True)]
+        return [Origin(shift, intercept) for shift, intercept in zip(shifts, intercepts, strict=True)]
 
     def reveal_block(self, attributes: np.ndarray, drawn: np.ndarray | None = None) -> np.ndarray:
         """Reveal the same attributes to all settings, for every example of the block.
@@ -197,8 +219,8 @@ class Accessor:
         attributes : ndarray of int, shape (F, T, n)
             Attributes drawn for each example.
         drawn : ndarray of bool, shape (F, T, n), optional
-            Which of them are drawn, if not all; the others are charged nothing and come out as zeros.  Not for an
-            accessor that centres.
+            Which of them are drawn; all by default. The others are free and come out as zeros. An accessor that
+            centres attributes does not accept it.
 
         Returns
         -------
@@ -207,26 +229,10 @@ class Accessor:
         Raises
         ------
         BudgetExceeded
-            If an example's budget would be passed; nothing is revealed then.
+            If an example's budget would be exceeded; nothing is revealed then.
         """
         assert drawn is None or self._means is None
-        if self._ended is not None:
-            drawn = np.broadcast_to(~self._ended[:, :, None], attributes.shape) & (True if drawn is None else drawn)
-        there = self._there(self._rows[:, :, None], attributes)
-        if there is not None:
-            drawn = there if drawn is None else drawn & there
-        draws = attributes.shape[-1] if drawn is None else np.count_nonzero(drawn, axis=2)[:, :, None]
-        self._charge(slice(None), draws)
-        if self._record:
-            self._record.shown(attributes, drawn)
-        if self._reveals:
-            self._reveals.note_block(attributes, drawn)
-        values = self._table.entries(self._rows[:, :, None], attributes)
-        if self._means:
-            # What lies beyond a stream's end gets into means that nothing is centred by any more.
-            self._means.add(values if there is None else np.where(there, values, 0.0), attributes, there)
-            values = self._means.centred(values, self._stream[:, None, None], attributes)
-        return values if drawn is None else np.where(drawn, values, 0.0)
+        return self._reveal(self._block, attributes, drawn)
 
     def reveal(self, position: np.ndarray, attributes: np.ndarray, paid: np.ndarray) -> np.ndarray:
         """Reveal to each replica its own attributes of one example per stream.
@@ -247,15 +253,9 @@ class Accessor:
         Raises
         ------
         BudgetExceeded
-            If an example's budget would be passed; nothing is revealed then.
+            If an example's budget would be exceeded; nothing is revealed then.
         """
-        paid = self._pay_for(position, attributes, paid)  # from here on each draw's own, where values are missing
-        if self._record:
-            self._record.own(position, attributes, None if paid.all() else paid)
-        values = self._table.entries(self._rows[self._stream, position][:, None], attributes)
-        if self._means:
-            values = self._means.centred(values, self._stream[:, None], attributes)
-        return values if paid.all() else np.where(paid, values, 0.0)
+        return self._reveal(self._example(position), attributes, None if paid.all() else paid[None])
 
     def reveal_some(self, position: int, attributes: np.ndarray, drawn: np.ndarray) -> np.ndarray:
         """Reveal to each replica as many attributes of one example as it has drawn itself.
@@ -267,7 +267,7 @@ class Accessor:
         attributes : ndarray of int, shape (F, G, n)
             Attributes, padded to equal numbers.
         drawn : ndarray of bool, shape (F, G, n)
-            Which of them are drawn; the others are charged nothing and come out as zeros.
+            Which of them are drawn; the others are free and come out as zeros.
 
         Returns
         -------
@@ -276,26 +276,12 @@ class Accessor:
         Raises
         ------
         BudgetExceeded
-            If an example's budget would be passed; nothing is revealed then.
+            If an example's budget would be exceeded; nothing is revealed then.
         """
-        if self._ended is not None:
-            drawn = drawn & ~self._ended[:, position, None, None]
-        there = self._there(self._rows[:, position, None, None], attributes)
-        if there is not None:
-            drawn = drawn & there
-        positions = np.full(self.n_streams, position)
-        self._charge((self._stream, positions), np.count_nonzero(drawn, axis=2))
-        if self._record:
-            self._record.own(positions, attributes.transpose(2, 0, 1), drawn.transpose(2, 0, 1))
-        if self._reveals:
-            self._reveals.note(positions, attributes, drawn)
-        values = self._table.entries(self._rows[:, position, None, None], attributes)
-        if self._means:
-            values = self._means.centred(values, self._stream[:, None, None], attributes)
-        return np.where(drawn, values, 0.0)
+        return self._reveal(self._example(np.full(self.n_streams, position), draws_last=True), attributes, drawn)
 
     def pay(self, draws: np.ndarray) -> None:
-        """Charge for draws whose values cannot change anything and are not looked up; where nobody asks which they are.
+        """Charge for draws whose values cannot change anything and are not looked up; `itemised` forbids it.
 
         Parameters
         ----------
@@ -305,17 +291,18 @@ class Accessor:
         Raises
         ------
         BudgetExceeded
-            If an example's budget would be passed.
+            If an example's budget would be exceeded.
         """
         assert not self.itemised
-        self._charge(slice(None), draws if self._ended is None else np.where(self._ended[:, :, None], 0, draws))
+        running = self._block.running
+        self._ledger.charge(slice(None), draws if running is None else np.where(running, draws, 0))
 
     def pay_for(self, position: np.ndarray, attributes: np.ndarray, paid: np.ndarray) -> None:
-        """Charge for draws whose values cannot change anything and are not looked up, and tell which they are.
+        """Charge for named draws whose values cannot change anything and are not looked up.
 
         Parameters and exceptions are those of `reveal`.
         """
-        self._pay_for(position, attributes, paid)
+        self._charge(self._example(position), attributes, None if paid.all() else paid[None])
 
     def rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Open a block and reveal it in full, d attributes for every example and replica.
@@ -335,22 +322,16 @@ class Accessor:
         BudgetExceeded
             If the budget is below d.
         """
-        self.open(start, stop)
-        assert self._ended is None and self.complete
-        self._charge(slice(None), self.d)
-        if self._record:
-            self._record.in_full()
-        if self._reveals:
-            self._reveals.note_rows()
+        self._open_in_full(start, stop)
         X = self._table.rows(self._rows)
         if self._means:
             self._means.centre_rows(X)
         return X, self.targets()
 
     def distinct_rows(self, start: int, stop: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Open a block and reveal it in full; what several streams hold is handed out once, but charged to each.
+        """Open a block and reveal it in full; rows that streams share are charged to each, but returned once.
 
-        Streams that share examples share their zero: an accessor that centres each stream has no such rows.
+        Streams that share rows must share their origin: an accessor that centres attributes does not offer this.
 
         Parameters
         ----------
@@ -360,7 +341,7 @@ class Accessor:
         Yields
         ------
         streams : ndarray of int
-            The streams that hold the examples; with all parts together, each stream has had its block once.
+            The streams that hold the examples; over all parts, each stream gets its block once.
         X : ndarray of float, shape (n, d)
         y : ndarray of float, shape (n,)
 
@@ -370,13 +351,7 @@ class Accessor:
             If the budget is below d.
         """
         assert self._means is None
-        self.open(start, stop)
-        assert self._ended is None and self.complete
-        self._charge(slice(None), self.d)
-        if self._record:
-            self._record.in_full()
-        if self._reveals:
-            self._reveals.note_rows()
+        self._open_in_full(start, stop)
         rows, place = np.unique(self._rows, return_inverse=True)
         held = np.zeros((rows.size, self.n_streams), dtype=bool)
         held[place.reshape(self._rows.shape), self._stream[:, None]] = True
@@ -391,45 +366,41 @@ class Accessor:
 
     def bill(self) -> Bill:
         """Return what has been charged so far."""
-        self._close()
-        self._spent = self._spent[:, :0]
-        return Bill(self._at, self._total, self._most, self._reveals)
+        return self._ledger.bill()
 
-    def _pay_for(self, position: np.ndarray, attributes: np.ndarray, paid: np.ndarray) -> np.ndarray:
-        """Charge for draws of one example per stream; return who of those that draw pays, (F, G) or (n, F, G)."""
-        if self._ended is not None:
-            paid = paid & ~self._ended[self._stream, position][:, None]
-        n = len(attributes)
-        there = self._there(self._rows[self._stream, position][:, None], attributes)
-        if there is not None:
-            own: np.ndarray = paid & there
-            self._charge((self._stream, position), np.count_nonzero(own, axis=0))
-            if self._reveals:
-                self._reveals.note(position, attributes.transpose(1, 2, 0), own.transpose(1, 2, 0))
-            return own
-        self._charge((self._stream, position), n if paid.all() else n * paid)
-        if self._reveals:
-            drawn = np.broadcast_to(paid[:, :, None], (*paid.shape, n))
-            self._reveals.note(position, attributes.transpose(1, 2, 0), drawn)
-        return paid
+    def _example(self, position: np.ndarray, draws_last: bool = False) -> _Lookup:
+        """Return where the cells of one example per stream are."""
+        shape = (-1, 1, 1) if draws_last else (1, -1, 1)
+        rows = self._rows[self._stream, position].reshape(shape)
+        running = None if self._running is None else self._running[self._stream, position].reshape(shape)
+        return _Lookup(position, rows, self._stream.reshape(shape), running, draws_last)
 
-    def _there(self, rows: np.ndarray, attributes: np.ndarray) -> np.ndarray | None:
-        """Return which cells have a value; None if all have."""
-        mask = self._table.available
-        return None if mask is None else mask[rows, attributes]
+    def _reveal(self, lookup: _Lookup, attributes: np.ndarray, drawn: np.ndarray | None) -> np.ndarray:
+        """Charge for draws, record them and return their values, centred; 0 where no value is drawn."""
+        drawn = self._charge(lookup, attributes, drawn)
+        if self._log:
+            lookup.note(self._log, attributes, drawn)
+        values = self._table.entries(lookup.rows, attributes)
+        if self._means:
+            if lookup.position is None:
+                self._means.add(values, attributes, drawn)
+            values = self._means.centred(values, lookup.streams, attributes)
+        return values if drawn is None else np.where(drawn, values, 0.0)
 
-    def _charge(self, examples: slice | tuple[np.ndarray, np.ndarray], draws: int | np.ndarray) -> None:
-        charged = self._spent[examples] + draws
-        if self.budget is not None and charged.size and charged.max() > self.budget:
-            raise BudgetExceeded(f"an example would cost {charged.max()} attributes; the budget is {self.budget}")
-        self._spent[examples] = charged
+    def _charge(self, lookup: _Lookup, attributes: np.ndarray, drawn: np.ndarray | None) -> np.ndarray | None:
+        """Charge for the draws that meet a value before the end of their stream; return which do, None for all."""
+        if lookup.running is not None:
+            drawn = lookup.running if drawn is None else drawn & lookup.running
+        if self._table.available is not None:
+            there = self._table.available[lookup.rows, attributes]
+            drawn = there if drawn is None else drawn & there
+        lookup.note(self._ledger, attributes, drawn)
+        return drawn
 
-    def _close(self) -> None:
-        if not self._spent.size:
-            return
-        for checkpoint in self._checkpoints:
-            if self._start < checkpoint <= self._stop:
-                within = self._spent[:, : checkpoint - self._start].sum(axis=1, dtype=np.int64)
-                self._at[checkpoint] = self._total + within
-        self._total = self._total + self._spent.sum(axis=1, dtype=np.int64)
-        self._most = np.maximum(self._most, self._spent.max(axis=1))
+    def _open_in_full(self, start: int, stop: int) -> None:
+        """Open a block and charge for its full rows."""
+        self.open(start, stop)
+        assert self._running is None and self.complete
+        self._ledger.note_rows()
+        if self._log:
+            self._log.note_rows()

@@ -8,7 +8,7 @@ import numpy as np
 from budgetreg.data.values import row_blocks
 
 DENSE = 1 << 28
-"""Up to so many cells each has a byte; of a larger table the cells of the set are listed, 8 bytes for each."""
+"""Tables of up to so many cells take one byte for each; for larger ones the set lists its cells, 8 bytes for each."""
 _PENDING = 1 << 20
 
 
@@ -29,7 +29,7 @@ class Cells:
         self._n_pending = 0
 
     def add(self, cells: np.ndarray) -> None:
-        """Add cells, int64 of any shape; `nowhere` among them is none."""
+        """Add cells, int64 of any shape; the number `nowhere` stands for no cell."""
         if self._marks is not None:
             self._marks[cells] = True
             return
@@ -44,28 +44,21 @@ class Cells:
 
     def count(self, rows: np.ndarray) -> int:
         """Return how many cells of some rows, each given once, are in the set."""
-        partial = rows[~self._full[rows]]
-        in_full = (rows.size - partial.size) * self.d
-        if self._marks is None:
-            self._list()
-            first, end = np.searchsorted(self._listed, [partial * self.d, (partial + 1) * self.d])
-            return in_full + int((end - first).sum())
-        table = self._marks[:-1].reshape(-1, self.d)
-        return in_full + sum(int(np.count_nonzero(table[some])) for some in row_blocks(partial, self.d))
+        return int(self.by_attribute(rows).sum())
 
     def by_attribute(self, rows: np.ndarray) -> np.ndarray:
-        """Return of each attribute how many of its cells in some rows, each given once, are in the set, shape (d,)."""
+        """Return how many cells of some rows, each given once, are in the set, by attribute: shape (d,)."""
         partial = rows[~self._full[rows]]
         counts = np.full(self.d, rows.size - partial.size)
         if self._marks is None:
             self._list()
             row, attribute = np.divmod(self._listed, self.d)
-            asked = np.zeros(self._full.size + 1, dtype=bool)
-            asked[partial] = True
-            return counts + np.bincount(attribute[asked[row]], minlength=self.d)
+            wanted = np.zeros(self._full.size + 1, dtype=bool)
+            wanted[partial] = True
+            return counts + np.bincount(attribute[wanted[row]], minlength=self.d)
         table = self._marks[:-1].reshape(-1, self.d)
-        for some in row_blocks(partial, self.d):
-            counts += np.count_nonzero(table[some], axis=0)
+        for block in row_blocks(partial, self.d):
+            counts += np.count_nonzero(table[block], axis=0)
         return counts
 
     def holds(self, cells: np.ndarray) -> np.ndarray:
@@ -83,70 +76,68 @@ class Cells:
 
 
 class RevealLog:
-    """Takes down which cells an accessor reveals to the streams of a batch.
+    """Records which cells an accessor reveals to the streams of a batch: a `budgetreg.metering.ledger.Book`.
 
-    Of the first streams all that any setting sees goes into one set. Those of the last ones, of whose settings one will
-    be chosen, are kept apart. Draws that are charged and not looked up (`budgetreg.metering.accessor.Accessor.pay`) are
-    of no known attribute, and of no cell.
+    For the first streams, whatever any setting sees goes into one set. The last streams are kept separate, by setting,
+    because one of their settings will be chosen. Draws that are charged but not looked up
+    (`budgetreg.metering.accessor.Accessor.pay`) reveal no cell.
 
     Parameters
     ----------
     cells : Cells
-        To which is added what the first streams see.
+        The set to which the cells of the first streams are added.
     offsets : ndarray of int, shape (F,)
-        What leads from a row of the accessor's table to that of `cells`, by stream.
-    n_apart : int
-        How many of the streams, the last ones, are kept apart.
+        By stream, the row number in `cells` minus the row number in the accessor's table.
+    n_separate : int
+        How many of the streams, the last ones, are kept separate.
     """
 
-    def __init__(self, cells: Cells, offsets: np.ndarray, n_apart: int) -> None:
+    def __init__(self, cells: Cells, offsets: np.ndarray, n_separate: int) -> None:
         self._cells, self._offsets = cells, offsets
-        self._together = len(offsets) - n_apart
+        self._n_merged = len(offsets) - n_separate
         self._stream = np.arange(len(offsets))
-        # What no replica draws is marked by the first number that is no attribute.
+        # The number d, which is no attribute, marks what a replica does not draw.
         self._narrow = np.min_scalar_type(cells.d)
         self._rows: list[np.ndarray] = []
-        self._shown: list[np.ndarray] = []
-        self._own: list[tuple[np.ndarray, np.ndarray]] = []
+        self._shared: list[np.ndarray] = []
+        self._per_setting: list[tuple[np.ndarray, np.ndarray]] = []
         self._pending: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def open(self, rows: np.ndarray) -> None:
-        """Begin a block of the table's rows (F, T)."""
+    def open(self, start: int, rows: np.ndarray) -> None:
+        """Begin a block."""
         self._gather()
         self._block = rows + self._offsets[:, None]
         self._first = self._block * self._cells.d
 
-    def in_full(self) -> None:
-        """Take down all attributes of the block's examples."""
-        together = self._together
-        self._cells.add_rows(self._block[:together])
-        self._rows.append(self._block[together:])
+    def note_rows(self) -> None:
+        """Record all attributes of the block's examples."""
+        self._cells.add_rows(self._block[: self._n_merged])
+        self._rows.append(self._block[self._n_merged :])
 
-    def shown(self, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
-        """Take down attributes (F, T, n) that all settings see, those that are drawn; None: all."""
-        cells = self._first[:, :, None] + attributes
+    def note_block(self, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
+        """Record what all settings see."""
+        cells, merged = self._first[:, :, None] + attributes, self._n_merged
         if drawn is not None:
-            cells[~drawn] = self._cells.nowhere
-        together = self._together
-        self._cells.add(cells[:together])
-        if together < len(cells):
-            self._shown.append(cells[together:].reshape(len(cells) - together, -1))
+            cells = np.where(drawn, cells, self._cells.nowhere)
+        self._cells.add(cells[:merged])
+        if merged < len(cells):
+            self._shared.append(cells[merged:].reshape(len(cells) - merged, -1))
 
-    def own(self, position: np.ndarray, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
-        """Take down attributes (n, F, G) of an example of each stream (F,) that each setting sees for itself."""
-        first, together = self._first[self._stream, position], self._together
-        cells = first[:together, None] + attributes[:, :together]
+    def note_example(self, position: np.ndarray, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
+        """Record what each setting sees for itself."""
+        first, merged = self._first[self._stream, position], self._n_merged
+        cells = first[:merged, None] + attributes[:, :merged]
         if drawn is not None:
-            cells = np.where(drawn[..., :together, :], cells, self._cells.nowhere)
+            cells = np.where(drawn[:, :merged], cells, self._cells.nowhere)
         self._cells.add(cells)
-        if together < len(first):
-            apart = attributes[:, together:]
+        if merged < len(first):
+            separate = attributes[:, merged:]
             if drawn is not None:
-                apart = np.where(drawn[..., together:, :], apart, self._cells.d)
-            self._pending.append((first[together:], apart.astype(self._narrow)))
+                separate = np.where(drawn[:, merged:], separate, self._cells.d)
+            self._pending.append((first[merged:], separate.astype(self._narrow)))
 
     def seen(self, stream: int, setting: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a setting saw on one of the streams that are kept apart.
+        """Return what a setting saw on one of the streams that are kept separate.
 
         Parameters
         ----------
@@ -160,21 +151,22 @@ class RevealLog:
         rows : ndarray of int64
             Rows that were seen in full, ascending.
         cells : ndarray of int64
-            Single cells, ascending; of other rows, as a stream has each example once, and a block is one or the other.
+            Single cells of other rows, ascending.
         """
         self._gather()
         rows = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(rows[stream] for rows in self._rows)]))
-        found = [cells[stream] for cells in self._shown]
-        for first, attributes in self._own:
-            own = attributes[:, stream, setting]
-            drawn = own < self._cells.d
-            found.append(first[drawn, stream] + own[drawn])
-        cells = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *found]))
+        seen = [cells[stream] for cells in self._shared]
+        for first, attributes in self._per_setting:
+            replica = attributes[:, stream, setting]
+            drawn = replica < self._cells.d
+            seen.append(first[drawn, stream] + replica[drawn])
+        cells = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *seen]))
         return rows, cells[cells != self._cells.nowhere]
 
     def _gather(self) -> None:
-        """Put the steps of a block into one array each: thousands of small ones would take more than they hold."""
+        """Join the arrays of a block's examples: the overhead of thousands of small arrays exceeds what they hold."""
         if self._pending:
-            first = [np.broadcast_to(one, (len(own), one.size)) for one, own in self._pending]
-            self._own.append((np.concatenate(first), np.concatenate([own for _, own in self._pending])))
+            first = [np.broadcast_to(row, (len(attributes), row.size)) for row, attributes in self._pending]
+            attributes = np.concatenate([attributes for _, attributes in self._pending])
+            self._per_setting.append((np.concatenate(first), attributes))
             self._pending = []

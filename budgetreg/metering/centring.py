@@ -1,38 +1,60 @@
-"""Centring that costs nothing: attributes minus the means of what was revealed before."""
+"""Centring at no cost: subtracting the means of what was revealed before, and where regressors then count from."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 HELD = 256
-"""Most examples for which means are held still: as many as learners that draw have in a block."""
+"""Most examples that are centred by the same means: the length of a block of learners that draw attributes."""
+
+
+@dataclass(frozen=True)
+class Centring:
+    """What an accessor subtracts from the values and targets that it returns.
+
+    Attributes
+    ----------
+    attributes : bool
+        Subtract the running means of what `Accessor.reveal_block` and `Accessor.rows` revealed to the stream in earlier
+        blocks. What other methods reveal is not in the means: there each replica draws for itself, and would get means
+        of its own, whereas all settings of a stream share theirs.
+    targets : bool
+        Subtract the mean of the targets of the stream's earlier examples.
+    """
+
+    attributes: bool = False
+    targets: bool = False
+
+
+UNCENTRED = Centring()
 
 
 class Origin(NamedTuple):
-    """Origin of the regressors of a stream at a checkpoint."""
+    """The origin of a stream's regressors at a checkpoint: ``f(x) = intercept + <w, x - shift>``."""
 
     shift: np.ndarray | None = None
-    """What attributes are counted from, shape (d,); None: from what their table has for 0."""
+    """What is subtracted from the attributes, shape (d,); None for nothing."""
     intercept: np.ndarray | float = 0.0
-    """What is predicted there, for all settings or (G,) for each; in units of the target."""
+    """What is predicted at the origin, one number or one for each setting (G,); in units of the target."""
 
 
 def sums(attributes: np.ndarray, values: np.ndarray, d: int) -> np.ndarray:
-    """Add up what belongs to each attribute.
+    """Return the sums of values by attribute.
 
     Parameters
     ----------
     attributes : ndarray of int, shape (F, T, n)
         Attributes, below d.
     values : ndarray of float, shape (F, T, n)
-        What belongs to them.
+        The value that belongs to each.
     d : int
         Number of attributes.
 
     Returns
     -------
     ndarray of float, shape (F, d)
-        One added after the other: a stream's sums depend on no other stream.
+        Values are added one after the other, so that a stream's sums depend on no other stream.
     """
     F = len(attributes)
     place = np.arange(F)[:, None, None] * d + attributes
@@ -40,14 +62,15 @@ def sums(attributes: np.ndarray, values: np.ndarray, d: int) -> np.ndarray:
 
 
 class TargetMeans:
-    """Means of the targets of each of F streams, which are free: of the examples before each one.
+    """Means of the targets of each of F streams, over the examples before each one; targets are free.
 
-    An example's target less this mean is centred by nothing of its own, but for the first, which is its own mean.
+    The target of an example is not in the mean that is subtracted from it. Only the first example, which has none
+    before it, is centred by its own target.
 
     Parameters
     ----------
     known : ndarray of float, shape (F, N)
-        Targets of examples that came before.
+        Targets of earlier examples.
     """
 
     def __init__(self, known: np.ndarray) -> None:
@@ -55,7 +78,7 @@ class TargetMeans:
         self._start, self._means = 0, self._sum[:, None] / max(1, self._count)
 
     def open(self, start: int, y: np.ndarray) -> np.ndarray:
-        """Take in the targets of a block that begins at an example, shape (F, T); return them centred."""
+        """Add the targets (F, T) of a block whose first example has the number ``start``; return them centred."""
         sums = np.cumsum(np.hstack([self._sum[:, None], y]), axis=1)
         counts = self._count + np.arange(sums.shape[1])
         self._start, self._means = start, sums / np.maximum(counts, 1)
@@ -63,15 +86,15 @@ class TargetMeans:
         return y - np.where(counts[:-1] > 0, self._means[:, :-1], y)
 
     def at(self, examples: int) -> np.ndarray:
-        """Return the means (F,) of so many examples, one of which is in the current block."""
+        """Return the means (F,) over a number of examples, the last of which is in the current block."""
         return self._means[:, examples - self._start]
 
 
 class RunningMeans:
-    """Means of the values that were revealed to each of F streams, held still from block to block.
+    """Means of the values that were revealed to each of F streams, which change only between blocks.
 
-    An example is centred by means of the blocks before its own: nothing that is drawn for it decides where its zero is,
-    so that unbiased estimates stay unbiased.  An attribute that was never revealed has the mean 0.
+    An example is centred by the means over earlier blocks. What is drawn for it does not move its own origin, so that
+    unbiased estimates stay unbiased. An attribute that was never revealed has mean 0.
 
     Parameters
     ----------
@@ -84,18 +107,18 @@ class RunningMeans:
         self._sum, self._count = np.zeros((n_streams, d)), np.zeros((n_streams, d))
         self._held: list[tuple[int, np.ndarray]] = []
 
-    def begin(self, stream: int, values: np.ndarray) -> None:
-        """Take in an example (d,) that a stream knew beforehand."""
-        self._sum[stream] += values
-        self._count[stream] += 1
+    def add_known(self, X: np.ndarray) -> None:
+        """Add an example of each stream, shape (F, d), that was known before the pass."""
+        self._sum += X
+        self._count += 1
 
     def open(self, start: int) -> None:
-        """Begin a block at example ``start``, counted from 0, with the means of all that was revealed before it."""
+        """Begin a block at example ``start``, counted from 0, with the means over all that was revealed before."""
         self._held.clear()
         self._hold(start)
 
     def at(self, examples: int) -> np.ndarray:
-        """Return the means (F, d) by which the last of so many examples, one of the current block, is centred."""
+        """Return the means (F, d) that centre the last one of a number of examples; it is in the current block."""
         return next(means for start, means in reversed(self._held) if start < examples)
 
     def centred(self, values: np.ndarray, streams: np.ndarray, attributes: np.ndarray) -> np.ndarray:
@@ -103,13 +126,14 @@ class RunningMeans:
         _, means = self._held[-1]
         return values - means.take(streams * self._d + attributes)
 
-    def add(self, values: np.ndarray, attributes: np.ndarray, there: np.ndarray | None = None) -> None:
-        """Take in values of single attributes, both of shape (F, T, n); those that are not there, if not all, are 0."""
-        self._sum += sums(attributes, values, self._d)
-        self._count += sums(attributes, np.ones(values.shape) if there is None else there, self._d)
+    def add(self, values: np.ndarray, attributes: np.ndarray, drawn: np.ndarray | None = None) -> None:
+        """Add values of single attributes, both of shape (F, T, n); those that are drawn, if not all are."""
+        counted = np.ones(values.shape) if drawn is None else np.broadcast_to(drawn, values.shape)
+        self._sum += sums(attributes, values if drawn is None else np.where(drawn, values, 0.0), self._d)
+        self._count += sums(attributes, counted, self._d)
 
     def centre_rows(self, X: np.ndarray) -> None:
-        """Centre the full rows of a block, (F, T, d), in place, and take them in `HELD` examples at a time."""
+        """Centre the full rows of a block, (F, T, d), in place; add them to the means, `HELD` examples at a time."""
         start, _ = self._held[-1]
         for begin in range(0, X.shape[1], HELD):
             if begin:

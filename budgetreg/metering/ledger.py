@@ -1,16 +1,52 @@
-"""How often each attribute was revealed to each replica: the bill itemised, from which any price list makes money.
+"""The bill: how many attributes each replica is charged for, in total and by attribute.
 
-Numbers of reveals are whole: what they cost in the end depends neither on the order nor on the company of replicas.
+Counts by attribute are whole numbers, so that any price list gives the same cost whatever the order of the reveals and
+whichever replicas run together.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
+from budgetreg.errors import BudgetExceeded
 
-class Reveals:
-    """Counts of F streams of G settings, apart for the examples between one checkpoint and the next.
+
+class Book(Protocol):
+    """Takes note of draws that meet a value, block by block: charges for them, or records which they are."""
+
+    def open(self, start: int, rows: np.ndarray) -> None:
+        """Begin the block whose first example has the number ``start``; its rows in the table have shape (F, T)."""
+
+    def note_rows(self) -> None:
+        """Note a full row of every example of the block, for all settings."""
+
+    def note_block(self, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
+        """Note what all settings draw from each example of the block.
+
+        Parameters
+        ----------
+        attributes : ndarray of int, shape (F, T, n)
+        drawn : ndarray of bool, shape (F, T, n) or (F, T, 1), or None
+            Which of them are drawn; None if all are.
+        """
+
+    def note_example(self, position: np.ndarray, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
+        """Note what each replica draws from one example per stream.
+
+        Parameters
+        ----------
+        position : ndarray of int, shape (F,)
+            The example, as a position in the block.
+        attributes : ndarray of int, shape (n, F, G)
+        drawn : ndarray of bool, shape (n, F, G) or broadcast against it, or None
+            Which of them are drawn; None if all are.
+        """
+
+
+class RevealCounts:
+    """Counts how often each attribute is charged to each replica, from one checkpoint to the next: a `Book`.
 
     Parameters
     ----------
@@ -24,38 +60,29 @@ class Reveals:
         self._ends = np.asarray(checkpoints, dtype=np.intp)
         self._shape = (len(self._ends) + 1, n_streams, n_settings, d)
         self._shared = np.zeros((len(self._ends) + 1, n_streams, d), dtype=np.int64)
-        self._own: np.ndarray | None = None
+        # Needed only by learners whose settings draw for themselves.
+        self._per_setting: np.ndarray | None = None
 
-    def open(self, start: int, stop: int) -> None:
-        """Make examples ``start <= t < stop`` the current block."""
-        self._part = np.searchsorted(self._ends, np.arange(start, stop), side="right")
+    def open(self, start: int, rows: np.ndarray) -> None:
+        """Begin a block."""
+        self._part = np.searchsorted(self._ends, start + np.arange(rows.shape[1]), side="right")
 
     def note_rows(self) -> None:
-        """Count a full row of every example of the block, for all settings."""
+        """Count full rows."""
         np.add.at(self._shared, self._part, 1)
 
     def note_block(self, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
-        """Count what all settings are shown of the block: attributes (F, T, n), and which of them are drawn."""
-        F = len(attributes)
-        places = np.broadcast_arrays(self._part[:, None], np.arange(F)[:, None, None], attributes)
-        np.add.at(self._shared, tuple(place if drawn is None else place[drawn] for place in places), 1)
+        """Count what all settings draw."""
+        streams = np.arange(len(attributes))[:, None, None]
+        _count(self._shared, (self._part[:, None], streams, attributes), drawn)
 
-    def note(self, position: np.ndarray, attributes: np.ndarray, drawn: np.ndarray) -> None:
-        """Count what each replica is shown of one example per stream.
-
-        Parameters
-        ----------
-        position : ndarray of int, shape (F,)
-            The example, as a position in the current block.
-        attributes : ndarray of int, shape (F, G, n)
-        drawn : ndarray of bool, shape (F, G, n)
-            Which of them are drawn.
-        """
-        if self._own is None:  # learners that show all settings the same need none
-            self._own = np.zeros(self._shape, dtype=np.int32)
+    def note_example(self, position: np.ndarray, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
+        """Count what each replica draws."""
+        if self._per_setting is None:
+            self._per_setting = np.zeros(self._shape, dtype=np.int32)
         _, F, G, _ = self._shape
-        places = (self._part[position][:, None, None], np.arange(F)[:, None, None], np.arange(G)[:, None], attributes)
-        np.add.at(self._own, tuple(place[drawn] for place in np.broadcast_arrays(*places)), 1)
+        places = (self._part[position][:, None], np.arange(F)[:, None], np.arange(G), attributes)
+        _count(self._per_setting, places, drawn)
 
     def until(self, checkpoint: int) -> np.ndarray:
         """Return the counts up to a checkpoint, shape (F, G, d)."""
@@ -68,12 +95,23 @@ class Reveals:
     def _sum(self, parts: int) -> np.ndarray:
         _, F, G, d = self._shape
         total = np.broadcast_to(self._shared[:parts].sum(axis=0)[:, None], (F, G, d))
-        return total if self._own is None else total + self._own[:parts].sum(axis=0, dtype=np.int64)
+        if self._per_setting is None:
+            return total
+        return total + self._per_setting[:parts].sum(axis=0, dtype=np.int64)
+
+
+def _count(counts: np.ndarray, places: tuple[np.ndarray, ...], drawn: np.ndarray | None) -> None:
+    """Add 1 to the counts at places, arrays that are broadcast against each other, of draws that are drawn."""
+    places = np.broadcast_arrays(*places)
+    if drawn is not None:
+        mask = np.broadcast_to(drawn, places[0].shape)
+        places = tuple(place[mask] for place in places)
+    np.add.at(counts, places, 1)
 
 
 @dataclass(frozen=True)
 class Bill:
-    """What the replicas of a pass paid, in attributes.
+    """What the replicas of a pass were charged, in attributes.
 
     Attributes
     ----------
@@ -83,11 +121,110 @@ class Bill:
         Attributes charged over the whole pass.
     most : ndarray of shape (F, G)
         The most attributes charged for any one example.
-    reveals : Reveals or None
-        Which attributes these were, if that was asked for.
+    reveals : RevealCounts or None
+        How often each attribute was charged, if the bill is itemised.
     """
 
     at: dict[int, np.ndarray]
     total: np.ndarray
     most: np.ndarray
-    reveals: Reveals | None = None
+    reveals: RevealCounts | None = None
+
+
+class Ledger:
+    """Charges each replica for what it draws, and refuses an overspend: a `Book`.
+
+    Parameters
+    ----------
+    n_streams, n_settings, d : int
+        F, G and the number of attributes.
+    budget : int or None
+        Most attributes that a replica may be charged for one example; None for no limit.
+    checkpoints : sequence of int
+        Numbers of examples at which the bill is noted.
+    itemised : bool
+        Whether the bill counts how often each attribute was charged.
+    """
+
+    def __init__(
+        self, n_streams: int, n_settings: int, d: int, budget: int | None, checkpoints: Sequence[int], itemised: bool
+    ) -> None:
+        self._d, self._budget, self._checkpoints = d, budget, tuple(checkpoints)
+        self._streams = np.arange(n_streams)
+        self._start = 0
+        self._spent = np.zeros((n_streams, 0, n_settings), dtype=np.int32)
+        self._at: dict[int, np.ndarray] = {}
+        self._total = np.zeros((n_streams, n_settings), dtype=np.int64)
+        self._most = np.zeros((n_streams, n_settings), dtype=np.int64)
+        self.reveals = RevealCounts(n_streams, n_settings, d, self._checkpoints) if itemised else None
+
+    def open(self, start: int, rows: np.ndarray) -> None:
+        """Begin a block."""
+        self._close()
+        n_streams, _, n_settings = self._spent.shape
+        self._start = start
+        self._spent = np.zeros((n_streams, rows.shape[1], n_settings), dtype=np.int32)
+        if self.reveals:
+            self.reveals.open(start, rows)
+
+    def note_rows(self) -> None:
+        """Charge all d attributes of every example of the block."""
+        self.charge(slice(None), self._d)
+        if self.reveals:
+            self.reveals.note_rows()
+
+    def note_block(self, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
+        """Charge all settings for what they draw together."""
+        n = attributes.shape[2]
+        self.charge(slice(None), n if drawn is None else _draws(drawn, 2, n)[:, :, None])
+        if self.reveals:
+            self.reveals.note_block(attributes, drawn)
+
+    def note_example(self, position: np.ndarray, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
+        """Charge each replica for what it draws."""
+        n = len(attributes)
+        self.charge((self._streams, position), n if drawn is None else _draws(drawn, 0, n))
+        if self.reveals:
+            self.reveals.note_example(position, attributes, drawn)
+
+    def charge(self, examples: slice | tuple[np.ndarray, np.ndarray], draws: int | np.ndarray) -> None:
+        """Charge for numbers of draws.
+
+        Parameters
+        ----------
+        examples : slice or tuple of ndarrays
+            Which examples of the block, as an index of an array (F, T, G).
+        draws : int or ndarray of int
+            Numbers of draws, broadcast against what the index selects.
+
+        Raises
+        ------
+        BudgetExceeded
+            If an example's budget would be exceeded; nothing is charged then.
+        """
+        charged = self._spent[examples] + draws
+        if self._budget is not None and charged.size and charged.max() > self._budget:
+            raise BudgetExceeded(f"an example would cost {charged.max()} attributes; the budget is {self._budget}")
+        self._spent[examples] = charged
+
+    def bill(self) -> Bill:
+        """Return what has been charged so far; the block ends."""
+        self._close()
+        self._spent = self._spent[:, :0]
+        return Bill(self._at, self._total, self._most, self.reveals)
+
+    def _close(self) -> None:
+        if not self._spent.size:
+            return
+        for checkpoint in self._checkpoints:
+            if self._start < checkpoint <= self._start + self._spent.shape[1]:
+                within = self._spent[:, : checkpoint - self._start].sum(axis=1, dtype=np.int64)
+                self._at[checkpoint] = self._total + within
+        self._total = self._total + self._spent.sum(axis=1, dtype=np.int64)
+        self._most = np.maximum(self._most, self._spent.max(axis=1))
+
+
+def _draws(drawn: np.ndarray, axis: int, n: int) -> np.ndarray:
+    """Count the draws along an axis of length n, or 1 if it stands for all n."""
+    counts: np.ndarray = drawn.sum(axis=axis)
+    return counts * n if drawn.shape[axis] == 1 else counts

@@ -1,7 +1,8 @@
-"""The stored examples, as learners and tests read them: values scaled and centred, targets, and gaps."""
+"""The stored examples: attribute values, scaled and centred, targets, and which values are missing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -10,22 +11,25 @@ from budgetreg.data.values import Values, as_values
 
 @dataclass(frozen=True)
 class Table:
-    """Attribute values and targets of a data set, as the accessor and the evaluation read them.
+    """Attribute values and targets of a data set, as the accessor and the tests read them.
+
+    A table may consist of T parts of equal length, one above the other, as `stack` makes it.
 
     Attributes
     ----------
     X : ndarray of shape (n, d), or Values
-        Stored values: an array of numbers, possibly memory-mapped, or what `budgetreg.data.values` offers besides.
+        Stored values: an array of numbers, possibly memory-mapped, or another kind of `budgetreg.data.values`.
     y : ndarray of shape (n,)
         Targets.
     scale : float or ndarray of shape (d,) or (T, d)
-        The value of an attribute is ``X * scale - shift``; with T scales, each T-th of the rows has its own.
+        An attribute has the value ``X * scale - shift``. An array (T, d) has one row for each part.
     shift : ndarray of shape (d,) or (T, d), or None
-        Subtracted from every example (centring), or from those of each T-th of the rows; None means 0.
+        What is subtracted from every example; None means 0.
     available : ndarray of bool, shape (n, d), or None
-        Which cells have a value that can be bought, which is known beforehand; None if all have.
+        Which cells have a value; None if all have. This is known before anything is bought.
     together : ndarray of float, shape (d, d) or (T, d, d), or None
-        The share of training examples that have both of two attributes, above 0; on the diagonal, that which have one.
+        The share of training examples in which both of two attributes have a value, above 0. The diagonal holds the
+        share in which one attribute has a value.
     """
 
     X: np.ndarray | Values
@@ -34,11 +38,10 @@ class Table:
     shift: np.ndarray | None = None
     available: np.ndarray | None = None
     together: np.ndarray | None = None
-    _values: Values = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        """Find out how the values are read."""
-        object.__setattr__(self, "_values", as_values(self.X))
+    @cached_property
+    def _values(self) -> Values:
+        return as_values(self.X)
 
     @property
     def d(self) -> int:
@@ -59,25 +62,25 @@ class Table:
         return values if self.shift is None else values - self._of_rows(self.shift, index)
 
     def shifted(self, shift: np.ndarray) -> "Table":
-        """Return the same table with values less a shift (d,) than they are here."""
+        """Return the same table, from whose values a further shift (d,) is subtracted."""
         return replace(self, shift=shift if self.shift is None else self.shift + shift)
 
     def stored_units(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return scale and origin c, shape (d,) both, by which values are ``(X - c) * scale``; of one table alone."""
+        """Return scale and origin c, both of shape (d,), of values ``(X - c) * scale``; for one part only."""
         scale = np.array(np.broadcast_to(self.scale, (self.d,)), dtype=np.float64)
         return scale, np.zeros(self.d) if self.shift is None else self.shift / scale
 
-    def _places(self, of_parts: np.ndarray, rows: np.ndarray, attributes: np.ndarray) -> np.ndarray:
-        return attributes if of_parts.ndim == 1 else self.part(of_parts, rows) * self.d + attributes
+    def part(self, per_part: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the part that each row belongs to, given an array with one entry for each of the T parts."""
+        return rows // (len(self.y) // len(per_part))
 
-    def _of_rows(self, of_parts: float | np.ndarray, index: np.ndarray) -> float | np.ndarray:
-        if not isinstance(of_parts, np.ndarray) or of_parts.ndim == 1:
-            return of_parts
-        return of_parts[self.part(of_parts, index)]
+    def _places(self, per_part: np.ndarray, rows: np.ndarray, attributes: np.ndarray) -> np.ndarray:
+        return attributes if per_part.ndim == 1 else self.part(per_part, rows) * self.d + attributes
 
-    def part(self, of_parts: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return to which of T parts of the table, each with an entry in an array of T, rows belong."""
-        return rows // (len(self.y) // len(of_parts))
+    def _of_rows(self, per_part: float | np.ndarray, index: np.ndarray) -> float | np.ndarray:
+        if not isinstance(per_part, np.ndarray) or per_part.ndim == 1:
+            return per_part
+        return per_part[self.part(per_part, index)]
 
 
 def stack(tables: Sequence[Table]) -> tuple[Table, list[int]]:
@@ -86,12 +89,12 @@ def stack(tables: Sequence[Table]) -> tuple[Table, list[int]]:
     Parameters
     ----------
     tables : sequence of Table
-        Several only if their values are arrays.
+        If they differ, their values must be arrays.
 
     Returns
     -------
     table : Table
-        The only one there is, if they are all the same data.
+        The first one if all hold the same data.
     offsets : list of int
         Row number of each table's first row.
     """
@@ -104,22 +107,18 @@ def stack(tables: Sequence[Table]) -> tuple[Table, list[int]]:
         for table in tables
     ):
         return first, [0] * len(tables)
-    X = np.concatenate([np.asarray(table.X) for table in tables])
-    y = np.concatenate([table.y for table in tables])
-    shifts = [table.shift for table in tables if table.shift is not None]
     scale = first.scale
     if not all(np.array_equal(table.scale, scale) for table in tables):
         scale = np.stack([np.broadcast_to(table.scale, (first.d,)) for table in tables])
+    shifts = [table.shift for table in tables if table.shift is not None]
     masks = [table.available for table in tables if table.available is not None]
     shares = [table.together for table in tables if table.together is not None]
-    return (
-        Table(
-            X,
-            y,
-            scale,
-            np.stack(shifts) if shifts else None,
-            np.concatenate(masks) if masks else None,
-            np.stack(shares) if shares else None,
-        ),
-        [len(first.y) * i for i in range(len(tables))],
+    stacked = Table(
+        np.concatenate([np.asarray(table.X) for table in tables]),
+        np.concatenate([table.y for table in tables]),
+        scale,
+        np.stack(shifts) if shifts else None,
+        np.concatenate(masks) if masks else None,
+        np.stack(shares) if shares else None,
     )
+    return stacked, [len(first.y) * i for i in range(len(tables))]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from budgetreg.learners.declaration import SideInformation, WithIntercept
-from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.cells import Cells, RevealLog
-from budgetreg.metering.centring import Origin
+from budgetreg.metering.centring import Centring, Origin
 from budgetreg.metering.table import Table
 from budgetreg.protocol.plan import Plan
 from budgetreg.streams import generator
@@ -122,17 +122,14 @@ def advance(
         centres_itself = plan.config.algo.family.centres_itself
         accessor = Accessor(
             table,
-            orders,
+            Streams(orders, lengths, np.stack([one.pilot for one in batch])),
             n_settings,
             plan.budget,
             checkpoints,
             opened,
-            centred=plan.centred and not centres_itself,
-            intercept=plan.intercept and not centres_itself,
-            pilot=np.stack([one.pilot for one in batch]),
-            lengths=lengths,
-            record=record,
+            centring=Centring(plan.centred and not centres_itself, plan.intercept and not centres_itself),
             itemised=plan.prices is not None,
+            log=record,
         )
         _run(plan, accessor, settings, checkpoints, batch)
         bill = accessor.bill()

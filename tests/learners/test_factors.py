@@ -12,7 +12,7 @@ from budgetreg.learners.factors import regression, subspace
 from budgetreg.learners.factors.draws import AttributeDraws
 from budgetreg.learners.factors.entries import Entries
 from budgetreg.learners.factors.posterior import Posterior
-from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.table import Table
 from tests.learners.problems import errors, handfuls, shuffled, table_error, table_handfuls
 
@@ -22,7 +22,7 @@ AEFA = dict(n_factors=None, design="importance", phase_one=0.05, mix=0.1, noise=
 def fitted(fit, X, y, orders, k, checkpoints=None, pilot=None, seeds=None, **options):
     """Return {checkpoint: outputs} and the accessor."""
     checkpoints = checkpoints or [orders.shape[1]]
-    accessor = Accessor(Table(X, y), orders, 1, k, checkpoints, pilot=pilot, itemised=True)
+    accessor = Accessor(Table(X, y), Streams(orders, pilot=pilot), 1, k, checkpoints, itemised=True)
     rngs = [np.random.default_rng([3, f]) for f in (range(len(orders)) if seeds is None else seeds)]
     return dict(fit(accessor, {}, checkpoints, rngs, k=k, **options)), accessor
 

@@ -12,6 +12,7 @@ from budgetreg.checks.subject import Recorder
 from budgetreg.cli.app import main
 from budgetreg.learners.declaration import WithIntercept
 from budgetreg.learners.imputation import core
+from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.table import Table
 
 BOTH = {"centred": True, "intercept": True}
@@ -30,13 +31,14 @@ def hidden(X, k, seed=1):
 
 
 def fitted(X, y, orders, k, checkpoints=None, pilot=None, available=None, seeds=None, **options):
-    """Return {checkpoint: (W, b)} of streams (F, m), and the accessor."""
+    """Return {checkpoint: (W, b)} of streams (F, m), and the log of what was revealed."""
     checkpoints = checkpoints or [orders.shape[1]]
-    accessor = Recorder(Table(X, y, available=available), orders, 1, k, checkpoints, lambda stop: None, pilot=pilot)
+    log = Recorder(X.shape[1])
+    accessor = Accessor(Table(X, y, available=available), Streams(orders, pilot=pilot), 1, k, checkpoints, log=log)
     rngs = [np.random.default_rng([3, f]) for f in (range(len(orders)) if seeds is None else seeds)]
     outputs = core.fit(accessor, {}, checkpoints, rngs, k=k, **{"impute": "mean", **BOTH, **options})
     found = {t: one if isinstance(one, WithIntercept) else WithIntercept(one, np.zeros((1, 1))) for t, one in outputs}
-    return found, accessor
+    return found, log
 
 
 def listing(X, y, centred, intercept):
@@ -74,9 +76,9 @@ def listing(X, y, centred, intercept):
 def test_it_is_what_the_listing_says(m, d, k, centred, intercept):
     X, y = examples(m, d)
     X[:, 1] = 2.0  # never changes
-    found, accessor = fitted(X, y, np.arange(m)[None], k, centred=centred, intercept=intercept)
+    found, log = fitted(X, y, np.arange(m)[None], k, centred=centred, intercept=intercept)
     shown = np.full(X.shape, np.nan)
-    shown[accessor.seen()] = X[accessor.seen()]
+    shown[log.seen()] = X[log.seen()]
     assert (np.count_nonzero(~np.isnan(shown), axis=1) == k).all()
     w, b = listing(shown, y, centred, intercept)
     np.testing.assert_allclose(found[m].regressors[0, :, 0], w, rtol=1e-7, atol=1e-9)
@@ -117,8 +119,8 @@ def test_where_zero_is_moves_the_intercept_alone_and_units_are_nothing_but_units
 def test_what_was_never_seen_and_a_single_example_count_for_nothing():
     X, y = examples(5, 12)
     for centred in (True, False):  # a value seen once is the mean that it counts from
-        found, accessor = fitted(X, y, np.arange(5)[None], 2, [1, 5], centred=centred)
-        counts = np.bincount(accessor.seen()[1], minlength=12)
+        found, log = fitted(X, y, np.arange(5)[None], 2, [1, 5], centred=centred)
+        counts = np.bincount(log.seen()[1], minlength=12)
         assert {0, 1, 2} <= set(counts)
         assert not found[1].regressors.any() and found[1].intercept == y[0]
         np.testing.assert_array_equal(found[5].regressors[0, :, 0] != 0, counts > centred)
@@ -147,10 +149,10 @@ def test_a_stream_depends_neither_on_its_company_nor_on_earlier_checkpoints(impu
 
     together, _ = run([0, 1, 2], [5, 280])
     for f in range(3):
-        (alone, accessor) = run([f], [280])
+        (alone, log) = run([f], [280])
         for one, other in zip(alone[280], together[280], strict=True):
             assert one[0].tobytes() == other[f].tobytes()
-        rows, attributes = accessor.seen()
+        rows, attributes = log.seen()
         assert available[rows, attributes].all()
     shown = np.full(X.shape, np.nan)
     shown[:10], shown[rows, attributes] = X[:10], X[rows, attributes]

@@ -278,7 +278,7 @@ def test_masks_of_ones_leave_what_there_is(name):
     ]
     for own, other in zip(runs[0][0], runs[1][0], strict=True):
         np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-12)
-    assert (runs[0][1].bill().total == runs[1][1].bill().total).all()
+    assert (runs[0][1].bill.total == runs[1][1].bill.total).all()
 
 
 @pytest.mark.parametrize("name", able(predicts=True))
@@ -289,10 +289,10 @@ def test_what_meets_no_value_is_not_paid(name):
     there = np.random.default_rng(1).random((m, behaviour.D)) < 0.25
     subject = masked(examined(name), lambda n, d: there, np.full((behaviour.D,) * 2, 0.3))
     order, every = np.arange(m)[None], list(range(1, m + 1))
-    _, recorder = subject.run(Table(X, X[:, 0]), order, behaviour._rngs(1), 4, behaviour._setting(subject, 0), every)
-    bill = recorder.bill()
+    _, reveals = subject.run(Table(X, X[:, 0]), order, behaviour._rngs(1), 4, behaviour._setting(subject, 0), every)
+    bill = reveals.bill
     costs = np.diff([0, *(bill.at[t][0, 0] for t in every)])
-    rows, attributes = recorder.seen()
+    rows, attributes = reveals.seen
     assert there[rows, attributes].all()
     shown = np.bincount(rows, minlength=m)
     np.testing.assert_array_equal(costs, shown)

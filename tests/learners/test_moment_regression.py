@@ -17,7 +17,7 @@ from budgetreg.learners.moments.label import label_regression
 from budgetreg.learners.moments.pairs import collected_pairs, debiased, shrunk, shrunk_share
 from budgetreg.learners.moments.solution import solve
 from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
-from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.table import Table
 from tests.learners.problems import errors, handfuls, line, revealed, shuffled, table_error, table_handfuls
 
@@ -28,7 +28,7 @@ def fitted(X, y, orders, k, checkpoints=None, pilot=None, seeds=None, given=None
     """Return {checkpoint: outputs} and the accessor."""
     checkpoints, given = checkpoints or [orders.shape[1]], given or {}
     replicas = len(next(iter(given.values()), [0]))
-    accessor = Accessor(Table(X, y), orders, replicas, k, checkpoints, pilot=pilot, itemised=True)
+    accessor = Accessor(Table(X, y), Streams(orders, pilot=pilot), replicas, k, checkpoints, itemised=True)
     rngs = [np.random.default_rng([3, f]) for f in (range(len(orders)) if seeds is None else seeds)]
     options = {**AEMR, **options} if fit is regression.fit else options
     return dict(fit(accessor, given, checkpoints, rngs, k=k, **options)), accessor

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from budgetreg.data.values import PANEL
 from budgetreg.metering import cells as module
-from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.cells import Cells, RevealLog
 from budgetreg.metering.table import Table
 
@@ -64,12 +64,12 @@ def test_many_rows_are_counted_panel_by_panel(kept):
     assert cells.by_attribute(np.arange(n)).sum() == -(-2 * n // 3)
 
 
-def opened(n_apart, lengths=None):
+def opened(n_separate, lengths=None):
     """Two streams over rows 0, 1, 2 and 3, 4, 5, whose cells are counted from row 1 on, with two settings."""
     cells = Cells(N, D)
-    record = RevealLog(cells, np.array([1, 1]), n_apart)
+    record = RevealLog(cells, np.array([1, 1]), n_separate)
     table = Table(np.arange(30.0).reshape(6, 5), np.zeros(6))
-    accessor = Accessor(table, np.arange(6).reshape(2, 3), 2, None, [3], lengths=lengths, record=record)
+    accessor = Accessor(table, Streams(np.arange(6).reshape(2, 3), lengths), 2, None, [3], log=record)
     return cells, record, accessor
 
 
@@ -83,7 +83,7 @@ def single(seen):
 
 
 def test_each_way_to_a_value_is_recorded(kept):
-    cells, record, accessor = opened(n_apart=1)
+    cells, record, accessor = opened(n_separate=1)
     accessor.open(0, 2)
     accessor.reveal_block(np.array([[[0, 0], [1, 2]], [[4, 4], [0, 1]]]))
     accessor.reveal(np.array([1, 0]), np.array([[[3, 3], [1, 2]]]), np.array([[True, True], [False, True]]))
@@ -99,14 +99,14 @@ def test_each_way_to_a_value_is_recorded(kept):
 
 
 def test_rows_in_full_are_recorded_once(kept):
-    cells, record, accessor = opened(n_apart=1)
+    cells, record, accessor = opened(n_separate=1)
     list(accessor.distinct_rows(0, 2))
     assert cells.count(np.arange(N)) == 2 * D
     assert single(record.seen(0, 1)) == ([4, 5], [])
 
 
 def test_what_lies_beyond_the_end_of_a_stream_is_not_seen(kept):
-    cells, record, accessor = opened(n_apart=1, lengths=np.array([1, 3]))
+    cells, record, accessor = opened(n_separate=1, lengths=np.array([1, 3]))
     accessor.open(0, 2)
     accessor.reveal_block(np.zeros((2, 2, 1), dtype=int))
     accessor.reveal(np.array([1, 1]), np.ones((1, 2, 2), dtype=int), np.ones((2, 2), dtype=bool))
@@ -117,7 +117,7 @@ def test_what_lies_beyond_the_end_of_a_stream_is_not_seen(kept):
 def test_what_is_refused_is_not_recorded(kept):
     cells = Cells(N, D)
     table = Table(np.zeros((6, D)), np.zeros(6))
-    accessor = Accessor(table, np.arange(6)[None], 1, 1, record=RevealLog(cells, np.array([0]), 0))
+    accessor = Accessor(table, np.arange(6)[None], 1, 1, log=RevealLog(cells, np.array([0]), 0))
     accessor.open(0, 2)
     with pytest.raises(Exception, match="budget"):
         accessor.reveal_block(np.zeros((1, 2, 2), dtype=int))

@@ -6,6 +6,7 @@ import pytest
 from budgetreg.errors import BudgetExceeded
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.cells import Cells, RevealLog
+from budgetreg.metering.centring import Centring
 from budgetreg.metering.table import Table, stack
 
 D, M = 3, 4
@@ -24,7 +25,7 @@ def accessor(X=POISONED, **more) -> Accessor:
 
 def test_what_is_drawn_and_missing_costs_nothing_and_comes_out_as_0():
     cells = Cells(M, D)
-    own = accessor(record=RevealLog(cells, np.zeros(1, dtype=int), 0), itemised=True)
+    own = accessor(log=RevealLog(cells, np.zeros(1, dtype=int), 0), itemised=True)
     drawn = np.ones((1, M, D), dtype=bool)
     drawn[0, 2, 0] = False
     attributes = np.broadcast_to(np.arange(D), (1, M, D))
@@ -60,7 +61,7 @@ def test_a_budget_is_passed_by_what_is_there():
 
 def test_means_are_those_of_what_was_there():
     table = Table(POISONED, np.zeros(4), available=MASK)
-    own = Accessor(table, np.arange(M)[None], 1, 3, centred=True)
+    own = Accessor(table, np.arange(M)[None], 1, 3, centring=Centring(attributes=True))
     own.open(0, 3)
     everything = np.broadcast_to(np.arange(D), (1, 3, D))
     np.testing.assert_array_equal(own.reveal_block(everything)[0], np.where(MASK, STORED, 0)[:3])

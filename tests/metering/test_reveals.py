@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.table import Table
 
 X = np.arange(24, dtype=np.uint8).reshape(4, 6)
@@ -11,8 +11,8 @@ ORDERS = np.array([[3, 0, 1], [2, 1, 0]])
 ALL = np.ones((2, 2), dtype=bool)
 
 
-def accessor(**options):
-    return Accessor(Table(X, np.zeros(4)), ORDERS, 2, None, (1, 3), itemised=True, **options)
+def accessor(lengths=None):
+    return Accessor(Table(X, np.zeros(4)), Streams(ORDERS, lengths), 2, None, (1, 3), itemised=True)
 
 
 def counted(f, g, reveals):

@@ -37,9 +37,9 @@ CASES = {
 class Watcher(Accessor):
     """Takes down literal pairs for every stream and setting, by the arguments and its own reckoning of ends."""
 
-    def __init__(self, table, orders, n_settings, *args, lengths, **others):
-        super().__init__(table, orders, n_settings, *args, lengths=lengths, **others)
-        self.order, self.ends, self.begin = orders, lengths, 0
+    def __init__(self, table, streams, *args, **others):
+        super().__init__(table, streams, *args, **others)
+        self.order, self.ends, self.begin = streams.orders, streams.lengths, 0
         self.pairs = defaultdict(set)
 
     def open(self, start, stop):

@@ -9,6 +9,7 @@ from budgetreg.data import load
 from budgetreg.errors import BudgetExceeded
 from budgetreg.learners.declaration import SideInformation
 from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.centring import Centring
 from budgetreg.metering.table import Table
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol.configuration import validate
@@ -20,6 +21,7 @@ from tests import listings
 from tests.learners.test_partial import SCALE, draws, problem
 
 BLOCK = 256
+CENTRED = Centring(attributes=True)
 
 
 def planned(*overrides):
@@ -50,7 +52,7 @@ def fitted(plan, accessor, settings, checkpoints, rngs):
 
 
 def centred_run(plan, X, y, orders, settings, checkpoints, streams):
-    accessor = Accessor(Table(X, y, SCALE), orders, len(settings["B"]), plan.budget, checkpoints, centred=True)
+    accessor = Accessor(Table(X, y, SCALE), orders, len(settings["B"]), plan.budget, checkpoints, centring=CENTRED)
     rngs = [generator("test", f) for f in streams]
     outputs = fitted(plan, accessor, settings, checkpoints, rngs)
     return {checkpoint: (W, _shifts(accessor, checkpoint)) for checkpoint, W in outputs}, accessor.bill()
@@ -58,7 +60,7 @@ def centred_run(plan, X, y, orders, settings, checkpoints, streams):
 
 def test_each_kind_of_reveal_subtracts_the_means_of_earlier_blocks():
     X = np.random.default_rng(0).random((5, 3))
-    accessor = Accessor(Table(X, np.zeros(5), 2.0), np.array([[4, 0, 1], [2, 3, 0]]), 2, 4, [3], centred=True)
+    accessor = Accessor(Table(X, np.zeros(5), 2.0), np.array([[4, 0, 1], [2, 3, 0]]), 2, 4, [3], centring=CENTRED)
     everyone = np.ones((2, 2), dtype=bool)
     accessor.open(0, 2)
     first = np.array([[[0, 0], [1, 0]], [[2, 1], [2, 1]]])
@@ -83,7 +85,7 @@ def test_each_kind_of_reveal_subtracts_the_means_of_earlier_blocks():
 def test_full_rows_are_centred_in_blocks_whatever_is_read_at_a_time():
     X = np.random.default_rng(1).random((600, 4))
     orders = np.stack([np.random.default_rng(f).permutation(600) for f in range(2)])
-    accessor = Accessor(Table(X, np.zeros(600)), orders, 1, 4, [600], centred=True)
+    accessor = Accessor(Table(X, np.zeros(600)), orders, 1, 4, [600], centring=CENTRED)
     rows = np.concatenate([accessor.rows(0, 2 * BLOCK)[0], accessor.rows(2 * BLOCK, 600)[0]], axis=1)
     for f, order in enumerate(orders):
         means = running_means(X[order], np.tile(np.arange(4), (600, 1)))
@@ -133,7 +135,7 @@ def test_values_that_are_not_bought_change_neither_regressors_nor_means():
             return super().reveal(position, attributes, paid)
 
     def run(values, kind):
-        accessor = kind(Table(values, y, SCALE), order, 1, 3, [500], centred=True)
+        accessor = kind(Table(values, y, SCALE), order, 1, 3, [500], centring=CENTRED)
         (_, W), *_ = fitted(plan, accessor, settings, [500], [generator("test", 0)])
         return W, _shifts(accessor, 500)
 
@@ -173,7 +175,7 @@ def test_errors_are_those_of_rows_centred_as_the_regressors_saw_them(monkeypatch
     grid = {name: np.array(values) for name, values in plan.settings.items()}
 
     def errors(order, checkpoints, stage, rows):
-        accessor = Accessor(table, order[None], 4, 5, checkpoints, centred=True)
+        accessor = Accessor(table, order[None], 4, 5, checkpoints, centring=CENTRED)
         rngs = [generator("draws", 0, data.name, "aerr", 5, 0, stage)]
         for c, W in fitted(plan, accessor, grid, checkpoints, rngs):
             shift = _shifts(accessor, c)[0]

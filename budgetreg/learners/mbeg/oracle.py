@@ -87,8 +87,8 @@ def _compare_pairs(subject: LearnerUnderTest, eta: float) -> None:
     def shown(rngs: list[Scripted]) -> list[np.ndarray]:
         F = len(rngs)
         table = Table(np.tile([_X_1, _X], (F, 1)), np.zeros(2 * F))
-        _, recorder = subject.run(table, np.arange(2 * F).reshape(F, 2), rngs, k, {"eta": [eta]})
-        rows, attributes = recorder.seen()
+        _, reveals = subject.run(table, np.arange(2 * F).reshape(F, 2), rngs, k, {"eta": [eta]})
+        rows, attributes = reveals.seen
         seen = attributes[np.argsort(rows, kind="stable")]
         return np.split(seen, np.cumsum(np.bincount(rows, minlength=2 * F))[:-1])
 

@@ -183,8 +183,8 @@ def _compare_second_phase(subject: LearnerUnderTest) -> None:
         F = len(scripts)
         rngs = [Scripted(rows, [*shown, *own]) for own in scripts]
         table = Table(np.tile(X, (F, 1)), np.zeros(3 * F))
-        _, recorder = subject.run(table, np.arange(3 * F).reshape(F, 3), rngs, k, {})
-        seen, attributes = recorder.seen()
+        _, reveals = subject.run(table, np.arange(3 * F).reshape(F, 3), rngs, k, {})
+        seen, attributes = reveals.seen
         last = seen % 3 == 2
         return np.asarray(attributes[last][np.argsort(seen[last], kind="stable")].reshape(F, k))
 
