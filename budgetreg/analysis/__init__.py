@@ -1,1 +1,1 @@
-"""What curves say: claims with verdicts, savings, and their uncertainty; it draws nothing and runs nothing."""
+"""Claims with verdicts, savings and their uncertainty, computed from curves; it draws and runs nothing."""

@@ -1,8 +1,8 @@
-"""Uncertainty from the spread over repetitions: whole repetitions are resampled, for all curves alike.
+"""Bootstrap intervals from the spread over repetitions: the same repetitions are resampled for all curves.
 
-Learners of a figure share their splits, so that what they differ by is far better known than where they lie;
-resampling the same repetitions for all of them keeps that. A statistic is computed from mean curves; the first of these
-is the mean over all repetitions, the others are means over as many that are drawn with replacement.
+Learners of a figure share their splits, so that their differences vary far less than their errors. Resampling the same
+repetitions for all of them keeps that. A statistic is computed from mean curves: the first is the mean over all
+repetitions, each other one the mean over as many repetitions drawn with replacement.
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from budgetreg.streams import generator
 
 RESAMPLES = 2000
 ONE_SIDED = 0.95
-"""Each end of an interval is passed with probability 1 - ONE_SIDED."""
+"""Level of each end of an interval, a one-sided bound."""
 FEWEST = 5
-"""Fewer repetitions say too little of their spread: there is no interval then."""
+"""Fewest repetitions that give an interval; the spread of fewer is too uncertain."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Estimate:
     ----------
     value : float
     low, high : float
-        Each a one-sided bound at the level `ONE_SIDED`.
+        One-sided bounds at the level `ONE_SIDED`.
     """
 
     value: float
@@ -47,14 +47,14 @@ def weights(repetitions: int) -> np.ndarray:
 
 
 def basic(values: np.ndarray, repetitions: int) -> Estimate:
-    """Return the basic bootstrap interval (Efron & Tibshirani 1993), its ends as far out as Student's t asks.
+    """Return the basic bootstrap interval (Efron & Tibshirani 1993), widened as Student's t requires.
 
     Parameters
     ----------
     values : ndarray, shape (1 + RESAMPLES,)
         The statistic of the means that `weights` gives.
     repetitions : int
-        Their number n.
+        Number of repetitions n.
     """
     if not _suffices(values, repetitions):
         return Estimate(float(values[0]), np.nan, np.nan)
@@ -65,10 +65,10 @@ def basic(values: np.ndarray, repetitions: int) -> Estimate:
 def of_largest(values: np.ndarray, repetitions: int) -> Estimate:
     """Return an interval of the largest of several means, each of which has noise of its own.
 
-    The largest of noisy means lies above the largest of what they estimate, and which one it is differs between
-    resamples, so that `basic` would end too high. All are below a number if each of them is: the upper end is the
-    largest of theirs (an intersection-union test, Berger 1982). Some is above a number if one is, allowing for how many
-    there were to look at: the lower end is the largest of those that hold for all of them together.
+    The largest of noisy means overestimates the largest expectation, and resamples differ in which one is the largest,
+    so that `basic` would end too high. All expectations lie below a number if each of them does: the upper end is the
+    largest upper end (an intersection-union test, Berger 1982). The lower end is the largest of the lower ends that
+    hold for all of them together.
 
     Parameters
     ----------
@@ -88,14 +88,14 @@ def of_largest(values: np.ndarray, repetitions: int) -> Estimate:
 
 
 def of_share(count: int, repetitions: int) -> Estimate:
-    """Return the exact interval of a share (Clopper & Pearson 1934); no resample would tell of one that is 0 or 1.
+    """Return the exact interval of a share (Clopper & Pearson 1934), since resamples of a share of 0 or 1 never vary.
 
     Parameters
     ----------
     count : int
-        Of how many repetitions something is true.
+        Number of repetitions for which something is true.
     repetitions : int
-        Of how many.
+        Number of repetitions.
     """
     value, others = count / repetitions, repetitions - count
     if repetitions < FEWEST:
@@ -110,18 +110,18 @@ def _suffices(values: np.ndarray, repetitions: int) -> bool:
 
 
 def _deviations(values: np.ndarray, repetitions: int) -> np.ndarray:
-    """Return by how much resampled means deviate from the plain one, widened to what Student's t gives few of them.
+    """Return the deviations of resampled means from the plain one, widened as Student's t requires for few of them.
 
-    A resample's variance has the divisor n in place of n - 1, and its tails are those of the normal law.
+    A resample's variance has the divisor n instead of n - 1, and its tails are those of the normal distribution.
     """
     student = float(stdtrit(repetitions - 1, ONE_SIDED) / ndtri(ONE_SIDED))
     return (values[1:] - values[0]) * sqrt(repetitions / (repetitions - 1)) * student
 
 
 def of_ratio(values: np.ndarray, repetitions: int) -> Estimate:
-    """Return the basic interval of the logarithm: a ratio of errors cannot be negative, and no end of it should be.
+    """Return the basic interval of the logarithm, so that the ends for a ratio of errors are never negative.
 
-    One of differences may be negative, and is given the basic interval of `basic`.
+    A ratio of differences may be negative, and gets the interval of `basic`.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def of_ratio(values: np.ndarray, repetitions: int) -> Estimate:
 
 
 def percentile(values: np.ndarray, repetitions: int) -> Estimate:
-    """Return the interval between two values of the statistic itself, which may be infinite.
+    """Return the interval between two quantiles of the statistic itself, which may be infinite.
 
     Parameters
     ----------

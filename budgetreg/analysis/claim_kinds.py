@@ -1,15 +1,15 @@
-"""The kinds of claims: what each is told, the statistic that it computes from curves, and where this must lie."""
+"""The kinds of claims: the keys of each, its statistic of curves, and the region where that must lie."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import inf, isnan
 from typing import Any
 
 import numpy as np
 
 from budgetreg.analysis.bootstrap import Estimate, basic, of_largest, of_ratio, of_share
-from budgetreg.analysis.comparisons import Comparison, Incomparable, chosen
-from budgetreg.analysis.mean_curves import Means
+from budgetreg.analysis.comparisons import Comparison, Incomparable, Means, select
 from budgetreg.config.requirements import FRACTION, LIST, MAPPING, NAME, NOTHING, NUMBER, POSITIVE, Requirement, one_of
 from budgetreg.config.rules import Rules
 from budgetreg.errors import ConfigError
@@ -18,21 +18,21 @@ from budgetreg.results.series import Series
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 Published = Mapping[tuple[str, str], tuple[np.ndarray, np.ndarray]]
-"""Of a figure, by learner and variable of the x axis: where its published points lie, and their values."""
+"""Positions and values of a figure's published points, by learner and variable of the x axis."""
 
 _SLACK = 1.05
-"""A published point may lie this much beyond the ends of a curve: numbers of examples are rounded."""
+"""Factor by which a published point may lie beyond the ends of a curve, as numbers of examples are rounded."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """Where a statistic must lie: between two ends, at least one of them finite, and not on them."""
+    """An open interval in which a statistic must lie; at least one end is finite."""
 
     low: float
     high: float
 
     def verdict(self, estimate: Estimate) -> str:
-        """Decide by the interval of the estimate."""
+        """Return whether a claim holds, by the interval of its estimate."""
         if isnan(estimate.low) or isnan(estimate.high):
             return UNDECIDED
         if self.low < estimate.low and estimate.high < self.high:
@@ -40,28 +40,26 @@ class Region:
         return FAILS if estimate.high < self.low or self.high < estimate.low else UNDECIDED
 
     def __str__(self) -> str:
-        """Return it as a reader writes it: ``below 0``, ``0.8 to 1.2``."""
+        """Return the region in words, such as ``below 0`` or ``0.8 to 1.2``."""
         if self.low == -inf:
             return f"below {self.high:g}"
         return f"above {self.low:g}" if self.high == inf else f"{self.low:g} to {self.high:g}"
 
 
 class Case:
-    """What a claim is told, with the curves of its learners ``a``, ``b`` and ``minus``, and `notes` for its reader.
+    """A claim's options with the curves of its learners ``a``, ``b`` and ``minus``, and `notes` for its reader.
 
     Raises
     ------
     Incomparable
-        If there are no such curves.
+        If there is no curve of one of them.
     """
 
     def __init__(self, options: Mapping[str, Any], series: Sequence[Series], published: Published) -> None:
         self.options = options
-        own = chosen(series, options["where"])
-        roles = [role for role in ("a", "b", "minus") if self.options.get(role)]
-        self._of = {role: chosen(own, self.options[role]) for role in roles}
-        together = [one for several in self._of.values() for one in several]
-        self.comparison = Comparison(together, self.options["measure"], self.options["x"])
+        candidates = select(series, options["where"])
+        self._of = {role: select(candidates, options[role]) for role in ("a", "b", "minus") if options.get(role)}
+        self.comparison = Comparison(list(chain(*self._of.values())), options["measure"], options["x"])
         self._published = published
         self.notes: list[str] = []
 
@@ -72,11 +70,11 @@ class Case:
     def each(self, role: str) -> list[tuple[float, Means]]:
         """Return the curves of one learner for each value of the key ``over``, ascending."""
         values: dict[float, list[Series]] = {}
-        for one in self._of[role]:
-            value = of(self.options["over"], one)
+        for series in self._of[role]:
+            value = of(self.options["over"], series)
             if not isinstance(value, int | float):
                 raise ConfigError(f"over={self.options['over']}: {value} is not a number")
-            values.setdefault(float(value), []).append(one)
+            values.setdefault(float(value), []).append(series)
         if len(values) < 2:
             raise Incomparable(f"curves for one value of {self.options['over']}, where two are needed")
         across = self.options["across"]
@@ -89,7 +87,7 @@ class Case:
         return self.comparison.rows(self._of[role][0])
 
     def targets(self, means: Means) -> tuple[np.ndarray, np.ndarray]:
-        """Return the points at which the learner ``a`` is compared with given numbers, and these."""
+        """Return the points at which the learner ``a`` is compared with given numbers, and these numbers."""
         at, value = self.options.get("at"), self.options.get("value")
         if value is not None:
             return np.atleast_1d(means.x[-1] if at is None else at).astype(float), np.array([float(value)])
@@ -107,7 +105,7 @@ class Case:
 
 
 def _below(case: Case) -> Estimate:
-    """Return the largest amount by which a exceeds b, anywhere from some point on where both have a curve."""
+    """Return the largest amount by which a exceeds b, from some point on and wherever both have a curve."""
     a, b = case.means("a"), case.means("b")
     begin, end = max(a.x[0], b.x[0], case.options["from"] or 0), _common_end([a, b])
     if begin > end:
@@ -118,9 +116,9 @@ def _below(case: Case) -> Estimate:
 
 
 def _buys_more(case: Case) -> Estimate:
-    """Return the largest amount by which a exceeds b, at any spending from the beginning of a, or some later point, on.
+    """Return the largest amount by which a exceeds b, at any spending from the start of a, or from a later point, on.
 
-    Before b begins nothing can be had of it, and after its end a curve buys no more: then the error is 1, and the last.
+    The error of b is 1 before its curve begins, and a curve keeps its last error beyond its end.
     """
     if case.options["measure"] != "test_relative":
         raise ConfigError(f"measure={case.options['measure']}: the error without attributes is known of test_relative")
@@ -135,7 +133,7 @@ def _buys_more(case: Case) -> Estimate:
 def _ratio(case: Case) -> Estimate:
     curves = [case.means(role) for role in ("a", "b", "minus") if case.options[role]]
     at = np.array([case.options["at"] or _common_end(curves)], dtype=float)
-    above, below, *subtracted = (own.at(at)[:, 0] for own in curves)
+    above, below, *subtracted = (curve.at(at)[:, 0] for curve in curves)
     zero = subtracted[0] if subtracted else 0.0
     return _of_quotient(above - zero, below - zero, case)
 
@@ -169,7 +167,7 @@ def _spread(case: Case) -> Estimate:
     curves = [case.singles("a"), case.singles("b")]
     at = np.array([case.options["at"] or _common_end(curves)], dtype=float)
     weights = case.comparison.weights
-    variances = [weights @ own.at(at) ** 2 - (weights @ own.at(at)) ** 2 for own in curves]
+    variances = [weights @ curve.at(at) ** 2 - (weights @ curve.at(at)) ** 2 for curve in curves]
     above, below = (np.sqrt(np.maximum(variance[:, 0], 0)) for variance in variances)
     return _of_quotient(above, below, case)
 
@@ -180,7 +178,7 @@ def _monotone(case: Case) -> Estimate:
     shared = sorted(a.keys() & b.keys())
     if len(shared) < 2:
         raise Incomparable(f"curves for one value of {case.options['over']}, where two are needed")
-    end = np.array([_common_end([own[value] for own in (a, b) for value in shared])])
+    end = np.array([_common_end([curves[value] for curves in (a, b) for value in shared])])
     gaps = np.concatenate([a[value].at(end) - b[value].at(end) for value in shared], axis=1)
     steps = np.diff(gaps, axis=1) * {"increasing": 1, "decreasing": -1}[case.options["direction"]]
     back = of_largest(-steps, case.comparison.repetitions)
@@ -188,7 +186,7 @@ def _monotone(case: Case) -> Estimate:
 
 
 def _common_end(curves: Sequence[Means]) -> float:
-    return float(min(own.x[-1] for own in curves))
+    return float(min(curve.x[-1] for curve in curves))
 
 
 def _of_quotient(above: np.ndarray, below: np.ndarray, case: Case) -> Estimate:
@@ -199,10 +197,10 @@ def _of_quotient(above: np.ndarray, below: np.ndarray, case: Case) -> Estimate:
 def _exponent(case: Case) -> Estimate:
     """Return the slope, on log axes, of what is needed to fall to a level against the values of ``over``.
 
-    Curves that never fall to it, or begin below it, are left out, which a note tells.
+    Curves that never fall to the level, or begin below it, are left out; a note names them.
     """
     values, means = zip(*case.each("a"), strict=True)
-    needed = np.stack([own.crossing(case.options["level"]) for own in means], axis=1)
+    needed = np.stack([curve.crossing(case.options["level"]) for curve in means], axis=1)
     known = np.isfinite(needed) & (needed > 0)
     if known[0].sum() < 2:
         raise Incomparable(f"fewer than two curves that fall to {case.options['level']:g}")
@@ -299,9 +297,17 @@ KINDS: Mapping[str, ClaimKind] = {
         {**_A, **_OVER, **_WITHIN, "level": ("the level", POSITIVE)}, {"x": "examples"}, _within, _exponent
     ),
 }
-"""By name: ``below`` (a lies below b, wherever both have a curve), ``buys_more`` (the same at any spending, also where
-one of them has ended, or b not begun), ``ratio`` (of a to b), ``spread`` (the same of their standard deviations),
-``slope`` (of a on log axes), ``near`` (a lies near each published point, or a value), ``inside`` (published values lie
-inside the spread of a), ``monotone`` (the gap between a and b moves one way over a key) and ``exponent`` (of what a
-needs to fall to a level, over a variable). Unless told at what point, ``ratio``, ``spread`` and ``monotone`` compare at
-the last point that all their curves reach."""
+"""By name:
+
+- ``below``: a lies below b wherever both have a curve
+- ``buys_more``: a lies below b at any spending, also where one curve has ended or that of b has not begun
+- ``ratio``: of the error of a to that of b
+- ``spread``: the ratio of their standard deviations
+- ``slope``: of a on log axes
+- ``near``: a lies near each published point, or near a value
+- ``inside``: published values lie inside the spread of a
+- ``monotone``: the gap between a and b moves one way over a key
+- ``exponent``: the slope, on log axes, of what a needs to fall to a level, over a variable
+
+Without ``at``, the kinds ``ratio``, ``spread`` and ``monotone`` compare at the last point that all their curves reach.
+"""

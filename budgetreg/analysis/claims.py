@@ -1,4 +1,4 @@
-"""The claims of a recipe, each a test on curves with a verdict: ``holds``, ``fails`` or ``undecided``.
+"""The claims of a recipe: tests on curves, each with the verdict ``holds``, ``fails`` or ``undecided``.
 
 A claim is a statistic of curves and a region in which it must lie. One rule decides: the claim holds if the
 statistic's interval lies in the region, fails if it lies outside, and is undecided otherwise.
@@ -39,19 +39,19 @@ _COMMON_DEFAULTS: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim as a recipe states it.
+    """One claim of a recipe.
 
     Attributes
     ----------
     id : str
-        Its name among the claims of the recipe.
+        Name of the claim within the recipe.
     says : str
         What the paper says.
     kind : str
         One of `KINDS`.
     options : mapping
-        The keys of its kind, and those of all kinds: ``where`` (conditions on all curves), ``measure``, ``x``,
-        ``across`` and ``also`` (recipes whose curves are looked at, too).
+        Values of the kind's keys and of the common keys ``where`` (conditions on all curves), ``measure``, ``x``,
+        ``across`` and ``also`` (other recipes whose curves are compared, too).
     """
 
     id: str
@@ -61,33 +61,33 @@ class Claim:
 
     @property
     def names_presets(self) -> bool:
-        """Whether it says itself which presets it compares."""
+        """Return whether the claim itself names the presets that it compares."""
         conditions = (self.options["where"], *(self.options.get(role) for role in ("a", "b", "minus")))
-        return any(isinstance(one, Mapping) and "protocol" in one for one in conditions)
+        return any(isinstance(condition, Mapping) and "protocol" in condition for condition in conditions)
 
     @property
     def also(self) -> tuple[str, ...]:
-        """Other recipes whose curves the claim speaks of."""
+        """Return the other recipes whose curves the claim compares."""
         return tuple(self.options["also"])
 
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """What became of a claim.
+    """The verdict on a claim.
 
     Attributes
     ----------
     claim : Claim
     protocol : str
-        The preset it was judged under; empty if the recipe has none.
+        The preset under which the claim was judged; empty if the recipe has none.
     verdict : {'holds', 'fails', 'undecided'}
     estimate : Estimate
-        Of the statistic; NaN if there was nothing to compute it from.
+        The statistic; NaN if it cannot be computed.
     region : Region
     repetitions : int
-        How many it was computed from.
+        Number of repetitions behind the estimate.
     note : str
-        Why nothing could be decided, or what was left out; may be empty.
+        Why nothing was decided, or what was left out; may be empty.
     """
 
     claim: Claim
@@ -105,7 +105,7 @@ def parse(entry: Any) -> Claim:
     Raises
     ------
     ConfigError
-        If a key is unknown or missing, or a value is not what its key needs.
+        If a key is unknown or missing, or a value is invalid.
     """
     if not isinstance(entry, Mapping) or not {"id", "says", "kind"} <= entry.keys():
         raise ConfigError("claims: each must have the keys id, says and kind")
@@ -125,11 +125,11 @@ def judge(claim: Claim, series: Sequence[Series], published: Published, protocol
     ----------
     claim : Claim
     series : sequence of Series
-        All curves that it may speak of.
+        All curves that the claim may compare.
     published : mapping
         The figure's published curves.
     protocol : str, optional
-        The preset under which it is judged; those of others are left out.
+        The preset under which the claim is judged; curves of other presets are left out.
     """
     where = {**({"protocol": protocol} if protocol else {}), **claim.options["where"]}
     try:
@@ -144,6 +144,6 @@ def judge(claim: Claim, series: Sequence[Series], published: Published, protocol
 
 
 def undecided(claim: Claim, protocol: str, note: str) -> ClaimResult:
-    """Return that nothing can be said of a claim, and why."""
+    """Return the result of a claim that cannot be judged, with the reason."""
     region = KINDS[claim.kind].region(claim.options)
     return ClaimResult(claim, protocol, UNDECIDED, Estimate(np.nan, np.nan, np.nan), region, 0, note)

@@ -1,123 +1,171 @@
-"""The curves that a claim speaks of: chosen by learner and configuration, with what repetitions they share."""
+"""Mean curves of the series that a claim or a table compares, over the repetitions that all of them have."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from budgetreg.analysis.bootstrap import weights
-from budgetreg.analysis.mean_curves import Means
 from budgetreg.results.axis_variables import along, can_be_had
 from budgetreg.results.naming import flatten
 from budgetreg.results.schema import COST
 from budgetreg.results.series import Series
 
 Condition = str | Mapping[str, object]
-"""A learner's name, or keys with values: ``algo``, ``k``, ``protocol`` and those of the configuration."""
+"""A learner's name, or values by key: ``algo``, ``k``, ``protocol`` and the keys of the configuration."""
 
 _MERGED: dict[str, Callable[..., np.ndarray]] = {"median": np.median, "mean": np.mean, "worst": np.max}
 ACROSS = tuple(_MERGED)
-"""How the mean curves of several series become one: ``worst`` is the largest at each checkpoint."""
+"""How the mean curves of several series become one; ``worst`` is the largest value at each checkpoint."""
 
 
 class Incomparable(Exception):  # noqa: N818 - it says what is the matter
-    """There is no curve, or not one, of what a claim speaks of; the message says of what."""
+    """A comparison lacks a curve, or has several; the message says of what."""
 
 
-def chosen(series: Sequence[Series], condition: Condition) -> list[Series]:
+@dataclass(frozen=True)
+class Means:
+    """Mean curves over the same checkpoints: over all repetitions first, then over resampled repetitions.
+
+    Attributes
+    ----------
+    x : ndarray, shape (C,)
+        Position of each checkpoint, ascending and above 0.
+    values : ndarray, shape (S, C)
+        The means.
+    """
+
+    x: np.ndarray
+    values: np.ndarray
+
+    def at(self, points: np.ndarray) -> np.ndarray:
+        """Return the values at some points, shape (S, number of points).
+
+        Values between checkpoints are interpolated linearly in log x; beyond the ends they stay constant.
+        """
+        if self.x.size == 1:
+            return np.repeat(self.values, np.size(points), axis=1)
+        x, points = np.log(self.x), np.log(points)
+        left = np.clip(np.searchsorted(x, points, side="right") - 1, 0, x.size - 2)
+        share = np.clip((points - x[left]) / (x[left + 1] - x[left]), 0, 1)
+        return self.values[:, left] * (1 - share) + self.values[:, left + 1] * share
+
+    @property
+    def end(self) -> np.ndarray:
+        """Return the values at the last checkpoint, shape (S,)."""
+        return self.values[:, -1]
+
+    def since(self, start: float) -> Self:
+        """Return the curves from some point on."""
+        kept = self.x >= start
+        return type(self)(self.x[kept], self.values[:, kept])
+
+    def crossing(self, level: float) -> np.ndarray:
+        """Return where each curve first falls to a level, shape (S,), interpolated linearly in log x.
+
+        The result is 0 for a curve that starts at or below the level, and infinite for one that never reaches it:
+        such a number is censored, that is, only a bound.
+        """
+        reached = self.values <= level
+        first = np.argmax(reached, axis=1)
+        rows = np.arange(len(first))
+        before = np.maximum(first - 1, 0)
+        above, below = self.values[rows, before], self.values[rows, first]
+        drop = np.where(above > below, above - below, 1.0)
+        x = np.log(self.x)
+        at = np.exp(x[before] + (x[first] - x[before]) * np.clip((above - level) / drop, 0, 1))
+        return np.where(reached.any(axis=1), np.where(first == 0, 0.0, at), np.inf)
+
+
+def select(series: Sequence[Series], condition: Condition) -> list[Series]:
     """Return the series that meet a condition, in order.
 
     Raises
     ------
     Incomparable
-        If there are none.
+        If no series does.
     """
     wanted = {"algo": condition} if isinstance(condition, str) else condition
-    found = [one for one in series if all(_value(one, key) == value for key, value in wanted.items())]
-    if not found:
-        raise Incomparable(f"no curve of {_told(wanted)}")
-    return found
+    selected = [curve for curve in series if all(_value(curve, key) == value for key, value in wanted.items())]
+    if not selected:
+        raise Incomparable(f"no curve of {', '.join(f'{key}={value}' for key, value in wanted.items())}")
+    return selected
 
 
 def _value(series: Series, key: str) -> object:
-    own: dict[str, object] = {"algo": series.algo, "k": series.k}
-    return own[key] if key in own else flatten(series.config).get(key)
-
-
-def _told(wanted: Mapping[str, object]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in wanted.items())
+    columns: dict[str, object] = {"algo": series.algo, "k": series.k}
+    return columns[key] if key in columns else flatten(series.config).get(key)
 
 
 class Comparison:
-    """Series with resampled mean curves; all means are over the repetitions that all series have.
+    """Series with resampled mean curves, over the repetitions that all of them have.
 
     Parameters
     ----------
     series : sequence of Series
-        Everything that is compared; at least one.
+        The compared series; at least one.
     measure : str
-        What is looked at, a column of the curves.
+        The compared column of the curves.
     x : str
-        Against what, a variable of `budgetreg.results.axis_variables`.
+        The variable of `budgetreg.results.axis_variables` that the curves run along.
 
     Raises
     ------
     Incomparable
-        If they have no such column, or no repetition in common.
+        If a series lacks the column, or no repetition is common to all.
     """
 
     def __init__(self, series: Sequence[Series], measure: str, x: str) -> None:
         self.series, self.measure, self.x = series, measure, x
-        if any(measure not in one.points for one in series):
+        if any(measure not in curve.points for curve in series):
             raise Incomparable(f"curves without a column {measure}")
-        shared = set.intersection(*(set(one.points["repetition"]) for one in series))
+        shared = set.intersection(*(set(curve.points["repetition"]) for curve in series))
         if not shared:
             raise Incomparable("curves without a repetition in common")
         self._shared = sorted(shared)
 
     @property
     def repetitions(self) -> int:
-        """Number of repetitions that all series have."""
+        """Return the number of repetitions that all series have."""
         return len(self._shared)
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """Weights of the repetitions in each mean, shape (S, repetitions)."""
+        """Return the weights of the repetitions in each mean, shape (S, repetitions)."""
         return weights(self.repetitions)
 
-    def rows(self, one: Series) -> Means:
+    def rows(self, series: Series) -> Means:
         """Return the curves of the single repetitions in place of means, shape (repetitions, checkpoints)."""
-        points = one.points[one.points["repetition"].isin(self._shared)]
+        points = series.points[series.points["repetition"].isin(self._shared)]
         table = points.pivot(index="repetition", columns="examples", values=self.measure)
         paid = [column for column in ("attributes", COST) if column in points]
         checkpoints = points.groupby("examples")[paid].mean().reset_index()
-        x = along(self.x, one, checkpoints)
-        there = can_be_had(x)
-        return Means(x[there], table.to_numpy(dtype=float)[:, there])
+        x = along(self.x, series, checkpoints)
+        available = can_be_had(x)
+        return Means(x[available], table.to_numpy(dtype=float)[:, available])
 
-    def means(self, one: Series) -> Means:
+    def means(self, series: Series) -> Means:
         """Return the mean curves of one series."""
-        rows = self.rows(one)
+        rows = self.rows(series)
         return Means(rows.x, self.weights @ rows.values)
 
     def merged(self, several: Sequence[Series], across: str | None) -> Means:
-        """Return the mean curves of one series, or those of several made one by `ACROSS`.
+        """Return the mean curves of one series, or of several that one way of `ACROSS` merges.
 
         Raises
         ------
         Incomparable
-            If there are several and it is not said how they are merged, or they differ in their checkpoints' number.
+            If there are several and `across` is None, or their numbers of checkpoints differ.
         """
+        labels = ", ".join(f"{series.algo} on {series.dataset}" for series in several)
         if across is None and len(several) > 1:
-            raise Incomparable(f"{len(several)} curves where one is compared: {_labels(several)}")
-        means = [self.means(one) for one in several]
-        if len({own.x.size for own in means}) > 1:
-            raise Incomparable(f"curves of different lengths: {_labels(several)}")
+            raise Incomparable(f"{len(several)} curves where one is compared: {labels}")
+        means = [self.means(series) for series in several]
+        if len({curves.x.size for curves in means}) > 1:
+            raise Incomparable(f"curves of different lengths: {labels}")
         if across is None:
             return means[0]
-        values = _MERGED[across](np.stack([own.values for own in means]), axis=0)
-        return Means(np.mean([own.x for own in means], axis=0), values)
-
-
-def _labels(series: Sequence[Series]) -> str:
-    return ", ".join(f"{one.algo} on {one.dataset}" for one in series)
+        values = _MERGED[across](np.stack([curves.values for curves in means]), axis=0)
+        return Means(np.mean([curves.x for curves in means], axis=0), values)

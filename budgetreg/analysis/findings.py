@@ -1,4 +1,4 @@
-"""What a reproduction found, as tables: ``claims.csv`` and ``savings.csv``."""
+"""Write the claims and savings of a recipe as ``claims.csv`` and ``savings.csv``."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
@@ -37,7 +37,7 @@ SAVING_COLUMNS: dict[str, str] = {
     "factor_low": "lower end of its interval; empty if a curve ends, or begins, too early to tell",
     "factor_high": "upper end, likewise",
 }
-# Where all learners of a panel have prices in one unit.
+# Added if all learners of a panel have prices in one unit.
 MONEY_COLUMNS: dict[str, str] = {
     "unit": "what money is counted in; empty, and what follows too, in panels without prices",
     "cost": "money after which its mean curve has fallen to the level",
@@ -52,23 +52,23 @@ MONEY_COLUMNS: dict[str, str] = {
 }
 
 
-def claims_csv(judgements: Iterable[ClaimResult]) -> bytes:
-    """Return ``claims.csv``: a row for each claim and preset, numbers to four significant digits."""
-    return as_csv(CLAIM_COLUMNS, map(claim_row, judgements))
+def claims_csv(results: Iterable[ClaimResult]) -> bytes:
+    """Return ``claims.csv``, a row for each claim and preset, with numbers to four significant digits."""
+    return as_csv(CLAIM_COLUMNS, map(claim_row, results))
 
 
-def claim_row(judgement: ClaimResult) -> dict[str, Any]:
-    """Return a row of ``claims.csv``, all of it text."""
+def claim_row(result: ClaimResult) -> dict[str, Any]:
+    """Return a row of ``claims.csv`` as texts."""
     return {
-        "claim": judgement.claim.id,
-        "protocol": judgement.protocol,
-        "verdict": judgement.verdict,
-        **_numbers(judgement.estimate, "estimate", "interval_low", "interval_high"),
-        "wanted": str(judgement.region),
-        "repetitions": str(judgement.repetitions),
-        "kind": judgement.claim.kind,
-        "says": judgement.claim.says,
-        "note": judgement.note,
+        "claim": result.claim.id,
+        "protocol": result.protocol,
+        "verdict": result.verdict,
+        **_numbers(result.estimate, "estimate", "interval"),
+        "wanted": str(result.region),
+        "repetitions": str(result.repetitions),
+        "kind": result.claim.kind,
+        "says": result.claim.says,
+        "note": result.note,
     }
 
 
@@ -80,49 +80,53 @@ def savings_csv(
     Parameters
     ----------
     savings : mapping
-        Of each panel what is saved in attributes.
+        Savings in attributes, by panel.
     measure : str
-        What is reached.
+        Column of the curves that falls to a level.
     money : mapping
-        Of each panel whose learners all have prices in one unit, that unit, and what is saved in money, row by row.
+        Unit and savings in money, row by row, of each panel whose learners all have prices in one unit.
     """
     rows = [
         {
             "panel": panel,
             "measure": measure,
-            "error": f"{one.error:g}",
-            "learner": one.label,
-            "attributes_are": one.needed_is,
-            **_numbers(one.needed, "attributes", "attributes_low", "attributes_high"),
-            "reference": one.reference,
-            "factor_is": one.factor_is,
-            **_numbers(one.factor, "factor", "factor_low", "factor_high"),
+            "error": f"{saving.error:g}",
+            "learner": saving.label,
+            "attributes_are": saving.needed_is,
+            **_numbers(saving.needed, "attributes"),
+            "reference": saving.reference,
+            "factor_is": saving.factor_is,
+            **_numbers(saving.factor, "factor"),
         }
-        for panel, own in savings.items()
-        for one in own
+        for panel, of_panel in savings.items()
+        for saving in of_panel
     ]
     if not money:
         return as_csv(SAVING_COLUMNS, rows)
-    paid = [row for panel, own in savings.items() for row in _in_money(*money.get(panel, ("", [])), len(own))]
-    return as_csv([*SAVING_COLUMNS, *MONEY_COLUMNS], [{**row, **also} for row, also in zip(rows, paid, strict=True)])
+    costs = [
+        row for panel, of_panel in savings.items() for row in _in_money(*money.get(panel, ("", [])), len(of_panel))
+    ]
+    return as_csv([*SAVING_COLUMNS, *MONEY_COLUMNS], [{**row, **cost} for row, cost in zip(rows, costs, strict=True)])
 
 
 def _in_money(unit: str, savings: Sequence[Saving], length: int) -> list[dict[str, str]]:
-    """Return the cells of a panel's rows that tell money, empty ones if it has no prices."""
-    told = [
+    """Return the columns of money for the rows of a panel; without prices they are empty."""
+    rows = [
         {
             "unit": unit,
-            "cost_is": one.needed_is,
-            **_numbers(one.needed, "cost", "cost_low", "cost_high"),
-            "cost_reference": one.reference,
-            "cost_factor_is": one.factor_is,
-            **_numbers(one.factor, "cost_factor", "cost_factor_low", "cost_factor_high"),
+            "cost_is": saving.needed_is,
+            **_numbers(saving.needed, "cost"),
+            "cost_reference": saving.reference,
+            "cost_factor_is": saving.factor_is,
+            **_numbers(saving.factor, "cost_factor"),
         }
-        for one in savings
+        for saving in savings
     ]
-    return told or [{}] * length
+    return rows or [{}] * length
 
 
-def _numbers(estimate: Estimate, *columns: str) -> dict[str, str]:
-    values = (estimate.value, estimate.low, estimate.high)
-    return {column: "" if isnan(value) else f"{value:.4g}" for column, value in zip(columns, values, strict=True)}
+def _numbers(estimate: Estimate, name: str, interval: str = "") -> dict[str, str]:
+    """Return an estimate and its interval in three columns."""
+    ends = interval or name
+    columns = {name: estimate.value, f"{ends}_low": estimate.low, f"{ends}_high": estimate.high}
+    return {column: "" if isnan(value) else f"{value:.4g}" for column, value in columns.items()}

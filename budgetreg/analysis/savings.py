@@ -1,4 +1,4 @@
-"""Savings: what each learner of a figure needs to reach an error, attributes or money, and how much less that is."""
+"""Savings: the attributes or money that each learner needs to reach an error, and how many times less that is."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from budgetreg.analysis.bootstrap import Estimate, percentile
-from budgetreg.analysis.comparisons import Comparison
-from budgetreg.analysis.mean_curves import Means
+from budgetreg.analysis.comparisons import Comparison, Means
 from budgetreg.results.series import Series
 
 AT_LEAST, AT_MOST, UNKNOWN = "at least", "at most", "unknown"
@@ -16,11 +15,10 @@ _DECADES = 4
 
 @dataclass(frozen=True)
 class Saving:
-    """What one learner needs to reach one error.
+    """The attributes or money that one learner needs to reach one error.
 
-    A mean curve that has reached it by its first checkpoint, or does not by its last, tells no more than a bound: that
-    checkpoint. Intervals lie between percentiles of resampled means; one that reaches beyond the curve has
-    no end there (NaN).
+    If a mean curve starts below the error or never reaches it, only a bound is known: its first or last checkpoint.
+    Intervals lie between percentiles of resampled means; an end that lies beyond the curve is NaN.
 
     Attributes
     ----------
@@ -29,15 +27,15 @@ class Saving:
     label : str
         The learner.
     needed : Estimate
-        What its mean curve needs, in attributes or in money.
+        What the mean curve needs, in attributes or in money.
     needed_is : {'', 'at least', 'at most'}
-        How that number is to be read.
+        Whether that number is exact or a bound.
     reference : str
-        The full-information learner that needs least, or the one that was named; empty if there is none.
+        The full-information learner that needs least, or the named reference; empty without either.
     factor : Estimate
-        Times less than the reference needs; NaN if there is none, or it is unknown.
+        Number of times less than the reference needs; NaN without a reference, or if unknown.
     factor_is : {'', 'at least', 'at most', 'unknown'}
-        How that number is to be read.
+        Whether that number is exact or a bound.
     """
 
     error: float
@@ -51,7 +49,7 @@ class Saving:
 
 @dataclass(frozen=True)
 class _Needed:
-    """What is needed by each resampled mean, shape (S,), between bounds that differ where the curve is censored."""
+    """Bounds, shape (S,), on what each resampled mean needs; they differ only if the curve is censored."""
 
     low: np.ndarray
     high: np.ndarray
@@ -66,14 +64,14 @@ class _Needed:
         with np.errstate(divide="ignore"):
             return _Needed(other.low / self.high, other.high / self.low)
 
-    def told(self, repetitions: int) -> tuple[Estimate, str]:
-        """Return the number, or the bound there is for it, and how it is to be read."""
+    def estimate(self, repetitions: int) -> tuple[Estimate, str]:
+        """Return the number, or the known bound, and which of these it is."""
         low, high = (percentile(end, repetitions) for end in (self.low, self.high))
         if low.value == 0 and np.isinf(high.value):
             return _NO_NUMBER, UNKNOWN
-        value, are = (high.value, AT_MOST) if low.value == 0 else (low.value, AT_LEAST)
+        value, bound = (high.value, AT_MOST) if low.value == 0 else (low.value, AT_LEAST)
         ends = (low.low if low.low > 0 else np.nan, high.high if np.isfinite(high.high) else np.nan)
-        return Estimate(value, *ends), "" if low.value == high.value else are
+        return Estimate(value, *ends), "" if low.value == high.value else bound
 
 
 def savings(
@@ -86,43 +84,42 @@ def savings(
     series : sequence of Series
         The learners of one panel; at least one.
     measure : str
-        What is to be reached, a column of the curves.
+        Column of the curves that falls to a level.
     level : float, optional
-        The one error to be reached; unless it is given, all round ones that some learner reaches along its curve.
+        The level to reach; by default every round number that some curve falls to.
     reference : str, optional
-        Label of the learner to compare with where none sees full rows.
+        Label of the learner to compare with if none sees full rows.
     x : str
-        What is saved, a variable of `budgetreg.results.axis_variables`: ``attributes``, or ``cost`` where all have
-        prices.
+        What is saved, a variable of `budgetreg.results.axis_variables`: ``attributes``, or ``cost`` if all have prices.
 
     Returns
     -------
     list of Saving
-        By level, from the largest, and learner; whatever x is, the levels are the same.
+        By level, from the largest, and learner. The levels do not depend on x.
 
     Raises
     ------
     ConfigError
-        If x is money, and a learner has no prices.
+        If x is ``cost`` and a learner has no prices.
     Incomparable
-        If the curves have no such column, or no repetition in common.
+        If a series lacks the column, or no repetition is common to all.
     """
     comparison = Comparison(series, measure, x)
-    means = {one.label: comparison.means(one) for one in series}
-    full = [one.label for one in series if one.of_full_rows and not one.of_subspaces]
+    means = {learner.label: comparison.means(learner) for learner in series}
+    full = [learner.label for learner in series if learner.of_full_rows and not learner.of_subspaces]
     references = full or ([reference] if reference else [])
-    found: list[Saving] = []
-    for error in _levels([own.values[0] for own in means.values()]) if level is None else [level]:
-        needed = {label: _Needed.of(own, error) for label, own in means.items()}
+    result: list[Saving] = []
+    for error in _levels([curves.values[0] for curves in means.values()]) if level is None else [level]:
+        needed = {label: _Needed.of(curves, error) for label, curves in means.items()}
         best = min(references, key=lambda label: (needed[label].high[0], needed[label].low[0], label), default="")
-        for label, own in needed.items():
-            amount, amount_is = own.told(comparison.repetitions)
+        for label, bounds in needed.items():
+            amount, amount_is = bounds.estimate(comparison.repetitions)
             factor, factor_is = _NO_NUMBER, ""
             if best:
-                times = _ONCE if label == best else own.times_less_than(needed[best])
-                factor, factor_is = times.told(comparison.repetitions)
-            found.append(Saving(error, label, amount, amount_is, best, factor, factor_is))
-    return found
+                times = _ONCE if label == best else bounds.times_less_than(needed[best])
+                factor, factor_is = times.estimate(comparison.repetitions)
+            result.append(Saving(error, label, amount, amount_is, best, factor, factor_is))
+    return result
 
 
 _NO_NUMBER = Estimate(np.nan, np.nan, np.nan)
@@ -130,12 +127,12 @@ _ONCE = _Needed(*2 * (np.ones(2),))
 
 
 def _levels(curves: Sequence[np.ndarray]) -> list[float]:
-    """Return the round levels that some curve reaches after its first checkpoint, largest first."""
+    """Return the round levels that some curve falls to after its first checkpoint, largest first."""
     return [level for level in _round_levels() if any(curve.min() <= level < curve[0] for curve in curves)]
 
 
 def _round_levels() -> Iterator[float]:
-    """Give .9, .8, ... .1, .09, ... .01, and so on."""
+    """Yield .9, .8, ... .1, .09, ... .01, and so on."""
     for decade in range(1, _DECADES + 1):
         for digit in range(9, 0, -1):
             yield float(f"{digit}e-{decade}")

@@ -77,7 +77,7 @@ def sentence(candidates: Sequence[Candidate], total: int) -> str:
     said = [f"With {_amount(candidates, total)} the best is {_who(best)}, error {_estimate(best.error)}"]
     if isnan(best.best_in):
         return f"{said[0]}; which others cannot be told from it, {FEWEST} repetitions or more would say."
-    same = [one for one in others if not one.told_apart]
+    same = [one for one in others if not one.is_worse]
     others_kind = [one for one in others if one.series.of_full_rows != best.series.of_full_rows]
     if same:
         said.append(f"{_listed(list(map(_name, same)))} cannot be told from it")
@@ -85,7 +85,7 @@ def sentence(candidates: Sequence[Candidate], total: int) -> str:
         said.append("all others are worse")
     other = "k attributes of each example" if best.series.of_full_rows else "full rows"
     if others_kind:
-        verdict = "do worse" if others_kind[0].told_apart else "may do as well"
+        verdict = "do worse" if others_kind[0].is_worse else "may do as well"
         said.append(f"{other} {verdict}: {_who(others_kind[0])}, {_estimate(others_kind[0].behind)} behind")
     else:
         said.append(f"{other} were not tried")

@@ -23,13 +23,13 @@ def test_differences_are_of_the_same_repetitions():
     candidates = ranked([series(name, falling(level)) for name, level in (("a", 0.5), ("b", 0.53))], "test_relative")
     best, worse = candidates
     assert best.error.high - best.error.low > 0.5
-    assert worse.told_apart
+    assert worse.is_worse
     assert worse.behind.low < 0.03 < worse.behind.high < 0.05
 
 
 def test_what_noise_decides_is_not_told_apart():
     best, other = ranked([series(name, falling(0.5), noise=0.1) for name in "ab"], "test_relative")
-    assert not other.told_apart
+    assert not other.is_worse
     assert 0 < other.best_in <= best.best_in < 1
     assert best.best_in + other.best_in == pytest.approx(1)
 
@@ -37,7 +37,7 @@ def test_what_noise_decides_is_not_told_apart():
 def test_ties_share():
     candidates = ranked([series(name, falling(0.5), noise=0) for name in "abcd"], "test_relative")
     assert [one.best_in for one in candidates] == [pytest.approx(0.25)] * 4
-    assert not any(one.told_apart for one in candidates)
+    assert not any(one.is_worse for one in candidates)
 
 
 def test_few_repetitions_tell_nothing():
@@ -45,7 +45,7 @@ def test_few_repetitions_tell_nothing():
     best, other = ranked(few, "test_relative")
     assert best.series.algo == "a"
     assert np.isnan([best.best_in, best.error.low, other.behind.low]).all()
-    assert not other.told_apart
+    assert not other.is_worse
 
 
 def test_who_has_spent_more_is_read_where_the_money_is_spent():
