@@ -4,11 +4,17 @@ Draws come in fixed blocks of `BLOCK` examples per stream, whatever the checkpoi
 numbers never depend on how its work was cut.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 BLOCK = 256
+
+
+def blocks(first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Yield the start and the stop of each block of `BLOCK` examples from the first to the last."""
+    return ((start, min(start + BLOCK, last)) for start in range(first, last, BLOCK))
+
 
 DataPointSampler = Callable[[np.random.Generator, int, int], np.ndarray]
 

@@ -1,4 +1,4 @@
-"""MBEG and MBEG+: estimates by enumeration, the literal listing, and what a replica owes its company and its budget."""
+"""MBEG and MBEG+: estimates by enumeration, the paper's listing, independence of replicas, and the budget."""
 
 from itertools import product
 
@@ -8,12 +8,21 @@ from scipy.linalg import expm, logm
 from scipy.optimize import brentq
 
 from budgetreg.learners.mbeg import core as mbeg
+from budgetreg.learners.mbeg.estimates import ESTIMATES
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
+from budgetreg.sampling import draws
 from budgetreg.solvers.bregman import decompose
 
 BLOCK = 16
 ALPHAS = np.array([0.0, 0.3, 1.0])
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Make blocks small, so that few examples, for which the listing's logm is fast, fill several of them."""
+    for module in (mbeg, draws):
+        monkeypatch.setattr(module, "BLOCK", BLOCK)
 
 
 def examples(m, d, seed=0, sparse=0.4):
@@ -42,29 +51,29 @@ def probabilities(w, alpha):
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("update", ["pairs", "singles"])
-def test_estimates_are_unbiased_and_vary_as_the_formulas_say(update, alpha):
+def test_estimates_have_the_mean_and_the_variance_of_the_formulas(update, alpha):
     x, w = np.array([0.7, -1.3, 0.4]), np.array([0.6, 0.1, 0.3])
     p = probabilities(w, alpha)
-    estimate = mbeg.ESTIMATES[update]
+    estimate = ESTIMATES[update]
 
-    def of(pairs):
+    def mean_estimate(pairs):
         s, q = np.array(pairs).T[:, None]
         return estimate(s, q, x[s], x[q], w[None], np.array([alpha]))[0]
 
     pairs = list(product(range(3), repeat=2))
-    mean = sum(p[pair] * of([pair]) for pair in pairs)
+    mean = sum(p[pair] * mean_estimate([pair]) for pair in pairs)
     np.testing.assert_allclose(mean, np.outer(x, x), atol=1e-14)
-    of_two = sum(p[one] * p[other] * of([one, other]) for one in pairs for other in pairs)
-    np.testing.assert_allclose(of_two, np.outer(x, x), atol=1e-14)
+    mean_of_two = sum(p[first] * p[second] * mean_estimate([first, second]) for first in pairs for second in pairs)
+    np.testing.assert_allclose(mean_of_two, np.outer(x, x), atol=1e-14)
 
     off_diagonal = (np.outer(x, x) ** 2 / (2 * p))[~np.eye(3, dtype=bool)].sum()
-    a, own = p.sum(axis=1), np.diag(p)
-    diagonal = x**4 / own if update == "pairs" else x**4 * (a + own) / (2 * a**2)
-    second = sum(p[pair] * np.square(of([pair])).sum() for pair in pairs)
+    a, p_ss = p.sum(axis=1), np.diag(p)
+    diagonal = x**4 / p_ss if update == "pairs" else x**4 * (a + p_ss) / (2 * a**2)
+    second = sum(p[pair] * np.square(mean_estimate([pair])).sum() for pair in pairs)
     assert second == pytest.approx(off_diagonal + diagonal.sum(), rel=1e-12)
 
 
-def test_pairs_are_drawn_with_the_probabilities_that_the_estimates_divide_by():
+def test_pairs_are_drawn_with_the_probabilities_in_the_estimates():
     weights = mbeg.Weights(3, 4, 2, ALPHAS)
     weights.move(np.arange(3), np.diag([1.0, -1.0, 0.5, 0.0]) + np.full((3, 4, 4), 0.3), 1)
     N = 40_000
@@ -72,18 +81,18 @@ def test_pairs_are_drawn_with_the_probabilities_that_the_estimates_divide_by():
     for i in range(3):
         first = np.bincount(drawn[i], minlength=4) / N
         pair = np.outer(first, np.full(4, 0.25))
-        # Neither estimate knows the order of a pair.
+        # Estimates are symmetric in the attributes of a pair.
         np.testing.assert_allclose((pair + pair.T) / 2, probabilities(weights.diagonal[i] / 2, ALPHAS[i]), atol=2 / N)
 
 
 def listing(X, rng, *, k, n, update, alpha, eta):
-    """Algorithm 2 of the paper as printed; yields the average of the W before and at each example, and attributes."""
+    """Yield, for each example of the paper's Algorithm 2, the average W, the choice and the attributes paid for."""
     m, d = X.shape
     W, total = n / d * np.eye(d), np.zeros((d, d))
     alpha = min(eta * d**2, 0.5) if alpha == "theory" else alpha
     for t in range(m):
         if t % BLOCK == 0:
-            partners, uniforms, choices = (
+            uniform_attributes, uniforms, choices = (
                 rng.integers(0, d, (BLOCK, k // 2)),
                 rng.random((BLOCK, k // 2)),
                 rng.random(BLOCK),
@@ -93,7 +102,8 @@ def listing(X, rng, *, k, n, update, alpha, eta):
         p = probabilities(np.diag(W) / n, alpha)
         below = np.cumsum((1 - alpha) * np.diag(W) / n + alpha / d)
         for j in range(k // 2):
-            s, q = int(np.searchsorted(below / below[-1], uniforms[t % BLOCK, j], side="right")), partners[t % BLOCK, j]
+            s = int(np.searchsorted(below / below[-1], uniforms[t % BLOCK, j], side="right"))
+            q = uniform_attributes[t % BLOCK, j]
             paid += 1 if s == q else 2
             E = np.zeros((d, d))
             E[s, q] = X[t, s] * X[t, q] / (2 * p[s, q])
@@ -111,8 +121,7 @@ def listing(X, rng, *, k, n, update, alpha, eta):
 @pytest.mark.parametrize(
     ("update", "alpha", "n"), [("pairs", "theory", 1), ("pairs", 0.1, 2), ("singles", 0.3, 2), ("singles", "theory", 1)]
 )
-def test_core_equals_listing(monkeypatch, update, alpha, n):
-    monkeypatch.setattr(mbeg, "BLOCK", BLOCK)  # logm is slow
+def test_core_equals_listing(small_blocks, update, alpha, n):
     X, eta = examples(24, 5), [0.01, 0.5]
     checkpoints = [1, 12, 16, 24]
     options = {"k": 4, "n": n, "update": update, "alpha": alpha}
@@ -128,12 +137,12 @@ def test_core_equals_listing(monkeypatch, update, alpha, n):
             values, U = np.linalg.eigh(W)
             np.testing.assert_allclose(top[c][f, g] @ top[c][f, g].T, U[:, -n:] @ U[:, -n:].T, atol=1e-7)
             weights, members = decompose(values, n)
-            own = U[:, members[np.searchsorted(np.cumsum(weights), choice)]]
-            np.testing.assert_allclose(drawn[c][f, g] @ drawn[c][f, g].T, own @ own.T, atol=1e-7)
+            chosen = U[:, members[np.searchsorted(np.cumsum(weights), choice)]]
+            np.testing.assert_allclose(drawn[c][f, g] @ drawn[c][f, g].T, chosen @ chosen.T, atol=1e-7)
 
 
 class Recorded(mbeg.Weights):
-    """Weights that remember where they are and what has changed them."""
+    """Weights that record the sum of their changes."""
 
     last: "Recorded"
 
@@ -147,7 +156,7 @@ class Recorded(mbeg.Weights):
 
 
 @pytest.mark.parametrize("update", ["pairs", "singles"])
-def test_for_one_component_the_last_w_has_the_top_eigenvector_of_the_averaged_estimate(monkeypatch, update):
+def test_one_component_is_the_top_eigenvector_of_the_mean_estimate(monkeypatch, update):
     monkeypatch.setattr(mbeg, "Weights", Recorded)
     run(examples(80, 6), [0, 1], [0.01, 0.3], n=1, update=update)
     for W, C in zip(Recorded.last.W, Recorded.last.changes, strict=True):
@@ -156,7 +165,7 @@ def test_for_one_component_the_last_w_has_the_top_eigenvector_of_the_averaged_es
         assert np.trace(W) == pytest.approx(1, abs=1e-12)
 
 
-def test_weights_stay_between_projections_when_steps_are_huge(monkeypatch):
+def test_huge_steps_keep_eigenvalues_between_0_and_1(monkeypatch):
     monkeypatch.setattr(mbeg, "Weights", Recorded)
     outputs, _ = run(examples(80, 6), eta=[1e-3, 1.0, 100.0], n=3, output="decompose")
     for W in Recorded.last.W:
@@ -169,8 +178,7 @@ def test_weights_stay_between_projections_when_steps_are_huge(monkeypatch):
 
 
 @pytest.mark.parametrize(("update", "output"), [("pairs", "decompose"), ("singles", "top")])
-def test_a_replica_depends_neither_on_its_company_nor_on_checkpoints(monkeypatch, update, output):
-    monkeypatch.setattr(mbeg, "BLOCK", BLOCK)
+def test_replicas_do_not_depend_on_others_or_on_checkpoints(small_blocks, update, output):
     X, eta = examples(50, 12), [0.05, 2.0]
     options = {"update": update, "output": output, "n": 3}
     together, _ = run(X, [0, 1], eta, [7, 32, 50], **options)
@@ -181,7 +189,7 @@ def test_a_replica_depends_neither_on_its_company_nor_on_checkpoints(monkeypatch
 
 
 @pytest.mark.parametrize("update", ["pairs", "singles"])
-def test_what_is_not_paid_for_is_not_seen(update):
+def test_unseen_values_change_nothing(update):
     seen = []
 
     class Watching(Accessor):
@@ -191,7 +199,7 @@ def test_what_is_not_paid_for_is_not_seen(update):
             return super().reveal_some(position, attributes, drawn)
 
     X = examples(60, 6, sparse=0.0)
-    found, accessor = run(X, [0], [0.01, 0.3], [20, 60], make=Watching, update=update)
+    outputs, accessor = run(X, [0], [0.01, 0.3], [20, 60], make=Watching, update=update)
     bill = accessor.bill()
     assert bill.most.max() == 4
     assert (bill.total < 4 * 60).all()
@@ -202,4 +210,4 @@ def test_what_is_not_paid_for_is_not_seen(update):
     assert np.isnan(poisoned).any()
     again, _ = run(poisoned, [0], [0.01, 0.3], [20, 60], update=update)
     for c in (20, 60):
-        np.testing.assert_array_equal(found[c], again[c])
+        np.testing.assert_array_equal(outputs[c], again[c])

@@ -17,6 +17,7 @@ from budgetreg.enumeration.steps import STEP, Place
 from budgetreg.learners.declaration import Missing
 from budgetreg.learners.groups import members
 from budgetreg.learners.mbeg import core as mbeg
+from budgetreg.learners.mbeg.estimates import ESTIMATES
 from budgetreg.learners.pairs import core as pairs
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.two_phase import core as two_phase
@@ -155,7 +156,7 @@ def test_a_pooled_estimate_of_two_phases_is_unbiased():
     assert error.max() < np.abs(np.outer(X, X)).max() / 4
 
 
-@pytest.mark.parametrize("update", mbeg.ESTIMATES)
+@pytest.mark.parametrize("update", ESTIMATES)
 @pytest.mark.parametrize("name", ["right", *WRONG])
 def test_what_mbeg_follows_is_unbiased(monkeypatch, update, name):
     """Of each pair that may be drawn for each mask, its estimate, as it gets into the state."""

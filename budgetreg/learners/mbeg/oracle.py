@@ -5,6 +5,7 @@ import numpy as np
 from budgetreg.enumeration.expectations import LearnerUnderTest, close, expect, same
 from budgetreg.enumeration.scripted_rng import Scripted, outcomes
 from budgetreg.learners.mbeg import Options, core
+from budgetreg.learners.mbeg.estimates import ESTIMATES
 from budgetreg.metering.table import Table
 
 _X = np.array([0.7, -1.1, 0.4, 0.2])
@@ -62,7 +63,7 @@ def _estimates(options: Options, k: int) -> tuple[np.ndarray, np.ndarray]:
     s, q = drawn(scripts)
     N = len(scripts)
     w, alpha = np.tile(state.diagonal, (N, 1)), np.full(N, _ALPHA)
-    return core.ESTIMATES[options.update](s, q, _X[s], _X[q], w, alpha), probability
+    return ESTIMATES[options.update](s, q, _X[s], _X[q], w, alpha), probability
 
 
 def _square(options: Options, k: int) -> float:

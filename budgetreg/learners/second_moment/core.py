@@ -1,8 +1,8 @@
-"""Learners that estimate ``C = E x x'`` and put out its leading eigenvectors: POPCA and PCA.
+"""POPCA and PCA: an estimate of ``C = E x x'``, whose leading eigenvectors are the output.
 
-Of each example, a sampling design (`budgetreg.sampling.designs`) decides which attributes are seen.  The products of
-those seen, each divided by the probability of being seen, sum up to unbiased estimates of C; these need not be positive
-semidefinite.  A stream's memory is O(d^2): the sum, the estimate, and what its eigenvectors take.
+A sampling design (`budgetreg.sampling.designs`) decides which attributes of an example are seen. The products of the
+values seen, each divided by the probability of being seen, sum to unbiased estimates of C, which need not be positive
+semidefinite. Each stream needs O(d^2) memory for the sum, the estimate, and its eigenvectors.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,19 +29,19 @@ def fit(
     phase_one: float | None = None,
     mix: float | None = None,
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Estimate C along all streams of the accessor; return its leading eigenvectors at the checkpoints.
+    """Estimate C along all streams of the accessor, and yield its leading eigenvectors at the checkpoints.
 
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`: there is one setting, and nothing to tune.
+        As for `budgetreg.learners.declaration.Fit`; there is one setting and nothing to tune.
     k : int
-        Attributes of an example that may be seen, the papers' r, at least 2.
+        Attributes that may be seen of each example, the papers' r, at least 2.
     n_components : int
         Dimension of the subspace, below d.
     update : {'active', 'passive', 'importance', 'zero_filled', 'full'}
-        k attributes, all subsets alike; each with probability k/d; k attributes, the larger ones more often; as
-        'active', with 0 for what is not seen; all attributes.
+        'active' draws uniform subsets of k attributes; 'passive' each attribute with probability k/d; 'importance' k
+        attributes, larger ones more often; 'zero_filled' as 'active', with 0 for unseen values; 'full' sees all.
     replacement : bool
         Whether 'active' draws with replacement.
     phase_one, mix : float, optional
@@ -56,14 +56,14 @@ def fit(
     References
     ----------
     A. Gonen, D. Rosenbaum, Y. C. Eldar, S. Shalev-Shwartz. Subspace Learning with Partial Information. JMLR 17, 2016,
-    Algorithm 1 and the footnote of Section 3.  'importance' is ours.
+    Algorithm 1 and the footnote of Section 3. 'importance' is ours.
     """
     del settings
     moments = estimates(
         accessor, checkpoints, rngs, k=k, update=update, replacement=replacement, phase_one=phase_one, mix=mix
     )
-    for checkpoint, C in moments:
-        yield checkpoint, np.stack([leading(own, n_components) for own in C])[:, None]
+    for checkpoint, moment in moments:
+        yield checkpoint, np.stack([leading(C, n_components) for C in moment])[:, None]
 
 
 def estimates(
@@ -83,7 +83,7 @@ def estimates(
     ------
     checkpoint : int
     C : ndarray of float64, shape (F, d, d)
-        Symmetric; unbiased but for 'zero_filled'.
+        Symmetric, and unbiased except for 'zero_filled'.
     """
     if update == "importance":
         assert phase_one is not None and mix is not None
@@ -103,5 +103,5 @@ def _design(update: str, d: int, k: int, replacement: bool) -> Design:
     if update == "active" and replacement:
         return with_replacement(d, k)
     subset = uniform_subset(d, k)
-    # Zeros in place of what is not seen: as if all were.
+    # Zero-filling takes the zeros for seen values, so that nothing is divided by a probability.
     return Design(subset.draw, np.ones((d, d))) if update == "zero_filled" else subset

@@ -1,13 +1,13 @@
-"""Estimates of ``C = E x x'`` for which large attributes are seen more often.
+"""Importance sampling for ``C = E x x'``: attributes with larger second moments are seen more often.
 
-The first examples see uniform subsets and estimate the diagonal of C.  Then attributes are drawn in proportion to
+The first phase draws uniform subsets and estimates the diagonal of C. Then attributes are drawn in proportion to
 ``sqrt(C_ii)``, by conditional Poisson sampling (`budgetreg.sampling.designs`).
 
-Both phases estimate C without bias, each entry the better the more often it was seen.  So the first phase's share of
-entry (i, j) should be ``m_1 pi'_ij / (m_1 pi'_ij + m_2 pi_ij)``, with the probabilities pi' and pi of the two phases.
-But pi comes from the first phase's values: pooled like that, values that happen to be large would count for less.
-Therefore each half of the first phase gets its shares from what the other half tells of pi, and the pooled estimate is
-unbiased, too.
+Both phases give unbiased estimates of C, and the precision of an entry grows with how often it was seen. So the first
+phase should have the weight ``m_1 pi'_ij / (m_1 pi'_ij + m_2 pi_ij)`` in entry (i, j), with the probabilities pi' and
+pi of the two phases. But pi depends on the first phase's values, so these weights would be correlated with them and
+bias the estimate. Therefore the weights of each half of the first phase use the pi that the other half gives, and the
+pooled estimate is unbiased.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ def estimates(
     rngs : sequence of numpy.random.Generator
         One per stream.
     k : int
-        Attributes of an example that are seen, at least 2.
+        Attributes seen of each example, at least 2.
     phase_one : float
         The first phase's share of the examples up to the last checkpoint.
     mix : float
@@ -58,29 +58,26 @@ def estimates(
     total = np.zeros((accessor.n_streams, accessor.d, accessor.d))
     halves = []
     for start, stop in ((0, m_1 // 2), (m_1 // 2, m_1)):
-        own = total
-        for checkpoint, own in sums(accessor, start, _within(checkpoints, start, stop), rngs, [uniform] * len(rngs)):
+        half = total
+        inner = [checkpoint for checkpoint in checkpoints if start < checkpoint < stop]
+        for checkpoint, half in sums(accessor, start, [*inner, stop], rngs, [uniform] * len(rngs)):
             if checkpoint in checkpoints:
-                yield checkpoint, (total + own) / checkpoint
-        halves.append((stop - start, own / max(1, stop - start)))
-        total = total + own
+                yield checkpoint, (total + half) / checkpoint
+        halves.append((stop - start, half / max(1, stop - start)))
+        total = total + half
     late = [checkpoint for checkpoint in checkpoints if checkpoint > m_1]
     if not late:
         return
     designs = [conditional_poisson(p, k) for p in _probabilities(total / m_1, k, mix)]
-    told = [np.stack([inclusion(p, k) for p in _probabilities(C, k, mix)]) for _, C in halves]
-    for checkpoint, own in sums(accessor, m_1, late, rngs, designs):
+    inclusions = [np.stack([inclusion(p, k) for p in _probabilities(C, k, mix)]) for _, C in halves]
+    for checkpoint, second in sums(accessor, m_1, late, rngs, designs):
         m_2 = checkpoint - m_1
-        pooled = np.zeros_like(own)
-        for (size, C), probability in zip(halves, reversed(told), strict=True):
+        pooled = np.zeros_like(second)
+        for (size, C), probability in zip(halves, reversed(inclusions), strict=True):
             share = m_1 * uniform.probability / (m_1 * uniform.probability + m_2 * probability)
-            pooled += size / m_1 * (share * C + (1 - share) * (own / m_2))
+            pooled += size / m_1 * (share * C + (1 - share) * (second / m_2))
         yield checkpoint, pooled
 
 
-def _within(checkpoints: Sequence[int], start: int, stop: int) -> list[int]:
-    return sorted({*(checkpoint for checkpoint in checkpoints if start < checkpoint < stop), stop})
-
-
-def _probabilities(C: np.ndarray, k: int, mix: float) -> list[np.ndarray]:
-    return [working_probabilities(np.sqrt(np.diagonal(own)), k, mix) for own in C]
+def _probabilities(moments: np.ndarray, k: int, mix: float) -> list[np.ndarray]:
+    return [working_probabilities(np.sqrt(np.diagonal(C)), k, mix) for C in moments]

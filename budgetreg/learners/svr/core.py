@@ -1,8 +1,8 @@
-"""AESVR: support-vector regression that sees k attributes of an example, k on average if GenEst estimates the slope.
+"""AESVR: support-vector regression from k attributes of each example, k on average if GenEst estimates the slope.
 
-Gradient descent on the 2-ball as in AERR, along ``phi~ x~``: x~ estimates the data point, phi~ the slope of the
-smoothed loss at the residual (see `budgetreg.updates.gen_est`).  All F x G replicas take each step together, as arrays
-(F, G, d); a replica's numbers do not depend on the others.
+It is gradient descent on the 2-ball as in AERR, along ``phi~ x~``: x~ estimates the data point, phi~ the slope of the
+smoothed loss at the residual (see `budgetreg.updates.gen_est`). All F x G replicas take each step together, as arrays
+(F, G, d); a replica's result does not depend on the others.
 
 References
 ----------
@@ -15,14 +15,14 @@ from typing import Protocol
 import numpy as np
 
 from budgetreg.metering.accessor import Accessor
-from budgetreg.sampling.draws import BLOCK, uniform
+from budgetreg.sampling.draws import BLOCK, blocks, uniform
 from budgetreg.updates.averaging import Averager
 from budgetreg.updates.gen_est import WEIGHTS, averaged_draws, draws_per_factor, smoothed_slope
 from budgetreg.updates.geometry import project_l2
 
 
 class Slope(Protocol):
-    """How the slope of the smoothed loss is estimated."""
+    """An estimate of the slope of the smoothed loss."""
 
     def next_block(self, rngs: Sequence[np.random.Generator]) -> None:
         """Draw what the next `BLOCK` examples of each stream need."""
@@ -49,10 +49,11 @@ def fit(
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`: settings are ``B`` and ``eta``; GenEst's draws for one
-        example have no limit, for which the accessor must have no budget.
+        As for `budgetreg.learners.declaration.Fit`; settings are ``B`` and ``eta``. GenEst's draws for one example
+        are unbounded, so the accessor must have no budget for it.
     residual : {'gen_est', 'plug_in'}
-        The paper's estimate of the slope, unbiased; or the slope at an estimate of the residual, biased but bounded.
+        The paper's estimate of the slope, which is unbiased; or the slope at an estimate of the residual, which is
+        biased but bounded.
     delta : float
         Residuals up to this cost nothing, at least 0.
     eps : float
@@ -60,7 +61,7 @@ def fit(
     k_x : int
         Draws for the data point.
     k_ip : int
-        Draws for the inner product, of ``plug_in`` alone.
+        Draws for the inner product, for 'plug_in' only.
     average : {'all', 'suffix', 'last'}
         Which iterates are averaged.
 
@@ -84,15 +85,14 @@ def fit(
     def iterate() -> np.ndarray:
         return w
 
-    for start in range(0, checkpoints[-1], BLOCK):
-        stop = min(start + BLOCK, checkpoints[-1])
+    for start, stop in blocks(0, checkpoints[-1]):
         attributes = np.stack([uniform(rng, d, k_x) for rng in rngs])[:, : stop - start]
         slope.next_block(rngs)
         accessor.open(start, stop)
         y = accessor.targets()
         points = np.zeros((F, stop - start, d))
-        where = stream[..., None], example[:, : stop - start, None], attributes
-        np.add.at(points, where, accessor.reveal_block(attributes) * (d / k_x))
+        cells = stream[..., None], example[:, : stop - start, None], attributes
+        np.add.at(points, cells, accessor.reveal_block(attributes) * (d / k_x))
         for position in range(stop - start):
             total += w
             t = start + position + 1
@@ -109,7 +109,7 @@ class PlugIn:
     Parameters
     ----------
     delta, eps : float
-        The smoothed loss.
+        Parameters of the smoothed loss.
     k_ip : int
         Draws for the inner product.
     """
@@ -122,30 +122,30 @@ class PlugIn:
         self._uniforms = np.stack([rng.random((BLOCK, self._k_ip)) for rng in rngs])
 
     def estimate(self, accessor: Accessor, position: int, w: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return ``phi~``, shape (F, G); where ``w = 0`` the inner product is known, and nothing is drawn."""
-        weights = np.cumsum(np.square(w), axis=2)
-        j, coefficient = _draw(w, weights, self._uniforms[:, position])
-        alive = weights[:, :, -1] > 0
-        x = accessor.reveal_some(position, j, np.broadcast_to(alive[:, :, None], j.shape))
+        """Return ``phi~``, shape (F, G); if ``w = 0`` the inner product is known and nothing is drawn."""
+        cumulative = np.cumsum(np.square(w), axis=2)
+        j, coefficient = _draw(w, cumulative, self._uniforms[:, position])
+        nonzero = cumulative[:, :, -1] > 0
+        x = accessor.reveal_some(position, j, np.broadcast_to(nonzero[:, :, None], j.shape))
         return smoothed_slope((coefficient * x).mean(axis=2) - y[:, None], self._delta, self._eps)
 
 
 class GenEst:
-    """The paper's estimate, unbiased; its second moment grows fast with ``1/eps``, see `gen_est.second_moment`.
+    """The paper's unbiased estimate; its second moment grows fast with ``1/eps``, see `gen_est.second_moment`.
 
     Parameters
     ----------
     B : ndarray of float, shape (G,)
-        Radii, which decide how many draws are averaged.
+        Radii, which determine how many draws are averaged.
     delta, eps : float
-        The smoothed loss.
+        Parameters of the smoothed loss.
     rngs : sequence of numpy.random.Generator
         One per stream.
     """
 
     AT_HAND = 8
-    """Uniforms drawn in advance for each call.  Few need more; these read on from a generator of their own, so that
-    no replica's draws depend on how many another needs."""
+    """Uniforms drawn in advance for each call. A call that needs more, which is rare, reads them from a generator of
+    its own, so that no replica's draws depend on how many another needs."""
 
     def __init__(self, B: np.ndarray, delta: float, eps: float, rngs: Sequence[np.random.Generator]) -> None:
         self._N = averaged_draws(B, eps)
@@ -157,43 +157,43 @@ class GenEst:
         """Draw what the next `BLOCK` examples of each stream need."""
         self._block += 1
         orders = np.stack([rng.geometric(0.5, (BLOCK, 2)) - 1 for rng in rngs])
-        self._orders = np.where(orders % 2, orders, 0)  # an even order gives 0, whatever is drawn
+        self._orders = np.where(orders % 2, orders, 0)  # an even order gives 0 for any draws
         self._uniforms = np.stack([rng.random((BLOCK, 2, self.AT_HAND)) for rng in rngs])
 
     def estimate(self, accessor: Accessor, position: int, w: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return ``phi~``, shape (F, G); where ``w = 0`` the slope is known, and nothing is drawn."""
-        weights = np.cumsum(np.square(w), axis=2)
-        alive = weights[:, :, -1] > 0
-        if not alive.any():
-            return np.broadcast_to(smoothed_slope(-y[:, None], self._delta, self._eps), alive.shape)
+        """Return ``phi~``, shape (F, G); if ``w = 0`` the slope is known and nothing is drawn."""
+        cumulative = np.cumsum(np.square(w), axis=2)
+        nonzero = cumulative[:, :, -1] > 0
+        if not nonzero.any():
+            return np.broadcast_to(smoothed_slope(-y[:, None], self._delta, self._eps), nonzero.shape)
         calls = []
         for call, target in enumerate((y + self._delta, y - self._delta)):
             n = self._orders[:, position, call]
             repeats = draws_per_factor(n[:, None], self._N)
-            count = n[:, None] * repeats * alive
+            count = n[:, None] * repeats * nonzero
             if not count.any():
-                calls.append(np.zeros(alive.shape))
+                calls.append(np.zeros(nonzero.shape))
                 continue
-            j, coefficient = _draw(w, weights, self._read(position, call, count.max(axis=1)))
+            j, coefficient = _draw(w, cumulative, self._read(position, call, count.max(axis=1)))
             x = accessor.reveal_some(position, j, np.arange(j.shape[2]) < count[:, :, None])
             theta = (coefficient * x - target[:, None, None]) / self._eps
             calls.append(WEIGHTS[n][:, None] * _product(theta, count, repeats))
-        return np.where(alive, (calls[0] + calls[1]) / 2, smoothed_slope(-y[:, None], self._delta, self._eps))
+        return np.where(nonzero, (calls[0] + calls[1]) / 2, smoothed_slope(-y[:, None], self._delta, self._eps))
 
     def _read(self, position: int, call: int, count: np.ndarray) -> np.ndarray:
-        """Return uniforms for each stream, shape (F, most of `count`); those beyond its own count are 0."""
+        """Return uniforms, shape (F, max(count)); those beyond a stream's count are 0 or unused."""
         uniforms = np.zeros((count.size, max(self.AT_HAND, int(count.max()))))
         uniforms[:, : self.AT_HAND] = self._uniforms[:, position, call]
         for f in np.flatnonzero(count > self.AT_HAND):
-            # The lowest word counts the numbers read; the others name the call.
-            place = np.array([0, self._block, position, call], dtype=np.uint64)
-            rng = np.random.Generator(np.random.Philox(key=self._keys[f], counter=place))
+            # The lowest word counts the numbers read; the other words identify the call.
+            counter = np.array([0, self._block, position, call], dtype=np.uint64)
+            rng = np.random.Generator(np.random.Philox(key=self._keys[f], counter=counter))
             uniforms[f, self.AT_HAND : count[f]] = rng.random(count[f] - self.AT_HAND)
         return uniforms[:, : count.max()]
 
 
 def _product(theta: np.ndarray, count: np.ndarray, repeats: np.ndarray) -> np.ndarray:
-    """Multiply factors, each the mean of `repeats` of the `count` estimates that a replica has in ``theta[f, g]``."""
+    """Return the product of factors, each the mean of `repeats` of the `count` estimates ``theta[f, g]``."""
     product = np.ones(count.shape)
     single = np.where(repeats == 1, count, 0)
     for r in range(single.max()):
@@ -203,13 +203,13 @@ def _product(theta: np.ndarray, count: np.ndarray, repeats: np.ndarray) -> np.nd
     return product
 
 
-def _draw(w: np.ndarray, weights: np.ndarray, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _draw(w: np.ndarray, cumulative: np.ndarray, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Draw attributes with probabilities ``w_j^2 / |w|^2``.
 
     Parameters
     ----------
-    w, weights : ndarray of float, shape (F, G, d)
-        Regressors, and the running sums of their squares.
+    w, cumulative : ndarray of float, shape (F, G, d)
+        Regressors, and the cumulative sums of their squares.
     uniforms : ndarray of float, shape (F, n)
         Numbers in [0, 1), shared by the settings of a stream.
 
@@ -219,10 +219,10 @@ def _draw(w: np.ndarray, weights: np.ndarray, uniforms: np.ndarray) -> tuple[np.
     coefficients : ndarray of float, shape (F, G, n)
         ``w_j / p_j = |w|^2 / w_j``; 0 where w is.
     """
-    square = weights[:, :, -1]
-    targets = square[:, :, None] * uniforms[:, None, :]
-    n = targets.shape[2]
-    below = [np.count_nonzero(weights <= targets[:, :, r, None], axis=2) for r in range(n)]
+    square = cumulative[:, :, -1]
+    thresholds = square[:, :, None] * uniforms[:, None, :]
+    n = thresholds.shape[2]
+    below = [np.count_nonzero(cumulative <= thresholds[:, :, r, None], axis=2) for r in range(n)]
     attributes = np.minimum(np.stack(below, axis=2), w.shape[2] - 1)
     drawn = np.take_along_axis(w, attributes, axis=2)
     return attributes, np.divide(square[:, :, None], drawn, out=np.zeros_like(drawn), where=drawn != 0)
