@@ -410,7 +410,7 @@ MUTANTS = (
     ),
     Mutant(
         "the budget holds on the mean only",
-        "metering:Accessor._charge",
+        "metering:Ledger.charge",
         rewrite("_1.max() > _2", "_1.mean() > _2"),
         "one example may be overspent",
         (ACCESSOR,),
@@ -500,7 +500,11 @@ MUTANTS = (
     Mutant(
         "a missing value counts as 0 in the means",
         "metering:RunningMeans.add",
-        with_arguments(lambda **_: {"there": None}),
+        around(
+            lambda add, means, values, attributes, drawn=None: add(
+                means, values if drawn is None else np.where(drawn, values, 0.0), attributes
+            )
+        ),
         "the origin is drawn towards 0, the more so the more is missing",
         (MISSING,),
     ),
