@@ -60,7 +60,7 @@ def learn(table: Table, order: np.ndarray, learner: str, r: int) -> np.ndarray:
     assert own
     accessor = Accessor(table, order[None], 1, r, [order.size])
     rngs = [generator("eigen_digits", learner, r)]
-    ((_, V),) = own.family.fit(accessor, {}, [order.size], rngs, own.options, SideInformation(r))
+    ((_, V),) = own.fit(accessor, {}, [order.size], rngs, SideInformation(r))
     assert isinstance(V, np.ndarray)
     return V[0, 0]
 

@@ -15,7 +15,6 @@ import pytest
 from budgetreg import data, learners
 from budgetreg.config import extensions
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import Family
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "budgetreg_marginals"
@@ -128,7 +127,7 @@ def another(folder: Path, group: str, value: str) -> Path:
 @pytest.mark.parametrize(
     ("group", "value", "complaint"),
     [
-        ("learners", "nowhere.learner:FAMILY", "cannot be loaded: ModuleNotFoundError: No module named 'nowhere'"),
+        ("learners", "nowhere.learner:Learner", "cannot be loaded: ModuleNotFoundError: No module named 'nowhere'"),
         ("datasets", "budgetreg_marginals.data:KIND", "brings the name equicorrelated, which is taken"),
     ],
 )
@@ -145,9 +144,10 @@ def test_what_another_package_gets_wrong_is_told_in_one_line(
     [
         ("budgetreg.learners.pairs:NOTHING", "cannot be loaded: AttributeError: .* has no attribute 'NOTHING'"),
         ("not a module!", "cannot be loaded: "),
-        (":FAMILY", "cannot be loaded: "),
-        ("budgetreg.data.sphere:KINDS", "must be a Family, not a tuple"),
-        ("budgetreg.learners.pairs:FAMILY", "brings the name pairs, which is taken"),
+        (":Learner", "cannot be loaded: "),
+        ("budgetreg.data.sphere:KINDS", "must be a class of learners, derived from Learner, not a tuple"),
+        ("budgetreg.learners.online:SplitBudgetLearner", "must be a class of learners, .* not the class SplitBudget"),
+        ("budgetreg.learners.pairs:Baseline", "brings the name pairs, which is taken"),
     ],
 )
 def test_an_entry_point_has_to_bring_a_declaration(
@@ -156,5 +156,5 @@ def test_an_entry_point_has_to_bring_a_declaration(
     monkeypatch.syspath_prepend(another(tmp_path, extensions.LEARNERS, value))
     extensions.conf_dirs.__wrapped__()
     with pytest.raises(ConfigError, match=f"^{value}, an entry point in budgetreg.learners of other, {complaint}"):
-        extensions.declared(learners, "FAMILIES", extensions.LEARNERS, Family)
-    assert extensions.declared(data, "KINDS", extensions.DATASETS, data.DatasetKind)
+        learners.cores.__wrapped__()
+    assert data.kinds.__wrapped__()

@@ -62,17 +62,16 @@ def same_bytes(subject: Subject) -> None:
     Two exceptions, of what no run parts: settings that one solution serves, and streams that share what they have in
     common. Their company is the configuration's, so that bytes stay.
     """
-    family = subject.learner.family
     m, F, checkpoints = 40, 3, [3, 40]
     table, orders = _table(m), np.stack([generator("check order", f).permutation(m) for f in range(F)])
     together, _ = subject.run(table, orders, _rngs(F), K, _settings(subject), checkpoints)
     again, _ = subject.run(table, orders, _rngs(F), K, _settings(subject), checkpoints)
     expect(_equal(together, again), "the same seed gave other bytes")
-    for g in range(2 if subject.learner.grid and not family.shares_settings else 0):
+    for g in range(2 if subject.learner.grid and not subject.learner.shares_settings else 0):
         alone, _ = subject.run(table, orders, _rngs(F), K, _setting(subject, g), checkpoints)
         own = [np.take(W, [g], axis=2 if subject.learner.predicts else 1) for W in together]
         expect(_equal(own, alone), "a setting's bytes depend on the other settings")
-    for f in range(0 if family.batching is Batching.WITH_ITS_FOLDS else F):
+    for f in range(0 if subject.learner.batching is Batching.WITH_ITS_FOLDS else F):
         alone, _ = subject.run(table, orders[f : f + 1], _rngs(F)[f : f + 1], K, _settings(subject), checkpoints)
         expect(_equal([W[f : f + 1] for W in together], alone), "a stream's bytes depend on the other streams")
 
@@ -147,7 +146,7 @@ def refusal(subject: Subject) -> None:
 
     Who sees attributes in groups may refuse budgets that are no multiples of them.
     """
-    multiple = subject.learner.family.k_multiple
+    multiple = subject.learner.k_multiple
     accepted: list[int] = []
     for k in range(1, D + 1):
         try:
@@ -174,7 +173,7 @@ def _rngs(F: int, purpose: str = "draws") -> list[np.random.Generator]:
 
 
 def _settings(subject: Subject) -> dict[str, list[float]]:
-    return {one.name: list(one.tried) for one in subject.learner.family.parameters}
+    return {one.name: list(one.tried) for one in subject.learner.parameters}
 
 
 def _setting(subject: Subject, g: int) -> dict[str, list[float]]:

@@ -11,6 +11,7 @@ from budgetreg.checks.variants import variants
 from budgetreg.config.composition import Composer, composing
 from budgetreg.enumeration.steps import prices
 from budgetreg.learners.declaration import Fit, Learner, Observation, Outputs, SideInformation, WithIntercept
+from budgetreg.learners.subspaces import SubspaceLearner
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.centring import Centring, Origin
 from budgetreg.metering.ledger import Bill
@@ -34,14 +35,14 @@ class Subject:
     ----------
     config : Config
         Its configuration; a check sets budget and attributes to its own.
-    fit : Fit or None
-        Runs it; None: as its family declares.
+    wrapped : callable
+        What runs in place of the learner's `fit`: tests break it here.
     changes : str
         Which options are not those of its file, as ``key=value``; empty if all are.
     """
 
     config: Config
-    fit: Fit | None = None
+    wrapped: Callable[[Fit], Fit] = lambda fit: fit
     changes: str = ""
 
     @property
@@ -53,11 +54,6 @@ class Subject:
     def name(self) -> str:
         """What the learner is called."""
         return self.learner.name
-
-    @property
-    def options(self) -> Any:
-        """The options of its family."""
-        return self.learner.options
 
     @property
     def draws(self) -> bool:
@@ -143,16 +139,15 @@ class Subject:
         checkpoints = checkpoints or [orders.shape[1]]
         n_settings = len(next(iter(own.values()), [None]))
         origin = pilot is not None
-        centres_itself = self.learner.family.centres_itself
+        centres_itself = self.learner.centres_itself
         centring = Centring(*[origin and not centres_itself] * 2)
         streams, log = Streams(orders, pilot=pilot), Recorder(table.d)
         accessor = Accessor(table, streams, n_settings, plan.budget, checkpoints, opened, centring=centring, log=log)
         moments = np.square((known or table).rows(orders)).mean(axis=1) if self.learner.given_moments else None
-        fit = self.fit or self.learner.family.fit
         costs = prices(table.d) if costs is None else costs
         heeded = costs if self.learner.cost_aware else None
         given = SideInformation(k, plan.budget_split, moments, centred=origin, intercept=origin, prices=heeded)
-        outputs = fit(accessor, own, checkpoints, list(rngs), self.options, given)
+        outputs = self.wrapped(self.learner.fit)(accessor, own, checkpoints, list(rngs), given)
         found = [_whole(W, accessor.origins(t)) if origin else _bare(W) for t, W in outputs]
         return found, Reveals(accessor.bill(), log.seen())
 
@@ -229,7 +224,7 @@ def examined(name: str) -> Subject:
     """
     with composing():
         config = validate(Composer()({"algo": name, **_RUN}))
-    own = config.algo
-    # The checks' examples have few attributes.
-    few = own if own.predicts else replace(own, options=replace(own.options, n_components=2))
-    return Subject(replace(config, algo=few))
+    learner = config.algo
+    if isinstance(learner, SubspaceLearner):  # the checks' examples have few attributes
+        learner = replace(learner, n_components=2)
+    return Subject(replace(config, algo=learner))

@@ -1,18 +1,18 @@
-"""A learner with its options changed: what a file of ``conf/algo`` may say, beside what it does."""
+"""Variants of a learner with changed options: what a file of ``conf/algo`` may say, besides what it does."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from budgetreg.config.options import REQUIRED, options_of
-from budgetreg.learners.declaration import Family, Learner
+from budgetreg.learners.declaration import Learner
 
 
 def variants(learner: Learner) -> Iterator[tuple[Mapping[str, Any], Learner]]:
-    """Yield what is changed and what comes of it: nothing, then one option after the other.
+    """Yield the learner, then its variants with one option changed, and what is changed.
 
-    Each takes the values that it declares to be tried. Those that have no effect beside the others are changed
-    together with one that gives them theirs. What the family refuses is left out.
+    Each option takes the values that it declares to be tried. An option without effect beside the others is changed
+    together with one that gives it an effect. What the learner refuses is left out.
 
     Yields
     ------
@@ -21,34 +21,34 @@ def variants(learner: Learner) -> Iterator[tuple[Mapping[str, Any], Learner]]:
     Learner
     """
     yield {}, learner
-    known = _effective(learner.family, learner.options)
-    for changes, options in _changed(learner.family, learner.options, known):
-        yield changes, replace(learner, options=options)
-        for more, both in _changed(learner.family, options, _effective(learner.family, options) - known):
-            yield {**changes, **more}, replace(learner, options=both)
+    effective = _effective(learner)
+    for changes, changed in _changed(learner, effective):
+        yield changes, changed
+        for more, both in _changed(changed, _effective(changed) - effective):
+            yield {**changes, **more}, both
 
 
-def _changed(family: Family, options: Any, names: set[str]) -> Iterator[tuple[Mapping[str, Any], Any]]:
-    """Yield options of which one is changed, among some names."""
-    for name, declared in options_of(family.options).items():
-        for value in declared.values if name in names else ():
-            if value != getattr(options, name):
-                changed = _completed(family, replace(options, **{name: value}))
+def _changed(learner: Learner, names: set[str]) -> Iterator[tuple[Mapping[str, Any], Learner]]:
+    """Yield learners of which one option is changed, among some names."""
+    for name, option in options_of(type(learner)).items():
+        for value in option.values if name in names else ():
+            if value != getattr(learner, name):
+                changed = _completed(replace(learner, **{name: value}))
                 if changed is not None:
                     yield {name: value}, changed
 
 
-def _effective(family: Family, options: Any) -> set[str]:
+def _effective(learner: Learner) -> set[str]:
     """Return the names of options that have an effect beside the others."""
-    there = {name for name, one in options_of(family.options).items() if one.applies(vars(options))}
-    return there - set(family.inactive_options(options))
+    options = options_of(type(learner)).items()
+    return {name for name, option in options if option.applies(vars(learner))} - set(learner.inactive_options)
 
 
-def _completed(family: Family, options: Any) -> Any | None:
-    """Return options with the defaults of those that come to be there; None if one has no default, or it is refused."""
-    for name, one in options_of(family.options).items():
-        if one.applies(vars(options)) and getattr(options, name) is None and not one.must.accepts(None):
-            if one.default is REQUIRED:
+def _completed(learner: Learner) -> Learner | None:
+    """Return a learner with the defaults of options that come to apply; None if one has no default, or it refuses."""
+    for name, option in options_of(type(learner)).items():
+        if option.applies(vars(learner)) and getattr(learner, name) is None and not option.must.accepts(None):
+            if option.default is REQUIRED:
                 return None
-            options = replace(options, **{name: one.default})
-    return options if family.refuse(options) is None else None
+            learner = replace(learner, **{name: option.default})
+    return learner if learner.refuse() is None else None

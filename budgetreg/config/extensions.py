@@ -5,12 +5,12 @@ modules, laid out as ours (``conf/algo/<name>.yaml``, ...). Hydra finds what is 
 """
 
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib import import_module, metadata, util
 from pathlib import Path
 from types import ModuleType
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from budgetreg.errors import ConfigError
 
@@ -18,52 +18,54 @@ LEARNERS, DATASETS = "budgetreg.learners", "budgetreg.datasets"
 """Groups of entry points: names of families and of kinds of data, with the objects that declare them."""
 
 
-class Named(Protocol):
-    """What is declared under a name."""
-
-    @property
-    def name(self) -> str:
-        """The name."""
+Declaration = TypeVar("Declaration")
 
 
-Declaration = TypeVar("Declaration", bound=Named)
+def modules(package: ModuleType) -> Iterator[ModuleType]:
+    """Import the modules and packages directly below a package, by name."""
+    for module in sorted(module.name for module in pkgutil.iter_modules(package.__path__)):
+        yield import_module(f"{package.__name__}.{module}")
 
 
-def declared(package: ModuleType, attribute: str, group: str, declaration: type[Declaration]) -> dict[str, Declaration]:
-    """Collect by name what the modules of a package declare, then what the entry points of a group bring.
+def declared(
+    ours: Iterable[Declaration], group: str, name_of: Callable[[Any], str | None], wanted: str
+) -> dict[str, Declaration]:
+    """Collect declarations by name: ours, then what the entry points of a group bring.
 
     Parameters
     ----------
-    package : module
-        Each of its modules may have the attribute: a tuple of objects with a ``name``.
-    attribute : str
-        Such as ``FAMILIES``.
+    ours : iterable
+        What this package declares.
     group : str
         `LEARNERS` or `DATASETS`.
-    declaration : type
-        What the objects are.
+    name_of : callable
+        Returns the name of a declaration; None of anything else.
+    wanted : str
+        What an entry point must bring, for messages.
 
     Raises
     ------
     ConfigError
         If what an entry point names cannot be imported, is no declaration, or brings a name that is taken.
     """
-    found: dict[str, Declaration] = {}
-    for module in sorted(one.name for one in pkgutil.iter_modules(package.__path__)):
-        for own in getattr(import_module(f"{package.__name__}.{module}"), attribute, ()):
-            found[own.name] = own
+    by_name = {str(name_of(declaration)): declaration for declaration in ours}
     for entry in _entries(group):
         origin = f"{entry.value}, an entry point in {group} of {_owner(entry)}"
         try:
             brought = entry.load()
         except Exception as error:  # whatever the code of others raises when it is imported
             raise ConfigError(f"{origin}, cannot be loaded: {type(error).__name__}: {error}") from error
-        if not isinstance(brought, declaration):
-            raise ConfigError(f"{origin}, must be a {declaration.__name__}, not a {type(brought).__name__}")
-        if brought.name in found:
-            raise ConfigError(f"{origin}, brings the name {brought.name}, which is taken")
-        found[brought.name] = brought
-    return found
+        name = name_of(brought)
+        if name is None:
+            raise ConfigError(f"{origin}, must be {wanted}, not {_described(brought)}")
+        if name in by_name:
+            raise ConfigError(f"{origin}, brings the name {name}, which is taken")
+        by_name[name] = brought
+    return by_name
+
+
+def _described(value: object) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
 
 
 @cache

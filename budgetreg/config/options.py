@@ -79,8 +79,8 @@ def option(
 
 
 def options_of(record: type) -> Options:
-    """Return the options that the fields of a dataclass declare, in their order."""
-    return {one.name: one.metadata["option"] for one in fields(record)}
+    """Return the options among the fields of a dataclass, in their order: those made with `option`."""
+    return {field.name: field.metadata["option"] for field in fields(record) if "option" in field.metadata}
 
 
 def rules_of(options: Options, section: Mapping[str, Any]) -> Rules:

@@ -29,7 +29,14 @@ def kinds() -> Mapping[str, DatasetKind]:
     ConfigError
         If the declaration of another package cannot be loaded.
     """
-    return extensions.declared(sys.modules[__name__], "KINDS", extensions.DATASETS, DatasetKind)
+    modules = extensions.modules(sys.modules[__name__])
+    ours: list[DatasetKind] = [kind for module in modules for kind in getattr(module, "KINDS", ())]
+    return extensions.declared(
+        ours,
+        extensions.DATASETS,
+        lambda brought: brought.name if isinstance(brought, DatasetKind) else None,
+        "a DatasetKind",
+    )
 
 
 @dataclass(frozen=True)

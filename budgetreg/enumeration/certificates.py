@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.enumeration.expectations import LearnerUnderTest, expect
+from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, expect
 from budgetreg.metering.table import Table
 from budgetreg.streams import generator
 
@@ -112,3 +112,26 @@ def two_norm(w: np.ndarray) -> float:
 def largest(w: np.ndarray) -> float:
     """Return ``|w|_inf``."""
     return float(np.abs(w).max())
+
+
+@dataclass(frozen=True)
+class BallOracle(Oracle):
+    """Certifies that no regressor of a ball has a smaller loss ``|X w - y|^2 / 2``, from full rows.
+
+    Attributes
+    ----------
+    norm, dual : callable
+        The ball's norm, and the dual one.
+    """
+
+    norm: Callable[[np.ndarray], float]
+    dual: Callable[[np.ndarray], float]
+
+    def minimiser(self, subject: LearnerUnderTest) -> None:
+        """Certify the minimisers by their duality gaps, in proportion to ``|y|^2 / 2``, the loss at 0."""
+        for shown in run(subject, {"B": RADII}):
+            expect(all(np.array_equal(seen, np.arange(D)) for seen in shown.attributes), "not all attributes were seen")
+            X, y = np.stack(shown.values), shown.y
+            for w, B in zip(shown.output.T, RADII, strict=True):
+                what = f"the loss of {len(y)} examples"
+                least(what, w, B, X.T @ (X @ w - y), y @ y / 2, self.norm, self.dual)

@@ -40,11 +40,7 @@ class LearnerUnderTest(Protocol):
 
     @property
     def name(self) -> str:
-        """What the learner is called."""
-
-    @property
-    def options(self) -> Any:
-        """The options of its family."""
+        """The learner's name."""
 
     def draws_for(self, d: int, k: int) -> tuple[int, int]:
         """Return how many draws a budget leaves for the data point and for the inner product."""
@@ -65,4 +61,38 @@ class LearnerUnderTest(Protocol):
         """Return another learner of ``conf/algo``, under the same examination."""
 
     def __hash__(self) -> int:
-        """Each is itself alone, as what was enumerated for it is remembered."""
+        """Two are equal only if they are the same object, as enumerated steps are cached for each."""
+
+
+class Oracle:
+    """What the checks compare a learner with; each method raises a `CheckError` if the learner differs.
+
+    A learner needs only the comparisons that it does not list in `skipped_checks`.
+    """
+
+    def unbiased(self, subject: LearnerUnderTest) -> None:
+        """Check that the expectation of what is estimated from one example, over all draws, equals its target."""
+        self._undeclared(subject, "unbiased")
+
+    def second_moments(self, subject: LearnerUnderTest) -> None:
+        """Check that the mean square of the estimate equals its formula for the draws that the learner states."""
+        self._undeclared(subject, "second moments")
+
+    def full_information(self, subject: LearnerUnderTest) -> None:
+        """Check that the estimate at k = d agrees with full information."""
+        self._undeclared(subject, "full at k=d")
+
+    def boundary(self, subject: LearnerUnderTest) -> None:
+        """Check steps at which something clips or projects against the same step of the unbiased estimate."""
+        self._undeclared(subject, "boundary")
+
+    def minimiser(self, subject: LearnerUnderTest) -> None:
+        """Certify, at some checkpoints, that the output is the best for what was seen."""
+        self._undeclared(subject, "minimiser")
+
+    @staticmethod
+    def _undeclared(subject: LearnerUnderTest, check: str) -> None:
+        raise CheckError(
+            f"the class of {subject.name} declares nothing to compare with: add the comparison to its oracle, or a "
+            f"reason for '{check}' to its skipped_checks"
+        )

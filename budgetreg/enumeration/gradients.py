@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from budgetreg.enumeration.expectations import LearnerUnderTest, close, expect, same
+from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, close, expect, same
 from budgetreg.enumeration.steps import LATE, STEP, Place, Step, enumerate_step, exact_gradient
 from budgetreg.updates.reference_updates import Retraced
 
@@ -38,33 +37,36 @@ class DrawProbabilities:
 
 
 @dataclass(frozen=True)
-class GradientOracle:
+class GradientOracle(Oracle):
     """What is expected of a learner that follows estimates of ``(<w, x> - y) x``.
 
     Attributes
     ----------
-    moves : callable
-        ``moves(options)``: how it moves.
+    moves : Retraced
+        How the learner moves.
     draws : callable or None
-        ``draws(options, step, k_x)``: how attributes are drawn for a step; None if all are seen.
-    counterpart : callable
-        ``counterpart(options)``: the learner of ``conf/algo`` whose gradients are exact; None if there is none.
-    late : callable
-        ``late(options)``: whether it matters what was seen in blocks before.
+        ``draws(step, k_x)``: how attributes are drawn for a step; None if all are seen.
+    counterpart : str or None
+        The learner of ``conf/algo`` whose gradients are exact; None if there is none.
+    average : {'all', 'suffix', 'last'}
+        Which iterates the learner averages.
+    late : bool
+        Whether a step depends on what was seen in earlier blocks.
     first_phase : callable
-        ``first_phase(options, m)``: examples of a phase whose iterates are averaged apart.
+        ``first_phase(m)``: examples of a phase whose iterates are averaged apart.
     """
 
-    moves: Callable[[Any], Retraced]
-    draws: Callable[[Any, Step, int], DrawProbabilities] | None
-    counterpart: Callable[[Any], str | None] = lambda options: None
-    late: Callable[[Any], bool] = lambda options: False
-    first_phase: Callable[[Any, int], int] = lambda options, m: 0
+    moves: Retraced
+    draws: Callable[[Step, int], DrawProbabilities] | None
+    counterpart: str | None = None
+    average: str = "last"
+    late: bool = False
+    first_phase: Callable[[int], int] = lambda m: 0
 
     def unbiased(self, subject: LearnerUnderTest) -> None:
         """Compare the mean of the estimated gradient with ``(<w, x> - y) x``, where nothing clips or projects."""
         step = self._step(subject, D)
-        found = step.mean(step.gradient(self.moves(subject.options)))
+        found = step.mean(step.gradient(self.moves))
         close("the gradient", found, (step.w @ step.x - step.y) * step.x)
 
     def second_moments(self, subject: LearnerUnderTest) -> None:
@@ -76,22 +78,21 @@ class GradientOracle:
         for a subset, which has each attribute with probability ``k_x q_i``, ``E |x~|^2 = sum x_i^2/(k_x q_i)``.
         """
         step, (k_x, k_ip) = self._step(subject, D), subject.draws_for(D, D)
-        stated = self._draws(subject, step, k_x)
+        stated = self._draws(step, k_x)
         mu = np.zeros(D) if stated.expected is None else stated.expected
         product, u = step.w @ (step.x - mu), step.w @ mu - step.y
         single = sum_over(np.square(step.w * (step.x - mu)), stated.p)
         phi = single / k_ip + (1 - 1 / k_ip) * product**2 + 2 * u * product + u**2
-        found = np.square(step.gradient(self.moves(subject.options))).sum(axis=1)
+        found = np.square(step.gradient(self.moves)).sum(axis=1)
         close("the gradient's square", step.mean(found), phi * point_square(step, stated, k_x))
 
     def full_information(self, subject: LearnerUnderTest) -> None:
         """Compare, at k = d, the mean of the estimates with what full information gives."""
-        step, moves = self._step(subject, D), self.moves(subject.options)
+        step = self._step(subject, D)
         expected = (step.w @ step.x - step.y) * step.x
-        name = self.counterpart(subject.options)
-        if name is not None:
-            expected = exact_gradient(subject.other(name), step, moves)
-        close("the step", step.mean(step.gradient(moves)), expected)
+        if self.counterpart is not None:
+            expected = exact_gradient(subject.other(self.counterpart), step, self.moves)
+        close("the step", step.mean(step.gradient(self.moves)), expected)
 
     def boundary(self, subject: LearnerUnderTest) -> None:
         """Compare outcomes of a step at which clip and projection act, one by one, with the listing's.
@@ -101,21 +102,21 @@ class GradientOracle:
         values, and not the one to which the mean gradient leads; theorems need no more, as P is the exact projection,
         hence brings no two points further apart, and as nothing is clipped where their step sizes hold.
         """
-        step, moves = self._step(subject, _FEWER, edge=True), self.moves(subject.options)
+        step = self._step(subject, _FEWER, edge=True)
         if self.draws is None:
             gradient = np.outer(np.ones(len(step.after)), (step.w @ step.x - step.y) * step.x)
         else:
             k_x, _ = subject.draws_for(D, _FEWER)
-            gradient = estimates(step, self._draws(subject, step, k_x), k_x)
-        compare_moves(step, moves, gradient)
+            gradient = estimates(step, self._draws(step, k_x), k_x)
+        compare_moves(step, self.moves, gradient)
 
     def _step(self, subject: LearnerUnderTest, k: int, edge: bool = False) -> Step:
-        options, t = subject.options, LATE if self.late(subject.options) else STEP
-        return enumerate_step(subject, D, k, Place(t, edge, options.average, self.first_phase(options, t + 1)))
+        t = LATE if self.late else STEP
+        return enumerate_step(subject, D, k, Place(t, edge, self.average, self.first_phase(t + 1)))
 
-    def _draws(self, subject: LearnerUnderTest, step: Step, k_x: int) -> DrawProbabilities:
+    def _draws(self, step: Step, k_x: int) -> DrawProbabilities:
         assert self.draws is not None
-        return self.draws(subject.options, step, k_x)
+        return self.draws(step, k_x)
 
 
 def estimates(step: Step, stated: DrawProbabilities, k_x: int) -> np.ndarray:

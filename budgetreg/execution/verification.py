@@ -205,7 +205,7 @@ def compare(there: RecordedResults, here: Recomputed) -> Comparison:
         return verdict
     elsewhere = apart(there.sources, provenance())
     learner = learners.read(here.identity["algo"])
-    grown = [CHAOTIC] if elsewhere and learner and learner.chaotic else []
+    grown = [CHAOTIC] if elsewhere and learner and not learner.bitwise_portable else []
     return replace(verdict, causes=(*changes(there.identity, here.identity), *elsewhere, *grown))
 
 

@@ -80,7 +80,7 @@ def _theorem(series: Series) -> Theorem | None:
     """Return the theorem of a learner whose origin was not what it saw, which no theorem speaks of."""
     learner = learners.read(series.config.get("algo", {}))
     moved = series.config.get("dataset", {}).get("center") == "revealed" or series.config.get("intercept") == "mean"
-    return None if learner is None or moved else learner.family.theorem(learner.options)
+    return None if learner is None or moved else learner.theorem
 
 
 def _meets(series: Series, theorem: Theorem) -> bool:

@@ -180,11 +180,11 @@ def _about_runs(series: Series) -> list[str]:
 def _learner(algo: Mapping[str, Any]) -> str:
     learner, split = learners.read(algo), algo.get("split")
     parts = [
-        *(learner.family.words(learner.options) if learner else ()),
+        *(learner.words if learner else ()),
         f"split of the budget {show(split)}" if split is not None else "",
         _AVERAGES.get(str(algo.get("average")), ""),
         "round-off grows in its path, so that on other processors it has other numbers of the same law"
-        if learner and learner.chaotic
+        if learner and not learner.bitwise_portable
         else "",
     ]
     return ", ".join(filter(None, parts))

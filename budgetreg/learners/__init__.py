@@ -1,6 +1,6 @@
-"""Learners: each family a module or package that declares it; what is seen comes through the accessor alone.
+"""Learners: each a class in a module or package of its own; what is seen comes through the accessor alone.
 
-A room of families: it knows updates, samplers, solvers and theory, and nothing of splits, folds, files or figures.
+Learners know updates, samplers, solvers and theory, and nothing of splits, folds, files or figures.
 """
 
 import sys
@@ -11,10 +11,10 @@ from typing import Any
 from budgetreg.config import extensions
 from budgetreg.config.options import Option, Options, completed, options_of
 from budgetreg.config.requirements import FLAG, NAME, NOTHING, Requirement
-from budgetreg.learners.declaration import Family, Learner, Parameter
+from budgetreg.learners.declaration import Learner, Parameter
 from budgetreg.learners.online import IGNORABLE
 
-__all__ = ["algo_options", "families", "family", "parameters", "read"]
+__all__ = ["algo_options", "composed", "cores", "parameters", "read"]
 
 _STYLE = Requirement(
     "a colour and a marker, such as {colour: blue, marker: o}",
@@ -23,29 +23,35 @@ _STYLE = Requirement(
 
 
 @cache
-def families() -> Mapping[str, Family]:
-    """Return all families by name: ours, then those that other packages bring.
+def cores() -> Mapping[str, type[Learner]]:
+    """Return the classes of learners by the value of ``algo.core``: ours, then those that other packages bring.
 
     Raises
     ------
     ConfigError
         If what another package brings cannot be loaded.
     """
-    return extensions.declared(sys.modules[__name__], "FAMILIES", extensions.LEARNERS, Family)
+    ours = (
+        value
+        for module in extensions.modules(sys.modules[__name__])
+        for value in vars(module).values()
+        if _core(value) and value.__module__ == module.__name__
+    )
+    return extensions.declared(ours, extensions.LEARNERS, _core, "a class of learners, derived from Learner")
 
 
-def family(name: str) -> Family:
-    """Return a family by its name, the value of ``algo.core``."""
-    return families()[name]
+def _core(value: object) -> str | None:
+    """Return the core of a class of learners that declares one; None of anything else."""
+    return vars(value).get("core") if isinstance(value, type) and issubclass(value, Learner) else None
 
 
-def algo_options(own: Family) -> Options:
-    """Return the keys below ``algo`` for a family: its own, and those that all learners have."""
+def algo_options(learner: type[Learner]) -> Options:
+    """Return the keys below ``algo`` for a class of learners: its options, and those that all learners have."""
     return {
         "name": Option("the learner's name", NAME),
         "core": Option("the kind of learner"),
         **IGNORABLE,
-        **options_of(own.options),
+        **options_of(learner),
         "grid": Option("the grid of parameters"),
         "style": Option("the style in figures", _STYLE | NOTHING, default=None, inert=True),
         "advised": Option("whether it is compared where none are named", FLAG, default=False, inert=True),
@@ -55,19 +61,27 @@ def algo_options(own: Family) -> Options:
 @cache
 def parameters() -> Mapping[str, Parameter]:
     """Return all parameters that learners have, by name."""
-    return {one.name: one for own in families().values() for one in own.parameters}
+    return {parameter.name: parameter for learner in cores().values() for parameter in learner.parameters}
+
+
+def composed(section: Mapping[str, Any], grid: Mapping[str, tuple[float, ...]]) -> Learner:
+    """Return the learner that a section ``algo`` describes, with this grid."""
+    learner = cores()[str(section["core"])]
+    options = {name: _frozen(section[name]) for name in options_of(learner) if name in section}
+    return learner(name=str(section.get("name", "")), grid=grid, **options)
 
 
 def read(section: Mapping[str, Any]) -> Learner | None:
-    """Return the learner of a section ``algo`` as it was recorded with results; None if its family is not known.
+    """Return the learner of a section ``algo`` as it was recorded with results; None if its class is not known.
 
     What the record does not hold has its default, as it had for those results.
     """
-    own = families().get(str(section.get("core")))
-    if own is None:
+    learner = cores().get(str(section.get("core")))
+    if learner is None:
         return None
-    options = options_of(own.options)
-    known = completed(options, section)
     grid = {key: tuple(map(float, values)) for key, values in dict(section.get("grid", {})).items()}
-    chosen = own.options(**{name: known[name] for name in options if name in known})
-    return Learner(str(section.get("name", "")), own, chosen, grid)
+    return composed(completed(options_of(learner), section), grid)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value

@@ -1,12 +1,24 @@
-"""What online learners have in common: how the budget is split, updates in words, averages of iterates."""
+"""What online learners share: how the budget is split, updates in words, averages of iterates."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 from budgetreg.config.options import Option, Options, option
 from budgetreg.config.requirements import NOTHING, one_of, whole
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import BudgetSplit, Cost, Learner, Theorem
+from budgetreg.learners.declaration import (
+    ONE_PASS,
+    RADIUS,
+    STEP_SIZE,
+    Batching,
+    BudgetSplit,
+    Cost,
+    Learner,
+    Parameter,
+    Theorem,
+)
+from budgetreg.sampling.importance_weights import HEEDED
 from budgetreg.theory import aelr_bound, aerr_bound
 
 SPLIT = one_of("literal", "even") | whole(1)
@@ -25,27 +37,13 @@ UPDATES: Mapping[str, str] = {
 }
 """In the words of captions."""
 
-PARAMETERS: Mapping[str, tuple[str, ...]] = {"ogd": ("B", "eta"), "eg": ("B", "eta"), "pegasos": ("B", "lambda")}
-"""By update, what is tuned."""
-
-
-def split_option() -> str | int | None:
-    """Declare how the budget is split, a number being the inner product's draws."""
-    declared: str | int | None = option(
-        "the split of the budget", SPLIT, default="literal", tried=("literal", "even", 2)
-    )
-    return declared
+COUNTERPARTS = {"ogd": "online_ridge", "eg": "online_lasso"}
+"""By update, the learner whose gradients are exact."""
 
 
 def average_option() -> str:
     """Declare which iterates are averaged."""
     declared: str = option("the averaging of iterates", AVERAGE, default="all")
-    return declared
-
-
-def prices_option() -> str:
-    """Declare whether draws that moments guide heed what attributes cost; without prices it is as if all cost alike."""
-    declared: str = option("whether draws heed prices", one_of("aware", "ignored"), default="aware")
     return declared
 
 
@@ -55,48 +53,105 @@ def update_option(*updates: str) -> str:
     return declared
 
 
-def chaotic(options: Any) -> bool:
-    """Return whether round-off grows in the path of a regressor.
+@dataclass(frozen=True)
+class SplitBudgetLearner(Learner):
+    """Base class of learners that divide the budget between two estimates, whose product is the gradient's estimate.
 
-    Gradient descent draws for the inner product with ``w_j^2 / |w|^2``, and what it reveals weighs ``|w|^2 / w_j``,
-    which is unbounded where w_j is small by cancellation. EG's weights are bounded by ``|w|_1``, and the steps of
-    Pegasos shrink what came before.
+    The data point is estimated from ``k_x`` draws, its inner product with the regressor from ``k_ip``.
     """
-    return bool(options.update == "ogd")
+
+    split: str | int | None = option("the split of the budget", SPLIT, default="literal", tried=("literal", "even", 2))
+    average: str = average_option()
+
+    parameters: ClassVar[tuple[Parameter, ...]] = (RADIUS, STEP_SIZE)
+    batching = Batching.IN_STEP
+
+    @property
+    def tuned(self) -> Sequence[str]:
+        """The radius and the step size."""
+        return ("B", "eta")
+
+    def literal(self, k: int) -> int:
+        """Return the draws for the inner product of ``split=literal``."""
+        return k // 2
+
+    def split_budget(self, k: int) -> BudgetSplit:
+        """Divide a budget as the option ``split`` says, a number being the draws for the inner product.
+
+        Raises
+        ------
+        ConfigError
+            If the budget is below 2, or the split leaves no draw for the data point or the inner product.
+        """
+        if k < 2:
+            raise ConfigError(
+                f"k={k}: {self.name} needs a budget of at least 2, one attribute for the data point and one for the "
+                "inner product"
+            )
+        k_ip = self.split if isinstance(self.split, int) else self.literal(k) if self.split == "literal" else k // 2
+        if not 1 <= k_ip < k:
+            raise ConfigError(f"algo.split={k_ip}: inner-product draws must be between 1 and k-1={k - 1}")
+        return BudgetSplit(k - k_ip, k_ip)
+
+    def cost(self, d: int, k: int, settings: Mapping[str, float]) -> Cost:
+        """Return what an example costs: k, or the draws for the data point alone where ``w = 0``."""
+        return Cost(k, self.split_budget(k).k_x)
+
+    @property
+    def skipped_checks(self) -> Mapping[str, str]:
+        """Nothing is minimised in one pass."""
+        return {"minimiser": ONE_PASS}
 
 
-def split_budget(learner: Learner, k: int) -> BudgetSplit:
-    """Divide a budget as ``split`` says, of which ``literal`` is what the paper has (``literal_split``).
+@dataclass(frozen=True)
+class GuidedLearner(SplitBudgetLearner):
+    """Base class of learners whose draws for either estimate may be guided by second moments, and by prices."""
 
-    Raises
-    ------
-    ConfigError
-        If it is too small, or the split leaves no draw for the data point or the inner product.
-    """
-    if k < 2:
-        raise ConfigError(
-            f"k={k}: {learner.name} needs a budget of at least 2, one attribute for the data point and one for the "
-            "inner product"
+    update: str = update_option(*UPDATES)
+    data_point: str = option("the draw of attributes for the data point", one_of("moment"), default="moment")
+    inner_product: str = option(
+        "the draw of attributes for the inner product", one_of("weight", "moment"), default="weight"
+    )
+    literal_split: str = option("the meaning of split=literal", one_of("one", "half"), default="one")
+    prices: str = option("whether draws heed prices", one_of("aware", "ignored"), default="aware")
+
+    def literal(self, k: int) -> int:
+        """Return the draws for the inner product of ``split=literal``, as the option `literal_split` says."""
+        return 1 if self.literal_split == "one" else k // 2
+
+    @property
+    def inactive_options(self) -> Sequence[str]:
+        """Prices where no draw depends on them, and the meaning of a split that was not chosen."""
+        return (
+            *(() if self._guided_by_prices else ("prices",)),
+            *(() if self.split == "literal" else ("literal_split",)),
         )
-    options = learner.options
-    split = getattr(options, "literal_split", "half") if options.split == "literal" else options.split
-    k_ip = split if isinstance(split, int) else {"one": 1, "half": k // 2, "even": k // 2}[str(split)]
-    if not 1 <= k_ip < k:
-        raise ConfigError(f"algo.split={k_ip}: inner-product draws must be between 1 and k-1={k - 1}")
-    return BudgetSplit(k - k_ip, k_ip)
 
+    @property
+    def cost_aware(self) -> Sequence[str]:
+        """The draws that moments guide, if they are to be price-aware."""
+        return self._guided_by_prices if self.prices == "aware" else ()
 
-def cost(learner: Learner, d: int, k: int, settings: Mapping[str, float]) -> Cost:
-    """Return what an example costs: k, or at ``w = 0`` the draws for the data point alone."""
-    budget_split = learner.split_budget(k)
-    assert budget_split
-    return Cost(k, budget_split.k_x)
+    @property
+    def _guided_by_prices(self) -> Sequence[str]:
+        data_point = self.data_point == "moment" and HEEDED.get(self.update, False)
+        return (*(("k_x",) if data_point else ()), *(("k_ip",) if self.inner_product == "moment" else ()))
+
+    @property
+    def bitwise_portable(self) -> bool:
+        """Whether round-off stays small in the path of a regressor, which it does not for gradient descent.
+
+        Gradient descent draws for the inner product with ``w_j^2 / |w|^2``, and weighs what it reveals by
+        ``|w|^2 / w_j``, which is unbounded where w_j is small by cancellation. EG's weights are bounded by ``|w|_1``,
+        and the steps of Pegasos shrink what came before.
+        """
+        return self.update != "ogd"
 
 
 _BOUNDS = {"ogd": (aerr_bound, "2-ball"), "eg": (aelr_bound, "inf-ball")}
 
 
-def theorem(update: str, k_x_of: "Learner | None") -> Theorem | None:
+def gradient_theorem(update: str, k_x: Callable[[int], int] | None) -> Theorem | None:
     """Return the theorem of gradient estimates with uniform draws, or of exact gradients.
 
     Hazan & Koren 2012, Theorems 3.1 and 3.4; with exact gradients the same inequalities. Their loss has a factor 1/2.
@@ -105,8 +160,8 @@ def theorem(update: str, k_x_of: "Learner | None") -> Theorem | None:
     ----------
     update : str
         The update.
-    k_x_of : Learner or None
-        Who divides the budget; None with exact gradients.
+    k_x : callable or None
+        Returns the draws for the data point that a budget leaves; None with exact gradients.
     """
     if update not in _BOUNDS:
         return None
@@ -114,6 +169,6 @@ def theorem(update: str, k_x_of: "Learner | None") -> Theorem | None:
 
     def excess(B: float | None, d: int, m: int, k: int) -> float:
         assert B is not None
-        return 2 * bound(B, d, m, split_budget(k_x_of, k).k_x if k_x_of else None)
+        return 2 * bound(B, d, m, k_x(k) if k_x else None)
 
     return Theorem(excess, domain)

@@ -4,9 +4,6 @@ import numpy as np
 
 from budgetreg.enumeration.steps import Step, prices
 
-COUNTERPARTS = {"ogd": "online_ridge", "eg": "online_lasso"}
-"""By update, the learner whose gradients are exact."""
-
 
 def sizes(update: str, w: np.ndarray) -> np.ndarray:
     """Return what plain draws for the inner product are in proportion to: ``w^2`` on the 2-ball, else ``|w|``."""

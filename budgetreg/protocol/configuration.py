@@ -7,7 +7,7 @@ names the key, the value and what is possible.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from budgetreg.config.sections import BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tun
 from budgetreg.data import DatasetConfig, DatasetKind, kinds
 from budgetreg.data.scaling import with_ranges
 from budgetreg.errors import ConfigError, nearest
-from budgetreg.learners import algo_options, families, parameters
+from budgetreg.learners import algo_options, composed, cores, parameters
 from budgetreg.learners.declaration import Learner, Observation
 from budgetreg.learners.groups import members
 from budgetreg.learners.online import IGNORABLE
@@ -213,8 +213,8 @@ def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     """
     whole = completed(TOP, config)
     algo, dataset = whole.get("algo", {}), whole.get("dataset", {})
-    if algo.get("core") in families():
-        whole["algo"] = completed(options_of(families()[algo["core"]].options), algo)
+    if algo.get("core") in cores():
+        whole["algo"] = completed(options_of(cores()[algo["core"]]), algo)
     if dataset.get("kind") in kinds():
         whole["dataset"] = completed(kinds()[dataset["kind"]].all_options(), dataset)
     tuning = whole.get("tuning", {})
@@ -307,19 +307,19 @@ def _checked(section: Any, declared: Options, prefix: str) -> dict[str, Any]:
 
 def _algo(tree: dict[str, Any], own_data: bool) -> Learner:
     section = tree["algo"]
-    family = families()[chosen(section, "algo", "core", families())]
-    declared = algo_options(family)
+    options = options_of(cores()[chosen(section, "algo", "core", cores())])
+    declared = algo_options(cores()[section["core"]])
     section = resolve_nulls(declared, _checked(section, declared, "algo"), own_data)
-    options = family.options(**{key: _frozen(section[key]) for key in options_of(family.options) if key in section})
+    learner = composed(section, {})
     parameter = increasing("an increasing list of numbers above 0", POSITIVE)
-    check(section["grid"], {key: (f"the grid of {key}", parameter) for key in family.tuned(options)}, "algo.grid")
-    reason = family.refuse(options)
+    check(section["grid"], {key: (f"the grid of {key}", parameter) for key in learner.tuned}, "algo.grid")
+    reason = learner.refuse()
     if reason:
         raise ConfigError(reason)
-    unused = {key: None for key in IGNORABLE if key not in options_of(family.options)}
+    unused = {key: None for key in IGNORABLE if key not in options}
     tree["algo"] = {key: value for key, value in {**section, **unused}.items() if not declared[key].inert}
     grid = {key: tuple(map(float, values)) for key, values in section["grid"].items()}
-    return Learner(section["name"], family, options, grid)
+    return replace(learner, grid=grid)
 
 
 def _dataset(tree: dict[str, Any], kind: DatasetKind, own_data: bool) -> DatasetConfig:
@@ -340,11 +340,7 @@ def _tuning(tree: dict[str, Any], algo: Learner, own_data: bool) -> TuningConfig
     section = tree["tuning"] = resolve_nulls(declared, _checked(tree["tuning"], declared, "tuning"), own_data)
     if name == "honest" and algo.grid:
         able = members(
-            lambda one: (
-                not one.family.tuned(one.options)
-                and one.observation is not Observation.ALL
-                and one.predicts == algo.predicts
-            )
+            lambda one: not one.tuned and one.observation is not Observation.ALL and one.predicts == algo.predicts
         )
         raise ConfigError(
             f"tuning=honest: {algo.name} has {' and '.join(algo.grid)} chosen on rows that are seen in full; "

@@ -5,7 +5,6 @@ from dataclasses import replace
 from itertools import product
 
 from budgetreg.config.sections import RADIUS
-from budgetreg.errors import ConfigError
 from budgetreg.learners.declaration import Learner, RunContext
 from budgetreg.protocol.configuration import Config
 
@@ -36,7 +35,7 @@ def lay_out(config: Config, run: RunContext) -> dict[str, tuple[float, ...]]:
     if tuning.name == "fixed" or not names:
         rows = [(B, *(tuning.values[name] for name in names)) for B in radii]
     elif tuning.name == "theory":
-        prescribed = {B: _theory(algo, run, B) for B in radii}
+        prescribed = {B: algo.theory(run, B) for B in radii}
         rows = [(B, *(prescribed[B][name] for name in names)) for B in radii]
     else:
         units = {B: _units(algo, names, run, B) for B in radii}
@@ -91,12 +90,5 @@ def _units(algo: Learner, names: list[str], run: RunContext, B: float | None) ->
     """Return by parameter what a multiple is multiplied by: 1 where the grid is absolute."""
     if all(algo.in_grid(name).absolute for name in names):
         return dict.fromkeys(names, 1.0)
-    prescribed = _theory(algo, run, B)
+    prescribed = algo.theory(run, B)
     return {name: 1.0 if algo.in_grid(name).absolute else prescribed[name] for name in names}
-
-
-def _theory(algo: Learner, run: RunContext, B: float | None) -> Mapping[str, float]:
-    if algo.family.theory is None:
-        names = " and ".join(name for name in algo.grid if name != RADIUS)
-        raise ConfigError(f"tuning=theory: no theorem says what {names} of {algo.name} should be")
-    return algo.family.theory(algo, run, B)

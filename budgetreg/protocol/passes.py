@@ -119,7 +119,7 @@ def advance(
         orders = np.stack([np.pad(one.order, (0, longest - one.order.size), mode="edge") for one in batch])
         n_final = sum(one.final for one in batch)
         record = RevealLog(cells, np.array([one.offset for one in batch]), n_final)
-        centres_itself = plan.config.algo.family.centres_itself
+        centres_itself = plan.config.algo.centres_itself
         accessor = Accessor(
             table,
             Streams(orders, lengths, np.stack([one.pilot for one in batch])),
@@ -156,12 +156,11 @@ def _run(
     config = plan.config
     identity = ("draws", config.seed, plan.dataset, config.algo.name, config.k)
     known = [one.moments for one in batch if one.moments is not None]
-    outputs_at = config.algo.family.fit(
+    outputs_at = config.algo.fit(
         accessor,
         settings,
         checkpoints,
         [generator(*identity, one.repetition, one.stage) for one in batch],
-        config.algo.options,
         SideInformation(
             config.k,
             plan.budget_split,

@@ -107,10 +107,10 @@ class Plan:
     @property
     def streams_at_once(self) -> int:
         """Streams that advance together: as many as memory is set aside for, or the folds that are never parted."""
-        family = self.config.algo.family
-        if family.batching is Batching.WITH_ITS_FOLDS:
+        algo = self.config.algo
+        if algo.batching is Batching.WITH_ITS_FOLDS:
             return self.config.tuning.folds
-        state = REPLICA_BYTES * family.state_numbers(self.d)
+        state = REPLICA_BYTES * algo.state_numbers(self.d)
         counts = COUNT_BYTES * self.d * len(self.checkpoints) if self.prices else 0
         replicas = min(self.config.backend.batch_size, STATE_BYTES // (state + counts))
         return max(1, replicas // self.n_settings)
@@ -123,13 +123,13 @@ class Plan:
         to be kept until one is chosen, take little memory.
         """
         kept = 8 * self.d * self.n_settings * len(self.checkpoints)
-        return self.tuned and self.config.algo.family.unequal_lengths and kept <= STATE_BYTES
+        return self.tuned and self.config.algo.unequal_lengths and kept <= STATE_BYTES
 
     @property
     def repetitions_at_once(self) -> int:
         """Repetitions that advance together, of learners whose streams do."""
         data = load(self.config.dataset, self.config.seed, 0, targets=self.config.algo.predicts)
-        if self.config.algo.family.batching is not Batching.IN_STEP or not isinstance(data.X, np.ndarray):
+        if self.config.algo.batching is not Batching.IN_STEP or not isinstance(data.X, np.ndarray):
             return 1
         streams = (self.config.tuning.folds if self.tuned else 0) + (not self.tuned or self.one_pass)
         return max(1, min(self.streams_at_once // streams, STATE_BYTES // data.X.nbytes))
@@ -213,7 +213,7 @@ def make_plan(config: Config) -> Plan:
     refuse_two_ends(config)
     if config.intercept == "mean" and not algo.predicts:
         raise ConfigError(f"intercept=mean: {algo.name} learns a subspace and predicts nothing; use none")
-    counts_from_0 = algo.family.skipped_checks(algo.options).get("origin")
+    counts_from_0 = algo.skipped_checks.get("origin")
     if counts_from_0 and (config.intercept == "mean" or config.dataset.center == "revealed"):
         raise ConfigError(f"{algo.name}: {counts_from_0}: use intercept=none, and dataset.center=none or full")
     data = load(config.dataset, config.seed, 0, targets=algo.predicts)
@@ -270,7 +270,7 @@ def make_plan(config: Config) -> Plan:
             f"{complete * spending.row:,.10g} {spending.unit} where {payer} pays for {total:,}, so that no point of "
             "the curve is drawn; tuning=fixed pays for nothing",
         )
-    notes += tuple(algo.family.notes(algo, run, settings))
+    notes += tuple(algo.notes(run, settings))
     return Plan(
         config=config,
         folder=config.folder(),

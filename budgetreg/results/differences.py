@@ -27,7 +27,7 @@ _APART = {"seconds", CELL}
 
 def promised(learner: Learner) -> str:
     """Return what is promised of the numbers of a learner when they are computed again."""
-    return f"{_HERE}; {CHAOTIC if learner.chaotic else _ELSEWHERE}"
+    return f"{_HERE}; {_ELSEWHERE if learner.bitwise_portable else CHAOTIC}"
 
 
 @dataclass(frozen=True)

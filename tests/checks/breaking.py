@@ -15,7 +15,7 @@ def failure(name, check, broken=None):
 
 def running(name, broken):
     subject = checks.examined(name)
-    return replace(subject, fit=broken(subject.learner.family.fit))
+    return replace(subject, wrapped=broken)
 
 
 def with_draws(change):
@@ -43,18 +43,18 @@ def with_draws(change):
 def changed(name, broken=None, **options):
     """A learner with some options, run by what `broken` makes of its fit."""
     subject = running(name, broken or (lambda fit: fit))
-    algo = replace(subject.learner, options=replace(subject.options, **options))
+    algo = replace(subject.learner, **options)
     return replace(subject, config=replace(subject.config, algo=algo))
 
 
 def with_options(**other):
     """A learner that takes some options to be others."""
-    return lambda fit: lambda *args: fit(*args[:4], replace(args[4], **other), args[5])
+    return lambda fit: replace(fit.__self__, **other).fit
 
 
 def with_given(**other):
     """A learner that takes some of what it is given to be something else."""
-    return lambda fit: lambda *args: fit(*args[:5], replace(args[5], **other))
+    return lambda fit: lambda *args: fit(*args[:4], replace(args[4], **other))
 
 
 def with_settings(**factors):

@@ -8,9 +8,12 @@ import pytest
 from budgetreg import checks
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
+from budgetreg.enumeration.expectations import Oracle
 from budgetreg.enumeration.scripted_rng import Scripted, in_turn, outcomes, rows_of
-from budgetreg.learners.declaration import BudgetSplit, Learner
+from budgetreg.learners.declaration import BudgetSplit
+from budgetreg.learners.exact import ExactGradientLearner
 from budgetreg.learners.mbeg import core as mbeg
+from budgetreg.learners.online import SplitBudgetLearner
 from budgetreg.learners.pairs import core as pairs
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.second_moment import importance
@@ -45,13 +48,9 @@ def test_learners_of_the_papers_are_excused_from_little():
     }
     assert excused == expected
     aesvr = checks.examined("aesvr").learner
-    plug_in = replace(aesvr, options=replace(aesvr.options, residual="plug_in"))
+    plug_in = replace(aesvr, residual="plug_in")
     assert "biased" in checks.excuse(plug_in, "unbiased")
-    assert {
-        check
-        for name in expected
-        for check in checks.examined(name).learner.family.skipped_checks(checks.examined(name).options)
-    } <= set(checks.CHECKS)
+    assert {check for name in expected for check in checks.examined(name).learner.skipped_checks} <= set(checks.CHECKS)
 
 
 # Broken learners
@@ -103,7 +102,7 @@ def test_draws_of_a_pair_that_have_other_probabilities_than_they_are_weighed_wit
 
 
 def test_a_budget_that_does_not_come_in_pairs(monkeypatch):
-    monkeypatch.setattr(Learner, "split_budget", lambda learner, k: None)
+    monkeypatch.setattr(SplitBudgetLearner, "split_budget", lambda learner, k: None)
     assert failure("mbeg", "small k") == "k=1 is accepted"
 
 
@@ -213,15 +212,14 @@ def test_a_learner_that_forgets_its_intercept():
 
 
 def test_budgets_that_are_accepted_too_early(monkeypatch):
-    monkeypatch.setattr(Learner, "split_budget", lambda learner, k: BudgetSplit(1, 1))
+    monkeypatch.setattr(SplitBudgetLearner, "split_budget", lambda learner, k: BudgetSplit(1, 1))
     assert failure("aelr", "small k") == "k=1 is accepted"
 
 
-def test_a_family_without_a_law_and_a_crash():
+def test_a_learner_without_an_oracle_and_a_crash(monkeypatch):
     subject = checks.examined("online_ridge")
-    algo = replace(subject.learner, family=replace(subject.learner.family, oracle=None))
-    unknown = replace(subject, config=replace(subject.config, algo=algo))
-    assert "exact declares no law with unbiased" in checks.verdict(unknown, "unbiased").reason
+    monkeypatch.setattr(ExactGradientLearner, "oracle", Oracle())
+    assert "online_ridge declares nothing to compare with" in checks.verdict(subject, "unbiased").reason
     assert failure("aer", "budget", lambda fit: lambda *args: 1 / 0).startswith("ZeroDivisionError")
 
 

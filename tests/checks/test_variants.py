@@ -8,7 +8,7 @@ from budgetreg.checks.variants import variants
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
 from budgetreg.config.options import options_of
-from budgetreg.learners import families
+from budgetreg.learners import cores
 from budgetreg.updates.averaging import Averager
 from budgetreg.updates.reference_updates import iterates
 
@@ -19,27 +19,23 @@ def test_what_is_tried_is_a_learner(name):
     found = list(variants(learner))
     assert found[0] == ({}, learner)
     for changes, own in found:
-        assert changes == {
-            key: value for key, value in vars(own.options).items() if value != getattr(learner.options, key)
-        }
-        for key, one in options_of(learner.family.options).items():
-            value = getattr(own.options, key)
-            assert one.must.accepts(value) if one.applies(vars(own.options)) else value is None
-        assert own.family.refuse(own.options) is None
-        assert not set(changes) & set(own.family.inactive_options(own.options))
-    assert len({str(own.options) for _, own in found}) == len(found)
+        assert changes == {key: value for key, value in vars(own).items() if value != getattr(learner, key)}
+        for key, one in options_of(type(learner)).items():
+            value = getattr(own, key)
+            assert one.must.accepts(value) if one.applies(vars(own)) else value is None
+        assert own.refuse() is None
+        assert not set(changes) & set(own.inactive_options)
+    assert len({str(own) for _, own in found}) == len(found)
 
 
 def test_every_option_takes_several_values_somewhere():
     """But for an update, which is a learner of its own, what has one value, and moments, as checks have no pilot."""
-    seen = {family: {name: set() for name in options_of(own.options)} for family, own in families().items()}
+    seen = {core: {name: set() for name in options_of(learner)} for core, learner in cores().items()}
     for name in catalogue.options("algo"):
         for _, own in variants(checks.examined(name).learner):
-            for key, values in seen[own.family.name].items():
-                values.add(getattr(own.options, key))
-    single = {
-        (family, name) for family, own in seen.items() for name, values in own.items() if len(values - {None}) < 2
-    }
+            for key, values in seen[own.core].items():
+                values.add(getattr(own, key))
+    single = {(core, name) for core, own in seen.items() for name, values in own.items() if len(values - {None}) < 2}
     assert single == {("svr", "update"), ("two_phase", "data_point"), ("partial", "moments")}
 
 

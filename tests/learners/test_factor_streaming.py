@@ -1,6 +1,7 @@
 """Stepwise EM of a factor model: literal steps, what it finds, what it costs, and what no law or company may change."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -219,7 +220,6 @@ def test_too_few_attributes_or_factors_are_refused():
     subject = checks.examined("aefa_streaming")
     with pytest.raises(ConfigError, match="k=1: aefa_streaming needs a budget of at least 2"):
         subject.plan(6, 1)
-    refuse = subject.learner.family.refuse
-    options = type(subject.options)
-    assert refuse(options(3, None, "uniform")) is refuse(options(3, 3, "uniform")) is None
-    assert "n_factors=2" in refuse(options(3, 2, "uniform"))
+    refused = [replace(subject.learner, n_components=3, n_factors=n_factors).refuse() for n_factors in (None, 3, 2)]
+    assert refused[:2] == [None, None]
+    assert "n_factors=2" in refused[2]

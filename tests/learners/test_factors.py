@@ -38,8 +38,8 @@ def aeml(X, y, orders, k, **options):
 def test_one_attribute_is_refused(name):
     learner = checks.examined(name).learner
     with pytest.raises(ConfigError, match="at least 2"):
-        learner.family.split_budget(learner, 1)
-    learner.family.split_budget(learner, 2)
+        learner.split_budget(1)
+    learner.split_budget(2)
 
 
 # The posterior
@@ -254,7 +254,7 @@ def test_draws_do_not_depend_on_checkpoints():
 
 def test_paths_that_round_off_parts_lead_to_the_same_on_average():
     """It is said to be chaotic: one draw that is rejected, or falls elsewhere, makes all that follow differ."""
-    assert checks.examined("aeml").learner.chaotic and not checks.examined("aefa").learner.chaotic
+    assert checks.examined("aefa").learner.bitwise_portable and not checks.examined("aeml").learner.bitwise_portable
     X, y = line(40, 5)
     F = 8
     w, v = (aeml(own, y, shuffled(F, 40), 3)[0] for own in (X, X.astype(np.float32).astype(np.float64)))

@@ -62,7 +62,7 @@ def able(*, predicts: bool) -> list[str]:
 
 
 ABLE = [*able(predicts=True), *able(predicts=False)]
-GRADIENTS = members(lambda one: one.missing is Missing.WEIGHED and one.predicts and not one.family.centres_itself)
+GRADIENTS = members(lambda one: one.missing is Missing.WEIGHED and one.predicts and not one.centres_itself)
 CENTRED = [name for name in able(predicts=True) if excuse(examined(name).learner, "origin") is None]
 
 
@@ -192,8 +192,8 @@ def mean_step(subject: Subject, together: np.ndarray, k: int) -> tuple[np.ndarra
     The scripts are those that tell all outcomes apart where nothing is missing: what a draw leads to may be the same
     whatever another one is, where that meets no value.
     """
-    options = subject.options
-    place = Place(STEP, False, options.average, int(getattr(options, "phase_one", 0) * (STEP + 1)))
+    learner = subject.learner
+    place = Place(STEP, False, learner.average, int(getattr(learner, "phase_one", 0) * (STEP + 1)))
     examples, targets = place.examples(D)
     opened: list[tuple[int, int]] = []
 
@@ -220,7 +220,7 @@ def mean_step(subject: Subject, together: np.ndarray, k: int) -> tuple[np.ndarra
     mean = np.zeros(D)
     for mask, p in zip(MASKS, LAW, strict=True):
         before, after = regressors(met(mask), scripts)
-        mean += p * (probability @ REFERENCE_UPDATES[options.update].gradient(before, after, STEP, place.settings))
+        mean += p * (probability @ REFERENCE_UPDATES[learner.update].gradient(before, after, STEP, place.settings))
     return mean, (before[0] @ examples[STEP - 1] - targets[STEP - 1]) * examples[STEP - 1]
 
 

@@ -45,10 +45,8 @@ def _shifts(accessor, examples):
 
 
 def fitted(plan, accessor, settings, checkpoints, rngs):
-    algo = plan.config.algo
-    return algo.family.fit(
-        accessor, settings, checkpoints, rngs, algo.options, SideInformation(plan.config.k, plan.budget_split)
-    )
+    given = SideInformation(plan.config.k, plan.budget_split)
+    return plan.config.algo.fit(accessor, settings, checkpoints, rngs, given)
 
 
 def centred_run(plan, X, y, orders, settings, checkpoints, streams):
@@ -107,7 +105,7 @@ def test_learners_equal_their_listings_on_centred_examples(algo, listing, names,
     X, y = problem(400, 13)
     orders = np.stack([np.random.default_rng(f).permutation(400) for f in (0, 1)])
     settings = {name: np.array([value]) for name, value in names.items()}
-    sampler = DATA_POINT_SAMPLERS[plan.config.algo.options.data_point]
+    sampler = DATA_POINT_SAMPLERS[plan.config.algo.data_point]
     outputs, _ = centred_run(plan, X, y, orders, settings, [256, 257, 400], [0, 1])
     for f, order in enumerate(orders):
         attributes, uniforms = draws(generator("test", f), *X.shape, sampler, plan.k_x, plan.k_ip)

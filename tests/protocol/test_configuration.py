@@ -76,11 +76,11 @@ def refusal(config: DictConfig) -> str:
 )
 def test_learners(default: DictConfig, name: str, core: str, parameters: set[str]) -> None:
     algo = validate(choosing(default, algo=name)).algo
-    assert (algo.name, algo.family.name, set(algo.grid)) == (name, core, parameters)
-    assert hasattr(algo.options, "split") == (core == "partial")
+    assert (algo.name, algo.core, set(algo.grid)) == (name, core, parameters)
+    assert hasattr(algo, "split") == (core == "partial")
     subspace = core in ("second_moment", "mbeg", "streaming")
-    assert hasattr(algo.options, "average") == (core in ("partial", "exact"))
-    assert algo.predicts == (not hasattr(algo.options, "n_components")) == (not subspace)
+    assert hasattr(algo, "average") == (core in ("partial", "exact"))
+    assert algo.predicts == (not hasattr(algo, "n_components")) == (not subspace)
 
 
 def test_every_learner_has_a_file() -> None:
@@ -127,10 +127,10 @@ def test_a_recipe_sets_keys_of_a_learner_unless_they_are_given_by_hand(default: 
     recipe = {"aelr": {"grid": {"B": [3]}, "split": "even"}, "aer": {"average": "last"}}
     config = changed(default, learners=recipe)
     algo = validate(config).algo
-    assert (algo.grid["B"], algo.options.split, algo.options.average) == ((3.0,), "even", "all")
+    assert (algo.grid["B"], algo.split, algo.average) == ((3.0,), "even", "all")
     assert len(algo.grid["eta"]) > 1
     by_hand = changed(config, algo__split=2)
-    assert validate(by_hand, {"algo.split": 2}).algo.options.split == 2
+    assert validate(by_hand, {"algo.split": 2}).algo.split == 2
     assert "learners" not in validate(config).identity()
     assert "did you mean 'lasso'" in refusal(changed(default, learners={"lasssso": {}}))
     assert "algo.gird: no such key" in refusal(changed(default, learners={"aelr": {"gird": 1}}))
@@ -138,13 +138,13 @@ def test_a_recipe_sets_keys_of_a_learner_unless_they_are_given_by_hand(default: 
 
 def test_what_only_some_learners_of_a_kind_have(default: DictConfig) -> None:
     popca = choosing(default, algo="popca")
-    assert validate(changed(popca, algo__replacement=True)).algo.options.replacement is True
+    assert validate(changed(popca, algo__replacement=True)).algo.replacement is True
     assert "must be true or false" in refusal(changed(popca, algo__replacement=1))
     passive = choosing(default, algo="popca_passive")
     assert "algo.replacement: no such key" in refusal(changed(passive, algo__replacement=True))
     assert "above 0 and below 1" in refusal(changed(choosing(default, algo="popca_importance"), algo__mix=0))
     mbeg = choosing(default, algo="mbeg")
-    assert [validate(changed(mbeg, algo__alpha=alpha)).algo.options.alpha for alpha in ("theory", 0, 1)] == [
+    assert [validate(changed(mbeg, algo__alpha=alpha)).algo.alpha for alpha in ("theory", 0, 1)] == [
         "theory",
         0,
         1,
@@ -192,7 +192,7 @@ def test_the_table_of_all_pairs_of_digits(composed: Compose) -> None:
 def test_recipes_give_way_to_the_command_line(composed: Compose) -> None:
     recipe = "experiment=hazan_koren_2012/fig2"
     config = validate(composed(recipe, "algo=aerr", "repetitions=2", "dataset=digits_3v5", "algo.split=literal"))
-    assert (config.repetitions, config.dataset.name, config.algo.options.split) == (2, "digits_3v5", "literal")
+    assert (config.repetitions, config.dataset.name, config.algo.split) == (2, "digits_3v5", "literal")
     assert config.k == 56
 
 
@@ -223,7 +223,7 @@ def test_checkpoints_increase(default: DictConfig, examples: list[int]) -> None:
         ("algo__split", "evn", "did you mean 'even'?"),
         ("algo__split", 0, "whole number of at least 1"),
         ("algo__average", "foo", "one of all, suffix, last"),
-        ("algo__core", "exactly", "one of exact, factor_regression, factor_analysis, streaming_factor_analysis"),
+        ("algo__core", "exactly", "one of exact, factor_regression, streaming_factor_analysis, factor_analysis"),
         ("algo__update", "adam", "one of ogd, eg, pegasos"),
         ("algo__grid__eta", [], "increasing list of numbers above 0"),
         ("algo__grid__eta", [1, 0.5], "increasing list of numbers above 0"),

@@ -50,7 +50,7 @@ def fit(algo, X, y, orders, checkpoints, centred, intercept, B, k=4):
     accessor = Accessor(Table(X, y), orders, 1, plan.budget, checkpoints)
     rngs = [generator("test", f) for f in range(len(orders))]
     told = SideInformation(k, plan.budget_split, None, centred, intercept)
-    yield from learner.family.fit(accessor, {"B": np.array([B])}, checkpoints, rngs, learner.options, told)
+    yield from learner.fit(accessor, {"B": np.array([B])}, checkpoints, rngs, told)
 
 
 @pytest.mark.parametrize("algo", ["ridge", "lasso"])

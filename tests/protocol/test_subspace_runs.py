@@ -34,7 +34,7 @@ def configured(algo, *keys):
 
 def having(algo, **options):
     """Return a learner with other options."""
-    return replace(algo, options=replace(algo.options, **options))
+    return replace(algo, **options)
 
 
 def refusal(config, **algo):

@@ -51,7 +51,7 @@ def test_no_cell_of_a_recipe_is_refused(recipe: recipes.Recipe) -> None:
     for cell in recipe.cells:
         cell.config.algo.split_budget(cell.config.k)
         coins = cell.config.dataset.options.get("n_coins")
-        assert coins in (None, cell.config.algo.options.n_components)
+        assert coins in (None, cell.config.algo.n_components)
     assert len({cell.digest for cell in recipe.cells}) == len(recipe.cells) <= 20
     assert recipe.claims
 

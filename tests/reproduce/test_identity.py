@@ -22,11 +22,11 @@ DRAWN = [name for name in names() if (RESULTS / name / "curves.csv").exists()]
 
 
 def with_option(declared: Any) -> Any:
-    """A family, or a kind of data, as it will be when it has one option more."""
+    """A class of learners, or a kind of data, as it will be when it has one option more."""
     if isinstance(declared, data.DatasetKind):
         return replace(declared, options={**declared.options, "later": LATER})
     extra = ("later", str, field(default="off", metadata={"option": LATER}))
-    return replace(declared, options=make_dataclass("Options", [extra], bases=(declared.options,), frozen=True))
+    return make_dataclass(declared.__name__, [extra], bases=(declared,), frozen=True)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def changed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[Any
     collect = extensions.declared
 
     def forget() -> None:
-        for remembered in (learners.families, learners.parameters, data.kinds):
+        for remembered in (learners.cores, learners.parameters, data.kinds):
             remembered.cache_clear()
 
     def change(function: Callable[[Any], Any]) -> None:
@@ -80,7 +80,7 @@ def test_results_are_stale_when_their_family_changes_its_numbers(
 ) -> None:
     name = "gonen_2016/one_attribute"
     assert read_results(RESULTS / name, read_recipe(name).cells)
-    changed(lambda own: own if isinstance(own, data.DatasetKind) else replace(own, version=own.version + 1))
+    changed(lambda own: type(own.__name__, (own,), {"version": own.version + 1}) if isinstance(own, type) else own)
     assert read_results(RESULTS / name, read_recipe(name).cells) == {}
 
 

@@ -314,7 +314,7 @@ def test_a_recipes_cells_are_those_of_a_multirun(recipe: Path) -> None:
     cells = {cell.name: cell.config for cell in recipes.read_recipe("paper/toy").cells}
     both = [(algo, preset) for algo in ("aelr", "ridge") for preset in ("literal", "paper")]
     assert list(cells) == [f"algo={algo},protocol={preset}" for algo, preset in both]
-    assert cells["algo=aelr,protocol=paper"].algo.options.split == "even"
+    assert cells["algo=aelr,protocol=paper"].algo.split == "even"
     assert cells["algo=ridge,protocol=paper"].dataset.center == "full"
     assert cells["algo=ridge,protocol=literal"].dataset.center == "none"
 

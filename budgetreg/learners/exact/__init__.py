@@ -3,46 +3,74 @@
 The comparisons of Hazan & Koren 2012 and of Kukliansky & Shamir 2015.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
+from budgetreg.enumeration.gradients import GradientOracle
 from budgetreg.learners import online
-from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Family, Learner, Observation, RunContext, run_by
-from budgetreg.learners.skipped_checks import ANY_BUDGET, ONE_PASS, SEES_ALL
-from budgetreg.tasks.regression import Regression
+from budgetreg.learners.declaration import (
+    ANY_BUDGET,
+    ONE_PASS,
+    RADIUS,
+    SEES_ALL,
+    STEP_SIZE,
+    Learner,
+    Observation,
+    RunContext,
+    Settings,
+    SideInformation,
+    Streams,
+    Theorem,
+    Trajectory,
+)
+from budgetreg.metering.accessor import Accessor
 from budgetreg.theory import eg_step, ogd_step
+from budgetreg.updates.reference_updates import REFERENCE_UPDATES
 
 
 @dataclass(frozen=True)
-class Options:
-    """How the regressor moves."""
+class ExactGradientLearner(Learner):
+    """Online ridge and online lasso: the update and the iterates that are averaged."""
 
     update: str = online.update_option("ogd", "eg")
     average: str = online.average_option()
 
-
-def _theory(learner: Learner, run: RunContext, B: float | None) -> Mapping[str, float]:
-    assert B is not None
-    return {"eta": eg_step(B, run.d, run.m, None) if learner.options.update == "eg" else ogd_step(run.d, run.m, None)}
-
-
-FAMILY = Family(
-    name="exact",
-    options=Options,
-    fit=run_by("budgetreg.learners.exact.core", "update", "average"),
-    task=lambda options: Regression(),
-    observation=lambda options: Observation.ALL,
-    parameters=(RADIUS, STEP_SIZE),
-    tuned=lambda options: ("B", "eta"),
-    theory=_theory,
-    words=lambda options: ("all attributes, one pass", online.UPDATES.get(options.update, "")),
-    theorem=lambda options: online.theorem(options.update, None) if options.average == "all" else None,
-    oracle="budgetreg.learners.exact.oracle",
-    skipped_checks=lambda options: {
+    core = "exact"
+    observation = Observation.ALL
+    parameters = (RADIUS, STEP_SIZE)
+    tuned = ("B", "eta")
+    skipped_checks: ClassVar[Mapping[str, str]] = {
         "second moments": SEES_ALL,
         "full at k=d": SEES_ALL,
         "minimiser": ONE_PASS,
         "small k": ANY_BUDGET,
-    },
-)
-FAMILIES = (FAMILY,)
+    }
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+    ) -> Trajectory:
+        """Run `budgetreg.learners.exact.core.fit`."""
+        from budgetreg.learners.exact import core
+
+        return core.fit(accessor, settings, checkpoints, rngs, update=self.update, average=self.average)
+
+    def theory(self, run: RunContext, B: float | None) -> Mapping[str, float]:
+        """Return the step size of Hazan & Koren 2012 for exact gradients."""
+        assert B is not None
+        return {"eta": eg_step(B, run.d, run.m, None) if self.update == "eg" else ogd_step(run.d, run.m, None)}
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What it sees and how it moves."""
+        return "all attributes, one pass", online.UPDATES.get(self.update, "")
+
+    @property
+    def theorem(self) -> Theorem | None:
+        """The regret bounds, of the average of all iterates."""
+        return online.gradient_theorem(self.update, None) if self.average == "all" else None
+
+    @property
+    def oracle(self) -> GradientOracle:
+        """Exact gradients: nothing is drawn."""
+        return GradientOracle(REFERENCE_UPDATES[self.update], None, average=self.average)

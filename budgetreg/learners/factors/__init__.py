@@ -3,60 +3,125 @@
 Sources are named in the modules: the posterior in `posterior`.
 """
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FRACTION, NOTHING, POSITIVE, one_of, whole
-from budgetreg.learners import subspaces
-from budgetreg.learners.declaration import Family, Missing, run_by
-from budgetreg.learners.skipped_checks import UNBOUNDED
-from budgetreg.tasks.regression import Regression
-from budgetreg.tasks.subspace_learning import SubspaceLearning
+from budgetreg.learners.declaration import UNBOUNDED, Missing, Settings, SideInformation, Streams, Trajectory
+from budgetreg.learners.factors.oracle import FullRowsOracle
+from budgetreg.learners.subspaces import PairwiseLearner, SubspaceLearner
+from budgetreg.metering.accessor import Accessor
 
 _SHRUNK = "a posterior mean is shrunk, hence biased, less with each example"
 _LIKELIEST = "a likeliest model is biased, and counts for less the more often pairs are seen"
 
 
 @dataclass(frozen=True)
-class RegressionOptions:
-    """How rich the model is."""
+class FactorRegression(PairwiseLearner):
+    """AEML: the posterior mean of a regressor under a factor model."""
 
     n_factors: int = option("the factors of the model", whole(1), tried=(2,))
 
-
-AEML = Family(
-    name="factor_regression",
-    version=2,
-    options=RegressionOptions,
-    fit=run_by("budgetreg.learners.factors.regression", "k", "n_factors", "centred", "intercept"),
-    task=lambda options: Regression(),
-    split_budget=subspaces.at_least_two,
-    missing=lambda options: Missing.LEFT_OUT,
-    centres_itself=True,
-    state_numbers=subspaces.square,
-    chaotic=lambda options: True,
-    words=lambda options: (
-        "k attributes per example, drawn by what is known of them",
-        f"posterior mean of a model with {options.n_factors} factors",
-    ),
-    oracle="budgetreg.learners.factors.oracle",
-    skipped_checks=lambda options: {
+    core = "factor_regression"
+    version = 2
+    centres_itself = True
+    missing = Missing.LEFT_OUT
+    bitwise_portable = False
+    oracle = FullRowsOracle()
+    skipped_checks: ClassVar[Mapping[str, str]] = {
         "unbiased": _SHRUNK,
         "second moments": _SHRUNK,
         "boundary": UNBOUNDED,
         "minimiser": "an average over the posterior minimises nothing that was shown",
-    },
-)
+    }
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+    ) -> Trajectory:
+        """Run `budgetreg.learners.factors.regression.fit`."""
+        from budgetreg.learners.factors import regression
+
+        return regression.fit(
+            accessor,
+            settings,
+            checkpoints,
+            rngs,
+            k=given.k,
+            n_factors=self.n_factors,
+            centred=given.centred,
+            intercept=given.intercept,
+        )
+
+    @property
+    def words(self) -> Sequence[str]:
+        """How it draws and what it models."""
+        return (
+            "k attributes per example, drawn by what is known of them",
+            f"posterior mean of a model with {self.n_factors} factors",
+        )
 
 
 @dataclass(frozen=True)
-class SubspaceOptions:
-    """What is drawn and modelled; see `budgetreg.learners.factors.subspace.fit`."""
+class StreamingFactorAnalysis(SubspaceLearner):
+    """The streaming form of AEFA, which sees each example once; see `budgetreg.learners.factors.streaming.fit`."""
 
-    n_components: int = subspaces.dimension_option()
     n_factors: int | None = option("the factors of the model", whole(1) | NOTHING, tried=(2, 5))
     design: str = option("how attributes are drawn", one_of("importance", "uniform"))
+
+    core = "streaming_factor_analysis"
+    centres_itself = True
+    missing = Missing.LEFT_OUT
+    oracle = FullRowsOracle()
+    skipped_checks: ClassVar[Mapping[str, str]] = {
+        "unbiased": _LIKELIEST,
+        "second moments": _LIKELIEST,
+        "boundary": UNBOUNDED,
+        "minimiser": "a likelihood has several peaks, and a step is certified to go up by a test of its own",
+    }
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+    ) -> Trajectory:
+        """Run `budgetreg.learners.factors.streaming.fit`."""
+        from budgetreg.learners.factors import streaming
+
+        return streaming.fit(
+            accessor,
+            settings,
+            checkpoints,
+            rngs,
+            k=given.k,
+            n_components=self.n_components,
+            n_factors=self.n_factors,
+            design=self.design,
+        )
+
+    def refuse(self) -> str | None:
+        """Refuse fewer factors than the subspace has dimensions."""
+        n, q = self.n_components, self.n_factors
+        return f"algo.n_factors={q}: must be at least algo.n_components={n}" if q is not None and q < n else None
+
+    @property
+    def words(self) -> Sequence[str]:
+        """How it draws and what it models."""
+        return (
+            self._draws,
+            f"leading subspace of a model with {self.n_factors or 2 * self.n_components} factors that "
+            "looks at each example once",
+        )
+
+    @property
+    def _draws(self) -> str:
+        larger = ", those with larger second moments the likelier" if self.design == "importance" else ""
+        return f"k attributes per example{larger}"
+
+
+@dataclass(frozen=True)
+class FactorAnalysis(StreamingFactorAnalysis):
+    """AEFA: the likeliest factor model of all that was revealed; see `budgetreg.learners.factors.subspace.fit`."""
+
     phase_one: float = option("the first phase's share of the examples", FRACTION, tried=(0.5,))
     mix: float = option("the share of equal probabilities in the draws", FRACTION, tried=(0.5,))
     noise: str = option("whether each attribute has a noise of its own", one_of("each", "shared"))
@@ -64,61 +129,36 @@ class SubspaceOptions:
         "by how many pairs the model counts", one_of("auto", "model") | POSITIVE, tried=("auto", "model", 100.0)
     )
 
+    core = "factor_analysis"
+    version = 3
 
-def _seen(options: Any) -> str:
-    larger = ", those with larger second moments the likelier" if options.design == "importance" else ""
-    return f"k attributes per example{larger}"
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+    ) -> Trajectory:
+        """Run `budgetreg.learners.factors.subspace.fit`."""
+        from budgetreg.learners.factors import subspace
 
+        return subspace.fit(
+            accessor,
+            settings,
+            checkpoints,
+            rngs,
+            k=given.k,
+            n_components=self.n_components,
+            n_factors=self.n_factors,
+            design=self.design,
+            phase_one=self.phase_one,
+            mix=self.mix,
+            noise=self.noise,
+            kappa=self.kappa,
+        )
 
-AEFA = Family(
-    name="factor_analysis",
-    version=3,
-    options=SubspaceOptions,
-    fit=run_by("budgetreg.learners.factors.subspace", "k", *(own.name for own in fields(SubspaceOptions))),
-    task=lambda options: SubspaceLearning(options.n_components),
-    split_budget=subspaces.at_least_two,
-    missing=lambda options: Missing.LEFT_OUT,
-    centres_itself=True,
-    state_numbers=subspaces.square,
-    words=lambda options: (
-        _seen(options),
-        f"leading subspace of the likeliest model with {options.n_factors or 2 * options.n_components} factors",
-    ),
-    oracle="budgetreg.learners.factors.oracle",
-    skipped_checks=lambda options: {
-        "unbiased": _LIKELIEST,
-        "second moments": _LIKELIEST,
-        "boundary": UNBOUNDED,
-        "minimiser": "a likelihood has several peaks, and a step is certified to go up by a test of its own",
-    },
-)
+    def refuse(self) -> str | None:
+        """Allow any number of factors: the model counts less the more often pairs are seen."""
+        return None
 
-
-@dataclass(frozen=True)
-class StreamingOptions:
-    """What is drawn and modelled; see `budgetreg.learners.factors.streaming.fit`."""
-
-    n_components: int = subspaces.dimension_option()
-    n_factors: int | None = option("the factors of the model", whole(1) | NOTHING, tried=(2, 5))
-    design: str = option("how attributes are drawn", one_of("importance", "uniform"))
-
-
-def _refuse_few_factors(options: StreamingOptions) -> str | None:
-    n, q = options.n_components, options.n_factors
-    return f"algo.n_factors={q}: must be at least algo.n_components={n}" if q is not None and q < n else None
-
-
-STREAMING = replace(
-    AEFA,
-    name="streaming_factor_analysis",
-    version=1,
-    options=StreamingOptions,
-    fit=run_by("budgetreg.learners.factors.streaming", "k", *(own.name for own in fields(StreamingOptions))),
-    words=lambda options: (
-        _seen(options),
-        f"leading subspace of a model with {options.n_factors or 2 * options.n_components} factors that "
-        "looks at each example once",
-    ),
-    refuse=_refuse_few_factors,
-)
-FAMILIES = (AEML, AEFA, STREAMING)
+    @property
+    def words(self) -> Sequence[str]:
+        """How it draws and what it models."""
+        factors = self.n_factors or 2 * self.n_components
+        return self._draws, f"leading subspace of the likeliest model with {factors} factors"

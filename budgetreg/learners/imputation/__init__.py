@@ -9,10 +9,18 @@ from dataclasses import dataclass
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
 from budgetreg.errors import ConfigError
-from budgetreg.learners import subspaces
-from budgetreg.learners.declaration import Family, Learner, Missing, RunContext, run_by
-from budgetreg.learners.skipped_checks import UNBOUNDED
-from budgetreg.tasks.regression import Regression
+from budgetreg.learners.declaration import (
+    UNBOUNDED,
+    Missing,
+    RunContext,
+    Settings,
+    SideInformation,
+    Streams,
+    Trajectory,
+)
+from budgetreg.learners.imputation.oracle import ImputationOracle
+from budgetreg.learners.subspaces import PairwiseLearner
+from budgetreg.metering.accessor import Accessor
 
 _WAYS = {"mean": "the means of those seen", "iterative": "regressions on all others, ten times over"}
 
@@ -23,50 +31,57 @@ _GUESSED = "imputed values are guesses, and the regressor is not linear in them"
 
 
 @dataclass(frozen=True)
-class Options:
-    """How values that were not seen are made up."""
+class ImputationLearner(PairwiseLearner):
+    """Ridge on rows whose unseen values are imputed, by their means or by regressions."""
 
     impute: str = option("the way to impute", one_of(*_WAYS))
 
+    core = "imputation"
+    centres_itself = True
+    missing = Missing.LEFT_OUT
+    oracle = ImputationOracle()
 
-def _notes(learner: Learner, run: RunContext, settings: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
-    """Tell nothing.
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+    ) -> Trajectory:
+        """Run `budgetreg.learners.imputation.core.fit`."""
+        from budgetreg.learners.imputation import core
 
-    Raises
-    ------
-    ConfigError
-        If there are too many attributes.
-    """
-    del settings
-    if learner.options.impute == "iterative" and run.d > _MOST_ATTRIBUTES:
-        raise ConfigError(
-            f"algo.impute=iterative: at most {_MOST_ATTRIBUTES} attributes, as {run.d} would take too long; use mean"
+        return core.fit(
+            accessor,
+            settings,
+            checkpoints,
+            rngs,
+            k=given.k,
+            impute=self.impute,
+            centred=given.centred,
+            intercept=given.intercept,
         )
-    return ()
 
+    def notes(self, run: RunContext, settings: Mapping[str, Sequence[float]]) -> Sequence[str]:
+        """Return nothing.
 
-def _excuses(options: Options) -> Mapping[str, str]:
-    guessed = {"unbiased": _GUESSED, "second moments": _GUESSED, "boundary": UNBOUNDED}
-    if options.impute == "mean":
-        return guessed
-    return {**guessed, "minimiser": "what it minimises depends on values that scikit-learn makes up"}
+        Raises
+        ------
+        ConfigError
+            If there are too many attributes for iterative imputation.
+        """
+        if self.impute == "iterative" and run.d > _MOST_ATTRIBUTES:
+            raise ConfigError(
+                f"algo.impute=iterative: at most {_MOST_ATTRIBUTES} attributes, as {run.d} would take too long; "
+                "use mean"
+            )
+        return ()
 
+    @property
+    def words(self) -> Sequence[str]:
+        """What it sees and how it imputes."""
+        return "k attributes per example", f"ridge, what was not seen being imputed by {_WAYS[self.impute]}"
 
-FAMILY = Family(
-    name="imputation",
-    options=Options,
-    fit=run_by("budgetreg.learners.imputation.core", "k", "impute", "centred", "intercept"),
-    task=lambda options: Regression(),
-    split_budget=subspaces.at_least_two,
-    missing=lambda options: Missing.LEFT_OUT,
-    centres_itself=True,
-    state_numbers=subspaces.square,
-    words=lambda options: (
-        "k attributes per example",
-        f"ridge, what was not seen being imputed by {_WAYS[options.impute]}",
-    ),
-    notes=_notes,
-    oracle="budgetreg.learners.imputation.oracle",
-    skipped_checks=_excuses,
-)
-FAMILIES = (FAMILY,)
+    @property
+    def skipped_checks(self) -> Mapping[str, str]:
+        """Estimates are guesses."""
+        guessed = {"unbiased": _GUESSED, "second moments": _GUESSED, "boundary": UNBOUNDED}
+        if self.impute == "mean":
+            return guessed
+        return {**guessed, "minimiser": "what it minimises depends on values that scikit-learn makes up"}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from budgetreg.enumeration import certificates
-from budgetreg.enumeration.expectations import LearnerUnderTest, same
+from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, same
 from budgetreg.learners.imputation.core import strengths
 from budgetreg.metering.table import Table
 from budgetreg.streams import generator
@@ -11,25 +11,27 @@ from budgetreg.streams import generator
 D, M = 5, 40
 
 
-def full_information(subject: LearnerUnderTest) -> None:
-    """Compare with ridge on full rows at k = d, where there is nothing to impute."""
-    rng = generator("check imputation")
-    X = rng.standard_normal((M, D)) * np.linspace(0.5, 2, D)
-    y = X @ np.linspace(-1, 1, D) + rng.standard_normal(M)
-    (W,), _ = subject.run(Table(X, y), np.arange(M)[None], [generator("check imputation draws")], D, {})
-    same("the regressor at k = d", W[0, :, 0], _chosen(X, y))
+class ImputationOracle(Oracle):
+    """Ridge on imputed rows: refitted without one row after the other, for each strength."""
 
+    def full_information(self, subject: LearnerUnderTest) -> None:
+        """Compare with ridge on full rows at k = d, where there is nothing to impute."""
+        rng = generator("check imputation")
+        X = rng.standard_normal((M, D)) * np.linspace(0.5, 2, D)
+        y = X @ np.linspace(-1, 1, D) + rng.standard_normal(M)
+        (W,), _ = subject.run(Table(X, y), np.arange(M)[None], [generator("check imputation draws")], D, {})
+        same("the regressor at k = d", W[0, :, 0], _chosen(X, y))
 
-def minimiser(subject: LearnerUnderTest) -> None:
-    """Compare with ridge on rows in which the mean of what was shown of an attribute stands for what was not."""
-    for shown in certificates.run(subject, {}):
-        X = np.full((len(shown.y), certificates.D), np.nan)
-        for row, attributes, values in zip(X, shown.attributes, shown.values, strict=True):
-            row[attributes] = values
-        seen, w = ~np.isnan(X).all(axis=0), np.zeros(certificates.D)
-        X = X[:, seen]
-        w[seen] = _chosen(np.where(np.isnan(X), np.nanmean(X, axis=0), X), shown.y)
-        same(f"ridge on {len(X)} imputed rows", shown.output[:, 0], w)
+    def minimiser(self, subject: LearnerUnderTest) -> None:
+        """Compare with ridge on rows in which the mean of what was shown of an attribute stands for what was not."""
+        for shown in certificates.run(subject, {}):
+            X = np.full((len(shown.y), certificates.D), np.nan)
+            for row, attributes, values in zip(X, shown.attributes, shown.values, strict=True):
+                row[attributes] = values
+            seen, w = ~np.isnan(X).all(axis=0), np.zeros(certificates.D)
+            X = X[:, seen]
+            w[seen] = _chosen(np.where(np.isnan(X), np.nanmean(X, axis=0), X), shown.y)
+            same(f"ridge on {len(X)} imputed rows", shown.output[:, 0], w)
 
 
 def _chosen(X: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -8,26 +8,30 @@ Algorithm 2.  MBEG+ is ours.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FRACTION, ONE, ZERO, one_of
+from budgetreg.enumeration.expectations import Oracle
 from budgetreg.errors import ConfigError
-from budgetreg.learners import subspaces
 from budgetreg.learners.declaration import (
+    ONE_PASS,
     STEP_SIZE,
     Batching,
+    BudgetSplit,
     Cost,
-    Family,
-    Learner,
     Missing,
     RunContext,
+    Settings,
+    SideInformation,
+    Streams,
     Theorem,
-    run_by,
+    Trajectory,
 )
-from budgetreg.learners.skipped_checks import ONE_PASS
-from budgetreg.tasks.subspace_learning import SubspaceLearning
+from budgetreg.learners.subspaces import SubspaceLearner
+from budgetreg.metering.accessor import Accessor
 from budgetreg.theory import mbeg_bound, mbeg_least_examples, mbeg_step
 
 _UPDATES = {
@@ -37,70 +41,94 @@ _UPDATES = {
 
 
 @dataclass(frozen=True)
-class Options:
-    """What estimates the diagonal, how pairs are mixed, and what is put out; see `budgetreg.learners.mbeg.core.fit`."""
+class MatrixGradientLearner(SubspaceLearner):
+    """What estimates the diagonal, how pairs are mixed, and what is output; see `budgetreg.learners.mbeg.core.fit`."""
 
     update: str = option("the update", one_of(*_UPDATES), tried=())
-    n_components: int = subspaces.dimension_option()
     alpha: float | str = option(
         "the share of uniform pairs", one_of("theory") | ZERO | FRACTION | ONE, tried=("theory", 0, 0.3, 1)
     )
     output: str = option("what becomes of the average of the weight matrices", one_of("decompose", "top"))
 
+    core = "mbeg"
+    version = 2
+    parameters = (STEP_SIZE,)
+    tuned = ("eta",)
+    batching = Batching.IN_STEP
+    k_multiple = 2
+    missing = Missing.WEIGHED
+    skipped_checks: ClassVar[Mapping[str, str]] = {"minimiser": ONE_PASS}
 
-def _refuse_odd(learner: Learner, k: int) -> None:
-    subspaces.at_least_two(learner, k)
-    if k % 2:
-        raise ConfigError(f"k={k}: {learner.name} sees attributes in pairs and needs an even budget")
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+    ) -> Trajectory:
+        """Run `budgetreg.learners.mbeg.core.fit`."""
+        from budgetreg.learners.mbeg import core
 
+        return core.fit(
+            accessor,
+            settings,
+            checkpoints,
+            rngs,
+            k=given.k,
+            n_components=self.n_components,
+            update=self.update,
+            alpha=self.alpha,
+            output=self.output,
+        )
 
-def _cost(learner: Learner, d: int, k: int, settings: Mapping[str, float]) -> Cost:
-    """Return the mean cost: one of d pairs is that of an attribute with itself, whatever the weights, and costs 1."""
-    mean = k - k / (2 * d)
-    return Cost(mean, mean)
+    def split_budget(self, k: int) -> BudgetSplit | None:
+        """Refuse budgets that are not made of pairs.
 
-
-def _notes(learner: Learner, run: RunContext, settings: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
-    """Warn if the theorem does not hold, which wants ``alpha = eta d^2`` and at most 1/2."""
-    eta = max(settings["eta"])
-    if learner.options.alpha != "theory" or eta * run.d**2 <= 1 / 2:
-        return ()
-    return (
-        f"{learner.name} is outside its theory: alpha = eta d^2 would be {eta * run.d**2:.2g} for eta up to {eta:.2g}, "
-        f"and is set to 1/2; with theory's eta, it takes {mbeg_least_examples(run.k, run.d):.2g} examples to be inside",
-    )
-
-
-def _theorem(options: Options) -> Theorem | None:
-    """Return Theorem 7 of Gonen et al. 2016."""
-    if (options.update, options.alpha, options.output) != ("pairs", "theory", "decompose"):
+        Raises
+        ------
+        ConfigError
+            If the budget is 1 or odd.
+        """
+        super().split_budget(k)
+        if k % 2:
+            raise ConfigError(f"k={k}: {self.name} sees attributes in pairs and needs an even budget")
         return None
-    n = options.n_components
-    return Theorem(
-        lambda B, d, m, k: mbeg_bound(n, d, k, m) if m >= mbeg_least_examples(k, d) else np.nan,
-        "2-ball",
-    )
 
+    def cost(self, d: int, k: int, settings: Mapping[str, float]) -> Cost:
+        """Return the mean cost: one of d pairs is an attribute with itself, whatever the weights, and costs 1."""
+        mean = k - k / (2 * d)
+        return Cost(mean, mean)
 
-FAMILY = Family(
-    name="mbeg",
-    version=2,
-    options=Options,
-    fit=run_by("budgetreg.learners.mbeg.core", "k", "n_components", "update", "alpha", "output"),
-    task=lambda options: SubspaceLearning(options.n_components),
-    split_budget=_refuse_odd,
-    cost=_cost,
-    k_multiple=2,
-    parameters=(STEP_SIZE,),
-    tuned=lambda options: ("eta",),
-    theory=lambda learner, run, B: {"eta": mbeg_step(run.k, run.d, run.m)},
-    missing=lambda options: Missing.WEIGHED,
-    batching=Batching.IN_STEP,
-    state_numbers=subspaces.square,
-    words=lambda options: ("k attributes per example, in pairs", _UPDATES.get(options.update, "")),
-    notes=_notes,
-    theorem=_theorem,
-    oracle="budgetreg.learners.mbeg.oracle",
-    skipped_checks=lambda options: {"minimiser": ONE_PASS},
-)
-FAMILIES = (FAMILY,)
+    def theory(self, run: RunContext, B: float | None) -> Mapping[str, float]:
+        """Return the step size of Gonen et al. 2016."""
+        return {"eta": mbeg_step(run.k, run.d, run.m)}
+
+    def notes(self, run: RunContext, settings: Mapping[str, Sequence[float]]) -> Sequence[str]:
+        """Warn if the theorem does not hold, which needs ``alpha = eta d^2`` and at most 1/2."""
+        eta = max(settings["eta"])
+        if self.alpha != "theory" or eta * run.d**2 <= 1 / 2:
+            return ()
+        return (
+            f"{self.name} is outside its theory: alpha = eta d^2 would be {eta * run.d**2:.2g} for eta up to "
+            f"{eta:.2g}, and is set to 1/2; with theory's eta, it takes {mbeg_least_examples(run.k, run.d):.2g} "
+            "examples to be inside",
+        )
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What it sees and how it moves."""
+        return "k attributes per example, in pairs", _UPDATES.get(self.update, "")
+
+    @property
+    def theorem(self) -> Theorem | None:
+        """Theorem 7 of Gonen et al. 2016."""
+        if (self.update, self.alpha, self.output) != ("pairs", "theory", "decompose"):
+            return None
+        n = self.n_components
+        return Theorem(
+            lambda B, d, m, k: mbeg_bound(n, d, k, m) if m >= mbeg_least_examples(k, d) else np.nan,
+            "2-ball",
+        )
+
+    @property
+    def oracle(self) -> Oracle:
+        """The distribution of pairs and of what they estimate."""
+        from budgetreg.learners.mbeg.oracle import PairsOracle
+
+        return PairsOracle(self)

@@ -1,10 +1,12 @@
 """The law of what pairs of attributes estimate of ``x x'``, drawn at some weight matrix, and of these matrices."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from budgetreg.enumeration.expectations import LearnerUnderTest, close, expect, same
+from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, close, expect, same
 from budgetreg.enumeration.scripted_rng import Scripted, outcomes
-from budgetreg.learners.mbeg import Options, core
+from budgetreg.learners.mbeg import MatrixGradientLearner, core
 from budgetreg.learners.mbeg.estimates import ESTIMATES
 from budgetreg.metering.table import Table
 
@@ -16,41 +18,45 @@ _ALPHA, _W = 0.3, np.array([0.4, 0.3, 0.2, 0.1])
 """Share of uniform pairs, and the other pairs' probabilities, where MBEG is at some weight matrix."""
 
 
-def unbiased(subject: LearnerUnderTest) -> None:
-    """Compare the mean of the estimate with ``x x'``."""
-    for k in (2, D):
-        _compare_mean(subject.options, k)
+@dataclass(frozen=True)
+class PairsOracle(Oracle):
+    """Enumerates the pairs of one example, and those that follow a step."""
+
+    learner: MatrixGradientLearner
+
+    def unbiased(self, subject: LearnerUnderTest) -> None:
+        """Compare the mean of the estimate with ``x x'``."""
+        for k in (2, D):
+            _compare_mean(self.learner, k)
+
+    def second_moments(self, subject: LearnerUnderTest) -> None:
+        """Compare ``E |C^|^2`` with its formula, and the pairs that are drawn after a step with their probabilities."""
+        for k in (2, D):
+            C, probability = _estimates(self.learner, k)
+            square = float(probability @ np.square(C).sum(axis=(1, 2)))
+            close(f"C's square at k={k}", square, _square(self.learner, k))
+        _compare_pairs(self.learner, subject, 0.02)
+
+    def full_information(self, subject: LearnerUnderTest) -> None:
+        """Compare the mean at k = d with ``x x'``, as draws repeat attributes."""
+        _compare_mean(self.learner, D)
+
+    def boundary(self, subject: LearnerUnderTest) -> None:
+        """Compare the pairs that are drawn after a step so long that eigenvalues of W are capped at 1.
+
+        ``C^`` is unbiased; W is the projection of ``exp(log W + eta C^)`` in relative entropy, exactly: its
+        eigenvectors stay, and its eigenvalues u become ``min(1, c u)``, of sum n. The mean of W is that of the
+        projections.
+        """
+        _compare_pairs(self.learner, subject, 3.0)
 
 
-def second_moments(subject: LearnerUnderTest) -> None:
-    """Compare ``E |C^|^2`` with its formula, and the pairs that are drawn after a step with their probabilities."""
-    for k in (2, D):
-        C, probability = _estimates(subject.options, k)
-        square = float(probability @ np.square(C).sum(axis=(1, 2)))
-        close(f"C's square at k={k}", square, _square(subject.options, k))
-    _compare_pairs(subject, 0.02)
-
-
-def full_information(subject: LearnerUnderTest) -> None:
-    """Compare the mean at k = d with ``x x'``, as draws repeat attributes."""
-    _compare_mean(subject.options, D)
-
-
-def boundary(subject: LearnerUnderTest) -> None:
-    """Compare the pairs that are drawn after a step so long that eigenvalues of W are capped at 1.
-
-    ``C^`` is unbiased; W is the projection of ``exp(log W + eta C^)`` in relative entropy, exactly: its eigenvectors
-    stay, and its eigenvalues u become ``min(1, c u)``, of sum n. The mean of W is that of the projections.
-    """
-    _compare_pairs(subject, 3.0)
-
-
-def _compare_mean(options: Options, k: int) -> None:
-    C, probability = _estimates(options, k)
+def _compare_mean(learner: MatrixGradientLearner, k: int) -> None:
+    C, probability = _estimates(learner, k)
     close("C", np.tensordot(probability, C, axes=1), np.outer(_X, _X))
 
 
-def _estimates(options: Options, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _estimates(learner: MatrixGradientLearner, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return what the pairs of one example give for all outcomes, at a weight matrix with the diagonal ``n _W``."""
     state = core.Weights(1, D, 1, np.array([_ALPHA]))
     state.move(np.array([0]), (np.diag(np.log(_W)) + np.log(D))[None] * np.eye(D), 1)
@@ -63,10 +69,10 @@ def _estimates(options: Options, k: int) -> tuple[np.ndarray, np.ndarray]:
     s, q = drawn(scripts)
     N = len(scripts)
     w, alpha = np.tile(state.diagonal, (N, 1)), np.full(N, _ALPHA)
-    return ESTIMATES[options.update](s, q, _X[s], _X[q], w, alpha), probability
+    return ESTIMATES[learner.update](s, q, _X[s], _X[q], w, alpha), probability
 
 
-def _square(options: Options, k: int) -> float:
+def _square(learner: MatrixGradientLearner, k: int) -> float:
     """Return ``E |C^|^2`` of the mean of ``k/2`` independent pairs' estimates.
 
     One pair's, with the probabilities p and their row sums a: ``sum_{s!=q} (x_s x_q)^2 / (2 p_sq)``, and on the
@@ -75,15 +81,15 @@ def _square(options: Options, k: int) -> float:
     p = (1 - _ALPHA) * (_W[:, None] + _W) / (2 * D) + _ALPHA / D**2
     own, a = np.diagonal(p), p.sum(axis=1)
     products = np.square(np.outer(_X, _X)) / (2 * p)
-    diagonal = _X**4 / own if options.update == "pairs" else (a + own) * _X**4 / (2 * a**2)
+    diagonal = _X**4 / own if learner.update == "pairs" else (a + own) * _X**4 / (2 * a**2)
     single = products.sum() - np.trace(products) + diagonal.sum()
     pairs, mean = k // 2, float(_X @ _X) ** 2
     return float(single / pairs + (1 - 1 / pairs) * mean)
 
 
-def _compare_pairs(subject: LearnerUnderTest, eta: float) -> None:
+def _compare_pairs(learner: MatrixGradientLearner, subject: LearnerUnderTest, eta: float) -> None:
     """Compare the pairs of a second example with the probabilities that the step of the first one gives them."""
-    options, k = subject.options, 2
+    k = 2
 
     def shown(rngs: list[Scripted]) -> list[np.ndarray]:
         F = len(rngs)
@@ -99,8 +105,8 @@ def _compare_pairs(subject: LearnerUnderTest, eta: float) -> None:
 
     probe = Scripted([1] * 3)
     first = shown([probe])[0]
-    alpha = min(eta * D**2, 0.5) if options.alpha == "theory" else float(options.alpha)
-    w = np.diagonal(_weights(options, eta, (first[0], first[-1]))) / options.n_components
+    alpha = min(eta * D**2, 0.5) if learner.alpha == "theory" else float(learner.alpha)
+    w = np.diagonal(_weights(learner, eta, (first[0], first[-1]))) / learner.n_components
     p = (1 - alpha) * (w[:, None] + w) / (2 * D) + alpha / D**2
     scripts, probability = outcomes(probe.values, act, {})
     found = np.zeros((D, D))
@@ -108,13 +114,13 @@ def _compare_pairs(subject: LearnerUnderTest, eta: float) -> None:
     same("the probability of a pair after a step", found + found.T, 2 * p)
 
 
-def _weights(options: Options, eta: float, pair: tuple[int, int]) -> np.ndarray:
+def _weights(learner: MatrixGradientLearner, eta: float, pair: tuple[int, int]) -> np.ndarray:
     """Return W after the first step, which a pair of attributes leads to, drawn with ``p_sq = 1/d^2`` as all others."""
     s, q = pair
     expect(s != q, "the first pair was to be one of different attributes")
-    n, C = options.n_components, np.zeros((D, D))
+    n, C = learner.n_components, np.zeros((D, D))
     C[s, q] = C[q, s] = _X_1[s] * _X_1[q] * D**2 / 2
-    if options.update == "singles":
+    if learner.update == "singles":
         C[s, s], C[q, q] = _X_1[s] ** 2 * D / 2, _X_1[q] ** 2 * D / 2
     theta, V = np.linalg.eigh(np.log(n / D) * np.eye(D) + eta * C)
     low, high = -theta.max() - np.log(D), -theta.min()  # of log c

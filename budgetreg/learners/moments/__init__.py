@@ -3,63 +3,97 @@
 Sources are named in the modules: the cleaning of spectra in `spectrum`.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of, whole
-from budgetreg.learners import subspaces
-from budgetreg.learners.declaration import Family, Missing, Parameter, run_by
-from budgetreg.learners.skipped_checks import UNBOUNDED
-from budgetreg.tasks.regression import Regression
+from budgetreg.learners.declaration import (
+    UNBOUNDED,
+    Missing,
+    Parameter,
+    Settings,
+    SideInformation,
+    Streams,
+    Trajectory,
+)
+from budgetreg.learners.factors.oracle import FullRowsOracle
+from budgetreg.learners.subspaces import PairwiseLearner
+from budgetreg.metering.accessor import Accessor
 
 CANDIDATE = Parameter("candidate", "which candidate", absolute=True, tried=(1.0, 25.0), unlimited=False)
+
+_LEAST_RIDGE = 21.0
+"""The candidate of the shrunk moments' spectrum with the least ridge, which many full rows leave nothing to."""
 
 _CLEANED = "moments are shrunk and cleaned, hence biased, less with each example"
 
 
 @dataclass(frozen=True)
-class RegressionOptions:
-    """What the moments are solved for, and with whom."""
+class MomentRegression(PairwiseLearner):
+    """AEMR: what the moments are solved for, and which regressor is averaged in."""
 
     partner: str = option("whether AEML's regressor is averaged in", one_of("auto", "none"), tried=("none",))
     norm: str = option("which norm of regressors is held small", one_of("auto", "l2", "l1"), tried=("l1", "l2"))
     choice: str = option("who chooses among candidates", one_of("revealed", "given"))
     n_factors: int = option("the factors of the partner's model", whole(1), tried=(2,))
 
-
-def _refuse(options: RegressionOptions) -> str | None:
-    if options.choice == "given" and (options.partner, options.norm) != ("none", "l2"):
-        return "choice=given: candidates are those of moments alone; partner=none norm=l2"
-    return None
-
-
-AEMR = Family(
-    name="moment_regression",
-    version=2,
-    options=RegressionOptions,
-    fit=run_by("budgetreg.learners.moments.regression", "k", "partner", "norm", "n_factors", "centred", "intercept"),
-    task=lambda options: Regression(),
-    split_budget=subspaces.at_least_two,
-    parameters=(CANDIDATE,),
-    tuned=lambda options: ("candidate",) if options.choice == "given" else (),
-    inactive_options=lambda options: ("n_factors",) if options.partner == "none" else (),
-    missing=lambda options: Missing.LEFT_OUT,
-    shares_settings=True,
-    centres_itself=True,
-    state_numbers=subspaces.square,
-    chaotic=lambda options: True,
-    words=lambda options: (
-        "k attributes per example, drawn by what is known of them",
-        "second moments of what was revealed, cleaned and solved"
-        + (", averaged with a factor model's" if options.partner == "auto" else ""),
-    ),
-    oracle="budgetreg.learners.moments.oracle",
-    skipped_checks=lambda options: {
+    core = "moment_regression"
+    version = 2
+    parameters = (CANDIDATE,)
+    shares_settings = True
+    centres_itself = True
+    missing = Missing.LEFT_OUT
+    bitwise_portable = False
+    oracle = FullRowsOracle({"candidate": [_LEAST_RIDGE]})
+    skipped_checks: ClassVar[Mapping[str, str]] = {
         "unbiased": _CLEANED,
         "second moments": _CLEANED,
         "boundary": UNBOUNDED,
         "minimiser": "an average of candidates minimises nothing that was shown",
-    },
-    refuse=_refuse,
-)
-FAMILIES = (AEMR,)
+    }
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+    ) -> Trajectory:
+        """Run `budgetreg.learners.moments.regression.fit`."""
+        from budgetreg.learners.moments import regression
+
+        return regression.fit(
+            accessor,
+            settings,
+            checkpoints,
+            rngs,
+            k=given.k,
+            partner=self.partner,
+            norm=self.norm,
+            n_factors=self.n_factors,
+            centred=given.centred,
+            intercept=given.intercept,
+        )
+
+    @property
+    def tuned(self) -> Sequence[str]:
+        """The candidate, if it is given."""
+        return ("candidate",) if self.choice == "given" else ()
+
+    @property
+    def inactive_options(self) -> Sequence[str]:
+        """The factors of a model that is not averaged in."""
+        return ("n_factors",) if self.partner == "none" else ()
+
+    @property
+    def words(self) -> Sequence[str]:
+        """How it draws and what it solves."""
+        return (
+            "k attributes per example, drawn by what is known of them",
+            "second moments of what was revealed, cleaned and solved"
+            + (", averaged with a factor model's" if self.partner == "auto" else ""),
+        )
+
+    def refuse(self) -> str | None:
+        """Refuse a given candidate where others than moments' candidates exist."""
+        if self.choice == "given" and (self.partner, self.norm) != ("none", "l2"):
+            return "choice=given: candidates are those of moments alone; partner=none norm=l2"
+        return None

@@ -3,46 +3,76 @@
 The comparisons of Cesa-Bianchi et al. 2010 and of Hazan & Koren 2012.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
-from budgetreg.learners.declaration import RADIUS, Batching, Family, Observation, run_by
-from budgetreg.learners.skipped_checks import ANY_BUDGET, SEES_ALL, UNBOUNDED
-from budgetreg.tasks.regression import Regression
+from budgetreg.enumeration.certificates import BallOracle, largest, one_norm, two_norm
+from budgetreg.learners.declaration import (
+    ANY_BUDGET,
+    RADIUS,
+    SEES_ALL,
+    UNBOUNDED,
+    Batching,
+    Learner,
+    Observation,
+    Settings,
+    SideInformation,
+    Streams,
+    Trajectory,
+)
+from budgetreg.metering.accessor import Accessor
 
 _PROBLEMS = {"ridge": "least squares in the 2-ball", "lasso": "least squares in the 1-ball"}
+_NORMS = {"ridge": (two_norm, two_norm), "lasso": (one_norm, largest)}
+"""Of the ball, and dual to it."""
 
 
 @dataclass(frozen=True)
-class Options:
-    """Which ball."""
+class OfflineLearner(Learner):
+    """Ridge and lasso on full rows: which ball the regressor lies in."""
 
     update: str = option("the update", one_of(*_PROBLEMS), tried=())
 
-
-FAMILY = Family(
-    name="offline",
-    options=Options,
-    fit=run_by("budgetreg.learners.offline.core", "centred", "intercept", problem="update"),
-    task=lambda options: Regression(),
-    observation=lambda options: Observation.ALL,
-    parameters=(RADIUS,),
-    tuned=lambda options: ("B",),
-    batching=Batching.WITH_ITS_FOLDS,
-    shares_settings=True,
-    centres_itself=True,
-    words=lambda options: (
-        "all attributes, offline solution for each prefix of the examples",
-        _PROBLEMS.get(options.update, ""),
-    ),
-    oracle="budgetreg.learners.offline.oracle",
-    skipped_checks=lambda options: {
+    core = "offline"
+    observation = Observation.ALL
+    parameters = (RADIUS,)
+    tuned = ("B",)
+    batching = Batching.WITH_ITS_FOLDS
+    shares_settings = True
+    centres_itself = True
+    skipped_checks: ClassVar[Mapping[str, str]] = {
         "unbiased": "the loss is minimised itself, without gradients",
         "second moments": SEES_ALL,
         "full at k=d": SEES_ALL,
         "boundary": UNBOUNDED,
         "small k": ANY_BUDGET,
-    },
-)
-FAMILIES = (FAMILY,)
+    }
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+    ) -> Trajectory:
+        """Run `budgetreg.learners.offline.core.fit`."""
+        from budgetreg.learners.offline import core
+
+        return core.fit(
+            accessor,
+            settings,
+            checkpoints,
+            rngs,
+            problem=self.update,
+            centred=given.centred,
+            intercept=given.intercept,
+        )
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What it sees and minimises."""
+        return "all attributes, offline solution for each prefix of the examples", _PROBLEMS.get(self.update, "")
+
+    @property
+    def oracle(self) -> BallOracle:
+        """Certificates that no regressor of the ball has a smaller loss."""
+        return BallOracle(*_NORMS[self.update])

@@ -6,15 +6,27 @@ N. Cesa-Bianchi, S. Shalev-Shwartz, O. Shamir. Efficient Learning with Partially
 Algorithm 1 and footnote 2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
+from budgetreg.enumeration.expectations import Oracle
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import RADIUS, Cost, Family, Learner, Missing, run_by
-from budgetreg.learners.skipped_checks import UNBOUNDED
-from budgetreg.tasks.regression import Regression
+from budgetreg.learners.declaration import (
+    RADIUS,
+    UNBOUNDED,
+    BudgetSplit,
+    Cost,
+    Learner,
+    Missing,
+    Settings,
+    SideInformation,
+    Streams,
+    Trajectory,
+)
+from budgetreg.metering.accessor import Accessor
 
 _PROBLEMS = {
     "program": "estimated least squares in the 1-ball, negative eigenvalues set to 0",
@@ -23,36 +35,66 @@ _PROBLEMS = {
 
 
 @dataclass(frozen=True)
-class Options:
-    """What is made of the estimates."""
+class PairsLearner(Learner):
+    """Base class of learners that see attributes in pairs and centre the estimates themselves."""
+
+    parameters = (RADIUS,)
+    tuned = ("B",)
+    missing = Missing.WEIGHED
+    centres_itself = True
+
+    def split_budget(self, k: int) -> BudgetSplit | None:
+        """Refuse a budget below a pair.
+
+        Raises
+        ------
+        ConfigError
+            If the budget is 1.
+        """
+        if k < 2:
+            raise ConfigError(f"k={k}: {self.name} needs a budget of at least 2, the attributes of one pair")
+        return None
+
+    def cost(self, d: int, k: int, settings: Mapping[str, float]) -> Cost:
+        """Return what whole pairs cost; one attribute of an odd budget is left over."""
+        return Cost(k - k % 2, k - k % 2)
+
+
+@dataclass(frozen=True)
+class Baseline(PairsLearner):
+    """Baseline and Naive: what is solved for the estimates."""
 
     update: str = option("the update", one_of(*_PROBLEMS), tried=())
 
+    core = "pairs"
+    shares_settings = True
+    skipped_checks: ClassVar[Mapping[str, str]] = {"boundary": UNBOUNDED}
 
-def _at_least_a_pair(learner: Learner, k: int) -> None:
-    if k < 2:
-        raise ConfigError(f"k={k}: {learner.name} needs a budget of at least 2, the attributes of one pair")
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+    ) -> Trajectory:
+        """Run `budgetreg.learners.pairs.core.fit`."""
+        from budgetreg.learners.pairs import core
 
+        return core.fit(
+            accessor,
+            settings,
+            checkpoints,
+            rngs,
+            k=given.k,
+            problem=self.update,
+            centred=given.centred,
+            intercept=given.intercept,
+        )
 
-def _cost(learner: Learner, d: int, k: int, settings: Mapping[str, float]) -> Cost:
-    """Return what whole pairs cost; one attribute of an odd budget is left over."""
-    return Cost(k - k % 2, k - k % 2)
+    @property
+    def words(self) -> Sequence[str]:
+        """What it sees and solves."""
+        return "k attributes per example, in pairs", _PROBLEMS.get(self.update, "")
 
+    @property
+    def oracle(self) -> Oracle:
+        """The distribution of what pairs estimate, and certificates of what is solved."""
+        from budgetreg.learners.pairs.oracle import PairEstimatesOracle
 
-FAMILY = Family(
-    name="pairs",
-    options=Options,
-    fit=run_by("budgetreg.learners.pairs.core", "k", "centred", "intercept", problem="update"),
-    task=lambda options: Regression(),
-    split_budget=_at_least_a_pair,
-    cost=_cost,
-    parameters=(RADIUS,),
-    tuned=lambda options: ("B",),
-    missing=lambda options: Missing.WEIGHED,
-    shares_settings=True,
-    centres_itself=True,
-    words=lambda options: ("k attributes per example, in pairs", _PROBLEMS.get(options.update, "")),
-    oracle="budgetreg.learners.pairs.oracle",
-    skipped_checks=lambda options: {"boundary": UNBOUNDED},
-)
-FAMILIES = (FAMILY,)
+        return PairEstimatesOracle(self.update)

@@ -27,7 +27,7 @@ def fit(
     accessor: Accessor,
     settings: Mapping[str, np.ndarray],
     checkpoints: Sequence[int],
-    rngs: list[np.random.Generator],
+    rngs: Sequence[np.random.Generator],
     *,
     k: int,
     problem: str,

@@ -9,42 +9,34 @@ N. Cesa-Bianchi, S. Shalev-Shwartz, O. Shamir. Efficient Learning with Partially
 D. Kukliansky, O. Shamir. Attribute Efficient Linear Regression with Distribution-Dependent Sampling. ICML 2015.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import NOTHING, one_of
+from budgetreg.enumeration.expectations import Oracle
 from budgetreg.learners import online
 from budgetreg.learners.declaration import (
     RADIUS,
     STEP_SIZE,
-    Batching,
-    Family,
-    Learner,
     Missing,
     Parameter,
     RunContext,
+    Settings,
+    SideInformation,
+    Streams,
     Theorem,
-    run_by,
+    Trajectory,
 )
-from budgetreg.learners.skipped_checks import ONE_PASS
-from budgetreg.sampling.importance_weights import HEEDED
-from budgetreg.tasks.regression import Regression
+from budgetreg.metering.accessor import Accessor
 from budgetreg.theory import ddaelr_step, ddaerr_step, eg_step, ogd_step, pegasos_regularisation
 
 
 @dataclass(frozen=True)
-class Options:
+class GradientLearner(online.GuidedLearner):
     """How the regressor moves, and how its two estimates are drawn; see `budgetreg.learners.partial.core.fit`."""
 
-    update: str = online.update_option("ogd", "eg", "pegasos")
-    split: str | int | None = online.split_option()
-    average: str = online.average_option()
     data_point: str = option("the draw of attributes for the data point", one_of("uniform", "subset", "moment"))
-    inner_product: str = option(
-        "the draw of attributes for the inner product", one_of("weight", "moment"), default="weight"
-    )
-    literal_split: str = option("the meaning of split=literal", one_of("one", "half"), default="one")
     moments: str = option(
         "where the attributes' second moments come from",
         one_of("given", "pilot") | NOTHING,
@@ -53,87 +45,95 @@ class Options:
         tried=(),
     )
     control_variate: str = option("the control variate", one_of("none", "mean", "label"), default="none")
-    prices: str = online.prices_option()
 
+    core = "partial"
+    parameters = (RADIUS, STEP_SIZE, Parameter("lambda", "the regularisation", absolute=True, tried=(1.0, 3.0)))
+    unequal_lengths = True
 
-def _guided(options: Options) -> bool:
-    return "moment" in (options.data_point, options.inner_product)
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+    ) -> Trajectory:
+        """Run `budgetreg.learners.partial.core.fit`."""
+        from budgetreg.learners.partial import core
 
+        return core.fit(
+            accessor,
+            settings,
+            checkpoints,
+            rngs,
+            update=self.update,
+            data_point=self.data_point,
+            inner_product=self.inner_product,
+            k_x=given.split.k_x,
+            k_ip=given.split.k_ip,
+            average=self.average,
+            moments=given.moments,
+            control_variate=self.control_variate,
+            prices=given.prices,
+        )
 
-def _guided_by_prices(options: Options) -> tuple[str, ...]:
-    data_point = options.data_point == "moment" and HEEDED.get(options.update, False)
-    return (*(("k_x",) if data_point else ()), *(("k_ip",) if options.inner_product == "moment" else ()))
+    @property
+    def tuned(self) -> Sequence[str]:
+        """The radius, and the step size or the regularisation."""
+        return ("B", "lambda") if self.update == "pegasos" else ("B", "eta")
 
+    def theory(self, run: RunContext, B: float | None) -> Mapping[str, float]:
+        """Return what the theorems of the three papers prescribe."""
+        k_x = run.budget_split.k_x if run.budget_split else 1
+        assert B is not None
+        if self.update == "pegasos":
+            return {"lambda": pegasos_regularisation(B, run.d, run.m, run.k)}
+        if self.data_point == "moment":
+            moments = run.moments()
+            return {
+                "eta": ddaelr_step(B, moments, run.m, k_x)
+                if self.update == "eg"
+                else ddaerr_step(moments, run.m, k_x, run.prices)
+            }
+        return {"eta": eg_step(B, run.d, run.m, k_x) if self.update == "eg" else ogd_step(run.d, run.m, k_x)}
 
-def _inactive_options(options: Options) -> tuple[str, ...]:
-    return (
-        *(() if _guided_by_prices(options) else ("prices",)),
-        *(() if options.split == "literal" else ("literal_split",)),
-        *(() if _guided(options) else ("moments",)),
-    )
+    @property
+    def _guided(self) -> bool:
+        return "moment" in (self.data_point, self.inner_product)
 
+    @property
+    def inactive_options(self) -> Sequence[str]:
+        """Also the source of moments that guide no draw."""
+        return (*super().inactive_options, *(() if self._guided else ("moments",)))
 
-def _refuse(options: Options) -> str | None:
-    if options.update == "pegasos" and _guided(options):
-        return "algo.update=pegasos: its draws cannot be guided by moments; use ogd or eg"
-    if options.update == "pegasos" and options.control_variate != "none":
-        return "algo.update=pegasos: its inner product has no control variate; use ogd or eg"
-    return None
+    @property
+    def given_moments(self) -> str | None:
+        """Where moments come from that guide draws."""
+        return self.moments if self._guided else None
 
+    @property
+    def missing(self) -> Missing:
+        """Estimates are weighed; control variates are not."""
+        return Missing.WEIGHED if self.control_variate == "none" else Missing.REFUSED
 
-def _theory(learner: Learner, run: RunContext, B: float | None) -> Mapping[str, float]:
-    options, k_x = learner.options, run.budget_split.k_x if run.budget_split else 1
-    assert B is not None
-    if options.update == "pegasos":
-        return {"lambda": pegasos_regularisation(B, run.d, run.m, run.k)}
-    if options.data_point == "moment":
-        moments = run.moments()
-        return {
-            "eta": ddaelr_step(B, moments, run.m, k_x)
-            if options.update == "eg"
-            else ddaerr_step(moments, run.m, k_x, run.prices)
-        }
-    return {"eta": eg_step(B, run.d, run.m, k_x) if options.update == "eg" else ogd_step(run.d, run.m, k_x)}
+    @property
+    def words(self) -> Sequence[str]:
+        """What it sees and how it moves."""
+        return "k attributes per example", online.UPDATES.get(self.update, "")
 
+    @property
+    def theorem(self) -> Theorem | None:
+        """The regret bounds of Hazan & Koren 2012, for what they analyse."""
+        literal = self.inner_product == "weight" and self.control_variate == "none"
+        proved = self.data_point == "uniform" and literal and self.average == "all"
+        return online.gradient_theorem(self.update, lambda k: self.split_budget(k).k_x) if proved else None
 
-def _theorem(options: Options) -> Theorem | None:
-    literal = options.inner_product == "weight" and options.control_variate == "none"
-    proved = options.data_point == "uniform" and literal and options.average == "all"
-    return online.theorem(options.update, Learner("", FAMILY, options)) if proved else None
+    @property
+    def oracle(self) -> Oracle:
+        """The probabilities with which attributes have to be drawn."""
+        from budgetreg.learners.partial.oracle import gradient_oracle
 
+        return gradient_oracle(self)
 
-FAMILY = Family(
-    name="partial",
-    options=Options,
-    fit=run_by(
-        "budgetreg.learners.partial.core",
-        "update",
-        "data_point",
-        "inner_product",
-        "k_x",
-        "k_ip",
-        "average",
-        "moments",
-        "control_variate",
-        "prices",
-    ),
-    task=lambda options: Regression(),
-    split_budget=online.split_budget,
-    cost=online.cost,
-    parameters=(RADIUS, STEP_SIZE, Parameter("lambda", "the regularisation", absolute=True, tried=(1.0, 3.0))),
-    tuned=lambda options: online.PARAMETERS[options.update],
-    theory=_theory,
-    inactive_options=_inactive_options,
-    given_moments=lambda options: options.moments if _guided(options) else None,
-    cost_aware=lambda options: _guided_by_prices(options) if options.prices == "aware" else (),
-    missing=lambda options: Missing.WEIGHED if options.control_variate == "none" else Missing.REFUSED,
-    batching=Batching.IN_STEP,
-    unequal_lengths=True,
-    chaotic=online.chaotic,
-    words=lambda options: ("k attributes per example", online.UPDATES.get(options.update, "")),
-    theorem=_theorem,
-    oracle="budgetreg.learners.partial.oracle",
-    skipped_checks=lambda options: {"minimiser": ONE_PASS},
-    refuse=_refuse,
-)
-FAMILIES = (FAMILY,)
+    def refuse(self) -> str | None:
+        """Refuse what Pegasos cannot do."""
+        if self.update == "pegasos" and self._guided:
+            return "algo.update=pegasos: its draws cannot be guided by moments; use ogd or eg"
+        if self.update == "pegasos" and self.control_variate != "none":
+            return "algo.update=pegasos: its inner product has no control variate; use ogd or eg"
+        return None

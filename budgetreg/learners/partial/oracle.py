@@ -1,26 +1,29 @@
 """The law of GAERR's, GAELR's and AER's gradient estimates: the probabilities with which attributes are to be drawn."""
 
+from functools import partial
+
 import numpy as np
 
 from budgetreg.enumeration.gradients import DrawProbabilities, GradientOracle
 from budgetreg.enumeration.steps import Step
-from budgetreg.learners.online_oracle import COUNTERPARTS, costs, data_points, guided, share, sizes
-from budgetreg.learners.partial import Options
+from budgetreg.learners.online import COUNTERPARTS
+from budgetreg.learners.online_oracle import costs, data_points, guided, share, sizes
+from budgetreg.learners.partial import GradientLearner
 from budgetreg.sampling.draws import BLOCK
 from budgetreg.updates.reference_updates import REFERENCE_UPDATES
 
 
-def _draws(options: Options, step: Step, k_x: int) -> DrawProbabilities:
+def _draws(learner: GradientLearner, step: Step, k_x: int) -> DrawProbabilities:
     """State the draws: uniform ones, or guided by second moments of all examples, and prices, which are given."""
     moments = np.square(step.X).mean(axis=0)
-    c = costs(options.prices, len(step.w))
-    q = guided(options.update, moments, c) if options.data_point == "moment" else np.ones(len(step.w))
-    p = np.abs(step.w) * np.sqrt(moments / c) if options.inner_product == "moment" else sizes(options.update, step.w)
-    mu = None if options.control_variate == "none" else _expected(options, step, k_x)
-    return DrawProbabilities(share(q), share(p), options.data_point == "subset", mu)
+    c = costs(learner.prices, len(step.w))
+    q = guided(learner.update, moments, c) if learner.data_point == "moment" else np.ones(len(step.w))
+    p = np.abs(step.w) * np.sqrt(moments / c) if learner.inner_product == "moment" else sizes(learner.update, step.w)
+    mu = None if learner.control_variate == "none" else _expected(learner, step, k_x)
+    return DrawProbabilities(share(q), share(p), learner.data_point == "subset", mu)
 
 
-def _expected(options: Options, step: Step, k_x: int) -> np.ndarray:
+def _expected(learner: GradientLearner, step: Step, k_x: int) -> np.ndarray:
     """Return the least-squares fit of the values seen in the blocks before, at the example's target, shape (d,).
 
     By 1, and with ``label`` by the target; drawn towards 0 by one value more of 0 at a typical target, half of it at
@@ -28,7 +31,7 @@ def _expected(options: Options, step: Step, k_x: int) -> np.ndarray:
     """
     seen, d = data_points(step, BLOCK, k_x), len(step.w)
     example = np.repeat(np.arange(BLOCK), k_x)
-    y, typical, slope = step.Y[example], np.sqrt(np.square(step.Y[:BLOCK]).mean()), options.control_variate == "label"
+    y, typical, slope = step.Y[example], np.sqrt(np.square(step.Y[:BLOCK]).mean()), learner.control_variate == "label"
     mu = np.zeros(d)
     for i in range(d):
         own = seen.ravel() == i
@@ -41,11 +44,12 @@ def _expected(options: Options, step: Step, k_x: int) -> np.ndarray:
     return mu
 
 
-_ORACLE = GradientOracle(
-    moves=lambda options: REFERENCE_UPDATES[options.update],
-    draws=_draws,
-    counterpart=lambda options: COUNTERPARTS.get(options.update),
-    late=lambda options: options.control_variate != "none",
-)
-unbiased, second_moments, full_information = _ORACLE.unbiased, _ORACLE.second_moments, _ORACLE.full_information
-boundary = _ORACLE.boundary
+def gradient_oracle(learner: GradientLearner) -> GradientOracle:
+    """Return what is expected of a learner's gradients."""
+    return GradientOracle(
+        REFERENCE_UPDATES[learner.update],
+        partial(_draws, learner),
+        COUNTERPARTS.get(learner.update),
+        learner.average,
+        late=learner.control_variate != "none",
+    )

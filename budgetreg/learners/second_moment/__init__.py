@@ -6,15 +6,27 @@ A. Gonen, D. Rosenbaum, Y. C. Eldar, S. Shalev-Shwartz. Subspace Learning with P
 Algorithm 1 and the footnote of Section 3.  Importance sampling is ours.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FLAG, FRACTION, one_of
-from budgetreg.learners import subspaces
-from budgetreg.learners.declaration import Family, Learner, Missing, Observation, Theorem, run_by
-from budgetreg.learners.skipped_checks import ANY_BUDGET, SEES_ALL, UNBOUNDED
-from budgetreg.tasks.subspace_learning import SubspaceLearning
+from budgetreg.enumeration.expectations import Oracle
+from budgetreg.learners.declaration import (
+    ANY_BUDGET,
+    SEES_ALL,
+    UNBOUNDED,
+    BudgetSplit,
+    Missing,
+    Observation,
+    Settings,
+    SideInformation,
+    Streams,
+    Theorem,
+    Trajectory,
+)
+from budgetreg.learners.subspaces import SubspaceLearner
+from budgetreg.metering.accessor import Accessor
 from budgetreg.theory import popca_bound
 
 _DESIGNS = {
@@ -27,7 +39,7 @@ _DESIGNS = {
 _SEES = {"passive": Observation.K_ON_AVERAGE, "full": Observation.ALL}
 _ZEROS = "zeros in place of what is not seen: biased, which is the comparison"
 _POOLED = "the estimate is pooled from two phases, which 'unbiased' compares; the other designs share what follows"
-_EXCUSES: Mapping[str, Mapping[str, str]] = {
+_SKIPPED: Mapping[str, Mapping[str, str]] = {
     "full": {
         "second moments": SEES_ALL,
         "full at k=d": SEES_ALL,
@@ -40,11 +52,10 @@ _EXCUSES: Mapping[str, Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Options:
+class SecondMomentLearner(SubspaceLearner):
     """Which attributes of an example are seen; see `budgetreg.learners.second_moment.core.fit`."""
 
     update: str = option("the update", one_of(*_DESIGNS), tried=())
-    n_components: int = subspaces.dimension_option()
     replacement: bool = option("whether attributes are drawn with replacement", FLAG, only=("update", "active"))
     phase_one: float = option(
         "the first phase's share of the examples", FRACTION, only=("update", "importance"), tried=(0.5,)
@@ -53,42 +64,67 @@ class Options:
         "the share of equal probabilities in the draws", FRACTION, only=("update", "importance"), tried=(0.5,)
     )
 
+    core = "second_moment"
+    version = 2
 
-def _refuse_too_few(learner: Learner, k: int) -> None:
-    if learner.options.update not in _SEES:  # at any budget, these see two attributes of an example now and then
-        subspaces.at_least_two(learner, k)
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+    ) -> Trajectory:
+        """Run `budgetreg.learners.second_moment.core.fit`."""
+        from budgetreg.learners.second_moment import core
 
+        return core.fit(
+            accessor,
+            settings,
+            checkpoints,
+            rngs,
+            k=given.k,
+            n_components=self.n_components,
+            update=self.update,
+            replacement=self.replacement,
+            phase_one=self.phase_one,
+            mix=self.mix,
+        )
 
-def _theorem(options: Options) -> Theorem | None:
-    """Return Corollary 3 of Gonen et al. 2016."""
-    n = options.n_components
-    if options.update == "full":
-        return Theorem(lambda B, d, m, k: popca_bound(n, d, d, m), "2-ball")
-    if options.update == "passive":
-        return Theorem(lambda B, d, m, k: popca_bound(n, d, k, m), "2-ball")
-    if options.update == "active" and not options.replacement:
-        return Theorem(lambda B, d, m, k: popca_bound(n, d, k, m, passive=False), "2-ball")
-    return None
+    @property
+    def observation(self) -> Observation:
+        """What the design sees."""
+        return _SEES.get(self.update, Observation.K)
 
+    def split_budget(self, k: int) -> BudgetSplit | None:
+        """Refuse a budget of 1, except where two attributes of an example are still seen now and then."""
+        return None if self.update in _SEES else super().split_budget(k)
 
-FAMILY = Family(
-    name="second_moment",
-    version=2,
-    options=Options,
-    fit=run_by(
-        "budgetreg.learners.second_moment.core", "k", "n_components", "update", "replacement", "phase_one", "mix"
-    ),
-    task=lambda options: SubspaceLearning(options.n_components),
-    observation=lambda options: _SEES.get(options.update, Observation.K),
-    split_budget=_refuse_too_few,
-    missing=lambda options: Missing.REFUSED if options.update in ("full", "zero_filled") else Missing.WEIGHED,
-    state_numbers=subspaces.square,
-    words=lambda options: (
-        "leading eigenvectors of the estimated second moment",
-        _DESIGNS.get(options.update, ""),
-    ),
-    theorem=_theorem,
-    oracle="budgetreg.learners.second_moment.oracle",
-    skipped_checks=lambda options: {"boundary": UNBOUNDED, **_EXCUSES.get(options.update, {})},
-)
-FAMILIES = (FAMILY,)
+    @property
+    def missing(self) -> Missing:
+        """Estimates without bias are weighed."""
+        return Missing.REFUSED if self.update in ("full", "zero_filled") else Missing.WEIGHED
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What it computes and sees."""
+        return "leading eigenvectors of the estimated second moment", _DESIGNS.get(self.update, "")
+
+    @property
+    def theorem(self) -> Theorem | None:
+        """Corollary 3 of Gonen et al. 2016."""
+        n = self.n_components
+        if self.update == "full":
+            return Theorem(lambda B, d, m, k: popca_bound(n, d, d, m), "2-ball")
+        if self.update == "passive":
+            return Theorem(lambda B, d, m, k: popca_bound(n, d, k, m), "2-ball")
+        if self.update == "active" and not self.replacement:
+            return Theorem(lambda B, d, m, k: popca_bound(n, d, k, m, passive=False), "2-ball")
+        return None
+
+    @property
+    def oracle(self) -> Oracle:
+        """The distribution of estimates of ``x x'``."""
+        from budgetreg.learners.second_moment.oracle import SecondMomentOracle
+
+        return SecondMomentOracle(self)
+
+    @property
+    def skipped_checks(self) -> Mapping[str, str]:
+        """What does not apply to the design."""
+        return {"boundary": UNBOUNDED, **_SKIPPED.get(self.update, {})}

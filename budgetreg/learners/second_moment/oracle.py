@@ -1,6 +1,7 @@
 """The law of estimates of ``x x'`` from the products of what is seen, each divided by its probability of being seen."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -8,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from budgetreg.enumeration import certificates
-from budgetreg.enumeration.expectations import LearnerUnderTest, close, expect, same
+from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, close, expect, same
 from budgetreg.enumeration.scripted_rng import Scripted, in_turn, outcomes
-from budgetreg.learners.second_moment import Options, core
+from budgetreg.learners.second_moment import SecondMomentLearner, core
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling.designs import Draw, conditional_poisson
@@ -25,63 +26,85 @@ _ERRORS = 5
 """Standard errors that a mean may be off.  Seeds are fixed: what passes once passes always."""
 
 
-def unbiased(subject: LearnerUnderTest) -> None:
-    """Compare the mean of the estimate with ``x x'``.
+@dataclass(frozen=True)
+class SecondMomentOracle(Oracle):
+    """Enumerates the subsets of one example, and certifies the subspaces."""
 
-    Importance sampling is compared phase by phase, and its phases pooled by the mean over some streams.
-    """
-    options = subject.options
-    for k in (2, D):
-        C, probability = _estimates(options, k)
-        close("C", np.tensordot(probability, C, axes=1), np.outer(_X, _X))
-    if options.update == "importance":
-        for r in (2, 3):
-            _compare_guided(r)
-        _compare_pooled(options)
+    learner: SecondMomentLearner
+
+    def unbiased(self, subject: LearnerUnderTest) -> None:
+        """Compare the mean of the estimate with ``x x'``.
+
+        Importance sampling is compared phase by phase, and its phases pooled by the mean over some streams.
+        """
+        learner = self.learner
+        for k in (2, D):
+            C, probability = _estimates(learner, k)
+            close("C", np.tensordot(probability, C, axes=1), np.outer(_X, _X))
+        if learner.update == "importance":
+            for r in (2, 3):
+                _compare_guided(r)
+            _compare_pooled(learner)
+
+    def second_moments(self, subject: LearnerUnderTest) -> None:
+        """Compare ``E |C^|^2`` with its formula: ``sum_ij (x_i x_j)^2 / pi_ij``, pi_ii being pi_i."""
+        learner = self.learner
+        for k in (2, D):
+            C, probability = _estimates(learner, k)
+            square = float(probability @ np.square(C).sum(axis=(1, 2)))
+            close(f"C's square at k={k}", square, _square(_inclusion(learner, k)))
+        if learner.update == "importance":
+            law = _law(2, _P)
+            found = _means_over(law, conditional_poisson(_P, 2).probability, power=2)
+            close("C's square", found.sum(), _square(_probabilities(law)))
+            _compare_second_phase(subject, learner.mix)
+
+    def full_information(self, subject: LearnerUnderTest) -> None:
+        """Compare, at k = d, the estimate with the mean of ``x x'``; where draws repeat attributes, its mean."""
+        learner = self.learner
+        if learner.replacement:
+            C, probability = _estimates(learner, D)
+            close("C", np.tensordot(probability, C, axes=1), np.outer(_X, _X))
+        else:
+            X = generator("check examples", D).standard_normal((12, D))
+            C = _run(learner, Table(X, np.zeros(12)), [generator("check draws")], D)[0]
+            close("C", C, X.T @ X / 12)
+
+    def minimiser(self, subject: LearnerUnderTest) -> None:
+        """Check that the subspace keeps the sum of C's largest eigenvalues, the most that any subspace keeps (Ky Fan).
+
+        C is computed once more from what was shown; 'zero_filled' and 'full' divide it by nothing.
+        """
+        learner, d = self.learner, certificates.D
+        plain = learner.update in ("zero_filled", "full")
+        inclusion = np.ones((d, d)) if plain else _inclusion(learner, certificates.K, d)
+        for shown in certificates.run(subject, {}):
+            C = np.zeros((d, d))
+            for attributes, x in zip(shown.attributes, shown.values, strict=True):
+                seen = np.zeros(d)
+                seen[attributes] = x
+                C += np.outer(seen, seen) / inclusion / len(shown.y)
+            (V,) = shown.output
+            same("V'V", V.T @ V, np.eye(V.shape[1]))
+            same("what the subspace keeps", np.trace(V.T @ C @ V), np.linalg.eigvalsh(C)[-V.shape[1] :].sum())
 
 
-def second_moments(subject: LearnerUnderTest) -> None:
-    """Compare ``E |C^|^2`` with its formula: ``sum_ij (x_i x_j)^2 / pi_ij``, pi_ii being pi_i."""
-    options = subject.options
-    for k in (2, D):
-        C, probability = _estimates(options, k)
-        square = float(probability @ np.square(C).sum(axis=(1, 2)))
-        close(f"C's square at k={k}", square, _square(_inclusion(options, k)))
-    if options.update == "importance":
-        law = _law(2, _P)
-        found = _means_over(law, conditional_poisson(_P, 2).probability, power=2)
-        close("C's square", found.sum(), _square(_probabilities(law)))
-        _compare_second_phase(subject)
-
-
-def full_information(subject: LearnerUnderTest) -> None:
-    """Compare, at k = d, the estimate with the mean of ``x x'``; where draws repeat attributes, its mean."""
-    options = subject.options
-    if options.replacement:
-        C, probability = _estimates(options, D)
-        close("C", np.tensordot(probability, C, axes=1), np.outer(_X, _X))
-    else:
-        X = generator("check examples", D).standard_normal((12, D))
-        C = _run(options, Table(X, np.zeros(12)), [generator("check draws")], D)[0]
-        close("C", C, X.T @ X / 12)
-
-
-def _estimates(options: Options, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _estimates(learner: SecondMomentLearner, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the estimates of one example, shape (N, d, d), for all outcomes, and these outcomes' probabilities."""
     one = Table(_X[None], np.zeros(1))
     probe = Scripted([0] * k)
-    _run(options, one, [probe], k)
+    _run(learner, one, [probe], k)
 
     def act(scripts: np.ndarray) -> np.ndarray:
-        return _run(options, one, [Scripted([0] * k, own) for own in scripts], k)
+        return _run(learner, one, [Scripted([0] * k, own) for own in scripts], k)
 
     if not probe.values:  # all attributes are seen
-        return _run(options, one, [probe], k), np.ones(1)
+        return _run(learner, one, [probe], k), np.ones(1)
     scripts, probability = outcomes(probe.values, act, {})
     return act(scripts), probability
 
 
-def _run(options: Options, table: Table, rngs: list[Any], k: int) -> np.ndarray:
+def _run(learner: SecondMomentLearner, table: Table, rngs: list[Any], k: int) -> np.ndarray:
     """Return the estimate (F, d, d) of each stream from all examples of a table."""
     m = len(table.y)
     accessor = Accessor(table, np.tile(np.arange(m), (len(rngs), 1)), 1, None, [m])
@@ -90,38 +113,19 @@ def _run(options: Options, table: Table, rngs: list[Any], k: int) -> np.ndarray:
         [m],
         rngs,
         k=k,
-        update=options.update,
-        replacement=bool(options.replacement),
-        phase_one=options.phase_one,
-        mix=options.mix,
+        update=learner.update,
+        replacement=bool(learner.replacement),
+        phase_one=learner.phase_one,
+        mix=learner.mix,
     )
     return C
 
 
-def minimiser(subject: LearnerUnderTest) -> None:
-    """Compare what the subspace keeps of C with the sum of C's largest eigenvalues, the most that any keeps (Ky Fan).
-
-    C is computed once more from what was shown; 'zero_filled' and 'full' divide it by nothing.
-    """
-    options, d = subject.options, certificates.D
-    plain = options.update in ("zero_filled", "full")
-    inclusion = np.ones((d, d)) if plain else _inclusion(options, certificates.K, d)
-    for shown in certificates.run(subject, {}):
-        C = np.zeros((d, d))
-        for attributes, x in zip(shown.attributes, shown.values, strict=True):
-            seen = np.zeros(d)
-            seen[attributes] = x
-            C += np.outer(seen, seen) / inclusion / len(shown.y)
-        (V,) = shown.output
-        same("V'V", V.T @ V, np.eye(V.shape[1]))
-        same("what the subspace keeps", np.trace(V.T @ C @ V), np.linalg.eigvalsh(C)[-V.shape[1] :].sum())
-
-
-def _inclusion(options: Options, r: int, d: int = D) -> np.ndarray:
+def _inclusion(learner: SecondMomentLearner, r: int, d: int = D) -> np.ndarray:
     """Return ``pi_ij``, and ``pi_i`` on the diagonal, by counting."""
-    if options.update == "passive":
+    if learner.update == "passive":
         single, pair = r / d, (r / d) ** 2
-    elif options.replacement:
+    elif learner.replacement:
         single, pair = 1 - (1 - 1 / d) ** r, 1 - 2 * (1 - 1 / d) ** r + (1 - 2 / d) ** r
     else:
         single, pair = comb(d - 1, r - 1) / comb(d, r), comb(d - 2, r - 2) / comb(d, r)
@@ -169,14 +173,14 @@ def _compare_guided(r: int) -> None:
     close("C", _means_over(law, design.probability, power=1), np.outer(_X, _X))
 
 
-def _compare_second_phase(subject: LearnerUnderTest) -> None:
+def _compare_second_phase(subject: LearnerUnderTest, mix: float) -> None:
     """Compare the subsets drawn for the first example of the second phase with what is stated of them.
 
     Each comes as if its attributes were drawn alone, given their number, with probabilities in proportion to
     ``sqrt(C_ii)`` as the first phase has it: of sum k, none above 1, and mixed with ``k/d``. The two examples of the
     first phase show two attributes each, one of which is so large that it would come with a probability above 1.
     """
-    k, mix, X = 2, subject.options.mix, np.tile(_X * [1, 10, 1, 1], (3, 1))
+    k, X = 2, np.tile(_X * [1, 10, 1, 1], (3, 1))
     rows, shown = [0] * (2 * k + 1), [0.1, 0.3, 0.9, 0.9]  # numbers that choose 0 and 1, then 2 and 3
 
     def act(scripts: np.ndarray) -> np.ndarray:
@@ -197,10 +201,10 @@ def _compare_second_phase(subject: LearnerUnderTest) -> None:
     same("the probability of a subset in the second phase", np.array(found), np.array([p for _, p in law]))
 
 
-def _compare_pooled(options: Options) -> None:
+def _compare_pooled(learner: SecondMomentLearner) -> None:
     F, m, k = 300, 8, 2
     rngs = [generator("check", "pooled", f) for f in range(F)]
-    C = _run(options, Table(np.tile(_X, (m, 1)), np.zeros(m)), rngs, k)
+    C = _run(learner, Table(np.tile(_X, (m, 1)), np.zeros(m)), rngs, k)
     off = np.abs(C.mean(axis=0) - np.outer(_X, _X))
     error = C.std(axis=0) / np.sqrt(F)
     expect((off <= _ERRORS * error).all(), f"the mean of C is off by {off.max():.2g}, more than its standard errors")

@@ -3,16 +3,26 @@
 The references stand with the updates, `budgetreg.updates`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
 from budgetreg.errors import ConfigError
-from budgetreg.learners import subspaces
-from budgetreg.learners.declaration import STEP_SIZE, Batching, Family, Learner, Parameter, run_by
-from budgetreg.learners.skipped_checks import ONE_PASS, UNBOUNDED
-from budgetreg.tasks.subspace_learning import SubspaceLearning
+from budgetreg.learners.declaration import (
+    ONE_PASS,
+    STEP_SIZE,
+    UNBOUNDED,
+    Batching,
+    BudgetSplit,
+    Parameter,
+    Settings,
+    SideInformation,
+    Streams,
+    Trajectory,
+)
+from budgetreg.learners.subspaces import SubspaceLearner
+from budgetreg.metering.accessor import Accessor
 
 _UPDATES = {
     "oja": "Oja's rule with an unbiased estimate of the second moment",
@@ -25,43 +35,58 @@ _FORGETTING = "the factor by which an example's weight falls with each one that 
 
 
 @dataclass(frozen=True)
-class Options:
-    """How the subspace moves."""
+class StreamingLearner(SubspaceLearner):
+    """Oja, GROUSE and PETRELS: how the subspace moves."""
 
     update: str = option("the update", one_of(*_UPDATES), tried=())
-    n_components: int = subspaces.dimension_option()
 
-
-def _refuse_too_few(learner: Learner, k: int) -> None:
-    subspaces.at_least_two(learner, k)
-    n = learner.options.n_components
-    if learner.options.update != "oja" and k <= n:
-        raise ConfigError(
-            f"k={k}: {learner.name} fits {n} weights to the attributes of each example, and needs a budget above "
-            f"algo.n_components={n}"
-        )
-
-
-def _excuses(options: Options) -> Mapping[str, str]:
-    reason = _DIVIDED if options.update == "oja" else _FITTED
-    estimates = dict.fromkeys(("unbiased", "second moments", "full at k=d"), reason)
-    return {**estimates, "boundary": UNBOUNDED, "minimiser": ONE_PASS}
-
-
-FAMILY = Family(
-    name="streaming",
-    options=Options,
-    fit=run_by("budgetreg.learners.streaming.core", "k", "n_components", "update"),
-    task=lambda options: SubspaceLearning(options.n_components),
-    split_budget=_refuse_too_few,
-    parameters=(
+    core = "streaming"
+    parameters = (
         replace(STEP_SIZE, absolute=True),
         Parameter("forgetting", _FORGETTING, absolute=True, tried=(0.9, 0.99), unlimited=False),
-    ),
-    tuned=lambda options: ("forgetting",) if options.update == "petrels" else ("eta",),
-    batching=Batching.IN_STEP,
-    state_numbers=subspaces.square,
-    words=lambda options: ("k attributes per example", _UPDATES.get(options.update, "")),
-    skipped_checks=_excuses,
-)
-FAMILIES = (FAMILY,)
+    )
+    batching = Batching.IN_STEP
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+    ) -> Trajectory:
+        """Run `budgetreg.learners.streaming.core.fit`."""
+        from budgetreg.learners.streaming import core
+
+        return core.fit(
+            accessor, settings, checkpoints, rngs, k=given.k, n_components=self.n_components, update=self.update
+        )
+
+    def split_budget(self, k: int) -> BudgetSplit | None:
+        """Refuse a budget of 1, and of no more attributes than weights that are fitted to them.
+
+        Raises
+        ------
+        ConfigError
+            If the budget is too small.
+        """
+        super().split_budget(k)
+        n = self.n_components
+        if self.update != "oja" and k <= n:
+            raise ConfigError(
+                f"k={k}: {self.name} fits {n} weights to the attributes of each example, and needs a budget above "
+                f"algo.n_components={n}"
+            )
+        return None
+
+    @property
+    def tuned(self) -> Sequence[str]:
+        """The step size, or for PETRELS how fast it forgets."""
+        return ("forgetting",) if self.update == "petrels" else ("eta",)
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What it sees and how it moves."""
+        return "k attributes per example", _UPDATES.get(self.update, "")
+
+    @property
+    def skipped_checks(self) -> Mapping[str, str]:
+        """No estimate without bias, and no minimum."""
+        reason = _DIVIDED if self.update == "oja" else _FITTED
+        estimates = dict.fromkeys(("unbiased", "second moments", "full at k=d"), reason)
+        return {**estimates, "boundary": UNBOUNDED, "minimiser": ONE_PASS}

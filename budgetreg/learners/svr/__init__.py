@@ -12,21 +12,20 @@ import numpy as np
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import NOT_NEGATIVE, POSITIVE, one_of
+from budgetreg.enumeration.expectations import Oracle
 from budgetreg.errors import ConfigError
 from budgetreg.learners import online
 from budgetreg.learners.declaration import (
-    RADIUS,
-    STEP_SIZE,
-    Batching,
     BudgetSplit,
     Cost,
-    Family,
-    Learner,
     Observation,
     RunContext,
-    run_by,
+    Settings,
+    SideInformation,
+    Streams,
+    Trajectory,
 )
-from budgetreg.learners.skipped_checks import ONE_PASS
+from budgetreg.metering.accessor import Accessor
 from budgetreg.tasks.regression import Regression
 from budgetreg.theory import svr_step
 from budgetreg.updates.gen_est import INNER_PRODUCT_DRAWS, averaged_draws, expected_draws, second_moment
@@ -41,98 +40,125 @@ _PLUG_IN = "the plug-in is biased, and bounded instead"
 
 
 @dataclass(frozen=True)
-class Options:
+class SupportVectorLearner(online.SplitBudgetLearner):
     """The loss ``max(|residual| - delta, 0)``, the scale eps of its smoothing, and how its slope is estimated."""
 
     update: str = online.update_option("ogd")
-    split: str | int | None = online.split_option()
-    average: str = online.average_option()
     residual: str = option("the estimate of the residual's slope", one_of("gen_est", "plug_in"))
     delta: float = option("the residual that costs nothing", NOT_NEGATIVE, tried=(0, 0.3))
     eps: float = option("the scale of the smoothing", POSITIVE, tried=(1.0, 4.0))
 
+    core = "svr"
+    unequal_lengths = True
 
-def _unbiased(options: Options) -> bool:
-    return options.residual == "gen_est"
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+    ) -> Trajectory:
+        """Run `budgetreg.learners.svr.core.fit`."""
+        from budgetreg.learners.svr import core
 
-
-def _split_budget(learner: Learner, k: int) -> BudgetSplit:
-    """Set 3 draws aside for the inner product, which GenEst's cost 2.06 at most; the plug-in's split is free."""
-    if not _unbiased(learner.options) and learner.options.split != "literal":
-        return online.split_budget(learner, k)
-    if k <= INNER_PRODUCT_DRAWS:
-        raise ConfigError(
-            f"k={k}: {learner.name} needs a budget of at least {INNER_PRODUCT_DRAWS + 1}, one attribute for the data "
-            f"point and {INNER_PRODUCT_DRAWS} for the inner product"
+        return core.fit(
+            accessor,
+            settings,
+            checkpoints,
+            rngs,
+            residual=self.residual,
+            delta=self.delta,
+            eps=self.eps,
+            k_x=given.split.k_x,
+            k_ip=given.split.k_ip,
+            average=self.average,
         )
-    return BudgetSplit(k - INNER_PRODUCT_DRAWS, INNER_PRODUCT_DRAWS)
 
+    @property
+    def _unbiased(self) -> bool:
+        return self.residual == "gen_est"
 
-def _cost(learner: Learner, d: int, k: int, settings: Mapping[str, float]) -> Cost:
-    """Return what an example costs, GenEst's draws on average; nothing is drawn for the slope while it is known."""
-    k_x, k_ip = _split_budget(learner, k)
-    if not _unbiased(learner.options):
-        return Cost(k_x + k_ip, k_x)
-    return Cost(k_x + expected_draws(int(averaged_draws(np.array(settings["B"]), learner.options.eps))), k_x)
+    @property
+    def task(self) -> Regression:
+        """A regressor, judged by this loss too."""
+        return Regression(self.delta)
 
+    @property
+    def observation(self) -> Observation:
+        """GenEst draws a random number of attributes."""
+        return Observation.K_ON_AVERAGE if self._unbiased else Observation.K
 
-def _theory(learner: Learner, run: RunContext, B: float | None) -> Mapping[str, float]:
-    assert B is not None
-    return {"eta": svr_step(B, run.d, run.m, run.budget_split.k_x if run.budget_split else 1)}
+    def split_budget(self, k: int) -> BudgetSplit:
+        """Set 3 draws aside for the inner product, which GenEst's cost 2.06 at most; the plug-in's split is free.
 
+        Raises
+        ------
+        ConfigError
+            If the budget is too small.
+        """
+        if not self._unbiased and self.split != "literal":
+            return super().split_budget(k)
+        if k <= INNER_PRODUCT_DRAWS:
+            raise ConfigError(
+                f"k={k}: {self.name} needs a budget of at least {INNER_PRODUCT_DRAWS + 1}, one attribute for the data "
+                f"point and {INNER_PRODUCT_DRAWS} for the inner product"
+            )
+        return BudgetSplit(k - INNER_PRODUCT_DRAWS, INNER_PRODUCT_DRAWS)
 
-def _notes(learner: Learner, run: RunContext, settings: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
-    """Warn if the second moment of GenEst's estimates is hopeless, for the largest target and ``|x|_2 <= 1``.
+    def cost(self, d: int, k: int, settings: Mapping[str, float]) -> Cost:
+        """Return what an example costs, GenEst's draws on average; nothing is drawn for the slope while it is known."""
+        k_x, k_ip = self.split_budget(k)
+        if not self._unbiased:
+            return Cost(k_x + k_ip, k_x)
+        return Cost(k_x + expected_draws(int(averaged_draws(np.array(settings["B"]), self.eps))), k_x)
 
-    Raises
-    ------
-    ConfigError
-        If one of them would take more draws than can be made.
-    """
-    options, B = learner.options, max(settings["B"])
-    if not _unbiased(options):
-        return ()
-    if 16 * (B / options.eps) ** 2 > MOST_DRAWS:
-        raise ConfigError(
-            f"algo.eps={options.eps:g}: GenEst cannot work with targets up to {run.largest:.3g} and B up to {B:.3g}; "
-            "give algo.eps and algo.delta in units of the target, or take algo.residual=plug_in"
+    def theory(self, run: RunContext, B: float | None) -> Mapping[str, float]:
+        """Return the step size of Hazan & Koren 2012."""
+        assert B is not None
+        return {"eta": svr_step(B, run.d, run.m, run.budget_split.k_x if run.budget_split else 1)}
+
+    @property
+    def inactive_options(self) -> Sequence[str]:
+        """The split, which GenEst decides."""
+        return ("split",) if self._unbiased else ()
+
+    def notes(self, run: RunContext, settings: Mapping[str, Sequence[float]]) -> Sequence[str]:
+        """Warn if the second moment of GenEst's estimates is hopeless, for the largest target and ``|x|_2 <= 1``.
+
+        Raises
+        ------
+        ConfigError
+            If one of them would take more draws than can be made.
+        """
+        B = max(settings["B"])
+        if not self._unbiased:
+            return ()
+        if 16 * (B / self.eps) ** 2 > MOST_DRAWS:
+            raise ConfigError(
+                f"algo.eps={self.eps:g}: GenEst cannot work with targets up to {run.largest:.3g} and B up to {B:.3g}; "
+                "give algo.eps and algo.delta in units of the target, or take algo.residual=plug_in"
+            )
+        N = int(averaged_draws(np.array(B), self.eps))
+        moment = second_moment((run.largest + self.delta) / self.eps, (B / self.eps) ** 2, N)
+        if moment <= LARGE_SECOND_MOMENT:
+            return ()
+        return (
+            f"algo.eps={self.eps:g} is small for targets up to {run.largest:.3g} and B up to {B:g}: GenEst's estimates "
+            f"of a slope of at most 1 have a second moment of {moment:.1g}; raise algo.eps, or take "
+            "algo.residual=plug_in",
         )
-    N = int(averaged_draws(np.array(B), options.eps))
-    moment = second_moment((run.largest + options.delta) / options.eps, (B / options.eps) ** 2, N)
-    if moment <= LARGE_SECOND_MOMENT:
-        return ()
-    return (
-        f"algo.eps={options.eps:g} is small for targets up to {run.largest:.3g} and B up to {B:g}: GenEst's estimates "
-        f"of a slope of at most 1 have a second moment of {moment:.1g}; raise algo.eps, or take algo.residual=plug_in",
-    )
 
+    @property
+    def words(self) -> Sequence[str]:
+        """What it sees and how it moves."""
+        return "k attributes per example (residual=gen_est: on average)", online.UPDATES.get(self.update, "")
 
-def _excuses(options: Options) -> Mapping[str, str]:
-    alone = "no learner of this loss sees all attributes; the slope itself is compared with by 'unbiased'"
-    biased = {} if _unbiased(options) else {"unbiased": _PLUG_IN, "second moments": _PLUG_IN}
-    return {"full at k=d": alone, "minimiser": ONE_PASS, **biased}
+    @property
+    def oracle(self) -> Oracle:
+        """The distribution of GenEst's and the plug-in's estimates."""
+        from budgetreg.learners.svr.oracle import SlopeOracle
 
+        return SlopeOracle(self)
 
-FAMILY = Family(
-    name="svr",
-    options=Options,
-    fit=run_by("budgetreg.learners.svr.core", "residual", "delta", "eps", "k_x", "k_ip", "average"),
-    task=lambda options: Regression(options.delta),
-    observation=lambda options: Observation.K_ON_AVERAGE if _unbiased(options) else Observation.K,
-    split_budget=_split_budget,
-    cost=_cost,
-    parameters=(RADIUS, STEP_SIZE),
-    tuned=lambda options: ("B", "eta"),
-    theory=_theory,
-    inactive_options=lambda options: ("split",) if _unbiased(options) else (),
-    batching=Batching.IN_STEP,
-    unequal_lengths=True,
-    words=lambda options: (
-        "k attributes per example (residual=gen_est: on average)",
-        online.UPDATES.get(options.update, ""),
-    ),
-    notes=_notes,
-    oracle="budgetreg.learners.svr.oracle",
-    skipped_checks=_excuses,
-)
-FAMILIES = (FAMILY,)
+    @property
+    def skipped_checks(self) -> Mapping[str, str]:
+        """The plug-in is biased."""
+        alone = "no learner of this loss sees all attributes; the slope itself is compared with by 'unbiased'"
+        biased = {} if self._unbiased else {"unbiased": _PLUG_IN, "second moments": _PLUG_IN}
+        return {"full at k=d": alone, **super().skipped_checks, **biased}

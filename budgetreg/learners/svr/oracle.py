@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.enumeration.expectations import LearnerUnderTest, close
+from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, close
 from budgetreg.enumeration.gradients import D, DrawProbabilities, compare_moves, point_square, points
 from budgetreg.enumeration.steps import STEP, Place, Step, enumerate_step
+from budgetreg.learners.svr import SupportVectorLearner
 from budgetreg.learners.svr.core import GenEst
 from budgetreg.updates.gen_est import WEIGHTS, smoothed_slope
 from budgetreg.updates.reference_updates import REFERENCE_UPDATES
@@ -20,40 +21,44 @@ _ORDERS = (1, 3)
 _MOVES = REFERENCE_UPDATES["ogd"]
 
 
-def unbiased(subject: LearnerUnderTest) -> None:
-    """Compare the estimate with its series, order by order, and the series with the slope of the smoothed loss."""
-    for order in _ORDERS:
-        call = _call(subject, order)
-        mean = call.step.mean(call.step.gradient(_MOVES))
-        close("the gradient", mean, call.weight * call.theta**order * call.step.x)
-    call.compare_series()
+@dataclass(frozen=True)
+class SlopeOracle(Oracle):
+    """Enumerates the draws of one call of GenEst by order, and those of the plug-in."""
 
+    learner: SupportVectorLearner
 
-def second_moments(subject: LearnerUnderTest) -> None:
-    """Compare the mean square of a call's estimate with that of a product of independent factors."""
-    for order in _ORDERS:
-        call = _call(subject, order)
-        phi = call.weight**2 * (call.theta**2 + call.variance) ** order
-        found = np.square(call.step.gradient(_MOVES)).sum(axis=1)
-        stated = DrawProbabilities(np.full(D, 1 / D), call.p)
-        close("the gradient's square", call.step.mean(found), phi * point_square(call.step, stated, call.k_x))
-
-
-def boundary(subject: LearnerUnderTest) -> None:
-    """Compare the projections of steps with the listing's: those of what GenEst or the plug-in estimates.
-
-    The mean of the regressor is that of the projections, not the one to which the mean gradient leads.
-    """
-    if subject.options.residual == "gen_est":
+    def unbiased(self, subject: LearnerUnderTest) -> None:
+        """Compare the estimate with its series, order by order, and the series with the slope of the smoothed loss."""
         for order in _ORDERS:
-            call = _call(subject, order, edge=True)
-            factors = call.factors()[:, :order] - call.step.y - call.delta
-            phi = call.weight * (factors / call.eps).prod(axis=1)
+            call = _call(self.learner, subject, order)
+            mean = call.step.mean(call.step.gradient(_MOVES))
+            close("the gradient", mean, call.weight * call.theta**order * call.step.x)
+        call.compare_series()
+
+    def second_moments(self, subject: LearnerUnderTest) -> None:
+        """Compare the mean square of a call's estimate with that of a product of independent factors."""
+        for order in _ORDERS:
+            call = _call(self.learner, subject, order)
+            phi = call.weight**2 * (call.theta**2 + call.variance) ** order
+            found = np.square(call.step.gradient(_MOVES)).sum(axis=1)
+            stated = DrawProbabilities(np.full(D, 1 / D), call.p)
+            close("the gradient's square", call.step.mean(found), phi * point_square(call.step, stated, call.k_x))
+
+    def boundary(self, subject: LearnerUnderTest) -> None:
+        """Compare the projections of steps with the listing's: those of what GenEst or the plug-in estimates.
+
+        The mean of the regressor is that of the projections, not the one to which the mean gradient leads.
+        """
+        if self.learner.residual == "gen_est":
+            for order in _ORDERS:
+                call = _call(self.learner, subject, order, edge=True)
+                factors = call.factors()[:, :order] - call.step.y - call.delta
+                phi = call.weight * (factors / call.eps).prod(axis=1)
+                compare_moves(call.step, _MOVES, phi[:, None] * points(call.step, np.full(D, 1 / D), call.k_x))
+        else:
+            call = _call(self.learner, subject, None, edge=True)
+            phi = smoothed_slope(call.factors().mean(axis=1) - call.step.y, call.delta, call.eps)
             compare_moves(call.step, _MOVES, phi[:, None] * points(call.step, np.full(D, 1 / D), call.k_x))
-    else:
-        call = _call(subject, None, edge=True)
-        phi = smoothed_slope(call.factors().mean(axis=1) - call.step.y, call.delta, call.eps)
-        compare_moves(call.step, _MOVES, phi[:, None] * points(call.step, np.full(D, 1 / D), call.k_x))
 
 
 @dataclass(frozen=True)
@@ -98,13 +103,13 @@ class _Call:
         close("the slope", mean, float(smoothed_slope(np.array(u), self.delta, self.eps)))
 
 
-def _call(subject: LearnerUnderTest, order: int | None, edge: bool = False) -> _Call:
-    options, (k_x, _) = subject.options, subject.draws_for(D, D)
+def _call(learner: SupportVectorLearner, subject: LearnerUnderTest, order: int | None, edge: bool = False) -> _Call:
+    k_x, _ = subject.draws_for(D, D)
     fixed: tuple[tuple[int, float], ...] = ()
     if order is not None:
         # The data point is drawn, then two orders, n from a part 2^{-(n+1)} of the interval, then uniforms for either.
         first = k_x + 2
         unused = [(i, 0.5) for i in range(first + order, first + 2 * GenEst.AT_HAND)]
         fixed = ((k_x, 1 - 1.5 * 0.5 ** (order + 1)), (k_x + 1, 0.25), *unused)
-    step = enumerate_step(subject, D, D, Place(STEP, edge, options.average, fixed=fixed))
-    return _Call(step, k_x, options.delta, options.eps, float(WEIGHTS[order or 0]) / 2)
+    step = enumerate_step(subject, D, D, Place(STEP, edge, learner.average, fixed=fixed))
+    return _Call(step, k_x, learner.delta, learner.eps, float(WEIGHTS[order or 0]) / 2)

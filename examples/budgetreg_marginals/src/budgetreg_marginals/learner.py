@@ -12,52 +12,69 @@ As it adds up what it sees, it centres that itself: sums of 1, of x and of y giv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
-from budgetreg.learners.declaration import Family, Outputs, Parameter, SideInformation, WithIntercept
+from budgetreg.enumeration.expectations import Oracle
+from budgetreg.learners.declaration import (
+    Learner,
+    Parameter,
+    Settings,
+    SideInformation,
+    Streams,
+    Trajectory,
+    WithIntercept,
+)
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, subset
-from budgetreg.tasks.regression import Regression
 
 _DIAGONALS = {"own": "each weight in its attribute's own scale", "common": "all weights in the attributes' mean scale"}
 
 
 @dataclass(frozen=True)
-class Options:
-    """What stands on the diagonal."""
+class MarginalRidge(Learner):
+    """Ridge on marginal moments: what stands on the diagonal."""
 
     diagonal: str = option("the diagonal", one_of(*_DIAGONALS), default="own")
 
+    core = "marginals"
+    parameters = (Parameter("shrinkage", "the shrinkage, in units of the mean second moment", absolute=True),)
+    tuned = ("shrinkage",)
+    centres_itself = True
+    skipped_checks: ClassVar[Mapping[str, str]] = {
+        "boundary": "nothing is clipped or projected",
+        "small k": "each attribute is estimated by itself, and k=1 is enough",
+    }
 
-def fit(
-    accessor: Accessor,
-    settings: Mapping[str, np.ndarray],
-    checkpoints: Sequence[int],
-    rngs: Sequence[np.random.Generator],
-    options: Options,
-    given: SideInformation,
-) -> Iterator[tuple[int, Outputs]]:
-    """Run all settings along all streams, see `budgetreg.learners.declaration.Fit`.
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+    ) -> Trajectory:
+        """Yield at each checkpoint its number of examples and the regressors, one for each value of ``shrinkage``."""
+        for checkpoint, sums in estimates(accessor, checkpoints, rngs, given.k):
+            n, x, y, xx, xy, targets = sums
+            m = x / np.maximum(n, np.finfo(float).tiny) if given.centred else np.zeros_like(x)
+            r = targets if given.intercept else np.zeros_like(targets)
+            c, s = xy - r * x - m * y + r * m * n, xx - 2 * m * x + m * m * n
+            mean = s.mean(axis=1, keepdims=True)
+            diagonal = s if self.diagonal == "own" else mean
+            ridge = diagonal[:, :, None] + settings["shrinkage"] * mean[:, :, None]
+            W = c[:, :, None] / np.maximum(ridge, np.finfo(float).tiny)
+            yield checkpoint, WithIntercept(W, r - np.einsum("fd,fdg->fg", m, W))
 
-    Yields
-    ------
-    checkpoint : int
-    W : WithIntercept
-        Regressors, one for each value of ``shrinkage``.
-    """
-    for checkpoint, sums in estimates(accessor, checkpoints, rngs, given.k):
-        n, x, y, xx, xy, targets = sums
-        m = x / np.maximum(n, np.finfo(float).tiny) if given.centred else np.zeros_like(x)
-        r = targets if given.intercept else np.zeros_like(targets)
-        c, s = xy - r * x - m * y + r * m * n, xx - 2 * m * x + m * m * n
-        mean = s.mean(axis=1, keepdims=True)
-        diagonal = s if options.diagonal == "own" else mean
-        ridge = diagonal[:, :, None] + settings["shrinkage"] * mean[:, :, None]
-        W = c[:, :, None] / np.maximum(ridge, np.finfo(float).tiny)
-        yield checkpoint, WithIntercept(W, r - np.einsum("fd,fdg->fg", m, W))
+    @property
+    def words(self) -> Sequence[str]:
+        """Phrases for a caption."""
+        return "k attributes per example", "ridge on marginal moments", _DIAGONALS.get(self.diagonal, "")
+
+    @property
+    def oracle(self) -> Oracle:
+        """What the checks compare the estimates and the weights with."""
+        from budgetreg_marginals.oracle import MarginalsOracle
+
+        return MarginalsOracle(self.diagonal)
 
 
 def estimates(
@@ -83,24 +100,3 @@ def estimates(
             targets += y[:, part].sum(axis=1, keepdims=True)
             if last in checkpoints:
                 yield last, (*(sums * (d / (k * last))), targets / last)
-
-
-FAMILY = Family(
-    name="marginals",
-    options=Options,
-    fit=fit,
-    task=lambda options: Regression(),
-    parameters=(Parameter("shrinkage", "the shrinkage, in units of the mean second moment", absolute=True),),
-    tuned=lambda options: ("shrinkage",),
-    centres_itself=True,
-    words=lambda options: (
-        "k attributes per example",
-        "ridge on marginal moments",
-        _DIAGONALS.get(options.diagonal, ""),
-    ),
-    oracle="budgetreg_marginals.oracle",
-    skipped_checks=lambda options: {
-        "boundary": "nothing is clipped or projected",
-        "small k": "each attribute is estimated by itself, and k=1 is enough",
-    },
-)
