@@ -12,6 +12,7 @@ from budgetreg.enumeration.expectations import Oracle
 from budgetreg.enumeration.scripted_rng import Scripted, in_turn, outcomes, rows_of
 from budgetreg.learners.declaration import BudgetSplit
 from budgetreg.learners.exact import ExactGradientLearner
+from budgetreg.learners.mbeg import MatrixGradientLearner
 from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.online import SplitBudgetLearner
 from budgetreg.learners.pairs import core as pairs
@@ -102,7 +103,7 @@ def test_draws_of_a_pair_that_have_other_probabilities_than_they_are_weighed_wit
 
 
 def test_a_budget_that_does_not_come_in_pairs(monkeypatch):
-    monkeypatch.setattr(SplitBudgetLearner, "split_budget", lambda learner, k: None)
+    monkeypatch.setattr(MatrixGradientLearner, "split_budget", lambda learner, k: None)
     assert failure("mbeg", "small k") == "k=1 is accepted"
 
 
