@@ -176,9 +176,9 @@ Trajectory = Iterator[tuple[int, Outputs]]
 """Checkpoints with the outputs of all settings along all streams."""
 Settings = Mapping[str, np.ndarray]
 """Parameters in absolute values, shape (G,) each."""
-Streams = Sequence[np.random.Generator]
+Rngs = Sequence[np.random.Generator]
 """One random generator per stream."""
-Fit = Callable[[Accessor, Settings, Sequence[int], Streams, SideInformation], Trajectory]
+Fit = Callable[[Accessor, Settings, Sequence[int], Rngs, SideInformation], Trajectory]
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class Learner:
         accessor: Accessor,
         settings: Settings,
         checkpoints: Sequence[int],
-        rngs: Streams,
+        rngs: Rngs,
         given: SideInformation,
     ) -> Trajectory:
         """Run all settings along all streams.

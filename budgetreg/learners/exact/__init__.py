@@ -17,10 +17,10 @@ from budgetreg.learners.declaration import (
     STEP_SIZE,
     Learner,
     Observation,
+    Rngs,
     RunContext,
     Settings,
     SideInformation,
-    Streams,
     Theorem,
     Trajectory,
 )
@@ -48,7 +48,7 @@ class ExactGradientLearner(Learner):
     }
 
     def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
         """Run `budgetreg.learners.exact.core.fit`."""
         from budgetreg.learners.exact import core

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FRACTION, NOTHING, POSITIVE, one_of, whole
-from budgetreg.learners.declaration import UNBOUNDED, Missing, Settings, SideInformation, Streams, Trajectory
+from budgetreg.learners.declaration import UNBOUNDED, Missing, Rngs, Settings, SideInformation, Trajectory
 from budgetreg.learners.factors.oracle import FullRowsOracle
 from budgetreg.learners.subspaces import PairwiseLearner, SubspaceLearner
 from budgetreg.metering.accessor import Accessor
@@ -38,7 +38,7 @@ class FactorRegression(PairwiseLearner):
     }
 
     def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
         """Run `budgetreg.learners.factors.regression.fit`."""
         from budgetreg.learners.factors import regression
@@ -82,7 +82,7 @@ class StreamingFactorAnalysis(SubspaceLearner):
     }
 
     def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
         """Run `budgetreg.learners.factors.streaming.fit`."""
         from budgetreg.learners.factors import streaming
@@ -133,7 +133,7 @@ class FactorAnalysis(StreamingFactorAnalysis):
     version = 3
 
     def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
         """Run `budgetreg.learners.factors.subspace.fit`."""
         from budgetreg.learners.factors import subspace

@@ -12,10 +12,10 @@ from budgetreg.errors import ConfigError
 from budgetreg.learners.declaration import (
     UNBOUNDED,
     Missing,
+    Rngs,
     RunContext,
     Settings,
     SideInformation,
-    Streams,
     Trajectory,
 )
 from budgetreg.learners.imputation.oracle import ImputationOracle
@@ -42,7 +42,7 @@ class ImputationLearner(PairwiseLearner):
     oracle = ImputationOracle()
 
     def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
         """Run `budgetreg.learners.imputation.core.fit`."""
         from budgetreg.learners.imputation import core

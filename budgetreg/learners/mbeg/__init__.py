@@ -23,10 +23,10 @@ from budgetreg.learners.declaration import (
     BudgetSplit,
     Cost,
     Missing,
+    Rngs,
     RunContext,
     Settings,
     SideInformation,
-    Streams,
     Theorem,
     Trajectory,
 )
@@ -60,7 +60,7 @@ class MatrixGradientLearner(SubspaceLearner):
     skipped_checks: ClassVar[Mapping[str, str]] = {"minimiser": ONE_PASS}
 
     def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
         """Run `budgetreg.learners.mbeg.core.fit`."""
         from budgetreg.learners.mbeg import core

@@ -13,9 +13,9 @@ from budgetreg.learners.declaration import (
     UNBOUNDED,
     Missing,
     Parameter,
+    Rngs,
     Settings,
     SideInformation,
-    Streams,
     Trajectory,
 )
 from budgetreg.learners.factors.oracle import FullRowsOracle
@@ -55,7 +55,7 @@ class MomentRegression(PairwiseLearner):
     }
 
     def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
         """Run `budgetreg.learners.moments.regression.fit`."""
         from budgetreg.learners.moments import regression

@@ -18,9 +18,9 @@ from budgetreg.learners.declaration import (
     Batching,
     Learner,
     Observation,
+    Rngs,
     Settings,
     SideInformation,
-    Streams,
     Trajectory,
 )
 from budgetreg.metering.accessor import Accessor
@@ -52,7 +52,7 @@ class OfflineLearner(Learner):
     }
 
     def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
         """Run `budgetreg.learners.offline.core.fit`."""
         from budgetreg.learners.offline import core

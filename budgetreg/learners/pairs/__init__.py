@@ -21,9 +21,9 @@ from budgetreg.learners.declaration import (
     Cost,
     Learner,
     Missing,
+    Rngs,
     Settings,
     SideInformation,
-    Streams,
     Trajectory,
 )
 from budgetreg.metering.accessor import Accessor
@@ -71,7 +71,7 @@ class Baseline(PairsLearner):
     skipped_checks: ClassVar[Mapping[str, str]] = {"boundary": UNBOUNDED}
 
     def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
         """Run `budgetreg.learners.pairs.core.fit`."""
         from budgetreg.learners.pairs import core

@@ -21,10 +21,10 @@ from budgetreg.learners.declaration import (
     STEP_SIZE,
     Missing,
     Parameter,
+    Rngs,
     RunContext,
     Settings,
     SideInformation,
-    Streams,
     Theorem,
     Trajectory,
 )
@@ -51,7 +51,7 @@ class GradientLearner(online.GuidedLearner):
     unequal_lengths = True
 
     def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
         """Run `budgetreg.learners.partial.core.fit`."""
         from budgetreg.learners.partial import core

@@ -19,9 +19,9 @@ from budgetreg.learners.declaration import (
     BudgetSplit,
     Missing,
     Observation,
+    Rngs,
     Settings,
     SideInformation,
-    Streams,
     Theorem,
     Trajectory,
 )
@@ -68,7 +68,7 @@ class SecondMomentLearner(SubspaceLearner):
     version = 2
 
     def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
         """Run `budgetreg.learners.second_moment.core.fit`."""
         from budgetreg.learners.second_moment import core

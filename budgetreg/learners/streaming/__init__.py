@@ -16,9 +16,9 @@ from budgetreg.learners.declaration import (
     Batching,
     BudgetSplit,
     Parameter,
+    Rngs,
     Settings,
     SideInformation,
-    Streams,
     Trajectory,
 )
 from budgetreg.learners.subspaces import SubspaceLearner
@@ -48,7 +48,7 @@ class StreamingLearner(SubspaceLearner):
     batching = Batching.IN_STEP
 
     def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
         """Run `budgetreg.learners.streaming.core.fit`."""
         from budgetreg.learners.streaming import core

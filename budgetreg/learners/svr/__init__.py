@@ -19,10 +19,10 @@ from budgetreg.learners.declaration import (
     BudgetSplit,
     Cost,
     Observation,
+    Rngs,
     RunContext,
     Settings,
     SideInformation,
-    Streams,
     Trajectory,
 )
 from budgetreg.metering.accessor import Accessor
@@ -52,7 +52,7 @@ class SupportVectorLearner(online.SplitBudgetLearner):
     unequal_lengths = True
 
     def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
         """Run `budgetreg.learners.svr.core.fit`."""
         from budgetreg.learners.svr import core

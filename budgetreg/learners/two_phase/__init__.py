@@ -20,10 +20,10 @@ from budgetreg.learners.declaration import (
     STEP_SIZE,
     Missing,
     Parameter,
+    Rngs,
     RunContext,
     Settings,
     SideInformation,
-    Streams,
     Trajectory,
 )
 from budgetreg.metering.accessor import Accessor
@@ -47,7 +47,7 @@ class TwoPhaseLearner(online.GuidedLearner):
     missing = Missing.WEIGHED
 
     def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
         """Run `budgetreg.learners.two_phase.core.fit`."""
         from budgetreg.learners.two_phase import core

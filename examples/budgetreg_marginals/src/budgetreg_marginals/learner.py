@@ -22,9 +22,9 @@ from budgetreg.enumeration.expectations import Oracle
 from budgetreg.learners.declaration import (
     Learner,
     Parameter,
+    Rngs,
     Settings,
     SideInformation,
-    Streams,
     Trajectory,
     WithIntercept,
 )
@@ -50,7 +50,7 @@ class MarginalRidge(Learner):
     }
 
     def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Streams, given: SideInformation
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
         """Yield at each checkpoint its number of examples and the regressors, one for each value of ``shrinkage``."""
         for checkpoint, sums in estimates(accessor, checkpoints, rngs, given.k):
