@@ -96,7 +96,7 @@ def test_a_stream_does_not_depend_on_its_company(update, G, d):
 def test_blocks_of_rows_do_not_show(update, monkeypatch):
     X, y = streams(F=2, m=50, d=4)
     whole = fit(X, y, grid((2.0, 0.5)), (50,), update, "all")
-    monkeypatch.setattr(exact, "_BLOCK", 28)
+    monkeypatch.setattr(exact, "_BLOCK_VALUES", 28)
     np.testing.assert_array_equal(fit(X, y, grid((2.0, 0.5)), (50,), update, "all")[50], whole[50])
 
 

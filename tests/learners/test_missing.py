@@ -19,6 +19,7 @@ from budgetreg.learners.groups import members
 from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.mbeg.estimates import ESTIMATES
 from budgetreg.learners.pairs import core as pairs
+from budgetreg.learners.pairs.centring import PairCentring
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.two_phase import core as two_phase
 from budgetreg.metering.accessor import Accessor
@@ -104,9 +105,9 @@ def of_moved_pairs(m: np.ndarray, r: float) -> tuple[list[int], Callable[[Access
     def estimate(accessor: Accessor, rngs: list[Any]) -> Any:
         F = len(rngs)
         shares = None if accessor.complete else accessor.together(*np.ogrid[:F, :D, :D])
-        moves = pairs._Moves(F, D, shares)
-        ((_, A, v),) = pairs.estimates(accessor, [1], rngs, 2, moves)
-        return moves.moved(A, v, np.tile(m, (F, 1)), np.full(F, r))
+        centring = PairCentring(F, D, shares)
+        ((_, A, v),) = pairs.estimates(accessor, [1], rngs, 2, centring)
+        return centring.centre(A, v, np.tile(m, (F, 1)), np.full(F, r))
 
     return [0], estimate
 

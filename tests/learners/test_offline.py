@@ -197,7 +197,7 @@ def test_nothing_to_learn_gives_the_zero_regressor(problem, X):
 
 @problems
 def test_checkpoints_are_prefixes_of_the_stream(problem, monkeypatch):
-    monkeypatch.setattr(offline, "_EXAMPLES", 7)
+    monkeypatch.setattr(offline, "_BLOCK", 7)
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(2, 50, 12)), rng.normal(size=(2, 50))
     checkpoints = [3, 12, 13, 40]  # more examples than attributes later on

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from budgetreg.learners.pairs import core as pairs
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
+from budgetreg.sampling.draws import BLOCK
 
 D = 3
 ALL_PAIRS = list(product(range(D), repeat=2))
@@ -21,7 +22,7 @@ def estimates(monkeypatch, X, y, k, drawn=None, seed=0, orders=None, checkpoints
     with monkeypatch.context() as patch:
         patch.setattr(pairs, "correlation", lambda A, v, B: found.append((A.copy(), v.copy())) or np.zeros((len(v), 1)))
         if drawn is not None:
-            patch.setattr(pairs, "subset", lambda rng, n, size: np.tile(drawn, (pairs.BLOCK, 1)))
+            patch.setattr(pairs, "subset", lambda rng, n, size: np.tile(drawn, (BLOCK, 1)))
         orders = np.arange(len(X))[None] if orders is None else orders
         checkpoints = [orders.shape[1]] if checkpoints is None else checkpoints
         accessor = Accessor(Table(X, y), orders, 1, k, checkpoints)

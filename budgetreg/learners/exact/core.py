@@ -1,7 +1,7 @@
-"""Online learners that see every attribute: the exact gradient ``g = (<w, x> - y) x``, not an estimate of it.
+"""Online ridge and online lasso: all attributes are seen, and steps use the exact gradient ``g = (<w, x> - y) x``.
 
-The G settings of a stream advance together, as arrays (G, d) small enough for the processor's cache; the F
-streams take turns at each example, so that none of them can change another's result.
+The G settings of a stream take each step together, as arrays (G, d) that fit the processor's cache. The F streams take
+turns at each example, so that no stream changes another's result.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,8 +12,8 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.updates.averaging import Averager
 from budgetreg.updates.geometry import project_l2
 
-_BLOCK = 2**18
-"""Attribute values of one stream that are read at a time."""
+_BLOCK_VALUES = 2**18
+"""Attribute values of one stream in a block."""
 
 
 def fit(
@@ -27,16 +27,17 @@ def fit(
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Run online ridge or online lasso along all streams.
 
-    Hazan & Koren 2012 and Kukliansky & Shamir 2015 compare with these learners: the updates of AERR and AELR,
-    ``w_1 = 0``, with the exact gradient.
+    These are the updates of AERR and AELR from ``w_1 = 0``, with the exact gradient. Hazan & Koren 2012 and
+    Kukliansky & Shamir 2015 compare their learners with them.
 
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`: d attributes of each example are charged; settings are
-        ``B`` and ``eta``, nothing is drawn.
+        As for `budgetreg.learners.declaration.Fit`; d attributes of each example are charged, settings are ``B``
+        and ``eta``, and nothing is drawn.
     update : {'ogd', 'eg'}
-        Online ridge: gradient descent on the 2-ball. Online lasso: exponentiated gradient on the 1-ball.
+        'ogd' is online ridge, gradient descent on the 2-ball; 'eg' is online lasso, exponentiated gradient on the
+        1-ball.
     average : {'all', 'suffix', 'last'}
         Which iterates the output averages.
 
@@ -52,7 +53,7 @@ def fit(
     averager = Averager(checkpoints, average)
     marks = set(averager.marks)
     last = max(checkpoints)
-    block = max(1, _BLOCK // d)
+    block = max(1, _BLOCK_VALUES // d)
 
     def running_sum() -> np.ndarray:
         return np.stack([stream.total for stream in streams])

@@ -1,4 +1,4 @@
-"""Values that were not seen are imputed, and ridge takes them for values like all others."""
+"""Ridge regression on imputed rows: unseen values are imputed and then treated as seen."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from budgetreg.learners.factors.entries import Entries
 from budgetreg.metering.accessor import Accessor
 
 _STRENGTHS = np.geomspace(1e-4, 1e4, 17)
-"""Those of ridge that are tried, in units of the mean squared length of the columns."""
+"""Strengths of ridge that are tried, in units of the mean squared length of the columns."""
 
 
 def fit(
@@ -25,18 +25,18 @@ def fit(
     centred: bool = False,
     intercept: bool = False,
 ) -> Iterator[tuple[int, Outputs]]:
-    """Draw k attributes of each example uniformly, impute the others at the checkpoints and solve for ridge.
+    """Draw k attributes of each example uniformly; impute the others and solve for ridge at each checkpoint.
 
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`: there is one setting, and nothing to tune.
+        As for `budgetreg.learners.declaration.Fit`; there is one setting and nothing to tune.
     k : int
-        Attributes of an example that are seen, at least 2.
+        Attributes seen of each example, at least 2.
     impute : {'mean', 'iterative'}
         See `imputed`.
     centred, intercept : bool
-        Whether attributes count from their means, and whether the mean of the targets is predicted there.
+        Whether attributes are centred on their means, and whether the regressor has an intercept.
 
     Yields
     ------
@@ -46,25 +46,25 @@ def fit(
     del settings
     for collected in collect(accessor, checkpoints, rngs, k):
         if not collected.is_checkpoint:
-            continue  # draws stay uniform
-        found = [
+            continue  # no plans: the draws stay uniform
+        solutions = [
             regressor(X, y, impute=impute, centred=centred, intercept=intercept)
             for X, y in _tables(collected.entries, accessor.d)
         ]
-        W = np.stack([w for w, _ in found])[:, :, None]
-        b = np.array([[b] for _, b in found])
+        W = np.stack([w for w, _ in solutions])[:, :, None]
+        b = np.array([[b] for _, b in solutions])
         yield collected.examples, WithIntercept(W, b) if centred or intercept else W
 
 
 def regressor(X: np.ndarray, y: np.ndarray, *, impute: str, centred: bool, intercept: bool) -> tuple[np.ndarray, float]:
-    """Return ridge on imputed rows, its strength chosen by leaving out one of them after the other.
+    """Return the ridge regressor of imputed rows; leave-one-out errors choose its strength.
 
-    The means, and all that is imputed, are those of all rows, also where one is left out.
+    A left-out row stays in the means and in the imputation models.
 
     Parameters
     ----------
     X : ndarray of float, shape (n, d)
-        NaN where nothing was seen.
+        NaN for unseen values.
     y : ndarray of float, shape (n,)
     impute : {'mean', 'iterative'}
     centred, intercept : bool
@@ -73,39 +73,39 @@ def regressor(X: np.ndarray, y: np.ndarray, *, impute: str, centred: bool, inter
     Returns
     -------
     w : ndarray of float, shape (d,)
-        0 for attributes that were never seen, and for all if there is a single example, as none can be left out.
+        0 for attributes never seen; all 0 for a single example, because none can be left out.
     b : float
         The prediction is ``b + <w, x>``.
     """
-    from sklearn.linear_model import RidgeCV  # here, as it is slow to load
+    from sklearn.linear_model import RidgeCV  # imported here because scikit-learn loads slowly
 
     w, r = np.zeros(X.shape[1]), float(y.mean()) if intercept else 0.0
     live = np.flatnonzero(~np.isnan(X).all(axis=0))
     if len(y) < 2 or not live.size:
         return w, r
     means = np.nanmean(X[:, live], axis=0)
-    Z = imputed(X[:, live] - means, impute)  # imputers know no other zero, so that where it is changes nothing
+    Z = imputed(X[:, live] - means, impute)  # centred before imputation, so that a shift of the data changes nothing
     if not centred:
         Z += means
         means = np.zeros(live.size)
     if not Z.any():
         return w, r
-    # Only where an intercept is free in both, leaving out one example moves it.
+    # With centred attributes and a free intercept, each left-out example changes the intercept.
     ridge = RidgeCV(strengths(Z), fit_intercept=centred and intercept).fit(Z, y - r)
     w[live] = ridge.coef_
     return w, r + float(ridge.intercept_) - float(means @ ridge.coef_)
 
 
 def imputed(Z: np.ndarray, impute: str) -> np.ndarray:
-    """Fill in what was not seen.
+    """Return rows with the unseen values filled in.
 
     Parameters
     ----------
     Z : ndarray of float, shape (n, p)
-        Values less the means of those seen, at least one in each column; NaN where nothing was seen.
+        Values less the column's mean, at least one in each column; NaN for unseen values.
     impute : {'mean', 'iterative'}
-        By the mean; or by `sklearn.impute.IterativeImputer` as it comes, which regresses each attribute on all others,
-        the target not among them, ten times over.
+        'mean' imputes the mean; 'iterative' uses `sklearn.impute.IterativeImputer` with its defaults, which regresses
+        each attribute on the others (not on the target) in ten rounds.
 
     Returns
     -------
@@ -114,27 +114,27 @@ def imputed(Z: np.ndarray, impute: str) -> np.ndarray:
     if impute == "mean":
         return np.where(np.isnan(Z), 0.0, Z)
     from sklearn.exceptions import ConvergenceWarning
-    from sklearn.experimental import enable_iterative_imputer  # noqa: F401, without which the next is not there
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401, enables the next import
     from sklearn.impute import IterativeImputer
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # ten times is what it is given
+        warnings.simplefilter("ignore", ConvergenceWarning)  # ten rounds are the default, converged or not
         filled: np.ndarray = IterativeImputer(random_state=0).fit_transform(Z)
     return filled
 
 
 def strengths(Z: np.ndarray) -> np.ndarray:
-    """Return the strengths of ridge that are tried on rows (n, p), one of which is not 0."""
+    """Return the strengths of ridge that are tried on rows (n, p), not all of which are 0."""
     return _STRENGTHS * np.square(Z).sum(axis=0).mean()
 
 
 def _tables(entries: Entries, d: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield X (n, d) and y (n,) of each stream in turn, as dense as only one of them may be."""
+    """Yield X (n, d) and y (n,) of each stream, one at a time, because dense tables of all need much memory."""
     blocks = entries.blocks()
     for f in range(len(blocks[0].values)):
         rows = []
         for block in blocks:
-            # The target is column d, and one more takes what is missing.
+            # Column d is the target; one more column collects the missing values.
             table = np.full((block.values.shape[1], d + 2), np.nan)
             np.put_along_axis(table, block.attributes[f], block.values[f], axis=1)
             rows.append(table)

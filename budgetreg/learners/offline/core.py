@@ -1,9 +1,8 @@
-"""Offline ridge and lasso: the empirical squared loss minimised exactly over balls of several radii.
+"""Offline ridge and lasso: exact minimisers of the squared loss over balls of several radii, at each checkpoint.
 
-For F streams, at each checkpoint, on the examples up to it. Rows are kept while they are no more than the attributes;
-from then on ``X'X`` and ``X'y`` stand for them. The training parts of a cross-validation share most of their examples,
-whose products are computed once and added up: which streams run together decides the order of these sums, so that the
-configuration has to decide it.
+Rows are stored while there are at most as many as attributes; later ``X'X`` and ``X'y`` replace them. The training
+parts of a cross-validation share most of their examples, and the products of shared examples are computed once. So the
+streams that run together determine the order of the sums, and the configuration must determine these streams.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,11 +16,11 @@ from budgetreg.solvers.homotopy import lasso_path
 from budgetreg.solvers.lasso_path import lasso
 from budgetreg.solvers.shrinkage import ridge, ridge_of_rows
 
-_EXAMPLES = 2**14
-"""Examples of each stream opened at a time."""
+_BLOCK = 2**14
+"""Examples of each stream in a block."""
 
-_SELDOM = 0.1
-"""Fraction of examples, below which an attribute's values other than 0 are multiplied one by one."""
+_SPARSE = 0.1
+"""Fraction of nonzero values below which an attribute is multiplied as a sparse column."""
 
 
 def fit(
@@ -34,19 +33,19 @@ def fit(
     centred: bool = False,
     intercept: bool = False,
 ) -> Iterator[tuple[int, Outputs]]:
-    """Minimise ``|X w - y|_2^2`` over a ball at each checkpoint, X and y less the means of the examples up to it if so.
+    """Minimise ``|X w - y|_2^2`` over balls, at each checkpoint on the examples up to it.
 
-    Where least-squares solutions lie inside the ball, the one of smallest norm (the ball's norm) is returned.
+    If least-squares solutions lie inside the ball, the one of least norm (the ball's norm) is returned.
 
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`: d attributes of each example are charged; the setting is
-        ``B``, nothing is drawn.
+        As for `budgetreg.learners.declaration.Fit`; d attributes of each example are charged, the setting is
+        ``B``, and nothing is drawn.
     problem : {'ridge', 'lasso'}
         The ball: ``|w|_2 <= B`` or ``|w|_1 <= B``.
     centred, intercept : bool
-        Whether attributes count from their means, and whether the mean of the targets is predicted there.
+        Whether attributes are centred on the means of these examples, and whether the regressor has an intercept.
 
     Yields
     ------
@@ -59,47 +58,48 @@ def fit(
     streams = [_LeastSquares(accessor.d) for _ in range(accessor.n_streams)]
     start = 0
     for checkpoint in sorted(set(checkpoints)):
-        many = checkpoint > accessor.d
-        if many:
+        by_products = checkpoint > accessor.d
+        if by_products:
             for stream in streams:
-                stream.sum_up()
+                stream.drop_rows()
         while start < checkpoint:
-            stop = min(start + _EXAMPLES, checkpoint)
+            stop = min(start + _BLOCK, checkpoint)
             for members, X, y in accessor.distinct_rows(start, stop):
-                b, gram = y @ X, _gram(X) if many else None
+                b, gram = y @ X, _gram(X) if by_products else None
                 sums = np.append(X.sum(axis=0), y.sum()) if centred or intercept else None
                 for f in members:
                     streams[f].append(X, y, b, gram, sums)
             start = stop
-        W: list[np.ndarray] = []
+        solutions: list[np.ndarray] = []
         for stream in streams:
-            W.append(stream.about(centred, intercept).solved(solve, settings["B"], W[-1] if W else None))
-        found = np.stack(W)
+            guess = solutions[-1] if solutions else None
+            solutions.append(stream.centred(centred, intercept).solved(solve, settings["B"], guess))
+        W = np.stack(solutions)
         if not (centred or intercept):
-            yield checkpoint, found
+            yield checkpoint, W
             continue
-        means = [stream.origin(centred, intercept) for stream in streams]
-        yield checkpoint, WithIntercept(found, np.stack([r - m @ own for (m, r), own in zip(means, W, strict=True)]))
+        origins = [stream.origin(centred, intercept) for stream in streams]
+        yield checkpoint, WithIntercept(W, np.stack([r - m @ w for (m, r), w in zip(origins, solutions, strict=True)]))
 
 
 def _gram(X: np.ndarray) -> np.ndarray:
-    """Return X'X; attributes that are seldom other than 0 (the margins of images) are multiplied as sparse ones."""
+    """Return X'X; attributes that are almost always 0 (the margins of images) are multiplied as sparse columns."""
     nonzero = np.count_nonzero(X, axis=0)
-    seldom = np.flatnonzero((nonzero > 0) & (nonzero < _SELDOM * len(X)))
-    often = np.flatnonzero((nonzero > 0) & (nonzero >= _SELDOM * len(X)))
+    sparse = np.flatnonzero((nonzero > 0) & (nonzero < _SPARSE * len(X)))
+    dense = np.flatnonzero((nonzero > 0) & (nonzero >= _SPARSE * len(X)))
     gram = np.zeros((X.shape[1], X.shape[1]))
-    part = X if len(often) == X.shape[1] else X.take(often, axis=1)
-    gram[np.ix_(often, often)] = part.T @ part
-    if len(seldom):
-        products = csr_array(X.take(seldom, axis=1).T) @ X
-        gram[seldom], gram[:, seldom] = products, products.T
+    part = X if len(dense) == X.shape[1] else X.take(dense, axis=1)
+    gram[np.ix_(dense, dense)] = part.T @ part
+    if len(sparse):
+        products = csr_array(X.take(sparse, axis=1).T) @ X
+        gram[sparse], gram[:, sparse] = products, products.T
     return gram
 
 
 class _LeastSquares:
-    """One stream's examples so far: ``b = X'y``; ``X`` and ``y``, or ``gram = X'X`` instead; a guess of the weights.
+    """One stream's examples so far: ``b = X'y``; ``X`` and ``y``, or else ``gram = X'X``; a guess of the weights.
 
-    Their number, and the sums of their attributes and of their targets, are kept if the means are wanted.
+    For the means, also their number n and the sums of their attributes and, last, of their targets.
     """
 
     def __init__(self, d: int) -> None:
@@ -113,7 +113,7 @@ class _LeastSquares:
     def append(
         self, X: np.ndarray, y: np.ndarray, b: np.ndarray, gram: np.ndarray | None, sums: np.ndarray | None
     ) -> None:
-        """Add examples; their products b and gram, or b alone while rows are kept; sums of attributes and targets."""
+        """Add examples, with their products b and gram (None while rows are stored) and sums (None if not wanted)."""
         self.b += b
         self.n += len(X)
         if sums is not None:
@@ -124,30 +124,30 @@ class _LeastSquares:
             assert self.X is not None
             self.X, self.y = np.concatenate([self.X, X]), np.concatenate([self.y, y])
 
-    def sum_up(self) -> None:
-        """Go over from rows to their products."""
+    def drop_rows(self) -> None:
+        """Replace the rows by their products."""
         if self.X is not None:
             self.gram, self.X = _gram(self.X), None
 
     def origin(self, centred: bool, intercept: bool) -> tuple[np.ndarray, float]:
-        """Return what attributes (d,) and targets count from."""
+        """Return what is subtracted from attributes (d,) and targets."""
         means = self.sums / self.n
         return means[:-1] if centred else np.zeros(len(self.b)), float(means[-1]) if intercept else 0.0
 
-    def about(self, centred: bool, intercept: bool) -> "_LeastSquares":
-        """Return the same examples, attributes and targets less what they count from."""
+    def centred(self, centred: bool, intercept: bool) -> "_LeastSquares":
+        """Return the same examples with attributes and targets less their origin."""
         if not (centred or intercept):
             return self
         m, r = self.origin(centred, intercept)
         x, y = self.sums[:-1], self.sums[-1]
-        there = _LeastSquares(len(m))
-        there.b = self.b - r * x - m * (y - self.n * r)
+        examples = _LeastSquares(len(m))
+        examples.b = self.b - r * x - m * (y - self.n * r)
         if self.X is None:
-            # Less two of these products and plus one, which are the same where attributes are centred, and else 0.
-            there.gram, there.X = self.gram - self.n * np.outer(m, m), None
+            # x m' = m x' = n m m' if attributes are centred, else 0: two are subtracted, and one is added.
+            examples.gram, examples.X = self.gram - self.n * np.outer(m, m), None
         else:
-            there.X, there.y = self.X - m, self.y - r
-        return there
+            examples.X, examples.y = self.X - m, self.y - r
+        return examples
 
     def solved(
         self,
@@ -155,16 +155,16 @@ class _LeastSquares:
         radii: np.ndarray,
         guess: np.ndarray | None,
     ) -> np.ndarray:
-        """Solve for the attributes that are not 0 throughout; the others have weight 0."""
-        seen = np.flatnonzero(self.squares())
+        """Return the solutions (d, G); attributes that are 0 in all examples have weight 0."""
+        live = np.flatnonzero(self.squares())
         W = np.zeros((len(self.b), len(radii)))
-        part = _LeastSquares(len(seen))
-        part.y, part.b, part.guess = self.y, self.b[seen], None if guess is None else guess[seen]
+        part = _LeastSquares(len(live))
+        part.y, part.b, part.guess = self.y, self.b[live], None if guess is None else guess[live]
         if self.X is None:
-            part.gram, part.X = self.gram.take(seen, axis=0).take(seen, axis=1), None
+            part.gram, part.X = self.gram.take(live, axis=0).take(live, axis=1), None
         else:
-            part.X = self.X[:, seen]
-        W[seen] = solve(part, radii)
+            part.X = self.X[:, live]
+        W[live] = solve(part, radii)
         return W
 
     def squares(self) -> np.ndarray:

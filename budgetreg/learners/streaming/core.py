@@ -1,7 +1,8 @@
-"""Streaming methods: a subspace that moves with every example, of which a uniform subset of r attributes is seen.
+"""Streaming PCA: Oja, GROUSE and PETRELS, whose subspace moves with every example.
 
-Notation: the papers' rank k is n here (``n_components``); V, the subspace as columns (d, n), has the rows V_S at the
-attributes S seen.  All F x G replicas take each step together; a replica's numbers do not depend on the others.
+A uniform subset S of r attributes is seen of each example. Notation: the papers' rank k is n here (``n_components``); V
+is the subspace as columns (d, n), and V_S are its rows at S. All F x G replicas take each step together; a replica's
+result does not depend on the others.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,17 +11,17 @@ from typing import Protocol
 import numpy as np
 
 from budgetreg.metering.accessor import Accessor
-from budgetreg.sampling.draws import BLOCK, subset
+from budgetreg.sampling.draws import blocks, subset
 from budgetreg.updates.grouse import Grouse
 from budgetreg.updates.oja import Oja
 from budgetreg.updates.petrels import Petrels
 
 
 class SubspaceUpdate(Protocol):
-    """What an update rule keeps for all replicas."""
+    """State of all replicas of an update rule."""
 
     def step(self, rows: np.ndarray, x: np.ndarray) -> None:
-        """Learn from one example of each stream: S as rows of the state (F, G, r), the values x_S (F, 1, r, 1)."""
+        """Update by one example of each stream: S as rows of the state (F, G, r), the values x_S (F, 1, r, 1)."""
 
     def subspace(self) -> np.ndarray:
         """Return orthonormal columns, shape (F, G, d, n)."""
@@ -39,21 +40,20 @@ def fit(
     n_components: int,
     update: str,
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Run all settings along all streams of the accessor, one pass, from a uniformly random subspace each.
+    """Run all settings along all streams of the accessor, one pass, each stream from a uniformly random subspace.
 
-    Memory is O(d n) per replica, O(d n^2) for PETRELS.
+    Memory is O(d n) per replica, and O(d n^2) for PETRELS.
 
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`: settings are those of the update, ``eta`` or
-        ``forgetting``.
+        As for `budgetreg.learners.declaration.Fit`; the setting is the update's, ``eta`` or ``forgetting``.
     k : int
-        Attributes r of an example that may be seen: at least 2, and for GROUSE and PETRELS more than n.
+        Attributes r that may be seen of each example: at least 2, and more than n for GROUSE and PETRELS.
     n_components : int
         Dimension n of the subspace.
     update : {'oja', 'grouse', 'petrels'}
-        How the subspace moves.
+        The update rule.
 
     Yields
     ------
@@ -62,11 +62,10 @@ def fit(
         The subspaces, as orthonormal columns.
     """
     F, G, d = accessor.n_streams, accessor.n_settings, accessor.d
-    start_at = np.stack([np.linalg.qr(rng.normal(size=(d, n_components)))[0] for rng in rngs])
-    state = UPDATES[update](np.repeat(start_at[:, None], G, axis=1), k, settings)
+    initial = np.stack([np.linalg.qr(rng.normal(size=(d, n_components)))[0] for rng in rngs])
+    state = UPDATES[update](np.repeat(initial[:, None], G, axis=1), k, settings)
     first_row = d * np.arange(F * G).reshape(F, G, 1)
-    for start in range(0, checkpoints[-1], BLOCK):
-        stop = min(start + BLOCK, checkpoints[-1])
+    for start, stop in blocks(0, checkpoints[-1]):
         attributes = np.stack([subset(rng, d, k) for rng in rngs])[:, : stop - start]
         accessor.open(start, stop)
         x = accessor.reveal_block(attributes)
