@@ -61,14 +61,13 @@ def plan(choices: Mapping[str, Any]) -> "Plan":
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
-    from budgetreg.config.composition import Composer, composing
+    from budgetreg.config.composition import composed
     from budgetreg.config.hydra_errors import as_config_error
     from budgetreg.protocol.configuration import validate
     from budgetreg.protocol.plan import make_plan
 
     try:
-        with composing():
-            config = Composer()(choices)
+        config = composed(choices)
     except (HydraException, OmegaConfBaseException) as error:
         raise as_config_error(error, [f"{key}={value}" for key, value in choices.items()]) from error
     valid = validate(config, choices)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from budgetreg.checks.variants import variants
-from budgetreg.config.composition import Composer, composing
+from budgetreg.config.composition import composed
 from budgetreg.enumeration.steps import prices
 from budgetreg.learners.declaration import Fit, Learner, Observation, Outputs, SideInformation, WithIntercept
 from budgetreg.learners.subspaces import SubspaceLearner
@@ -222,8 +222,7 @@ def examined(name: str) -> Subject:
     ConfigError
         If the file does not describe one.
     """
-    with composing():
-        config = validate(Composer()({"algo": name, **_RUN}))
+    config = validate(composed({"algo": name, **_RUN}))
     learner = config.algo
     if isinstance(learner, SubspaceLearner):  # the checks' examples have few attributes
         learner = replace(learner, n_components=2)

@@ -31,10 +31,14 @@ def options(group: str) -> list[str]:
     )
 
 
+def has_option(group: str, option: str) -> bool:
+    """Return whether a group offers an option."""
+    return any(path.exists() for path in _paths(group, option))
+
+
 def text(group: str, option: str) -> str:
     """Return the configuration file of an option."""
-    paths = (folder / group / f"{option}.yaml" for folder in conf_dirs())
-    return next(path for path in paths if path.exists()).read_text(encoding="utf-8")
+    return next(path for path in _paths(group, option) if path.exists()).read_text(encoding="utf-8")
 
 
 def content(group: str, option: str) -> dict[str, Any]:
@@ -48,3 +52,7 @@ def headline(group: str, option: str) -> str:
     """Return the first comment of a configuration file, which says what it is."""
     comments = (line.removeprefix("#").strip() for line in text(group, option).splitlines() if line.startswith("#"))
     return next((comment for comment in comments if not comment.startswith("@package")), "")
+
+
+def _paths(group: str, option: str) -> list[Path]:
+    return [folder / group / f"{option}.yaml" for folder in conf_dirs()]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from hydra import compose, initialize_config_dir
@@ -22,53 +23,138 @@ class ExtensionSearchPath(SearchPathPlugin):
             search_path.append("budgetreg-extension", str(folder))
 
 
-def register() -> None:
-    """Make `ExtensionSearchPath` known to Hydra; doing so again changes nothing."""
-    Plugins.instance().register(ExtensionSearchPath)
-
-
 @contextmanager
 def composing() -> Iterator[None]:
-    """Let `hydra.compose` work in the block; entering it takes longer than to compose."""
-    register()
-    with initialize_config_dir(str(catalogue.conf_dir()), version_base="1.3"):
+    """Let `hydra.compose` work in the block."""
+    Plugins.instance().register(ExtensionSearchPath)  # doing so again changes nothing
+    with initialize_config_dir(str(catalogue.conf_dir()), job_name="run", version_base="1.3"):
         yield
 
 
-class Composer:
-    """Composes configurations from choices, in a block of `composing`.
-
-    Hydra is slow, and is asked once for each choice of files.
+def composed(choice: Mapping[str, Any], *overrides: str) -> DictConfig:
+    """Return the configuration that some choices make.
 
     Parameters
     ----------
-    *words : str
-        Overrides that all have, such as ``experiment=hazan_koren_2012/fig1``.
+    choice : mapping of str to Any
+        Groups with the names of their options, and dotted keys with values. A key that does not exist is added:
+        `budgetreg.protocol.configuration.validate` decides whether it may be there.
+    *overrides : str
+        Further overrides in Hydra's grammar.
+
+    Raises
+    ------
+    hydra.errors.HydraException, omegaconf.errors.OmegaConfBaseException
+        If Hydra cannot compose it.
+    """
+    groups = catalogue.groups()
+    with composing():
+        config = compose("config", [*overrides, *(f"{key}={value}" for key, value in choice.items() if key in groups)])
+    _set({key: value for key, value in choice.items() if key not in groups}, config)
+    return config
+
+
+class RecipeComposer:
+    """Composes the cells of a recipe, for which Hydra runs once.
+
+    A cell is what Hydra composes of ``experiment=<name>`` and the choices of the cell. Hydra is slow, so it composes
+    the recipe alone. Where a cell chooses another file of a group, such as another learner, this merges that file with
+    what the recipe sets in the group, as Hydra would. Only files that make use of other files are left to Hydra.
+
+    Parameters
+    ----------
+    name : str
+        The recipe, such as ``hazan_koren_2012/fig1``.
+    left_out : mapping of str to Any
+        Top-level keys that no cell needs, such as the claims, with the values that cells have instead.
+
+    Attributes
+    ----------
+    recipe : DictConfig
+        What Hydra composed, with its own settings under ``hydra``.
     """
 
-    def __init__(self, *words: str) -> None:
-        self._words = words
-        self._composed: dict[tuple[str, ...], DictConfig] = {}
+    def __init__(self, name: str, left_out: Mapping[str, Any]) -> None:
+        with composing():
+            self.recipe = compose("config", [f"experiment={name}"], return_hydra_config=True)
+        self._name, self._left_out = name, left_out
+        self._file = _parsed(catalogue.text("experiment", name))
+        self._bases: dict[tuple[tuple[str, str], ...], Any] = {(): self._without(self.recipe)}
 
-    def __call__(self, choice: Mapping[str, Any]) -> DictConfig:
-        """Compose one.
+    def __call__(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the configuration of a cell; the parameter and the exceptions are those of `composed`."""
+        groups = catalogue.groups()
+        files = tuple((key, str(value)) for key, value in choice.items() if key in groups)
+        if files not in self._bases:
+            self._bases[files] = self._chosen(dict(files))
+        base = self._bases[files]
+        values = {key: value for key, value in choice.items() if key not in groups}
+        if _needs_omegaconf(base) or _needs_omegaconf(values) or any("[" in key or isinstance(value, dict) for key, value in values.items()):
+            config = OmegaConf.create(base)
+            _set(values, config)
+            return config
+        tree = _copied(base)
+        for key, value in values.items():
+            _put(tree, key, value)
+        return tree
 
-        Parameters
-        ----------
-        choice : mapping of str to Any
-            Groups with the names of their options, and dotted keys with values. A key that is not there is added:
-            whether it may be is for `budgetreg.protocol.configuration.validate` to say.
+    def _chosen(self, files: Mapping[str, str]) -> Any:
+        """Return the recipe with other files of some groups, as plain containers."""
+        texts = {group: catalogue.text(group, option) for group, option in files.items()}
+        if not _overrides_only(self._file) or not all(map(_stands_alone, texts.values())):
+            return self._without(composed(files, f"experiment={self._name}"))
+        sections = {
+            group: OmegaConf.merge(_parsed(text), self._file.get(group) or {}) for group, text in texts.items()
+        }
+        plain = {group: OmegaConf.to_container(section) for group, section in sections.items()}
+        return {**self._bases[()], **plain}
 
-        Raises
-        ------
-        hydra.errors.HydraException, omegaconf.errors.OmegaConfBaseException
-            If they cannot be composed.
-        """
-        files = tuple(f"{key}={value}" for key, value in choice.items() if key in catalogue.groups())
-        if files not in self._composed:
-            self._composed[files] = compose("config", [*self._words, *files])
-        config = self._composed[files].copy()
-        for key, value in choice.items():
-            if key not in catalogue.groups():
-                OmegaConf.update(config, key, value, force_add=True)
-        return config
+    def _without(self, config: DictConfig) -> Any:
+        kept = OmegaConf.masked_copy(config, [str(key) for key in config if key not in (*self._left_out, "hydra")])
+        return {**OmegaConf.to_container(kept), **self._left_out}  # type: ignore[dict-item]
+
+
+def _set(values: Mapping[str, Any], config: DictConfig) -> None:
+    for key, value in values.items():
+        OmegaConf.update(config, key, value, force_add=True)
+
+
+def _needs_omegaconf(node: Any) -> bool:
+    """Whether a tree refers to other keys or lacks a value, which only OmegaConf can tell."""
+    if isinstance(node, dict):
+        return any(_needs_omegaconf(value) for value in node.values())
+    if isinstance(node, list):
+        return any(map(_needs_omegaconf, node))
+    return isinstance(node, str) and ("${" in node or node == "???")
+
+
+def _copied(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _copied(value) for key, value in node.items()}
+    return list(map(_copied, node)) if isinstance(node, list) else node
+
+
+def _put(tree: dict[str, Any], key: str, value: Any) -> None:
+    """Set a dotted key of a tree, as `OmegaConf.update` does."""
+    *path, last = key.split(".")
+    for step in path:
+        if not isinstance(tree.get(step), dict):
+            tree[step] = {}
+        tree = tree[step]
+    tree[last] = value
+
+
+@cache
+def _parsed(text: str) -> DictConfig:
+    """Return the content of a configuration file; do not change it."""
+    return OmegaConf.create(text)
+
+
+def _stands_alone(text: str) -> bool:
+    """Whether a file of a group is that group's section, with nothing taken from other files."""
+    return "@package" not in text and "defaults" not in _parsed(text)
+
+
+def _overrides_only(recipe: DictConfig) -> bool:
+    """Whether a recipe takes nothing from other files but the options of groups."""
+    return all(isinstance(entry, DictConfig) and all(str(key).startswith("override /") for key in entry) for entry in recipe.get("defaults", []))

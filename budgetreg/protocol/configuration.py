@@ -14,7 +14,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from budgetreg.config.catalogue import options
+from budgetreg.config.catalogue import has_option, options
 from budgetreg.config.options import Options, completed, identity_of, options_of, resolve_nulls, rules_of
 from budgetreg.config.requirements import POSITIVE, increasing
 from budgetreg.config.rules import check, chosen
@@ -130,12 +130,12 @@ class Config:
         return told, grid
 
 
-def validate(cfg: DictConfig, given: Mapping[str, Any] | None = None) -> Config:
+def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> Config:
     """Check a composed configuration and return it as dataclasses.
 
     Parameters
     ----------
-    cfg : DictConfig
+    cfg : DictConfig, or dict without interpolations
         What Hydra composes: the groups ``algo``, ``dataset``, ``tuning``, ``backend`` and the plain keys.
     given : mapping, optional
         Keys such as ``algo.split`` that were given by hand, which prevail over what a recipe sets in ``learners``.
@@ -240,7 +240,9 @@ def left_out(choice: Mapping[str, Any], omit: Any) -> bool:
     )
 
 
-def _plain(cfg: DictConfig) -> dict[str, Any]:
+def _plain(cfg: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(cfg, DictConfig):
+        return dict(cfg)
     try:
         tree = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:
@@ -270,7 +272,7 @@ def _apply_protocol(tree: dict[str, Any], given: Mapping[str, Any]) -> dict[str,
 def _apply_recipe(section: Any, learners: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """Set in the section ``algo`` what a recipe sets for this learner, unless it was given by hand."""
     for name in learners:
-        if name not in options("algo"):
+        if not has_option("algo", name):
             raise ConfigError(f"learners.{name}: no such learner{nearest(name, options('algo'))}")
         if not isinstance(learners[name], dict):
             raise ConfigError(f"learners.{name}: must be keys of algo with values")

@@ -8,7 +8,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from hydra import compose
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
@@ -20,7 +19,10 @@ from budgetreg.analysis.claim_kinds import Published
 from budgetreg.analysis.claims import Claim
 from budgetreg.analysis.claims import parse as parse_claim
 from budgetreg.config import catalogue
-from budgetreg.config.composition import Composer, composing
+from budgetreg.config.composition import RecipeComposer
+from budgetreg.config.options import rules_of
+from budgetreg.config.rules import check
+from budgetreg.config.sections import TOP
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.drawing import parse as parse_drawing
@@ -28,6 +30,7 @@ from budgetreg.protocol.configuration import Config, left_out, validate
 from budgetreg.results.manifest import digest_of
 
 PUBLISHED = "published.csv"
+_PRESENTATION: Mapping[str, Any] = {"figure": {}, "differs": [], "claims": []}  # keys that no cell needs, emptied
 
 
 @dataclass(frozen=True)
@@ -112,18 +115,14 @@ def read_recipe(name: str, given: Mapping[str, Any] | None = None) -> Recipe:
 
 
 def _read(name: str, given: Mapping[str, Any]) -> Recipe:
-    with composing():
-        base = compose("config", [f"experiment={name}"], return_hydra_config=True)
-        sweep = base.hydra.sweeper.params or {}
-        protocols = tuple(map(str, base.protocols))
-        told: dict[str, Any] = {
-            key: OmegaConf.to_container(base[key]) for key in ("omit", "figure", "differs", "claims")
-        }
-        choices = _combinations({str(key): str(value) for key, value in sweep.items()}, protocols, told["omit"])
-        cells = tuple(_cells(name, choices, given))
-    if not isinstance(told["claims"], list):
-        raise ConfigError("claims: must be a list")
-    claims = tuple(map(parse_claim, told["claims"]))
+    composer = RecipeComposer(name, _PRESENTATION)
+    keys = ("protocols", "omit", *_PRESENTATION)
+    content: dict[str, Any] = {key: OmegaConf.to_container(composer.recipe[key]) for key in keys}
+    check(content, rules_of({key: TOP[key] for key in keys}, content), "")
+    protocols = tuple(map(str, content["protocols"]))
+    choices = _combinations(composer.recipe.hydra.sweeper.params or {}, protocols, content["omit"])
+    cells = tuple(_cells(composer, choices, given))
+    claims = tuple(map(parse_claim, content["claims"]))
     repeated = {claim.id for claim in claims if sum(claim.id == other.id for other in claims) > 1}
     if repeated:
         raise ConfigError(f"claims: {', '.join(sorted(repeated))}: an id that is not the only one")
@@ -133,15 +132,15 @@ def _read(name: str, given: Mapping[str, Any]) -> Recipe:
         title=catalogue.headline("experiment", name),
         cells=cells,
         protocols=protocols,
-        drawing=replace(parse_drawing(told["figure"]), published=published),
-        differs=tuple(map(str, told["differs"])),
+        drawing=replace(parse_drawing(content["figure"]), published=published),
+        differs=tuple(map(str, content["differs"])),
         claims=claims,
         published=published,
     )
 
 
 def _combinations(
-    sweep: Mapping[str, str], protocols: Sequence[str], omit: Sequence[Mapping[str, Any]]
+    sweep: Mapping[Any, Any], protocols: Sequence[str], omit: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return all combinations of a sweep and of presets but those that a recipe leaves out."""
     swept = OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in sweep.items()])
@@ -155,10 +154,11 @@ def _combinations(
     return [choice for choice in map(dict, product(*axes)) if not left_out(choice, omit)]
 
 
-def _cells(name: str, choices: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> Iterator[Cell]:
-    compose_choice = Composer(f"experiment={name}")
+def _cells(
+    composer: RecipeComposer, choices: Sequence[Mapping[str, Any]], given: Mapping[str, Any]
+) -> Iterator[Cell]:
     for choice in choices:
-        config = compose_choice(choice)
+        config = composer(choice)
         for key, value in given.items():
             if key != "dataset.root" or "root" in config.dataset:
                 OmegaConf.update(config, key, value)

@@ -9,7 +9,7 @@ import pytest
 
 from budgetreg import data, learners
 from budgetreg.config import extensions, sections
-from budgetreg.config.composition import Composer, composing
+from budgetreg.config.composition import composed
 from budgetreg.config.options import Option
 from budgetreg.config.requirements import one_of
 from budgetreg.protocol.configuration import Config, validate
@@ -50,8 +50,7 @@ def changed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[Any
 
 
 def configured(**choice: Any) -> Config:
-    with composing():
-        return validate(Composer()({key.replace("__", "."): value for key, value in choice.items()}))
+    return validate(composed({key.replace("__", "."): value for key, value in choice.items()}))
 
 
 @pytest.mark.parametrize("name", DRAWN)
