@@ -89,7 +89,11 @@ class RecipeComposer:
             self._bases[files] = self._chosen(dict(files))
         base = self._bases[files]
         values = {key: value for key, value in choice.items() if key not in groups}
-        if _needs_omegaconf(base) or _needs_omegaconf(values) or any("[" in key or isinstance(value, dict) for key, value in values.items()):
+        if (
+            _needs_omegaconf(base)
+            or _needs_omegaconf(values)
+            or any("[" in key or isinstance(value, dict) for key, value in values.items())
+        ):
             config = OmegaConf.create(base)
             _set(values, config)
             return config
@@ -103,9 +107,7 @@ class RecipeComposer:
         texts = {group: catalogue.text(group, option) for group, option in files.items()}
         if not _overrides_only(self._file) or not all(map(_stands_alone, texts.values())):
             return self._without(composed(files, f"experiment={self._name}"))
-        sections = {
-            group: OmegaConf.merge(_parsed(text), self._file.get(group) or {}) for group, text in texts.items()
-        }
+        sections = {group: OmegaConf.merge(_parsed(text), self._file.get(group) or {}) for group, text in texts.items()}
         plain = {group: OmegaConf.to_container(section) for group, section in sections.items()}
         return {**self._bases[()], **plain}
 
@@ -126,6 +128,11 @@ def _needs_omegaconf(node: Any) -> bool:
     if isinstance(node, list):
         return any(map(_needs_omegaconf, node))
     return isinstance(node, str) and ("${" in node or node == "???")
+
+
+def _sets_more(key: str, value: Any) -> bool:
+    """Whether setting a key is more than replacing one value."""
+    return "[" in key or isinstance(value, dict) or _needs_omegaconf(value)
 
 
 def _copied(node: Any) -> Any:
@@ -157,4 +164,5 @@ def _stands_alone(text: str) -> bool:
 
 def _overrides_only(recipe: DictConfig) -> bool:
     """Whether a recipe takes nothing from other files but the options of groups."""
-    return all(isinstance(entry, DictConfig) and all(str(key).startswith("override /") for key in entry) for entry in recipe.get("defaults", []))
+    entries = recipe.get("defaults", [])
+    return all(isinstance(entry, DictConfig) and str(*entry).startswith("override /") for entry in entries)

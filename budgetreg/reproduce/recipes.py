@@ -154,9 +154,7 @@ def _combinations(
     return [choice for choice in map(dict, product(*axes)) if not left_out(choice, omit)]
 
 
-def _cells(
-    composer: RecipeComposer, choices: Sequence[Mapping[str, Any]], given: Mapping[str, Any]
-) -> Iterator[Cell]:
+def _cells(composer: RecipeComposer, choices: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> Iterator[Cell]:
     for choice in choices:
         config = composer(choice)
         for key, value in given.items():

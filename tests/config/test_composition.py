@@ -1,0 +1,88 @@
+"""A recipe is composed once; its cells equal what Hydra itself composes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from omegaconf import DictConfig, OmegaConf
+
+from budgetreg.config import catalogue
+from budgetreg.config.composition import RecipeComposer, composed
+
+LEFT_OUT: dict[str, Any] = {"figure": {}, "differs": [], "claims": []}
+
+
+def plain(config: Any) -> Any:
+    return OmegaConf.to_container(config) if isinstance(config, DictConfig) else config
+
+
+def by_hydra(name: str, choice: dict[str, Any]) -> Any:
+    return plain(composed(choice, f"experiment={name}")) | LEFT_OUT
+
+
+@pytest.fixture
+def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with our learners and data sets, to which a test adds recipes and options."""
+    folder = tmp_path / "conf"
+    for path in catalogue.conf_dir().rglob("*.yaml"):
+        target = folder / path.relative_to(catalogue.conf_dir())
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.symlink_to(path)
+    monkeypatch.setattr(catalogue, "conf_dir", lambda: folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "choice"),
+    [
+        ("hazan_koren_2012/fig1", {"algo": "aerr", "protocol": "paper"}),
+        ("gonen_2016/spike", {"algo": "popca_importance", "dataset.d": 64}),
+        ("aemr/power_law", {"algo": "aemr", "dataset": "power_law_stream", "dataset.alpha": -0.5, "tuning": "theory"}),
+        ("aemr/tables", {"algo": "ridge", "dataset": "file", "checkpoints": [0.1, 1], "learners.aemr.norm": "l1"}),
+        ("aemr/mnist", {"dataset": "digits_3v5", "k": "${seed}"}),
+        ("cesa_bianchi_2010/fig1", {"backend": "dask", "dataset.split": "random", "new.key": {"deep": 1}}),
+    ],
+)
+def test_a_cell_equals_what_hydra_composes(name: str, choice: dict[str, Any]) -> None:
+    cell = plain(RecipeComposer(name, LEFT_OUT)(choice))
+    assert cell == by_hydra(name, choice)
+    assert list(cell) == list(by_hydra(name, choice))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "option"),
+    [
+        ("defaults: [{override /algo: aer}]\nalgo: {split: even}\nk: 3", "name: other\nsplit: 1\nlate: ${k}"),
+        ("defaults: [toy/base, _self_]\nk: 3", "name: other\nsplit: 1"),
+        ("defaults: [{override /algo: aer}]", "# @package _global_\nk: 9\nalgo: {name: other}"),
+        ("defaults: [{override /algo: aer}]", "defaults: [aelr, _self_]\nname: other"),
+    ],
+    ids=["overlay", "recipe with a base", "option outside its section", "option with a base"],
+)
+def test_files_that_use_other_files_are_composed_as_hydra_does(conf: Path, recipe: str, option: str) -> None:
+    (conf / "experiment" / "toy").mkdir(parents=True)
+    (conf / "experiment" / "toy" / "base.yaml").write_text("# @package _global_\nalgo: {split: even}\nseed: 5\n")
+    (conf / "experiment" / "toy" / "it.yaml").write_text(f"# @package _global_\n{recipe}\n")
+    (conf / "algo" / "other.yaml").write_text(option)
+    for choice in ({"algo": "other"}, {"algo": "other", "k": 2}, {"algo": "aer"}, {"seed": 1}):
+        assert plain(RecipeComposer("toy/it", LEFT_OUT)(choice)) == by_hydra("toy/it", choice)
+
+
+def test_a_cell_can_be_changed_without_changing_the_next() -> None:
+    composer = RecipeComposer("hazan_koren_2012/fig1", LEFT_OUT)
+    first: Any = composer({"algo": "aelr"})
+    first["algo"]["grid"]["B"].append(0)
+    assert plain(composer({"algo": "aelr"})) == by_hydra("hazan_koren_2012/fig1", {"algo": "aelr"})
+
+
+def test_hydra_runs_once_for_a_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    compose = composed.__globals__["compose"]
+    monkeypatch.setitem(
+        composed.__globals__, "compose", lambda *where, **how: calls.append(where) or compose(*where, **how)
+    )
+    composer = RecipeComposer("aemr/mnist", LEFT_OUT)
+    for algo in ("aemr", "aeml", "aelr", "ridge"):
+        for k in (4, 5, 16):
+            composer({"algo": algo, "k": k})
+    assert len(calls) == 1
