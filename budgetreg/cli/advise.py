@@ -3,8 +3,7 @@
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,14 +123,14 @@ def _configs(own: Mapping[str, str], choices: Mapping[str, Any]) -> list["Config
     asked = expanded(own["algo"]) if "algo" in own else advised()
     full = members(GROUPS["all_full"])
     limited = [name for name in asked if name not in full]
-    with _composing(choices) as configured:
-        first = configured(asked[0], 1)
-        d = load(first.dataset, first.seed, 0, targets=True).X.shape[1]
-        most = d // 2 if first.dataset.costs else min(d // 2, choices["total"])  # attributes cost what they do in money
-        budgets = _budgets(own["k"]) if "k" in own else [*_powers(most), ALL]
-        rows = [name for name in asked if name in full] or (full if ALL in budgets else [])
-        cells = [(name, int(k)) for k in budgets if k != ALL for name in limited] + [(name, d) for name in rows]
-        configs = [configured(*cell) for cell in cells]
+    configured = _composing(choices)
+    first = configured(asked[0], 1)
+    d = load(first.dataset, first.seed, 0, targets=True).X.shape[1]
+    most = d // 2 if first.dataset.costs else min(d // 2, choices["total"])  # attributes cost what they do in money
+    budgets = _budgets(own["k"]) if "k" in own else [*_powers(most), ALL]
+    rows = [name for name in asked if name in full] or (full if ALL in budgets else [])
+    cells = [(name, int(k)) for k in budgets if k != ALL for name in limited] + [(name, d) for name in rows]
+    configs = [configured(*cell) for cell in cells]
     if not configs:
         raise ConfigError(f"k={own.get('k')}: none of these learners has a budget then; add numbers to k, or all")
     return configs
@@ -149,33 +148,31 @@ def _powers(most: int) -> list[str]:
     return [str(2**i) for i in range(1, most.bit_length())]
 
 
-@contextmanager
-def _composing(choices: Mapping[str, Any]) -> Iterator[Callable[[str, int], "Config"]]:
-    """Give what composes and checks the configuration of a learner and a budget."""
+def _composing(choices: Mapping[str, Any]) -> Callable[[str, int], "Config"]:
+    """Return the function that composes and checks the configuration of a learner and a budget."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
-    from budgetreg.config.composition import Composer, composing
+    from budgetreg.config.composition import Composer
     from budgetreg.config.hydra_errors import as_config_error
     from budgetreg.protocol.configuration import validate
 
     words = [f"{key}={value}" for key, value in choices.items()]
-    with composing():
-        compose = Composer()
+    compose = Composer()
 
-        def configured(name: str, k: int) -> "Config":
-            choice = {**choices, "algo": name, "k": k}
-            try:
-                config = validate(compose(choice), choice)
-            except (HydraException, OmegaConfBaseException) as error:
-                raise as_config_error(error, [*words, f"algo={name}"]) from error
-            except ConfigError as error:
-                raise ConfigError(f"{error} (for algo={name})") from error
-            if not config.algo.predicts:
-                raise ConfigError(f"algo={name}: learns a subspace; advise compares learners that predict a target")
-            return config
+    def configured(name: str, k: int) -> "Config":
+        choice = {**choices, "algo": name, "k": k}
+        try:
+            config = validate(compose(choice), choice)
+        except (HydraException, OmegaConfBaseException) as error:
+            raise as_config_error(error, [*words, f"algo={name}"]) from error
+        except ConfigError as error:
+            raise ConfigError(f"{error} (for algo={name})") from error
+        if not config.algo.predicts:
+            raise ConfigError(f"algo={name}: learns a subspace; advise compares learners that predict a target")
+        return config
 
-        yield configured
+    return configured
 
 
 def _folder(config: "Config", out: str | None) -> Path:

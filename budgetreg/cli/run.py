@@ -10,6 +10,7 @@ import os
 import shlex
 import sys
 import traceback
+from argparse import Namespace
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from budgetreg import __version__
+from budgetreg.cli.common import Parser, at_home
 from budgetreg.cli.streams import PatientStreams
 from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, UserError
@@ -45,9 +47,10 @@ options:
   -m, --multirun  sweep: KEY=VALUE,VALUE runs every combination; algo=all_budgeted, all_full and all_subspaces are
                   all learners on a budget, all on full rows, and all of subspaces
   --dry-run       print the plan and its attribute bill, run nothing
-  --cfg job       print the configuration, run nothing
+  --cfg PART      print the configuration, run nothing: PART is job, or hydra for the settings of Hydra, or all
+  --package KEY   with --cfg: print only what is below a key, such as algo
+  --resolve       with --cfg: replace interpolations by their values
   --help          show this
-  --hydra-help    show what Hydra offers besides
   --version       show the version
 
 groups:
@@ -99,9 +102,7 @@ def main(argv: list[str]) -> int:
         print(f"budgetreg {__version__}")
         return 0
     pin_blas_threads()
-    from budgetreg.cli.common import at_home
-
-    words = [at_home(word) for word in argv if word != "--dry-run"]
+    options = _options(argv)
     from budgetreg.data.cache import remove_abandoned  # here, as --help needs none of what these load
     from budgetreg.execution.scratch import scratch_folder
 
@@ -115,13 +116,13 @@ def main(argv: list[str]) -> int:
             os.environ[_MEMORY] = str(scratch)
             stack.callback(os.environ.pop, _MEMORY, None)
         try:
-            shown = _hydra(words, print_cell if "--dry-run" in argv else run_cell)
+            shown = _hydra(options, print_cell if options.dry_run else run_cell)
         except KeyboardInterrupt:
             _report(scratch)
             print("budgetreg: interrupted; the same command resumes", file=sys.stderr)
             return 130
         if not shown and not any(scratch.glob("*.json")):
-            swept = [word for word in words if "(" in word] or ["the sweep"]
+            swept = [word for word in options.words if "(" in word] or ["the sweep"]
             _refuse(f"nothing to run: {' '.join(swept)} gives no value")
         return _report(scratch)
 
@@ -148,51 +149,73 @@ def print_cell(cfg: "DictConfig") -> None:
     _cell(cfg, _print_plan)
 
 
-def _hydra(words: list[str], task: Callable[["DictConfig"], None]) -> bool:
-    """Have Hydra call the task for each configuration; return whether it was asked to show something instead."""
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors are raised to us, not printed
-    import hydra
-    from hydra._internal.utils import get_args_parser
+def _options(argv: list[str]) -> Namespace:
+    """Read the options; what else follows ``run`` are the words of Hydra's grammar.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such option, or two exclude each other.
+    """
+    parser = Parser("run", "")
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--dry-run", action="store_true")
+    parser.add_argument("--package", "-p")
+    parser.add_argument("--resolve", action="store_true")
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument("--multirun", "-m", action="store_true")
+    modes.add_argument("--cfg", "-c", choices=["job", "hydra", "all"])
+    modes.add_argument("--shell-completion", "-sc", action="store_true")
+    options = parser.parse_intermixed_args(argv)
+    if (options.resolve or options.package) and not options.cfg:
+        parser.error("--resolve and --package need --cfg")
+    options.words = [_expanded(at_home(word)) for word in options.words]
+    return options
+
+
+def _hydra(options: Namespace, task: Callable[["DictConfig"], None]) -> bool:
+    """Have Hydra call the task for each configuration; return whether it printed something instead."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
-    from budgetreg.config import hydra_errors
-    from budgetreg.config.composition import register
+    from budgetreg.config import application, hydra_errors
     from budgetreg.execution.workers import WorkerDied, deaths_explained, watched_by_launched
 
-    # argparse takes overrides from one place only; flags first makes `algo=a,b -m k=4` work.
-    words = sorted(words, key=lambda word: word not in ("-m", "--multirun"))
-    parser = get_args_parser()
-    parser.error = _refuse  # type: ignore[method-assign]
-    options = parser.parse_args(words)
-    if options.experimental_rerun:
-        _refuse("--experimental-rerun is not offered: the same command resumes a run")
-    words = list(map(_expanded, words))
-    hydra_errors.check_words(words)
-    register()
-    if any("hydra/launcher" in word for word in words):
+    hydra_errors.check_words(options.words)
+    if any("hydra/launcher" in word for word in options.words):
         watched_by_launched()
-    sys.argv = ["budgetreg", *_whatever_is_swept(words)]
+    words = _whatever_is_swept(options.words)
     try:
         with deaths_explained():
-            hydra.main(version_base="1.3", config_path=str(catalogue.conf_dir()), config_name="config")(task)()
+            if options.shell_completion:
+                application.complete(*_shell_request(options.words))
+            elif options.cfg:
+                application.show(words, application.Shown(options.cfg, options.package, options.resolve))
+            else:
+                application.launch(words, task, sweep=options.multirun)
     except UserError:
         raise
     except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:  # the task itself raises nothing
-        raise hydra_errors.as_config_error(error, words) from error
-    except SystemExit as left:  # having printed what is the matter
-        raise SystemExit(2 if left.code else 0) from left
+        raise hydra_errors.as_config_error(error, options.words) from error
     except Exception as error:
-        # Hydra checks little of what its own keys are given, and trips over it anywhere.
+        # Hydra checks few of its own settings, so a wrong one can fail anywhere.
         if _is_ours(error):
             raise
         if type(error).__name__ == _DEATH_OF_A_JOB:
             raise WorkerDied(
                 "a job of the launcher died, perhaps for want of memory or time: the same command resumes"
             ) from error
-        raise hydra_errors.as_config_error(error, words) from error
-    return bool(options.cfg or options.info or options.hydra_help or options.shell_completion)
+        raise hydra_errors.as_config_error(error, options.words) from error
+    return bool(options.cfg or options.shell_completion)
+
+
+def _shell_request(words: list[str]) -> tuple[str, str]:
+    """Return what a shell asks for and its name, of words such as ``install=bash``."""
+    action, _, shell = " ".join(words).partition("=")
+    if action not in ("install", "uninstall", "query") or not shell:
+        _refuse("-sc needs install=SHELL or uninstall=SHELL, such as install=bash")
+    return action, shell
 
 
 def _is_ours(error: BaseException) -> bool:

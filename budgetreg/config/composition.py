@@ -54,32 +54,33 @@ def composed(choice: Mapping[str, Any], *overrides: str) -> DictConfig:
     return config
 
 
-class RecipeComposer:
-    """Composes the cells of a recipe, for which Hydra runs once.
+class Composer:
+    """Composes the cells of a recipe or of another sweep, for which Hydra runs once.
 
     A cell is what Hydra composes of ``experiment=<name>`` and the choices of the cell. Hydra is slow, so it composes
-    the recipe alone. Where a cell chooses another file of a group, such as another learner, this merges that file with
-    what the recipe sets in the group, as Hydra would. Only files that make use of other files are left to Hydra.
+    the recipe once. Where a cell chooses another file of a group, such as another learner, that file is merged with
+    what the recipe sets in the group, as Hydra does. Only files that make use of other files are left to Hydra.
 
     Parameters
     ----------
-    name : str
-        The recipe, such as ``hazan_koren_2012/fig1``.
-    left_out : mapping of str to Any
+    name : str, optional
+        The recipe, such as ``hazan_koren_2012/fig1``; none by default.
+    left_out : mapping of str to Any, optional
         Top-level keys that no cell needs, such as the claims, with the values that cells have instead.
 
     Attributes
     ----------
-    recipe : DictConfig
-        What Hydra composed, with its own settings under ``hydra``.
+    base : DictConfig
+        What Hydra composed without choices, with its own settings under ``hydra``.
     """
 
-    def __init__(self, name: str, left_out: Mapping[str, Any]) -> None:
+    def __init__(self, name: str | None = None, left_out: Mapping[str, Any] | None = None) -> None:
+        self._words = [] if name is None else [f"experiment={name}"]
+        self._left_out = left_out or {}
         with composing():
-            self.recipe = compose("config", [f"experiment={name}"], return_hydra_config=True)
-        self._name, self._left_out = name, left_out
-        self._file = _parsed(catalogue.text("experiment", name))
-        self._bases: dict[tuple[tuple[str, str], ...], Any] = {(): self._without(self.recipe)}
+            self.base = compose("config", self._words, return_hydra_config=True)
+        self._recipe = _parsed("{}" if name is None else catalogue.text("experiment", name))
+        self._bases: dict[tuple[tuple[str, str], ...], Any] = {(): self._without(self.base)}
 
     def __call__(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the configuration of a cell; the parameter and the exceptions are those of `composed`."""
@@ -89,11 +90,7 @@ class RecipeComposer:
             self._bases[files] = self._chosen(dict(files))
         base = self._bases[files]
         values = {key: value for key, value in choice.items() if key not in groups}
-        if (
-            _needs_omegaconf(base)
-            or _needs_omegaconf(values)
-            or any("[" in key or isinstance(value, dict) for key, value in values.items())
-        ):
+        if _needs_omegaconf(base) or any(_sets_more(key, value) for key, value in values.items()):
             config = OmegaConf.create(base)
             _set(values, config)
             return config
@@ -104,16 +101,18 @@ class RecipeComposer:
 
     def _chosen(self, files: Mapping[str, str]) -> Any:
         """Return the recipe with other files of some groups, as plain containers."""
-        texts = {group: catalogue.text(group, option) for group, option in files.items()}
-        if not _overrides_only(self._file) or not all(map(_stands_alone, texts.values())):
-            return self._without(composed(files, f"experiment={self._name}"))
-        sections = {group: OmegaConf.merge(_parsed(text), self._file.get(group) or {}) for group, text in texts.items()}
-        plain = {group: OmegaConf.to_container(section) for group, section in sections.items()}
-        return {**self._bases[()], **plain}
+        known = all(catalogue.has_option(group, option) for group, option in files.items())  # else Hydra raises
+        texts = {group: catalogue.text(group, option) for group, option in files.items()} if known else {}
+        if not known or not _overrides_only(self._recipe) or not all(map(_stands_alone, texts.values())):
+            return self._without(composed(files, *self._words))
+        overlay = self._recipe
+        merged = {group: OmegaConf.merge(_parsed(text), overlay.get(group) or {}) for group, text in texts.items()}
+        return {**self._bases[()], **{group: OmegaConf.to_container(section) for group, section in merged.items()}}
 
     def _without(self, config: DictConfig) -> Any:
         kept = OmegaConf.masked_copy(config, [str(key) for key in config if key not in (*self._left_out, "hydra")])
-        return {**OmegaConf.to_container(kept), **self._left_out}  # type: ignore[dict-item]
+        tree: Any = OmegaConf.to_container(kept)
+        return {**tree, **self._left_out}
 
 
 def _set(values: Mapping[str, Any], config: DictConfig) -> None:
@@ -154,7 +153,9 @@ def _put(tree: dict[str, Any], key: str, value: Any) -> None:
 @cache
 def _parsed(text: str) -> DictConfig:
     """Return the content of a configuration file; do not change it."""
-    return OmegaConf.create(text)
+    content = OmegaConf.create(text)
+    assert isinstance(content, DictConfig)
+    return content
 
 
 def _stands_alone(text: str) -> bool:

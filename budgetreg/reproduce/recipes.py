@@ -19,7 +19,7 @@ from budgetreg.analysis.claim_kinds import Published
 from budgetreg.analysis.claims import Claim
 from budgetreg.analysis.claims import parse as parse_claim
 from budgetreg.config import catalogue
-from budgetreg.config.composition import RecipeComposer
+from budgetreg.config.composition import Composer
 from budgetreg.config.options import rules_of
 from budgetreg.config.rules import check
 from budgetreg.config.sections import TOP
@@ -115,12 +115,12 @@ def read_recipe(name: str, given: Mapping[str, Any] | None = None) -> Recipe:
 
 
 def _read(name: str, given: Mapping[str, Any]) -> Recipe:
-    composer = RecipeComposer(name, _PRESENTATION)
+    composer = Composer(name, _PRESENTATION)
     keys = ("protocols", "omit", *_PRESENTATION)
-    content: dict[str, Any] = {key: OmegaConf.to_container(composer.recipe[key]) for key in keys}
+    content: dict[str, Any] = {key: OmegaConf.to_container(composer.base[key]) for key in keys}
     check(content, rules_of({key: TOP[key] for key in keys}, content), "")
     protocols = tuple(map(str, content["protocols"]))
-    choices = _combinations(composer.recipe.hydra.sweeper.params or {}, protocols, content["omit"])
+    choices = _combinations(composer.base.hydra.sweeper.params or {}, protocols, content["omit"])
     cells = tuple(_cells(composer, choices, given))
     claims = tuple(map(parse_claim, content["claims"]))
     repeated = {claim.id for claim in claims if sum(claim.id == other.id for other in claims) > 1}
@@ -154,12 +154,12 @@ def _combinations(
     return [choice for choice in map(dict, product(*axes)) if not left_out(choice, omit)]
 
 
-def _cells(composer: RecipeComposer, choices: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> Iterator[Cell]:
+def _cells(composer: Composer, choices: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> Iterator[Cell]:
+    everywhere = {key: value for key, value in given.items() if key != "dataset.root"}
     for choice in choices:
-        config = composer(choice)
-        for key, value in given.items():
-            if key != "dataset.root" or "root" in config.dataset:
-                OmegaConf.update(config, key, value)
+        config = composer({**choice, **everywhere})
+        if "root" in config["dataset"]:
+            config = composer({**choice, **given})
         yield Cell(",".join(f"{key}={_written(value)}" for key, value in choice.items()), validate(config, choice))
 
 

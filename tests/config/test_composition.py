@@ -7,7 +7,7 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from budgetreg.config import catalogue
-from budgetreg.config.composition import RecipeComposer, composed
+from budgetreg.config.composition import Composer, composed
 
 LEFT_OUT: dict[str, Any] = {"figure": {}, "differs": [], "claims": []}
 
@@ -44,7 +44,7 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_a_cell_equals_what_hydra_composes(name: str, choice: dict[str, Any]) -> None:
-    cell = plain(RecipeComposer(name, LEFT_OUT)(choice))
+    cell = plain(Composer(name, LEFT_OUT)(choice))
     assert cell == by_hydra(name, choice)
     assert list(cell) == list(by_hydra(name, choice))
 
@@ -65,11 +65,11 @@ def test_files_that_use_other_files_are_composed_as_hydra_does(conf: Path, recip
     (conf / "experiment" / "toy" / "it.yaml").write_text(f"# @package _global_\n{recipe}\n")
     (conf / "algo" / "other.yaml").write_text(option)
     for choice in ({"algo": "other"}, {"algo": "other", "k": 2}, {"algo": "aer"}, {"seed": 1}):
-        assert plain(RecipeComposer("toy/it", LEFT_OUT)(choice)) == by_hydra("toy/it", choice)
+        assert plain(Composer("toy/it", LEFT_OUT)(choice)) == by_hydra("toy/it", choice)
 
 
 def test_a_cell_can_be_changed_without_changing_the_next() -> None:
-    composer = RecipeComposer("hazan_koren_2012/fig1", LEFT_OUT)
+    composer = Composer("hazan_koren_2012/fig1", LEFT_OUT)
     first: Any = composer({"algo": "aelr"})
     first["algo"]["grid"]["B"].append(0)
     assert plain(composer({"algo": "aelr"})) == by_hydra("hazan_koren_2012/fig1", {"algo": "aelr"})
@@ -81,7 +81,7 @@ def test_hydra_runs_once_for_a_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(
         composed.__globals__, "compose", lambda *where, **how: calls.append(where) or compose(*where, **how)
     )
-    composer = RecipeComposer("aemr/mnist", LEFT_OUT)
+    composer = Composer("aemr/mnist", LEFT_OUT)
     for algo in ("aemr", "aeml", "aelr", "ridge"):
         for k in (4, 5, 16):
             composer({"algo": algo, "k": k})

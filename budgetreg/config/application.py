@@ -1,0 +1,143 @@
+"""Hydra as the front of ``budgetreg run``: words of a command line become calls of a task, one for each configuration.
+
+Only Hydra's public parts are used: the compose API, the loader that it sets up, and its sweepers, launchers and shell
+completions, which are plugins.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
+from hydra.core.utils import run_job
+from hydra.experimental.callback import Callback
+from hydra.plugins.completion_plugin import CompletionPlugin
+from hydra.types import HydraContext, RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from budgetreg.config.composition import composing
+from budgetreg.errors import ConfigError
+
+_CONFIG = "config"  # the file of the conf folder with which every composition begins
+Task = Callable[[DictConfig], None]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What of the configuration is printed.
+
+    Attributes
+    ----------
+    part : {'job', 'hydra', 'all'}
+    package : str or None
+        The key below which to print.
+    resolve : bool
+        Whether interpolations are replaced by what they stand for.
+    """
+
+    part: str
+    package: str | None = None
+    resolve: bool = False
+
+
+def launch(words: Sequence[str], task: Task, *, sweep: bool) -> None:
+    """Call a task for the configuration that some overrides make, or for each of a sweep.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Overrides in Hydra's grammar. A recipe among them may ask for a sweep, too.
+    task : callable
+        Called with the configuration, perhaps in another process, while `HydraConfig` holds Hydra's own part of it.
+    sweep : bool
+        Whether words such as ``k=2,4`` stand for several configurations.
+
+    Raises
+    ------
+    Exception
+        Whatever Hydra and its plugins raise.
+    """
+    with composing():
+        loader = GlobalHydra.instance().config_loader()
+        if sweep or _asks_for_sweep(loader, words):
+            words, mode = [*words, "hydra.mode=MULTIRUN"], RunMode.MULTIRUN
+        else:
+            words, mode = [*words, "hydra.mode=RUN"], RunMode.RUN
+        config = loader.load_configuration(_CONFIG, list(words), mode)
+        context = HydraContext(loader, callbacks=cast(Any, Callback()))  # callbacks that do nothing
+        if mode == RunMode.MULTIRUN:
+            plugins = Plugins.instance()
+            sweeper = plugins.instantiate_sweeper(config=config, hydra_context=context, task_function=task)
+            sweeper.sweep(arguments=list(config.hydra.overrides.task))
+        else:
+            job = run_job(task, config, job_dir_key="hydra.run.dir", job_subdir_key=None, hydra_context=context)
+            _ = job.return_value  # raises what the task raised
+
+
+def show(words: Sequence[str], shown: Shown) -> None:
+    """Print the configuration that some overrides make.
+
+    Raises
+    ------
+    ConfigError
+        If the package is not there.
+    """
+    with composing():
+        loader = GlobalHydra.instance().config_loader()
+        config = loader.load_configuration(_CONFIG, list(words), RunMode.RUN)
+        HydraConfig.instance().set_config(config)
+    keys = [key for key in config if shown.part == "all" or (key == "hydra") == (shown.part == "hydra")]
+    part: Any = OmegaConf.masked_copy(config, list(map(str, keys)))
+    if shown.part == "hydra":
+        kept = [str(key) for key in part.hydra if key not in ("help", "hydra_help")]
+        part = OmegaConf.create({"hydra": OmegaConf.masked_copy(part.hydra, kept)})
+    if shown.package not in (None, "_global_"):
+        part = OmegaConf.select(part, shown.package)
+        if part is None:
+            raise ConfigError(f"--package {shown.package}: the configuration has no such key")
+    if not OmegaConf.is_config(part):
+        print(part)
+        return
+    if shown.resolve:
+        OmegaConf.resolve(part)
+    header = f"# @package {shown.package}\n" if shown.package else ""
+    print(header + OmegaConf.to_yaml(part), end="")
+
+
+def complete(action: str, shell: str) -> None:
+    """Answer a shell: print the script that installs completion, or what the line in COMP_LINE can become.
+
+    Parameters
+    ----------
+    action : {'install', 'uninstall', 'query'}
+    shell : str
+        Such as ``bash``.
+
+    Raises
+    ------
+    ConfigError
+        If Hydra knows no such shell.
+    """
+    with composing():
+        loader = GlobalHydra.instance().config_loader()
+        discovered: Any = Plugins.instance().discover(CompletionPlugin)
+        plugins = {plugin.provides(): plugin for plugin in discovered}
+        if shell not in plugins:
+            raise ConfigError(f"-sc {action}={shell}: no such shell; choices: {', '.join(sorted(plugins))}")
+        if action != "query" and sys.argv[0].endswith(".py"):  # the script that is printed names this program
+            raise ConfigError(f"-sc {action}={shell}: call budgetreg by that name, python -m cannot be completed")
+        plugin = plugins[shell](loader)
+        plugin.query(_CONFIG) if action == "query" else getattr(plugin, action)()
+
+
+def _asks_for_sweep(loader: ConfigLoader, words: Sequence[str]) -> bool:
+    """Whether the configuration itself asks for a sweep, as recipes do; not if it cannot be composed."""
+    try:
+        config = loader.load_configuration(_CONFIG, list(words), RunMode.MULTIRUN, validate_sweep_overrides=False)
+    except Exception:  # whatever is wrong is raised again when the configuration is composed to be run
+        return False
+    return bool(config.hydra.mode == RunMode.MULTIRUN)
