@@ -134,7 +134,7 @@ def test_what_the_page_shows_keeps_to_the_layers(copy: Path) -> None:
             "analysis is not allowed to import budgetreg.execution",
         ),
         (
-            "updates/seen.py",
+            "updates/scaled_regressors.py",
             "from budgetreg.updates import ogd",
             "No modules of a package import each other in a circle",
         ),

@@ -7,7 +7,7 @@ import numpy as np
 
 from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, close, expect, same
 from budgetreg.enumeration.steps import LATE, STEP, Place, Step, enumerate_step, exact_gradient
-from budgetreg.updates.reference_updates import Retraced
+from budgetreg.updates.reference_updates import ReferenceUpdate
 
 D = 4
 """Attributes of an enumerated step, and its budget: the least by which either estimate has two draws."""
@@ -42,7 +42,7 @@ class GradientOracle(Oracle):
 
     Attributes
     ----------
-    moves : Retraced
+    moves : ReferenceUpdate
         How the learner moves.
     draws : callable or None
         ``draws(step, k_x)``: how attributes are drawn for a step; None if all are seen.
@@ -56,7 +56,7 @@ class GradientOracle(Oracle):
         ``first_phase(m)``: examples of a phase whose iterates are averaged apart.
     """
 
-    moves: Retraced
+    moves: ReferenceUpdate
     draws: Callable[[Step, int], DrawProbabilities] | None
     counterpart: str | None = None
     average: str = "last"
@@ -134,7 +134,7 @@ def points(step: Step, q: np.ndarray, k_x: int) -> np.ndarray:
     return np.asarray(drawn.mean(axis=1) * step.x / q)
 
 
-def compare_moves(step: Step, moves: Retraced, gradient: np.ndarray) -> None:
+def compare_moves(step: Step, moves: ReferenceUpdate, gradient: np.ndarray) -> None:
     """Compare where a learner has got to in each outcome with where gradients (N, d) lead by the listing."""
     expected = step.follow(moves, gradient)
     free = np.isclose(moves.gradient(step.w[None], expected, step.place.t, step.place.settings), gradient)

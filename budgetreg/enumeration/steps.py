@@ -10,7 +10,7 @@ from budgetreg.enumeration.expectations import LearnerUnderTest, expect
 from budgetreg.enumeration.scripted_rng import Scripted, outcomes, rows_of
 from budgetreg.metering.table import Table
 from budgetreg.sampling.draws import BLOCK
-from budgetreg.updates.reference_updates import Retraced, iterates
+from budgetreg.updates.reference_updates import ReferenceUpdate, iterates
 
 STEP = 9
 """The step that is looked at: by then every attribute has been drawn."""
@@ -124,13 +124,13 @@ class Step:
         """Return the expectation of values of the outcomes, shape (N, ...)."""
         return np.tensordot(self.probability, values, axes=1)
 
-    def gradient(self, moves: Retraced) -> np.ndarray:
+    def gradient(self, moves: ReferenceUpdate) -> np.ndarray:
         """Return what was followed in each outcome, (N, d), unless the place is at the edge."""
         return moves.gradient(self.w[None], self.after, self.place.t, self.place.settings)
 
-    def follow(self, moves: Retraced, gradient: np.ndarray) -> np.ndarray:
+    def follow(self, moves: ReferenceUpdate, gradient: np.ndarray) -> np.ndarray:
         """Return to where gradients lead, both (N, d)."""
-        return moves.follow(self.w, gradient, self.place.t, self.place.settings)
+        return moves.step(self.w, gradient, self.place.t, self.place.settings)
 
 
 @lru_cache(maxsize=8)
@@ -175,12 +175,12 @@ def enumerate_step(subject: LearnerUnderTest, d: int, k: int, place: Place) -> S
     return Step(place, X, y, before[0], probability, after, attributes, earlier)
 
 
-def exact_gradient(subject: LearnerUnderTest, step: Step, moves: Retraced) -> np.ndarray:
+def exact_gradient(subject: LearnerUnderTest, step: Step, moves: ReferenceUpdate) -> np.ndarray:
     """Return the gradient (d,) that a learner with full information follows at the same regressor and example.
 
     From ``w_1 = 0``, one example made for it leads the learner to the regressor.
     """
-    X = np.stack([moves.position(step.w[None], INSIDE)[0] / INSIDE["eta"], step.x, step.x])
+    X = np.stack([moves.dual(step.w[None], INSIDE)[0] / INSIDE["eta"], step.x, step.x])
     table = Table(X, np.array([1.0, step.y, step.y]))
     settings = {name: [value] for name, value in INSIDE.items()}
     (before, after), _ = subject.run(table, np.arange(3)[None], [], len(step.w), settings, [2, 3])

@@ -1,8 +1,8 @@
-"""Sampling designs: which attributes of an example are seen, and how probable one of them, or two, are to be seen.
+"""Sampling designs: which attributes of an example are seen, and the inclusion probabilities of attributes and pairs.
 
-With ``pi_i`` the probability that attribute i is seen, and ``pi_ij`` that both i and j are, the products of what is
-seen of x, each divided by its probability, estimate ``x x'`` without bias (Horvitz & Thompson 1952). What is seen does
-not depend on x.
+With ``pi_i`` the probability that attribute i is seen, and ``pi_ij`` that both i and j are, the products of the values
+seen, each divided by its probability, estimate ``x x'`` without bias (Horvitz & Thompson 1952). The design does not
+depend on x.
 
 References
 ----------
@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from budgetreg.sampling.draws import BLOCK, uniform
+from budgetreg.sampling.draws import BLOCK, subset_by_position, uniform
+from budgetreg.sampling.inclusion_probabilities import joint_inclusion
 
 
 class Draw(NamedTuple):
@@ -26,9 +27,9 @@ class Draw(NamedTuple):
     ----------
     attributes : ndarray of int, shape (BLOCK, n)
     drawn : ndarray of bool, shape (BLOCK, n), or None
-        Which of them are drawn at all, the others only fill the array; None if all are.
+        Which of them are drawn; the others only fill the array. None if all are drawn.
     repeated : ndarray of bool, shape (BLOCK, n), or None
-        Which of them repeat another one of the same example: they are paid for, and count only once.  None if none do.
+        Which of them repeat another one of the same example: they are paid for, but count only once. None if none do.
     """
 
     attributes: np.ndarray
@@ -38,12 +39,12 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True)
 class Design:
-    """How attributes are drawn.
+    """A distribution of the attributes seen.
 
     Attributes
     ----------
     draw : callable
-        Draws for the next block of examples.
+        Draws the attributes of the next block of examples.
     probability : ndarray of float, shape (d, d)
         ``pi_ij``, and on the diagonal ``pi_i``.
     """
@@ -53,20 +54,8 @@ class Design:
 
 
 def uniform_subset(d: int, r: int) -> Design:
-    """Draw exactly r of d attributes, all subsets alike."""
-    return Design(lambda rng: Draw(_subset(rng, d, r)), _alike(d, r / d, r * (r - 1) / (d * (d - 1))))
-
-
-def _subset(rng: np.random.Generator, d: int, r: int) -> np.ndarray:
-    """Draw as `budgetreg.sampling.draws.subset` does, in O(r) instead of O(r^2) per example, with d flags for each."""
-    flags = np.zeros(BLOCK * d, dtype=bool)
-    own = np.arange(BLOCK) * d
-    chosen = np.empty((r, BLOCK), dtype=np.int64)
-    for position, last in enumerate(range(d - r, d)):
-        candidate = rng.integers(0, last + 1, size=BLOCK)
-        chosen[position] = np.where(flags.take(own + candidate), last, candidate)
-        flags[own + chosen[position]] = True
-    return chosen.T
+    """Draw exactly r of d attributes, all subsets with the same probability."""
+    return Design(lambda rng: Draw(subset_by_position(rng, d, r).T), _equal(d, r / d, r * (r - 1) / (d * (d - 1))))
 
 
 def with_replacement(d: int, r: int) -> Design:
@@ -79,7 +68,7 @@ def with_replacement(d: int, r: int) -> Design:
         return Draw(attributes, repeated=repeated)
 
     missed = (1 - 1 / d) ** r
-    return Design(draw, _alike(d, 1 - missed, 1 - 2 * missed + (1 - 2 / d) ** r))
+    return Design(draw, _equal(d, 1 - missed, 1 - 2 * missed + (1 - 2 / d) ** r))
 
 
 def bernoulli(d: int, r: int) -> Design:
@@ -93,20 +82,20 @@ def bernoulli(d: int, r: int) -> Design:
         attributes[drawn] = attribute
         return Draw(attributes, drawn)
 
-    return Design(draw, _alike(d, r / d, (r / d) ** 2))
+    return Design(draw, _equal(d, r / d, (r / d) ** 2))
 
 
-def _alike(d: int, single: float, pair: float) -> np.ndarray:
+def _equal(d: int, single: float, pair: float) -> np.ndarray:
     probability = np.full((d, d), pair)
     np.fill_diagonal(probability, single)
     return probability
 
 
 def conditional_poisson(p: np.ndarray, r: int) -> Design:
-    """Draw each attribute with a probability of its own, independently, given that exactly r are drawn.
+    """Draw attributes independently with unequal probabilities, given that exactly r are drawn.
 
-    A subset S comes in proportion to ``prod_{i in S} p_i prod_{i not in S} (1 - p_i)``.  ``pi_i`` and ``pi_ij`` are
-    near to ``p_i`` and ``p_i p_j``; they are exact here, see `inclusion`.
+    The probability of a subset S is proportional to ``prod_{i in S} p_i prod_{i not in S} (1 - p_i)``. ``pi_i`` and
+    ``pi_ij`` are near ``p_i`` and ``p_i p_j``; they are exact here, see `joint_inclusion`.
 
     Parameters
     ----------
@@ -119,14 +108,11 @@ def conditional_poisson(p: np.ndarray, r: int) -> Design:
     ----------
     Y. Tillé (2006), Sampling Algorithms, Section 5.5.
     """
-    return Design(fixed_size(p, r), inclusion(p, r))
+    return Design(fixed_size(p, r), joint_inclusion(p, r))
 
 
 def fixed_size(p: np.ndarray, r: int) -> Callable[[np.random.Generator], Draw]:
-    """Return what draws a conditional Poisson sample, for those whom its probabilities do not concern.
-
-    Parameters are those of `conditional_poisson`.
-    """
+    """Return the draws of `conditional_poisson`, without its inclusion probabilities; the parameters are the same."""
     levels = -_log_survival(p, r)
 
     def draw(rng: np.random.Generator) -> Draw:
@@ -142,11 +128,11 @@ def fixed_size(p: np.ndarray, r: int) -> Callable[[np.random.Generator], Draw]:
 
 
 def _log_survival(p: np.ndarray, r: int) -> np.ndarray:
-    """Return the table (r+1, d+1) by which attributes are drawn one after the other, in their order.
+    """Return the table (r+1, d+1) by which attributes are drawn one after the other, in ascending order.
 
     Its entry (j, i) is the logarithm of the probability that independent draws take none of the attributes before i and
-    j of the others.  While j are wanting, and the last one taken is the one before i, the next one comes at i' or later
-    with the probability ``exp(table[j, i'] - table[j, i])``.
+    j of the others. While j draws remain, and the last attribute taken is the one before i, the next one is i' or a
+    later one with the probability ``exp(table[j, i'] - table[j, i])``.
     """
     taken, passed = np.log(p), np.log1p(-p)
     left = np.full((len(p) + 1, r + 1), -np.inf)  # log of the probability that j of the attributes from i on are drawn
@@ -155,29 +141,4 @@ def _log_survival(p: np.ndarray, r: int) -> np.ndarray:
         left[i] = passed[i] + left[i + 1]
         left[i, 1:] = np.logaddexp(left[i, 1:], taken[i] + left[i + 1, :-1])
     table = np.concatenate([[0.0], np.cumsum(passed)]) + left.T
-    return np.minimum.accumulate(table, axis=1)  # which it is but for rounding
-
-
-def inclusion(p: np.ndarray, r: int) -> np.ndarray:
-    """Return the probabilities (d, d) that pairs of attributes, and single ones, are in a conditional Poisson sample.
-
-    The Poisson-binomial law's generating function ``f(z) = prod_j (1 - p_j + p_j z)`` has degree d, so that the mean of
-    ``z^-r f(z)`` over N > d roots of unity is exactly the probability of r draws.  Without the factor of i, times
-    ``p_i z``, it is that of r draws with i among them.  For odd N no factor vanishes at any p.
-
-    Parameters
-    ----------
-    p : ndarray of float, shape (d,)
-        That with which each attribute would be drawn, were their number not given.
-    r : int
-        Size of the sample, near the sum of p: rounding counts in proportion to how rarely so many are drawn.
-    """
-    N = len(p) + 1 + len(p) % 2
-    z = np.exp(2j * np.pi / N * np.arange(N // 2 + 1))  # the other roots give the conjugate terms
-    factors = 1 - p + p * z[:, None]
-    terms = np.where(np.arange(z.size) > 0, 2, 1) * z**-r * factors.prod(axis=1)
-    ratios = p * z[:, None] / factors
-    probability = (ratios.T @ (ratios * terms[:, None])).real
-    probability = (probability + probability.T) / 2
-    np.fill_diagonal(probability, (terms @ ratios).real)
-    return probability / terms.sum().real
+    return np.minimum.accumulate(table, axis=1)  # exact arithmetic would give a falling table

@@ -1,19 +1,19 @@
-"""Which draws are best, given second moments of the attributes and what these cost.
+"""Weights by which attributes are drawn, given their second moments, their prices and the regressor.
 
 Notation: ``a_i = E x_i^2``; draws for the data point have probabilities q, those for the inner product p; a draw of
-attribute i costs ``c_i > 0``, all the same where nobody says it. What a sum S of money buys is ``S / sum_i q_i c_i``
-draws, and the bounds of the theorems fall with the number of steps as ``sqrt(second moment / steps)``. So what is to be
-small is the second moment of an estimate times the expected price of a draw, each estimate on its own bill: the other's
-draws are not in it, nor is what several draws for one example have in common (Kukliansky & Shamir 2015 leave it out,
-too).
+attribute i costs ``c_i > 0``, or 1 if there are no prices. A sum of money S pays for ``S / sum_i q_i c_i`` draws, and
+the bounds of the theorems fall with the number of steps as ``sqrt(second moment / steps)``. The best probabilities thus
+minimise the second moment of an estimate times the expected price of a draw. Each estimate is considered on its own:
+without the draws for the other one, and without the part of the moment that several draws for one example share
+(Kukliansky & Shamir 2015 omit it too).
 
-- *Data point, 2-ball.* A draw's estimate ``x_i / q_i e_i`` has the second moment ``sum_i a_i / q_i``. By Cauchy and
-  Schwarz, ``(sum_i a_i / q_i) (sum_i q_i c_i) >= (sum_i sqrt(a_i c_i))^2``, with equality where ``a_i / q_i`` is in
-  proportion to ``q_i c_i``: ``q_i ~ sqrt(a_i / c_i)``.
-- *Inner product.* A draw's estimate ``w_j x_j / p_j`` has the second moment ``sum_j w_j^2 a_j / p_j``, whatever the
-  ball is: with ``w_j^2 a_j`` in place of ``a_i``, ``p_j ~ |w_j| sqrt(a_j / c_j)``.
-- *Data point, 1-ball.* Exponentiated gradient pays for ``M = max_i a_i / q_i``. As ``M q_i >= a_i`` for each i,
-  ``M sum_i q_i c_i >= sum_i a_i c_i``, with equality where ``q_i ~ a_i`` and nowhere else: prices change nothing.
+- *Data point, 2-ball.* The estimate ``x_i / q_i e_i`` of a draw has the second moment ``sum_i a_i / q_i``. By the
+  Cauchy-Schwarz inequality, ``(sum_i a_i / q_i) (sum_i q_i c_i) >= (sum_i sqrt(a_i c_i))^2``, with equality where
+  ``a_i / q_i`` is proportional to ``q_i c_i``: ``q_i ~ sqrt(a_i / c_i)``.
+- *Inner product.* The estimate ``w_j x_j / p_j`` of a draw has the second moment ``sum_j w_j^2 a_j / p_j`` for any
+  ball: with ``w_j^2 a_j`` instead of ``a_i``, ``p_j ~ |w_j| sqrt(a_j / c_j)``.
+- *Data point, 1-ball.* The bound of exponentiated gradient depends on ``M = max_i a_i / q_i``. As ``M q_i >= a_i`` for
+  each i, ``M sum_i q_i c_i >= sum_i a_i c_i``, with equality only where ``q_i ~ a_i``: prices change nothing.
 
 With equal prices these are the draws of Kukliansky & Shamir 2015 (Equation 2 and Section 5).
 """
@@ -22,12 +22,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-HEEDED: Mapping[str, bool] = {"ogd": True, "eg": False}
+PRICE_AWARE: Mapping[str, bool] = {"ogd": True, "eg": False}
 """By update, whether the data point's draws depend on prices."""
+
+_POWER, _BY_REGRESSOR = 0.7, 0.5
 
 
 def data_point(update: str, moments: np.ndarray, prices: np.ndarray | None) -> np.ndarray:
-    """Return what q is in proportion to.
+    """Return the weights that q is proportional to.
 
     Parameters
     ----------
@@ -36,15 +38,41 @@ def data_point(update: str, moments: np.ndarray, prices: np.ndarray | None) -> n
     moments : ndarray of float, shape (F, d)
         ``E x_i^2`` as each stream knows it.
     prices : ndarray of float, shape (d,), or None
-        What attributes cost, all above 0; None: all the same.
+        Prices of the attributes, all above 0; None: all the same.
 
     Returns
     -------
     ndarray of float, shape (F, d)
     """
-    return inner_product(moments, prices) if HEEDED[update] else moments
+    return inner_product(moments, prices) if PRICE_AWARE[update] else moments
 
 
 def inner_product(moments: np.ndarray, prices: np.ndarray | None) -> np.ndarray:
-    """Return what p is in proportion to, divided by ``|w_j|``; parameters and return value as of `data_point`."""
+    """Return the weights that p is proportional to, divided by ``|w_j|``; parameters as for `data_point`."""
     return np.sqrt(moments if prices is None else moments / prices)
+
+
+def regression_weights(spread: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Return weights of attributes for a regression from what is known of it; a rule of this project.
+
+    Half of the weight is proportional to ``s_i^.7`` and half to ``|w_i| s_i``: attributes that vary may hold
+    information that is not known yet, and for those with a large part in the prediction errors cost most.
+
+    Parameters
+    ----------
+    spread : ndarray of float, shape (d,)
+        Residual standard deviations s of the attributes given the target, at least 0.
+    w : ndarray of float, shape (d,)
+        The regressor.
+
+    Returns
+    -------
+    ndarray of float, shape (d,)
+        At least 0.
+    """
+    total = np.zeros(len(spread))
+    large = np.ldexp(spread, -np.frexp(spread.max())[1])  # exactly scaled, so that no product underflows
+    for share, part in ((1 - _BY_REGRESSOR, spread**_POWER), (_BY_REGRESSOR, np.abs(w) * large)):
+        if part.any():
+            total += share * part / part.sum()
+    return total

@@ -1,63 +1,63 @@
-"""In what shares attributes are drawn by those who draw a fixed number of them, guided by what was revealed."""
+"""Probabilities with which attributes are drawn by a design of fixed size whose probabilities are unequal."""
 
 import numpy as np
 
 _ALMOST_SURE = 1 - 2**-20
-"""Conditional Poisson sampling has no use for certainty; the probabilities of its samples are exact all the same."""
-
-_POWER, _BY_WEIGHT = 0.7, 0.5
+"""The largest working probability: conditional Poisson sampling is not defined for 1."""
 
 
 def working_probabilities(weights: np.ndarray, r: int, mix: float) -> np.ndarray:
-    """Share out r draws in proportion to weights, none more than nearly 1, and mix in equal shares.
+    """Return probabilities p of sum r that are proportional to weights, but at most nearly 1, and partly uniform.
+
+    They are the p of `budgetreg.sampling.designs.conditional_poisson`.
 
     Parameters
     ----------
     weights : ndarray of float, shape (d,)
         At least 0.
     r : int
-        Sum of the probabilities, at most d; what one has above 1 goes to the others.
+        Sum of the probabilities, at most d; a surplus above 1 is divided among the other attributes.
     mix : float
-        Share of ``r/d``, by which attributes of weight 0 are drawn, too.
+        Share of the uniform probability ``r/d``, by which attributes of weight 0 are drawn too.
 
     Returns
     -------
     ndarray of float, shape (d,)
     """
-    weights = weights / max(weights.max(), np.finfo(float).tiny)  # whose sum is no denormal number
+    weights = weights / max(weights.max(), np.finfo(float).tiny)  # so that their sum is not subnormal
     capped = np.zeros(len(weights), dtype=bool)
     while True:
         rest = np.where(capped, 0.0, weights)
-        if not rest.any():  # nothing tells those that are left apart
+        if not rest.any():  # all others have weight 0 and are thus equal
             rest = np.where(capped, 0.0, 1.0)
-        total = rest.sum() or 1.0  # none is left where all are certain
+        total = rest.sum() or 1.0  # there are no others if all are capped
         p = np.where(capped, 1.0, (r - int(capped.sum())) * rest / total)
         if (p <= 1).all():
             return np.minimum((1 - mix) * p + mix * r / len(weights), _ALMOST_SURE)
         capped |= p > 1
 
 
-def regression_weights(spread: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Return how much attributes matter to a regression, as far as one knows it: ours.
+def joint_inclusion(p: np.ndarray, r: int) -> np.ndarray:
+    """Return the probabilities (d, d) that pairs of attributes, and single ones, are in a conditional Poisson sample.
 
-    Half of it is ``s_i^.7`` and half ``|w_i| s_i``, of the sum of each: those that vary are where anything may be
-    learned, those with a large part in the prediction are where errors cost most.
+    The generating function ``f(z) = prod_j (1 - p_j + p_j z)`` of the Poisson-binomial distribution has degree d, so
+    that the mean of ``z^-r f(z)`` over N > d roots of unity is exactly the probability of r draws. Without the factor
+    of i, times ``p_i z``, it is that of r draws with i among them. For odd N no factor vanishes at any p.
 
     Parameters
     ----------
-    spread : ndarray of float, shape (d,)
-        Residual standard deviations s of the attributes given the target, at least 0.
-    w : ndarray of float, shape (d,)
-        The regressor.
-
-    Returns
-    -------
-    ndarray of float, shape (d,)
-        At least 0.
+    p : ndarray of float, shape (d,)
+        Working probabilities: those of independent draws whose number is not fixed.
+    r : int
+        Size of the sample, near the sum of p: the relative rounding error is inversely proportional to the probability
+        of r independent draws.
     """
-    total = np.zeros(len(spread))
-    large = np.ldexp(spread, -np.frexp(spread.max())[1])  # exactly as many times larger: no product is too small
-    for share, part in ((1 - _BY_WEIGHT, spread**_POWER), (_BY_WEIGHT, np.abs(w) * large)):
-        if part.any():
-            total += share * part / part.sum()
-    return total
+    N = len(p) + 1 + len(p) % 2
+    z = np.exp(2j * np.pi / N * np.arange(N // 2 + 1))  # the other roots give the conjugate terms
+    factors = 1 - p + p * z[:, None]
+    terms = np.where(np.arange(z.size) > 0, 2, 1) * z**-r * factors.prod(axis=1)
+    ratios = p * z[:, None] / factors
+    probability = (ratios.T @ (ratios * terms[:, None])).real
+    probability = (probability + probability.T) / 2
+    np.fill_diagonal(probability, (terms @ ratios).real)
+    return probability / terms.sum().real

@@ -15,7 +15,7 @@ from budgetreg.sampling.segment_trees import FAN, Layout
 
 
 @dataclass(frozen=True)
-class Touched:
+class SparsePoints:
     """Nonzero coordinates of the data point estimates of a block, sorted by (stream, position, attribute).
 
     Attributes
@@ -71,7 +71,7 @@ class Round:
         return self.value.reshape(len(self.value), -1)
 
 
-def touched(attributes: np.ndarray, values: np.ndarray) -> Touched:
+def sparse_points(attributes: np.ndarray, values: np.ndarray) -> SparsePoints:
     """Add up repeated draws of an attribute and drop zeros.
 
     Parameters
@@ -93,15 +93,17 @@ def touched(attributes: np.ndarray, values: np.ndarray) -> Touched:
     kept = value != 0
     starts, value = starts[kept], value[kept]
     stream, position = np.divmod(starts // k_x, n_examples)
-    return Touched(stream, position, attribute[starts], value)
+    return SparsePoints(stream, position, attribute[starts], value)
 
 
-def rounds(points: Touched, start: int, first: int, last: int, previous: np.ndarray, layout: Layout) -> Iterator[Round]:
+def rounds(
+    points: SparsePoints, start: int, first: int, last: int, previous: np.ndarray, layout: Layout
+) -> Iterator[Round]:
     """Line up the steps ``first < t <= last`` of all streams.
 
     Parameters
     ----------
-    points : Touched
+    points : SparsePoints
         The block's data points.
     start : int
         Number of examples before the block: the example at position p is step ``start + p + 1``.

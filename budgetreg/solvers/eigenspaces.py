@@ -1,20 +1,22 @@
 """Eigenvectors of symmetric matrices, with ties between equal eigenvalues broken by a rule.
 
-Where eigenvalues are equal, any orthonormal basis of their eigenspace will do, and which one LAPACK finds depends on
-the processor.  Where only a part of it is wanted, that would decide numbers.  The rule: an eigenspace is spanned by the
-projections of the standard basis vectors onto it, taken in their order by Gram and Schmidt, those of which too little
-remains left for later; so attributes that were never seen stand for themselves, the first ones first.  Eigenvalues are
-equal if no gap between neighbours is above `TIE` times the norm of the matrix.  Wider gaps turn the rounding errors of
-a matrix into angles of at most ``1e-16 / TIE``, and hardly ever into any that large.
+Where eigenvalues are equal, any orthonormal basis of their eigenspace is correct, and the one that LAPACK returns
+depends on the processor. If only a part of the basis is used, so would results. The rule: the basis is found by
+Gram-Schmidt from the projections of the standard basis vectors onto the eigenspace, in their order, except that vectors
+with a small remainder are taken later. Attributes that were never seen thus stand for themselves, in ascending order.
+Eigenvalues are equal if no gap between neighbours is above `TIE` times the norm of the matrix. Wider gaps turn the
+rounding errors of a matrix into angles of at most ``1e-16 / TIE``, and rarely as large as that.
 """
 
 import numpy as np
 from scipy.linalg import eigh
 
 TIE = 1e-11
-"""Gap between equal eigenvalues at most, relative to the Frobenius norm: a hundred times what rounding leaves."""
+"""Largest gap between equal eigenvalues, relative to the Frobenius norm: a hundred times the rounding error."""
 _CLEARLY = 0.3
-"""Share of the largest that an entry must have to come first; no ratio of small powers of 2."""
+"""Share of the largest entry that one must have to be chosen first; no ratio of small powers of 2."""
+_ITERATIONS = 5
+"""Subspace iterations of `leading_of_sum`; each multiplies the error by the range of psi over an eigenvalue."""
 
 
 def leading(C: np.ndarray, n: int) -> np.ndarray:
@@ -25,23 +27,23 @@ def leading(C: np.ndarray, n: int) -> np.ndarray:
     C : ndarray of float64, shape (d, d)
         Symmetric.
     n : int
-        How many, from 1 to d.
+        Number of eigenvectors, from 1 to d.
 
     Returns
     -------
     ndarray of float64, shape (d, n)
-        Orthonormal columns, that of the largest eigenvalue first; where the n-th is equal to the next one, the rule
-        of this module says what is taken of their eigenspace. Of each column and its negative it is the one whose
-        first large entry (at least half as large as the largest one) is positive.
+        Orthonormal columns, that of the largest eigenvalue first. Where the n-th eigenvalue is equal to the next one,
+        the rule of this module selects columns from their eigenspace. The sign of a column is such that its first
+        large entry (at least half as large as the largest one) is positive.
     """
     d = len(C)
     values, ascending = _last(C, n)
     V = ascending[:, ::-1]
     if n < d:
-        following = np.linalg.eigvalsh(C)[d - n - 1]  # of all, for the same reason
+        following = np.linalg.eigvalsh(C)[d - n - 1]  # of all, see `_last`
         if values[0] - following <= TIE * np.linalg.norm(C):
             V = eigenspaces(C)[1][:, :n]
-    large = np.abs(V) >= np.abs(V).max(axis=0) / 2  # not the largest: rounding may decide between equal entries
+    large = np.abs(V) >= np.abs(V).max(axis=0) / 2  # not the largest, as rounding may decide between equal ones
     signs = np.sign(np.take_along_axis(V, large.argmax(axis=0)[None], axis=0))
     return np.ascontiguousarray(V * signs)
 
@@ -49,7 +51,7 @@ def leading(C: np.ndarray, n: int) -> np.ndarray:
 def _last(C: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the n largest eigenvalues, ascending, and their eigenvectors.
 
-    LAPACK finds a few of them faster than all, but where others are nearly equal it now and then fails or misses some.
+    LAPACK computes a few of them faster than all, but where others are nearly equal it sometimes fails or misses some.
     """
     d = len(C)
     try:
@@ -57,7 +59,7 @@ def _last(C: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     except np.linalg.LinAlgError:
         values = np.empty(0)
     if len(values) < n:
-        values, V = (own[..., d - n :] for own in np.linalg.eigh(C))
+        values, V = (array[..., d - n :] for array in np.linalg.eigh(C))
     return values, V
 
 
@@ -72,9 +74,9 @@ def eigenspaces(C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     values : ndarray of float64, shape (d,)
-        Descending; those that are equal are replaced by their mean.
+        Descending; equal ones are replaced by their mean.
     V : ndarray of float64, shape (d, d)
-        Orthonormal columns, those of equal eigenvalues as the rule of this module says.
+        Orthonormal columns; those of equal eigenvalues follow the rule of this module.
     """
     ascending, columns = np.linalg.eigh(C)
     values, V = ascending[::-1].copy(), columns[:, ::-1].copy()
@@ -87,18 +89,18 @@ def eigenspaces(C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def basis(U: np.ndarray) -> np.ndarray:
-    """Return that orthonormal basis of a space which depends on nothing but the space.
+    """Return an orthonormal basis that depends on the spanned space alone.
 
     Parameters
     ----------
     U : ndarray of float64, shape (d, c)
-        Orthonormal columns that span it.
+        Orthonormal columns that span the space.
 
     Returns
     -------
     ndarray of float64, shape (d, c)
-        Orthonormal columns: each is what is left of the projection of a standard basis vector after the columns
-        before it, the first one of which at least three tenths of the square of the largest are left.
+        Orthonormal columns: each is the normalised remainder, after the columns before it, of the projection of a
+        standard basis vector. The vector is the first one whose squared remainder is at least 0.3 of the largest.
     """
     chosen = np.empty_like(U)
     rest = U.copy()  # its rows are the projections of the standard basis vectors, in coordinates
@@ -109,3 +111,31 @@ def basis(U: np.ndarray) -> np.ndarray:
         chosen[:, column] = U @ direction
         rest -= np.outer(rest @ direction, direction)
     return chosen
+
+
+def leading_of_sum(W: np.ndarray, psi: np.ndarray, n: int) -> np.ndarray:
+    """Return approximate leading eigenvectors of ``W W' + diag(psi)``, which is never formed: O(d q) numbers.
+
+    They lie in the span of W if psi is constant. Subspace iteration begins with this span, and uses ``W W' +
+    diag(psi - min psi)``, whose eigenvectors are the same.
+
+    Parameters
+    ----------
+    W : ndarray of float, shape (d, q)
+        q at most d.
+    psi : ndarray of float, shape (d,)
+        The diagonal.
+    n : int
+        Number of eigenvectors, at most q.
+
+    Returns
+    -------
+    ndarray of float, shape (d, n)
+        Orthonormal columns, that of the largest eigenvalue first.
+    """
+    uneven = (psi - psi.min())[:, None]
+    V = np.linalg.qr(W)[0]
+    for _ in range(_ITERATIONS):
+        V = np.linalg.qr(W @ (W.T @ V) + uneven * V)[0]
+    _, rotation = np.linalg.eigh(V.T @ (W @ (W.T @ V) + uneven * V))
+    return np.asarray(V @ rotation[:, : -n - 1 : -1])

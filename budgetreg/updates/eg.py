@@ -53,7 +53,7 @@ class EG(ScaledRegressors):
         self._Z, self._Z_folded = 2 * self._N, 2 * self._N
         if start is not None:
             self._theta = self.layout.pad(exponents(start / self.B))
-            self.seen.note_all()
+            self.active.add_all()
             self._rescale(np.ones_like(self._c, dtype=bool))
 
     def settle(self, before: np.ndarray, now: np.ndarray) -> None:
@@ -86,7 +86,7 @@ class EG(ScaledRegressors):
 
     def _rescale(self, replicas: np.ndarray) -> None:
         """Take the largest exponents of replicas (F, G) of bool for their references M."""
-        for f, rows, settings in self.seen.by_stream(replicas):
+        for f, rows, settings in self.active.by_stream(replicas):
             where = rows[:, None], settings
             theta = self._theta[where]
             M = np.abs(theta).max(axis=0)

@@ -49,7 +49,7 @@ class OGD(ScaledRegressors):
         self._moved = np.zeros(n_streams, dtype=bool)
         if start is not None:
             self._u = self.layout.pad(start)
-            self.seen.note_all()
+            self.active.add_all()
             self._sampler.update(self._u, self.layout.nodes(np.arange(len(self._u))), np.arange(n_streams))
 
     def settle(self, before: np.ndarray, now: np.ndarray) -> None:
@@ -77,7 +77,26 @@ class OGD(ScaledRegressors):
 
     def _rescale(self, replicas: np.ndarray) -> None:
         """Let u be the regressors of replicas (F, G) of bool themselves."""
-        for f, rows, _ in self.seen.by_stream(replicas):
+        for f, rows, _ in self.active.by_stream(replicas):
             self._u[rows] *= np.where(replicas[f], self._c[f], 1.0)
             self._sampler.update(self._u, self.layout.nodes(rows), np.array([f]))
         self._c[replicas] = 1.0
+
+
+def project_l2(v: np.ndarray, radius: float | np.ndarray) -> np.ndarray:
+    """Project onto the 2-ball, ``v radius / max(|v|_2, radius)``.
+
+    Parameters
+    ----------
+    v : ndarray of float, shape (..., d)
+        Vectors along the last axis.
+    radius : float or ndarray, broadcastable to shape (...)
+        Radii, positive.
+
+    Returns
+    -------
+    ndarray of float, shape (..., d)
+        The nearest points of the balls.
+    """
+    norm = np.sqrt(np.vecdot(v, v))
+    return v * (radius / np.maximum(norm, radius))[..., None]

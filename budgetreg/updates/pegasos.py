@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.sampling.minima import Minima
 from budgetreg.sampling.prefix_sums import Inverter, PrefixSums
 from budgetreg.sampling.rounds import Round
-from budgetreg.sampling.segment_trees import Layout
-from budgetreg.updates.seen import AttributesShown
+from budgetreg.sampling.segment_trees import Layout, Minima
+from budgetreg.updates.scaled_regressors import ActiveRows
 
 FOLD_RATIO = 1e3
 """Largest threshold, in multiples of the ball's radius, that is let stand: keys would lose too many digits."""
@@ -52,7 +51,7 @@ class Pegasos:
         self._trees = PrefixSums(*shape, self.layout, dtype=complex)
         self._least, self._inverter = Minima(*shape, self.layout), Inverter(*shape, self.layout, k_ip)
         self._norm = np.zeros(shape)
-        self.seen = AttributesShown(n_streams, self.layout)
+        self.active = ActiveRows(n_streams, self.layout)
         # A projection moves the last bits even of what it has projected: once per step, however often one settles.
         self._moved = np.zeros(n_streams, dtype=bool)
         self._norm_factor = np.zeros(n_streams)
@@ -169,7 +168,7 @@ class Pegasos:
 
     def _fold(self, replicas: np.ndarray) -> None:
         """Bring thresholds to 0."""
-        for f, rows, settings in self.seen.by_stream(replicas):
+        for f, rows, settings in self.active.by_stream(replicas):
             where = rows[:, None], settings
             kappa = self._kappa[where]
             sign = np.sign(kappa)

@@ -13,7 +13,7 @@ Settings = Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Retraced:
+class ReferenceUpdate:
     """How an update moves, forward and backwards.
 
     Attributes
@@ -28,9 +28,9 @@ class Retraced:
         regressors (N, d) to positions (N, d).
     """
 
-    follow: Callable[[np.ndarray, np.ndarray, int, Settings], np.ndarray]
+    step: Callable[[np.ndarray, np.ndarray, int, Settings], np.ndarray]
     gradient: Callable[[np.ndarray, np.ndarray, int, Settings], np.ndarray]
-    position: Callable[[np.ndarray, Settings], np.ndarray]
+    dual: Callable[[np.ndarray, Settings], np.ndarray]
 
 
 def iterates(outputs: np.ndarray, average: str, first: int = 0) -> np.ndarray:
@@ -109,9 +109,9 @@ def eg_exponents(w: np.ndarray, settings: Settings) -> np.ndarray:
     return np.arcsinh(C * share)
 
 
-REFERENCE_UPDATES: Mapping[str, Retraced] = {
-    "ogd": Retraced(_along_ogd, _ogd, lambda w, settings: w),
-    "eg": Retraced(_along_eg, _eg, eg_exponents),
-    "pegasos": Retraced(_along_pegasos, _pegasos, lambda w, settings: w),
+REFERENCE_UPDATES: Mapping[str, ReferenceUpdate] = {
+    "ogd": ReferenceUpdate(_along_ogd, _ogd, lambda w, settings: w),
+    "eg": ReferenceUpdate(_along_eg, _eg, eg_exponents),
+    "pegasos": ReferenceUpdate(_along_pegasos, _pegasos, lambda w, settings: w),
 }
 """By name of the update."""

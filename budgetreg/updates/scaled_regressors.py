@@ -1,23 +1,56 @@
-"""Regressors that are a factor times an array of which a step touches few coordinates, and the sum of their iterates.
+"""Regressors stored as a factor times an array, of which a step changes few coordinates, and the sum of their iterates.
 
-Notation: ``w = c u`` with a factor c per replica, which may change at every step.  ``C`` sums c over the steps since
-the last fold; a step that takes delta from u adds ``C delta`` to ``V``, so that ``V + C u`` is the sum of all iterates.
+Notation: ``w = c u`` with a factor c per replica, which may change at every step. ``C`` sums c over the steps since
+the last fold; a step that subtracts delta from u adds ``C delta`` to ``V``, so that ``V + C u`` is the sum of all
+iterates.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
+from budgetreg.sampling.rounds import SparsePoints
 from budgetreg.sampling.segment_trees import Layout
 from budgetreg.updates.inner_product import InnerProduct
-from budgetreg.updates.seen import AttributesShown
 
 FOLD_RATIO = 1e3
-"""Largest change of the factor before ``C u`` is added to ``V``: later, they would cancel too many digits."""
+"""Largest change of the factor before ``C u`` is added to ``V``; a larger one would cancel too many digits."""
+
+
+class ActiveRows:
+    """The rows of state arrays, (F * padded, G), that any step has changed; all others are 0.
+
+    Parameters
+    ----------
+    n_streams : int
+        F.
+    layout : Layout
+        The number of rows of a stream.
+    """
+
+    def __init__(self, n_streams: int, layout: Layout) -> None:
+        self._d, self._active = layout.d, np.zeros((n_streams, layout.padded), dtype=bool)
+
+    def add(self, points: SparsePoints) -> None:
+        """Add the coordinates of a block."""
+        self._active[points.stream, points.attribute] = True
+
+    def add_all(self) -> None:
+        """Add all coordinates."""
+        self._active[:, : self._d] = True
+
+    def rows(self, stream: int) -> np.ndarray:
+        """Return the rows of a stream, ascending."""
+        return np.flatnonzero(self._active[stream]) + stream * self._active.shape[1]
+
+    def by_stream(self, replicas: np.ndarray) -> list[tuple[int, np.ndarray, np.ndarray]]:
+        """Return stream, rows and settings for each stream with any of the replicas, bool of shape (F, G)."""
+        streams = np.flatnonzero(replicas.any(axis=1)).tolist()
+        return [(f, self.rows(f), np.flatnonzero(replicas[f])) for f in streams]
 
 
 class ScaledRegressors:
-    """F x G regressors, what is drawn from them, and the sum of their iterates; all 0, until an update rule moves them.
+    """F x G regressors, draws from them, and the sum of their iterates; 0 until an update rule changes them.
 
     Parameters
     ----------
@@ -30,8 +63,8 @@ class ScaledRegressors:
     ----------
     layout : Layout
         Shape of the sampler's trees.
-    seen : AttributesShown
-        Which coordinates are touched, told before they are.
+    active : ActiveRows
+        The coordinates that steps have changed, or are about to change.
     """
 
     def __init__(
@@ -45,7 +78,7 @@ class ScaledRegressors:
     ) -> None:
         shape = n_streams, n_settings
         self.layout = Layout(d)
-        self.seen = AttributesShown(n_streams, self.layout)
+        self.active = ActiveRows(n_streams, self.layout)
         self._u, self._V = (np.zeros((n_streams * self.layout.padded, n_settings)) for _ in range(2))
         self._c, self._C = np.ones(shape), np.zeros(shape)
         self._sampler = InnerProduct(*shape, k_ip, self.layout, size, root_moments)
@@ -61,7 +94,7 @@ class ScaledRegressors:
         return attributes, ratio * self._c
 
     def expect(self, coefficients: np.ndarray) -> None:
-        """Keep inner products with what attributes are expected to be, see `control_variates.Expecting`."""
+        """Keep inner products with the attributes' expectations, see `control_variates.Expecting`."""
         self._sampler.expect(coefficients, self._u)
 
     def expected(self, attributes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -78,8 +111,8 @@ class ScaledRegressors:
         return self.layout.unpad(self._u) * self._c[:, None, :]
 
     def _fold(self, replicas: np.ndarray) -> None:
-        """Add ``C u`` to ``V`` and begin C anew, where replicas (F, G) of bool are to; then u may be rescaled."""
-        for f, rows, settings in self.seen.by_stream(replicas):
+        """Add ``C u`` to ``V`` and reset C for replicas, bool of shape (F, G); then u may be rescaled."""
+        for f, rows, settings in self.active.by_stream(replicas):
             where = rows[:, None], settings
             self._V[where] += self._u[where] * self._C[f, settings]
         self._C[replicas] = 0.0

@@ -89,7 +89,7 @@ def test_products_that_are_divided_by_wrong_probabilities(name, monkeypatch):
         design = getattr(second_moment, made)
         monkeypatch.setattr(second_moment, made, lambda d, k: replace(design(d, k), probability=np.full((d, d), k / d)))
     else:
-        monkeypatch.setattr(importance, "inclusion", lambda p, r: np.full((len(p), len(p)), 0.9))
+        monkeypatch.setattr(importance, "joint_inclusion", lambda p, r: np.full((len(p), len(p)), 0.9))
         monkeypatch.setattr(designs, "inclusion", lambda p, r: np.outer(p, p) + np.diag(p - p**2))
         monkeypatch.setattr(second_moment_law, "conditional_poisson", designs.conditional_poisson)
     assert "mean of C" in failure(name, "unbiased")

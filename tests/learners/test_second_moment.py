@@ -12,7 +12,7 @@ from budgetreg.learners.second_moment import importance
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling import designs
-from budgetreg.sampling.inclusion_probabilities import working_probabilities
+from budgetreg.sampling.inclusion_probabilities import joint_inclusion, working_probabilities
 
 GUIDED = {"phase_one": 0.3, "mix": 0.2}
 
@@ -85,7 +85,7 @@ def test_pooled_phases_are_unbiased_over_all_that_they_draw(monkeypatch):
     def conditional_poisson(p, r):
         weights = np.array([np.where(np.isin(np.arange(d), own), p, 1 - p).prod() for own in subsets])
         law.append(weights / weights.sum())
-        return designs.Design(draw, designs.inclusion(p, r))
+        return designs.Design(draw, joint_inclusion(p, r))
 
     monkeypatch.setattr(importance, "uniform_subset", lambda d, r: designs.Design(draw, uniform.probability))
     monkeypatch.setattr(importance, "conditional_poisson", conditional_poisson)

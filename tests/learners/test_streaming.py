@@ -9,8 +9,7 @@ from budgetreg.learners.streaming import core as streaming
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling.draws import subset
-from budgetreg.updates import petrels
-from budgetreg.updates.grouse import RIDGE
+from budgetreg.updates.streaming_subspaces import GROUSE_RIDGE, ORTHONORMALISE, PETRELS_RIDGE
 
 D, N, K = 12, 2, 5
 GRIDS = {"oja": ("eta", [0.3, 2.0]), "grouse": ("eta", [0.3, 3.0]), "petrels": ("forgetting", [1.0, 0.97])}
@@ -58,7 +57,7 @@ def oja(V, examples, eta):
 def grouse(V, examples, eta):
     total = 0.0
     for x, S in examples:
-        ridge = np.sqrt(RIDGE * len(S) / len(x)) * np.eye(V.shape[1])
+        ridge = np.sqrt(GROUSE_RIDGE * len(S) / len(x)) * np.eye(V.shape[1])
         w = np.linalg.lstsq(np.vstack([V[S], ridge]), np.append(x[S], ridge[0] * 0), rcond=None)[0]
         p, r = V @ w, np.zeros(len(x))
         r[S] = x[S] - p[S]
@@ -75,11 +74,11 @@ def petrels_rows(V, examples, forgetting):
     R, last = [np.eye(n) / n for _ in V], np.zeros(len(V))
     unit = None
     for t, (x, S) in enumerate(examples, 1):
-        if t % petrels.ORTHONORMALISE == 0:
+        if t % ORTHONORMALISE == 0:
             V, basis = np.linalg.qr(V)
             R = [basis @ own @ basis.T for own in R]
         unit = unit or np.sqrt(np.square(x[S]).sum() * len(x) / len(S))
-        ridge = petrels.RIDGE * len(S) / len(x)
+        ridge = PETRELS_RIDGE * len(S) / len(x)
         w = np.linalg.solve(V[S].T @ V[S] + ridge * np.eye(n), V[S].T @ x[S] / unit)
         for i in S:
             least = np.trace(np.linalg.inv(R[i])) / n**2  # no less certain than at first
@@ -127,7 +126,7 @@ def test_without_forgetting_petrels_fits_each_row_by_least_squares():
     unit = np.sqrt(np.square(pairs[0][0][pairs[0][1]]).sum() * D / K)
     A, b = np.tile(np.eye(N) / N, (D, 1, 1)), V0 / N
     for V, (x, S) in zip(steps, pairs, strict=False):
-        w = np.linalg.solve(V[S].T @ V[S] + petrels.RIDGE * K / D * np.eye(N), V[S].T @ x[S] / unit)
+        w = np.linalg.solve(V[S].T @ V[S] + PETRELS_RIDGE * K / D * np.eye(N), V[S].T @ x[S] / unit)
         A[S] += np.outer(w, w)
         b[S] += np.outer(x[S] / unit, w)
     V = run(X, "petrels")[0][200][0, 0]

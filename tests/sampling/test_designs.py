@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from budgetreg.sampling import designs
 from budgetreg.sampling.draws import BLOCK, subset
-from budgetreg.sampling.inclusion_probabilities import working_probabilities
+from budgetreg.sampling.inclusion_probabilities import joint_inclusion, working_probabilities
 
 
 def pairs_of(outcomes, probability, d):
@@ -44,13 +44,13 @@ def test_inclusion_in_a_conditional_poisson_sample(weights, data):
     r = data.draw(st.integers(2, len(weights)))
     p = working_probabilities(np.array(weights), r, 0.01)
     expected = pairs_of(*poisson_law(p, r), len(p))
-    np.testing.assert_allclose(designs.inclusion(p, r), expected, rtol=1e-8)
+    np.testing.assert_allclose(joint_inclusion(p, r), expected, rtol=1e-8)
 
 
 def test_inclusion_of_many_attributes_adds_up():
     weights = np.random.default_rng(0).random(501) ** 3
     for r in (2, 60, 500):
-        probability = designs.inclusion(working_probabilities(weights, r, 0.01), r)
+        probability = joint_inclusion(working_probabilities(weights, r, 0.01), r)
         np.testing.assert_allclose(np.diagonal(probability).sum(), r, rtol=1e-9)
         np.testing.assert_allclose(probability.sum(axis=1), r * np.diagonal(probability), rtol=1e-7)
 

@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from budgetreg.sampling.draws import BLOCK, subset, uniform
-from budgetreg.sampling.minima import Minima
 from budgetreg.sampling.prefix_sums import Inverter, PrefixSums
-from budgetreg.sampling.rounds import rounds, touched
-from budgetreg.sampling.segment_trees import FAN, Layout
+from budgetreg.sampling.rounds import rounds, sparse_points
+from budgetreg.sampling.segment_trees import FAN, Layout, Minima
 
 WEIGHT = st.sampled_from([0.0, 0.0, 1e-12, 0.25, 1.0, 3.5, 1e6])
 
@@ -162,7 +161,7 @@ def test_rounds_take_every_step_that_does_something_once_and_in_order(data, shap
     values = np.take_along_axis(table, attributes, axis=2)
     F, T, _ = shape
     start, cut = 100, 100 + data.draw(st.integers(0, T))
-    points = touched(attributes, values)
+    points = sparse_points(attributes, values)
     expected = np.zeros((F, T, d))
     np.add.at(expected, (np.arange(F)[:, None, None], np.arange(T)[:, None], attributes), values)
 

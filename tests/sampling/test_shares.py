@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from budgetreg.sampling import designs
 from budgetreg.sampling.draws import BLOCK
-from budgetreg.sampling.inclusion_probabilities import regression_weights, working_probabilities
+from budgetreg.sampling.importance_weights import regression_weights
+from budgetreg.sampling.inclusion_probabilities import joint_inclusion, working_probabilities
 
 
 def test_half_goes_by_what_varies_and_half_by_what_matters():
@@ -35,7 +36,7 @@ def test_attributes_are_seen_together_as_often_as_is_said(d, r):
     seen = np.zeros((n, d))
     np.put_along_axis(seen, np.concatenate([draw(rng).attributes for _ in range(100)]), 1.0, axis=1)
     assert (seen.sum(axis=1) == r).all()
-    expected = designs.inclusion(p, r)
+    expected = joint_inclusion(p, r)
     assert (np.abs(seen.T @ seen / n - expected) <= 5 * np.sqrt(expected * (1 - expected) / n) + 1e-9).all()
     assert np.abs(np.diagonal(expected) - p).max() <= 0.1
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from budgetreg.sampling.rounds import Touched, rounds, touched
+from budgetreg.sampling.rounds import SparsePoints, rounds, sparse_points
 from budgetreg.updates.eg import EG
 from budgetreg.updates.ogd import OGD
 from budgetreg.updates.pegasos import Pegasos
@@ -22,7 +22,7 @@ POINT = np.array([0.9, -0.2, 0.0, 0.5, -1.3])
 def data_points(attributes):
     """``x~`` for each of the given draws, shape (n, d)."""
     attributes = np.array(list(attributes))
-    points = touched(attributes[None], X[attributes][None] * (D / attributes.shape[1]))
+    points = sparse_points(attributes[None], X[attributes][None] * (D / attributes.shape[1]))
     estimates = np.zeros((len(attributes), D))
     estimates[points.position, points.attribute] = points.value
     return estimates
@@ -47,8 +47,8 @@ def step(state, x, residual, t):
     """Take step t of the only stream along residual * x."""
     nonzero = np.flatnonzero(x)
     zeros = np.zeros(nonzero.size, dtype=int)
-    points = Touched(zeros, zeros, nonzero, x[nonzero])
-    state.seen.note(points)
+    points = SparsePoints(zeros, zeros, nonzero, x[nonzero])
+    state.active.add(points)
     for one in rounds(points, t - 1, t - 1, t, np.array([t - 1]), state.layout):
         state.step(one, np.array([[residual]]))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from budgetreg.metering.accessor import Accessor
 from budgetreg.updates.averaging import Averager
-from budgetreg.updates.geometry import project_l2
+from budgetreg.updates.ogd import project_l2
 
 _BLOCK_VALUES = 2**18
 """Attribute values of one stream in a block."""

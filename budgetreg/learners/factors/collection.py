@@ -10,7 +10,8 @@ from budgetreg.learners.factors.draws import AttributeDraws
 from budgetreg.learners.factors.entries import Entries
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK
-from budgetreg.sampling.inclusion_probabilities import regression_weights, working_probabilities
+from budgetreg.sampling.importance_weights import regression_weights
+from budgetreg.sampling.inclusion_probabilities import working_probabilities
 
 _MIX = 0.1
 """Share of equal probabilities in the draws."""
@@ -44,7 +45,7 @@ class Collected:
     draws: Sequence[AttributeDraws]
 
     def plan(self, spread: np.ndarray, W: np.ndarray) -> None:
-        """Change the draw probabilities, see `budgetreg.sampling.inclusion_probabilities.regression_weights`.
+        """Change the draw probabilities, see `budgetreg.sampling.importance_weights.regression_weights`.
 
         Parameters
         ----------

@@ -30,7 +30,7 @@ def fit(
 
     The first ``2 d / k`` examples show uniform subsets. After them, and whenever the number of examples has doubled,
     new inclusion probabilities are computed from the posterior, see
-    `budgetreg.sampling.inclusion_probabilities.regression_weights`.
+    `budgetreg.sampling.importance_weights.regression_weights`.
 
     Parameters
     ----------

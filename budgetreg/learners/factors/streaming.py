@@ -10,7 +10,7 @@ from budgetreg.learners.factors.draws import AttributeDraws
 from budgetreg.learners.factors.stepwise import StepwiseEM
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.inclusion_probabilities import working_probabilities
-from budgetreg.solvers.low_rank import leading_of_sum
+from budgetreg.solvers.eigenspaces import leading_of_sum
 
 _BLOCK = 32
 """Examples of a block. With 16, results are equal at twice the time; with 64, the early results are worse."""

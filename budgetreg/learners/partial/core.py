@@ -22,14 +22,14 @@ import numpy as np
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling import importance_weights
 from budgetreg.sampling.draws import BLOCK, DATA_POINT_SAMPLERS, DataPointSampler, Proportional, next_block
-from budgetreg.sampling.rounds import Round, Touched, rounds, touched
+from budgetreg.sampling.rounds import Round, SparsePoints, rounds, sparse_points
 from budgetreg.sampling.segment_trees import Layout
 from budgetreg.updates.averaging import Averager
 from budgetreg.updates.control_variates import ControlVariate, Expecting
 from budgetreg.updates.eg import EG
 from budgetreg.updates.ogd import OGD
 from budgetreg.updates.pegasos import Pegasos
-from budgetreg.updates.seen import AttributesShown
+from budgetreg.updates.scaled_regressors import ActiveRows
 
 
 class RegressorUpdate(Protocol):
@@ -37,7 +37,7 @@ class RegressorUpdate(Protocol):
 
     layout: Layout
     """Shape of the sampler's trees."""
-    seen: AttributesShown
+    active: ActiveRows
     """Which coordinates are touched, told before they are."""
 
     @property
@@ -183,8 +183,8 @@ def run(
         if control:
             control.open(attributes, values, y)
         scale = d if inverse_q is None else inverse_q[stream[:, None, None], attributes]
-        points = touched(attributes, values * (scale / k_x))
-        state.seen.note(points)
+        points = sparse_points(attributes, values * (scale / k_x))
+        state.active.add(points)
         passed_over = _passed_over(accessor, state, points, attributes, uniforms[:, : stop - start])
         before = start
         last: int
@@ -262,7 +262,7 @@ class _PassedOver(Protocol):
 
 
 def _passed_over(
-    accessor: Accessor, state: RegressorUpdate, points: Touched, attributes: np.ndarray, uniforms: np.ndarray
+    accessor: Accessor, state: RegressorUpdate, points: SparsePoints, attributes: np.ndarray, uniforms: np.ndarray
 ) -> _PassedOver:
     """Return what pays for the steps that are passed over.
 
@@ -302,7 +302,7 @@ class _NamedDraws:
 class _CountedDraws:
     """Counts the draws of replicas that had ``w != 0`` at steps that are passed over; which they are, nobody asks."""
 
-    def __init__(self, accessor: Accessor, points: Touched, shape: tuple[int, ...]) -> None:
+    def __init__(self, accessor: Accessor, points: SparsePoints, shape: tuple[int, ...]) -> None:
         self._accessor, self._points, self._shape = accessor, points, shape
         self._rounds: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from budgetreg.learners.second_moment.moment_sums import sums
 from budgetreg.metering.accessor import Accessor
-from budgetreg.sampling.designs import conditional_poisson, inclusion, uniform_subset
-from budgetreg.sampling.inclusion_probabilities import working_probabilities
+from budgetreg.sampling.designs import conditional_poisson, uniform_subset
+from budgetreg.sampling.inclusion_probabilities import joint_inclusion, working_probabilities
 from budgetreg.theory import first_phase
 
 
@@ -69,7 +69,7 @@ def estimates(
     if not late:
         return
     designs = [conditional_poisson(p, k) for p in _probabilities(total / m_1, k, mix)]
-    inclusions = [np.stack([inclusion(p, k) for p in _probabilities(C, k, mix)]) for _, C in halves]
+    inclusions = [np.stack([joint_inclusion(p, k) for p in _probabilities(C, k, mix)]) for _, C in halves]
     for checkpoint, second in sums(accessor, m_1, late, rngs, designs):
         m_2 = checkpoint - m_1
         pooled = np.zeros_like(second)

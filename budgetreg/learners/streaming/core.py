@@ -12,9 +12,7 @@ import numpy as np
 
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import blocks, subset
-from budgetreg.updates.grouse import Grouse
-from budgetreg.updates.oja import Oja
-from budgetreg.updates.petrels import Petrels
+from budgetreg.updates.streaming_subspaces import Grouse, Oja, Petrels
 
 
 class SubspaceUpdate(Protocol):

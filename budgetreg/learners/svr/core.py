@@ -18,7 +18,7 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, blocks, uniform
 from budgetreg.updates.averaging import Averager
 from budgetreg.updates.gen_est import WEIGHTS, averaged_draws, draws_per_factor, smoothed_slope
-from budgetreg.updates.geometry import project_l2
+from budgetreg.updates.ogd import project_l2
 
 
 class Slope(Protocol):
