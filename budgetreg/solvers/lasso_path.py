@@ -1,132 +1,295 @@
-"""The lasso on 1-balls of growing radius, in leaps from one to the next.
+"""Exact path of the lasso: a convex quadratic over 1-balls of growing radius.
 
-Between radii far apart the path (`budgetreg.solvers.homotopy`) has hundreds of breakpoints, each of which costs a pass
-through the columns in use. A leap guesses the attributes in use beyond them instead, and corrects the guess by the
-optimality conditions until they hold, at a Cholesky decomposition each time. What this does not settle is left to the
-path.
+The minimisers of ``w'G w / 2 - b'w + lambda |w|_1`` form, as lambda falls from ``max |b|`` to 0, a path that is linear
+between breakpoints; its point of norm ``|w|_1 = B`` minimises ``w'G w / 2 - b'w`` over the 1-ball of radius B. Least
+squares have ``G = X'X`` and ``b = X'y``. With A the active attributes and s their signs,
+
+    w_A(lambda) = u - lambda v,   G_AA u = b_A,   G_AA v = s_A,
+
+until an attribute of A reaches 0 and leaves, or the correlation ``b_j - G_j w`` of another one reaches +-lambda and it
+joins. Ties (integer data, duplicated or collinear columns) cause several events at one lambda. There attributes join
+and leave one at a time, smallest index first, until all weights and correlations move in a valid direction.
+
+If b is not in the range of G, which never happens in least squares, a column may reach lambda while it lies in the span
+of the active ones. The minimisers at this lambda are then a segment along which the 1-norm grows: the column replaces
+the first attribute that reaches 0. If none does, the objective is unbounded, and so is the end of the path.
+
+The result is exact to rounding, also with columns that are zero, duplicated or collinear. Columns that are collinear
+except for 1e-9 to 1e-4 of their length cannot be resolved by ``X'X`` in double precision. They may be treated as
+collinear, or the diagonal is raised a little, which costs some 1e-5 of ``|y|_2^2`` in the loss (more if the lengths of
+the columns differ by many orders of magnitude). The result is always in the ball.
 
 References
 ----------
-J. J. Júdice, F. M. Pires. A block principal pivoting algorithm for large-scale strictly monotone linear
-complementarity problems. Computers & Operations Research 21(5), 1994 (all attributes corrected at once).
+M. R. Osborne, B. Presnell, B. A. Turlach. A new approach to variable selection in least squares problems.
+IMA Journal of Numerical Analysis 20(3), 2000.
+
+K. G. Murty. Note on a Bard-type scheme for solving the complementarity problem. Opsearch 11, 1974 (the
+least-index rule).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.blas import dger
 
-from budgetreg.solvers.homotopy import END, TIE, lasso_path
+TIE = 1e-11
+"""Largest difference of equal numbers, relative to the largest ``|b|``."""
 
-_SETTLED = 1e-10
-"""A leap is taken back if its equations fail by more than this, relative to the largest ``|b|``."""
+END = 1e-10
+"""Lambda at which the path ends, relative to the largest ``|b|``; it counts as 0."""
 
-_CORRECTIONS = 40
-"""Most corrections of the attributes in use for a radius; it rarely takes more than ten."""
+_SLOPE = 1e-9
+"""Relative slopes below this are rounding errors."""
 
-_STRIDE = 0.4
-"""Least factor by which lambda falls at once: from further away too many attributes seem to join."""
+_SPAN = 1e-10
+"""Squared distance to the span of others, relative to the squared length, below which a column lies in it."""
+
+_ROUNDING = 1e-13
+"""Relative error of that distance: the error of the sums in it, some hundred units of rounding."""
+
+_WRONG_SIGN = 1e-8
+"""A path is abandoned if weights have the wrong sign by more than this, relative to the largest weight."""
+
+_OUTSIDE = 1e-9
+"""Largest rounding error of b outside the range of G, relative to the largest ``|b|``."""
+
+_DRIFT = 1e-12
+"""The current segment is refined if its equations fail by more than this, relative to their right sides."""
+
+_CHUNK = 64
+"""Number of active attributes by which buffers grow."""
+
+_DAMPING = (0.0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
+"""Values added to the diagonal of G, relative to its largest element, in turn until a path is not abandoned."""
 
 
-def lasso(gram: np.ndarray, b: np.ndarray, radii: np.ndarray, guess: np.ndarray | None = None) -> np.ndarray:
-    """Minimise ``w'G w / 2 - b'w`` over 1-balls as `lasso_path` does, faster where G is at hand.
+class _Column(NamedTuple):
+    """A column of G and its projection on the active columns."""
+
+    row: np.ndarray
+    """Its row of G, shape (d,)."""
+    h: np.ndarray
+    """Coefficients of its projection on the active columns, shape (|A|,)."""
+    rest: np.ndarray
+    """``row - G_A h``: inner products with its residual, shape (d,)."""
+    distance: float
+    """Squared length of its residual, 0 if that is within rounding."""
+
+
+class _ActiveSet:
+    """The active attributes and the current segment of the path.
+
+    On it ``w_A = u - lambda v``, and the correlations are ``b - G w = p + lambda q``. The inverse of G_AA and the rows
+    of G are stored in larger buffers, whose unused part is 0.
+    """
+
+    def __init__(self, gram_row: Callable[[int], np.ndarray], b: np.ndarray, damping: float) -> None:
+        self._gram_row, self._b, self._damping = gram_row, b, damping
+        self._drift = _DRIFT * np.abs(b).max(initial=0.0)
+        self._rows, self._inverse = np.zeros((0, len(b))), np.zeros((0, 0))
+        self.index = np.empty(0, dtype=np.intp)
+        self.sign, self.u, self.v = np.empty(0), np.empty(0), np.empty(0)
+        self.p, self.q = b.copy(), np.zeros(len(b))
+
+    def column(self, j: int) -> _Column:
+        """Project column j on the active columns."""
+        row = self._gram_row(j).copy()
+        row[j] += self._damping
+        h = self._solve(row[self.index])
+        rest = row - self._combine(h)
+        if np.abs(rest[self.index]).max(initial=0.0) > 0.1 * _DRIFT * row[j]:
+            h += self._solve(rest[self.index])
+            rest = row - self._combine(h)
+        lengths = self._rows[np.arange(len(h)), self.index]
+        spanned = rest[j] <= _SPAN * row[j] + _ROUNDING * (h**2 @ lengths)
+        return _Column(row, h, rest, 0.0 if spanned else float(rest[j]))
+
+    def join(self, j: int, sign: float, column: _Column) -> None:
+        """Add attribute j, whose column is not in the span of the active ones."""
+        n = len(self.index)
+        if n == len(self._rows):
+            self._rows = np.pad(self._rows, ((0, _CHUNK), (0, 0)))
+            self._inverse = np.pad(self._inverse, (0, _CHUNK))
+        self._rows[n] = column.row
+        self._add_to_inverse(1 / column.distance, np.append(-column.h, 1.0))
+        u_j, v_j = self.p[j] / column.distance, (sign - self.q[j]) / column.distance
+        self.u, self.v = np.append(self.u - u_j * column.h, u_j), np.append(self.v - v_j * column.h, v_j)
+        self.p -= u_j * column.rest
+        self.q += v_j * column.rest
+        self.index, self.sign = np.append(self.index, j), np.append(self.sign, sign)
+        self._refine_if_needed()
+
+    def leave(self, position: int) -> None:
+        """Remove the attribute at a position of `index`; the last one moves to its place."""
+        last = len(self.index) - 1
+        pivot = self._inverse[position, position]
+        column = self._inverse[: last + 1, position] / pivot
+        combined = self._combine(column)
+        self.p += self.u[position] * combined
+        self.q -= self.v[position] * combined
+        self.u -= self.u[position] * column
+        self.v -= self.v[position] * column
+        self._add_to_inverse(-pivot, column)
+        for rows in (self._inverse, self._inverse.T, self._rows):
+            rows[position] = rows[last]
+            rows[last] = 0
+        for vector in (self.index, self.sign, self.u, self.v):
+            vector[position] = vector[last]
+        self.index, self.sign, self.u, self.v = self.index[:last], self.sign[:last], self.u[:last], self.v[:last]
+        self._refine_if_needed()
+
+    def refine(self) -> None:
+        """Correct u and v by the residuals of their equations."""
+        self.u += self._solve(self.p[self.index])
+        self.v += self._solve(self.sign - self.q[self.index])
+        self.p, self.q = self._b - self._combine(self.u), self._combine(self.v)
+
+    def _refine_if_needed(self) -> None:
+        left = np.abs(self.p[self.index]).max(initial=0.0), np.abs(self.q[self.index] - self.sign).max(initial=0.0)
+        if left[0] > self._drift or left[1] > _DRIFT:
+            self.refine()
+
+    def _solve(self, right: np.ndarray) -> np.ndarray:
+        return self._inverse[: len(right), : len(right)] @ right
+
+    def _combine(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return a linear combination of the active rows of G."""
+        return coefficients @ self._rows[: len(coefficients)]
+
+    def _add_to_inverse(self, factor: float, vector: np.ndarray) -> None:
+        border = np.zeros(len(self._rows))
+        border[: len(vector)] = vector
+        dger(factor, border, border, a=self._inverse.T, overwrite_a=True)
+
+
+def _breakpoints(active: _ActiveSet, lam: float, tie: float) -> np.ndarray:
+    """Return the lambda at which each attribute leaves or joins, 0 if it never does; shape (d,)."""
+    u, v, p, q = active.u, active.v, active.p, active.q
+    result = np.zeros(len(p))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for side in (1, -1):
+            distance, speed = lam - side * (p + lam * q), 1 - side * q
+            meets = np.where(distance > tie, side * p / speed, lam)
+            result = np.maximum(result, np.where(speed > _SLOPE, meets, 0))
+        falling = active.sign * v < -_SLOPE * np.abs(v).max(initial=0)
+        result[active.index] = np.where(falling, u / v, 0)
+    return np.minimum(result, lam)
+
+
+def lasso_path(
+    gram_row: Callable[[int], np.ndarray], squares: np.ndarray, b: np.ndarray, radii: np.ndarray
+) -> np.ndarray:
+    """Minimise ``w'G w / 2 - b'w`` over the 1-balls of several radii; least squares have ``G = X'X`` and ``b = X'y``.
+
+    Where minimisers of the whole space lie inside a ball, the end of the path is returned, the one of smallest 1-norm.
 
     Parameters
     ----------
-    gram : ndarray, shape (d, d)
-        G, symmetric and positive semidefinite.
-    b, radii : ndarray
-        As for `lasso_path`.
-    guess : ndarray, shape (d, G), optional
-        Minimisers of a similar problem, whose signs are tried first: the nearer, the faster.
+    gram_row : callable
+        Row j of G, symmetric and positive semidefinite, shape (d,).
+    squares : ndarray, shape (d,)
+        The diagonal of G.
+    b : ndarray, shape (d,)
+        The linear part; it need not be in the range of G.
+    radii : ndarray, shape (G,)
+        Radii B > 0, in any order.
 
     Returns
     -------
     ndarray, shape (d, G)
-        The minimisers.
+        The minimisers. The path is followed no further than the largest radius.
 
     Raises
     ------
     ArithmeticError
-        As `lasso_path`.
+        If rounding defeats the path even with the diagonal of G raised.
     """
     W = np.zeros((len(b), len(radii)))
-    order = np.argsort(radii, kind="stable")
-    reached = 0
-    guesses = [None] * len(order) if guess is None else [np.sign(guess[:, i]) for i in order]
-    for i, w in zip(order, _leaps(gram, b, radii[order], guesses), strict=False):
-        W[:, i] = w
-        reached += 1
-    rest = order[reached:]
-    if len(rest):
-        W[:, rest] = lasso_path(gram.__getitem__, gram.diagonal(), b, radii[rest])
-    return W
+    waiting = [int(i) for i in np.argsort(radii, kind="stable")]
+    for damping in _DAMPING:
+        try:
+            active = _ActiveSet(gram_row, b, damping * squares.max(initial=0.0))
+            _follow(W, waiting, radii, active, np.abs(b).max(initial=0.0))
+            return W
+        except ArithmeticError as error:
+            failure = error
+    raise failure
 
 
-def _leaps(
-    gram: np.ndarray, b: np.ndarray, radii: np.ndarray, guesses: Sequence[np.ndarray | None]
-) -> Iterator[np.ndarray]:
-    """Yield the minimisers for increasing radii, up to the first that is not found; each has passed all conditions."""
-    start = np.abs(b).max(initial=0.0)
-    if not start:
-        return
-    sign = np.where(np.arange(len(b)) == np.abs(b).argmax(), np.sign(b), 0)
-    before = lam = start
-    for B, guess in zip(radii, guesses, strict=True):
-        stride = max(_STRIDE, (lam / before) ** 2) if lam < before else _STRIDE
-        found = None if guess is None else _leap(gram, b, B, guess, start, 0.0)
-        found = found or _leap(gram, b, B, sign, lam, stride)
-        if found is None:
+def _follow(W: np.ndarray, waiting: list[int], radii: np.ndarray, active: _ActiveSet, start: float) -> None:
+    """Follow the path from lambda = start; write the solutions for waiting radii to W and remove these from the list."""
+    lam, tie = start, TIE * start
+    stuck: list[int] = []
+    exchanges = 0
+    while waiting and lam > 0:
+        breakpoints = _breakpoints(active, lam, tie)
+        breakpoints[stuck] = 0
+        j = int(np.argmax(breakpoints))
+        exchanges = 0 if breakpoints[j] < lam - tie else exchanges + 1
+        if exchanges > 100 * len(W):
+            raise ArithmeticError(f"the lasso path stalled at lambda = {lam:.3g} (largest: {start:.3g})")
+        lam = breakpoints[j] if breakpoints[j] > END * start else 0.0
+        _record(W, waiting, radii, active, lam)
+        if not waiting:
             return
-        before, (sign, lam, w) = lam, found
-        result = np.zeros(len(b))
-        result[sign != 0] = w * (B / max(np.abs(w).sum(), B))
-        yield result
-
-
-def _leap(
-    gram: np.ndarray, b: np.ndarray, B: float, sign: np.ndarray, lam: float, stride: float
-) -> tuple[np.ndarray, float, np.ndarray] | None:
-    """Correct the signs of all weights, from those at lambda on, until they are those of the minimiser for a radius.
-
-    Lambda falls by no more than the factor `stride` at once.
-
-    Returns
-    -------
-    tuple or None
-        Signs (d,), lambda, and the weights in use; None if they are not found.
-    """
-    start = np.abs(b).max()
-    tie = TIE * start
-    floor, settled = lam * stride, (sign, lam)
-    for _ in range(_CORRECTIONS):
-        index = np.flatnonzero(sign)
-        s, rows = sign[index], gram.take(index, axis=0)
-        if not len(index):
-            return None
-        factor, failure = dpotrf(rows.take(index, axis=1).T, clean=0, overwrite_a=1)
-        if failure:  # too many joined at once to be independent
-            if not stride:
-                return None
-            sign, lam = settled
-            stride = np.sqrt(stride)
-            floor = lam * stride
+        if j in active.index:
+            active.leave(int(np.flatnonzero(active.index == j)[0]))
+            stuck = []
             continue
-        u, v = dpotrs(factor, np.array([b[index], s]).T)[0].T
-        end = (s @ u - B) / (s @ v)
-        lam = max(end, floor)
-        if lam <= END * start:
-            return None
-        w = u - lam * v
-        left = b - w @ rows
-        corrected = np.where(np.abs(left) > lam + tie, np.sign(left), 0)
-        corrected[index] = np.where(s * w > 0, s, 0)
-        wrong = np.count_nonzero(corrected != sign)
-        if not wrong and lam == end:
-            equations_hold = np.abs(left[index] - lam * s).max() <= _SETTLED * start
-            return (sign, lam, w) if equations_hold else None
-        if wrong <= 0.1 * len(index):
-            settled = corrected, lam
-            floor *= stride
-        sign = corrected
-    return None
+        column = active.column(j)
+        sign = float(np.sign(active.p[j] + lam * active.q[j]))
+        if column.distance:
+            active.join(j, sign, column)
+        elif abs(active.p[j]) > _OUTSIDE * start:
+            _replace(W, waiting, radii, active, lam, j, sign, column)
+        # A column in the span of the active ones cannot join until one of those has left.
+        stuck = [] if j in active.index else [*stuck, j]
+
+
+def _record(W: np.ndarray, waiting: list[int], radii: np.ndarray, active: _ActiveSet, lam: float) -> None:
+    """Write the solutions for the radii reached before the segment ends at lambda; for all radii if lambda is 0."""
+    if lam and radii[waiting[0]] > active.sign @ (active.u - lam * active.v):
+        return
+    active.refine()
+    intercept, slope = active.sign @ active.u, active.sign @ active.v
+    while waiting and (lam == 0 or radii[waiting[0]] <= intercept - lam * slope):
+        i = waiting[0]
+        at = max((intercept - radii[i]) / slope, lam)
+        w = active.u - at * active.v
+        if (active.sign * w).min() < -_WRONG_SIGN * np.abs(w).max():
+            raise ArithmeticError(f"weights of the wrong sign on the lasso path at lambda = {at:.3g}")
+        # w may be a difference of large numbers: make sure that it is in the ball.
+        W[active.index, i] = w * (radii[i] / max(np.abs(w).sum(), radii[i]))
+        waiting.pop(0)
+
+
+def _replace(
+    W: np.ndarray,
+    waiting: list[int],
+    radii: np.ndarray,
+    active: _ActiveSet,
+    lam: float,
+    j: int,
+    sign: float,
+    column: _Column,
+) -> None:
+    """Let attribute j, whose column is spanned, grow at constant lambda until it replaces an active one."""
+    active.refine()
+    w, change = active.u - lam * active.v, -sign * column.h
+    norm, rate = active.sign @ w, 1 + active.sign @ change
+    falling = active.sign * change < -_SLOPE * np.abs(change).max(initial=0)
+    reach = np.full(len(w), np.inf)
+    reach[falling] = np.maximum(-w[falling] / change[falling], 0)
+    length = reach.min(initial=np.inf)
+    while waiting and radii[waiting[0]] <= norm + length * rate:
+        i = waiting.pop(0)
+        step = max((radii[i] - norm) / rate, 0)
+        W[active.index, i], W[j, i] = w + step * change, sign * step
+    if waiting:
+        active.leave(int(reach.argmin()))
+        column = active.column(j)
+        if not column.distance:
+            raise ArithmeticError(f"the lasso path has dependent columns at lambda = {lam:.3g}")
+        active.join(j, sign, column)

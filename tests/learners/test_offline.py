@@ -13,7 +13,8 @@ from budgetreg.learners.offline import core as offline
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.tuning import folds
-from budgetreg.solvers import homotopy, lasso_path
+from budgetreg.solvers.lasso import lasso
+from budgetreg.solvers.lasso_path import lasso_path
 
 RADII = np.array([0.01, 0.3, 1.0, 3.0, 8.0, 30.0])
 PROBLEMS = {"ridge": 2, "lasso": 1}
@@ -156,18 +157,18 @@ def test_lasso_agrees_with_coordinate_descent(n, d):
 def test_lasso_from_radius_to_radius_is_the_point_on_the_path(radii):
     X, y = digits(300, 7)
     gram, b, radii = X.T @ X / 256, y @ X / 16, np.array(radii)
-    expected = homotopy.lasso_path(gram.__getitem__, gram.diagonal(), b, radii)
-    np.testing.assert_allclose(lasso_path.lasso(gram, b, radii), expected, rtol=1e-7, atol=1e-9)
+    expected = lasso_path(gram.__getitem__, gram.diagonal(), b, radii)
+    np.testing.assert_allclose(lasso(gram, b, radii), expected, rtol=1e-7, atol=1e-9)
 
 
 def test_lasso_does_not_depend_on_the_guess():
     X, y = digits(300, 7)
     gram, b, radii = X.T @ X / 256, y @ X / 16, np.array([0.3, 2.0, 4.0, 20.0])
-    W = lasso_path.lasso(gram, b, radii)
-    others = lasso_path.lasso(X[:250].T @ X[:250] / 256, y[:250] @ X[:250] / 16, radii)
+    W = lasso(gram, b, radii)
+    others = lasso(X[:250].T @ X[:250] / 256, y[:250] @ X[:250] / 16, radii)
     everything = np.random.default_rng(2).normal(size=W.shape)  # more than are independent
     for guess in (W, -W, others, np.zeros_like(W), everything):
-        np.testing.assert_array_equal(lasso_path.lasso(gram, b, radii, guess), W)
+        np.testing.assert_array_equal(lasso(gram, b, radii, guess), W)
 
 
 def test_lasso_of_a_large_ball_interpolates_with_the_smallest_1_norm():

@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 
 from budgetreg.learners.declaration import Outputs, WithIntercept
 from budgetreg.metering.accessor import Accessor
-from budgetreg.solvers.homotopy import lasso_path
-from budgetreg.solvers.lasso_path import lasso
+from budgetreg.solvers.lasso import lasso
+from budgetreg.solvers.lasso_path import lasso_path
 from budgetreg.solvers.shrinkage import ridge, ridge_of_rows
 
 _BLOCK = 2**14

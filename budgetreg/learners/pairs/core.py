@@ -21,7 +21,7 @@ from budgetreg.learners.declaration import Outputs, WithIntercept
 from budgetreg.learners.pairs.centring import PairCentring
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import blocks, subset
-from budgetreg.solvers.lasso_path import lasso
+from budgetreg.solvers.lasso import lasso
 
 
 def fit(
