@@ -18,7 +18,7 @@ from budgetreg.learners.declaration import (
     Parameter,
     Theorem,
 )
-from budgetreg.sampling.importance_weights import HEEDED
+from budgetreg.sampling.importance_weights import PRICE_AWARE
 from budgetreg.theory import aelr_bound, aerr_bound
 
 SPLIT = one_of("literal", "even") | whole(1)
@@ -134,7 +134,7 @@ class GuidedLearner(SplitBudgetLearner):
 
     @property
     def _guided_by_prices(self) -> Sequence[str]:
-        data_point = self.data_point == "moment" and HEEDED.get(self.update, False)
+        data_point = self.data_point == "moment" and PRICE_AWARE.get(self.update, False)
         return (*(("k_x",) if data_point else ()), *(("k_ip",) if self.inner_product == "moment" else ()))
 
     @property

@@ -66,7 +66,7 @@ def lasso(gram: np.ndarray, b: np.ndarray, radii: np.ndarray, guess: np.ndarray 
 def _minimisers(
     gram: np.ndarray, b: np.ndarray, radii: np.ndarray, guesses: Sequence[np.ndarray | None]
 ) -> Iterator[np.ndarray]:
-    """Yield the minimisers for increasing radii, until block pivoting fails; each satisfies all optimality conditions."""
+    """Yield the minimisers for increasing radii, until pivoting fails; each satisfies all optimality conditions."""
     start = np.abs(b).max(initial=0.0)
     if not start:
         return

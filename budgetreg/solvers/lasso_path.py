@@ -219,7 +219,7 @@ def lasso_path(
 
 
 def _follow(W: np.ndarray, waiting: list[int], radii: np.ndarray, active: _ActiveSet, start: float) -> None:
-    """Follow the path from lambda = start; write the solutions for waiting radii to W and remove these from the list."""
+    """Follow the path from lambda = start; write the solutions for waiting radii to W and drop these radii."""
     lam, tie = start, TIE * start
     stuck: list[int] = []
     exchanges = 0
