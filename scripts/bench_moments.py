@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from budgetreg.figures.curves import own_settings, write_figure
+from budgetreg.figures.canvas import own_settings, write_figure
 from budgetreg.learners.factors.entries import Entries
 from budgetreg.learners.factors.known import Known
 from budgetreg.learners.factors.posterior import Posterior

@@ -25,7 +25,7 @@ from omegaconf import OmegaConf  # noqa: E402
 
 from budgetreg.config.catalogue import conf_dir  # noqa: E402
 from budgetreg.data.mnist import Mnist  # noqa: E402
-from budgetreg.figures.curves import own_settings, write_figure  # noqa: E402
+from budgetreg.figures.canvas import own_settings, write_figure  # noqa: E402
 from budgetreg.learners import read  # noqa: E402
 from budgetreg.learners.declaration import SideInformation  # noqa: E402
 from budgetreg.metering.accessor import Accessor  # noqa: E402

@@ -1,1 +1,1 @@
-"""What is drawn, and how it is told in captions and tables; it reads what runs left and computes no curve."""
+"""Figures, captions and tables of results; it reads what runs wrote and computes no curve."""

@@ -1,4 +1,4 @@
-"""What a figure shows of its curves: a column on either axis, and the words for it."""
+"""The axes of a figure: a column of the curves on each, and the words for it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,22 +17,22 @@ class Axis:
 
     Attributes
     ----------
-    column
-        What is drawn, a column of `budgetreg.results.series.mean_curve`.
-    label
-        What it is called beside the axis.
-    name
-        What the figure's title calls it.
-    meaning
-        What the caption says of it.
-    zero
-        Where the predictor that sees no attribute lies; None if that is not known.
-    constant
-        What it answers, in a word.
-    most
-        The largest value that there can be: up to it, nothing is left out.
-    log
-        Whether it is logarithmic whatever it shows. A y axis that is not may become so by its values.
+    column : str
+        A column of `budgetreg.results.series.mean_curve`.
+    label : str
+        The text beside the axis.
+    name : str
+        The name in the figure's title.
+    meaning : str
+        The explanation in the caption.
+    zero : float or None
+        Value of the predictor that sees no attribute; None if unknown.
+    constant : str
+        What that predictor answers, in a word.
+    most : float
+        The axis always shows values up to this one.
+    log : bool
+        Whether the axis is always logarithmic. Another y axis becomes logarithmic if its values span decades.
     """
 
     column: str
@@ -46,12 +46,12 @@ class Axis:
 
     @property
     def text(self) -> str:
-        """Text beside the axis."""
+        """Return the text beside the axis."""
         return f"{self.label} (log scale)" if self.log else self.label
 
     @property
-    def said(self) -> str:
-        """What the caption says of it, its scale included."""
+    def explanation(self) -> str:
+        """Return the explanation in the caption, with the scale."""
         return f"{self.meaning}; log scale" if self.log else self.meaning
 
 
@@ -170,22 +170,22 @@ _Y = {axis.column: axis for axis in (RELATIVE, SVR_LOSS, MSE, ERROR_RATE, RELATI
 
 
 def axes_of(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Axis, Axis]:
-    """Choose the axes of a figure.
+    """Return the x and y axis of a figure.
 
     Parameters
     ----------
-    series
-        All that it draws.
-    drawing
-        What is asked for; what it leaves open is chosen here.
+    series : sequence of Series
+        All curves of the figure.
+    drawing : Drawing, optional
+        What a recipe asks for; the rest is chosen by the series.
 
     Returns
     -------
     x : Axis
-        Examples if all runs were made to be compared at equal examples (``axis=examples``); else money if all have
-        prices in one unit, else attributes: all that was paid for if all were to be compared at that (``axis=paid``).
+        Examples if all runs have ``axis=examples``; else money if all have prices in one unit, else attributes. With
+        ``axis=paid`` in all runs, money or attributes include tuning.
     y : Axis
-        The SVR loss if all learners minimise it, else the relative squared error. Of subspaces: the excess loss if it
+        The SVR loss if all learners minimise it, else the relative squared error. For subspaces, the excess loss if it
         is exact for all, else the relative error.
     """
     drawing = drawing or Drawing()
@@ -196,9 +196,9 @@ def axes_of(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[A
 
 
 def within_total(series: Series, curve: pd.DataFrame, x: Axis) -> pd.DataFrame:
-    """Leave out what lies beyond the total; with ``axis=paid``, that or k attributes of each example pay for all.
+    """Return a curve without the points beyond the total that ``axis=paid`` allows.
 
-    On an axis of money these k attributes are what they came to; a total counts where it is in what the axis shows.
+    Without a total in the axis's unit, the limit is the cost of k attributes of each training example.
     """
     in_money = x.column == PAID_COST.column
     if series.config.get("axis") != "paid" or series.n_train is None or not (in_money or x.column == PAID.column):
@@ -209,10 +209,10 @@ def within_total(series: Series, curve: pd.DataFrame, x: Axis) -> pd.DataFrame:
 
 
 def resolve_drawing(series: Sequence[Series], drawing: Drawing | None) -> Drawing:
-    """Decide the band where that is left open: the standard deviation, but on excess losses the mean's interval.
+    """Return a drawing whose band is decided: by default the standard deviation, for excess losses the interval.
 
-    An excess is above 0, and in a few repetitions often many times as large as in all others: the mean less the
-    standard deviation is then negative, which has no place on a logarithmic axis.
+    An excess loss is positive, and often far larger in a few repetitions than in the others. The mean minus the
+    standard deviation is then negative, which a logarithmic axis cannot show.
     """
     drawing = drawing or Drawing()
     if drawing.band != "auto":
@@ -222,33 +222,33 @@ def resolve_drawing(series: Sequence[Series], drawing: Drawing | None) -> Drawin
 
 
 def _in_units(x: Axis, series: Sequence[Series]) -> Axis:
-    """Say what money is counted in, on an axis that shows it."""
+    """Return an axis of money with its units."""
     if x.column not in (COST.column, PAID_COST.column):
         return x
-    units = " or ".join(sorted({one.unit for one in series if one.unit}))
+    units = " or ".join(sorted({curve.unit for curve in series if curve.unit}))
     return replace(x, label=x.label.format(unit=units), meaning=x.meaning.format(unit=units))
 
 
 def _usual(series: Sequence[Series]) -> tuple[Axis, Axis]:
-    asked = {str(one.config.get("axis")) for one in series}
+    asked = {str(curve.config.get("axis")) for curve in series}
     priced = common_unit(series) is not None
     x = COST if priced else ATTRIBUTES
     if asked == {"examples"}:
         x = EXAMPLES
     elif asked == {"paid"}:
         x = PAID_COST if priced else PAID
-    if all(one.of_subspaces for one in series):
-        exact = all(map(_of_known_law, series))
+    if all(curve.of_subspaces for curve in series):
+        exact = all(map(_distribution_is_known, series))
         return x, EXCESS_LOSS if exact else RELATIVE_ERROR
-    of_svr = all(one.points["test_svr_loss"].notna().any() for one in series)
+    of_svr = all(curve.points["test_svr_loss"].notna().any() for curve in series)
     return x, SVR_LOSS if of_svr else _relative(series)
 
 
 def _relative(series: Sequence[Series]) -> Axis:
-    means = {one.config.get("intercept") == "mean" for one in series}
+    means = {curve.config.get("intercept") == "mean" for curve in series}
     return TO_EITHER if len(means) > 1 else TO_THE_MEAN if means == {True} else RELATIVE
 
 
-def _of_known_law(series: Series) -> bool:
+def _distribution_is_known(series: Series) -> bool:
     kind = data.kinds().get(series.config.get("dataset", {}).get("kind", ""))
     return kind is not None and not kind.tested

@@ -1,7 +1,7 @@
-"""The theorems' bounds on the axes of a figure: where they apply, and where they say more than "no worse than zero".
+"""Bounds of theorems on the axes of a figure, where they apply and are better than the zero predictor's error.
 
-A bound is on the risk above that of the best regressor w* in the ball. That risk is not known; the least mean error of
-the figure stands in for it. That of the best subspace is known where the law is.
+A bound limits the risk above that of the best regressor w* in the ball. That risk is unknown, and the least mean error
+of the figure stands in for it. The risk of the best subspace is known if the distribution is.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from budgetreg.results.series import Series
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of one panel.
+    """Bounds of one panel.
 
     Attributes
     ----------
-    lines
-        For each label of a series with a bound worth drawing its height at the checkpoints, shape (C,).
-    remark
-        What the caption says of them; empty if no learner has a theorem.
+    lines : dict of str to ndarray of shape (C,)
+        Bounds at the checkpoints, by the label of the series; only those worth drawing.
+    remark : str
+        The caption's sentence about them; empty if no learner has a theorem.
     """
 
     lines: dict[str, np.ndarray]
@@ -32,16 +32,16 @@ class Bounds:
 
 
 def bounds(series: Sequence[Series], curves: Sequence[pd.DataFrame], column: str) -> Bounds:
-    """Draw up the bounds on what a figure shows.
+    """Return the bounds on the curves of a panel.
 
     Parameters
     ----------
-    series
-        Those of one data set.
-    curves
+    series : sequence of Series
+        The series of one data set.
+    curves : sequence of DataFrame
         Their mean curves, as `budgetreg.results.series.mean_curve` returns them.
-    column
-        What is shown of them. There are bounds on ``test_relative`` and on ``excess_loss``.
+    column : str
+        The measure. Theorems bound ``test_relative`` and ``excess_loss``.
 
     Returns
     -------
@@ -53,41 +53,41 @@ def bounds(series: Sequence[Series], curves: Sequence[pd.DataFrame], column: str
 
 
 def _of_regressors(series: Sequence[Series], curves: Sequence[pd.DataFrame]) -> Bounds:
-    """Draw up the bounds for learners that output the average of all iterates.
+    """Return the bounds for learners that output the average of all iterates.
 
-    That of a series is the least mean error of all curves plus the excess that its theorem allows after as many
-    examples, with the radius that was chosen (mean over repetitions). It is left out where the data may not meet the
-    theorem's assumptions, and where it never falls below the zero predictor's error.
+    A bound is the least mean error of all curves plus the excess that the theorem allows after as many examples, with
+    the chosen radius (mean over repetitions). It is left out if the data may violate the theorem's assumptions, or if
+    it never falls below the zero predictor's error.
     """
     least = min(curve["test_relative"].min() for curve in curves)
     lines, vacuous, outside = {}, [], []
-    for one, curve in zip(series, curves, strict=True):
-        theorem = _theorem(one)
-        if theorem is None or one.d is None:
+    for learner, curve in zip(series, curves, strict=True):
+        theorem = _theorem(learner)
+        if theorem is None or learner.d is None:
             continue
-        if not _meets(one, theorem) or "p_B" not in one.runs or not (one.runs["p_B"] >= 1).all():
-            outside.append(one.label)
+        if not _meets(learner, theorem) or "p_B" not in learner.runs or not (learner.runs["p_B"] >= 1).all():
+            outside.append(learner.label)
             continue
-        line = least + _relative_excess(one, theorem, one.d, curve["examples"].tolist())
+        line = least + _relative_excess(learner, theorem, learner.d, curve["examples"].tolist())
         if (line < 1).any():
-            lines[one.label] = line
+            lines[learner.label] = line
         else:
-            vacuous.append(one.label)
+            vacuous.append(learner.label)
     return Bounds(lines, _remark(list(lines), vacuous, outside))
 
 
 def _theorem(series: Series) -> Theorem | None:
-    """Return the theorem of a learner whose origin was not what it saw, which no theorem speaks of."""
+    """Return a learner's theorem; none applies if the data set the origin."""
     learner = learners.read(series.config.get("algo", {}))
     moved = series.config.get("dataset", {}).get("center") == "revealed" or series.config.get("intercept") == "mean"
     return None if learner is None or moved else learner.theorem
 
 
 def _meets(series: Series, theorem: Theorem) -> bool:
-    """Tell whether the data surely lie where the theorem wants them."""
-    told = series.config["dataset"]
-    kind = data.kinds().get(told.get("kind", ""))
-    return kind is not None and told.get("center", "none") == "none" and kind.lies_in(theorem.domain)
+    """Return whether the data certainly satisfy the theorem's assumptions."""
+    dataset = series.config["dataset"]
+    kind = data.kinds().get(dataset.get("kind", ""))
+    return kind is not None and dataset.get("center", "none") == "none" and kind.lies_in(theorem.domain)
 
 
 def _relative_excess(series: Series, theorem: Theorem, d: int, examples: Sequence[int]) -> np.ndarray:
@@ -97,19 +97,19 @@ def _relative_excess(series: Series, theorem: Theorem, d: int, examples: Sequenc
 
 
 def _of_subspaces(series: Sequence[Series], curves: Sequence[pd.DataFrame]) -> Bounds:
-    """Draw up the bounds for POPCA, PCA and MBEG, on examples in the unit ball; MBEG's from where it holds."""
+    """Return the bounds for POPCA, PCA and MBEG on examples in the unit ball; MBEG's starts where it holds."""
     lines = {}
-    for one, curve in zip(series, curves, strict=True):
-        theorem = _theorem(one)
-        if theorem is not None and one.d is not None and _meets(one, theorem):
-            line = np.array([theorem.excess(None, one.d, m, one.k) for m in curve["examples"].tolist()])
+    for learner, curve in zip(series, curves, strict=True):
+        theorem = _theorem(learner)
+        if theorem is not None and learner.d is not None and _meets(learner, theorem):
+            line = np.array([theorem.excess(None, learner.d, m, learner.k) for m in curve["examples"].tolist()])
             if (line < 1).any():  # no subspace loses more
-                lines[one.label] = line
-    said = (
+                lines[learner.label] = line
+    remark = (
         "Thin dotted lines: what the learner's theorem allows after as many examples, in expectation and for the worst "
         "law (Gonen et al. 2016, Corollary 3 and Theorem 7)."
     )
-    return Bounds(lines, said if lines else "")
+    return Bounds(lines, remark if lines else "")
 
 
 def _remark(drawn: Sequence[str], vacuous: Sequence[str], outside: Sequence[str]) -> str:

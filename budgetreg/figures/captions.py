@@ -1,4 +1,4 @@
-"""How a figure was made, in words: the text that goes beside it, without clock time or paths of a machine."""
+"""Captions: how a figure was made, in words, without clock time or paths of a machine."""
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +13,7 @@ from budgetreg.analysis.bootstrap import Estimate
 from budgetreg.figures.axes import axes_of, resolve_drawing
 from budgetreg.figures.drawing import Drawing
 from budgetreg.results.naming import flatten, show, telling
+from budgetreg.results.nested import common
 from budgetreg.results.series import Series, mean_curve
 
 _WIDTH = 100
@@ -34,8 +35,8 @@ _AVERAGES = {
     "last": "last iterate",
 }
 _SPLITS = {"random": "random split", "official": "the data set's own split into training and test part"}
-# What the words of `about_config` say, and what they need not: checkpoints and file are told with the curve.
-_SAID = {
+# Keys that `about_config` puts in words, or that the curve already shows, such as checkpoints and the file.
+_IN_WORDS = {
     "algo.core",
     "algo.update",
     "algo.split",
@@ -57,18 +58,18 @@ _SAID = {
 
 
 def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawing: Drawing | None = None) -> str:
-    """Write the caption of a figure.
+    """Return the caption of a figure.
 
     Parameters
     ----------
-    title
+    title : str
         First line.
-    series
-        What is drawn.
-    remarks
-        Sentences about the drawing itself, such as which points were left out.
-    drawing
-        How it is drawn, if not as usual.
+    series : sequence of Series
+        The curves of the figure.
+    remarks : iterable of str
+        Sentences about the drawing, such as which points are not shown.
+    drawing : Drawing, optional
+        What a recipe asks for.
 
     Returns
     -------
@@ -76,25 +77,33 @@ def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawin
         Paragraphs wrapped at 100 columns, ending with a newline.
     """
     drawing = resolve_drawing(series, drawing)
-    panels = {panel: [one for one in series if drawing.panel(one) == panel] for panel in map(drawing.panel, series)}
-    below = dict.fromkeys(axes_of(own, drawing)[0] for own in panels.values())
+    panels = drawing.split(series)
+    below = dict.fromkeys(axes_of(in_panel, drawing)[0] for in_panel in panels.values())
     _, y = axes_of(series, drawing)
-    configured = [about_config(one.config) for one in series]
+    configured = [about_config(curve.config) for curve in series]
     shared = [line for line in configured[0] if all(line in lines for lines in configured)] if configured[1:] else []
+    explained = [*(f"x: {x.explanation}." for x in below), f"y: {y.explanation}."]
     blocks = [
         title,
-        flowing(" ".join([*(f"x: {x.said}." for x in below), f"y: {y.said}.", _LINES[drawing.band], *remarks])),
+        flowing(" ".join([*explained, _LINES[drawing.band], *remarks])),
         *([_block("all curves", shared)] if shared else []),
     ]
-    for one, lines in zip(series, configured, strict=True):
-        own = [line for line in lines if line not in shared]
-        place = "" if len(panels) == 1 else f"{drawing.title(panels[drawing.panel(one)])}: "
-        blocks.append(_block(f"{place}{one.dataset}, {one.label}", [*_about_points(one), *own, *_about_runs(one)]))
+    for curve, lines in zip(series, configured, strict=True):
+        differing = [line for line in lines if line not in shared]
+        place = "" if len(panels) == 1 else f"{drawing.title(panels[drawing.panel(curve)])}: "
+        about = [*_about_points(curve), *differing, *_about_runs(curve)]
+        blocks.append(_block(f"{place}{curve.dataset}, {curve.label}", about))
     return "\n\n".join(blocks) + "\n"
 
 
+def short_caption(title: str, paragraphs: Sequence[str], series: Sequence[Series]) -> str:
+    """Return a caption of some paragraphs that ends with what the configurations of all series share."""
+    shared = about_config(common([curve.config for curve in series]))
+    return "\n\n".join([title, *paragraphs, "\n".join(map(flowing, shared))]) + "\n"
+
+
 def about_config(config: Mapping[str, Any]) -> list[str]:
-    """Say a resolved configuration in words: learner, data, tuning, and whatever else can change a result."""
+    """Return lines that describe a configuration: learner, data, tuning, and all else that can change a result."""
     if not config:
         return ["configuration: not recorded (no manifest.json beside the curves)"]
     flat = flatten(config)
@@ -103,23 +112,23 @@ def about_config(config: Mapping[str, Any]) -> list[str]:
     words |= {"ranges": _ranges(flat), "prices": _prices(config)}
     lines = [f"{head}: {text}" for head, text in words.items() if text]
     lines.append(f"seed: {show(flat.get('seed'))}")
-    others = [f"{key}={show(rest[key])}" for key in sorted(rest) if key not in _SAID and rest[key] is not None]
+    others = [f"{key}={show(rest[key])}" for key in sorted(rest) if key not in _IN_WORDS and rest[key] is not None]
     return [*lines, "other settings: " + ", ".join(others)] if others else lines
 
 
 def chosen_parameters(runs: pd.DataFrame) -> list[str]:
-    """Summarise the parameters chosen in the repetitions.
+    """Return a summary of the parameters chosen in the repetitions.
 
     Parameters
     ----------
-    runs
+    runs : DataFrame
         `Series.runs`, with columns ``p_<name>``.
 
     Returns
     -------
     list of str
-        For each parameter its most common value (the smallest of equally common ones) and, if it varied,
-        its range: ``"B = 1.4 (1 to 2.8)"``.
+        The most common value of each parameter (the smallest of several) and, if it varied, its range:
+        ``"B = 1.4 (1 to 2.8)"``.
     """
     texts = []
     for column in (name for name in runs.columns if name.startswith("p_")):
@@ -133,13 +142,13 @@ def chosen_parameters(runs: pd.DataFrame) -> list[str]:
 
 
 def with_interval(estimate: Estimate) -> str:
-    """Write a number and, if there is one, its interval, whose ends need fewer digits: ``0.528 (0.47 to 0.6)``."""
+    """Return a number with its interval, if known, in fewer digits: ``0.528 (0.47 to 0.6)``."""
     number = f"{estimate.value:.3g}"
     return number if isnan(estimate.low) else f"{number} ({estimate.low:.2g} to {estimate.high:.2g})"
 
 
 def edges(runs: pd.DataFrame) -> str:
-    """Say in how many repetitions the chosen parameters lie on the edge of the grid; empty if in none."""
+    """Return in how many repetitions chosen parameters lie on the edge of the grid; empty if in none."""
     hits = int((runs["edge"] != "").sum()) if "edge" in runs else 0
     return f"on the edge of the grid in {hits} of {len(runs)} repetitions" if hits else ""
 
@@ -207,8 +216,8 @@ def _data(flat: Mapping[str, Any]) -> str:
 
 def _ranges(flat: Mapping[str, Any]) -> str:
     ranges = flat.get("dataset.ranges")
-    told = "attributes count from the middle, in halves of the range, and nothing was looked at for it"
-    return "" if ranges is None else f"of {PurePath(str(ranges)).name}; {told}"
+    unit = "attributes count from the middle, in halves of the range, and nothing was looked at for it"
+    return "" if ranges is None else f"of {PurePath(str(ranges)).name}; {unit}"
 
 
 def _prices(config: Mapping[str, Any]) -> str:
@@ -220,7 +229,7 @@ def _prices(config: Mapping[str, Any]) -> str:
 
 
 def money(value: float) -> str:
-    """Write a sum of money for people: whole if it is large."""
+    """Return a sum of money as text; large sums are rounded to whole units."""
     return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
 
 

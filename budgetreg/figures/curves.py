@@ -1,14 +1,12 @@
-"""Figures: test error against attributes or examples, the same bytes whenever the same curves are drawn."""
+"""Draw curves: test error against attributes, money or examples."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from io import BytesIO
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
@@ -19,47 +17,41 @@ from matplotlib.patches import Patch
 
 from budgetreg.figures.axes import Axis, axes_of, resolve_drawing, within_total
 from budgetreg.figures.bounds import Bounds, bounds
+from budgetreg.figures.canvas import grid, legend, own_settings, write_figure
 from budgetreg.figures.captions import caption
 from budgetreg.figures.drawing import BANDS, Drawing
 from budgetreg.figures.limits import Range, y_range
 from budgetreg.figures.palette import VARIANTS, style
-from budgetreg.files.writing import os_errors_explained, write_atomically
 from budgetreg.results.axis_variables import along, can_be_had
 from budgetreg.results.series import Series, mean_curve, read_own, read_series
 
 _PANEL = (6.4, 4.4)  # inches
-_DOTS_PER_INCH = 150
 _LEGEND_ROW = 0.21  # inches
 _LONGEST_IN_TWO_COLUMNS = 42  # letters
 _MOST_MARKERS = 15
 _GREY = "#555555"
-# Variants of one learner share its colour and marker, and differ in these; after them markers are hollow.
+# Variants of one learner share its colour and marker, and differ in the dash; after four, markers are hollow.
 _DASHES = ("-", "--", ":", "-.")
 _BOUND: dict[str, Any] = {"linestyle": (0, (1, 2)), "linewidth": 0.9}
 _PUBLISHED: dict[str, Any] = {"linestyle": (0, (5, 2)), "linewidth": 0.9}
-# Without these, files would hold the date and the version of the drawing library.
-_NO_METADATA = {
-    "png": {"Software": None},
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
 
 
 def plot_folders(folders: Iterable[Path], out: Path | None = None, name: str = "curves") -> list[Path]:
-    """Draw the curves of all runs at or below some folders in one figure, one panel per data set.
+    """Draw the curves of all runs in some folders, and below them, in one figure with a panel per data set.
 
     Parameters
     ----------
-    folders
+    folders : iterable of Path
         Folders that hold a ``curves.csv``, or folders above them.
-    out
-        Where to write; by default the folder itself if one is given, and the working directory for several.
-    name
+    out : Path, optional
+        Where the files go; by default the folder itself if there is one, else the working directory.
+    name : str
         Name of the files, without ending.
 
     Returns
     -------
     list of Path
-        ``<name>.png``, ``<name>.pdf``, and ``<name>.txt``, which says how the figure was made.
+        ``<name>.png``, ``<name>.pdf``, and ``<name>.txt``, the caption.
 
     Raises
     ------
@@ -72,7 +64,7 @@ def plot_folders(folders: Iterable[Path], out: Path | None = None, name: str = "
 
 
 def plot_run(folder: Path) -> list[Path]:
-    """Draw the curve of the run in a folder, whatever runs lie below it, into that folder.
+    """Draw the curve of the run in a folder into that folder; runs in folders below it are left out.
 
     Returns
     -------
@@ -82,7 +74,7 @@ def plot_run(folder: Path) -> list[Path]:
     Raises
     ------
     DataError
-        As `plot_folders`.
+        As for `plot_folders`.
     """
     return plot_series(read_own(folder), folder, "curve")
 
@@ -92,19 +84,19 @@ def plot_series(series: Sequence[Series], target: Path, name: str, drawing: Draw
 
     Parameters
     ----------
-    series
+    series : sequence of Series
         As `budgetreg.results.series.labelled` returns them, panel by panel; at least one.
-    target
-        Folder of the files; made if need be.
-    name
+    target : Path
+        Folder of the files; made if it does not exist.
+    name : str
         Name of the files, without ending.
-    drawing
-        How they are drawn, if not as usual.
+    drawing : Drawing, optional
+        What a recipe asks for.
 
     Returns
     -------
     list of Path
-        As `plot_folders` does.
+        As for `plot_folders`.
     """
     with own_settings():
         figure, remarks = draw(series, drawing)
@@ -113,72 +105,38 @@ def plot_series(series: Sequence[Series], target: Path, name: str, drawing: Draw
         return write_figure(figure, caption(title, series, remarks, drawing), target, name)
 
 
-def write_figure(figure: Figure, text: str, target: Path, name: str) -> list[Path]:
-    """Write a figure, made under `own_settings` and still within them, and the text that says what it shows.
-
-    Parameters
-    ----------
-    figure
-        What is written as ``<name>.png`` and ``<name>.pdf``: the same bytes for the same figure.
-    text
-        Content of ``<name>.txt``.
-    target
-        Folder of the files; made if need be.
-    name
-        Name of the files, without ending.
-
-    Returns
-    -------
-    list of Path
-        The three files.
-    """
-    contents = {"png": _render(figure, "png")}
-    figure.set_layout_engine("none")  # what has just been laid out need not be again
-    contents |= {"pdf": _render(figure, "pdf"), "txt": text.encode()}
-    with os_errors_explained(f"create {target}"):
-        target.mkdir(parents=True, exist_ok=True)
-    paths = [target / f"{name}.{ending}" for ending in contents]
-    for path, content in zip(paths, contents.values(), strict=True):
-        write_atomically(path, content)
-    return paths
-
-
 def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figure, list[str]]:
     """Draw series into a new figure.
 
     Parameters
     ----------
-    series
+    series : sequence of Series
         As `budgetreg.results.series.read_series` returns them; at least one.
-    drawing
-        How they are drawn, if not as usual.
+    drawing : Drawing, optional
+        What a recipe asks for.
 
     Returns
     -------
     figure : Figure
     remarks : list of str
-        What a reader of the figure has to know about the axes.
+        Sentences for the caption, such as which points are not shown.
     """
     drawing = resolve_drawing(series, drawing)
     _, y = axes_of(series, drawing)
-    names = dict.fromkeys(map(drawing.panel, series))
-    panels = [(panel, [one for one in series if drawing.panel(one) == panel]) for panel in names]
     looks = _looks(series)
-    below = {panel: axes_of(own, drawing)[0] for panel, own in panels}
-    curves = {panel: [_mean_curve(one, below[panel]) for one in own] for panel, own in panels}
-    theory = {panel: _bounds(own, curves[panel], y) for panel, own in panels}
-    there = {one.label for panel, own in panels for one, _ in _with_points(own, curves[panel])}
-    legend = _legend(series, looks, there, any(own.lines for own in theory.values()), drawing)
+    panels = [_Panel.of(in_panel, drawing, y) for in_panel in drawing.split(series).values()]
+    drawn_labels = {curve.label for panel in panels for curve, _ in panel.with_points}
+    entries = _legend_entries(series, looks, drawn_labels, any(panel.theory.lines for panel in panels), drawing)
     columns = min(len(panels), 2)
     rows = ceil(len(panels) / columns)
-    legend_columns = columns * (2 if max(map(len, legend)) <= _LONGEST_IN_TWO_COLUMNS else 1)
-    legend_height = _LEGEND_ROW * ceil(len(legend) / legend_columns)
+    legend_columns = columns * (2 if max(map(len, [*entries, drawing.note])) <= _LONGEST_IN_TWO_COLUMNS else 1)
+    legend_height = _LEGEND_ROW * ceil((len(entries) + bool(drawing.note)) / legend_columns)
     figure = Figure((columns * _PANEL[0], rows * (_PANEL[1] - 0.6) + 0.2 + legend_height), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     remarks = []
-    for ax, (panel, own) in zip(axes.flat, panels, strict=False):
-        title = drawing.title(own)
-        drawn = _panel(ax, own, curves[panel], theory[panel].lines, looks, below[panel], y, drawing)
+    for ax, panel in zip(axes.flat, panels, strict=False):
+        title = drawing.title(panel.series)
+        drawn = _draw_panel(ax, panel, looks, y, drawing)
         ax.set_title(title, loc="left", fontsize=10)
         if drawn.clipped:
             text = f"{_number_of(drawn.clipped)} above {drawn.high:.3g} not shown"
@@ -190,22 +148,49 @@ def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figu
             remarks.append(f"{title}: {text}.")
         if drawn.log and not y.log:
             remarks.append(f"{title}: the y axis is logarithmic.")
-        absent = [one.label for one, curve in zip(own, curves[panel], strict=True) if curve.empty]
+        absent = [learner.label for learner, curve in zip(panel.series, panel.curves, strict=True) if curve.empty]
         if absent:
             remarks.append(f"{title}: no point of {', '.join(absent)}, as what tuning pays for passes the total.")
-        if theory[panel].remark:
-            remarks.append(f"{title}: {theory[panel].remark}")
+        if panel.theory.remark:
+            remarks.append(f"{title}: {panel.theory.remark}")
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
-    figure.legend(
-        legend.values(),
-        legend.keys(),
-        loc="outside lower center",
-        ncols=legend_columns,
-        fontsize=8.5,
-        frameon=False,
-    )
+    legend(figure, entries, legend_columns, drawing.note)
     return figure, remarks
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """The curves of one panel.
+
+    Attributes
+    ----------
+    series : list of Series
+    x : Axis
+    curves : list of DataFrame
+        Mean curves of the series within the total; one may be empty.
+    theory : Bounds
+    """
+
+    series: list[Series]
+    x: Axis
+    curves: list[pd.DataFrame]
+    theory: Bounds
+
+    @classmethod
+    def of(cls, series: list[Series], drawing: Drawing, y: Axis) -> Self:
+        """Compute the mean curves of a panel and their bounds."""
+        x, _ = axes_of(series, drawing)
+        panel = cls(series, x, [_mean_curve(learner, x) for learner in series], Bounds({}, ""))
+        if not panel.with_points:
+            return panel
+        drawn, curves = zip(*panel.with_points, strict=True)
+        return replace(panel, theory=bounds(drawn, curves, y.column))
+
+    @property
+    def with_points(self) -> list[tuple[Series, pd.DataFrame]]:
+        """Return the series that have points, with their mean curves."""
+        return [(learner, curve) for learner, curve in zip(self.series, self.curves, strict=True) if len(curve)]
 
 
 def _mean_curve(series: Series, x: Axis) -> pd.DataFrame:
@@ -214,28 +199,12 @@ def _mean_curve(series: Series, x: Axis) -> pd.DataFrame:
     return within_total(series, curve.assign(**{x.column: at})[can_be_had(at)], x)
 
 
-def _with_points(series: Sequence[Series], curves: Sequence[pd.DataFrame]) -> list[tuple[Series, pd.DataFrame]]:
-    return [(one, curve) for one, curve in zip(series, curves, strict=True) if len(curve)]
-
-
-def _bounds(series: Sequence[Series], curves: Sequence[pd.DataFrame], y: Axis) -> Bounds:
-    there = _with_points(series, curves)
-    return bounds([one for one, _ in there], [curve for _, curve in there], y.column) if there else Bounds({}, "")
-
-
-def _panel(
-    ax: Axes,
-    series: Sequence[Series],
-    curves: Sequence[pd.DataFrame],
-    lines: Mapping[str, np.ndarray],
-    looks: Mapping[str, Mapping[str, Any]],
-    x: Axis,
-    y: Axis,
-    drawing: Drawing,
-) -> Range:
+def _draw_panel(ax: Axes, panel: _Panel, looks: Mapping[str, Mapping[str, Any]], y: Axis, drawing: Drawing) -> Range:
+    """Draw the curves of a panel; return the range of its y axis."""
+    x = panel.x
     published = {algo: points for (algo, variable), points in drawing.published.items() if variable == x.column}
-    known = [value for one in series if one.algo in published for value in published[one.algo][1]]
-    shown = y_range(curves, y, drawing.y_scale == "auto", known)
+    known = [value for series in panel.series if series.algo in published for value in published[series.algo][1]]
+    shown = y_range(panel.curves, y, drawing.y_scale == "auto", known)
     if x.log:
         ax.set_xscale("log", nonpositive="mask")
         ax.tick_params(axis="x", which="minor", labelsize=6.5)  # within a decade or two they are many, and wide
@@ -244,32 +213,31 @@ def _panel(
     ax.set_ylim(shown.low, shown.high)
     if y.zero is not None:
         _without_attributes(ax, y.zero, y.constant)
-    for one, curve in _with_points(series, curves):
-        look = looks[one.label]
+    for series, curve in panel.with_points:
+        look = looks[series.label]
         at, mean = (curve[column].to_numpy() for column in (x.column, y.column))
         ax.plot(at, mean, markevery=ceil(len(at) / _MOST_MARKERS), **look)
-        if one.repetitions > 1:
-            points = one.points[one.points["examples"].isin(curve["examples"])]
+        if series.repetitions > 1:
+            points = series.points[series.points["examples"].isin(curve["examples"])]
             lower, upper = drawing.edges(points, y.column)
             # A log axis has no place for a band's negative end: it ends at the axis instead.
             lower = np.maximum(lower, shown.low) if shown.log else lower
-            band, width = (ax.fill_between, 0) if len(at) > 1 else (ax.vlines, 6)  # a single point has no breadth
+            band, width = (ax.fill_between, 0) if len(at) > 1 else (ax.vlines, 6)  # a single point has no width
             band(at, lower, upper, color=look["color"], alpha=0.15, linewidth=width, zorder=2)
-        if one.algo in published:
-            ax.plot(*published[one.algo], color=look["color"], zorder=2, **_PUBLISHED)
-        if one.label in lines:
-            ax.plot(at, lines[one.label], color=look["color"], zorder=2, **_BOUND)
+        if series.algo in published:
+            ax.plot(*published[series.algo], color=look["color"], zorder=2, **_PUBLISHED)
+        if series.label in panel.theory.lines:
+            ax.plot(at, panel.theory.lines[series.label], color=look["color"], zorder=2, **_BOUND)
     ax.autoscale_view(scaley=False)
     ax.set_xlabel(x.text)
     ax.set_ylabel(y.text)
-    ax.grid(True, color="#E6E6E6", linewidth=0.6)
-    ax.set_axisbelow(True)
+    grid(ax)
     return shown
 
 
 def _without_attributes(ax: Axes, height: float, constant: str) -> None:
     ax.axhline(height, color=_GREY, linewidth=0.8, zorder=1)
-    # Beside the axes, where no curve can run over it.
+    # The text stands outside the axes, so that no curve covers it.
     ax.annotate(
         f"{constant}\npredictor",
         (1, height),
@@ -283,21 +251,21 @@ def _without_attributes(ax: Axes, height: float, constant: str) -> None:
 
 
 def _looks(series: Sequence[Series]) -> dict[str, dict[str, Any]]:
-    """Choose how each label's line looks: the learner's colour and marker, another dash for each budget or variant."""
+    """Return each label's line style: the learner's colour and marker, and a dash for the budget or variant."""
     looks: dict[str, dict[str, Any]] = {}
     variants: Counter[str] = Counter()
-    budgets = sorted({one.k for one in series})
-    labels = {one.label for one in series}
-    of_choices = len({one.algo for one in series}) == 1 and len(labels) > len(_DASHES)
-    by_budget = len({(one.algo, one.k) for one in series}) == len(labels)
-    for one in series:
-        if one.label in looks:
+    budgets = sorted({curve.k for curve in series})
+    labels = {curve.label for curve in series}
+    one_learner = len({curve.algo for curve in series}) == 1 and len(labels) > len(_DASHES)
+    by_budget = len({(curve.algo, curve.k) for curve in series}) == len(labels)
+    for curve in series:
+        if curve.label in looks:
             continue
-        colour, marker = VARIANTS[len(looks) % len(VARIANTS)] if of_choices else style(one.algo)
-        # A dash is the same budget for all learners, unless it has to tell more apart.
-        hollow, dash = divmod(budgets.index(one.k) if by_budget else variants[one.algo], len(_DASHES))
-        variants[one.algo] += 1
-        looks[one.label] = {
+        colour, marker = VARIANTS[len(looks) % len(VARIANTS)] if one_learner else style(curve.algo)
+        # A dash stands for the same budget of all learners, unless learners have several variants.
+        hollow, dash = divmod(budgets.index(curve.k) if by_budget else variants[curve.algo], len(_DASHES))
+        variants[curve.algo] += 1
+        looks[curve.label] = {
             "color": colour,
             "linestyle": _DASHES[dash],
             "linewidth": 1.6,
@@ -309,21 +277,21 @@ def _looks(series: Sequence[Series]) -> dict[str, dict[str, Any]]:
     return looks
 
 
-def _legend(
+def _legend_entries(
     series: Sequence[Series],
     looks: Mapping[str, Mapping[str, Any]],
-    there: Collection[str],
+    drawn_labels: Collection[str],
     bounded: bool,
     drawing: Drawing,
 ) -> dict[str, Artist]:
-    """Map the texts of the legend to their samples: each label once, and the meaning of band and dotted line."""
-    counts = {one.repetitions for one in series}
+    """Return the samples of the legend by their texts: each label once, then the band and the other lines."""
+    counts = {curve.repetitions for curve in series}
     entries: dict[str, Artist] = {}
-    for one in series:
-        text = one.label if len(counts) == 1 else f"{one.label} ({_times(one.repetitions)})"
-        if one.label not in there:
+    for curve in series:
+        text = curve.label if len(counts) == 1 else f"{curve.label} ({_times(curve.repetitions)})"
+        if curve.label not in drawn_labels:
             text += ": no point, as tuning passes the total"
-        entries[text] = Line2D([], [], **looks[one.label])
+        entries[text] = Line2D([], [], **looks[curve.label])
     if max(counts) > 1:
         number = _times(max(counts)) if len(counts) == 1 else "repetitions"
         entries["band: " + BANDS[drawing.band].format(times=number)] = Patch(color="black", alpha=0.15, linewidth=0)
@@ -331,10 +299,8 @@ def _legend(
         entries["1 repetition: no band"] = Line2D([], [], linestyle="none")
     if bounded:
         entries["bound of the theorem"] = Line2D([], [], color="black", **_BOUND)
-    if {one.algo for one in series} & {algo for algo, _ in drawing.published}:
+    if {curve.algo for curve in series} & {algo for algo, _ in drawing.published}:
         entries["as published"] = Line2D([], [], color="black", **_PUBLISHED)
-    if drawing.note:
-        entries[drawing.note] = Line2D([], [], linestyle="none")
     return entries
 
 
@@ -344,18 +310,3 @@ def _number_of(means: int) -> str:
 
 def _times(number: int) -> str:
     return f"{number} repetition{'s' if number > 1 else ''}"
-
-
-def _render(figure: Figure, ending: str) -> bytes:
-    buffer = BytesIO()
-    figure.savefig(buffer, format=ending, dpi=_DOTS_PER_INCH, metadata=_NO_METADATA[ending])
-    return buffer.getvalue()
-
-
-@contextmanager
-def own_settings() -> Iterator[None]:
-    """Draw with the library's defaults and our fonts, whatever the user's settings, and restore those."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update({"font.family": "DejaVu Sans", "pdf.fonttype": 42, "font.size": 9.5})
-        yield

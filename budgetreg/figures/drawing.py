@@ -1,6 +1,6 @@
-"""How a figure is drawn, where a recipe asks for something else than usual: axes, panels, bands, published curves."""
+"""What a recipe asks for in its figure: axes, panels, bands and published curves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +13,8 @@ from budgetreg.config.rules import Rules, check
 from budgetreg.errors import ConfigError
 from budgetreg.results.axis_variables import ALONG
 from budgetreg.results.naming import flatten
-from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series
+from budgetreg.results.nested import common
+from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series, mean_curve
 
 _RULES: Rules = {
     "kind": ("the kind of figure", one_of("curves", "dots", "scaling", "pictures")),
@@ -42,34 +43,34 @@ class Drawing:
     Attributes
     ----------
     kind : {'curves', 'dots', 'scaling', 'pictures'}
-        Curves; a point per data set and learner at the last checkpoint, with the median; a point per learner and
-        value of a variable; or images, for which no learner is run.
+        Curves; a dot per data set and learner at the last checkpoint, with the median; a point per learner and
+        value of a variable; or images, which need no run.
     x : str or None
-        A variable of `budgetreg.results.axis_variables`; None: attributes, or examples where runs end alike in them.
+        A variable of `budgetreg.results.axis_variables`; None: attributes, or examples for runs with ``axis=examples``.
     also : sequence of str
-        Variables against which the same is drawn once more, each in a figure of its own.
+        Variables for further figures of the same curves.
     x_scale : {'log', 'linear'}
     y_scale : {'auto', 'log', 'linear'}
     measure : str or None
-        A column of the curves; None: what all learners minimise.
+        A column of the curves; None: the loss that all learners minimise.
     panels : str or list of str
-        ``dataset``, ``algo`` or keys of the configuration: each of their values has a panel.
+        ``dataset``, ``algo`` or keys of the configuration; each of their values has a panel.
     titles : mapping of str to str
         Titles of panels, by value; several are joined by a comma.
     band : {'auto', 'sd', 'interval', 'spread'}
         One standard deviation over repetitions; 90 % interval of the mean by bootstrap; 5 to 95 % of repetitions.
-        What ``auto`` is, `budgetreg.figures.axes.resolve_drawing` decides.
+        `budgetreg.figures.axes.resolve_drawing` decides what ``auto`` is.
     worst : str or None
-        A key of the configuration, such as ``dataset.alpha``: of curves that differ only in it the worst is shown, at
-        each number of examples.
+        A key of the configuration, such as ``dataset.alpha``: of curves that differ only in it, the figure shows the
+        worst at each number of examples.
     over : str or None
-        Of a scaling: the variable of `budgetreg.results.axis_variables.of` that it goes along.
+        Variable of a scaling's x axis, see `budgetreg.results.axis_variables.of`.
     level : float or None
-        Of a scaling: y is what it takes to fall to this; None: what there is at the last checkpoint.
+        In a scaling, y is what curves need to fall to this level; None: y is the value at the last checkpoint.
     published : mapping
-        By learner and variable of the x axis: x and y of its published curve.
+        Points x and y of published curves, by learner and variable of the x axis.
     note : str
-        What the figure says of itself, in its legend.
+        A remark in the legend.
     """
 
     kind: str = "curves"
@@ -88,20 +89,27 @@ class Drawing:
     note: str = ""
 
     def figures(self, name: str) -> dict[str, "Drawing"]:
-        """Return how each of its figures is drawn, by the name of its files: the first has the name given."""
+        """Return the drawing of each figure by the name of its files; the first has the given name."""
         return {name: self, **{f"{name}_{x}": replace(self, x=x, also=()) for x in self.also}}
 
     def panel(self, series: Series) -> str:
-        """Return the panel that a series is drawn in."""
-        own = {**flatten(series.config), "dataset": series.dataset, "algo": series.algo}
-        return ",".join(str(own.get(key)) for key in self._keys)
+        """Return the name of the panel that shows a series."""
+        values = {**flatten(series.config), "dataset": series.dataset, "algo": series.algo}
+        return ",".join(str(values.get(key)) for key in self._keys)
+
+    def split(self, series: Sequence[Series]) -> dict[str, list[Series]]:
+        """Return the series of each panel, by its name."""
+        panels: dict[str, list[Series]] = {}
+        for curve in series:
+            panels.setdefault(self.panel(curve), []).append(curve)
+        return panels
 
     def title(self, series: Sequence[Series]) -> str:
-        """Return the title of a panel, whose series are given."""
+        """Return the title of the panel that shows some series."""
         panel = self.panel(series[0])
         if panel in self.titles:
             return self.titles[panel]
-        budgets = sorted({one.k for one in series})
+        budgets = sorted({curve.k for curve in series})
         budget = [f"k = {budgets[0]}"] if len(budgets) == 1 else []
         values = panel.split(",")
         named = [
@@ -131,7 +139,7 @@ def parse(options: Mapping[str, Any]) -> Drawing:
     Raises
     ------
     ConfigError
-        If a key is unknown, or a value is not what its key needs.
+        If a key is unknown or a value is invalid.
     """
     default = Drawing()
     filled = {**{key: getattr(default, key) for key in _RULES}, **options}
@@ -141,3 +149,39 @@ def parse(options: Mapping[str, Any]) -> Drawing:
         raise ConfigError("figure.over: a figure of the kind scaling needs it, and no other")
     titles = {str(key): str(text) for key, text in filled["titles"].items()}
     return Drawing(**{**filled, "x": first, "also": also, "titles": titles})
+
+
+def worst(series: Sequence[Series], key: str, column: str) -> Iterator[Series]:
+    """Merge series that differ only in one key of the configuration into their worst case.
+
+    Parameters
+    ----------
+    series : sequence of Series
+        As `budgetreg.results.series.read_folder` returns them.
+    key : str
+        Such as ``dataset.alpha``.
+    column : str
+        The measure, of which the largest mean is kept.
+
+    Yields
+    ------
+    Series
+        At each number of examples, the points of the series with the largest mean. Its label is the preset of the
+        recipe, if there is one.
+    """
+    groups: dict[tuple[tuple[str, str], ...], list[Series]] = {}
+    for curve in series:
+        rest = {other: str(value) for other, value in flatten(curve.config).items() if other != key}
+        groups.setdefault(tuple(rest.items()), []).append(curve)
+    for group in groups.values():
+        points = pd.concat(_worst_points(group, column), ignore_index=True)
+        config = common([curve.config for curve in group])
+        label = str(config.get("protocol") or group[0].algo)
+        yield replace(group[0], dataset=config["dataset"]["name"], label=label, points=points, config=config)
+
+
+def _worst_points(group: Sequence[Series], column: str) -> Iterator[pd.DataFrame]:
+    means = [mean_curve(curve.points).set_index("examples")[column] for curve in group]
+    for examples in means[0].index:
+        points = group[int(np.argmax([mean[examples] for mean in means]))].points
+        yield points[points["examples"] == examples]

@@ -1,4 +1,4 @@
-"""What the y axis of a panel shows, and what lies outside."""
+"""Choose the range of a panel's y axis, and count the values outside."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ _ROUNDING = 1e-12  # relative to the largest value of a logarithmic axis
 
 @dataclass(frozen=True)
 class Range:
-    """What a panel's y axis shows.
+    """The range of a y axis.
 
     Attributes
     ----------
-    low, high
+    low, high : float
         Limits of the axis.
-    log
+    log : bool
         Whether the axis is logarithmic.
-    clipped
+    clipped : int
         Number of mean values above `high` or undefined.
-    largest
-        Largest of them; NaN if there are none.
-    below
-        Number of mean values that lie below a logarithmic axis, zeros among them.
+    largest : float
+        Largest of these values; NaN if there are none.
+    below : int
+        Number of mean values below a logarithmic axis, including zeros.
     """
 
     low: float
@@ -41,23 +41,22 @@ class Range:
 def y_range(
     curves: Sequence[pd.DataFrame], y: Axis = RELATIVE, may_be_log: bool = True, published: Sequence[float] = ()
 ) -> Range:
-    """Choose what the y axis shows of some mean curves.
+    """Return the range of the y axis for some mean curves.
 
-    Online learners can be far worse than seeing no attribute on their first examples. The axis ends at twice
-    the worst value (that of seeing none included) of the later half of the checkpoints, so that such beginnings do
-    not flatten what matters. It is logarithmic if the values shown span more than a decade and a half. An axis that is
-    logarithmic in any case shows all values that are more than rounding.
+    On their first examples, online learners can be far worse than the predictor that sees no attribute. The axis ends
+    at twice the worst value of the later half of the checkpoints, or of that predictor, so that the rest of the curves
+    stays readable. It is logarithmic if its values span more than a decade and a half. An axis that is always
+    logarithmic shows all values that are more than rounding.
 
     Parameters
     ----------
-    curves
-        As `budgetreg.results.series.mean_curve` returns them.
-    y
-        What is drawn of them.
-    may_be_log
-        Whether an axis that is not logarithmic in any case becomes so by its values.
-    published
-        Values of published curves: an axis that is not logarithmic in any case shows those that do not pass its end.
+    curves : sequence of DataFrame
+        Mean curves, as `budgetreg.results.series.mean_curve` returns them.
+    y : Axis
+    may_be_log : bool
+        Whether the values may make the axis logarithmic.
+    published : sequence of float
+        Values of published curves; an axis that is not always logarithmic shows those that do not pass its end.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Colour and marker of each learner, the same in every figure.
 
-The colours are Okabe and Ito's, told apart by colour-blind readers (Okabe & Ito 2008, "Color Universal
-Design"), without their yellow, which fades on white, and with three of Tol's muted scheme (Tol 2021).
-Learners that the papers draw in one figure differ in colour; learners that share a colour differ in marker.
+Colour-blind readers can distinguish the colours. They are Okabe and Ito's (2008, "Color Universal Design") without
+yellow, which fades on white, and three of Tol's muted scheme (Tol 2021). Learners that the papers draw in one figure
+differ in colour; learners that share a colour differ in marker.
 """
 
 import zlib
@@ -11,61 +11,54 @@ from typing import NamedTuple
 
 from budgetreg.config import catalogue
 
-VERMILLION, BLUE, GREEN, PURPLE = "#D55E00", "#0072B2", "#009E73", "#CC79A7"
-SKY, ORANGE, BLACK, GREY = "#56B4E9", "#E69F00", "#000000", "#808080"
-OLIVE, WINE, INDIGO = "#999933", "#882255", "#332288"
-
-
 COLOURS = {
-    "vermillion": VERMILLION,
-    "blue": BLUE,
-    "green": GREEN,
-    "purple": PURPLE,
-    "sky": SKY,
-    "orange": ORANGE,
-    "black": BLACK,
-    "grey": GREY,
-    "olive": OLIVE,
-    "wine": WINE,
-    "indigo": INDIGO,
+    "vermillion": "#D55E00",
+    "blue": "#0072B2",
+    "green": "#009E73",
+    "purple": "#CC79A7",
+    "sky": "#56B4E9",
+    "orange": "#E69F00",
+    "black": "#000000",
+    "grey": "#808080",
+    "olive": "#999933",
+    "wine": "#882255",
+    "indigo": "#332288",
 }
-"""By the names that files of learners use; they may also write ``#RRGGBB``."""
+"""Colours by the names that files of learners use; a file may also give ``#RRGGBB``."""
 
 
 class Style(NamedTuple):
-    """How a learner is drawn: colour as ``#RRGGBB``, marker in matplotlib's letters."""
+    """Colour, as ``#RRGGBB``, and marker, as matplotlib's letter, of a learner."""
 
     colour: str
     marker: str
 
 
-VARIANTS = (
-    Style(BLUE, "s"),
-    Style(VERMILLION, "o"),
-    Style(GREEN, "D"),
-    Style(PURPLE, "^"),
-    Style(ORANGE, "v"),
-    Style(BLACK, "P"),
-    Style(SKY, "X"),
-    Style(OLIVE, "d"),
-    Style(WINE, "*"),
-    Style(INDIGO, "p"),
+VARIANTS = tuple(
+    Style(COLOURS[colour], marker)
+    for colour, marker in zip(
+        ("blue", "vermillion", "green", "purple", "orange", "black", "sky", "olive", "wine", "indigo"),
+        "soD^vPXd*p",
+        strict=True,
+    )
 )
-"""For figures of a single learner, which show what its choices do."""
+"""Styles for figures of a single learner, which compare its options."""
 
-_FALLBACK = tuple(Style(colour, marker) for marker in ("8", "x", "1") for colour in (WINE, INDIGO, OLIVE, GREEN, BLUE))
+_FALLBACK = tuple(
+    Style(COLOURS[colour], marker) for marker in "8x1" for colour in ("wine", "indigo", "olive", "green", "blue")
+)
 
 
 @cache
 def style(algo: str) -> Style:
-    """Return a learner's colour and marker, as its file in ``conf/algo`` has them under ``style``.
+    """Return a learner's colour and marker, the ``style`` in its file of ``conf/algo``.
 
     Parameters
     ----------
-    algo
-        A learner's name; one without a style of its own gets one that depends on its name alone.
+    algo : str
+        A learner's name. Without a ``style``, the name alone decides.
     """
-    told = catalogue.content("algo", algo).get("style") if algo in catalogue.options("algo") else None
-    if not told:
+    chosen = catalogue.content("algo", algo).get("style") if algo in catalogue.options("algo") else None
+    if not chosen:
         return _FALLBACK[zlib.crc32(algo.encode()) % len(_FALLBACK)]
-    return Style(COLOURS.get(told["colour"], told["colour"]), told["marker"])
+    return Style(COLOURS.get(chosen["colour"], chosen["colour"]), chosen["marker"])

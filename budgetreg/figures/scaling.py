@@ -1,4 +1,4 @@
-"""A figure of what changes along a variable: the error at the end, or what it takes to fall to a level."""
+"""Draw the last error, or what it takes to reach an error, against a variable such as k or d."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from budgetreg.analysis.bootstrap import Estimate, basic, percentile
 from budgetreg.analysis.comparisons import Comparison
 from budgetreg.figures.axes import Axis, axes_of
-from budgetreg.figures.captions import about_config, flowing
-from budgetreg.figures.curves import own_settings, write_figure
+from budgetreg.figures.canvas import grid, legend, own_settings, panels_in_a_row, write_figure
+from budgetreg.figures.captions import flowing, short_caption
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.palette import style
 from budgetreg.results.axis_variables import of
-from budgetreg.results.nested import common
 from budgetreg.results.series import Series
 
 _SIZE = (6.0, 4.4)  # inches, of a panel
@@ -32,7 +30,7 @@ _GUIDES: Mapping[int, Any] = {1: (0, (1, 2)), 2: (0, (4, 3))}  # exponent -> das
 
 @dataclass(frozen=True)
 class Scaling:
-    """A learner's points.
+    """The points of a learner.
 
     Attributes
     ----------
@@ -41,7 +39,7 @@ class Scaling:
     x : list of float
         Values of the variable, ascending.
     y : list of Estimate
-        Infinite where a curve does not fall to the level, 0 where it begins below it.
+        Infinite if the curve does not fall to the level, 0 if it begins below the level.
     """
 
     label: str
@@ -51,18 +49,18 @@ class Scaling:
 
     @property
     def shown(self) -> list[tuple[float, Estimate]]:
-        """The points that have a place on the axes."""
+        """Return the points that can be drawn on logarithmic axes."""
         return [(x, y) for x, y in zip(self.x, self.y, strict=True) if np.isfinite(y.value) and y.value > 0]
 
 
 def plot_scaling(series: Sequence[Series], target: Path, name: str, drawing: Drawing) -> list[Path]:
-    """Draw a point for each value of the variable ``drawing.over``, with lines between those of a learner.
+    """Draw a point for each value of the variable ``drawing.over``, and a line through each learner's points.
 
     Parameters
     ----------
     series, target, name, drawing
-        As for `budgetreg.figures.curves.plot_series`; without ``drawing.level`` the means at the last checkpoint
-        are drawn.
+        As for `budgetreg.figures.curves.plot_series`. Without ``drawing.level``, points are the means at the last
+        checkpoint.
 
     Returns
     -------
@@ -70,17 +68,13 @@ def plot_scaling(series: Sequence[Series], target: Path, name: str, drawing: Dra
         ``<name>.png``, ``<name>.pdf`` and ``<name>.txt``.
     """
     x, y = axes_of(series, drawing)
-    panels = dict.fromkeys(map(drawing.panel, series))
-    legend: dict[str, Line2D] = {}
+    samples: dict[str, Line2D] = {}
     missing: list[str] = []
     with own_settings():
-        figure = Figure((_SIZE[0] * len(panels), _SIZE[1]), layout="constrained")
-        shared_axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)
-        for ax, panel in zip(shared_axes.flat, panels, strict=True):
-            own = [one for one in series if drawing.panel(one) == panel]
-            scalings = scalings_of(own, drawing, y, x)
-            legend |= _panel(ax, scalings, drawing, logarithmic=y.log)
-            ax.set_title(drawing.title(own), loc="left", fontsize=10)
+        figure, panels = panels_in_a_row(series, drawing, _SIZE, sharey=True)
+        for ax, in_panel in panels:
+            scalings = scalings_of(in_panel, drawing, y, x)
+            samples |= _draw_panel(ax, scalings, drawing, logarithmic=y.log)
             ax.set_xlabel(_NAMES.get(str(drawing.over), str(drawing.over)))
             missing += [
                 f"{scaling.label} at {at:g}"
@@ -88,37 +82,36 @@ def plot_scaling(series: Sequence[Series], target: Path, name: str, drawing: Dra
                 for at in sorted(set(scaling.x) - {at for at, _ in scaling.shown})
             ]
         wanted = y.label if drawing.level is None else f"{x.label} until the {y.name} is {drawing.level:g}"
-        shared_axes[0, 0].set_ylabel(wanted)
-        if drawing.note:
-            legend[drawing.note] = Line2D([], [], linestyle="none")
-        columns = min(len(legend), 3 * len(panels))
-        figure.legend(legend.values(), legend, loc="outside lower center", ncols=columns, fontsize=8.5, frameon=False)
+        panels[0][0].set_ylabel(wanted)
+        legend(figure, samples, min(len(samples) + bool(drawing.note), 3 * len(panels)), drawing.note)
         return write_figure(figure, _caption(name, series, drawing, wanted, y, missing), target, name)
 
 
 def scalings_of(series: Sequence[Series], drawing: Drawing, y: Axis, x: Axis) -> list[Scaling]:
-    """Return the points of one panel, a scaling for each learner and for each way in which its settings differ.
+    """Return a scaling for each learner, and for each variant of its settings, in a panel.
 
     Parameters
     ----------
-    series
-        Those of the panel, as `budgetreg.results.series.labelled` returns them.
-    drawing, y, x
-        What is varied, and the axes of the curves that the points come from.
+    series : sequence of Series
+        The panel's series, as `budgetreg.results.series.labelled` returns them.
+    drawing : Drawing
+        Names the variable.
+    y, x : Axis
+        The axes of the curves behind the points.
     """
     lines: dict[tuple[str, str], dict[float, Series]] = {}
-    for one in series:
-        value = of(str(drawing.over), one)
+    for curve in series:
+        value = of(str(drawing.over), curve)
         assert isinstance(value, int | float)
-        lines.setdefault((one.algo, one.variant), {})[float(value)] = one
+        lines.setdefault((curve.algo, curve.variant), {})[float(value)] = curve
     return [
         Scaling(
             label=f"{algo} {variant}".strip(),
             algo=algo,
-            x=sorted(own),
-            y=[_estimate(own[value], drawing, y.column, x.column) for value in sorted(own)],
+            x=sorted(curves),
+            y=[_estimate(curves[value], drawing, y.column, x.column) for value in sorted(curves)],
         )
-        for (algo, variant), own in lines.items()
+        for (algo, variant), curves in lines.items()
     ]
 
 
@@ -130,8 +123,8 @@ def _estimate(series: Series, drawing: Drawing, measure: str, x: str) -> Estimat
     return percentile(means.crossing(drawing.level), comparison.repetitions)
 
 
-def _panel(ax: Axes, scalings: Sequence[Scaling], drawing: Drawing, *, logarithmic: bool) -> dict[str, Line2D]:
-    """Draw one panel; return the samples of its legend."""
+def _draw_panel(ax: Axes, scalings: Sequence[Scaling], drawing: Drawing, *, logarithmic: bool) -> dict[str, Line2D]:
+    """Draw a panel, and return the samples of its legend."""
     samples: dict[str, Line2D] = {}
     for scaling in scalings:
         colour, marker = style(scaling.algo)
@@ -140,21 +133,20 @@ def _panel(ax: Axes, scalings: Sequence[Scaling], drawing: Drawing, *, logarithm
         x, y = [at for at, _ in scaling.shown], [estimate for _, estimate in scaling.shown]
         values = [estimate.value for estimate in y]
         ax.plot(x, values, zorder=3, **look)
-        if len(scaling.x) == 1:  # it does not depend on what is varied
+        if len(scaling.x) == 1:  # the learner does not depend on the variable
             ax.axhline(values[0], color=colour, linewidth=0.8, zorder=1)
-        bars = [(at, own) for at, own in scaling.shown if np.isfinite([own.low, own.high]).all()]
-        ax.vlines([at for at, _ in bars], [own.low for _, own in bars], [own.high for _, own in bars], color=colour)
+        bars = [(at, bar) for at, bar in scaling.shown if np.isfinite([bar.low, bar.high]).all()]
+        ax.vlines([at for at, _ in bars], [bar.low for _, bar in bars], [bar.high for _, bar in bars], color=colour)
     ax.set_xscale("log")
     marks = sorted({value for scaling in scalings for value in scaling.x})
     ax.set_xticks(marks, [f"{mark:g}" for mark in marks])
     ax.minorticks_off()
     if drawing.level is not None:
         ax.set_yscale("log")
-        samples |= _guides(ax, marks, min(own.value for scaling in scalings for _, own in scaling.shown))
+        samples |= _guides(ax, marks, min(point.value for scaling in scalings for _, point in scaling.shown))
     elif logarithmic:
         ax.set_yscale("log")
-    ax.grid(True, color="#E6E6E6", linewidth=0.6)
-    ax.set_axisbelow(True)
+    grid(ax)
     return samples
 
 
@@ -169,16 +161,17 @@ def _guides(ax: Axes, marks: Sequence[float], start: float) -> dict[str, Line2D]
 def _caption(
     name: str, series: Sequence[Series], drawing: Drawing, wanted: str, y: Axis, missing: Sequence[str]
 ) -> str:
-    counts = sorted({one.repetitions for one in series})
-    said = [
+    counts = sorted({curve.repetitions for curve in series})
+    sentences = [
         f"x: {_NAMES.get(str(drawing.over), drawing.over)}; log scale. y: {wanted}, from means over "
         f"{' to '.join(map(str, counts))} repetitions; {y.name}: {y.meaning}."
     ]
     if drawing.level is not None:
-        said.append("Between checkpoints, means are interpolated linearly in the logarithm of x; log scale.")
-    said.append("Bars: 90 % interval from 2000 bootstrap resamples of the repetitions, if there are 5 or more.")
+        sentences.append("Between checkpoints, means are interpolated linearly in the logarithm of x; log scale.")
+    sentences.append("Bars: 90 % interval from 2000 bootstrap resamples of the repetitions, if there are 5 or more.")
     if missing:
-        said.append(f"Not shown, as the level is not reached, or before the first checkpoint: {', '.join(missing)}.")
-    shared = about_config(common([one.config for one in series]))
+        sentences.append(
+            f"Not shown, as the level is not reached, or before the first checkpoint: {', '.join(missing)}."
+        )
     title = f"{name}: {wanted} against {_NAMES.get(str(drawing.over), drawing.over)}"
-    return "\n\n".join([title, flowing(" ".join(said)), "\n".join(map(flowing, shared))]) + "\n"
+    return short_caption(title, [flowing(" ".join(sentences))], series)

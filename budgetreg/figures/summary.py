@@ -1,4 +1,4 @@
-"""Tables of what runs left: one run checkpoint by checkpoint, or several runs side by side."""
+"""Tables of results: one run checkpoint by checkpoint, or several runs side by side."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -40,12 +40,12 @@ _SUBSPACE_MEANING = (
 
 
 def run_table(folder: Path) -> Table:
-    """Tabulate the curves of a run: a row per checkpoint, at most 20 of them, the last one always included.
+    """Return a table of a run: a row per checkpoint, at most 20 of them, the last one always included.
 
     Parameters
     ----------
-    folder
-        The folder of the run, or of merged results. Runs below it are others.
+    folder : Path
+        The folder of the run, or of merged results. Runs in folders below it are left out.
 
     Returns
     -------
@@ -56,128 +56,129 @@ def run_table(folder: Path) -> Table:
     Raises
     ------
     DataError
-        As `budgetreg.results.series.read_series`.
+        As for `budgetreg.results.series.read_series`.
     """
     series = read_own(folder)
     several = len(series) > 1
-    shared = sorted({f"{one.dataset}, k = {one.k}" for one in series})
-    bills = [f"{one.label}: {_bill(one)}" if several else _bill(one) for one in series]
+    shared = sorted({f"{curve.dataset}, k = {curve.k}" for curve in series})
+    bills = [f"{curve.label}: {_bill(curve)}" if several else _bill(curve) for curve in series]
     heads, meaning = _wording(series)
-    table = _table(
+    table = new_table(
         "; ".join(shared if several else [f"{series[0].label} on {shared[0]}"]), "\n".join([meaning, *bills])
     )
-    curves = [mean_curve(one.points) for one in series]
-    measures = [measure for measure in heads if any(curve[measure].notna().any() for curve in curves)]
-    if not series[0].of_subspaces and all(curve["test_mse"].equals(curve["test_relative"]) for curve in curves):
-        measures.remove("test_mse")  # as labels of -1 and +1 make it: one column says both
+    means = [mean_curve(curve.points) for curve in series]
+    measures = [measure for measure in heads if any(mean[measure].notna().any() for mean in means)]
+    if not series[0].of_subspaces and all(mean["test_mse"].equals(mean["test_relative"]) for mean in means):
+        measures.remove("test_mse")  # equal for labels of -1 and +1
     if several:
         table.add_column("learner")
     units = _units(series)
     for head in ("examples", "attributes", *units, *(heads[measure] for measure in measures)):
         table.add_column(head, justify="right", no_wrap=True)
-    for one, curve in zip(series, curves, strict=True):
-        for _, row in _thinned(curve).iterrows():
-            cells = [f"{row['examples']:.0f}", f"{row['attributes']:.0f}", *_paid(one, row, units)]
-            cells += [_mean_sd(row, measure, curve[measure].max()) for measure in measures]
-            table.add_row(*([one.label] if several else []), *cells)
+    for curve, mean in zip(series, means, strict=True):
+        for _, row in _thinned(mean).iterrows():
+            cells = [f"{row['examples']:.0f}", f"{row['attributes']:.0f}", *_paid(curve, row, units)]
+            cells += [_mean_sd(row, measure, mean[measure].max()) for measure in measures]
+            table.add_row(*([curve.label] if several else []), *cells)
         table.add_section()
     return table
 
 
 def comparison_table(folders: Iterable[Path]) -> Table:
-    """Tabulate several runs at their last checkpoints: learners on a budget, then those on full rows, the best first.
+    """Return a table of several runs at their last checkpoints: learners on a budget, then on full rows, best first.
 
     Parameters
     ----------
-    folders
+    folders : iterable of Path
         Folders that hold a ``curves.csv``, or folders above them.
 
     Returns
     -------
     Table
-        One row per series, with its distance from the best of its data set that sees as much of an example.
+        One row per series, with its difference from the best of its group: same data set, full rows or a budget.
 
     Raises
     ------
     DataError
-        As `budgetreg.results.series.read_series`.
+        As for `budgetreg.results.series.read_series`.
     """
     return compared(read_series(folders))
 
 
 def compared(series: Sequence[Series]) -> Table:
-    """Tabulate series as `comparison_table` does."""
+    """Return the table of `comparison_table` for series."""
     heads, meaning = _wording(series)
     by = "relative_error" if series[0].of_subspaces else "test_relative"
-    alike = [list(own) for _, own in groupby(sorted(series, key=_kind), key=_kind)]
-    ranks = [rank for own in alike for rank in _ranks(own, by)]
-    last = [(one, mean_curve(one.points).iloc[-1], behind) for one, behind in ranks]
+    groups = [list(group) for _, group in groupby(sorted(series, key=_kind), key=_kind)]
+    ranks = [rank for group in groups for rank in _ranks(group, by)]
+    last = [(curve, mean_curve(curve.points).iloc[-1], behind) for curve, behind in ranks]
     measures = [
         measure
         for measure in heads
         if measure not in _ONLY_ALONG_A_RUN and any(pd.notna(row[measure]) for _, row, _ in last)
     ]
-    datasets = {one.dataset for one in series}
+    datasets = {curve.dataset for curve in series}
     several = len(datasets) > 1
-    table = _table(
+    table = new_table(
         "At the last checkpoint" if several else f"{datasets.pop()}, at the last checkpoint", f"{meaning}; {_BEHIND}"
     )
     for head in ("data set", "learner", "sees") if several else ("learner", "sees"):
         table.add_column(head, min_width=len(head))
     units = _units(series)
     for head in ("k", "examples", "attributes", *units, *(heads[measure] for measure in measures), "behind", "reps"):
-        # On a narrow terminal the interval stands below its number.
+        # On a narrow terminal, the interval stands below its number.
         table.add_column(head, justify="right", no_wrap=head != "behind")
     before = _kind(last[0][0])
-    for one, row, behind in last:
-        if _kind(one) != before:
+    for curve, row, behind in last:
+        if _kind(curve) != before:
             table.add_section()
-            before = _kind(one)
+            before = _kind(curve)
         table.add_row(
-            *([one.dataset] if several else []),
-            f"{one.algo} {one.variant}".strip(),
-            "all" if one.of_full_rows else "k",
-            str(one.k),
+            *([curve.dataset] if several else []),
+            f"{curve.algo} {curve.variant}".strip(),
+            "all" if curve.of_full_rows else "k",
+            str(curve.k),
             f"{row['examples']:.0f}",
             f"{row['attributes']:.0f}",
-            *_paid(one, row, units),
+            *_paid(curve, row, units),
             *(_mean_sd(row, measure, max(other[measure] for _, other, _ in last)) for measure in measures),
             behind,
-            str(one.repetitions),
+            str(curve.repetitions),
         )
     return table
 
 
 def _kind(series: Series) -> tuple[str, bool]:
-    """Return what series have in common that are ranked among themselves."""
+    """Return what all series of one ranking share."""
     return series.dataset, series.of_full_rows
 
 
 def _ranks(series: Sequence[Series], by: str) -> list[tuple[Series, str]]:
-    """Return series, the best first, and how far each lies behind it."""
+    """Return the series, the best first, with the difference of each from the best."""
     try:
         candidates = ranked(series, by)
     except Incomparable:  # no repetition in common
-        return [(one, "-") for one in sorted(series, key=lambda one: mean_curve(one.points)[by].iloc[-1])]
-    best, *others = [(one.series, one.behind) for one in candidates]
-    return [(best[0], "-"), *((one, with_interval(behind)) for one, behind in others)]
+        return [(curve, "-") for curve in sorted(series, key=lambda curve: mean_curve(curve.points)[by].iloc[-1])]
+    best, *others = [(candidate.series, candidate.behind) for candidate in candidates]
+    return [(best[0], "-"), *((curve, with_interval(behind)) for curve, behind in others)]
 
 
 def _wording(series: Sequence[Series]) -> tuple[dict[str, str], str]:
-    """Return what the measures of some series are called, and what the table says of them."""
+    """Return the names of the measures of some series, and the table's text about them."""
     return (_SUBSPACE_HEADS, _SUBSPACE_MEANING) if series[0].of_subspaces else (_HEADS, _MEANING)
 
 
 def _units(series: Sequence[Series]) -> list[str]:
-    """Return what money is counted in: a column for each unit."""
-    return sorted({one.unit for one in series if one.unit})
+    """Return the units of money; each has a column."""
+    return sorted({curve.unit for curve in series if curve.unit})
 
 
 def _paid(series: Series, row: pd.Series, units: Sequence[str]) -> list[str]:
     return [money(row["cost"]) if series.unit == unit else "-" for unit in units]
 
 
-def _table(title: str, caption: str) -> Table:
+def new_table(title: str, caption: str) -> Table:
+    """Return an empty table in the style of all results."""
     return Table(
         title=title,
         caption=caption,
@@ -195,7 +196,7 @@ def _thinned(curve: pd.DataFrame) -> pd.DataFrame:
 
 
 def _mean_sd(row: pd.Series, measure: str, largest: float) -> str:
-    """Write a mean and its deviation, as 0 where they are rounding beside the largest value of the column."""
+    """Return a mean and its deviation; what is rounding beside the column's largest value counts as 0."""
     mean, sd = (0.0 if abs(value) < _ROUNDING * largest else value for value in (row[measure], row[f"{measure}_sd"]))
     if pd.isna(mean):
         return "-"

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 
 from budgetreg.data import load
 from budgetreg.errors import ConfigError
+from budgetreg.figures.canvas import own_settings, write_figure
 from budgetreg.figures.captions import flowing
-from budgetreg.figures.curves import own_settings, write_figure
 from budgetreg.files.writing import write_atomically
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table

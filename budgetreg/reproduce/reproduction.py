@@ -11,7 +11,7 @@ from budgetreg.analysis.findings import claims_csv, savings_csv
 from budgetreg.analysis.savings import Saving, savings
 from budgetreg.errors import ConfigError, UserError
 from budgetreg.figures.axes import axes_of
-from budgetreg.figures.worst_case import worst
+from budgetreg.figures.drawing import worst
 from budgetreg.files.writing import write_atomically
 from budgetreg.notices import say
 from budgetreg.reproduce.merged import CellResults, find_runs, has_tables, held, read_results, read_run, write_results

@@ -9,10 +9,9 @@ import pytest
 
 from budgetreg.errors import ConfigError
 from budgetreg.figures.axes import EXAMPLES, EXCESS_LOSS
-from budgetreg.figures.drawing import Drawing
+from budgetreg.figures.drawing import Drawing, worst
 from budgetreg.figures.drawing import parse as parse_drawing
 from budgetreg.figures.scaling import plot_scaling, scalings_of
-from budgetreg.figures.worst_case import worst
 from budgetreg.reproduce import recipes
 from budgetreg.results.series import Series
 

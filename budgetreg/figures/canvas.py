@@ -1,0 +1,106 @@
+"""What all figures share: settings, panels, grids and legends, and files that are the same bytes each time."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from budgetreg.figures.drawing import Drawing
+from budgetreg.files.writing import os_errors_explained, write_atomically
+from budgetreg.results.series import Series
+
+_DOTS_PER_INCH = 150
+# Without these, files would hold the date and the version of the drawing library.
+_NO_METADATA = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+@contextmanager
+def own_settings() -> Iterator[None]:
+    """Draw with matplotlib's defaults and our fonts, then restore the user's settings."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update({"font.family": "DejaVu Sans", "pdf.fonttype": 42, "font.size": 9.5})
+        yield
+
+
+def write_figure(figure: Figure, text: str, target: Path, name: str) -> list[Path]:
+    """Write a figure and its caption; call it within `own_settings`, where the figure was made.
+
+    Parameters
+    ----------
+    figure : Figure
+        Written as ``<name>.png`` and ``<name>.pdf``: the same bytes for the same figure.
+    text : str
+        Content of ``<name>.txt``.
+    target : Path
+        Folder of the files; made if it does not exist.
+    name : str
+        Name of the files, without ending.
+
+    Returns
+    -------
+    list of Path
+        The three files.
+    """
+    contents = {"png": _render(figure, "png")}
+    figure.set_layout_engine("none")  # the layout is known by now
+    contents |= {"pdf": _render(figure, "pdf"), "txt": text.encode()}
+    with os_errors_explained(f"create {target}"):
+        target.mkdir(parents=True, exist_ok=True)
+    paths = [target / f"{name}.{ending}" for ending in contents]
+    for path, content in zip(paths, contents.values(), strict=True):
+        write_atomically(path, content)
+    return paths
+
+
+def _render(figure: Figure, ending: str) -> bytes:
+    buffer = BytesIO()
+    figure.savefig(buffer, format=ending, dpi=_DOTS_PER_INCH, metadata=_NO_METADATA[ending])
+    return buffer.getvalue()
+
+
+def panels_in_a_row(
+    series: Sequence[Series], drawing: Drawing, size: tuple[float, float], **options: Any
+) -> tuple[Figure, list[tuple[Axes, list[Series]]]]:
+    """Return a figure with its panels side by side, each with its title and its series.
+
+    Parameters
+    ----------
+    series, drawing
+        As for `budgetreg.figures.curves.plot_series`.
+    size : tuple of float
+        Width and height of a panel in inches.
+    **options
+        Passed to matplotlib's ``subplots``.
+    """
+    panels = drawing.split(series)
+    figure = Figure((size[0] * len(panels), size[1]), layout="constrained")
+    axes = list(figure.subplots(1, len(panels), squeeze=False, **options).flat)
+    for ax, in_panel in zip(axes, panels.values(), strict=True):
+        ax.set_title(drawing.title(in_panel), loc="left", fontsize=10)
+    return figure, list(zip(axes, panels.values(), strict=True))
+
+
+def grid(ax: Axes, **options: Any) -> None:
+    """Draw a light grid below the curves."""
+    ax.grid(True, color="#E6E6E6", linewidth=0.6, **options)
+    ax.set_axisbelow(True)
+
+
+def legend(figure: Figure, entries: Mapping[str, Artist], columns: int, note: str = "") -> None:
+    """Put a legend below a figure: samples by their text, and a note without a sample."""
+    if note:
+        entries = {**entries, note: Line2D([], [], linestyle="none")}
+    figure.legend(
+        entries.values(), entries.keys(), loc="outside lower center", ncols=columns, fontsize=8.5, frameon=False
+    )
