@@ -1,8 +1,8 @@
-"""Two-phased DDAERR and DDAELR: the second moments that guide the draws are estimated on the way.
+"""Two-phased DDAERR and DDAELR, which estimate the second moments that their draws depend on.
 
-The first phase runs AERR or AELR, uniform draws, and estimates the moments from what they reveal; the second starts
-from the first one's average and draws as DDAERR or DDAELR do (Kukliansky & Shamir 2015, Algorithms 2 and 4, with the
-first phase learning as in Section 5).
+The first phase runs AERR or AELR, with uniform draws, and estimates the moments from what they reveal. The second phase
+starts from the first one's average and draws as DDAERR or DDAELR do (Kukliansky & Shamir 2015, Algorithms 2 and 4; that
+the first phase learns is in Section 5).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,25 +16,25 @@ from budgetreg.sampling.draws import Proportional, uniform
 from budgetreg.theory import first_phase, moment_error
 
 CONFIDENCE = 0.05
-"""Probability delta with which theory lets the estimated moments be too small."""
+"""Probability delta, in the theory, that an estimated moment is too small."""
 
 
 class MomentEstimates:
-    """Second moments ``A_i`` of the attributes of F streams, from what their uniform draws reveal."""
+    """Estimates of the attributes' second moments ``A_i``, from the uniform draws of F streams."""
 
     def __init__(self, n_streams: int, d: int) -> None:
         self._squares, self._times = np.zeros((n_streams, d)), np.zeros((n_streams, d))
 
-    def note(self, attributes: np.ndarray, values: np.ndarray, there: np.ndarray) -> None:
-        """Add the attributes and values, (F, T, k_x) each, of a block, those that are there."""
+    def note(self, attributes: np.ndarray, values: np.ndarray, available: np.ndarray) -> None:
+        """Add a block's attributes, values, and which of them are available, (F, T, k_x) each."""
         n_streams, d = self._times.shape
         for f in range(n_streams):
             drawn = attributes[f].ravel()
-            self._times[f] += np.bincount(drawn, there[f].ravel(), minlength=d)
+            self._times[f] += np.bincount(drawn, available[f].ravel(), minlength=d)
             self._squares[f] += np.bincount(drawn, np.square(values[f]).ravel(), minlength=d)
 
     def means(self) -> np.ndarray:
-        """Return ``A``, shape (F, d); an attribute that was never drawn is unknown and gets the mean of the others."""
+        """Return ``A``, shape (F, d); attributes that were never drawn get the mean of the others."""
         known = self._times > 0
         A = np.divide(self._squares, self._times, out=np.zeros_like(self._squares), where=known)
         typical = A.sum(axis=1, keepdims=True) / np.maximum(known.sum(axis=1, keepdims=True), 1)
@@ -42,9 +42,9 @@ class MomentEstimates:
 
 
 def mixed(weights: np.ndarray, mix: float) -> np.ndarray:
-    """Return weights (F, d) divided by their means, mixed with equal ones.
+    """Return weights (F, d) divided by their means and mixed with equal weights.
 
-    An attribute that was 0 whenever it was drawn would never be drawn again, and what it says would be lost for good.
+    Otherwise an attribute that was 0 in all draws of the first phase would never be drawn again.
     """
     mean = weights.mean(axis=1, keepdims=True)
     return np.where(mean > 0, (1 - mix) * weights / np.where(mean > 0, mean, 1.0) + mix, 1.0)
@@ -73,17 +73,18 @@ def fit(
     accessor, checkpoints, rngs, update, inner_product, k_x, k_ip
         As for `budgetreg.learners.partial.core.fit`, with 'ogd' or 'eg'.
     settings : mapping of str to ndarray of shape (G,)
-        ``B``; ``eta`` and ``eta_two``, step sizes of the two phases.
+        ``B``, and ``eta`` and ``eta_two``, the step sizes of the two phases.
     average : {'all', 'suffix', 'last'}
-        Which iterates of its own phase an output averages; the second phase starts from that of the first.
+        Which iterates of its phase an output averages; the second phase starts from the first one's output.
     phase_one : float
-        Share of the examples that make the first phase.
+        Share of the examples in the first phase.
     smoothing : float or 'theory'
-        The error eps of the estimates: ``A + 13 eps / 6`` stands for the moments; theory's is `moment_error`.
+        The error eps of the estimates: ``A + 13 eps / 6`` replaces the moments; 'theory': `moment_error`.
     mix : float
         Share of equal weights in the second phase's draws, see `mixed`.
     prices : ndarray of float, shape (d,), optional
-        What attributes cost, for the second phase's draws to heed it, see `budgetreg.sampling.importance_weights`.
+        Costs of the attributes, which make the second phase's draws cost-aware, see
+        `budgetreg.sampling.importance_weights`.
 
     Yields
     ------
@@ -108,12 +109,12 @@ def fit(
     late = [checkpoint for checkpoint in checkpoints if checkpoint > m_1]
     if not late:
         return
-    # Of k_x draws, as those for the inner product tell nothing of the moments; the paper's first phase has k for them.
+    # With k_x draws: those for the inner product do not estimate moments. The paper's first phase has k draws for them.
     eps = moment_error(d, CONFIDENCE, k_x, m_1) if smoothing == "theory" else float(smoothing)
     A = estimates.means() + 13 / 6 * eps
-    options = (
-        {"root_moments": mixed(importance_weights.inner_product(A, prices), mix)} if inner_product == "moment" else {}
-    )
+    options = {}
+    if inner_product == "moment":
+        options["root_moments"] = mixed(importance_weights.inner_product(A, prices), mix)
     second = UPDATES[update](F, d, k_ip, {"B": settings["B"], "eta": settings["eta_two"]}, start=start, **options)
     samplers = [Proportional(weights) for weights in mixed(importance_weights.data_point(update, A, prices), mix)]
     yield from run(accessor, second, m_1, late, rngs, samplers, k_x=k_x, k_ip=k_ip, average=average)
