@@ -10,7 +10,7 @@ from budgetreg.errors import DataError
 from budgetreg.execution.runner import Repetitions, computing
 from budgetreg.execution.workers import termination_as_interrupt
 from budgetreg.protocol.configuration import restored
-from budgetreg.protocol.models import unpacked
+from budgetreg.protocol.outcome import unpacked
 from budgetreg.results.checksums import read_tables
 from budgetreg.results.differences import CHAOTIC, Difference, Models, Rows, largest_difference
 from budgetreg.results.journal import Entry, read_journal

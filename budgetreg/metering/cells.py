@@ -42,10 +42,6 @@ class Cells:
         """Add all cells of rows."""
         self._full[rows] = True
 
-    def count(self, rows: np.ndarray) -> int:
-        """Return how many cells of some rows, each given once, are in the set."""
-        return int(self.by_attribute(rows).sum())
-
     def by_attribute(self, rows: np.ndarray) -> np.ndarray:
         """Return how many cells of some rows, each given once, are in the set, by attribute: shape (d,)."""
         partial = rows[~self._full[rows]]

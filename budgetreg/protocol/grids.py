@@ -1,6 +1,6 @@
 """The settings among which a run chooses: its grid in absolute values, whose units are what theory prescribes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import replace
 from itertools import product
 
@@ -70,7 +70,7 @@ def widened(algo: Learner, edge: str) -> Learner:
     return replace(algo, grid=grid)
 
 
-def count(settings: Mapping[str, tuple[float, ...]]) -> int:
+def count(settings: Mapping[str, Sized]) -> int:
     """Return the number of settings; 1 of a learner without parameters."""
     return len(next(iter(settings.values()))) if settings else 1
 

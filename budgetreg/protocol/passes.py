@@ -1,7 +1,7 @@
 """Passes: a learner runs along many streams of examples at once, those of folds and those of final runs."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,16 +12,18 @@ from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.cells import Cells, RevealLog
 from budgetreg.metering.centring import Centring, Origin
 from budgetreg.metering.table import Table
+from budgetreg.protocol.grids import count
 from budgetreg.protocol.plan import Plan
 from budgetreg.streams import generator
 
 Progress = Callable[[float], None]
-Keep = Callable[[np.ndarray, Origin], Any]
+Keep = Callable[[int, np.ndarray, Origin], Any]
+"""Given the index of a checkpoint, the outputs of all settings there and their origin, returns what is kept of them."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Pass:
-    """One pass over a sequence of training examples, and what is kept of it.
+    """One pass over a sequence of training examples.
 
     Attributes
     ----------
@@ -34,30 +36,15 @@ class Pass:
     pilot : ndarray of int, shape (N,)
         Row numbers of examples that are known beforehand.
     moments : ndarray of float, shape (d,), or None
-        What the learner is given of the attributes' second moments.
+        Second moments of the attributes, for learners that are given them.
     checkpoints : tuple of int
         Numbers of examples, at most m, at which something is kept.
     keeping : callable
-        Called when the pass begins; what it returns is given the outputs of all settings at a checkpoint and what they
-        count from, and returns what is kept.
+        Called when the pass begins; returns what `Keep` describes.
     offset : int
-        What leads from a row of the table to that of the cells.
+        The row number in the set of cells minus the row number in the table.
     final : bool
-        Whether what each setting saw is to be told apart: one of them is chosen.
-    kept : list
-        What was kept at the checkpoints.
-    attributes : ndarray of int, shape (C, G)
-        Attributes charged up to each checkpoint.
-    most : ndarray of int, shape (G,)
-        The most attributes charged for any one example.
-    paid : int
-        Attributes charged in all, all settings together.
-    seen : callable
-        Of a final pass: given a setting, rows and cells that it saw, see `budgetreg.metering.cells.RevealLog.seen`.
-    reveals : ndarray of int, shape (C, G, d), or None
-        How often each attribute was revealed up to each checkpoint, where prices ask for it.
-    reveals_paid : ndarray of int, shape (d,), or None
-        The same in all, all settings together.
+        Whether the cells that each setting sees are recorded separately, because one setting will be chosen.
     """
 
     repetition: int
@@ -69,13 +56,40 @@ class Pass:
     keeping: Callable[[], Keep]
     offset: int
     final: bool
-    kept: list[Any] = field(default_factory=list)
-    attributes: np.ndarray = field(init=False)
-    most: np.ndarray = field(init=False)
-    paid: int = field(init=False)
-    seen: Callable[[int], tuple[np.ndarray, np.ndarray]] = field(init=False)
-    reveals: np.ndarray | None = None
-    reveals_paid: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class PassResult:
+    """What came out of a pass.
+
+    Attributes
+    ----------
+    checkpoints : tuple of int
+        Those of the pass.
+    kept : tuple
+        What was kept at each checkpoint.
+    attributes : ndarray of int, shape (C, G)
+        Attributes charged up to each checkpoint.
+    most : ndarray of int, shape (G,)
+        The most attributes charged for any one example.
+    paid : int
+        Attributes charged over the whole pass, for all settings together.
+    reveals : ndarray of int, shape (C, G, d), or None
+        How often each attribute was charged up to each checkpoint, if there are prices.
+    reveals_paid : ndarray of int, shape (d,), or None
+        The same over the whole pass, for all settings together.
+    seen : callable or None
+        For a final pass: returns the rows and cells that a setting saw, see `budgetreg.metering.cells.RevealLog.seen`.
+    """
+
+    checkpoints: tuple[int, ...]
+    kept: tuple[Any, ...]
+    attributes: np.ndarray
+    most: np.ndarray
+    paid: int
+    reveals: np.ndarray | None
+    reveals_paid: np.ndarray | None
+    seen: Callable[[int], tuple[np.ndarray, np.ndarray]] | None
 
 
 def advance(
@@ -83,11 +97,10 @@ def advance(
     table: Table,
     passes: Sequence[Pass],
     settings: Mapping[str, np.ndarray],
-    n_settings: int,
     progress: Progress,
     cells: Cells,
-) -> None:
-    """Make passes, as many at a time as the plan allows; no number of any depends on which others there are.
+) -> list[PassResult]:
+    """Run passes, as many at a time as the plan allows; no number of any depends on which others there are.
 
     Parameters
     ----------
@@ -96,87 +109,109 @@ def advance(
     table : Table
         Where the examples are.
     passes : sequence of Pass
-        Filled in, final ones last.  Passes of unequal lengths are for learners that let them be, see `Plan.one_pass`.
+        Final ones last. Only some learners accept passes of unequal lengths, see `Plan.one_pass`.
     settings : mapping of str to ndarray of shape (G,)
-        Parameters of the learner.
-    n_settings : int
-        Their number G, 1 for a learner without parameters.
+        Parameters of the learner; empty for a learner without parameters.
     progress : callable
-        Told the fraction done, between 0 and 1.
+        Called with the fraction done, between 0 and 1.
     cells : Cells
-        To which is added what other passes than final ones see.
+        The set to which the cells are added that passes other than final ones see.
+
+    Returns
+    -------
+    list of PassResult
+        One for each pass.
     """
-    # The same for all batches: to stop at a checkpoint may move the last bits of what comes after.
-    checkpoints = sorted({checkpoint for one in passes for checkpoint in one.checkpoints})
+    # The same for all batches: stopping at a checkpoint may change the last bits of later outputs.
+    checkpoints = sorted({checkpoint for each in passes for checkpoint in each.checkpoints})
+    results: list[PassResult] = []
     for begin in range(0, len(passes), plan.streams_at_once):
         batch = passes[begin : begin + plan.streams_at_once]
 
         def opened(stop: int, begin: int = begin, n: int = len(batch)) -> None:
             progress((begin + n * min(stop / checkpoints[-1], 1)) / len(passes))
 
-        lengths = np.array([one.order.size for one in batch])
-        longest = max(lengths.max(), checkpoints[-1])
-        orders = np.stack([np.pad(one.order, (0, longest - one.order.size), mode="edge") for one in batch])
-        n_final = sum(one.final for one in batch)
-        record = RevealLog(cells, np.array([one.offset for one in batch]), n_final)
-        centres_itself = plan.config.algo.centres_itself
-        accessor = Accessor(
-            table,
-            Streams(orders, lengths, np.stack([one.pilot for one in batch])),
-            n_settings,
-            plan.budget,
-            checkpoints,
-            opened,
-            centring=Centring(plan.centred and not centres_itself, plan.intercept and not centres_itself),
-            itemised=plan.prices is not None,
-            log=record,
+        results += _advance_batch(plan, table, batch, settings, checkpoints, opened, cells)
+    return results
+
+
+def _advance_batch(
+    plan: Plan,
+    table: Table,
+    batch: Sequence[Pass],
+    settings: Mapping[str, np.ndarray],
+    checkpoints: Sequence[int],
+    opened: Callable[[int], None],
+    cells: Cells,
+) -> list[PassResult]:
+    lengths = np.array([each.order.size for each in batch])
+    longest = max(lengths.max(), checkpoints[-1])
+    orders = np.stack([np.pad(each.order, (0, longest - each.order.size), mode="edge") for each in batch])
+    n_final = sum(each.final for each in batch)
+    log = RevealLog(cells, np.array([each.offset for each in batch]), n_final)
+    learner_centres = plan.config.algo.centres_itself
+    accessor = Accessor(
+        table,
+        Streams(orders, lengths, np.stack([each.pilot for each in batch])),
+        count(settings),
+        plan.budget,
+        checkpoints,
+        opened,
+        centring=Centring(plan.centred and not learner_centres, plan.intercept and not learner_centres),
+        itemised=plan.prices is not None,
+        log=log,
+    )
+    kept: list[list[Any]] = [[] for _ in batch]
+    keep = [each.keeping() for each in batch]
+    for checkpoint, outputs, origins in _outputs(plan, accessor, settings, checkpoints, batch):
+        for s, each in enumerate(batch):
+            if checkpoint in each.checkpoints:
+                kept[s].append(keep[s](len(kept[s]), outputs[s], origins[s]))
+    bill = accessor.bill()
+    total = bill.reveals.total() if bill.reveals else None
+    until = {checkpoint: bill.reveals.until(checkpoint) for checkpoint in checkpoints} if bill.reveals else {}
+    return [
+        PassResult(
+            checkpoints=each.checkpoints,
+            kept=tuple(kept[s]),
+            attributes=np.stack([bill.at[checkpoint][s] for checkpoint in each.checkpoints]),
+            most=bill.most[s],
+            paid=int(bill.total[s].sum()),
+            reveals=np.stack([until[checkpoint][s] for checkpoint in each.checkpoints]) if until else None,
+            reveals_paid=None if total is None else total[s].sum(axis=0),
+            seen=partial(log.seen, s - (len(batch) - n_final)) if each.final else None,
         )
-        _run(plan, accessor, settings, checkpoints, batch)
-        bill = accessor.bill()
-        for s, one in enumerate(batch):
-            one.attributes = np.stack([bill.at[checkpoint][s] for checkpoint in one.checkpoints])
-            one.most, one.paid = bill.most[s], int(bill.total[s].sum())
-            if one.final:
-                one.seen = partial(record.seen, s - (len(batch) - n_final))
-        if bill.reveals:
-            until = {checkpoint: bill.reveals.until(checkpoint) for checkpoint in checkpoints}
-            total = bill.reveals.total()
-            for s, one in enumerate(batch):
-                one.reveals = np.stack([until[checkpoint][s] for checkpoint in one.checkpoints])
-                one.reveals_paid = total[s].sum(axis=0)
+        for s, each in enumerate(batch)
+    ]
 
 
-def _run(
+def _outputs(
     plan: Plan,
     accessor: Accessor,
     settings: Mapping[str, np.ndarray],
     checkpoints: Sequence[int],
     batch: Sequence[Pass],
-) -> None:
+) -> Iterator[tuple[int, np.ndarray, Sequence[Origin]]]:
+    """Yield each checkpoint with the learner's outputs and their origins, stream by stream."""
     config = plan.config
     identity = ("draws", config.seed, plan.dataset, config.algo.name, config.k)
-    known = [one.moments for one in batch if one.moments is not None]
+    moments = [each.moments for each in batch if each.moments is not None]
     outputs_at = config.algo.fit(
         accessor,
         settings,
         checkpoints,
-        [generator(*identity, one.repetition, one.stage) for one in batch],
+        [generator(*identity, each.repetition, each.stage) for each in batch],
         SideInformation(
             config.k,
             plan.budget_split,
-            np.stack(known) if known else None,
+            np.stack(moments) if moments else None,
             plan.centred,
             plan.intercept,
             np.array(plan.prices.costs) if plan.prices and config.algo.cost_aware else None,
         ),
     )
-    keep = [one.keeping() for one in batch]
     for checkpoint, outputs in outputs_at:
         if isinstance(outputs, WithIntercept):
-            outputs, intercepts = outputs
-            origins = [Origin(intercept=own) for own in intercepts]
+            yield checkpoint, outputs.regressors, [Origin(intercept=each) for each in outputs.intercept]
         else:
-            origins = accessor.origins(checkpoint)
-        for s, one in enumerate(batch):
-            if checkpoint in one.checkpoints:
-                one.kept.append(keep[s](outputs[s], origins[s]))
+            yield checkpoint, outputs, accessor.origins(checkpoint)

@@ -19,7 +19,7 @@ def table_of(
     pilot: np.ndarray | None = None,
     *,
     scaled: bool = False,
-    weighed: bool = False,
+    weighted: bool = False,
 ) -> Table:
     """Return the data as the learner meets them.
 
@@ -35,7 +35,7 @@ def table_of(
         Rows of the pilot.
     scaled : bool
         Whether attributes are divided by their standard deviations in the pilot.
-    weighed : bool
+    weighted : bool
         Whether the table tells how often attributes are there together, in the training part without the pilot: whose
         rows were chosen for having all of them.
 
@@ -56,7 +56,7 @@ def table_of(
     elif center == "revealed" and len(known):
         shift = known.mean(axis=0) * unit
     together = None
-    if data.available is not None and weighed:
+    if data.available is not None and weighted:
         together = shares(data, train if pilot is None else np.setdiff1d(train, pilot))
     return Table(data.X, data.y, scale, shift, data.available, together)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.protocol.models import unpacked
+from budgetreg.protocol.outcome import unpacked
 from budgetreg.results.checksums import read_tables
 from budgetreg.results.journal import read_journal
 from budgetreg.results.manifest import read_manifest
@@ -55,7 +55,7 @@ def model_npz(models: Mapping[int, Mapping[str, Any]], names: Sequence[str], tar
     Parameters
     ----------
     models : mapping
-        By number of the repetition what was learned, as `protocol.models.packed` has it; at least one.
+        By number of the repetition what was learned, as `protocol.outcome.packed` has it; at least one.
     names : sequence of str
         What the attributes are called, if they have names.
     target : str

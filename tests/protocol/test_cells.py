@@ -98,9 +98,10 @@ def literally(plan, repetition, monkeypatch, kind=Watcher):
 
     def noted(plan, table, together, settings, *rest):
         before = len(watchers)
-        advance(plan, table, together, settings, *rest)
+        results = advance(plan, table, together, settings, *rest)
         streams = [(own, f) for own in watchers[before:] for f in range(own.n_streams)]
         made.extend((one, own, f, settings) for one, (own, f) in zip(together, streams, strict=True))
+        return results
 
     monkeypatch.setattr(passes, "Accessor", watched)
     monkeypatch.setattr(protocol, "advance", noted)

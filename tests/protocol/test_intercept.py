@@ -12,6 +12,7 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import Centring
 from budgetreg.metering.table import Table
 from budgetreg.protocol import repetitions as protocol
+from budgetreg.protocol import split
 from budgetreg.protocol.plan import make_plan
 from budgetreg.sampling.draws import subset
 from budgetreg.streams import generator
@@ -112,7 +113,7 @@ def test_adding_a_constant_to_all_targets_changes_predictions_by_it_alone(algo, 
     grid = "algo.grid={B: [1, 3]}" if algo in ("ridge", "baseline") else grid
     plan = planned(f"algo={algo}", *SMALL, grid, "intercept=mean", f"dataset.center={center}", "checkpoints=[20,300]")
     (here,) = protocol.run_repetitions(plan, [0], lambda done: None)
-    load = protocol.load
+    load = split.load
 
     def moved(*args, **kwargs):
         from dataclasses import replace
@@ -120,7 +121,7 @@ def test_adding_a_constant_to_all_targets_changes_predictions_by_it_alone(algo, 
         data = load(*args, **kwargs)
         return replace(data, y=data.y + 1000.0)
 
-    monkeypatch.setattr(protocol, "load", moved)
+    monkeypatch.setattr(split, "load", moved)
     (there,) = protocol.run_repetitions(plan, [0], lambda done: None)
     for one, other in zip(here["curve"], there["curve"], strict=True):
         assert other["test_mse"] == pytest.approx(one["test_mse"], rel=1e-6)

@@ -14,7 +14,9 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.protocol import passes
 from budgetreg.protocol import plan as planning
 from budgetreg.protocol import repetitions as protocol
+from budgetreg.protocol import split as splitting
 from budgetreg.protocol.side_information import second_moments, table_of
+from budgetreg.protocol.split import split_data
 from tests.protocol.test_cells import Watcher, counted_right, literally
 from tests.protocol.test_centring import planned
 
@@ -99,8 +101,8 @@ def test_what_is_stored_in_missing_cells_changes_nothing(path, monkeypatch, algo
     told = load(plan.config.dataset, 0, 0, targets=plan.config.algo.predicts)
     poisoned = np.where(GAPS, np.nan, np.asarray(told.X))
 
-    for room in (planning, protocol):
-        monkeypatch.setattr(room, "load", lambda *args, **more: replace(told, X=poisoned))
+    for module in (planning, splitting):
+        monkeypatch.setattr(module, "load", lambda *args, **more: replace(told, X=poisoned))
     assert repr(run(plan)) == repr(expected)
     assert "nan" not in repr([one["curve"] for one in expected])
 
@@ -150,7 +152,7 @@ def test_a_pilot_leaves_no_trace_in_the_order(path):
     plan = of(path, "aerr", "pilot=20")
     first, last = np.zeros(2), np.zeros(2)
     for repetition in range(60):
-        split = protocol._split(plan, repetition)
+        split = split_data(plan, repetition)
         whole = split.complete[split.order]
         half = len(whole) // 2
         first += [whole[:half].sum(), half]
@@ -237,7 +239,7 @@ def test_money_pays_for_what_was_there_alone(path, prices, monkeypatch, algo):
     row, of_tuning, of_run = literally(plan, 1, monkeypatch, Seeing)
     counted_right(plan, row, of_tuning, of_run)
     assert not any(GAPS[cell] for cell in of_tuning | of_run)
-    split = protocol._split(plan, 1)
+    split = split_data(plan, 1)
     assert row["rows_full"] == split.complete[split.order].sum() < split.order.size
     (result,) = run(plan, [1])
     for point, reveals in zip(result["curve"], result["reveals"], strict=True):
@@ -312,7 +314,7 @@ def test_attributes_that_are_there_together_in_no_example_of_a_repetition(path):
     data = load(of(path, "aerr").config.dataset, 0, 0)
     apart = np.flatnonzero(GAPS[:, 2])
     with pytest.raises(DataError, match="attribute 'c' never has a value in"):
-        table_of("none", data, apart, weighed=True)
+        table_of("none", data, apart, weighted=True)
     assert table_of("none", data, apart).together is None  # learners that need no shares
 
 
@@ -325,12 +327,10 @@ def test_too_few_complete_rows(tmp_path):
     few[[1, 4, 7]] = False
     path = written(tmp_path, X, few)
     plan = planned(*KEYS, path, "algo=baseline", RADII, "pilot=0", "dataset.scale=none")
-    with pytest.raises(
-        DataError, match=r"(the test part|fold \d+) of repetition \d+ of table has no row with all its values"
-    ):
+    with pytest.raises(DataError, match=r"(the test part|fold \d+) of repetition \d+ of table has no complete row"):
         run(plan, range(12))
     plan = planned(*KEYS, path, "algo=baseline", RADII, "pilot=5")
-    with pytest.raises(DataError, match=r"pilot=5: repetition \d+ of table has \d training rows with all their values"):
+    with pytest.raises(DataError, match=r"pilot=5: repetition \d+ of table has only \d complete training rows"):
         run(plan, range(12))
     assert "pilot=1: too few rows" in refused(ConfigError, path, "algo=baseline", RADII)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from budgetreg.data import load
-from budgetreg.protocol.models import packed, unpacked
+from budgetreg.protocol.outcome import packed, unpacked
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.streams import generator
 from tests.protocol.test_centring import planned

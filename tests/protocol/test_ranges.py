@@ -6,7 +6,7 @@ import pytest
 from sklearn import datasets
 
 from budgetreg.cli.app import main
-from budgetreg.protocol.models import unpacked
+from budgetreg.protocol.outcome import unpacked
 from budgetreg.protocol.repetitions import run_repetitions
 from tests.cli.test_cli import one_line, process
 from tests.protocol.test_centring import planned

@@ -1,0 +1,116 @@
+"""A repetition's data: which examples train, come first as the pilot, and test."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from budgetreg.data import Dataset, load
+from budgetreg.errors import DataError
+from budgetreg.learners.declaration import Missing
+from budgetreg.metering.table import Table
+from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.side_information import pilot_moments, second_moments, table_of
+from budgetreg.streams import generator
+from budgetreg.tasks.task import Judge, Task
+
+
+@dataclass(frozen=True)
+class Split:
+    """One repetition's data.
+
+    Attributes
+    ----------
+    repetition : int
+    table : Table
+    judge : Judge
+        The test.
+    pilot : ndarray of int, shape (N,)
+        Rows that are bought in full first.
+    order : ndarray of int, shape (m,)
+        The other training rows, in the order in which they are presented.
+    moments : ndarray of float, shape (d,), or None
+        Second moments of the attributes, for learners that are given them.
+    complete : ndarray of bool, shape (n,)
+        Which rows have no missing value, so that predictions can be tested on them.
+    """
+
+    repetition: int
+    table: Table
+    judge: Judge
+    pilot: np.ndarray
+    order: np.ndarray
+    moments: np.ndarray | None
+    complete: np.ndarray
+
+
+def split_data(plan: Plan, repetition: int) -> Split:
+    """Split the data of a repetition; seed, data and repetition decide it.
+
+    Raises
+    ------
+    DataError
+        If too few rows are complete for the pilot or the test.
+    """
+    config, task = plan.config, plan.config.algo.task
+    data = load(config.dataset, config.seed, repetition, targets=config.algo.predicts)
+    if config.dataset.split == "official":
+        train, test = np.arange(plan.n_train), np.arange(plan.n_train, data.y.size)
+    else:
+        shuffled = generator("split", config.seed, data.name, repetition).permutation(data.y.size)
+        train, test = np.sort(shuffled[plan.n_test :]), np.sort(shuffled[: plan.n_test])
+    order = generator("order", config.seed, data.name, repetition).permutation(train)
+    if data.available is not None:
+        order = _pilot_first(plan.pilot, data, order, repetition, config.seed)
+        part = f"the test part of repetition {repetition} of {data.name}"
+        test = complete_rows(data.complete, test, part, "a larger dataset.test_fraction")
+    pilot, order = order[: plan.pilot], order[plan.pilot :]
+    constant = float(data.y[train].mean()) if plan.intercept else 0.0
+    if config.dataset.split == "official" and not plan.pilot and not plan.gaps:
+        table, judge = _official(data, config.dataset.center, plan.n_train, task, constant)
+    else:
+        scaled, weighted = config.dataset.scaled_by_pilot, config.algo.missing is Missing.WEIGHED
+        table = table_of(config.dataset.center, data, train, pilot, scaled=scaled, weighted=weighted)
+        judge = task.test(data, table, test, constant)
+    moments = None
+    if config.algo.given_moments:
+        known = config.algo.given_moments == "given"
+        moments = second_moments(table, train) if known else pilot_moments(table, pilot)
+    return Split(repetition, table, judge, pilot, order, moments, data.complete)
+
+
+def complete_rows(complete: np.ndarray, rows: np.ndarray, part: str, remedy: str) -> np.ndarray:
+    """Return those of some rows that are complete (n,).
+
+    Raises
+    ------
+    DataError
+        If none is, with the name of the part of the data and a remedy.
+    """
+    rows = rows[complete[rows]]
+    if not rows.size:
+        raise DataError(f"{part} has no complete row to test on; {remedy} may have some")
+    return rows
+
+
+def _pilot_first(n: int, data: Dataset, order: np.ndarray, repetition: int, seed: int) -> np.ndarray:
+    """Return training rows in their order, after a pilot of n complete rows.
+
+    The pilot comes from anywhere in the order. If it were the first complete rows, complete rows would be rarer at the
+    beginning of the rest than at its end.
+    """
+    complete = np.sort(order[data.complete[order]])
+    if complete.size < n:
+        raise DataError(
+            f"pilot={n}: repetition {repetition} of {data.name} has only {complete.size} complete training rows; "
+            "use a smaller pilot"
+        )
+    pilot = generator("pilot", seed, data.name, repetition).permutation(complete)[:n]
+    return np.concatenate([pilot, order[~np.isin(order, pilot)]])
+
+
+@lru_cache(maxsize=1)
+def _official(data: Dataset, center: str, n_train: int, task: Task, constant: float) -> tuple[Table, Judge]:
+    """Return what the repetitions of an official split share: they differ in their order only."""
+    table = table_of(center, data, np.arange(n_train))
+    return table, task.test(data, table, np.arange(n_train, data.y.size), constant)
