@@ -24,9 +24,9 @@ import pandas as pd  # noqa: E402
 
 import budgetreg  # noqa: E402
 from budgetreg.files.writing import write_atomically  # noqa: E402
-from budgetreg.learners.factors.collection import Collected  # noqa: E402
 from budgetreg.learners.moments import evidence, pairs, solution  # noqa: E402
 from budgetreg.learners.moments.spectrum import Spectrum  # noqa: E402
+from budgetreg.revealed.collection import Collected  # noqa: E402
 
 TARGET = Path(__file__).resolve().parent.parent / "results" / "aemr" / "parts.csv"
 DATA: Mapping[str, Mapping[str, Any]] = {

@@ -20,11 +20,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from budgetreg.figures.canvas import own_settings, write_figure
-from budgetreg.learners.factors.entries import Entries
-from budgetreg.learners.factors.known import Known
 from budgetreg.learners.factors.posterior import Posterior
 from budgetreg.learners.factors.regression import posterior_moments
 from budgetreg.learners.moments.solution import solve
+from budgetreg.revealed.entries import Entries
+from budgetreg.revealed.known import Known
 from budgetreg.sampling.designs import uniform_subset
 from budgetreg.streams import generator
 

@@ -10,7 +10,7 @@ import numpy as np
 from budgetreg.checks.variants import variants
 from budgetreg.config.composition import composed
 from budgetreg.enumeration.steps import prices
-from budgetreg.learners.declaration import Fit, Learner, Observation, Outputs, SideInformation, WithIntercept
+from budgetreg.learners.declaration import Fit, Learner, Observation, SideInformation
 from budgetreg.learners.subspaces import SubspaceLearner
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.centring import Centring, Origin
@@ -18,6 +18,7 @@ from budgetreg.metering.ledger import Bill
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
+from budgetreg.tasks.task import Outputs, WithIntercept
 
 _RUN = {
     "algo.average": "last",  # the iterates themselves, which tell the steps

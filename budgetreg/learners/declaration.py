@@ -16,7 +16,7 @@ from budgetreg.enumeration.expectations import Oracle
 from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.tasks.regression import Regression
-from budgetreg.tasks.task import Task
+from budgetreg.tasks.task import Outputs, Task
 
 SEES_ALL = "all attributes are seen, nothing is estimated"
 ANY_BUDGET = "k decides how many full rows a run pays for, and any k is enough"
@@ -162,16 +162,6 @@ class SideInformation:
         return self.budget_split
 
 
-class WithIntercept(NamedTuple):
-    """Regressors of a learner that centres what it sees itself: ``f(x) = intercept + <w, x>``."""
-
-    regressors: np.ndarray
-    """Shape (F, d, G)."""
-    intercept: np.ndarray
-    """Shape (F, G), in units of the target."""
-
-
-Outputs = np.ndarray | WithIntercept
 Trajectory = Iterator[tuple[int, Outputs]]
 """Checkpoints with the outputs of all settings along all streams."""
 Settings = Mapping[str, np.ndarray]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.learners.declaration import SideInformation, WithIntercept
+from budgetreg.learners.declaration import SideInformation
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.cells import Cells, RevealLog
 from budgetreg.metering.centring import Centring, Origin
@@ -15,6 +15,7 @@ from budgetreg.metering.table import Table
 from budgetreg.protocol.grids import count
 from budgetreg.protocol.plan import Plan
 from budgetreg.streams import generator
+from budgetreg.tasks.task import WithIntercept
 
 Progress = Callable[[float], None]
 Keep = Callable[[int, np.ndarray, Origin], Any]

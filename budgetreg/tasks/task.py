@@ -4,7 +4,7 @@ Test and held-out examples are seen in full: judging is outside the budget.
 """
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,6 +16,19 @@ Columns = Mapping[str, float | None]
 
 Model = Mapping[str, np.ndarray]
 """What was learned, in units of the columns as they are stored: what its arrays are, the task says."""
+
+
+class WithIntercept(NamedTuple):
+    """Regressors of a learner that centres what it sees itself: ``f(x) = intercept + <w, x>``."""
+
+    regressors: np.ndarray
+    """Shape (F, d, G)."""
+    intercept: np.ndarray
+    """Shape (F, G), in units of the target."""
+
+
+Outputs = np.ndarray | WithIntercept
+"""What a learner puts out: regressors (F, d, G), or subspaces (F, G, d, n) as orthonormal columns."""
 
 
 class Judge(Protocol):

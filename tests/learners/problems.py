@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-from budgetreg.learners.factors.entries import Entries
+from budgetreg.revealed.entries import Entries
 
 
 def shuffled(F, m):

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from budgetreg import checks
 from budgetreg.errors import ConfigError
 from budgetreg.learners.factors import stepwise, streaming
-from budgetreg.learners.factors.draws import AttributeDraws
 from budgetreg.learners.factors.likelihood import FactorModel, Penalty, RevealedEntries, ascend
 from budgetreg.learners.factors.stepwise import LEAST, NOISE, PSEUDO, RIDGE, StepwiseEM
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
+from budgetreg.revealed.collection import AttributeDraws
 
 
 def block(rng, T, d, n, missing=0.0):

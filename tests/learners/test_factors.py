@@ -7,13 +7,13 @@ import pytest
 
 from budgetreg import checks
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import WithIntercept
 from budgetreg.learners.factors import regression, subspace
-from budgetreg.learners.factors.draws import AttributeDraws
-from budgetreg.learners.factors.entries import Entries
 from budgetreg.learners.factors.posterior import Posterior
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.table import Table
+from budgetreg.revealed.collection import AttributeDraws
+from budgetreg.revealed.entries import Entries
+from budgetreg.tasks.task import WithIntercept
 from tests.learners.problems import errors, handfuls, shuffled, table_error, table_handfuls
 
 AEFA = dict(n_factors=None, design="importance", phase_one=0.05, mix=0.1, noise="each", kappa="auto")

@@ -10,10 +10,10 @@ from sklearn.pipeline import make_pipeline
 from budgetreg import checks
 from budgetreg.checks.subject import Recorder
 from budgetreg.cli.app import main
-from budgetreg.learners.declaration import WithIntercept
 from budgetreg.learners.imputation import core
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.table import Table
+from budgetreg.tasks.task import WithIntercept
 
 BOTH = {"centred": True, "intercept": True}
 

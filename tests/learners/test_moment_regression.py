@@ -6,10 +6,7 @@ from scipy.optimize import nnls
 
 from budgetreg import checks
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import WithIntercept
 from budgetreg.learners.factors import regression as factor_regression
-from budgetreg.learners.factors.draws import AttributeDraws
-from budgetreg.learners.factors.entries import Entries
 from budgetreg.learners.moments import regression
 from budgetreg.learners.moments.candidates import Target, ridge_regressors
 from budgetreg.learners.moments.evidence import Evidence, judge
@@ -19,6 +16,9 @@ from budgetreg.learners.moments.solution import solve
 from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.table import Table
+from budgetreg.revealed.collection import AttributeDraws
+from budgetreg.revealed.entries import Entries
+from budgetreg.tasks.task import WithIntercept
 from tests.learners.problems import errors, handfuls, line, revealed, shuffled, table_error, table_handfuls
 
 AEMR = dict(partner="none", norm="l2", n_factors=20)

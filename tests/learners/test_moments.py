@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import poisson
 
-from budgetreg.learners.factors.entries import Entries
 from budgetreg.learners.moments.candidates import PENALTIES, RIDGES, Target, lasso_regressors, ridge_regressors
 from budgetreg.learners.moments.evidence import CandidateScores, Evidence, judge, standard_error
 from budgetreg.learners.moments.label import LabelRegression, label_regression
 from budgetreg.learners.moments.pairs import FOLDS, collected_pairs, debiased, shrunk, shrunk_share
 from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
+from budgetreg.revealed.entries import Entries
 from tests.learners.problems import line, revealed
 
 AEMR = dict(partner="none", norm="l2", n_factors=20)

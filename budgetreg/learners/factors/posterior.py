@@ -21,12 +21,12 @@ J. S. Liu, Y. N. Wu. Parameter expansion for data augmentation. JASA 94, 1999: w
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from budgetreg.learners.factors.entries import Block
+from budgetreg.revealed.entries import Block
+from budgetreg.revealed.known import Moments
 
 _SHAPE_ALPHA, _SHAPE_PSI, _RATE_PSI, _PRECISION_MU = 1.0, 1.0, 0.3, 0.1
 _MIN_ALPHA = 0.1
@@ -37,21 +37,6 @@ _START = 0.1
 
 _CHUNK = 2**20
 """Loadings gathered at a time, which limits the memory that a block of examples needs."""
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Posterior means of the columns' moments, about the points that the columns are centred on.
-
-    Attributes
-    ----------
-    first : ndarray of float, shape (F, c)
-    second : ndarray of float, shape (F, c, c)
-        Positive definite, also after the outer product of `first` is subtracted.
-    """
-
-    first: np.ndarray
-    second: np.ndarray
 
 
 class Posterior:

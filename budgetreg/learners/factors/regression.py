@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.learners.declaration import Outputs
-from budgetreg.learners.factors.collection import Collected, collect
-from budgetreg.learners.factors.known import Known
 from budgetreg.learners.factors.posterior import Moments, Posterior
 from budgetreg.metering.accessor import Accessor
+from budgetreg.revealed.collection import Collected, collect
+from budgetreg.revealed.known import Known
+from budgetreg.tasks.task import Outputs
 
 _BURN_IN, _MIN_KEPT, _MAX_KEPT, _MAX_VALUES = 60, 20, 120, 10_000_000
 """Sweeps before those averaged when a chain starts; least and most sweeps averaged; and the values that these may read

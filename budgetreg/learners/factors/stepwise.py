@@ -20,8 +20,8 @@ blocks of examples: P. Liang, D. Klein. Online EM for unsupervised models. NAACL
 
 import numpy as np
 
-from budgetreg.learners.factors.entries import rows_by_column
 from budgetreg.learners.factors.likelihood import FactorModel, factor_posterior
+from budgetreg.revealed.entries import rows_by_column
 
 ALPHA = 0.6
 """Exponent of the discount of earlier blocks."""

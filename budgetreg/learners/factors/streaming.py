@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from budgetreg.learners.factors.draws import AttributeDraws
 from budgetreg.learners.factors.stepwise import StepwiseEM
 from budgetreg.metering.accessor import Accessor
+from budgetreg.revealed.collection import AttributeDraws
 from budgetreg.sampling.inclusion_probabilities import working_probabilities
 from budgetreg.solvers.eigenspaces import leading_of_sum
 

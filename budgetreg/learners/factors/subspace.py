@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from budgetreg.learners.factors.draws import AttributeDraws
-from budgetreg.learners.factors.entries import Entries
 from budgetreg.learners.factors.likelihood import RevealedEntries
 from budgetreg.learners.factors.moment_estimate import MomentEstimator, mean_squares
 from budgetreg.metering.accessor import Accessor
+from budgetreg.revealed.collection import AttributeDraws
+from budgetreg.revealed.entries import Entries
 from budgetreg.sampling.draws import BLOCK
 from budgetreg.sampling.inclusion_probabilities import working_probabilities
 from budgetreg.solvers.eigenspaces import leading

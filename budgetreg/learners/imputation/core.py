@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.learners.declaration import Outputs, WithIntercept
-from budgetreg.learners.factors.collection import collect
-from budgetreg.learners.factors.entries import Entries
 from budgetreg.metering.accessor import Accessor
+from budgetreg.revealed.collection import collect
+from budgetreg.revealed.entries import Entries
+from budgetreg.tasks.task import Outputs, WithIntercept
 
 _STRENGTHS = np.geomspace(1e-4, 1e4, 17)
 """Strengths of ridge that are tried, in units of the mean squared length of the columns."""

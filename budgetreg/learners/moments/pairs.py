@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import dawsn
 
-from budgetreg.learners.factors.entries import Block, rows_by_column
 from budgetreg.learners.moments.label import LabelRegression
+from budgetreg.revealed.entries import Block, rows_by_column
 
 FOLDS = 5
 """Folds of the examples; each is held out from the sums of the others."""

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.learners.declaration import Outputs, WithIntercept
-from budgetreg.learners.factors.collection import collect
-from budgetreg.learners.factors.entries import Block
-from budgetreg.learners.factors.known import Known
 from budgetreg.learners.factors.posterior import Posterior
 from budgetreg.learners.factors.regression import plan_by_posterior, posterior_moments
 from budgetreg.learners.moments.solution import Solution, solve
 from budgetreg.metering.accessor import Accessor
+from budgetreg.revealed.collection import collect
+from budgetreg.revealed.entries import Block
+from budgetreg.revealed.known import Known
+from budgetreg.tasks.task import Outputs, WithIntercept
 
 _PRIOR_EXAMPLES = 200
 """Examples that the factor model's prior is worth: the moments have no prior, and count for more beyond them."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from budgetreg.learners.factors.entries import Block
 from budgetreg.learners.moments.candidates import RIDGES, Target, lasso_regressors, ridge_regressors
 from budgetreg.learners.moments.evidence import Evidence, judge
 from budgetreg.learners.moments.label import LabelRegression, label_regression
 from budgetreg.learners.moments.pairs import FOLDS, Pairs, collected_pairs, debiased, shrunk, shrunk_share
 from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
+from budgetreg.revealed.entries import Block
 
 SPECTRA = 4
 """Flat; halfway to that of the shrunk mean products; that; and that of the debiased mean products."""
@@ -136,7 +136,7 @@ def solve(
     f : int
         The stream.
     phases : sequence of int
-        See `budgetreg.learners.factors.collection.Collected`.
+        See `budgetreg.revealed.collection.Collected`.
     d : int
         Number of attributes.
     norm : {'auto', 'l2', 'l1'}

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
-from budgetreg.learners.declaration import Outputs, WithIntercept
 from budgetreg.metering.accessor import Accessor
 from budgetreg.solvers.lasso import lasso
 from budgetreg.solvers.lasso_path import lasso_path
 from budgetreg.solvers.shrinkage import ridge, ridge_of_rows
+from budgetreg.tasks.task import Outputs, WithIntercept
 
 _BLOCK = 2**14
 """Examples of each stream in a block."""

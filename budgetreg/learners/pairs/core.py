@@ -17,11 +17,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from budgetreg.learners.declaration import Outputs, WithIntercept
 from budgetreg.learners.pairs.centring import PairCentring
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import blocks, subset
 from budgetreg.solvers.lasso import lasso
+from budgetreg.tasks.task import Outputs, WithIntercept
 
 
 def fit(

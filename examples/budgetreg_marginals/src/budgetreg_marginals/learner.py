@@ -19,17 +19,10 @@ import numpy as np
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
 from budgetreg.enumeration.expectations import Oracle
-from budgetreg.learners.declaration import (
-    Learner,
-    Parameter,
-    Rngs,
-    Settings,
-    SideInformation,
-    Trajectory,
-    WithIntercept,
-)
+from budgetreg.learners.declaration import Learner, Parameter, Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, subset
+from budgetreg.tasks.task import WithIntercept
 
 _DIAGONALS = {"own": "each weight in its attribute's own scale", "common": "all weights in the attributes' mean scale"}
 

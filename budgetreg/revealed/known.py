@@ -1,13 +1,13 @@
 """What was revealed to a factor model, in units and about points that it tells of itself; and what comes of it."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.learners.declaration import Outputs, WithIntercept
-from budgetreg.learners.factors.entries import Block
-from budgetreg.learners.factors.posterior import Moments
 from budgetreg.metering.centring import sums
+from budgetreg.revealed.entries import Block
+from budgetreg.tasks.task import Outputs, WithIntercept
 
 _LEAST_SEEN = 2
 """Values of an attribute before anything is made of it."""
@@ -18,6 +18,21 @@ _SUPPOSED = 3
 _NORMAL = 3
 """Kurtosis of normal values, and the least that is believed. The standard error of the variance of n values is that of
 ``2 n / (kurtosis - 1)`` normal ones."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Posterior means of the columns' moments, about the points that the columns are centred on.
+
+    Attributes
+    ----------
+    first : ndarray of float, shape (F, c)
+    second : ndarray of float, shape (F, c, c)
+        Positive definite, also after the outer product of `first` is subtracted.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
 
 
 class Known:

@@ -6,15 +6,44 @@ from itertools import pairwise
 
 import numpy as np
 
-from budgetreg.learners.factors.draws import AttributeDraws
-from budgetreg.learners.factors.entries import Entries
 from budgetreg.metering.accessor import Accessor
-from budgetreg.sampling.draws import BLOCK
+from budgetreg.revealed.entries import Entries
+from budgetreg.sampling.designs import Draw, fixed_size
+from budgetreg.sampling.draws import BLOCK, subset
 from budgetreg.sampling.importance_weights import regression_weights
 from budgetreg.sampling.inclusion_probabilities import working_probabilities
 
 _MIX = 0.1
 """Share of equal probabilities in the draws."""
+
+
+class AttributeDraws:
+    """Attributes of one example after another, drawn in blocks that checkpoints do not change.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        The stream's.
+    d, k : int
+        Attributes, and how many are drawn of each example, without replacement.
+    """
+
+    def __init__(self, rng: np.random.Generator, d: int, k: int) -> None:
+        self.k, self._rng = k, rng
+        self._draw = lambda rng: Draw(subset(rng, d, k))
+        self._left = np.empty((0, k), dtype=np.int64)
+
+    def plan(self, p: np.ndarray) -> None:
+        """Draw with other probabilities from now on: about p (d,), see `budgetreg.sampling.designs.fixed_size`."""
+        self._draw = fixed_size(p, self.k)
+        self._left = self._left[:0]
+
+    def take(self, examples: int) -> np.ndarray:
+        """Return the attributes (T, k) of the next examples."""
+        while len(self._left) < examples:
+            self._left = np.append(self._left, self._draw(self._rng).attributes, axis=0)
+        taken, self._left = self._left[:examples], self._left[examples:]
+        return taken
 
 
 @dataclass(frozen=True)
