@@ -11,7 +11,7 @@ from budgetreg.notices import say
 if TYPE_CHECKING:
     from budgetreg.execution.runner import RunOutcome
     from budgetreg.protocol.plan import Plan
-    from budgetreg.results.loaded import Results
+    from budgetreg.results.reading import Results
 
 
 class Unfinished(UserError):  # noqa: N818 - it says what is the matter
@@ -100,7 +100,7 @@ def load(folder: str | Path) -> "Results":
     DataError
         If there is nothing to read, or a file is damaged.
     """
-    from budgetreg.results.loaded import read
+    from budgetreg.results.reading import read
 
     return read(Path(folder).expanduser())
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 TOP = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TOP))  # the listings are among the tests, which are not installed
 
-from budgetreg.execution.threads import pin_blas_threads  # noqa: E402 - after the path is set
+from budgetreg.execution.workers import pin_blas_threads  # noqa: E402 - after the path is set
 
 pin_blas_threads()
 

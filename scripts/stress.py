@@ -31,7 +31,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from budgetreg.execution.threads import pin_blas_threads
+from budgetreg.execution.workers import pin_blas_threads
 
 pin_blas_threads()
 

@@ -4,7 +4,7 @@ import signal
 
 from hypothesis import settings
 
-from budgetreg.execution.threads import pin_blas_threads
+from budgetreg.execution.workers import pin_blas_threads
 
 pin_blas_threads()
 settings.register_profile("patient", deadline=None)

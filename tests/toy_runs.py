@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_info
 
 from budgetreg.errors import DataError
 from budgetreg.execution.runner import execute
+from budgetreg.protocol.models import packed
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def toy_result(repetition, edge=""):
         "attributes_max": 4,
         "attributes_tuning": 900,
     }
-    return {"repetition": repetition, "curve": points, "run": run}
+    return {"repetition": repetition, "curve": points, "run": run, "model": packed({"w": np.zeros(2)})}
 
 
 def toy_entry(repetition):

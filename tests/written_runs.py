@@ -1,12 +1,12 @@
 """Folders as runs leave them, written by hand."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from budgetreg.results.manifest import write_manifest
 from budgetreg.results.schema import CURVE_COLUMNS
 
 EXAMPLES = (10, 40, 160)
@@ -82,8 +82,21 @@ def write_run(
     runs = pd.DataFrame({"repetition": range(repetitions), "p_B": 2.0, "edge": ["B:high"] + [""] * (repetitions - 1)})
     runs.to_csv(folder / "runs.csv", index=False)
     resolved = config(algo, dataset, k, repetitions=repetitions, **changes)
-    (folder / "manifest.json").write_text(json.dumps({"config": resolved, "data": {"d": d}, "schema_version": 1}))
+    write_run_manifest(folder, resolved, d)
     return folder
+
+
+def write_run_manifest(folder: Path, resolved: dict[str, Any], d: int) -> None:
+    """Write a manifest that says nothing of what computed the run, and holds no digests of its tables."""
+    repetitions = resolved["repetitions"]
+    unknown = {"versions": {}, "git": {}, "processor": None, "earlier": []}
+    manifest = {
+        **{key: resolved[key] for key in ("k", "repetitions")},
+        **{key: resolved[key]["name"] for key in ("algo", "dataset")},
+        **{"repetitions_done": repetitions, "identity": {"algo": {"version": 1}}, "identity_digest": ""},
+        **{"config": resolved, "data": {"d": d, "n_train": 1000}, "columns": {}, **unknown},
+    }
+    write_manifest(folder, manifest, {})
 
 
 def add_svr_loss(folder: Path) -> Path:

@@ -8,8 +8,8 @@ from typing import Self
 import numpy as np
 
 from budgetreg.analysis.bootstrap import weights
+from budgetreg.config.nested import flatten
 from budgetreg.results.axis_variables import along, can_be_had
-from budgetreg.results.naming import flatten
 from budgetreg.results.schema import COST
 from budgetreg.results.series import Series
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from budgetreg.cli.common import Parser, at_home, console, refuse_root, shown, whole_number
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.execution.threads import pin_blas_threads
+from budgetreg.execution.workers import pin_blas_threads
 from budgetreg.notices import say
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from rich.table import Table
 from budgetreg.cli.common import Parser, console
 from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, nearest
-from budgetreg.execution.threads import pin_blas_threads
+from budgetreg.execution.workers import pin_blas_threads
 
 if TYPE_CHECKING:
     from budgetreg.checks import CheckResult, Subject

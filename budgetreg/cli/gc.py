@@ -69,7 +69,7 @@ def _garbage(folders: Sequence[Path]) -> "Iterator[Garbage]":
     from budgetreg.data import unused  # here, because Hydra and numpy are slow to load and --help is not
     from budgetreg.execution.scratch import abandoned
     from budgetreg.reproduce.stale_runs import stale_runs
-    from budgetreg.results.leftovers import abandoned_files
+    from budgetreg.results.folders import abandoned_files
 
     seen: set[Path] = set()
     for folder in folders:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from budgetreg.cli.common import Parser, console, refuse_root
 from budgetreg.errors import ConfigError, UserError, nearest
-from budgetreg.execution.threads import pin_blas_threads
+from budgetreg.execution.workers import pin_blas_threads
 
 if TYPE_CHECKING:
     from budgetreg.analysis.claims import ClaimResult

@@ -22,7 +22,7 @@ from budgetreg.cli.common import Parser, at_home
 from budgetreg.cli.streams import PatientStreams
 from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, UserError
-from budgetreg.execution.threads import pin_blas_threads
+from budgetreg.execution.workers import pin_blas_threads
 from budgetreg.files.writing import os_errors_explained
 from budgetreg.notices import held, say
 

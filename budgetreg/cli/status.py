@@ -11,7 +11,7 @@ from budgetreg.errors import DataError
 from budgetreg.files.writing import files_below
 
 if TYPE_CHECKING:
-    from budgetreg.results.store import RunStatus
+    from budgetreg.results.folders import RunStatus
 
 
 _Reason = tuple[str, str, str, str]  # folder, repetitions or cell, state, why
@@ -39,8 +39,8 @@ def main(argv: list[str]) -> int:
     folder = arguments.folder
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")
-    from budgetreg.results.checksums import Damaged
-    from budgetreg.results.store import read_status  # here, because numpy is slow to load and --help is not
+    from budgetreg.files.integrity import Damaged
+    from budgetreg.results.folders import read_status  # here, because numpy is slow to load and --help is not
 
     runs, merged = [], []
     damage: list[str] = []
@@ -84,10 +84,10 @@ def _table(runs: list["RunStatus"]) -> Table:
 
 def _is_merged(folder: Path, damage: list[str]) -> bool:
     """Whether merged results lie in a folder; what is damaged is noted."""
-    from budgetreg.reproduce.merged import read_record
+    from budgetreg.results.manifest import read_merged_manifest
 
     try:
-        return read_record(folder) is not None
+        return read_merged_manifest(folder) is not None
     except DataError as error:
         damage.append(str(error))
         return False
@@ -95,10 +95,9 @@ def _is_merged(folder: Path, damage: list[str]) -> bool:
 
 def _of_runs(runs: list["RunStatus"]) -> Iterator[_Reason]:
     from budgetreg.reproduce.staleness import ranges
-    from budgetreg.results.store import unfinished
 
     for run in runs:
-        lacking = unfinished(run.folder)
+        lacking = run.unfinished
         never = [number for number, message in lacking.items() if not message]
         if never:
             why = "a process works on it now" if run.running else "never computed, or not to the end: run it again"
@@ -110,12 +109,12 @@ def _of_runs(runs: list["RunStatus"]) -> Iterator[_Reason]:
 
 def _of_merged(folders: list[Path], damage: list[str]) -> Iterator[_Reason]:
     """Give what merged results lack of what their recipes ask for; what is damaged is noted."""
-    from budgetreg.reproduce.merged import read_record
     from budgetreg.reproduce.recipes import names, read_recipe
     from budgetreg.reproduce.staleness import stale_cells
+    from budgetreg.results.manifest import read_merged_manifest
 
     for folder in folders:
-        name = (read_record(folder) or {})["recipe"]
+        name = (read_merged_manifest(folder) or {})["recipe"]
         if name not in names():
             yield str(folder), "all cells", "no longer", f"there is no recipe {name}"
             continue

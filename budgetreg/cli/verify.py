@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from budgetreg.cli.common import Parser, console, whole_number
 from budgetreg.errors import ConfigError, DataError, UserError, nearest
-from budgetreg.execution.threads import pin_blas_threads
+from budgetreg.execution.workers import pin_blas_threads
 from budgetreg.files.writing import files_below
 
 if TYPE_CHECKING:
@@ -110,10 +110,9 @@ class _Verdicts:
     def of(self, place: Path) -> Iterator[_Row]:
         """Give a row of the table for each run or cell in a folder."""
         from budgetreg.execution.verification import verify_run
-        from budgetreg.reproduce.merged import read_record
-        from budgetreg.results.manifest import read_manifest
+        from budgetreg.results.manifest import read_manifest, read_merged_manifest
 
-        merged = read_record(place)
+        merged = read_merged_manifest(place)
         if merged is not None:
             yield from self._cells(place, merged["recipe"])
             return

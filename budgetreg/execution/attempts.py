@@ -10,8 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from budgetreg.errors import DataError, UserError
-from budgetreg.results.journal import Entry
-from budgetreg.results.store import FAILED, FINISHED
+from budgetreg.results.journal import FAILED, FINISHED, Entry
 
 if TYPE_CHECKING:
     from budgetreg.protocol.plan import Plan

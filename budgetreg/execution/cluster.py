@@ -21,8 +21,7 @@ from budgetreg.data.seals import Stamp, trust, verified
 from budgetreg.errors import ConfigError, UserError
 from budgetreg.execution.attempts import Outcome, Repetitions, attempt
 from budgetreg.execution.progress import reporter
-from budgetreg.execution.threads import pin_blas_threads
-from budgetreg.execution.workers import WorkerDied
+from budgetreg.execution.workers import WorkerDied, pin_blas_threads
 from budgetreg.notices import say
 from budgetreg.results.provenance import libraries
 

@@ -6,19 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from budgetreg import learners
-from budgetreg.errors import DataError
 from budgetreg.execution.runner import Repetitions, computing
 from budgetreg.execution.workers import termination_as_interrupt
 from budgetreg.protocol.configuration import restored
 from budgetreg.protocol.outcome import unpacked
-from budgetreg.results.checksums import read_tables
-from budgetreg.results.differences import CHAOTIC, Difference, Models, Rows, largest_difference
-from budgetreg.results.journal import Entry, read_journal
-from budgetreg.results.manifest import changes, identity_of, read_manifest, whole_identity
+from budgetreg.results.identity import changes, identity_of, whole_identity
+from budgetreg.results.journal import FAILED, FINISHED, Entry, read_journal
+from budgetreg.results.manifest import cells_of, read_tables, run_manifest
 from budgetreg.results.models import read_models
 from budgetreg.results.provenance import apart, provenance
-from budgetreg.results.schema import CURVES, JOURNAL, MANIFEST, RUNS
-from budgetreg.results.store import FAILED, FINISHED
+from budgetreg.results.reproducibility import NOT_PORTABLE, Difference, Models, Rows, largest_difference
+from budgetreg.results.schema import CURVES, JOURNAL, RUNS
 from budgetreg.results.tables import rows_of, tables_of
 from budgetreg.streams import generator
 
@@ -153,16 +151,13 @@ def verify_run(folder: Path, sample: Sample, given: Mapping[str, Any] | None = N
     """
     from budgetreg.protocol.plan import make_plan  # here, as a folder that cannot be read need not wait for it
 
-    manifest = read_manifest(folder)
-    if manifest is None:
-        raise DataError(f"{folder} holds no run: there is no {MANIFEST} of ours in it")
-    config = restored(manifest["config"], given)
+    manifest = run_manifest(folder)
+    (cell,) = cells_of(manifest)
+    config = restored(cell.config, given)
     here = replace(config.backend, name="loky", address=None)  # whatever computed it, perhaps elsewhere
     plan = make_plan(replace(config, out=str(folder), backend=here))
-    own = {key: manifest[key] for key in ("versions", "git", "processor") if key in manifest}
-    sources = [own, *manifest.get("earlier", [])]
-    record = RecordedResults(_tables(folder, plan), whole_identity(manifest), sources, read_models(folder))
-    return compare(record, recompute(plan, sample.of(record.held(), manifest["identity_digest"])))
+    record = RecordedResults(_tables(folder, plan), whole_identity(manifest), cell.sources, read_models(folder))
+    return compare(record, recompute(plan, sample.of(record.held(), cell.digest)))
 
 
 def recompute(plan: "Plan", repetitions: Sequence[int], function: Repetitions | None = None) -> Recomputed:
@@ -188,7 +183,7 @@ def recompute(plan: "Plan", repetitions: Sequence[int], function: Repetitions | 
         finished=[entry["repetition"] for entry in finished],
         failed=failed,
         identity=whole_identity(identity_of(plan)),
-        models={one["repetition"]: unpacked(one["result"].get("model") or {}) for one in finished},
+        models={entry["repetition"]: unpacked(entry["result"]["model"]) for entry in finished},
     )
 
 
@@ -205,7 +200,7 @@ def compare(there: RecordedResults, here: Recomputed) -> Comparison:
         return verdict
     elsewhere = apart(there.sources, provenance())
     learner = learners.read(here.identity["algo"])
-    grown = [CHAOTIC] if elsewhere and learner and not learner.bitwise_portable else []
+    grown = [NOT_PORTABLE] if elsewhere and learner and not learner.bitwise_portable else []
     return replace(verdict, causes=(*changes(there.identity, here.identity), *elsewhere, *grown))
 
 

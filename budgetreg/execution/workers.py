@@ -1,4 +1,4 @@
-"""Life and death of worker processes: none may outlive its parent."""
+"""Processes: none outlives its parent, and each computes with one BLAS thread."""
 
 import multiprocessing
 import os
@@ -13,13 +13,31 @@ from types import FrameType
 
 from budgetreg.errors import UserError
 
-_PERIOD = 0.5  # seconds between two looks at the parent
+_PERIOD = 0.5  # seconds between two checks of the parent
+_BLAS_THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
 
 
 class WorkerDied(UserError):  # noqa: N818 - it says what happened
     """A worker process ended without an answer, usually for want of memory."""
 
     exit_code = 1
+
+
+def pin_blas_threads() -> None:
+    """Set the variables that limit BLAS and OpenMP to one thread, in this process and those it starts.
+
+    BLAS reads them when numpy loads, so call this before. They replace the user's own setting: sums in another order
+    differ in their last bits, and the same configuration must give the same bytes.
+    """
+    for variable in _BLAS_THREADS:
+        os.environ[variable] = "1"
 
 
 @contextmanager

@@ -10,10 +10,10 @@ import pandas as pd
 
 from budgetreg import learners
 from budgetreg.analysis.bootstrap import Estimate
+from budgetreg.config.nested import common, flatten
 from budgetreg.figures.axes import axes_of, resolve_drawing
 from budgetreg.figures.drawing import Drawing
-from budgetreg.results.naming import flatten, show, telling
-from budgetreg.results.nested import common
+from budgetreg.results.naming import distinguishing_options, show
 from budgetreg.results.series import Series, mean_curve
 
 _WIDTH = 100
@@ -107,7 +107,7 @@ def about_config(config: Mapping[str, Any]) -> list[str]:
     if not config:
         return ["configuration: not recorded (no manifest.json beside the curves)"]
     flat = flatten(config)
-    rest = dict(telling(config))
+    rest = dict(distinguishing_options(config))
     words = {"learner": _learner(config.get("algo", {})), "data": _data(flat), "tuning": _tuning(flat)}
     words |= {"ranges": _ranges(flat), "prices": _prices(config)}
     lines = [f"{head}: {text}" for head, text in words.items() if text]

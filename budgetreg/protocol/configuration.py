@@ -4,9 +4,8 @@ What a learner's keys and those of a data set must be, its family and its kind d
 names the key, the value and what is possible.
 """
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from budgetreg.config.catalogue import has_option, options
+from budgetreg.config.nested import flatten
 from budgetreg.config.options import Options, completed, identity_of, options_of, resolve_nulls, rules_of
 from budgetreg.config.requirements import POSITIVE, increasing
 from budgetreg.config.rules import check, chosen
@@ -22,6 +22,7 @@ from budgetreg.config.sections import BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tun
 from budgetreg.data import DatasetConfig, DatasetKind, kinds
 from budgetreg.data.scaling import with_ranges
 from budgetreg.errors import ConfigError, nearest
+from budgetreg.files.integrity import record_digest
 from budgetreg.learners import algo_options, composed, cores, parameters
 from budgetreg.learners.declaration import Learner, Observation
 from budgetreg.learners.groups import members
@@ -96,6 +97,10 @@ class Config:
             **({"tuning": chosen_by} if chosen_by else {}),
         }
 
+    def digest(self) -> str:
+        """Return the SHA-256 of the identity, by which results of this configuration are recognised."""
+        return record_digest(self.identity())
+
     def recorded(self) -> dict[str, Any]:
         """Return the resolved configuration without what changes no result, such as ``n_jobs`` or ``out``."""
         kept = {key: value for key, value in self.resolved.items() if not TOP[key].inert}
@@ -110,8 +115,7 @@ class Config:
         """
         if self.out is not None:
             return Path(self.out).expanduser().absolute()
-        digest = hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
-        leaf = f"{self.algo.name}-k{self.k}-seed{self.seed}-{digest[:8]}"
+        leaf = f"{self.algo.name}-k{self.k}-seed{self.seed}-{self.digest()[:8]}"
         return Path("runs", self.experiment, self.dataset.name, leaf).absolute()
 
     def _choice(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -169,7 +173,7 @@ def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None
     ConfigError
         If it cannot be run by this version.
     """
-    tree = json.loads(json.dumps(with_defaults(recorded)))
+    tree = json.loads(json.dumps(recorded))
     for key, value in (given or {}).items():
         if key != "dataset.root" or "root" in tree.get("dataset", {}):
             _set(tree, key, value)
@@ -207,7 +211,7 @@ def _typed(tree: dict[str, Any]) -> Config:
 
 
 def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration as it was recorded with results, with what its record does not say at its defaults.
+    """Return an identity or a configuration with the defaults of the options that it leaves out.
 
     Sections of families and kinds that are not known stay as they are.
     """
@@ -263,7 +267,7 @@ def _apply_protocol(tree: dict[str, Any], given: Mapping[str, Any]) -> dict[str,
         raise ConfigError(f"protocol={name}: no such preset{nearest(name, protocols)}; presets: {offered}")
     if not isinstance(protocols[name] or {}, dict):
         raise ConfigError(f"protocols.{name}: must be keys with values")
-    for key, value in _leaves(protocols[name] or {}, ""):
+    for key, value in flatten(protocols[name] or {}).items():
         if key not in given:
             _set(tree, key, value)
     return _checked(tree, TOP, "")
@@ -277,7 +281,7 @@ def _apply_recipe(section: Any, learners: Mapping[str, Any], given: Mapping[str,
         if not isinstance(learners[name], dict):
             raise ConfigError(f"learners.{name}: must be keys of algo with values")
     own = learners.get(str(section.get("name")), {}) if isinstance(section, dict) else {}
-    for key, value in _leaves(own, "algo"):
+    for key, value in flatten(own, "algo.").items():
         if key not in given:
             _set(section, key.removeprefix("algo."), value)
 
@@ -289,14 +293,6 @@ def _set(tree: dict[str, Any], key: str, value: Any) -> None:
         if not isinstance(tree, dict):
             raise ConfigError(f"{key}: no such key: {step} has none below it")
     tree[last] = value
-
-
-def _leaves(tree: Any, prefix: str) -> Iterator[tuple[str, Any]]:
-    if not isinstance(tree, dict):
-        yield prefix, tree
-        return
-    for key, value in tree.items():
-        yield from _leaves(value, f"{prefix}.{key}" if prefix else key)
 
 
 def _checked(section: Any, declared: Options, prefix: str) -> dict[str, Any]:

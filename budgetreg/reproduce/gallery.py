@@ -1,15 +1,14 @@
 """``results/README.md``: each figure with what its paper says and what was found, made from the results alone."""
 
 import csv
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from budgetreg.errors import ConfigError, DataError
+from budgetreg.errors import ConfigError, UserError
 from budgetreg.files.writing import os_errors_explained, write_atomically
-from budgetreg.results.checksums import check_manifest
+from budgetreg.results.manifest import read_merged_manifest
 from budgetreg.results.schema import CLAIMS, MANIFEST, SAVINGS
 
 _PAPERS = {
@@ -96,8 +95,8 @@ def _tally(results: Path) -> Iterator[str]:
 def _figure(path: Path, name: str) -> Iterator[str]:
     """Give the blocks of a folder of results, or of a picture with a caption; of anything else none."""
     if (path / MANIFEST).is_file():
-        manifest = _manifest(path / MANIFEST)
-        if {"recipe", "title", "differs"} <= manifest.keys():
+        manifest = _manifest(path)
+        if manifest is not None:
             ours = path.parent.name in _OURS
             yield f"### {name}\n\n{manifest['title']}\n"
             for picture in sorted(path.glob("curves*.png")):
@@ -111,16 +110,12 @@ def _figure(path: Path, name: str) -> Iterator[str]:
         yield f"### {name}\n\n{' '.join(title.split())}\n\n![{name}]({name}.png)\n"
 
 
-def _manifest(path: Path) -> dict[str, Any]:
-    """Return a manifest, an empty one if it is damaged: who reproduces its figure is told so there."""
+def _manifest(folder: Path) -> dict[str, Any] | None:
+    """Return a manifest of merged results; None if it is damaged, which reproducing its figure reports."""
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(manifest, dict):
-            return {}
-        check_manifest(path, manifest)
-    except (OSError, ValueError, DataError):
-        return {}
-    return manifest
+        return read_merged_manifest(folder)
+    except UserError:
+        return None
 
 
 def _differs(sentences: list[str], head: str) -> Iterator[str]:

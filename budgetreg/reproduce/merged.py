@@ -5,25 +5,30 @@ to; ``manifest.json`` says of each cell which configuration, data and source its
 current if the digest of its configuration is that of the recipe, and they hold as many repetitions; no time counts.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from budgetreg.config.nested import Tree, common, diff, ordered
 from budgetreg.errors import DataError
+from budgetreg.files.integrity import Damaged, digest
 from budgetreg.files.writing import files_below, os_errors_explained, write_atomically
 from budgetreg.notices import say
 from budgetreg.reproduce.recipes import Cell, Recipe
-from budgetreg.results.checksums import Damaged, check_manifest, digest, read_tables, signed
-from budgetreg.results.differences import promised
-from budgetreg.results.manifest import read_manifest
-from budgetreg.results.nested import Tree, common, diff, merge, ordered
+from budgetreg.results.manifest import (
+    SOURCE,
+    cells_of,
+    read_manifest,
+    read_merged_manifest,
+    read_tables,
+    run_manifest,
+    write_manifest,
+)
+from budgetreg.results.reproducibility import promised
 from budgetreg.results.schema import CELL, CURVES, MANIFEST, RUNS
-from budgetreg.results.tables import as_csv, rows_of, run_columns
-
-_SOURCE = ("versions", "git", "processor", "earlier")
+from budgetreg.results.tables import as_csv, expanded, meanings_of, rows_of
 
 
 @dataclass(frozen=True)
@@ -32,22 +37,16 @@ class CellResults:
 
     Attributes
     ----------
-    config : dict
-        The resolved configuration as far as it can change a result, with the preset and the repetitions asked for.
     data : dict
         Name, content and shape of the data.
     source : dict
         Versions, commit and processor of what computed it.
-    columns : dict
-        Meaning of the columns of its curves.
     curves, runs : list of dict
         Rows of the tables, as they stand there.
     """
 
-    config: Tree
     data: Tree
     source: Tree
-    columns: Mapping[str, str]
     curves: list[dict[str, str]]
     runs: list[dict[str, str]]
 
@@ -77,28 +76,8 @@ def held(folder: Path) -> int:
     DataError
         If their manifest is damaged.
     """
-    if not (folder / MANIFEST).exists():
-        return 0
-    with _undamaged(folder):
-        manifest = _manifest(folder)
-        return max((int(entry["repetitions"]) for entry in manifest.get("cells", [])), default=0)
-
-
-def read_record(folder: Path) -> Tree | None:
-    """Return the manifest of the merged results in a folder; None if there is none, or of something else.
-
-    Raises
-    ------
-    Damaged
-        If it is damaged.
-    """
-    if not (folder / MANIFEST).is_file():
-        return None
-    try:
-        manifest = _manifest(folder)
-    except ValueError:
-        raise Damaged(f"{folder / MANIFEST} is damaged (or no manifest of results): it is not JSON") from None
-    return manifest if isinstance(manifest, dict) and {"recipe", "cells", "config"} <= manifest.keys() else None
+    manifest = read_merged_manifest(folder)
+    return max((cell.repetitions for cell in cells_of(manifest)), default=0) if manifest else 0
 
 
 def read_rows(folder: Path) -> dict[str, dict[str, list[dict[str, str]]]]:
@@ -107,7 +86,7 @@ def read_rows(folder: Path) -> dict[str, dict[str, list[dict[str, str]]]]:
     Raises
     ------
     Damaged
-        If one has another content than its checksum tells.
+        If one has another content than its digest describes.
     DataError
         If one is not there, or is no table of cells.
     """
@@ -137,10 +116,10 @@ def find_runs(folder: Path) -> dict[str, Path]:
             continue
         if manifest is not None:
             done = manifest["repetitions_done"]
-            digest = manifest["identity_digest"]
-            if digest not in found or done > found[digest][0]:
-                found[digest] = done, path.parent
-    return {digest: path for digest, (_, path) in found.items()}
+            identity = manifest["identity_digest"]
+            if identity not in found or done > found[identity][0]:
+                found[identity] = done, path.parent
+    return {identity: path for identity, (_, path) in found.items()}
 
 
 def read_run(folder: Path, cell: Cell) -> CellResults:
@@ -151,16 +130,12 @@ def read_run(folder: Path, cell: Cell) -> CellResults:
     DataError
         If there is none, or a file is damaged.
     """
-    manifest = read_manifest(folder)
-    if manifest is None:
-        raise DataError(f"{folder} holds no run: there is no {MANIFEST} of ours in it")
+    manifest = run_manifest(folder)
     with _undamaged(folder):
         tables = _tables(folder)
         return CellResults(
-            config=_as_asked(cell.config.recorded(), cell),
             data=manifest["data"],
-            source={key: manifest[key] for key in _SOURCE if manifest.get(key)},
-            columns=manifest["columns"][CURVES],
+            source={key: manifest[key] for key in SOURCE},
             curves=_asked(tables[CURVES], cell),
             runs=_asked(tables[RUNS], cell),
         )
@@ -174,11 +149,11 @@ def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
     DataError
         If a file is damaged.
     """
-    if not (folder / MANIFEST).exists() or not has_tables(folder):
+    manifest = read_merged_manifest(folder)
+    if manifest is None or not has_tables(folder):
         return {}
     with _undamaged(folder):
-        manifest = _manifest(folder)
-        entries = {entry["identity_digest"]: entry for entry in manifest.get("cells", [])}
+        entries = {entry["identity_digest"]: entry for entry in manifest["cells"]}
         try:
             tables = _tables(folder)
         except Damaged as error:
@@ -190,10 +165,8 @@ def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
             if entry is not None:
                 own = {name: [row for row in rows if row[CELL] == entry[CELL]] for name, rows in tables.items()}
                 found[cell.name] = CellResults(
-                    config=_as_asked(merge(manifest["config"], entry["config"]), cell),
                     data=entry["data"],
                     source=manifest["sources"][entry["source"]],
-                    columns=manifest["columns"],
                     curves=_asked(own[CURVES], cell),
                     runs=_asked(own[RUNS], cell),
                 )
@@ -212,10 +185,14 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
     with os_errors_explained(f"create {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
     results = [found[cell.name] for cell in recipe.cells]
-    curves = [{**row, CELL: cell.name} for cell in recipe.cells for row in found[cell.name].curves]
-    runs = [{**row, CELL: cell.name} for cell in recipe.cells for row in found[cell.name].runs]
-    base = common([own.config for own in results])
-    heads = {name: meaning for own in results for name, meaning in own.columns.items()}
+    rows = {
+        CURVES: [{**row, CELL: cell.name} for cell in recipe.cells for row in found[cell.name].curves],
+        RUNS: [{**row, CELL: cell.name} for cell in recipe.cells for row in found[cell.name].runs],
+    }
+    heads = meanings_of(rows)
+    tables = {name: as_csv([*expanded(heads[name], own), CELL], own) for name, own in rows.items()}
+    configs = [_as_asked(cell) for cell in recipe.cells]
+    base = common(configs)
     sources: list[Tree] = []
     for own in results:
         sources += [own.source] if own.source not in sources else []
@@ -231,17 +208,14 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
             {
                 CELL: cell.name,
                 "identity_digest": cell.digest,
+                "version": cell.config.identity()["algo"]["version"],
                 "repetitions": cell.config.repetitions,
-                "config": ordered(diff(own.config, base)),
+                "config": ordered(diff(config, base)),
                 "data": own.data,
                 "source": sources.index(own.source),
             }
-            for cell, own in zip(recipe.cells, results, strict=True)
+            for cell, config, own in zip(recipe.cells, configs, results, strict=True)
         ],
-    }
-    tables = {
-        CURVES: as_csv([*heads, CELL], curves),
-        RUNS: as_csv([*run_columns(runs), CELL], runs),
     }
     with os_errors_explained(f"write {folder}"):
         if any(not (folder / name).is_file() or (folder / name).read_bytes() != new for name, new in tables.items()):
@@ -250,14 +224,13 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
     for name, content in tables.items():
         write_atomically(folder / name, content)
     # Last: it vouches for the tables.
-    whole = signed(manifest, {name: digest(content) for name, content in tables.items()})
-    write_atomically(folder / MANIFEST, (json.dumps(whole, indent=1) + "\n").encode())
+    write_manifest(folder, manifest, {name: digest(content) for name, content in tables.items()})
 
 
-def _as_asked(config: Tree, cell: Cell) -> Tree:
-    """Set what changes no result to what this cell asks for: presets that leave a learner as it is share a run."""
+def _as_asked(cell: Cell) -> Tree:
+    """Return what a manifest records of a configuration, with the preset and the repetitions that the cell asks for."""
     asked = {key: cell.config.resolved[key] for key in ("protocol", "repetitions", "axis")}
-    return {**config, **{key: value for key, value in asked.items() if value is not None}}
+    return {**cell.config.recorded(), **{key: value for key, value in asked.items() if value is not None}}
 
 
 def _asked(rows: Sequence[dict[str, str]], cell: Cell) -> list[dict[str, str]]:
@@ -272,13 +245,7 @@ def _undamaged(folder: Path) -> Iterator[None]:
         raise DataError(f"{folder}: its results are damaged ({error}): remove the folder to have them anew") from error
 
 
-def _manifest(folder: Path) -> Tree:
-    manifest: Tree = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    check_manifest(folder / MANIFEST, manifest)
-    return manifest
-
-
 def _tables(folder: Path) -> dict[str, list[dict[str, str]]]:
-    """Return the rows of both tables, having compared them with their checksums."""
+    """Return the rows of both tables, compared with their digests."""
     contents = read_tables(folder, (CURVES, RUNS))
     return {name: rows_of(content) for name, content in contents.items()}

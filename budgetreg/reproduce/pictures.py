@@ -4,7 +4,6 @@ As Figure 1 of Cesa-Bianchi, Shalev-Shwartz & Shamir (2010), with images and pix
 through the accessor, which charges for what it reveals.
 """
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +16,15 @@ from budgetreg.data import load
 from budgetreg.errors import ConfigError
 from budgetreg.figures.canvas import own_settings, write_figure
 from budgetreg.figures.captions import flowing
-from budgetreg.files.writing import write_atomically
+from budgetreg.files.integrity import Damaged
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.reproduce.recipes import Recipe
-from budgetreg.results.manifest import identity_of
+from budgetreg.results.identity import identity_of
+from budgetreg.results.manifest import read_merged_manifest, write_manifest
 from budgetreg.results.provenance import provenance
-from budgetreg.results.schema import CELL, MANIFEST
+from budgetreg.results.schema import CELL
 from budgetreg.sampling.draws import subset
 from budgetreg.streams import generator
 
@@ -84,11 +84,21 @@ def reproduce_picture(recipe: Recipe, folder: Path, name: str) -> None:
         "title": recipe.title,
         "differs": recipe.differs,
         "config": plan.config.recorded(),
-        "sources": [provenance()],
-        "cells": [{CELL: cell.name, "identity_digest": cell.digest, "data": identity["data"], "source": 0}],
+        "sources": [{**provenance(), "earlier": []}],
+        "cells": [
+            {
+                CELL: cell.name,
+                "identity_digest": cell.digest,
+                "version": identity["identity"]["algo"]["version"],
+                "repetitions": plan.config.repetitions,
+                "config": {},
+                "data": identity["data"],
+                "source": 0,
+            }
+        ],
     }
     # Last: it vouches for the figure.
-    write_atomically(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
+    write_manifest(folder, manifest, {})
 
 
 def look(plan: Plan) -> Picture:
@@ -152,11 +162,10 @@ def text(name: str, dataset: str, picture: Picture) -> str:
 
 
 def _current(folder: Path, name: str, digest: str) -> bool:
-    files = [folder / MANIFEST, *(folder / f"{name}.{ending}" for ending in ("png", "pdf", "txt"))]
-    if not all(path.is_file() for path in files):
+    if not all((folder / f"{name}.{ending}").is_file() for ending in ("png", "pdf", "txt")):
         return False
     try:
-        cells = json.loads(files[0].read_text(encoding="utf-8"))["cells"]
-    except (ValueError, KeyError, TypeError):
+        manifest = read_merged_manifest(folder)
+    except Damaged:
         return False
-    return [cell["identity_digest"] for cell in cells] == [digest]
+    return manifest is not None and [cell["identity_digest"] for cell in manifest["cells"]] == [digest]

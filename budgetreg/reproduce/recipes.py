@@ -27,7 +27,6 @@ from budgetreg.errors import ConfigError, nearest
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.drawing import parse as parse_drawing
 from budgetreg.protocol.configuration import Config, left_out, validate
-from budgetreg.results.manifest import digest_of
 
 PUBLISHED = "published.csv"
 _PRESENTATION: Mapping[str, Any] = {"figure": {}, "differs": [], "claims": []}  # keys that no cell needs, emptied
@@ -50,7 +49,7 @@ class Cell:
     @cached_property
     def digest(self) -> str:
         """Of the configuration as far as it can change a result."""
-        return digest_of(self.config)
+        return self.config.digest()
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from budgetreg.analysis.savings import Saving, savings
 from budgetreg.errors import ConfigError, UserError
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.drawing import worst
+from budgetreg.files.integrity import Damaged
 from budgetreg.files.writing import write_atomically
 from budgetreg.notices import say
 from budgetreg.reproduce.merged import CellResults, find_runs, has_tables, held, read_results, read_run, write_results
 from budgetreg.reproduce.recipes import Cell, Recipe
-from budgetreg.results.checksums import Damaged
 from budgetreg.results.schema import CLAIMS, COST, CURVES, SAVINGS
 from budgetreg.results.series import Series, common_unit, labelled, read_folder
 

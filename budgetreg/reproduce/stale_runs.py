@@ -1,17 +1,18 @@
 """Runs of recipes that their recipe does not ask for any more, and that no merged results came from."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from budgetreg.errors import DataError, UserError
 from budgetreg.files.garbage import Garbage
 from budgetreg.files.writing import files_below
 from budgetreg.notices import say
-from budgetreg.reproduce.merged import read_record
 from budgetreg.reproduce.recipes import Recipe, names, read_recipe
-from budgetreg.results.leftovers import run_folder
-from budgetreg.results.manifest import Tree, changes, read_manifest
+from budgetreg.results.folders import run_folder
+from budgetreg.results.identity import changes
+from budgetreg.results.manifest import read_manifest, read_merged_manifest
 from budgetreg.results.schema import JOURNAL, MANIFEST
 
 _OF_A_CELL = re.compile(r"(.+=.+)-[0-9a-f]{8}")  # as a reproduction names the folder of a run
@@ -59,7 +60,7 @@ def _is_below(place: Path, name: str) -> bool:
 def _referred(place: Path) -> Iterator[str]:
     for path in files_below(place, MANIFEST):
         try:
-            record = read_record(path.parent)
+            record = read_merged_manifest(path.parent)
         except DataError as error:
             if (path.parent / JOURNAL).exists():  # a run, which refers to nothing
                 continue
@@ -79,7 +80,7 @@ def _recipe(name: str) -> Recipe | None:
         return None
 
 
-def _why(manifest: Tree, cell: str, recipe: Recipe) -> str:
+def _why(manifest: Mapping[str, Any], cell: str, recipe: Recipe) -> str:
     now = next((one.config.identity() for one in recipe.cells if one.name == cell), None)
     if now is None:
         return f"stale: {recipe.name} has no such cell"

@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from budgetreg.config.nested import Tree, diff, merge
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import restored
-from budgetreg.reproduce.merged import lacking, read_record, read_rows
+from budgetreg.reproduce.merged import lacking, read_rows
 from budgetreg.reproduce.recipes import Cell, Recipe
-from budgetreg.results.manifest import changes, version_then
-from budgetreg.results.nested import Tree, diff, merge
-from budgetreg.results.schema import CELL, CURVES, RUNS
+from budgetreg.results.identity import changes
+from budgetreg.results.manifest import RecordedCell, cells_of, read_merged_manifest
+from budgetreg.results.schema import CURVES, RUNS
 
 STALE, MISSING, SHORT, NEEDLESS = "stale", "missing", "fewer", "no longer"
 
@@ -44,59 +44,48 @@ def stale_cells(folder: Path, recipe: Recipe) -> list[StaleCell]:
     DataError
         If a file of theirs is missing or damaged.
     """
-    manifest = read_record(folder)
+    manifest = read_merged_manifest(folder)
     if manifest is None or recipe.drawing.kind == "pictures":
         return []
     return list(_stale_cells(manifest, read_rows(folder), recipe))
 
 
-def changed(manifest: Tree, entry: Tree, cell: Cell) -> list[str]:
-    """Return why the results of an entry of merged results are not those of a cell: what differs, then and now.
-
-    Parameters
-    ----------
-    manifest : dict
-        Of the merged results.
-    entry : dict
-        Of one of its cells.
-    cell : Cell
-        Of the recipe as it is now.
-    """
-    recorded = merge(manifest["config"], entry.get("config", {}))
+def changed(recorded: RecordedCell, cell: Cell) -> list[str]:
+    """Return why recorded results are not those of a cell of the recipe: what differs, then and now."""
     try:
         # What changes no result was not recorded, and is as the recipe has it.
-        then = restored(merge(diff(cell.config.resolved, cell.config.recorded()), recorded))
+        then = restored(merge(diff(cell.config.resolved, cell.config.recorded()), recorded.config))
     except ConfigError as error:
-        return changes(recorded, cell.config.recorded()) or [str(error)]
+        return changes(recorded.config, cell.config.recorded()) or [str(error)]
     found = changes(then.identity(), cell.config.identity())
-    version, latest = version_then(then, entry["identity_digest"]), then.identity()["algo"]["version"]
-    if version is not None and version != latest:
-        found.append(f"algo.version {version} -> {latest}: the numbers of {then.algo.name} have changed")
+    latest = then.identity()["algo"]["version"]
+    if recorded.version != latest:
+        found.append(f"algo.version {recorded.version} -> {latest}: the numbers of {then.algo.name} have changed")
     return found or ["its digest is not that of the configuration recorded with it"]
 
 
 def _stale_cells(
     manifest: Tree, rows: Mapping[str, Mapping[str, Sequence[Mapping[str, str]]]], recipe: Recipe
 ) -> Iterator[StaleCell]:
-    by_digest = {entry["identity_digest"]: entry for entry in manifest["cells"]}
-    by_name = {entry[CELL]: entry for entry in manifest["cells"]}
+    by_digest = {recorded.digest: recorded for recorded in cells_of(manifest)}
+    by_name = {recorded.name: recorded for recorded in cells_of(manifest)}
     for cell in recipe.cells:
-        entry: dict[str, Any] | None = by_digest.get(cell.digest)
-        if entry is None and cell.name in by_name:
-            yield StaleCell(cell.name, STALE, ", ".join(changed(manifest, by_name[cell.name], cell)))
-        elif entry is None:
+        current = by_digest.get(cell.digest)
+        if current is None and cell.name in by_name:
+            yield StaleCell(cell.name, STALE, ", ".join(changed(by_name[cell.name], cell)))
+        elif current is None:
             yield StaleCell(cell.name, MISSING, "the results hold no such cell")
         else:
-            own = rows.get(entry[CELL], {CURVES: [], RUNS: []})
+            own = rows.get(current.name, {CURVES: [], RUNS: []})
             absent = lacking(own[CURVES], own[RUNS], cell.config.repetitions)
             if absent:
                 yield StaleCell(
                     cell.name, SHORT, f"repetitions {ranges(absent)} of {cell.config.repetitions} are not there"
                 )
     names, digests = {cell.name for cell in recipe.cells}, {cell.digest for cell in recipe.cells}
-    for entry in manifest["cells"]:
-        if entry[CELL] not in names and entry["identity_digest"] not in digests:
-            yield StaleCell(entry[CELL], NEEDLESS, "the recipe has no such cell")
+    for name, recorded in by_name.items():
+        if name not in names and recorded.digest not in digests:
+            yield StaleCell(name, NEEDLESS, "the recipe has no such cell")
 
 
 def ranges(numbers: Sequence[int]) -> str:

@@ -7,10 +7,11 @@ from typing import Any
 
 from budgetreg.errors import DataError
 from budgetreg.execution.verification import Comparison, Recomputed, RecordedResults, Sample, compare, recompute
-from budgetreg.reproduce.merged import read_record, read_rows
+from budgetreg.reproduce.merged import read_rows
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.reproduce.staleness import changed
-from budgetreg.results.schema import CELL, CURVES
+from budgetreg.results.manifest import RecordedCell, cells_of, read_merged_manifest
+from budgetreg.results.schema import CURVES
 
 
 @dataclass(frozen=True)
@@ -65,25 +66,26 @@ def verify_merged(
     """
     from budgetreg.protocol.plan import make_plan  # here, as tables that are damaged need not wait for it
 
-    manifest = read_record(folder)
+    manifest = read_merged_manifest(folder)
     if manifest is None:
         raise DataError(f"{folder} holds no merged results")
     rows = read_rows(folder)
     by_digest = {cell.digest: cell for cell in recipe.cells}
     by_name = {cell.name: cell for cell in recipe.cells}
     again: dict[str, Recomputed] = {}  # by digest: presets that leave a learner as it is share what is computed
-    for number, entry in enumerate(manifest["cells"], 1):
-        name, digest = entry[CELL], entry["identity_digest"]
+    recorded_cells = cells_of(manifest)
+    for number, recorded in enumerate(recorded_cells, 1):
+        name, digest = recorded.name, recorded.digest
         cell = by_digest.get(digest)
         labels = _labels(rows[name][CURVES][0]) if rows.get(name, {}).get(CURVES) else None
         if labels is None:
             raise DataError(f"{folder}: its tables hold no row of the cell {name}")
         if cell is None:
-            yield CellVerdict(name, **labels, verdict=None, stale=_why_stale(manifest, entry, by_name.get(name)))
+            yield CellVerdict(name, **labels, verdict=None, stale=_why_stale(recorded, by_name.get(name)))
             continue
-        tell(f"{recipe.name}: {name} ({number} of {len(manifest['cells'])})")
-        identity = {**cell.config.identity(), "data": entry["data"]}
-        record = RecordedResults(rows[name], identity, _sources(manifest["sources"][entry["source"]]))
+        tell(f"{recipe.name}: {name} ({number} of {len(recorded_cells)})")
+        identity = {**cell.config.identity(), "data": recorded.data}
+        record = RecordedResults(rows[name], identity, recorded.sources)
         if digest not in again:
             plan = make_plan(replace(cell.config, out=str(folder)))
             again[digest] = recompute(plan, sample.of(record.held(), digest))
@@ -94,11 +96,5 @@ def _labels(row: Mapping[str, str]) -> dict[str, Any]:
     return {"algo": row["algo"], "dataset": row["dataset"], "k": int(row["k"])}
 
 
-def _why_stale(manifest: dict[str, Any], entry: dict[str, Any], cell: Cell | None) -> tuple[str, ...]:
-    return ("the recipe has no such cell",) if cell is None else tuple(changed(manifest, entry, cell))
-
-
-def _sources(source: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the provenance of a cell, and of what earlier calls of its run had computed."""
-    own = {key: value for key, value in source.items() if key != "earlier"}
-    return [own, *source.get("earlier", [])]
+def _why_stale(recorded: RecordedCell, cell: Cell | None) -> tuple[str, ...]:
+    return ("the recipe has no such cell",) if cell is None else tuple(changed(recorded, cell))

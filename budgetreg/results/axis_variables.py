@@ -5,15 +5,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pandas as pd
 
+from budgetreg.config.nested import flatten
 from budgetreg.errors import ConfigError, DataError, nearest
-from budgetreg.results.naming import flatten
 from budgetreg.results.schema import COST, PAID_COST, RUNS
 from budgetreg.results.series import Series
-
-
-def _d(series: Series) -> int:
-    assert series.d is not None  # a manifest says it
-    return series.d
 
 
 def _components(series: Series) -> int:
@@ -23,7 +18,7 @@ def _components(series: Series) -> int:
 def _paid(series: Series, curve: pd.DataFrame) -> np.ndarray:
     """Return what pilot, tuning and final run pay for: what tuning has revealed or seen in full, it paid beforehand."""
     cells, rows = _of_tuning(series, "cells_tuning", "rows_full")
-    return np.maximum(curve["attributes"].to_numpy(dtype=float) + cells, rows * _d(series))
+    return np.maximum(curve["attributes"].to_numpy(dtype=float) + cells, rows * series.d)
 
 
 def _paid_cost(series: Series, curve: pd.DataFrame) -> np.ndarray:
@@ -58,7 +53,7 @@ ALONG: Mapping[str, Callable[[Series, pd.DataFrame], np.ndarray]] = {
     PAID_COST: _paid_cost,
     # m (r/d)^2/n: what the excess of a subspace depends on, if Theorem 7 of Gonen et al. 2016 is sharp.
     "effective_examples": lambda series, curve: (
-        curve["examples"].to_numpy(dtype=float) * (series.k / _d(series)) ** 2 / _components(series)
+        curve["examples"].to_numpy(dtype=float) * (series.k / series.d) ** 2 / _components(series)
     ),
 }
 
@@ -77,8 +72,8 @@ def can_be_had(x: np.ndarray) -> np.ndarray:
 # Of a whole series.
 OF: Mapping[str, Callable[[Series], float]] = {
     "k": lambda series: float(series.k),
-    "d": lambda series: float(_d(series)),
-    "d/k": lambda series: _d(series) / series.k,
+    "d": lambda series: float(series.d),
+    "d/k": lambda series: series.d / series.k,
 }
 
 

@@ -1,43 +1,74 @@
-"""``manifest.json``: what the folder of a run says of itself, and whose folder it therefore is."""
+"""``manifest.json``: what the folder of a run, or of merged results, says about itself and the tables beside it.
 
-import hashlib
+A manifest carries a digest of itself, and the digest of each table under ``tables``, so that readers notice damage.
+"""
+
 import json
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from budgetreg.errors import ConfigError
-from budgetreg.files.writing import os_errors_explained
-from budgetreg.protocol.configuration import with_defaults
-from budgetreg.results.checksums import Damaged, check_manifest
-from budgetreg.results.schema import CURVES, JOURNAL, MANIFEST, MODEL, MODELS, RUNS, SCHEMA_VERSION
+from budgetreg.config.nested import Tree, merge
+from budgetreg.errors import ConfigError, DataError
+from budgetreg.files.integrity import KEY, Damaged, content_of, digest, signed
+from budgetreg.files.writing import os_errors_explained, write_atomically
+from budgetreg.results.identity import conflict
+from budgetreg.results.schema import CELL, CURVES, JOURNAL, MANIFEST, MODEL, MODELS, RUNS, SCHEMA_VERSION
 
-if TYPE_CHECKING:
-    from budgetreg.protocol.configuration import Config
-    from budgetreg.protocol.plan import Plan
+SOURCE = ("versions", "git", "processor", "earlier")
+"""Keys that say what computed the results; ``earlier`` lists the same of previous calls, if they differed."""
 
-Tree = dict[str, Any]
-_KEYS = {"schema_version", "algo", "dataset", "k", "repetitions", "repetitions_done", "identity", "identity_digest"}
-_KEYS |= {"data", "columns"}
-_LATER = 10  # versions of results that are looked for beyond ours
+_KEYS_OF_RUN = {
+    *("algo", "dataset", "k", "repetitions", "repetitions_done", "identity", "identity_digest", "data", "config"),
+    *("columns", "tables", *SOURCE),
+}
+_KEYS_OF_MERGED = {"recipe", "config", "sources", "cells", "tables"}
+_TRIES, _PAUSE = 3, 0.1  # seconds: a writer that has replaced one file needs less time to replace the others
 
 
-def read_manifest(folder: Path) -> Tree | None:
-    """Return the manifest in a folder, None if there is none of our making and schema.
+@dataclass(frozen=True)
+class RecordedCell:
+    """A configuration whose results lie in a folder, as the manifest there describes it.
+
+    Attributes
+    ----------
+    name : str
+        Its name among merged results; empty for a run.
+    config : dict
+        The resolved configuration; for merged results without the options that change no result.
+    digest : str
+        The digest of its identity.
+    version : int
+        The version of the learner's numbers.
+    repetitions : int
+        Repetitions asked for.
+    data : dict
+        Name, content and shape of the data.
+    sources : list of dict
+        Versions, commit and processor of what computed the results, of the last call first.
+    """
+
+    name: str
+    config: Tree
+    digest: str
+    version: int
+    repetitions: int
+    data: Tree
+    sources: list[Tree]
+
+
+def read_any_manifest(folder: Path) -> Tree | None:
+    """Return the manifest in a folder, of any schema; None if there is none, or somebody else's.
 
     Raises
     ------
     Damaged
-        If there is one whose content is not what its checksum tells, or that is no JSON at all.
+        If its content does not match its digest, or is not JSON.
     UserError
-        If there is one that cannot be read.
+        If it cannot be read.
     """
-    manifest = _read(folder)
-    known = manifest is not None and manifest["schema_version"] == SCHEMA_VERSION and manifest.keys() >= _KEYS
-    return manifest if known else None
-
-
-def _read(folder: Path) -> Tree | None:
     path = folder / MANIFEST
     with os_errors_explained(f"read {path}"):
         if not path.is_file():
@@ -46,141 +77,170 @@ def _read(folder: Path) -> Tree | None:
     try:
         manifest = json.loads(content)
     except ValueError:
-        raise Damaged(f"{path} is damaged (or no manifest of a run): it is not JSON") from None
-    if not isinstance(manifest, dict):
+        raise Damaged(f"{path} is damaged (or no manifest of results): it is not JSON") from None
+    if not isinstance(manifest, dict) or not {"schema_version", KEY} & manifest.keys():
         return None
-    check_manifest(path, manifest)
-    return manifest if "schema_version" in manifest else None
+    if content_of(manifest) is None:
+        raise Damaged(f"{path} is damaged: its content does not match its digest")
+    return manifest
+
+
+def read_manifest(folder: Path) -> Tree | None:
+    """Return the manifest of the run in a folder; None if there is none of the current schema.
+
+    Raises
+    ------
+    UserError
+        As `read_any_manifest`.
+    """
+    return _with_keys(read_any_manifest(folder), _KEYS_OF_RUN)
+
+
+def run_manifest(folder: Path) -> Tree:
+    """Return the manifest of the run in a folder.
+
+    Raises
+    ------
+    DataError
+        If there is none, or it is damaged.
+    """
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise DataError(f"{folder} holds no run: there is no {MANIFEST} of ours in it")
+    return manifest
+
+
+def read_merged_manifest(folder: Path) -> Tree | None:
+    """Return the manifest of the merged results in a folder; None if there is none of the current schema.
+
+    Raises
+    ------
+    UserError
+        As `read_any_manifest`.
+    """
+    return _with_keys(read_any_manifest(folder), _KEYS_OF_MERGED)
+
+
+def results_manifest(folder: Path) -> Tree:
+    """Return the manifest in a folder, of a run or of merged results.
+
+    Raises
+    ------
+    DataError
+        If there is none of the current schema, or it is damaged.
+    """
+    manifest = read_any_manifest(folder)
+    known = _with_keys(manifest, _KEYS_OF_RUN) or _with_keys(manifest, _KEYS_OF_MERGED)
+    if known is None:
+        raise DataError(f"{folder / MANIFEST}: there is none of ours, in schema {SCHEMA_VERSION}")
+    return known
+
+
+def cells_of(manifest: Mapping[str, Any]) -> list[RecordedCell]:
+    """Return the cells of merged results; a run is a single cell."""
+    if "cells" not in manifest:
+        version = manifest["identity"]["algo"].get("version")
+        return [_cell("", manifest["config"], {**manifest, "version": version}, manifest)]
+    config, sources = manifest["config"], manifest["sources"]
+    return [
+        _cell(entry[CELL], merge(config, entry["config"]), entry, sources[entry["source"]])
+        for entry in manifest["cells"]
+    ]
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any], tables: Mapping[str, str]) -> None:
+    """Write a manifest with the digests of tables, by name, and its own.
+
+    Raises
+    ------
+    UserError
+        If it cannot be written.
+    """
+    whole = signed({"schema_version": SCHEMA_VERSION, **manifest, "tables": tables})
+    write_atomically(folder / MANIFEST, (json.dumps(whole, indent=1) + "\n").encode())
+
+
+def read_tables(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
+    """Read tables and compare them with the digests in the manifest beside them.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they are.
+    names : sequence of str
+        Their names. A table that is not there is left out.
+
+    Raises
+    ------
+    Damaged
+        If a table, or the manifest, does not match its digest.
+    DataError
+        If a table cannot be read.
+    """
+    for tries_left in reversed(range(_TRIES)):
+        contents = {name: _read(folder / name) for name in names if (folder / name).exists()}
+        expected = (read_any_manifest(folder) or {}).get("tables", {})
+        wrong = [name for name, content in contents.items() if expected.get(name, digest(content)) != digest(content)]
+        if not wrong:
+            return contents
+        if tries_left:
+            time.sleep(_PAUSE)
+    raise Damaged(
+        f"{folder / wrong[0]} is damaged: its content does not match its digest in {MANIFEST}; the command that made "
+        "it writes it again"
+    )
 
 
 def adopt_manifest(folder: Path, identity: Mapping[str, Any]) -> Tree:
-    """Return the manifest of an earlier call of the same run; an empty one if the folder is new to us.
+    """Return the manifest that an earlier call of the same run left; an empty one if the folder is new to us.
 
     Parameters
     ----------
     folder : Path
         The folder of the run.
     identity : mapping
-        What decides the results of the run asked for, and identifies it (see `identity_of`).
+        What `budgetreg.results.identity.identity_of` returns for the run asked for.
 
     Raises
     ------
     ConfigError
-        If the folder belongs to another configuration or schema, or holds files of the names we use that no
-        run of ours left.
+        If the folder belongs to another configuration or schema, or holds files with our names that no run of ours
+        left.
     Damaged
-        If its manifest is damaged: it tells no longer whose results lie there.
+        If its manifest is damaged, so that nobody knows whose results lie there.
     """
-    written = _read(folder)
-    if written is not None and written["schema_version"] != SCHEMA_VERSION:
+    written = read_any_manifest(folder)
+    schema = SCHEMA_VERSION if written is None else written.get("schema_version")
+    if schema != SCHEMA_VERSION:
         raise ConfigError(
-            f"{folder} was written in schema {written['schema_version']}, and this version writes "
-            f"schema {SCHEMA_VERSION}: give another out"
+            f"{folder} was written in schema {schema}, and this version writes schema {SCHEMA_VERSION}: "
+            "give another out"
         )
-    manifest = read_manifest(folder)
+    manifest = _with_keys(written, _KEYS_OF_RUN)
     if manifest is None:
         foreign = [name for name in (MANIFEST, JOURNAL, MODELS, CURVES, RUNS, MODEL) if (folder / name).exists()]
         if foreign:
             raise ConfigError(f"{folder} holds a {foreign[0]} that no run of ours left: give another out")
         return {}
-    difference = _difference({key: manifest[key] for key in identity}, identity)
+    difference = conflict(manifest, identity)
     if difference:
         raise ConfigError(f"{folder} holds results of another configuration ({difference}): give another out")
     return manifest
 
 
-def identity_of(plan: "Plan") -> Tree:
-    """Return what decides the results of a plan.
-
-    Returns
-    -------
-    dict
-        ``identity``: the configuration as far as it can change a result; ``identity_digest``: its SHA-256;
-        ``data``: name, content, shape and prices of the data, as files can change under an unchanged configuration.
-    """
-    identity: Tree = {
-        "identity_digest": digest_of(plan.config),
-        "identity": json.loads(_text(plan.config.identity())),
-        "data": {
-            "name": plan.dataset,
-            "fingerprint": plan.fingerprint,
-            "n_train": plan.n_train,
-            "n_test": plan.n_test,
-            "d": plan.d,
-            **({"prices": plan.prices.digest()} if plan.prices else {}),
-        },
-    }
-    return identity
+def _cell(name: str, config: Tree, entry: Mapping[str, Any], source: Mapping[str, Any]) -> RecordedCell:
+    last = {key: source[key] for key in SOURCE if key != "earlier"}
+    kept = {key: entry[key] for key in ("version", "repetitions", "data")}
+    return RecordedCell(name, config, entry["identity_digest"], sources=[last, *source["earlier"]], **kept)
 
 
-def digest_of(config: "Config") -> str:
-    """Return the SHA-256 of a configuration as far as it can change a result."""
-    return _digest(config.identity())
+def _with_keys(manifest: Tree | None, keys: set[str]) -> Tree | None:
+    known = manifest is not None and manifest.get("schema_version") == SCHEMA_VERSION and manifest.keys() >= keys
+    return manifest if known else None
 
 
-def version_then(config: "Config", digest: str) -> int | None:
-    """Return of which version of its learner's results a digest of a configuration is, None if of none.
-
-    Records of merged results hold the digest, not the version: it is found by trying.
-    """
-    identity = config.identity()
-    latest = identity["algo"]["version"]
-    tried = ({**identity, "algo": {**identity["algo"], "version": version}} for version in range(latest + _LATER))
-    return next((one["algo"]["version"] for one in tried if _digest(one) == digest), None)
-
-
-def _digest(identity: Mapping[str, Any]) -> str:
-    return hashlib.sha256(_text(identity).encode()).hexdigest()
-
-
-def _text(identity: Mapping[str, Any]) -> str:
-    return json.dumps(identity, sort_keys=True)
-
-
-def differing(then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Return the keys in which two configurations, or what decides their results, differ, with both values.
-
-    Parameters
-    ----------
-    then, now : mapping
-        Nested; what they do not say has its default.
-
-    Returns
-    -------
-    dict
-        By dotted key, what a user would call the difference first: k before algo.name before algo.average.
-    """
-    there, here = (dict(_flat(with_defaults(tree))) for tree in (then, now))
-    keys = [key for key in {**there, **here} if there.get(key) != here.get(key)]
-    keys.sort(key=lambda key: (key.startswith("data."), key.count("."), not key.endswith(".name"), key))
-    return {key: (there.get(key), here.get(key)) for key in keys}
-
-
-def changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return what `differing` finds as words, such as ``"k 4 -> 8"``."""
-    return [f"{key} {_short(was)} -> {_short(value)}" for key, (was, value) in differing(then, now).items()]
-
-
-def whole_identity(tree: Mapping[str, Any]) -> Tree:
-    """Return of a manifest, or of what `identity_of` gives, what decides the results: configuration and data."""
-    return {**tree["identity"], "data": tree["data"]}
-
-
-def _difference(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    keys = differing(whole_identity(there), whole_identity(asked))
-    told = [f"{key}={_short(was)} there but {_short(value)} asked" for key, (was, value) in list(keys.items())[:3]]
-    if len(keys) > 3:
-        told.append(f"and {len(keys) - 3} more")
-    return ", ".join(told)
-
-
-def _short(value: Any) -> str:
-    return value if isinstance(value, str) and value else json.dumps(value)
-
-
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error

@@ -11,10 +11,9 @@ import numpy as np
 
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.protocol.outcome import unpacked
-from budgetreg.results.checksums import read_tables
 from budgetreg.results.journal import read_journal
-from budgetreg.results.manifest import read_manifest
-from budgetreg.results.schema import MANIFEST, MODEL, MODEL_ARRAYS, MODELS
+from budgetreg.results.manifest import read_tables, run_manifest
+from budgetreg.results.schema import MODEL, MODEL_ARRAYS, MODELS
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # what a ZIP file can say: the same model, the same bytes
 
@@ -108,9 +107,7 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Regressors:
     DataError
         If there is no run or no model, or a file is damaged.
     """
-    manifest = read_manifest(folder)
-    if manifest is None:
-        raise DataError(f"{folder} holds no run: there is no {MANIFEST} of ours in it")
+    manifest = run_manifest(folder)
     done, asked = manifest["repetitions_done"], manifest["repetitions"]
     if repetition is None and done < asked:
         raise ConfigError(
@@ -119,8 +116,9 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Regressors:
         )
     content = read_tables(folder, (MODEL,)).get(MODEL)
     if content is None:
-        why = "it is of an earlier version; give another out to run it again" if done else "nothing is finished"
-        raise DataError(f"{folder} holds no {MODEL}: {why}")
+        raise DataError(
+            f"{folder} holds no {MODEL}: {'the command that made it writes it again' if done else 'nothing is finished'}"
+        )
     arrays = _arrays(content)
     if "w" not in arrays:
         raise ConfigError(f"{folder}: {manifest['algo']} has learned a subspace, which predicts nothing")

@@ -1,12 +1,12 @@
-"""Naming runs by what distinguishes them: the configuration keys in which they differ."""
+"""Naming runs by the configuration keys in which they differ."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from budgetreg.protocol.configuration import with_defaults
+from budgetreg.config.nested import Tree, flatten
 
-# Keys that change no result, or that the columns of curves.csv already say.
+# Keys that change no result, or that are columns of curves.csv.
 _SILENT_KEYS = {
     "algo.name",
     "dataset.name",
@@ -21,34 +21,12 @@ _SILENT_KEYS = {
 }
 _SILENT_GROUPS = {"backend", "hydra"}
 _LONGEST_LIST = 4
-# A file's folder belongs to one machine; its name says which data they are.
+# The folder of a file belongs to one machine; the name of the file says which data it holds.
 _FILES = ("dataset.path", "dataset.costs", "dataset.ranges")
 
 
-def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Flatten a nested configuration into dotted keys.
-
-    Parameters
-    ----------
-    config
-        A configuration as ``manifest.json`` holds it.
-
-    Returns
-    -------
-    dict
-        ``{"algo.split": "even", "seed": 0, ...}``; lists are values, not levels.
-    """
-    flat: dict[str, Any] = {}
-    for key, value in config.items():
-        if isinstance(value, Mapping):
-            flat.update({f"{key}.{inner}": leaf for inner, leaf in flatten(value).items()})
-        else:
-            flat[key] = value
-    return flat
-
-
-def telling(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Flatten a configuration and keep what can tell two runs of one learner on one data set apart."""
+def distinguishing_options(config: Mapping[str, Any]) -> Tree:
+    """Return a flat configuration with only the keys that can distinguish runs of one learner on one data set."""
     return {
         key: value
         for key, value in flatten(config).items()
@@ -56,24 +34,24 @@ def telling(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def differences(configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say of each configuration what sets it apart from the others.
+def variants(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return for each configuration the keys, with values, that distinguish it from the others.
 
     Parameters
     ----------
-    configs
+    configs : sequence of mapping
         Nested configurations of runs that share learner, data set and budget.
 
     Returns
     -------
     list of str
-        One text per configuration, such as ``"split=even seed=1"``. Two texts are equal only where no key
+        One text per configuration, such as ``"split=even seed=1"``. Two texts are equal only if no key
         that matters differs.
     """
-    flats = [telling(with_defaults(config)) for config in configs]
+    flats = [distinguishing_options(config) for config in configs]
     keys = sorted({key for flat in flats for key in flat})
     differing = [key for key in keys if any(flat.get(key) != flats[0].get(key) for flat in flats)]
-    # Where the choice of a group differs (tuning=cv, tuning=fixed), its inner keys follow from the choice.
+    # If the choice of a group differs (tuning=cv, tuning=fixed), its inner keys follow from the choice.
     chosen = {key.removesuffix(".name") for key in differing if key.endswith(".name")}
     brief = [key for key in differing if key.endswith(".name") or key.partition(".")[0] not in chosen]
     texts = _texts(flats, brief)
@@ -82,7 +60,7 @@ def differences(configs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def show(value: Any, in_full: bool = False) -> str:
-    """Write a value for people: short numbers, and long lists by their ends, unless `in_full`."""
+    """Return a value as text: numbers of four digits, and long lists by their ends, unless `in_full`."""
     if isinstance(value, bool) or value is None:
         return str(value).lower() if value is not None else "none"
     if isinstance(value, float):
@@ -105,5 +83,5 @@ def _value(key: str, value: Any, in_full: bool) -> str:
 
 
 def _short(key: str) -> str:
-    """Drop the learner's group and ``.name``: "split", "tuning"; but "dataset.split" is another split."""
+    """Return a key without the learner's group and ``.name``; "dataset.split" stays, as it is another split."""
     return key.removeprefix("algo.").removesuffix(".name")

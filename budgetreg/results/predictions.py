@@ -11,8 +11,8 @@ from budgetreg.data.formats.chunks import NO_TARGET, shown
 from budgetreg.data.tabular import FORMATS, opener, parse_file
 from budgetreg.data.values import as_values, row_blocks
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.results.loaded import read
 from budgetreg.results.models import Regressors, read_regressors
+from budgetreg.results.reading import read
 
 
 @dataclass(frozen=True)

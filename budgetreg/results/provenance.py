@@ -1,4 +1,4 @@
-"""Where numbers come from: versions of what computed them, the commit of the source, and the processor."""
+"""What computes results: versions of the libraries, the commit of the source, and the processor."""
 
 import os
 import platform
@@ -12,15 +12,16 @@ from typing import Any
 from threadpoolctl import threadpool_info
 
 from budgetreg import __version__
-from budgetreg.results.naming import flatten, show
+from budgetreg.config.nested import differing
+from budgetreg.results.naming import show
 
 DISTRIBUTIONS = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "scikit-learn", "hydra": "hydra-core"}
-# What can change a result: a folder of results inside the checkout does not make the source dirty.
+# Only these can change a result: a folder of results inside the checkout does not make the source dirty.
 SOURCES = ("budgetreg", "conf", "experiments", "pyproject.toml")
 
 
 def provenance() -> dict[str, Any]:
-    """Return what computes here and now.
+    """Return what computes in this process.
 
     Returns
     -------
@@ -28,8 +29,8 @@ def provenance() -> dict[str, Any]:
         ``versions``: of python, numpy, scipy, scikit-learn, hydra and budgetreg, and the platform;
         ``git``: ``commit`` of the source checkout and whether its sources were changed since (``dirty``),
         both None if the package does not run from a checkout or there is no git;
-        ``processor``: the ``machine``, and the ``blas`` of numpy with the ``core`` that it computes for, by which
-        processors differ in last digits; None is what cannot be told.
+        ``processor``: the ``machine``, the ``blas`` of numpy, and the ``core`` that BLAS chose, which decides the last
+        digits; None stands for what is not known.
     """
     versions = {"python": platform.python_version(), **libraries(), "platform": platform.platform()}
     return {"versions": versions, "git": git_state(Path(__file__).parents[2]), "processor": _processor()}
@@ -37,36 +38,33 @@ def provenance() -> dict[str, Any]:
 
 @cache
 def libraries() -> Mapping[str, str | None]:
-    """Return the versions of numpy, scipy, scikit-learn, hydra and budgetreg; None is what is not installed."""
+    """Return the versions of numpy, scipy, scikit-learn, hydra and budgetreg; None if one is not installed."""
     versions = {name: _version(distribution) for name, distribution in DISTRIBUTIONS.items()}
     return {**versions, "budgetreg": __version__}
 
 
 def apart(recorded: Iterable[Mapping[str, Any]], now: Mapping[str, Any]) -> list[str]:
-    """Return what here and now is not as it was recorded with results, as far as that tells.
+    """Return how what computes now differs from what computed recorded results.
 
     Parameters
     ----------
     recorded : iterable of mapping
-        What `provenance` was when the results were computed; several if they were resumed elsewhere.
+        What `provenance` returned when the results were computed; several if a run was resumed elsewhere.
     now : mapping
-        What it is.
+        What it returns now.
 
     Returns
     -------
     list of str
-        Such as ``"numpy 2.0.0 -> 2.1.0"`` and ``"core Zen -> SkylakeX"``. That there is no record of something is
-        told, too: earlier versions recorded no processor.
+        Such as ``"numpy 2.0.0 -> 2.1.0"``, and ``"no record of the processor"`` if the record is null.
     """
-    told, found = flatten(now), []
-    for one in recorded:
-        found += [
-            f"{key.partition('.')[2]} {_brief(key, was)} -> {_brief(key, told.get(key))}"
-            for key, was in flatten(one).items()
-            if was != told.get(key)
-        ]
-        found += [f"no record of the {key}" for key in now if key not in one]
-    return list(dict.fromkeys(found))
+    lines = []
+    for source in recorded:
+        known = {key: value for key, value in source.items() if value is not None}
+        for key, (was, value) in differing(known, {name: now[name] for name in known}).items():
+            lines.append(f"{key.partition('.')[2]} {_brief(key, was)} -> {_brief(key, value)}")
+        lines += [f"no record of the {key}" for key in source if key not in known]
+    return list(dict.fromkeys(lines))
 
 
 def _brief(key: str, value: Any) -> str:
@@ -74,15 +72,15 @@ def _brief(key: str, value: Any) -> str:
 
 
 def _processor() -> dict[str, str | None]:
-    import numpy as np  # here, as it is slow to load; and loaded it must be for its BLAS to be found
+    import numpy as np  # here, as it is slow to load; its BLAS is only found once it is loaded
 
-    found = [one for one in threadpool_info() if one.get("user_api") == "blas"]
-    # Others, such as scipy's, are found only if something has loaded them: what is told must not depend on that.
+    libraries = [library for library in threadpool_info() if library.get("user_api") == "blas"]
+    # Others, such as scipy's, are only there if something has loaded them, and the record must not depend on that.
     home = str(Path(np.__file__).resolve().parent)
-    here = [one for one in found if os.path.realpath(str(one.get("filepath", ""))).startswith(home)]
-    own = (here or found or [{}])[0]
-    blas = f"{own['internal_api']} {own.get('version') or ''}".strip() if own else None
-    return {"machine": platform.machine(), "blas": blas, "core": own.get("architecture")}
+    of_numpy = [one for one in libraries if os.path.realpath(str(one.get("filepath", ""))).startswith(home)]
+    library = (of_numpy or libraries or [{}])[0]
+    blas = f"{library['internal_api']} {library.get('version') or ''}".strip() if library else None
+    return {"machine": platform.machine(), "blas": blas, "core": library.get("architecture")}
 
 
 def git_state(root: Path) -> dict[str, Any]:
@@ -91,8 +89,8 @@ def git_state(root: Path) -> dict[str, Any]:
     Parameters
     ----------
     root : Path
-        The top folder of the checkout. A folder that only lies somewhere inside of one (the packages of a
-        virtual environment inside a user's own repository) has no commit of ours.
+        The top folder of the checkout. A folder inside another repository, such as the packages of a virtual
+        environment, has no commit of ours.
     """
     commit = _git(root, "rev-parse", "HEAD") if (root / ".git").exists() else None
     if commit is None:
@@ -110,7 +108,7 @@ def _version(distribution: str) -> str | None:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    # A hook of git runs its programs with GIT_DIR set, which would answer for that other repository.
+    # A hook of git runs its programs with GIT_DIR set, and git would then answer for that other repository.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         answer = subprocess.run(

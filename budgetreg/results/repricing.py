@@ -14,9 +14,10 @@ import pandas as pd
 from budgetreg import learners
 from budgetreg.data.attribute_lists import EQUAL, read_prices
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.results.checksums import read_tables
+from budgetreg.results.manifest import read_tables
+from budgetreg.results.reading import find_folders
 from budgetreg.results.schema import COST, REVEAL_COLUMNS, REVEALS
-from budgetreg.results.series import Series, find_folders, labelled, read_folder
+from budgetreg.results.series import Series, labelled, read_folder
 from budgetreg.results.tables import as_csv
 
 

@@ -1,6 +1,6 @@
 """The files a run leaves, and what every column of them means."""
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 CURVES = "curves.csv"
 RUNS = "runs.csv"
@@ -67,9 +67,6 @@ RUN_COLUMNS: dict[str, str] = {
     "seconds": "time the repetition took, in seconds",
     "status": "finished or failed",
 }
-
-ADDED = ("cells_run", "cells_tuning", "rows_full", "cost_cells_tuning", "cost_rows_full")
-"""Columns of runs.csv that came later: where a record lacks them they were not recorded, which is no difference."""
 
 MODEL_ARRAYS: dict[str, str] = {
     "repetitions": "numbers of the R repetitions, in the order of the other arrays",

@@ -13,8 +13,8 @@ import pytest
 from budgetreg.cli.app import main
 from budgetreg.execution import scratch
 from budgetreg.files.garbage import Garbage
-from budgetreg.results.checksums import signed, vouched
-from budgetreg.results.leftovers import abandoned_files
+from budgetreg.files.integrity import signed
+from budgetreg.results.folders import abandoned_files
 from budgetreg.results.store import Store
 from tests.toy_runs import toy_entry, toy_plan, toy_run
 
@@ -64,7 +64,7 @@ def test_runs_are_verified_and_not_changed(here: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["config"]["tuning"]["eta"] = 0.02
     manifest["processor"]["core"] = "Abacus"
-    (folder / "manifest.json").write_text(json.dumps(signed(manifest, vouched(manifest))))
+    (folder / "manifest.json").write_text(json.dumps(signed(manifest)))
     answer = budgetreg("verify runs --all", here)
     assert (answer.returncode, answer.stderr) == (1, "")
     differs, same = answer.stdout.splitlines()[1:3]
@@ -188,7 +188,7 @@ def test_what_cannot_be_removed_is_told(
 
 
 def test_a_run_is_removed_whole_or_not_at_all(here: Path) -> None:
-    from budgetreg.results.leftovers import run_folder
+    from budgetreg.results.folders import run_folder
 
     plan = toy_plan(Path("runs/a"), log=here / "log")
     toy_run(plan)

@@ -114,8 +114,8 @@ def test_what_was_verified_is_trusted_until_it_changes(tmp_path: Path, monkeypat
     assert seals.unsealed(path) == bytes(100)
     assert seals.is_intact(path)
     looks: list[Path] = []
-    checksum = seals._checksum
-    monkeypatch.setattr(seals, "_checksum", lambda path, length: looks.append(path) or checksum(path, length))
+    file_digest = seals.file_digest
+    monkeypatch.setattr(seals, "file_digest", lambda path, length: looks.append(path) or file_digest(path, length))
     assert seals.is_intact(path)
     assert looks == []
     stamps = seals.verified()

@@ -20,7 +20,7 @@ from budgetreg.execution import cluster as subject
 from budgetreg.execution.runner import execute
 from budgetreg.execution.verification import Sample, verify_run
 from budgetreg.execution.workers import WorkerDied
-from budgetreg.results.store import read_status
+from budgetreg.results.folders import read_status
 from tests.execution.test_runner import PATIENCE, ROOT, computed, curves, reference, start, wait_until
 from tests.toy_runs import staggered, toy_plan, toy_repetitions, toy_run
 

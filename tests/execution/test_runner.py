@@ -17,7 +17,8 @@ from budgetreg.api import carry_out
 from budgetreg.errors import DataError, UserError
 from budgetreg.execution.choices import remarks
 from budgetreg.execution.runner import execute
-from budgetreg.results.store import Store, read_status
+from budgetreg.results.folders import read_status
+from budgetreg.results.store import Store
 from tests.toy_runs import toy_plan, toy_repetitions, toy_run
 
 ROOT = Path(__file__).parents[2]

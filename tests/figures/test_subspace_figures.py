@@ -18,6 +18,7 @@ from budgetreg.results.schema import CURVE_COLUMNS, SUBSPACE_COLUMNS
 from budgetreg.results.series import mean_curve, read_series
 from budgetreg.results.store import Store
 from tests.toy_runs import toy_plan
+from tests.written_runs import write_run_manifest
 
 EXCESS = (0.3, 0.02, 0.001)
 
@@ -47,9 +48,10 @@ def write_run(folder: Path, algo: str = "popca", kind: str = "coins", k: int = 4
         "dataset": {"name": kind, "kind": kind, "center": "none", "split": "official"},
         "tuning": {"name": "cv", "at": "end", "folds": 10},
         "k": k,
+        "repetitions": repetitions,
         "seed": 0,
     }
-    (folder / "manifest.json").write_text(json.dumps({"config": config, "data": {"d": 16}, "schema_version": 1}))
+    write_run_manifest(folder, config, 16)
     return folder
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from budgetreg.config.nested import flatten
 from budgetreg.reproduce import gallery, recipes
-from budgetreg.results.naming import flatten
 
 OURS = ("aefa", "aeml", "aemr")
 NAMES = [name for name in recipes.names() if name.partition("/")[0] in OURS]

@@ -1,6 +1,5 @@
 """Merged results and runs of a recipe later on: computed again, compared with the recipe, and cleared away."""
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -11,13 +10,13 @@ from budgetreg.cli.app import main
 from budgetreg.config import catalogue
 from budgetreg.errors import DataError
 from budgetreg.execution.verification import Sample
+from budgetreg.files.integrity import record_digest, signed
 from budgetreg.reproduce.merged import write_results
 from budgetreg.reproduce.recipes import read_recipe
 from budgetreg.reproduce.reproduction import Places, _run
 from budgetreg.reproduce.stale_runs import stale_runs
 from budgetreg.reproduce.staleness import ranges, stale_cells
 from budgetreg.reproduce.verification import verify_merged
-from budgetreg.results.checksums import signed, vouched
 
 RECIPE = """# @package _global_
 # A toy: AELR against ridge on handwritten digits
@@ -67,7 +66,7 @@ def recipe(reproduced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def edit_manifest(folder: Path, **changes: object) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(signed({**manifest, **changes}, vouched(manifest))))
+    (folder / "manifest.json").write_text(json.dumps(signed({**manifest, **changes})))
 
 
 def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
@@ -93,9 +92,7 @@ def test_only_the_cell_that_differs_is_told(recipe: Path, capsys: pytest.Capture
     path.write_text("\n".join([lines[0], ",".join(first), *lines[2:]]) + "\n")
     assert main(["verify", "results", "--all"]) == 3
     assert "curves.csv is damaged" in capsys.readouterr().err
-    manifest = json.loads((FOLDER / "manifest.json").read_text())
-    del manifest["sha256"]
-    (FOLDER / "manifest.json").write_text(json.dumps(manifest))
+    edit_manifest(FOLDER, tables={})
     assert main(["verify", "results", "--all"]) == 1
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
@@ -134,11 +131,11 @@ def test_a_new_version_of_a_learners_results_is_told(recipe: Path) -> None:
     identity = cell.config.identity()
     latest = identity["algo"]["version"]
     identity["algo"]["version"] = latest + 1
-    entries[0]["identity_digest"] = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    entries[0] |= {"identity_digest": record_digest(identity), "version": latest + 1}
     edit_manifest(FOLDER, cells=entries)
     (one,) = stale_cells(FOLDER, read_recipe("paper/toy"))
     assert one.why == f"algo.version {latest + 1} -> {latest}: the numbers of aelr have changed"
-    entries[0]["identity_digest"] = "0" * 64
+    entries[0] |= {"identity_digest": "0" * 64, "version": latest}
     edit_manifest(FOLDER, cells=entries)
     (one,) = stale_cells(FOLDER, read_recipe("paper/toy"))
     assert one.why == "its digest is not that of the configuration recorded with it"

@@ -118,19 +118,6 @@ def test_what_is_damaged_is_told_and_computed_again(run, capsys):
         assert (run / "model.npz").read_bytes() == whole
 
 
-def test_repetitions_of_an_earlier_version_stay_and_have_no_model(tmp_path, capsys):
-    with Store.open(tmp_path, toy_plan(tmp_path, repetitions=1)) as store:
-        store.add(toy_entry(0))
-        store.finish()
-    assert not (tmp_path / "model.npz").exists()
-    code, out, err = predict(capsys, tmp_path, "x.csv")
-    assert (code, out) == (3, "")
-    assert err.endswith("holds no model.npz: it is of an earlier version; give another out to run it again\n")
-    assert fill(tmp_path, [0, 1], asked=2) == [1]
-    with np.load(tmp_path / "model.npz") as file:
-        assert file["repetitions"].tolist() == [1]
-
-
 def test_columns_are_matched_by_name_and_the_target_is_left_out(tmp_path, run, capsys):
     shuffled = {"rich": X[:, 2], "y": Y, "id": [4, 3, 2, 1], "old": X[:, 0], "tall": X[:, 1]}
     code, out, err = predict(capsys, run, table(tmp_path / "new.csv", shuffled))

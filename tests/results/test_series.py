@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from budgetreg.errors import DataError
 from budgetreg.figures.curves import draw, plot_folders
-from budgetreg.results.naming import differences
+from budgetreg.results.naming import variants
+from budgetreg.results.reading import find_folders
 from budgetreg.results.schema import CURVE_COLUMNS
-from budgetreg.results.series import find_folders, mean_curve, read_series
+from budgetreg.results.series import mean_curve, read_series
 from tests.written_runs import write_run
 
 
@@ -101,7 +102,7 @@ def test_results_that_contradict_each_other_are_not_merged(tmp_path: Path) -> No
 
 @given(st.lists(st.fixed_dictionaries({"a": st.floats(0, 1), "b": st.sampled_from([None, "x", "y"])}), min_size=1))
 def test_differences_are_equal_only_for_equal_configurations(configs: list[dict[str, Any]]) -> None:
-    texts = differences(configs)
+    texts = variants(configs)
     for text, one in zip(texts, configs, strict=True):
         for other_text, other in zip(texts, configs, strict=True):
             assert (text == other_text) == (one == other)

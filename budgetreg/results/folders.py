@@ -1,0 +1,137 @@
+"""The folder of a run seen from outside: how far the run is, and what of it can be removed."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from budgetreg.files.garbage import Garbage
+from budgetreg.files.integrity import Damaged
+from budgetreg.files.writing import is_alive
+from budgetreg.results.journal import FINISHED, damaged_lines, read_journal
+from budgetreg.results.manifest import read_tables, run_manifest
+from budgetreg.results.schema import CLAIMS, CURVES, JOURNAL, LOCK, MANIFEST, MODEL, MODELS, REVEALS, RUNS, SAVINGS
+
+_FIGURES = tuple(f"{name}.{ending}" for name in ("curve", "curves") for ending in ("png", "pdf", "txt"))
+_OF_RUNS = {CURVES, JOURNAL, LOCK, MANIFEST, MODEL, MODELS, REVEALS, RUNS, *_FIGURES}
+_WRITTEN = _OF_RUNS | {CLAIMS, SAVINGS, "README.md"}
+_TEMPORARY = re.compile(r"\.(.+)\.(\d+)\.tmp")  # as `budgetreg.files.writing.temporary_name` writes it
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How far a run is.
+
+    Attributes
+    ----------
+    folder : Path
+        Its folder.
+    planned : int
+        Repetitions that the last call asked for.
+    unfinished : dict
+        The numbers of those that are not finished, in order, each with the message of its last failure; the message is
+        empty if it has not failed.
+    running : bool
+        Whether a process works on it now.
+    algo, dataset : str
+        Learner and data set.
+    k : int
+        Attribute budget per example.
+    damage : str
+        The message about a damaged file; empty if none is damaged.
+    """
+
+    folder: Path
+    planned: int
+    unfinished: dict[int, str]
+    running: bool
+    algo: str
+    dataset: str
+    k: int
+    damage: str = ""
+
+    @property
+    def finished(self) -> int:
+        """Number of finished repetitions."""
+        return self.planned - len(self.unfinished)
+
+    @property
+    def failed(self) -> int:
+        """Number of repetitions that have only failed."""
+        return sum(map(bool, self.unfinished.values()))
+
+
+def read_status(folder: Path) -> RunStatus:
+    """Return how far the run in a folder is, without disturbing it.
+
+    Raises
+    ------
+    Damaged
+        If its manifest is damaged.
+    DataError
+        If there is no run of ours.
+    """
+    manifest = run_manifest(folder)
+    entries = read_journal(folder / JOURNAL)
+    finished = {entry["repetition"] for entry in entries if entry["status"] == FINISHED}
+    messages = {entry["repetition"]: str(entry.get("message", "")) for entry in entries}
+    return RunStatus(
+        folder=folder,
+        planned=manifest["repetitions"],
+        unfinished={
+            number: messages.get(number, "") for number in range(manifest["repetitions"]) if number not in finished
+        },
+        running=is_locked(folder),
+        damage=_damage(folder),
+        **{name: manifest[name] for name in ("algo", "dataset", "k")},
+    )
+
+
+def is_locked(folder: Path) -> bool:
+    """Return whether a process works in the folder of a run now."""
+    if not (folder / LOCK).exists():
+        return False
+    try:
+        with FileLock(folder / LOCK, timeout=0):
+            return False
+    except Timeout:
+        return True
+    except OSError:  # a folder that we may only read: no process of ours writes there
+        return False
+
+
+def run_folder(folder: Path, why: str) -> Garbage:
+    """Return the folder of a run as what can be removed, unless it holds anything else."""
+    return Garbage(folder, why, _is_of_run, folder / LOCK, last=(MANIFEST, LOCK))
+
+
+def abandoned_files(folder: Path) -> Iterator[Garbage]:
+    """Yield the temporary files in and below a folder whose writers were killed; links are not followed."""
+    for place, _, files in os.walk(folder):
+        names = [name for name in sorted(files) if _is_abandoned(name)]
+        if names and not is_locked(Path(place)):  # perhaps by a process of another machine
+            for name in names:
+                yield Garbage(Path(place, name), "left by a process that is gone")
+
+
+def _damage(folder: Path) -> str:
+    for name in (JOURNAL, MODELS):
+        if damaged_lines(folder / name):
+            return f"{folder / name} is damaged: the command that made it computes again what is lost"
+    try:
+        read_tables(folder, (CURVES, RUNS, REVEALS, MODEL))
+    except Damaged as error:
+        return str(error)
+    return ""
+
+
+def _is_of_run(name: str) -> bool:
+    return name in _OF_RUNS or _is_abandoned(name)
+
+
+def _is_abandoned(name: str) -> bool:
+    match = _TEMPORARY.fullmatch(name)
+    return match is not None and match[1] in _WRITTEN and not is_alive(int(match[2]))
