@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from budgetreg.config.nested import Tree, common, diff, ordered
+from budgetreg.config.nested import Tree, common, diff, merge, ordered
 from budgetreg.errors import DataError
 from budgetreg.files.integrity import Damaged, digest
 from budgetreg.files.writing import files_below, os_errors_explained, write_atomically
@@ -37,6 +37,8 @@ class CellResults:
 
     Attributes
     ----------
+    config : dict
+        The resolved configuration without the options that change no result, but with the preset and the repetitions.
     data : dict
         Name, content and shape of the data.
     source : dict
@@ -45,6 +47,7 @@ class CellResults:
         Rows of the tables, as they stand there.
     """
 
+    config: Tree
     data: Tree
     source: Tree
     curves: list[dict[str, str]]
@@ -134,6 +137,7 @@ def read_run(folder: Path, cell: Cell) -> CellResults:
     with _undamaged(folder):
         tables = _tables(folder)
         return CellResults(
+            config=_as_asked(cell.config.recorded(), cell),
             data=manifest["data"],
             source={key: manifest[key] for key in SOURCE},
             curves=_asked(tables[CURVES], cell),
@@ -165,6 +169,7 @@ def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
             if entry is not None:
                 own = {name: [row for row in rows if row[CELL] == entry[CELL]] for name, rows in tables.items()}
                 found[cell.name] = CellResults(
+                    config=_as_asked(merge(manifest["config"], entry["config"]), cell),
                     data=entry["data"],
                     source=manifest["sources"][entry["source"]],
                     curves=_asked(own[CURVES], cell),
@@ -191,8 +196,7 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
     }
     heads = meanings_of(rows)
     tables = {name: as_csv([*expanded(heads[name], own), CELL], own) for name, own in rows.items()}
-    configs = [_as_asked(cell) for cell in recipe.cells]
-    base = common(configs)
+    base = common([own.config for own in results])
     sources: list[Tree] = []
     for own in results:
         sources += [own.source] if own.source not in sources else []
@@ -210,11 +214,11 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
                 "identity_digest": cell.digest,
                 "version": cell.config.identity()["algo"]["version"],
                 "repetitions": cell.config.repetitions,
-                "config": ordered(diff(config, base)),
+                "config": ordered(diff(own.config, base)),
                 "data": own.data,
                 "source": sources.index(own.source),
             }
-            for cell, config, own in zip(recipe.cells, configs, results, strict=True)
+            for cell, own in zip(recipe.cells, results, strict=True)
         ],
     }
     with os_errors_explained(f"write {folder}"):
@@ -227,10 +231,10 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
     write_manifest(folder, manifest, {name: digest(content) for name, content in tables.items()})
 
 
-def _as_asked(cell: Cell) -> Tree:
-    """Return what a manifest records of a configuration, with the preset and the repetitions that the cell asks for."""
+def _as_asked(config: Tree, cell: Cell) -> Tree:
+    """Return a configuration with the preset and repetitions that the cell asks for: presets may share a run."""
     asked = {key: cell.config.resolved[key] for key in ("protocol", "repetitions", "axis")}
-    return {**cell.config.recorded(), **{key: value for key, value in asked.items() if value is not None}}
+    return {**config, **{key: value for key, value in asked.items() if value is not None}}
 
 
 def _asked(rows: Sequence[dict[str, str]], cell: Cell) -> list[dict[str, str]]:

@@ -132,7 +132,7 @@ def results_manifest(folder: Path) -> Tree:
     manifest = read_any_manifest(folder)
     known = _with_keys(manifest, _KEYS_OF_RUN) or _with_keys(manifest, _KEYS_OF_MERGED)
     if known is None:
-        raise DataError(f"{folder / MANIFEST}: there is none of ours, in schema {SCHEMA_VERSION}")
+        raise DataError(f"{folder} holds no {MANIFEST} of schema {SCHEMA_VERSION}: run it again, into another folder")
     return known
 
 

@@ -116,9 +116,8 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Regressors:
         )
     content = read_tables(folder, (MODEL,)).get(MODEL)
     if content is None:
-        raise DataError(
-            f"{folder} holds no {MODEL}: {'the command that made it writes it again' if done else 'nothing is finished'}"
-        )
+        why = "the command that made it writes it again" if done else "nothing is finished"
+        raise DataError(f"{folder} holds no {MODEL}: {why}")
     arrays = _arrays(content)
     if "w" not in arrays:
         raise ConfigError(f"{folder}: {manifest['algo']} has learned a subspace, which predicts nothing")

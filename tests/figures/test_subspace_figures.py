@@ -14,10 +14,12 @@ from budgetreg.figures.captions import about_config, caption
 from budgetreg.figures.curves import draw, y_range
 from budgetreg.figures.palette import style
 from budgetreg.figures.summary import comparison_table, run_table
-from budgetreg.results.schema import CURVE_COLUMNS, SUBSPACE_COLUMNS
+from budgetreg.protocol.models import packed
+from budgetreg.results.schema import SUBSPACE_COLUMNS
 from budgetreg.results.series import mean_curve, read_series
 from budgetreg.results.store import Store
 from tests.toy_runs import toy_plan
+from tests.written_runs import write_run as write_regressors
 from tests.written_runs import write_run_manifest
 
 EXCESS = (0.3, 0.02, 0.001)
@@ -69,7 +71,7 @@ def curves_of(figure):
 
 def test_a_run_writes_the_columns_of_what_it_learns(tmp_path):
     point = {"examples": 5, "attributes": 10, "excess_loss": 0.1, "relative_error": 0.3, "principal_angle": 4.0}
-    result = {"repetition": 0, "curve": [point], "run": {"edge": ""}}
+    result = {"repetition": 0, "curve": [point], "run": {"edge": ""}, "model": packed({"V": np.eye(3)})}
     plan = toy_plan(tmp_path, repetitions=1, n_components=2)
     with Store.open(tmp_path, plan) as store:
         store.add({"repetition": 0, "status": "finished", "seconds": 0.5, "result": result})
@@ -94,9 +96,7 @@ def test_curves_are_read_and_averaged(tmp_path):
 
 def test_subspaces_and_regressors_do_not_mix(tmp_path):
     write_run(tmp_path / "subspaces")
-    (tmp_path / "regressors").mkdir()
-    row = ",aelr,mnist,4,0,10,40,1,1,,\n"
-    (tmp_path / "regressors" / "curves.csv").write_text(",".join(CURVE_COLUMNS) + "\n" + row)
+    write_regressors(tmp_path / "regressors")
     with pytest.raises(DataError, match="folders of one kind") as caught:
         read_series([tmp_path])
     assert "\n" not in str(caught.value)

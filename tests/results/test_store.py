@@ -231,7 +231,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(tmp_path, monke
         with pytest.raises(UserError, match=r"^cannot write \S*curves\.csv: No space left on device$"):
             store.finish()
         if call == "fsync":
-            with pytest.raises(UserError, match=r"^cannot write \S*journal\.jsonl: No space left on device$"):
+            with pytest.raises(UserError, match=r"^cannot write \S*models\.jsonl: No space left on device$"):
                 store.add(toy_entry(5))
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
