@@ -1,11 +1,13 @@
 """Folders as runs leave them, written by hand."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from budgetreg.files.integrity import signed
 from budgetreg.results.manifest import write_manifest
 from budgetreg.results.schema import CURVE_COLUMNS
 
@@ -86,17 +88,24 @@ def write_run(
     return folder
 
 
-def write_run_manifest(folder: Path, resolved: dict[str, Any], d: int) -> None:
-    """Write a manifest that says nothing of what computed the run, and holds no digests of its tables."""
-    repetitions = resolved["repetitions"]
-    unknown = {"versions": {}, "git": {}, "processor": None, "earlier": []}
+def write_run_manifest(folder: Path, config: dict[str, Any], d: int, n_train: int = 1000) -> None:
+    """Write a manifest of a run that says nothing about what computed it, and holds no digests of its tables."""
     manifest = {
-        **{key: resolved[key] for key in ("k", "repetitions")},
-        **{key: resolved[key]["name"] for key in ("algo", "dataset")},
-        **{"repetitions_done": repetitions, "identity": {"algo": {"version": 1}}, "identity_digest": ""},
-        **{"config": resolved, "data": {"d": d, "n_train": 1000}, "columns": {}, **unknown},
+        **{key: "" for key in ("algo", "dataset", "identity_digest")},
+        **{key: 0 for key in ("k", "repetitions", "repetitions_done")},
+        **{"versions": {}, "git": {}, "processor": None, "earlier": []},
+        "identity": {"algo": {"version": 1}},
+        "config": config,
+        "data": {"d": d, "n_train": n_train},
+        "columns": {},
     }
     write_manifest(folder, manifest, {})
+
+
+def edit_manifest(folder: Path, **changes: Any) -> None:
+    """Change keys of a manifest, and sign it again."""
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(signed({**json.loads(path.read_text()), **changes})))
 
 
 def add_svr_loss(folder: Path) -> Path:

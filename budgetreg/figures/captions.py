@@ -104,8 +104,6 @@ def short_caption(title: str, paragraphs: Sequence[str], series: Sequence[Series
 
 def about_config(config: Mapping[str, Any]) -> list[str]:
     """Return lines that describe a configuration: learner, data, tuning, and all else that can change a result."""
-    if not config:
-        return ["configuration: not recorded (no manifest.json beside the curves)"]
     flat = flatten(config)
     rest = dict(distinguishing_options(config))
     words = {"learner": _learner(config.get("algo", {})), "data": _data(flat), "tuning": _tuning(flat)}

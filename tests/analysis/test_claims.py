@@ -45,7 +45,7 @@ def series(
             rows.append((repetition, m, k * m, value, value))
     points = pd.DataFrame(rows, columns=["repetition", "examples", "attributes", "test_relative", "error"])
     config = {"algo": {"core": core}, **keys}
-    return Series("toy", algo, k, "", algo, points, pd.DataFrame(), config, 16, Path())
+    return Series("toy", algo, k, "", algo, points, pd.DataFrame(), config, 16, Path(), 1000)
 
 
 def verdict(claim: dict[str, Any], *curves: Series, **rest: Any) -> str:

@@ -62,9 +62,8 @@ def priced(folder: Path, price: float, unit: str | None = "EUR") -> Path:
     """Let the attributes of a run cost something."""
     curves = pd.read_csv(folder / "curves.csv")
     curves.assign(cost=price * curves["attributes"]).to_csv(folder / "curves.csv", index=False)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["config"]["dataset"] = {"costs": "prices.csv", "unit": unit}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    config = json.loads((folder / "manifest.json").read_text())["config"]
+    edit_manifest(folder, config={**config, "dataset": {"costs": "prices.csv", "unit": unit}})
     return folder
 
 

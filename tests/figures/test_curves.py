@@ -1,6 +1,5 @@
 """Drawing curves: numbers through public functions, figures through their files."""
 
-import json
 import os
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from budgetreg.figures.captions import about_config, caption
 from budgetreg.figures.curves import draw, plot_folders, plot_run
 from budgetreg.figures.palette import style
 from budgetreg.results.series import read_series
-from tests.written_runs import EXAMPLES, add_svr_loss, config, write_run
+from tests.written_runs import EXAMPLES, add_svr_loss, config, edit_manifest, write_run
 
 
 def test_by_default_files_appear_in_the_only_folder(tmp_path: Path) -> None:
@@ -76,12 +75,8 @@ def test_the_caption_says_how_the_figure_was_made_and_no_path(tmp_path: Path) ->
 
 def test_the_caption_tells_of_what_is_missing(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["config"]["repetitions"] = 10
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    edit_manifest(folder, config=config(repetitions=10))
     assert "2 repetitions (of 10 asked for)" in caption("fig", read_series([folder]), [])
-    (folder / "manifest.json").unlink()
-    assert "not recorded" in caption("fig", read_series([folder]), [])
 
 
 def test_what_all_curves_share_is_said_once(tmp_path: Path) -> None:

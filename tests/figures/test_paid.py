@@ -1,6 +1,5 @@
 """Curves against everything that was paid for, tuning included."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from budgetreg.figures.curves import draw, plot_run
 from budgetreg.figures.drawing import parse
 from budgetreg.results.axis_variables import along
 from budgetreg.results.series import mean_curve, read_series
-from tests.written_runs import write_run
+from tests.written_runs import edit_manifest, write_run
 
 N, D = 160, 10
 """A run of 10, 40 and 160 examples pays for 40, 160 and 640 attributes, less half a one on average."""
@@ -27,9 +26,7 @@ def paid_run(folder: Path, cells_tuning: int, rows_full: int, axis: str = "paid"
     runs = pd.read_csv(folder / "runs.csv")
     runs["cells_tuning"], runs["rows_full"] = [cells_tuning - 1, cells_tuning + 1], rows_full
     runs.to_csv(folder / "runs.csv", index=False)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["data"] = {"d": D, "n_train": N}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    edit_manifest(folder, data={"d": D, "n_train": N})
     return folder
 
 
@@ -141,13 +138,13 @@ def test_runs_that_are_not_all_to_be_drawn_by_it_are_not(tmp_path: Path) -> None
     assert lines(tmp_path)[0] == [[39.5, 159.5, 639.5]] * 2
 
 
-def test_older_runs_do_not_tell_what_was_paid(tmp_path: Path) -> None:
+def test_runs_that_did_not_count_cells_cannot_be_drawn_against_all_that_was_paid(tmp_path: Path) -> None:
     write_run(tmp_path, axis="paid")
     with pytest.raises(DataError, match="does not count cells: run it again"):
         lines(tmp_path)
     paid_run(tmp_path, 5, 0)
     runs = pd.read_csv(tmp_path / "runs.csv")
-    runs.loc[1, "rows_full"] = None  # a run that was begun before they were counted
+    runs.loc[1, "rows_full"] = None
     runs.to_csv(tmp_path / "runs.csv", index=False)
     with pytest.raises(DataError, match="does not count cells"):
         lines(tmp_path)

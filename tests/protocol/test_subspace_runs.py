@@ -144,7 +144,7 @@ def test_judges_measure_distances():
 def series(algo, k=2, kind="coins", **config):
     one = {"core": "second_moment", "update": "active", "n_components": 1, "replacement": False, **config}
     nested = {"algo": one, "dataset": {"kind": kind, "center": "none"}}
-    return Series("coins", algo, k, "", algo, pd.DataFrame(), pd.DataFrame(), nested, 16, Path())
+    return Series("coins", algo, k, "", algo, pd.DataFrame(), pd.DataFrame(), nested, 16, Path(), 1000)
 
 
 def test_bounds_of_theorems_on_excess_losses():
