@@ -25,6 +25,7 @@ _KEYS_OF_RUN = {
     *("columns", "tables", *SOURCE),
 }
 _KEYS_OF_MERGED = {"recipe", "config", "sources", "cells", "tables"}
+_REMEDY = "remove the folder to compute its results again"
 _TRIES, _PAUSE = 3, 0.1  # seconds: a writer that has replaced one file needs less time to replace the others
 
 
@@ -77,11 +78,11 @@ def read_any_manifest(folder: Path) -> Tree | None:
     try:
         manifest = json.loads(content)
     except ValueError:
-        raise Damaged(f"{path} is damaged (or no manifest of results): it is not JSON") from None
+        raise Damaged(f"{path} is damaged, or not ours: it is not JSON; {_REMEDY}") from None
     if not isinstance(manifest, dict) or not {"schema_version", KEY} & manifest.keys():
         return None
     if content_of(manifest) is None:
-        raise Damaged(f"{path} is damaged: its content does not match its digest")
+        raise Damaged(f"{path} is damaged: its content does not match its digest; {_REMEDY}")
     return manifest
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.test_cli import budgetreg, one_line
 from tests.figures.test_summary import write_run
+from tests.written_runs import edit_manifest
 
 REPETITIONS = 6
 

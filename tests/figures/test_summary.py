@@ -161,5 +161,5 @@ def test_the_table_of_a_run_tells_nothing_of_those_below_it(tmp_path: Path) -> N
 
 
 def test_a_run_that_vanished_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="gone: no such folder$"):
+    with pytest.raises(DataError, match=r"gone: no such folder$"):
         run_table(tmp_path / "gone")

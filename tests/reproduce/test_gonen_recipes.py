@@ -33,7 +33,7 @@ def series(values: np.ndarray, d: int = 8, algo: str = "popca", **dataset: objec
         "dataset": {"name": "coins", "kind": "coins", **dataset},
         "axis": "examples",
     }
-    return Series(f"coins_d{d}", algo, 2, "", algo, points, pd.DataFrame(), config, d, Path())
+    return Series(f"coins_d{d}", algo, 2, "", algo, points, pd.DataFrame(), config, d, Path(), 1000)
 
 
 @pytest.fixture(scope="module", params=["collapse", "mnist"])

@@ -255,7 +255,8 @@ def test_damaged_results_are_told(recipe: Path, capsys: pytest.CaptureFixture[st
     assert main(["reproduce", "paper/toy"]) == 3
     message = capsys.readouterr().err
     assert message.count("\n") == 1
-    assert "results/paper/toy: its results are damaged" in message
+    assert "results/paper/toy/manifest.json is damaged" in message
+    assert "remove the folder" in message
     assert "![paper/toy]" not in Path("results/README.md").read_text()
 
 
