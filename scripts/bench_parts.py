@@ -24,7 +24,7 @@ from budgetreg.metering.table import Table
 from budgetreg.sampling.designs import uniform_subset
 from budgetreg.sampling.draws import BLOCK, subset
 from budgetreg.streams import generator
-from budgetreg.tasks.regressors import squared_error
+from budgetreg.tasks.regression import squared_error
 
 REPLICAS = 480
 STEPS = 1024

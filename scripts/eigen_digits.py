@@ -32,8 +32,8 @@ from budgetreg.metering.accessor import Accessor  # noqa: E402
 from budgetreg.metering.table import Table  # noqa: E402
 from budgetreg.solvers.eigenspaces import leading  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402
-from budgetreg.tasks.subspaces import columns  # noqa: E402
-from budgetreg.tasks.subspaces import second_moment as moment_of  # noqa: E402
+from budgetreg.tasks.subspace_learning import compare_with_best  # noqa: E402
+from budgetreg.tasks.subspace_learning import second_moment as moment_of  # noqa: E402
 
 TARGET = Path(__file__).resolve().parent.parent / "results" / "gonen_2016"
 SIDE, N_COMPONENTS, SHOWN = 28, 10, 5
@@ -76,7 +76,7 @@ def compared(table: Table, train: np.ndarray, test: np.ndarray) -> list[Learned]
         V = learn(table, order, learner, r)
         if found:
             V = V * np.where((V * found[0].V).sum(axis=0) < 0, -1, 1)
-        found.append(Learned(learner, r, V, columns(C, V, best)["relative_error"]))
+        found.append(Learned(learner, r, V, compare_with_best(C, V, best)["relative_error"]))
     return found
 
 

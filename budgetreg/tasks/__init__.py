@@ -1,1 +1,1 @@
-"""What is learned, a regressor or a subspace, and what judges it on held-out examples, which are seen in full."""
+"""Tasks: learning a regressor or a subspace, and judging it on held-out examples, which are seen in full."""

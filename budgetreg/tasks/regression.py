@@ -1,53 +1,54 @@
-"""To predict a target: what a regressor is judged by."""
+"""The task of predicting a target, and the errors by which regressors are judged."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from budgetreg.data.dataset import Dataset
+from budgetreg.data.values import row_blocks
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.centring import Origin
 from budgetreg.metering.table import Table
-from budgetreg.tasks.regressors import error_columns, squared_error, svr_loss
 from budgetreg.tasks.task import Columns, Model
 
 
 @dataclass(frozen=True)
 class Regression:
-    """To predict the target: outputs are regressors, (d, G) for each stream.
+    """The task of predicting the target: outputs are regressors, (d, G) for each stream.
 
     Attributes
     ----------
     delta : float or None
-        That of the SVR loss, for learners of it; None for the squared loss.
+        Width of the insensitive zone of the SVR loss, for learners of that loss; None for the squared loss.
     """
 
     delta: float | None = None
     predicts = True
 
     def admit(self, algo: str, data: Dataset, center: str) -> None:
-        """Ask for targets that are numbers and not all 0."""
+        """Refuse targets that are not predictable numbers, or all 0."""
         if data.unpredictable:
             raise ConfigError(data.unpredictable)
         if not data.y.any():
-            raise ConfigError(f"{data.name} has no targets other than 0: nothing for {algo} to predict")
+            raise ConfigError(f"all targets of {data.name} are 0: {algo} has nothing to predict")
 
     def held_out(self, table: Table, index: np.ndarray) -> "RegressorJudge":
-        """Judge by the learner's own loss."""
+        """Judge by the learner's loss."""
         return RegressorJudge(table, index, False, self.delta)
 
     def test(self, data: Dataset, table: Table, index: np.ndarray, constant: float = 0.0) -> "RegressorJudge":
         """Judge by errors relative to those of a constant prediction."""
         if (data.y[index] == constant).all():
             raise DataError(
-                f"the test part of {data.name} has only targets {constant:g}, which no error can be relative to"
+                f"all targets in the test part of {data.name} are {constant:g}: there is no error to compare with; "
+                "use another seed or a larger dataset.test_fraction"
             )
         return RegressorJudge(table, index, data.two_valued, self.delta, constant)
 
     def model(self, table: Table, outputs: np.ndarray, setting: int, origin: Origin) -> Model:
         """Return ``w`` (d,), ``b`` () and ``c`` (d,) of the prediction ``b + <w, x - c>``."""
-        scale, c = _as_seen(table, origin).stored_units()
-        return {"w": outputs[:, setting] * scale, "b": np.array(_own(origin.intercept, setting)), "c": c}
+        scale, c = _centred(table, origin).stored_units()
+        return {"w": outputs[:, setting] * scale, "b": np.array(_intercept(origin, setting)), "c": c}
 
 
 @dataclass(frozen=True)
@@ -61,22 +62,109 @@ class RegressorJudge:
     constant: float = 0.0
 
     def losses(self, outputs: np.ndarray, origin: Origin) -> np.ndarray:
-        """Return the loss that the learner is after."""
-        table = _as_seen(self.table, origin)
+        """Return the learner's loss."""
+        table = _centred(self.table, origin)
         if self.delta is None:
             return squared_error(table, self.index, outputs, origin.intercept)
         return svr_loss(table, self.index, outputs, self.delta, origin.intercept)
 
     def columns(self, outputs: np.ndarray, setting: int, origin: Origin) -> Columns:
         """Return the test errors."""
-        w, b = np.ascontiguousarray(outputs[:, setting]), _own(origin.intercept, setting)
-        seen = _as_seen(self.table, origin)
-        return error_columns(seen, self.index, w, self.two_valued, self.delta, b, self.constant)
+        w, b = np.ascontiguousarray(outputs[:, setting]), _intercept(origin, setting)
+        table = _centred(self.table, origin)
+        return error_columns(table, self.index, w, self.two_valued, self.delta, b, self.constant)
 
 
-def _as_seen(table: Table, origin: Origin) -> Table:
+def squared_error(table: Table, index: np.ndarray, W: np.ndarray, intercept: np.ndarray | float = 0.0) -> np.ndarray:
+    """Return the mean squared error ``mean((intercept + <w, x> - y)^2)`` of each regressor.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    index : ndarray of int, shape (n,)
+        Held-out rows.
+    W : ndarray of float, shape (d, G)
+        Regressors.
+    intercept : float or ndarray of float, shape (G,)
+        Prediction for ``x = 0``.
+
+    Returns
+    -------
+    ndarray of float, shape (G,)
+    """
+    total = np.zeros(W.shape[1])
+    for rows in row_blocks(index, table.d):
+        total += np.square(table.rows(rows) @ W + intercept - table.y[rows, None]).sum(axis=0)
+    return total / index.size
+
+
+def svr_loss(
+    table: Table, index: np.ndarray, W: np.ndarray, delta: float, intercept: np.ndarray | float = 0.0
+) -> np.ndarray:
+    """Return the mean SVR loss ``mean(max(|intercept + <w, x> - y| - delta, 0))`` of each regressor.
+
+    Parameters and result are as in `squared_error`, in units of the target.
+    """
+    total = np.zeros(W.shape[1])
+    for rows in row_blocks(index, table.d):
+        total += np.maximum(np.abs(table.rows(rows) @ W + intercept - table.y[rows, None]) - delta, 0).sum(axis=0)
+    return total / index.size
+
+
+def error_columns(
+    table: Table,
+    index: np.ndarray,
+    w: np.ndarray,
+    two_valued: bool,
+    delta: float | None = None,
+    intercept: float = 0.0,
+    constant: float = 0.0,
+) -> dict[str, float | None]:
+    """Return the test columns of the curve for one regressor.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    index : ndarray of int, shape (n,)
+        Test rows.
+    w : ndarray of float, shape (d,)
+        Regressor.
+    two_valued : bool
+        Whether targets are -1 and +1.
+    delta : float, optional
+        Width of the insensitive zone of the SVR loss, for learners of that loss.
+    intercept : float
+        Prediction for ``x = 0``.
+    constant : float
+        The prediction without attributes, whose error is the unit of the relative error.
+
+    Returns
+    -------
+    dict
+        ``test_mse``; ``test_relative``, divided by the error of the constant, ``mean((y - c)^2)``;
+        ``test_error_rate``, the fraction of wrong signs, None unless targets are two-valued; ``test_svr_loss`` if there
+        is a delta.
+    """
+    y = table.y[index]
+    predictions = np.concatenate([table.rows(rows) @ w + intercept for rows in row_blocks(index, table.d)])
+    mse = float(np.square(predictions - y).mean())
+    error_rate = float((np.sign(predictions) != y).mean()) if two_valued else None
+    columns = {
+        "test_mse": mse,
+        "test_relative": mse / float(np.square(y - constant).mean()),
+        "test_error_rate": error_rate,
+    }
+    if delta is not None:
+        columns["test_svr_loss"] = float(np.maximum(np.abs(predictions - y) - delta, 0).mean())
+    return columns
+
+
+def _centred(table: Table, origin: Origin) -> Table:
     return table if origin.shift is None else table.shifted(origin.shift)
 
 
-def _own(intercept: np.ndarray | float, setting: int) -> float:
+def _intercept(origin: Origin, setting: int) -> float:
+    intercept = origin.intercept
     return float(intercept[setting] if isinstance(intercept, np.ndarray) else intercept)

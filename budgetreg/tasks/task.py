@@ -1,6 +1,7 @@
-"""What a task is to those that run it, and what judges the outputs of a learner.
+"""The interface of a task, and of the judges of a learner's outputs.
 
-Test and held-out examples are seen in full: judging is outside the budget.
+Test and held-out examples are seen in full: judging is outside the budget. Predictions and products have shapes that
+depend on the configuration alone, never on how replicas are batched, so that their last bits do not either.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from budgetreg.metering.table import Table
 Columns = Mapping[str, float | None]
 
 Model = Mapping[str, np.ndarray]
-"""What was learned, in units of the columns as they are stored: what its arrays are, the task says."""
+"""The arrays of a learned model, which the task names, in units of the columns as they are stored."""
 
 
 class WithIntercept(NamedTuple):
@@ -32,7 +33,7 @@ Outputs = np.ndarray | WithIntercept
 
 
 class Judge(Protocol):
-    """Examples on which outputs of a stream are judged, those of all its settings at one checkpoint."""
+    """Examples on which the outputs of a stream are judged, those of all settings at one checkpoint."""
 
     def losses(self, outputs: np.ndarray, origin: Origin) -> np.ndarray:
         """Return the loss (G,) by which parameters are chosen."""
@@ -42,17 +43,17 @@ class Judge(Protocol):
 
 
 class Task(Protocol):
-    """What is learned."""
+    """What is learned: a regressor or a subspace."""
 
     def __hash__(self) -> int:
-        """Equal tasks are one, as what they judge by is remembered."""
+        """Equal tasks have equal hashes, as judges are cached by task."""
 
     @property
     def predicts(self) -> bool:
-        """Whether it is to predict targets; if not, a subspace is learned."""
+        """Whether it predicts targets; if not, it learns a subspace."""
 
     def admit(self, algo: str, data: Dataset, center: str) -> None:
-        """Do nothing if the data allow it.
+        """Refuse data that do not suit the task.
 
         Parameters
         ----------
@@ -66,20 +67,20 @@ class Task(Protocol):
         Raises
         ------
         ConfigError
-            If they do not, whatever the examples are.
+            If the data cannot be learned, whatever the examples are.
         """
 
     def held_out(self, table: Table, index: np.ndarray) -> Judge:
-        """Return the judge that some training examples make."""
+        """Return the judge for some training examples, which are held out."""
 
     def test(self, data: Dataset, table: Table, index: np.ndarray, constant: float) -> Judge:
-        """Return the judge of what a run puts out; a constant is what it predicts that has seen no attribute.
+        """Return the judge of a run's outputs on test examples; `constant` is the prediction without attributes.
 
         Raises
         ------
         DataError
-            If the test examples cannot tell good from bad.
+            If the error on the test examples cannot be expressed relative to a baseline.
         """
 
     def model(self, table: Table, outputs: np.ndarray, setting: int, origin: Origin) -> Model:
-        """Return what can be applied to other examples: the output of one setting, for the table it was learned on."""
+        """Return the model of one setting for other examples, given the table that it was learned on."""

@@ -13,7 +13,7 @@ from budgetreg.errors import ConfigError
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import DatasetConfig
 from budgetreg.solvers.eigenspaces import leading
-from budgetreg.tasks.subspaces import columns, second_moment
+from budgetreg.tasks.subspace_learning import compare_with_best, second_moment
 
 OPTIONS = {
     "coins": {"d": 7, "n_coins": 3, "alpha": 0.4},
@@ -88,9 +88,9 @@ def test_the_best_subspace_takes_the_likelier_direction_of_each_pair_and_each_mi
     best = leading(C, law.n_coins)
     both = [(u, v) if b > 0 else (v, u) for (u, v), b in zip(pairs_of(law), law.signs(0, 1), strict=True)]
     right = np.stack([likelier for likelier, _ in both], axis=1)
-    assert columns(C, right, best)["excess_loss"] == pytest.approx(0, abs=1e-15)
+    assert compare_with_best(C, right, best)["excess_loss"] == pytest.approx(0, abs=1e-15)
     right[:, 0] = both[0][1]
-    assert columns(C, right, best)["excess_loss"] == pytest.approx(law.alpha / law.n_coins)
+    assert compare_with_best(C, right, best)["excess_loss"] == pytest.approx(law.alpha / law.n_coins)
 
 
 def test_one_attribute_of_two_lines_is_a_fair_sign_on_either():

@@ -17,7 +17,7 @@ from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.streams import generator
-from budgetreg.tasks.regressors import svr_loss
+from budgetreg.tasks.regression import svr_loss
 from budgetreg.updates import gen_est
 from tests.listings import data_point, invert
 

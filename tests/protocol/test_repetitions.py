@@ -14,7 +14,7 @@ from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.tuning import folds, on_edge, winners
 from budgetreg.streams import generator
-from budgetreg.tasks.regressors import error_columns, squared_error
+from budgetreg.tasks.regression import error_columns, squared_error
 from budgetreg.theory import eg_step, ogd_step, pegasos_regularisation
 
 

@@ -70,7 +70,7 @@ def test_impossible_budgets_and_dimensions_are_refused():
         one = replace(popca, k=1, algo=having(popca.algo, update=update))
         assert make_plan(replace(one, checkpoints=1)).checkpoints
     assert "must be below d=8" in refusal(popca, n_components=8)
-    assert "spoil" in refusal(replace(popca, dataset=replace(popca.dataset, center="revealed")))
+    assert "must all have the same centre" in refusal(replace(popca, dataset=replace(popca.dataset, center="revealed")))
     mbeg = configured("mbeg")
     assert "even budget" in refusal(replace(mbeg, k=3))
     assert "at least 2" in refusal(replace(mbeg, k=1))

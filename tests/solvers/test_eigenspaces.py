@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
 from budgetreg.solvers.eigenspaces import basis, eigenspaces, leading
-from budgetreg.tasks.subspaces import losses
+from budgetreg.tasks.subspace_learning import projection_losses
 
 
 def _rounded(C, rng, size=1e-14):
@@ -106,7 +106,7 @@ def test_the_top_spans_what_the_best_projection_spans():
     eigenvalues = np.linalg.eigvalsh(C)[::-1]
     np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-14)
     np.testing.assert_allclose(np.diag(V.T @ C @ V), eigenvalues[:3], rtol=1e-12)  # the largest first
-    np.testing.assert_allclose(losses(C, V[None]), eigenvalues[3:].sum(), rtol=1e-12)
+    np.testing.assert_allclose(projection_losses(C, V[None]), eigenvalues[3:].sum(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("u", [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [-1e-9, -3.0, 2.0]])
