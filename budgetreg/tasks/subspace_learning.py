@@ -66,7 +66,7 @@ class SubspaceLearning:
         return judge
 
     def model(self, table: Table, outputs: np.ndarray, setting: int, origin: Origin) -> Model:
-        """Return orthonormal columns ``V`` (d, n), a subspace of ``(x - c) * scale``, with ``c`` and ``scale``, (d,)."""
+        """Return orthonormal columns ``V`` (d, n) of a subspace of ``(x - c) * scale``, ``c`` and ``scale`` (d,)."""
         assert origin == Origin()
         scale, c = table.stored_units()
         return {"V": outputs[setting], "c": c, "scale": scale}
