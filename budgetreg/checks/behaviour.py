@@ -31,7 +31,7 @@ def budget(subject: Subject) -> None:
     plan, setting = subject.plan(D, K), _setting(subject, 0)
     cost = subject.learner.cost(D, K, {name: value for name, (value,) in setting.items()})
     expect(max(cost) <= plan.per_example, f"an example costs {max(cost):.3g} attributes; the budget is {K}")
-    m, F = 96, 32
+    m, F = 96, min(32, subject.learner.check_streams)
     orders, dense = np.tile(np.arange(m), (F, 1)), np.full((m, D), 0.5)
     X, y = np.array(_table(m).X), np.where(np.arange(m) % 3, 1.0, 0.5)
     X[:1], X[m // 2 :] = dense[:1], 0
@@ -81,7 +81,7 @@ def permutation(subject: Subject) -> None:
 
     Of subspaces, the mean of the projections.
     """
-    m, F = 12, 250 if subject.draws else 1
+    m, F = 12, subject.learner.check_streams if subject.draws else 1
     table, order = _table(m), np.roll(np.arange(D), 3)
     permuted = Table(np.asarray(table.X)[:, order], table.y)
     orders = np.tile(np.arange(m), (F, 1))

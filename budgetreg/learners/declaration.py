@@ -218,6 +218,8 @@ class Learner:
     centres_itself : bool
         Whether it keeps or adds up what it sees, and so cannot have an origin that moves: it centres what it has seen
         itself, as `SideInformation` asks, and then yields `WithIntercept`.
+    check_streams : int
+        Number of streams over which `budgetreg check` averages; a learner whose fit is slow needs fewer.
     """
 
     name: str = field(kw_only=True)
@@ -231,6 +233,7 @@ class Learner:
     unequal_lengths: ClassVar[bool] = False
     shares_settings: ClassVar[bool] = False
     centres_itself: ClassVar[bool] = False
+    check_streams: ClassVar[int] = 250
 
     def fit(
         self,

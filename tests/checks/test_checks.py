@@ -170,7 +170,7 @@ def test_learners_with_other_bytes():
     assert "settings" in failure("online_ridge", "same bytes", of_common_scale)
 
 
-@pytest.mark.parametrize("name", ["aer", "ridge"])
+@pytest.mark.parametrize("name", ["aer", "ridge", "aemr", "aeml"])
 def test_a_learner_that_prefers_an_attribute(name):
     def broken(fit):
         def halved(*args):

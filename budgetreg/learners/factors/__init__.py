@@ -27,6 +27,7 @@ class FactorRegression(PairwiseLearner):
     core = "factor_regression"
     version = 2
     centres_itself = True
+    check_streams = 24
     missing = Missing.LEFT_OUT
     bitwise_portable = False
     oracle = FullRowsOracle()

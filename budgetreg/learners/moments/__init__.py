@@ -44,6 +44,7 @@ class MomentRegression(PairwiseLearner):
     parameters = (CANDIDATE,)
     shares_settings = True
     centres_itself = True
+    check_streams = 24
     missing = Missing.LEFT_OUT
     bitwise_portable = False
     oracle = FullRowsOracle({"candidate": [_LEAST_RIDGE]})
