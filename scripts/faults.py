@@ -455,7 +455,7 @@ MUTANTS = (
     ),
     Mutant(
         "judged without the origin that was learned with",
-        "tasks:_as_seen",
+        "tasks:_centred",
         around(lambda as_seen, table, origin: table),
         "a regressor is applied to other attributes than its own",
     ),
