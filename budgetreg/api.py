@@ -5,19 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from budgetreg.errors import UserError
+from budgetreg.errors import UnfinishedError
 from budgetreg.notices import say
 
 if TYPE_CHECKING:
     from budgetreg.execution.runner import RunOutcome
     from budgetreg.protocol.plan import Plan
     from budgetreg.results.reading import Results
-
-
-class Unfinished(UserError):  # noqa: N818 - it says what is the matter
-    """Repetitions have failed; the same call tries them again."""
-
-    exit_code = 1
 
 
 def run(choices: Mapping[str, Any], *, draw: bool = False) -> "Results":
@@ -41,7 +35,7 @@ def run(choices: Mapping[str, Any], *, draw: bool = False) -> "Results":
         If something cannot be chosen, or does not fit the data; the message says what is possible.
     DataError
         If the data are missing or unusable.
-    Unfinished
+    UnfinishedError
         If repetitions have failed.
     KeyboardInterrupt
         What is finished is kept; the same call resumes.
@@ -52,7 +46,7 @@ def run(choices: Mapping[str, Any], *, draw: bool = False) -> "Results":
     for remark in remarks(filter(None, [outcome.choices])):
         say(remark)
     if outcome.failed:
-        raise Unfinished(f"{outcome.failed} repetitions have failed, see {outcome.folder}: the same call tries again")
+        raise UnfinishedError(f"{outcome.failed} repetitions failed, see {outcome.folder}: the same call tries again")
     return load(outcome.folder)
 
 

@@ -20,6 +20,12 @@ class ConfigError(UserError):
     """A configuration or usage that cannot work; the message says what is possible."""
 
 
+class UnfinishedError(UserError):
+    """Repetitions have failed; the same call tries them again."""
+
+    exit_code = 1
+
+
 class DataError(UserError):
     """Data that are missing, damaged or unusable; the message says where, and what to do."""
 

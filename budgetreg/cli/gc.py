@@ -68,6 +68,7 @@ def _garbage(folders: Sequence[Path]) -> "Iterator[Garbage]":
     """Give all there is, a folder that is removed as a whole without its files."""
     from budgetreg.data import unused  # here, because Hydra and numpy are slow to load and --help is not
     from budgetreg.execution.scratch import abandoned
+    from budgetreg.reproduce.receipts import outdated_receipts
     from budgetreg.reproduce.stale_runs import stale_runs
     from budgetreg.results.folders import abandoned_files
 
@@ -80,6 +81,7 @@ def _garbage(folders: Sequence[Path]) -> "Iterator[Garbage]":
                 seen.add(path)
                 yield garbage
     yield from unused()
+    yield from outdated_receipts()
     yield from abandoned()
 
 

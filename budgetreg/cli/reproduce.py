@@ -13,7 +13,7 @@ from budgetreg.errors import ConfigError, UserError, nearest
 from budgetreg.execution.workers import pin_blas_threads
 
 if TYPE_CHECKING:
-    from budgetreg.analysis.claims import ClaimResult
+    from budgetreg.reproduce.reproduction import ClaimRow
 
 _KEYS = {  # what may be given: it changes no result
     "n_jobs": "repetitions worked on at the same time",
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
     pin_blas_threads()
     from budgetreg.reproduce import recipes  # here, because Hydra and numpy are slow to load and --help is not
     from budgetreg.reproduce.gallery import refuse_foreign, write_gallery
-    from budgetreg.reproduce.reproduction import Places, look, reproduce
+    from budgetreg.reproduce.reproduction import Places, reproduce, reproduce_quickly
 
     asked = [word for word in arguments.words if "=" not in word]
     given = dict(map(_setting, (word for word in arguments.words if "=" in word)))
@@ -64,7 +64,7 @@ def main(argv: list[str]) -> int:
     codes = [0]
     for recipe in read:
         try:
-            judgements = (look if arguments.quick else reproduce)(recipe, places)
+            claims = (reproduce_quickly if arguments.quick else reproduce)(recipe, places)
         except UserError as error:
             print(f"budgetreg: {' '.join(str(error).split())} (in {recipe.name})", file=sys.stderr)
             codes.append(error.exit_code)
@@ -72,8 +72,8 @@ def main(argv: list[str]) -> int:
         except KeyboardInterrupt:
             print(f"budgetreg: interrupted in {recipe.name}; the same command resumes", file=sys.stderr)
             return 130
-        if judgements:
-            console().print(_table(recipe.name, judgements))
+        if claims:
+            console().print(_table(recipe.name, claims))
         print(f"results: {places.results / recipe.name}")
     if out.is_dir():
         write_gallery(out)
@@ -97,10 +97,7 @@ def _setting(word: str) -> tuple[str, object]:
     return key, int(text) if text.isdigit() else text
 
 
-def _table(name: str, judgements: Sequence["ClaimResult"]) -> Table:
-    from budgetreg.analysis.findings import claim_row
-
-    rows = list(map(claim_row, judgements))
+def _table(name: str, rows: Sequence["ClaimRow"]) -> Table:
     presets = any(row["protocol"] for row in rows)
     table = Table(title=name, title_justify="left", box=None, pad_edge=False)
     for head in ("claim", *(["preset"] if presets else []), "verdict", "estimate", "interval", "wanted", "what"):

@@ -74,7 +74,9 @@ def write_gallery(results: Path) -> Path:
         figures = [block for path in sorted(paper.iterdir()) for block in _figure(path, f"{paper.name}/{path.stem}")]
         blocks += [f"## {(_PAPERS | _OURS).get(paper.name, paper.name)}\n", *figures] if figures else []
     target = results / "README.md"
-    write_atomically(target, "\n".join(blocks).encode())
+    content = "\n".join(blocks).encode()
+    if not target.is_file() or target.read_bytes() != content:
+        write_atomically(target, content)
     return target
 
 

@@ -76,7 +76,7 @@ def reproduce_picture(recipe: Recipe, folder: Path, name: str) -> None:
         return
     plan = make_plan(cell.config)
     with own_settings():
-        picture = look(plan)
+        picture = reveal_images(plan)
         write_figure(draw(picture), text(name, plan.dataset, picture), folder, name)
     identity = identity_of(plan)
     manifest = {
@@ -101,7 +101,7 @@ def reproduce_picture(recipe: Recipe, folder: Path, name: str) -> None:
     write_manifest(folder, manifest, {})
 
 
-def look(plan: Plan) -> Picture:
+def reveal_images(plan: Plan) -> Picture:
     """Reveal some training images, in full and with k pixels each, drawn without replacement.
 
     Raises

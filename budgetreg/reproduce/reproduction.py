@@ -9,25 +9,23 @@ from budgetreg.analysis.claims import ClaimResult, judge, undecided
 from budgetreg.analysis.comparisons import Incomparable
 from budgetreg.analysis.findings import claims_csv, savings_csv
 from budgetreg.analysis.savings import Saving, savings
-from budgetreg.errors import ConfigError, UserError
+from budgetreg.errors import ConfigError, UnfinishedError
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.drawing import worst
 from budgetreg.files.integrity import Damaged
 from budgetreg.files.writing import write_atomically
 from budgetreg.notices import say
 from budgetreg.reproduce.merged import CellResults, find_runs, has_tables, held, read_results, read_run, write_results
+from budgetreg.reproduce.receipts import Receipt
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.results.schema import CLAIMS, COST, CURVES, SAVINGS
 from budgetreg.results.series import Series, common_unit, labelled, read_folder
+from budgetreg.results.tables import rows_of
 
 QUICK_REPETITIONS = 2
 _FIGURE = "curves"
-
-
-class Unfinished(UserError):  # noqa: N818 - it says what is the matter
-    """Repetitions of a recipe have failed."""
-
-    exit_code = 1
+ClaimRow = dict[str, str]
+"""A row of ``claims.csv``."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,8 @@ class Places:
     results: Path
 
 
-def look(recipe: Recipe, places: Places) -> list[ClaimResult]:
-    """Reproduce a recipe with a few repetitions, which its figure says; as `reproduce` but for what it refuses.
+def reproduce_quickly(recipe: Recipe, places: Places) -> list[ClaimRow]:
+    """Reproduce a recipe with few repetitions, which its figure says; everything else is as in `reproduce`.
 
     Raises
     ------
@@ -47,9 +45,9 @@ def look(recipe: Recipe, places: Places) -> list[ClaimResult]:
         If it would replace results of more repetitions.
     """
     few, folder = _quick(recipe), places.results / recipe.name
-    there = held(folder)
-    if there > max(cell.config.repetitions for cell in few.cells):
-        raise ConfigError(f"{folder} holds {there} repetitions, which a quick look would replace: give another out")
+    repetitions = held(folder)
+    if repetitions > max(cell.config.repetitions for cell in few.cells):
+        raise ConfigError(f"{folder} holds {repetitions} repetitions, more than a quick look has: choose another out")
     return reproduce(few, places)
 
 
@@ -63,10 +61,11 @@ def _quick(recipe: Recipe) -> Recipe:
     return replace(recipe, cells=cells, drawing=replace(recipe.drawing, note=note))
 
 
-def reproduce(recipe: Recipe, places: Places) -> list[ClaimResult]:
-    """Run what is missing of a recipe, then merge, judge and draw all of it; a picture has nothing to run.
+def reproduce(recipe: Recipe, places: Places) -> list[ClaimRow]:
+    """Run what is missing of a recipe, then merge, judge and draw all of it.
 
-    Results that are current are taken as they are: those in ``places.results``, then those in ``places.runs``.
+    Current results are used as they are: those in ``places.results`` first, then those in ``places.runs``. If verdicts
+    and figures are current, too, nothing is written. A recipe for a picture runs nothing.
 
     Parameters
     ----------
@@ -75,12 +74,12 @@ def reproduce(recipe: Recipe, places: Places) -> list[ClaimResult]:
 
     Returns
     -------
-    list of ClaimResult
-        One for each claim and preset.
+    list of dict
+        The rows of ``claims.csv``, one for each claim and preset.
 
     Raises
     ------
-    Unfinished
+    UnfinishedError
         If repetitions have failed.
     UserError
         If data are missing, or a file cannot be read or written.
@@ -88,20 +87,24 @@ def reproduce(recipe: Recipe, places: Places) -> list[ClaimResult]:
         What is finished is kept, as in `budgetreg.execution.runner.execute`.
     """
     folder = places.results / recipe.name
-    if recipe.drawing.kind == "pictures":
-        from budgetreg.reproduce.pictures import reproduce_picture  # here, as matplotlib is slow to load
+    receipt = Receipt(recipe, places.results)
+    if not receipt.holds():
+        if recipe.drawing.kind == "pictures":
+            from budgetreg.reproduce.pictures import reproduce_picture  # here, as matplotlib is slow to load
 
-        reproduce_picture(recipe, folder, _FIGURE)
-        return []
-    found = read_results(folder, recipe.cells)
-    if len(found) < len(recipe.cells):
-        missing = [cell for cell in recipe.cells if cell.name not in found]
-        found |= dict(_run(recipe, missing, places.runs / recipe.name))
-    write_results(folder, recipe, found)
-    return report(recipe, places.results)
+            reproduce_picture(recipe, folder, _FIGURE)
+        else:
+            results = read_results(folder, recipe.cells)
+            missing = [cell for cell in recipe.cells if cell.name not in results]
+            if missing:
+                results |= dict(_run(recipe, missing, places.runs / recipe.name))
+            write_results(folder, recipe, results)
+            report(recipe, places.results)
+        receipt.write()
+    return rows_of((folder / CLAIMS).read_bytes()) if (folder / CLAIMS).is_file() else []  # a picture claims nothing
 
 
-def report(recipe: Recipe, results: Path) -> list[ClaimResult]:
+def report(recipe: Recipe, results: Path) -> None:
     """Judge and draw the merged results of a recipe.
 
     Parameters
@@ -112,10 +115,9 @@ def report(recipe: Recipe, results: Path) -> list[ClaimResult]:
     """
     folder = results / recipe.name
     series = read_folder(folder)
-    judgements = list(judged(recipe, results))
     measure = axes_of(series, recipe.drawing)[1].column
     panels = _panels(recipe, series, measure)
-    write_atomically(folder / CLAIMS, claims_csv(judgements))
+    write_atomically(folder / CLAIMS, claims_csv(judged(recipe, results)))
     saved = {name: _savings(own, measure) for name, own in panels}
     units = {name: unit for name, own in panels if saved[name] and (unit := common_unit(own))}
     money = {name: (units[name], _savings(own, measure, COST)) for name, own in panels if name in units}
@@ -126,7 +128,6 @@ def report(recipe: Recipe, results: Path) -> list[ClaimResult]:
     drawn = [one for _, own in panels for one in own]
     for name, drawing in recipe.drawing.figures(_FIGURE).items():
         plots_of[drawing.kind](drawn, folder, name, drawing)
-    return judgements
 
 
 def judged(recipe: Recipe, results: Path) -> Iterator[ClaimResult]:
@@ -174,7 +175,8 @@ def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[
     for remark in remarks(filter(None, choices)):
         say(f"{recipe.name}: {remark}")
     if unfinished:
-        raise Unfinished(f"{recipe.name}: repetitions of {', '.join(unfinished)} failed; the same command tries again")
+        failed = ", ".join(unfinished)
+        raise UnfinishedError(f"{recipe.name}: repetitions of {failed} failed; the same command tries again")
 
 
 def _left_by_run(place: Path, cell: Cell) -> CellResults | None:

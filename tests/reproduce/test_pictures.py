@@ -14,7 +14,7 @@ from budgetreg.data import load
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
-from budgetreg.reproduce.pictures import draw, look, text
+from budgetreg.reproduce.pictures import draw, reveal_images, text
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
@@ -33,7 +33,7 @@ def script(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> M
 def test_what_is_seen_of_images_is_what_they_are_and_nothing_else() -> None:
     with initialize_config_dir(str(catalogue.conf_dir()), version_base="1.3"):
         plan = make_plan(validate(compose("config", ["dataset=digits_3v5", "algo=aer", "k=4"])))
-    picture = look(plan)
+    picture = reveal_images(plan)
     data = load(plan.config.dataset, 0, 0)
     np.testing.assert_allclose(picture.full.reshape(6, 64), data.X[picture.order] * data.scale)
     hidden = np.isnan(picture.partial)

@@ -15,7 +15,7 @@ from budgetreg.data import mnist
 from budgetreg.execution import runner
 from budgetreg.figures import curves as plots
 from budgetreg.figures.drawing import parse as parse_drawing
-from budgetreg.reproduce import recipes
+from budgetreg.reproduce import pictures, recipes, reproduction
 from budgetreg.results.series import read_folder, read_series
 
 RECIPE = """# @package _global_
@@ -57,18 +57,44 @@ hydra:
 """
 
 
+def work_in(place: Path, patch: pytest.MonkeyPatch) -> Path:
+    """Change to a folder, use the configuration in it, and return the file of its toy recipe."""
+    patch.setattr(catalogue, "conf_dir", lambda: place / "conf")
+    patch.setenv("XDG_CACHE_HOME", str(place / "cache"))
+    patch.chdir(place)
+    return place / "conf" / "experiment" / "paper" / "toy.yaml"
+
+
 @pytest.fixture
 def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to a folder without results, with a configuration that has one recipe more; return the recipe's file."""
-    conf = tmp_path / "conf"
-    shutil.copytree(catalogue.conf_dir(), conf)
-    file = conf / "experiment" / "paper" / "toy.yaml"
+    """Work in a folder without results, with a configuration that has a toy recipe; return the recipe's file."""
+    shutil.copytree(catalogue.conf_dir(), tmp_path / "conf")
+    file = work_in(tmp_path, monkeypatch)
     file.parent.mkdir()
     file.write_text(RECIPE)
     (file.parent / "published.csv").write_text("figure,algo,axis,x,value\ntoy,aelr,attributes,700,0.8\n")
-    monkeypatch.setattr(catalogue, "conf_dir", lambda: conf)
-    monkeypatch.chdir(tmp_path)
     return file
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder in which the toy recipe is reproduced."""
+    place = tmp_path_factory.mktemp("finished")
+    shutil.copytree(catalogue.conf_dir(), place / "conf")
+    with pytest.MonkeyPatch.context() as patch:
+        file = work_in(place, patch)
+        file.parent.mkdir()
+        file.write_text(RECIPE)
+        assert main(["reproduce", "paper/toy"]) == 0
+    return place
+
+
+@pytest.fixture
+def reproduced(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a copy of that folder; return the folder of the results."""
+    shutil.copytree(finished, tmp_path / "copy")
+    work_in(tmp_path / "copy", monkeypatch)
+    return Path("results/paper/toy")
 
 
 @pytest.fixture
@@ -211,36 +237,55 @@ _JOURNALS = ["manifest.json", "journal.jsonl", "models.jsonl"]
 
 
 @pytest.mark.parametrize("left", [_JOURNALS, [*_JOURNALS, "curves.csv"]])
-def test_a_killed_reproduction_resumes(recipe: Path, computed: list[str], left: list[str]) -> None:
+def test_a_killed_reproduction_resumes(reproduced: Path, computed: list[str], left: list[str]) -> None:
     """Killed while a run was under way, or between its tables."""
-    assert main(["reproduce", "paper/toy"]) == 0
-    whole = contents(Path("results/paper/toy"))
+    whole = contents(reproduced)
     shutil.rmtree("results")
     for path in Path("runs/paper/toy").glob("algo=ridge,protocol=literal-*/*"):
         if path.name not in left:
             path.unlink()
-    computed.clear()
     assert main(["reproduce", "paper/toy"]) == 0
     assert computed == ["ridge"]
-    assert contents(Path("results/paper/toy")) == whole
+    assert contents(reproduced) == whole
 
 
 @pytest.mark.parametrize("table", ["curves.csv", "runs.csv"])
-def test_results_that_lost_a_row_are_not_taken_as_they_are(recipe: Path, table: str) -> None:
+def test_results_that_lost_a_row_are_not_taken_as_they_are(reproduced: Path, table: str) -> None:
+    whole = contents(reproduced)
+    (reproduced / table).write_bytes(b"".join(whole[table].splitlines(keepends=True)[:-1]))
     assert main(["reproduce", "paper/toy"]) == 0
-    folder = Path("results/paper/toy")
-    whole = contents(folder)
-    (folder / table).write_bytes(b"".join(whole[table].splitlines(keepends=True)[:-1]))
-    assert main(["reproduce", "paper/toy"]) == 0
-    assert contents(folder) == whole
+    assert contents(reproduced) == whole
 
 
-def test_nothing_is_replaced_by_less(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_current_results_are_neither_judged_nor_drawn_nor_written(
+    reproduced: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def files() -> dict[Path, tuple[bytes, int]]:
+        return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in Path("results").rglob("*.*")}
+
+    before = files()
+    monkeypatch.setattr(reproduction, "report", None)
     assert main(["reproduce", "paper/toy"]) == 0
-    whole = contents(Path("results/paper/toy"))
+    assert re.search(r"ridge_below +paper +holds", capsys.readouterr().out)
+    assert files() == before
+
+
+@pytest.mark.parametrize("name", ["claims.csv", "curves_paid.txt"])
+def test_a_report_that_was_changed_or_lost_is_made_again(reproduced: Path, name: str) -> None:
+    whole = contents(reproduced)
+    (reproduced / name).write_bytes(b"changed")
+    assert main(["reproduce", "paper/toy"]) == 0
+    assert contents(reproduced) == whole
+    (reproduced / name).unlink()
+    assert main(["reproduce", "paper/toy"]) == 0
+    assert contents(reproduced) == whole
+
+
+def test_nothing_is_replaced_by_less(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = contents(reproduced)
     assert main(["reproduce", "paper/toy", "--quick", "out=results"]) == 2
-    assert "holds 5 repetitions, which a quick look would replace" in capsys.readouterr().err
-    assert contents(Path("results/paper/toy")) == whole
+    assert "holds 5 repetitions, more than a quick look has" in capsys.readouterr().err
+    assert contents(reproduced) == whole
 
     Path("README.md").write_text("# My project\n")
     assert main(["reproduce", "paper/toy", "out=."]) == 2
@@ -248,10 +293,8 @@ def test_nothing_is_replaced_by_less(recipe: Path, capsys: pytest.CaptureFixture
     assert Path("README.md").read_text() == "# My project\n"
 
 
-def test_damaged_results_are_told(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "paper/toy"]) == 0
-    (Path("results/paper/toy") / "manifest.json").write_text('{"recipe"')
-    capsys.readouterr()
+def test_damaged_results_are_reported(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (reproduced / "manifest.json").write_text('{"recipe"')
     assert main(["reproduce", "paper/toy"]) == 3
     message = capsys.readouterr().err
     assert message.count("\n") == 1
@@ -331,9 +374,10 @@ def test_a_picture_is_drawn_once_without_a_run(
     assert first.keys() == {"curves.png", "curves.pdf", "curves.txt", "manifest.json"}
     assert "(paper/picture/curves.png)" in Path("results/README.md").read_text()
 
-    (folder / "curves.txt").write_text("as it was")
-    assert main(["reproduce", "paper/picture"]) == 0
-    assert (folder / "curves.txt").read_text() == "as it was"  # current, so not drawn
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "draw", None)
+        assert main(["reproduce", "paper/picture"]) == 0  # current, so not drawn
+    assert contents(folder) == first
     file.write_text(file.read_text().replace("k: 3", "k: 5"))
     assert main(["reproduce", "paper/picture"]) == 0
     assert "5 random pixels" in (folder / "curves.txt").read_text()
