@@ -1,4 +1,4 @@
-"""Computing again what is there: whether the same repetitions give the same bytes, and if not, what has changed."""
+"""Verifying results: whether the same repetitions give the same bytes again, and if not, what has changed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,85 +31,62 @@ class Sample:
     Attributes
     ----------
     size : int or None
-        How many at most; None: all.
+        The largest number of them; None for all.
     seed : int
-        Another seed, another choice; the same results and seed give the same.
+        The seed of the choice; the same results and seed give the same choice.
     """
 
     size: int | None = 2
     seed: int = 0
 
-    def of(self, held: Sequence[int], digest: str) -> list[int]:
-        """Choose from the repetitions that the results of a configuration, told by its digest, hold; sorted."""
-        if self.size is None or self.size >= len(held):
-            return sorted(held)
-        return sorted(generator("verify", self.seed, digest).choice(held, self.size, replace=False).tolist())
+    def of(self, repetitions: Sequence[int], digest: str) -> list[int]:
+        """Return a choice of the repetitions of a configuration with a digest, sorted."""
+        if self.size is None or self.size >= len(repetitions):
+            return sorted(repetitions)
+        return sorted(generator("verify", self.seed, digest).choice(repetitions, self.size, replace=False).tolist())
 
 
 @dataclass(frozen=True)
-class RecordedResults:
-    """What is there of one configuration.
+class Computation:
+    """Finished repetitions of one configuration, as recorded or as computed again.
 
     Attributes
     ----------
     tables : mapping of str to sequence of mapping
         The rows of ``curves.csv`` and ``runs.csv``, as text.
     identity : mapping
-        What decided them: configuration and data, as far as was recorded.
+        The configuration and the data that decide them.
     sources : sequence of mapping
-        Provenance of what computed them.
+        The recorded `provenance` of what computed them; empty for what this process computed.
     models : mapping
-        What repetitions have learned, as far as it was kept.
+        What they have learned, by repetition; a repetition is missing if its model was not kept.
+    failed : sequence of str
+        A message for each repetition that failed.
     """
 
     tables: Mapping[str, Rows]
     identity: Mapping[str, Any]
     sources: Sequence[Mapping[str, Any]]
     models: Models = field(default_factory=dict)
+    failed: Sequence[str] = ()
 
-    def held(self) -> list[int]:
-        """Return the repetitions that are finished."""
+    def repetitions(self) -> list[int]:
+        """Return the numbers of the finished repetitions, sorted."""
         return sorted({int(row["repetition"]) for row in self.tables[CURVES]})
 
 
 @dataclass(frozen=True)
-class Recomputed:
-    """What was computed again.
-
-    Attributes
-    ----------
-    tables : mapping of str to sequence of mapping
-        The rows of both tables.
-    finished : sequence of int
-        The repetitions.
-    failed : sequence of str
-        A message for each repetition that failed.
-    identity : mapping
-        What decides the results now.
-    models : mapping
-        What they have learned.
-    """
-
-    tables: Mapping[str, Rows]
-    finished: Sequence[int]
-    failed: Sequence[str]
-    identity: Mapping[str, Any]
-    models: Models
-
-
-@dataclass(frozen=True)
 class Comparison:
-    """What came of computing again.
+    """How results computed again compare with recorded ones.
 
     Attributes
     ----------
     held, checked : int
-        Repetitions that are there, and those of them that were computed again.
+        The number of recorded repetitions, and of those that were computed again.
     difference : Difference or None
         Where they differ most; None if they are the same.
     causes : tuple of str
-        What is not as it was recorded: keys, data, versions, the processor; and whether more than the last digits may
-        come of that.
+        What has changed since: keys, data, versions, the processor; and whether that may change more than last digits.
     failed : str
         The message of a repetition that failed this time.
     """
@@ -127,7 +104,7 @@ class Comparison:
 
 
 def verify_run(folder: Path, sample: Sample, given: Mapping[str, Any] | None = None) -> Comparison:
-    """Compute again finished repetitions of a run, as its manifest says; nothing in its folder is changed.
+    """Compute finished repetitions of a run again, as its manifest says, without changing its folder.
 
     Parameters
     ----------
@@ -143,71 +120,72 @@ def verify_run(folder: Path, sample: Sample, given: Mapping[str, Any] | None = N
     ConfigError
         If this version cannot run its configuration.
     DataError
-        If there is no run, a file is damaged, or its data are not there.
+        If there is no run, a file is damaged, or its data are missing.
     WorkerDied
         If a worker process died.
     KeyboardInterrupt
         On Ctrl-C or SIGTERM.
     """
-    from budgetreg.protocol.plan import make_plan  # here, as a folder that cannot be read need not wait for it
+    from budgetreg.protocol.plan import make_plan  # here, as it is slow to load, and a folder may be unreadable
 
     manifest = run_manifest(folder)
     (cell,) = cells_of(manifest)
     config = restored(cell.config, given)
     here = replace(config.backend, name="loky", address=None)  # whatever computed it, perhaps elsewhere
     plan = make_plan(replace(config, out=str(folder), backend=here))
-    record = RecordedResults(_tables(folder, plan), whole_identity(manifest), cell.sources, read_models(folder))
-    return compare(record, recompute(plan, sample.of(record.held(), cell.digest)))
+    recorded = Computation(_tables(folder, plan), whole_identity(manifest), cell.sources, read_models(folder))
+    return compare(recorded, recompute(plan, sample.of(recorded.repetitions(), cell.digest)))
 
 
-def recompute(plan: "Plan", repetitions: Sequence[int], function: Repetitions | None = None) -> Recomputed:
-    """Compute repetitions of a plan; its folder is not looked at.
+def recompute(plan: "Plan", repetitions: Sequence[int], function: Repetitions | None = None) -> Computation:
+    """Compute repetitions of a plan again, without reading or writing its folder.
 
     Parameters
     ----------
     plan : Plan
         What is run again.
     repetitions : sequence of int
-        Which repetitions; none is no mistake.
+        Which repetitions; there may be none.
     function : callable, optional
         As for `budgetreg.execution.runner.execute`.
     """
-    done: list[Entry] = []
+    entries: list[Entry] = []
     if repetitions:
-        with termination_as_interrupt(), computing(plan, repetitions, function) as entries:
-            done = sorted(entries, key=lambda entry: entry["repetition"])
-    failed = [f"repetition {entry['repetition']}: {entry['message']}" for entry in done if entry["status"] == FAILED]
-    finished = [entry for entry in done if entry["status"] == FINISHED]
-    return Recomputed(
+        with termination_as_interrupt(), computing(plan, repetitions, function) as arriving:
+            entries = sorted(arriving, key=lambda entry: entry["repetition"])
+    finished = [entry for entry in entries if entry["status"] == FINISHED]
+    return Computation(
         tables={name: rows_of(content) for name, content in tables_of(plan, finished).items()},
-        finished=[entry["repetition"] for entry in finished],
-        failed=failed,
         identity=whole_identity(identity_of(plan)),
+        sources=(),
         models={entry["repetition"]: unpacked(entry["result"]["model"]) for entry in finished},
+        failed=[
+            f"repetition {entry['repetition']}: {entry['message']}" for entry in entries if entry["status"] == FAILED
+        ],
     )
 
 
-def compare(there: RecordedResults, here: Recomputed) -> Comparison:
-    """Compare what is there with the same repetitions computed again; what has changed is told if they differ."""
-    difference = largest_difference(there.tables, here.tables, here.finished, (there.models, here.models))
-    verdict = Comparison(
-        held=len(there.held()),
-        checked=len(here.finished) + len(here.failed),
-        difference=difference,
-        failed="; ".join(here.failed[:1]),
+def compare(recorded: Computation, again: Computation) -> Comparison:
+    """Compare recorded repetitions with those of them that were computed again; if they differ, list what changed."""
+    finished = again.repetitions()
+    comparison = Comparison(
+        held=len(recorded.repetitions()),
+        checked=len(finished) + len(again.failed),
+        difference=largest_difference(recorded.tables, again.tables, finished, (recorded.models, again.models)),
+        failed="; ".join(again.failed[:1]),
     )
-    if verdict.same:
-        return verdict
-    elsewhere = apart(there.sources, provenance())
-    learner = learners.read(here.identity["algo"])
+    if comparison.same:
+        return comparison
+    elsewhere = apart(recorded.sources, provenance())
+    learner = learners.read(again.identity["algo"])
     grown = [NOT_PORTABLE] if elsewhere and learner and not learner.bitwise_portable else []
-    return replace(verdict, causes=(*changes(there.identity, here.identity), *elsewhere, *grown))
+    return replace(comparison, causes=(*changes(recorded.identity, again.identity), *elsewhere, *grown))
 
 
 def _tables(folder: Path, plan: "Plan") -> dict[str, Rows]:
-    """Return the rows of a run's tables; those that its journal gives if it was killed before it wrote any."""
-    found = read_tables(folder, (CURVES, RUNS))
-    if len(found) < 2:
-        entries = {one["repetition"]: one for one in read_journal(folder / JOURNAL) if one["status"] == FINISHED}
-        found = tables_of(plan, list(entries.values()))
-    return {name: rows_of(content) for name, content in found.items()}
+    """Return the rows of a run's tables, or those that its journal gives if it was killed before it wrote them."""
+    contents = read_tables(folder, (CURVES, RUNS))
+    if len(contents) < 2:
+        finished = [entry for entry in read_journal(folder / JOURNAL) if entry["status"] == FINISHED]
+        contents = tables_of(plan, {entry["repetition"]: entry for entry in finished}.values())
+    return {name: rows_of(content) for name, content in contents.items()}

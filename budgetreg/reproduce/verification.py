@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from budgetreg.errors import DataError
-from budgetreg.execution.verification import Comparison, Recomputed, RecordedResults, Sample, compare, recompute
+from budgetreg.execution.verification import Comparison, Computation, Sample, compare, recompute
 from budgetreg.reproduce.merged import read_rows
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.reproduce.staleness import changed
@@ -72,7 +72,7 @@ def verify_merged(
     rows = read_rows(folder)
     by_digest = {cell.digest: cell for cell in recipe.cells}
     by_name = {cell.name: cell for cell in recipe.cells}
-    again: dict[str, Recomputed] = {}  # by digest: presets that leave a learner as it is share what is computed
+    again: dict[str, Computation] = {}  # by digest: presets that leave a learner as it is share what is computed
     recorded_cells = cells_of(manifest)
     for number, recorded in enumerate(recorded_cells, 1):
         name, digest = recorded.name, recorded.digest
@@ -85,10 +85,10 @@ def verify_merged(
             continue
         tell(f"{recipe.name}: {name} ({number} of {len(recorded_cells)})")
         identity = {**cell.config.identity(), "data": recorded.data}
-        record = RecordedResults(rows[name], identity, recorded.sources)
+        record = Computation(rows[name], identity, recorded.sources)
         if digest not in again:
             plan = make_plan(replace(cell.config, out=str(folder)))
-            again[digest] = recompute(plan, sample.of(record.held(), digest))
+            again[digest] = recompute(plan, sample.of(record.repetitions(), digest))
         yield CellVerdict(name, **labels, verdict=compare(record, again[digest]))
 
 

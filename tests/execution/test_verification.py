@@ -8,13 +8,13 @@ import pytest
 
 from budgetreg.api import plan as plan_of
 from budgetreg.api import run
+from budgetreg.cli.app import main
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.execution.verification import RecordedResults, Sample, compare, recompute, verify_run
+from budgetreg.execution.verification import Computation, Sample, compare, recompute, verify_run
 from budgetreg.files.integrity import signed
 from budgetreg.results.identity import identity_of, whole_identity
 from budgetreg.results.provenance import provenance
 from budgetreg.results.tables import rows_of, tables_of
-from tests.cli.test_cli import process
 from tests.toy_runs import toy_entry, toy_plan, toy_repetitions
 
 CHOICES = {"algo": "aelr", "k": 4, "tuning": "fixed", "tuning.B": 2, "tuning.eta": 0.01, "backend": "sequential"}
@@ -30,7 +30,7 @@ def folder(tmp_path):
     return tmp_path / "run"
 
 
-def test_a_sample_is_the_same_until_another_seed_is_given():
+def test_a_sample_depends_on_the_seed_and_the_digest_only():
     held = range(40)
     chosen = Sample(5).of(held, "digest")
     assert chosen == Sample(5).of(held, "digest") == sorted(set(chosen))
@@ -42,13 +42,13 @@ def test_a_sample_is_the_same_until_another_seed_is_given():
 
 def record_of(plan, numbers):
     tables = {name: rows_of(content) for name, content in tables_of(plan, [toy_entry(n) for n in numbers]).items()}
-    return RecordedResults(tables, whole_identity(identity_of(plan)), [provenance()])
+    return Computation(tables, whole_identity(identity_of(plan)), [provenance()])
 
 
-def test_what_is_the_same_differs_or_fails(tmp_path):
+def test_repetitions_computed_again_are_the_same_or_differ_or_fail(tmp_path):
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=4, behaviour={2: "fail", 3: "edge"})
     there = record_of(plan, range(4))
-    assert there.held() == [0, 1, 2, 3]
+    assert there.repetitions() == [0, 1, 2, 3]
     same = compare(there, recompute(plan, [0, 1], toy_repetitions))
     assert (same.same, same.held, same.checked, same.causes) == (True, 4, 2, ())
     other = compare(there, recompute(plan, [0, 3], toy_repetitions))
@@ -60,17 +60,17 @@ def test_what_is_the_same_differs_or_fails(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log"]
 
 
-def test_a_run_is_computed_again_from_its_manifest_and_left_as_it_is(folder):
+def test_verifying_computes_a_run_again_from_its_manifest_and_changes_no_file(folder):
     before = contents(folder)
     verdict = verify_run(folder, Sample(2), {"n_jobs": 1, "dataset.root": "nowhere"})
     assert (verdict.same, verdict.held, verdict.checked) == (True, 3, 2)
     assert contents(folder) == before
-    (folder / "curves.csv").unlink()  # as a run leaves it that was killed
+    (folder / "curves.csv").unlink()  # a killed run leaves none
     assert verify_run(folder, Sample(None)).checked == 3
 
 
 def change_model(folder, name, factor):
-    """Let a run have learned something else, as somebody would who knows the checksums."""
+    """Change what a run has learned, and sign its manifest again."""
     with np.load(folder / "model.npz") as file:
         arrays = dict(file)
     arrays[name][1] *= factor
@@ -79,27 +79,27 @@ def change_model(folder, name, factor):
 
 
 @pytest.mark.parametrize(("name", "factor", "relative"), [("w", 1 + 1e-6, 1e-6), ("w", 2, 0.5), ("w", np.nan, np.inf)])
-def test_another_model_is_told(folder, name, factor, relative):
+def test_a_changed_model_is_reported(folder, name, factor, relative):
     change_model(folder, name, factor)
     verdict = verify_run(folder, Sample(None))
     assert not verdict.same
     assert (verdict.difference.column, verdict.difference.repetition) == ("model.w", 1)
     assert verdict.difference.relative == pytest.approx(relative, rel=1e-3)
-    (folder / "model.npz").unlink()  # what is beside the journal is compared
+    (folder / "model.npz").unlink()  # the copy beside the journal is compared
     assert verify_run(folder, Sample(None)).same
-    (folder / "models.jsonl").unlink()  # as of runs that kept none
+    (folder / "models.jsonl").unlink()  # without any copy only the tables are compared
     assert verify_run(folder, Sample(None)).same
 
 
-def test_the_command_says_that_a_model_is_another(folder):
-    assert process("verify", str(folder), "--all").returncode == 0
+def test_the_command_names_the_array_of_the_model_that_differs(folder, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["verify", str(folder), "--all"]) == 0
     change_model(folder, "w", -1)
-    told = process("verify", str(folder), "--all", COLUMNS="200")
-    assert told.returncode == 1
-    assert re.search(r"3 of 3 +differs +model\.w +2\.0e\+00 +repetition 1", told.stdout)
+    assert main(["verify", str(folder), "--all"]) == 1
+    assert re.search(r"3 of 3 +differs +model\.w +2\.0e\+00 +repetition 1", capsys.readouterr().out)
 
 
-def test_what_a_subspace_learner_has_learned_is_compared(tmp_path):
+def test_the_model_of_a_subspace_learner_is_compared(tmp_path):
     folder = tmp_path / "run"
     choices = {"algo": "popca", "algo.n_components": 1, "dataset": "coins", "k": 2, "backend": "sequential"}
     run({**choices, "repetitions": 2, "checkpoints": 2, "out": str(folder)})
@@ -108,20 +108,20 @@ def test_what_a_subspace_learner_has_learned_is_compared(tmp_path):
     assert verify_run(folder, Sample(None)).difference.column == "model.V"
 
 
-def test_damage_is_told(folder):
+def test_damage_is_reported(folder):
     (folder / "curves.csv").write_bytes((folder / "curves.csv").read_bytes().replace(b"0.", b"1.", 1))
     with pytest.raises(DataError, match=r"curves\.csv is damaged"):
         verify_run(folder, Sample())
 
 
 def rewrite(folder, edit):
-    """Change a manifest as somebody would who knows the checksums."""
+    """Change a manifest and sign it again."""
     manifest = json.loads((folder / "manifest.json").read_text())
     edit(manifest)
     (folder / "manifest.json").write_text(json.dumps(signed({**manifest, "tables": {}})))
 
 
-def test_what_is_not_as_it_was_recorded_is_told_with_the_difference(folder):
+def test_a_difference_is_reported_with_all_that_has_changed_since(folder):
     def elsewhere(manifest):
         manifest["config"]["tuning"]["eta"] = 0.02
         manifest["versions"]["numpy"] = "0.1"
@@ -136,18 +136,18 @@ def test_what_is_not_as_it_was_recorded_is_told_with_the_difference(folder):
     assert verdict.causes[2].startswith("core Abacus -> ")
 
 
-def test_what_this_version_cannot_run_is_one_line(folder):
+def test_a_configuration_that_cannot_be_run_is_one_line(folder):
     rewrite(folder, lambda manifest: manifest["config"]["algo"].update(core="gone"))
     with pytest.raises(ConfigError, match=r"algo\.core"):
         verify_run(folder, Sample())
 
 
-def test_no_run_is_told(tmp_path):
+def test_a_folder_without_a_run_is_refused(tmp_path):
     with pytest.raises(DataError, match="holds no run"):
         verify_run(tmp_path, Sample())
 
 
-def test_a_recorded_configuration_is_that_which_was_asked_for(tmp_path):
+def test_a_recorded_configuration_has_the_identity_of_the_one_asked_for(tmp_path):
     from budgetreg.protocol.configuration import restored
 
     for choices in (
