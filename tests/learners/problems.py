@@ -1,4 +1,4 @@
-"""What learners that keep what they see are tried on; and handfuls of examples, on which they should do no harm."""
+"""Problems for learners that store what they see, and sets of few examples on which they must do no harm."""
 
 from collections.abc import Callable, Iterator
 
@@ -10,25 +10,28 @@ from budgetreg.revealed.entries import Entries
 
 
 def shuffled(F, m):
+    """Return the orders (F, m) in which F streams read m examples."""
     return np.stack([np.random.default_rng([1, f]).permutation(m) for f in range(F)])
 
 
 def line(m, d, noise=0.5, seed=0):
+    """Return correlated attributes (m, d) and a linear target with noise."""
     rng = np.random.default_rng([seed, d])
     X = rng.normal(size=(m, d)) @ rng.normal(size=(d, d)) / np.sqrt(d)
     return X, X @ rng.normal(size=d) + noise * rng.normal(size=m)
 
 
 def revealed(X, y, k, rng, p=None):
-    """Return entries of one stream, k attributes of each example, in equal shares or those of p."""
-    d = X.shape[1]
-    S = np.stack([rng.choice(d, k, replace=False, p=p) for _ in X])
+    """Return one stream's entries and attributes: k of each example, drawn uniformly or by the probabilities p."""
+    m, d = X.shape
+    # The k smallest of exponential variables with the rates p are draws without replacement.
+    S = np.argsort(rng.exponential(size=(m, d)) / (np.ones(d) if p is None else p), axis=1)[:, :k]
     entries = Entries(d + 1)
     entries.add(S[None], np.take_along_axis(X, S, axis=1)[None], y[None])
     return entries.blocks(), S
 
 
-LAWS = {
+DISTRIBUTIONS = {
     "gauss": lambda rng, m, d: rng.normal(size=(m, d)),
     "t3": lambda rng, m, d: rng.standard_t(3, (m, d)),
     "binary": lambda rng, m, d: np.where(rng.random((m, d)) < rng.uniform(0.1, 0.9, d), 1.0, 0.0),
@@ -38,26 +41,33 @@ LAWS = {
     "lognormal": lambda rng, m, d: rng.lognormal(size=(m, d)),
 }
 HEAVY = ("rare", "lognormal")
-"""Laws of which a few values may miss all that matters: more problems are tried."""
+"""Distributions in which few values may miss everything relevant; more problems are tried."""
 
 _STREAMS, _TEST = 4, 500
 
 _SHAPES = [(20, 8, 6, 0), (6, 3, 5, 0), (10, 4, 10, 2), (12, 6, 12, 3), (8, 2, 30, 10), (16, 5, 50, 0)]
 handfuls = pytest.mark.parametrize(
-    ("law", "d", "k", "m", "N"), [pytest.param(law, *shape, id=f"{law}-{shape}") for law in LAWS for shape in _SHAPES]
+    ("distribution", "d", "k", "m", "N"),
+    [
+        pytest.param(
+            distribution, *shape, id=f"{distribution}-{shape}", marks=[pytest.mark.slow] if shape[0] > 6 else []
+        )
+        for name in DISTRIBUTIONS
+        for shape in _SHAPES
+    ],
 )
-"""k attributes of m examples are seen, and all d of N others."""
+"""Problems in which k attributes of m examples are seen, and all d of N others."""
 
 
-def errors(law: str, d: int, m: int, N: int, fitted: Callable) -> Iterator[float]:
-    """Yield the learner's mean squared error on each problem, relative to that of the mean of the targets it saw.
+def errors(distribution: str, d: int, m: int, N: int, fitted: Callable) -> Iterator[float]:
+    """Yield the mean squared error on each problem, relative to that of predicting the mean of the seen targets.
 
-    The noise of the targets is as large as what attributes tell. ``fitted(X, y, orders, pilot)`` returns regressors
-    (F, d) and intercepts (F,).
+    The noise has the variance that attributes explain. ``fitted(X, y, orders, pilot)`` returns regressors (F, d) and
+    intercepts (F,).
     """
-    for seed in range(6 if law in HEAVY else 1):
-        rng = np.random.default_rng([d, len(law), seed])
-        X = LAWS[law](rng, m + N + _TEST, d)
+    for seed in range(6 if distribution in HEAVY else 1):
+        rng = np.random.default_rng([d, len(distribution), seed])
+        X = DISTRIBUTIONS[distribution](rng, m + N + _TEST, d)
         y = X @ rng.normal(size=d)
         y = 3 + y / y.std() + rng.normal(size=len(y))
         orders = shuffled(_STREAMS, m + N)
@@ -68,12 +78,17 @@ def errors(law: str, d: int, m: int, N: int, fitted: Callable) -> Iterator[float
 
 TABLES = {"diabetes": load_diabetes, "breast cancer": load_breast_cancer, "wine": load_wine}
 table_handfuls = pytest.mark.parametrize(
-    ("table", "m", "N"), [(table, *shape) for table in TABLES for shape in [(5, 0), (4, 3), (12, 3), (30, 5)]]
+    ("table", "m", "N"),
+    [
+        pytest.param(table, *shape, marks=[pytest.mark.slow] if shape[0] > 5 else [])
+        for table in TABLES
+        for shape in [(5, 0), (4, 3), (12, 3), (30, 5)]
+    ],
 )
 
 
 def table_error(table: str, m: int, N: int, fitted: Callable) -> float:
-    """Return what `errors` yields, for a table with its own target, columns in units of their standard deviations."""
+    """Return the relative error, as `errors` yields it, for a table with columns of unit variance."""
     X, y = TABLES[table](return_X_y=True)
     X = X / X.std(axis=0)
     orders = shuffled(2 * _STREAMS, len(y))

@@ -1,4 +1,4 @@
-"""AESVR: GenEst by exact enumeration, the learner against the paper's listing on the same draws, and what it learns."""
+"""AESVR: GenEst by exact enumeration, the learner against the paper's listing, and its errors."""
 
 from itertools import product
 from math import ceil, erf, log2
@@ -33,7 +33,7 @@ def slope(u, eps, delta=DELTA):
 
 
 @pytest.mark.parametrize("eps", [0.3, 1.0, 2.0])
-def test_smoothed_loss_is_near_and_has_its_slope(eps):
+def test_smoothed_loss_is_close_and_has_its_slope(eps):
     u = np.linspace(-4, 4, 161)
     smooth = gen_est.smoothed_loss(u, DELTA, eps)
     gap = smooth - np.maximum(np.abs(u) - DELTA, 0)
@@ -43,18 +43,18 @@ def test_smoothed_loss_is_near_and_has_its_slope(eps):
     np.testing.assert_allclose(gen_est.smoothed_slope(u, DELTA, eps), [slope(each, eps) for each in u], atol=1e-14)
 
 
-def test_series_is_that_of_the_error_function():
+def test_series_is_the_error_function():
     for theta in (-2.0, -0.4, 0.0, 1.3):
         powers = theta ** np.arange(gen_est.ORDERS)
         assert gen_est.COEFFICIENTS @ powers == pytest.approx(erf(theta), abs=1e-12)
-        # Orders come with probability 2^-(n+1).
+        # Order n has the probability 2^-(n+1).
         assert (gen_est.WEIGHTS * 0.5 ** np.arange(1, gen_est.ORDERS + 1)) @ powers == pytest.approx(
             erf(theta), abs=1e-12
         )
 
 
-def test_draws_averaged_and_their_expected_number():
-    # The radius is scaled: ceil(16 B^2 / eps^2), and no round-off lifts it to the next whole number.
+def test_numbers_of_averaged_draws_and_their_expectation():
+    # The number is ceil(16 B^2 / eps^2), and rounding does not raise it to the next integer.
     B = np.array([1.0, 1.0, 0.1, 1.2, 0.3])
     eps = (2, 0.5, 1, 0.4, 0.3)
     assert [int(gen_est.averaged_draws(b, e)) for b, e in zip(B, eps, strict=True)] == [4, 64, 1, 144, 16]
@@ -67,7 +67,7 @@ def test_draws_averaged_and_their_expected_number():
 
 
 class Scripted:
-    """Hands out what a generator would draw: orders, then uniforms for the first example's two calls."""
+    """A generator that returns given orders, then given uniforms for the first example's two calls."""
 
     def __init__(self, orders, uniforms):
         self._orders, self._uniforms = orders, uniforms
@@ -86,18 +86,18 @@ class Scripted:
 
 
 W = np.array([0.6, 0.0, -0.9])
-X = np.array([0.5, np.nan, -0.3])  # where w is 0, nothing is drawn
+X = np.array([0.5, np.nan, -0.3])  # if w is 0, nothing is drawn
 Y = 0.4
 
 
 def enumerated(n, call, B, eps):
-    """Every outcome of GenEst at order n for one of the two calls: its estimates, probabilities and costs."""
+    """Return estimates, probabilities and costs of all outcomes of GenEst at order n for one of its two calls."""
     N = ceil(round(4 * (2 * B / eps) ** 2, 9))
     factors = n * (1 if n <= 2 * log2(N) else N)
     p = W**2 / (W @ W)
     first = p[0]
     outcomes = list(product([0, 2], repeat=factors))
-    # The other call gets an even order: it draws nothing and gives 0.
+    # The other call has an even order, which draws nothing and gives 0.
     orders = [n, 2] if call == 0 else [0, n]
     rngs = [Scripted(orders, [first / 2 if j == 0 else (1 + first) / 2 for j in drawn]) for drawn in outcomes]
     accessor = Accessor(Table(X[None], np.array([Y])), np.zeros((len(rngs), 1)), 1, None, [1])
@@ -126,7 +126,7 @@ def test_each_order_has_its_exact_moments(n, B, eps, N_n, call):
 
 @pytest.mark.parametrize(("B", "eps"), [(1.0, 6.0), (2**0.5, 8.0)])
 def test_second_moment_is_the_sum_over_orders(B, eps):
-    """At a large scale orders beyond 3 add nothing to speak of."""
+    """Orders above 3 are negligible at a large scale."""
     product_ = np.nansum(W * X)
     theta, variance = (product_ - Y - DELTA) / eps, ((W @ W) * np.square(X[W != 0]).sum() - product_**2) / eps**2
     total = 0.0
@@ -138,7 +138,7 @@ def test_second_moment_is_the_sum_over_orders(B, eps):
 
 
 def test_second_moment_explodes_below_the_residuals():
-    """Averaging shrinks the variance, not the mean: Lemma 4.1's bound fails."""
+    """Lemma 4.1's bound fails, because averaging reduces the variance but not the mean."""
     moments = [
         gen_est.second_moment(1 / eps, 0.0, int(gen_est.averaged_draws(np.array(1.0), eps)))
         for eps in (2, 1, 0.5, 0.25)
@@ -171,7 +171,7 @@ def run(X, y, streams, settings, *, checkpoints=CHECKPOINTS, budget=None, averag
 
 
 class Draws:
-    """The draws of a stream, one by one."""
+    """The draws of a stream, example by example."""
 
     def __init__(self, stream, d, residual):
         self._rng, self._d, self._residual = generator("test", stream), d, residual
@@ -199,7 +199,7 @@ class Draws:
 
 
 def listed(X, y, stream, B, eta, eps, residual):
-    """Hazan & Koren 2012, Algorithm 4 with Procedure 3, literally; even orders are not drawn, as they give 0.
+    """Run Hazan & Koren 2012, Algorithm 4 with Procedure 3, literally; even orders draw nothing, because they give 0.
 
     Returns iterates (m, d), attributes paid (m,) and which values were seen.
     """
@@ -208,7 +208,7 @@ def listed(X, y, stream, B, eta, eps, residual):
     N = ceil(round(4 * (2 * B / eps) ** 2, 9))
 
     def estimate(row, x, uniforms):
-        """One draw's estimate of the inner product."""
+        """Return one draw's estimate of the inner product."""
         j = invert(w**2, next(uniforms))
         seen[row, j] = True
         paid[-1] += 1
@@ -255,11 +255,11 @@ def test_learner_equals_listing(residual, eps):
                 np.testing.assert_allclose(outputs[c][f, :, g], expected, rtol=0, atol=1e-9, err_msg=f"{rule} at {c}")
                 assert bill.at[c][f, g] == paid[:c].sum()
     if residual == "plug_in":
-        run(X, y, [0], settings, residual=residual, eps=eps, budget=5)  # which refuses to be passed
+        run(X, y, [0], settings, residual=residual, eps=eps, budget=5)  # the accessor refuses to exceed it
 
 
 @pytest.mark.parametrize("residual", ["gen_est", "plug_in"])
-def test_a_replica_has_the_same_bytes_in_any_batch(residual):
+def test_replicas_have_the_same_bytes_in_every_batch(residual):
     X, y = problem()
     settings = {"B": [0.5, 1.0, 2.0], "eta": [0.2, 0.1, 0.05]}
     options = {"residual": residual, "eps": 1.5, "average": "suffix"}
@@ -273,7 +273,7 @@ def test_a_replica_has_the_same_bytes_in_any_batch(residual):
 
 
 @pytest.mark.parametrize("residual", ["gen_est", "plug_in"])
-def test_values_that_are_not_bought_change_nothing(residual):
+def test_unseen_values_change_nothing(residual):
     X, y = problem(m=150, d=30)
     settings, options = {"B": [1.0], "eta": [0.1]}, {"residual": residual, "eps": 2.0, "checkpoints": [150]}
     *_, seen = listed(X, y, 0, 1.0, 0.1, 2.0, residual)
@@ -285,7 +285,7 @@ def test_values_that_are_not_bought_change_nothing(residual):
 
 
 def test_plug_in_is_bounded_and_biased():
-    """Over all draws: not the slope at the inner product, but the mean slope at its estimates."""
+    """The mean over all draws is the mean slope at the estimates, not the slope at the inner product."""
     p = W**2 / (W @ W)
     outcomes = list(product([0, 2], repeat=2))
     rngs = [Uniforms([p[0] / 2 if j == 0 else (1 + p[0]) / 2 for j in drawn]) for drawn in outcomes]
@@ -345,23 +345,23 @@ def plan_of(*overrides):
         return make_plan(validate(compose("config", [*SMALL, *overrides])))
 
 
-def test_plan_of_a_budget_that_holds_on_average():
+def test_plan_of_a_budget_on_average():
     plan = plan_of()
     assert (plan.k_x, plan.per_example, plan.budget, plan.notes) == (4, 7, None, ())
     assert plan.settings["eta"][:2] == pytest.approx([0.5 * np.sqrt(4 / 1200), 1.0 * np.sqrt(4 / 1200)])
-    # GenEst has no use for a split; the plug-in's budget is hard.
+    # GenEst needs no split; the plug-in keeps its budget for every example.
     assert plan_of("algo.split=even").k_x == 4
     plan = plan_of("algo.residual=plug_in", "algo.split=5")
     assert (plan.k_x, plan.k_ip, plan.budget) == (2, 5, 7)
 
 
-def test_small_eps_is_warned_of_once_unless_it_does_no_harm():
+def test_harmful_small_eps_gives_one_warning():
     (note,) = plan_of("algo.eps=0.5").notes
     assert "algo.eps=0.5" in note and "plug_in" in note and "\n" not in note
     assert plan_of("algo.eps=0.5", "algo.residual=plug_in").notes == ()
 
 
-def test_repetition_is_tuned_and_measured_by_its_loss_whatever_the_batch():
+def test_tuning_and_error_use_the_loss_in_every_batch():
     plan = plan_of()
     result = run_repetitions(plan, [0], lambda done: None)[0]
     again = plan_of("backend.batch_size=1")
@@ -372,8 +372,8 @@ def test_repetition_is_tuned_and_measured_by_its_loss_whatever_the_batch():
     assert result["run"]["attributes_mean"] < 7 < result["run"]["attributes_max"]
 
 
-def test_parameters_are_chosen_by_the_loss_itself():
-    """Within delta nothing costs anything: all settings are equal, and the first is taken for all its squared error."""
+def test_parameters_are_chosen_by_the_loss():
+    """All residuals are within delta, so all settings tie, and the first wins in spite of its squared error."""
     plan = plan_of("algo.residual=plug_in", "algo.delta=1.5")
     run = run_repetitions(plan, [0], lambda done: None)[0]["run"]
     assert (run["p_B"], run["p_eta"]) == (0.5, plan.settings["eta"][0])

@@ -13,7 +13,7 @@ AVERAGES = ("all", "suffix", "last")
 
 
 class Rows:
-    """Stand-in for the accessor: hands out rows in order and remembers how many."""
+    """An accessor that returns rows in order and records how many."""
 
     def __init__(self, X, y, n_settings):
         self.X, self.y = X, y
@@ -67,7 +67,7 @@ def output(iterates, average):
 
 @pytest.mark.parametrize("average", AVERAGES)
 @pytest.mark.parametrize(("update", "listing"), [("ogd", ogd_iterates), ("eg", eg_iterates)])
-def test_every_replica_follows_the_listing(update, listing, average):
+def test_core_equals_listing(update, listing, average):
     X, y = streams(F=2, m=41, d=9)
     settings = grid((0.5, 0.1), (2.0, 0.4), (3.0, 5.0))  # the last takes projections and clips
     checkpoints = (1, 2, 7, 14, 41)
@@ -82,7 +82,7 @@ def test_every_replica_follows_the_listing(update, listing, average):
 @pytest.mark.parametrize("update", UPDATES)
 @pytest.mark.parametrize("G", [1, 3])
 @pytest.mark.parametrize("d", [1, 2, 65])
-def test_a_stream_does_not_depend_on_its_company(update, G, d):
+def test_streams_do_not_depend_on_other_streams(update, G, d):
     X, y = streams(F=3, m=60, d=d, seed=d)
     settings = grid(*[(1.0 + g, 0.3) for g in range(G)])
     together = fit(X, y, settings, (30, 60), update, "suffix")
@@ -93,7 +93,7 @@ def test_a_stream_does_not_depend_on_its_company(update, G, d):
 
 
 @pytest.mark.parametrize("update", UPDATES)
-def test_blocks_of_rows_do_not_show(update, monkeypatch):
+def test_block_size_changes_nothing(update, monkeypatch):
     X, y = streams(F=2, m=50, d=4)
     whole = fit(X, y, grid((2.0, 0.5)), (50,), update, "all")
     monkeypatch.setattr(exact, "_BLOCK_VALUES", 28)
@@ -133,7 +133,7 @@ def test_eg_does_not_overflow_where_the_listing_does():
 
 
 @pytest.mark.parametrize("update", UPDATES)
-def test_an_attribute_that_is_always_zero_gets_no_weight(update):
+def test_zero_attributes_get_no_weight(update):
     X, y = streams(1, 30, 5)
     X[:, :, 3] = 0
     assert (fit(X, y, grid((1.0, 0.7)), (30,), update, "all")[30][0, 3] == 0).all()
@@ -146,7 +146,7 @@ def test_an_attribute_that_is_always_zero_gets_no_weight(update):
 )
 def test_averager_agrees_with_the_definition(checkpoints, average, seed):
     w = np.random.default_rng(seed).normal(size=(30, 2))
-    total, iterate = np.zeros(2), np.zeros(2)  # live buffers, overwritten at every mark
+    total, iterate = np.zeros(2), np.zeros(2)  # buffers that are overwritten at every mark
     averager = Averager(checkpoints, average)
     assert averager.marks == marks(checkpoints, average)
     found = {}
@@ -160,7 +160,7 @@ def test_averager_agrees_with_the_definition(checkpoints, average, seed):
         np.testing.assert_allclose(value, output(w[:checkpoint], average), rtol=1e-12, atol=1e-12)
 
 
-def test_a_rule_or_checkpoint_that_makes_no_sense_is_refused():
+def test_invalid_rules_and_checkpoints_are_refused():
     with pytest.raises(ValueError, match="all, suffix, last"):
         marks([5], "median")
     with pytest.raises(ValueError, match="at least 1"):

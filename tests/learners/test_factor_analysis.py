@@ -1,4 +1,4 @@
-"""AEFA: literal steps, other solvers of the same model, and how much of what is known its subspaces keep."""
+"""AEFA: literal EM steps, other solvers of the same model, and the quality of its subspaces."""
 
 import numpy as np
 import pytest
@@ -32,24 +32,24 @@ def seen_of(X, n, rng):
 
 
 def aefa(X, k, n, F=5, orders=None, **options):
-    """Return subspaces (F, d, n), one of each of some orders of the examples."""
+    """Return subspaces (F, d, n), one per order of the examples."""
     orders = shuffled(F, len(X)) if orders is None else orders
     found, _ = fitted(subspace.fit, X, np.zeros(len(X)), orders, k, n_components=n, **{**AEFA, **options})
     return found[len(X)][:, 0]
 
 
 def lost(C, V):
-    """What subspaces (F, d, n) keep less than the best, on average."""
+    """Return how much less than the best subspace subspaces (F, d, n) keep, on average."""
     return np.linalg.eigvalsh(C)[-V.shape[2] :].sum() - np.einsum("fij,ik,fkj->f", V, C, V).mean()
 
 
-# The likeliest model
+# Expectation and maximisation
 
 
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("n", [2, 3, 5])
-def test_a_step_is_that_of_the_formulas(n, shared):
-    """Example by example, with fewer attributes than factors, as many and more; one attribute is never seen."""
+def test_em_step_equals_the_formulas(n, shared):
+    """With fewer attributes than factors, as many, and more; one attribute is never seen."""
     d, q, m, ridge, pseudo, noise = 7, 3, 30, 2.0, 1.5, 0.4
     rng, old = np.random.default_rng(n), model(d, q)
     i = drawn(rng, m, d - 1, n)
@@ -83,7 +83,7 @@ def test_a_step_is_that_of_the_formulas(n, shared):
 
 @given(st.integers(0, 2**32), st.integers(2, 7), st.integers(1, 4), st.integers(1, 12), st.booleans(), st.data())
 @settings(max_examples=60)
-def test_no_step_goes_down(seed, d, q, m, shared, data):
+def test_em_steps_never_decrease_the_likelihood(seed, d, q, m, shared, data):
     rng = np.random.default_rng(seed)
     seen = seen_of(rng.normal(size=(m, d)) * (rng.random((m, d)) < 0.7), data.draw(st.integers(1, d)), rng)
     penalty = Penalty(data.draw(st.sampled_from([0.0, 3.0])), data.draw(st.sampled_from([0.0, 2.0])), 0.5, 0.05, shared)
@@ -108,7 +108,7 @@ def test_full_rows_reach_the_likelihood_of_another_solver():
     np.testing.assert_allclose(found.second_moment, other.get_covariance(), atol=0.03)
 
 
-def test_planted_factors_and_noise_are_recovered_from_five_of_eight_attributes():
+def test_planted_factors_are_recovered_from_5_of_8_attributes():
     m, d, q = 8000, 8, 2
     true, rng = FactorModel(model(d, q, 3).W, np.geomspace(0.4, 3, d)), np.random.default_rng(0)
     X = rng.normal(size=(m, q)) @ true.W.T + rng.normal(size=(m, d)) * np.sqrt(true.psi)
@@ -123,15 +123,15 @@ def test_planted_factors_and_noise_are_recovered_from_five_of_eight_attributes()
 # Subspaces
 
 
-def test_all_attributes_of_many_examples_say_what_pca_says():
+def test_all_attributes_of_many_examples_give_pca():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3)) @ rng.normal(size=(3, 7)) + rng.normal(size=(2000, 7)) * np.linspace(0.3, 1, 7)
     C = X.T @ X / len(X)
     assert lost(C, aefa(X, 7, 2, F=1)) <= 2e-3 * np.linalg.eigvalsh(C)[-2:].sum()
 
 
-def test_forty_steps_are_taken_from_what_mean_products_say():
-    """Literally, where little was seen and all of it; after one step less, or the first one, it is another subspace."""
+def test_forty_em_steps_start_from_mean_products():
+    """After 39 steps, or one, the subspace is another one."""
     m, d, n = 60, 8, 2
     X, _ = line(m, d)
     C = X.T @ X / m
@@ -154,8 +154,8 @@ def test_forty_steps_are_taken_from_what_mean_products_say():
     ("d", "k", "m", "same"),
     [(6, 6, 4, True), (6, 6, 19, True), (6, 6, 20, False), (12, 2, 29, True), (12, 2, 30, False)],
 )
-def test_the_model_counts_for_nothing_while_too_little_was_seen(d, k, m, same):
-    """Before there are twenty examples, and all attributes were seen five times on average; unless it is asked for."""
+def test_few_values_use_products_alone(d, k, m, same):
+    """Up to 20 examples, or 5 values per attribute on average, unless kappa asks for the model."""
     X, _ = line(m, d)
     options = {"F": 1, "design": "uniform"}
     auto, products, model = (aefa(X, k, 2, kappa=kappa, **options)[0] for kappa in ("auto", 1e-12, "model"))
@@ -165,8 +165,8 @@ def test_the_model_counts_for_nothing_while_too_little_was_seen(d, k, m, same):
 
 @given(st.integers(0, 2**32), st.integers(2, 6), st.booleans())
 @settings(max_examples=30)
-def test_what_parts_say_a_subspace_keeps_is_on_average_what_all_of_them_say(seed, d, all_seen):
-    """Whatever the model; of pairs that nobody saw it is what the model says."""
+def test_kept_moment_is_unbiased_over_parts(seed, d, all_seen):
+    """For any model; for pairs that were never seen it is the model's value."""
     rng, m = np.random.default_rng(seed), 60
     i = drawn(rng, m, d, d if all_seen else 2)
     x = rng.normal(size=(m, d))[np.arange(m)[:, None], i]
@@ -187,8 +187,8 @@ def test_what_parts_say_a_subspace_keeps_is_on_average_what_all_of_them_say(seed
     ],
     ids=["coins", "hadamard", "spike"],
 )
-def test_where_only_pairs_tell_anything_it_loses_at_most_twice_what_popca_does(law, n, k):
-    """Of Hadamard's matrix and a spike it is less or as much, of coins half as much again: no factors are there."""
+def test_data_without_factors_lose_at_most_twice_popca(law, n, k):
+    """The loss is at most POPCA's on Hadamard matrices and spikes, and 1.5 times POPCA's on coins."""
     own, other = 0.0, 0.0
     for repetition in range(20):
         data = law.draw(0, repetition)
@@ -200,8 +200,8 @@ def test_where_only_pairs_tell_anything_it_loses_at_most_twice_what_popca_does(l
     assert own <= 2 * other + 0.2 * np.trace(C)
 
 
-def test_products_are_trusted_where_the_model_is_wrong():
-    """Three independent pairs, and one factor."""
+def test_wrong_models_get_little_trust():
+    """The data have three independent pairs, the model one factor."""
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(2000, 3)) * [1, 0.9, 0.8], 2, axis=1) + 0.3 * rng.normal(size=(2000, 6))
     C = X.T @ X / len(X)
@@ -209,22 +209,22 @@ def test_products_are_trusted_where_the_model_is_wrong():
     assert auto <= 1.5 * products + 1e-3 < 0.1 * wrong
 
 
-def test_examples_that_are_all_0_span_something():
+def test_zero_examples_give_an_orthonormal_basis():
     for m in (1, 2, 30):
         V = aefa(np.zeros((m, 6)), 3, 2, F=2)
         np.testing.assert_allclose(V.transpose(0, 2, 1) @ V, np.eye(2)[None].repeat(2, axis=0), atol=1e-12)
 
 
-def test_the_model_is_trusted_where_pairs_say_little():
-    """Images of digits: its errors of entries are larger than those of products, and its subspace better."""
+def test_rare_pairs_trust_the_model():
+    """On images of digits the model's entries have larger errors than products, but its subspace is better."""
     X = load_digits().data / 16
     C = X.T @ X / len(X)
-    auto, model, products = (lost(C, aefa(X, 8, 5, F=3, kappa=kappa)) for kappa in ("auto", "model", 10.0))
+    auto, model, products = (lost(C, aefa(X, 8, 5, F=2, kappa=kappa)) for kappa in ("auto", "model", 10.0))
     assert model < auto < 0.6 * products
 
 
-def test_what_a_single_example_shows_is_found_wherever_it_comes():
-    """Those that others are fitted to may all be 0."""
+def test_a_single_nonzero_example_is_found_at_any_place():
+    """Also if all examples that the model is fitted to are 0."""
     for place in (0, 18, 19):
         X = np.zeros((20, 5))
         X[place, 3] = 1

@@ -1,4 +1,4 @@
-"""Stepwise EM of a factor model: literal steps, what it finds, what it costs, and what no law or company may change."""
+"""Stepwise EM of a factor model: literal steps, recovery, memory, and independence of streams."""
 
 import tracemalloc
 from dataclasses import replace
@@ -19,14 +19,14 @@ from budgetreg.revealed.collection import AttributeDraws
 
 
 def block(rng, T, d, n, missing=0.0):
-    """Return attributes and values of T examples, d and 0 for a value that is missing."""
+    """Return attributes and values of T examples, d and 0 for a missing value."""
     i = np.argsort(rng.random((T, d)), axis=1)[:, :n]
     there = rng.random((T, n)) >= missing
     return np.where(there, i, d), np.where(there, rng.normal(size=(T, n)) * (1 + i), 0.0)
 
 
 def literal(rng, d, q, blocks, sweeps=1):
-    """Yield the model that moves, and the one that is put out, after each block; attribute by attribute."""
+    """Yield the moving and the averaged model after each block, computed attribute by attribute."""
     alpha, recent, average = stepwise.ALPHA, {}, {}
     W = rng.standard_normal((d, q))
     for t, (attributes, values) in enumerate(blocks, 1):
@@ -66,8 +66,8 @@ def literal(rng, d, q, blocks, sweeps=1):
 
 
 @pytest.mark.parametrize(("n", "missing"), [(2, 0.0), (5, 0.0), (4, 0.4)])
-def test_each_block_is_learned_from_as_the_formulas_say(n, missing):
-    """With fewer attributes than factors and more; some attributes are shown in few blocks, and one in none."""
+def test_block_updates_equal_the_formulas(n, missing):
+    """With fewer attributes than factors, and more; some attributes are in few blocks, and one in none."""
     d, q, rng = 7, 3, np.random.default_rng(n)
     blocks = [block(rng, T, d - 1, n, missing) for T in (4, 4, 1, 4, 2, 4)]
     blocks = [(np.where(i == d - 1, d, i), x) for i, x in blocks]
@@ -83,8 +83,8 @@ def test_each_block_is_learned_from_as_the_formulas_say(n, missing):
 
 @given(st.integers(0, 2**32), st.integers(2, 7), st.integers(1, 4), st.data())
 @settings(max_examples=40, deadline=None)
-def test_a_sweep_goes_up_the_likelihood(seed, d, q, data):
-    """That of the first block, of which the sums consist then; the steps are those of the learner, see above."""
+def test_sweeps_increase_the_likelihood(seed, d, q, data):
+    """Of the first block, when the sums contain nothing else; the listing's steps equal the learner's, see above."""
     i, x = block(np.random.default_rng(seed), 10, d, data.draw(st.integers(1, d)))
     unit = np.square(x).mean()
     penalty = Penalty(RIDGE, PSEUDO, NOISE * unit, LEAST * unit)
@@ -95,11 +95,11 @@ def test_a_sweep_goes_up_the_likelihood(seed, d, q, data):
     assert after >= before - 1e-9 * (1 + abs(before))
 
 
-# What it finds
+# Recovery
 
 
 def examples(m, d=12, seed=0):
-    """Two factors, and noise that differs by attribute."""
+    """Return examples of two factors, with noise that differs by attribute."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(m, 2)) @ rng.normal(size=(2, d)) * np.linspace(0.5, 2, d)
     return X + rng.normal(size=(m, d)) * np.linspace(0.2, 0.6, d)
@@ -117,7 +117,7 @@ def fitted(X, streams=(0,), checkpoints=None, k=5, available=None, **options):
 
 
 def lost(X, V):
-    """Return the share that a subspace (d, n) leaves beyond the best, of what that keeps."""
+    """Return how much less a subspace (d, n) keeps than the best, relative to the best."""
     C = X.T @ X
     best = np.linalg.eigvalsh(C)[-V.shape[1] :].sum()
     return 1 - np.vdot(V, C @ V) / best
@@ -131,13 +131,13 @@ def test_a_planted_subspace_is_found(design, k):
     assert (accessor.bill().total == k * 6000).all()
 
 
-def test_one_pass_comes_close_however_units_are_chosen():
+def test_units_do_not_change_the_subspace():
     X = examples(3000)
     V, W = (fitted(own)[0][3000][0] for own in (X, 1e-9 * X))
     np.testing.assert_allclose(W @ W.T, V @ V.T, atol=1e-9)
 
 
-def test_large_attributes_are_drawn_more_often_once_each_was_seen_five_times(monkeypatch):
+def test_large_attributes_are_drawn_more_often_after_the_first_plan(monkeypatch):
     plans, plan = [], AttributeDraws.plan
     monkeypatch.setattr(AttributeDraws, "plan", lambda self, p: plans.append(p) or plan(self, p))
     X = examples(4000)
@@ -150,7 +150,7 @@ def test_large_attributes_are_drawn_more_often_once_each_was_seen_five_times(mon
     assert np.ptp(alike.bill().reveals.total()[0, 0]) < 0.1 * 4000
 
 
-def test_what_is_missing_is_left_out():
+def test_missing_values_are_left_out():
     X = examples(6000)
     there = np.random.default_rng(5).random(X.shape) < np.linspace(1, 0.3, 12)
     V, accessor = fitted(np.where(there, X, np.nan), available=there)
@@ -159,7 +159,7 @@ def test_what_is_missing_is_left_out():
 
 
 @pytest.mark.parametrize("zeros", [1, 40, 300])
-def test_zeros_alone_tell_nothing_and_harm_nothing(zeros):
+def test_leading_zeros_change_nothing(zeros):
     V, _ = fitted(np.zeros((zeros, 12)))
     np.testing.assert_allclose(V[zeros][0].T @ V[zeros][0], np.eye(2), atol=1e-12)
     model = StepwiseEM(np.random.default_rng(0), 12, 4)
@@ -172,10 +172,10 @@ def test_zeros_alone_tell_nothing_and_harm_nothing(zeros):
     np.testing.assert_array_equal(model.model().W, fresh.model().W)
 
 
-# What numbers depend on, and what they cost
+# Independence of streams, and memory
 
 
-def test_a_stream_depends_neither_on_its_company_nor_on_checkpoints():
+def test_streams_do_not_depend_on_others_or_on_checkpoints():
     X, k = examples(700), 3
     together, _ = fitted(X, [0, 1, 2], [7, 25, 300, 700], k)
     for f in range(3):
@@ -187,8 +187,8 @@ def test_a_stream_depends_neither_on_its_company_nor_on_checkpoints():
 
 
 @pytest.mark.parametrize("t", [3, 5])
-def test_a_block_takes_no_more_memory_where_there_are_more_attributes(t):
-    """All that grows with d is allocated at the beginning, and blocks read and write a few rows of it."""
+def test_memory_of_a_block_does_not_grow_with_attributes(t):
+    """Everything that grows with d is allocated at the start; a block reads and writes few rows."""
     peaks = []
     for d in (1_000, 100_000):
         model, rng = StepwiseEM(np.random.default_rng(0), d, 4), np.random.default_rng(1)
@@ -203,8 +203,8 @@ def test_a_block_takes_no_more_memory_where_there_are_more_attributes(t):
     assert peaks[1] < 1.1 * peaks[0]
 
 
-def test_a_run_takes_memory_in_proportion_to_attributes():
-    """A matrix of d x d numbers would take 800 times as much at the larger d as all is allowed to."""
+def test_memory_of_a_run_is_linear_in_attributes():
+    """At the larger d, a d x d matrix would need 800 times the limit."""
     peaks = []
     for d in (5_000, 20_000):
         X = np.random.default_rng(0).normal(size=(1, d)) * np.ones((70, 1))

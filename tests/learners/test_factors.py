@@ -1,4 +1,4 @@
-"""AEML and AEFA: literal steps, other solvers of the same models, what no law and no company may change."""
+"""AEML and AEFA: other solvers of the same models, errors with few examples, and independence of streams."""
 
 from itertools import product
 
@@ -28,7 +28,7 @@ def fitted(fit, X, y, orders, k, checkpoints=None, pilot=None, seeds=None, **opt
 
 
 def aeml(X, y, orders, k, **options):
-    """Return the last outputs: regressors (F, d), and intercepts (F,), None if there are none."""
+    """Return the last outputs: regressors (F, d), and intercepts (F,) or None."""
     found, _ = fitted(regression.fit, X, y, orders, k, **{"n_factors": 20, **options})
     last = found[orders.shape[1]]
     return (last[0][:, :, 0], last[1][:, 0]) if isinstance(last, WithIntercept) else (last[:, :, 0], None)
@@ -46,11 +46,11 @@ def test_one_attribute_is_refused(name):
 
 
 @pytest.mark.parametrize(("size", "off"), [(1, 0.1), (3, 0.25)])
-def test_the_chain_has_the_posterior_that_another_one_has(size, off):
-    """Means of the moments, as Metropolis's chains find them on the density in which factors are integrated out.
+def test_gibbs_moments_equal_those_of_metropolis(size, off):
+    """Metropolis chains sample the density in which the factors are integrated out.
 
-    To make factors white is no step of Gibbs's: it weakens what is supposed of loadings, by a tenth of the posterior's
-    width, and by a quarter where the target is larger than its loadings are supposed to be.
+    Whitening the factors is not a Gibbs step. It weakens the prior of the loadings: by a tenth of the posterior's
+    width, or by a quarter if the target is larger than the prior of its loadings expects.
     """
     T, c, q, F = 40, 3, 2, 16
     rng = np.random.default_rng(0)
@@ -70,9 +70,9 @@ def test_the_chain_has_the_posterior_that_another_one_has(size, off):
 
 
 def metropolis(parts, c, q, chains, steps):
-    """Return means (c,) and (c, c) of the moments, and standard deviations of the second ones.
+    """Return means (c,) and (c, c) of the moments, and standard deviations of the second moments.
 
-    Differences of two other chains are what is proposed (ter Braak 2006), so that no step size is to be found.
+    Proposals are differences of two other chains (ter Braak 2006), which need no step size.
     """
     rng = np.random.default_rng(1)
 
@@ -85,7 +85,7 @@ def metropolis(parts, c, q, chains, steps):
         W, psi, mu, C = parameters(theta)
         size = (np.square(W) / psi[:, :, None]).sum(axis=1)
         log = -(np.log(psi) + 0.3 / psi).sum(axis=1) - (mu**2 / (10 * psi) + np.log(psi)).sum(axis=1) / 2
-        log -= q / 2 * np.log(psi).sum(axis=1) + (1 + c / 2) * np.log(1 / q + size / 2).sum(axis=1)  # alpha is gone
+        log -= q / 2 * np.log(psi).sum(axis=1) + (1 + c / 2) * np.log(1 / q + size / 2).sum(axis=1)  # without alpha
         log -= q / 4 * np.square(W[:, -1]).sum(axis=1)
         for S, X in parts:
             own, center = C[:, S[:, None], S], X.mean(axis=0) - mu[:, S]
@@ -121,21 +121,21 @@ def line(m, d, seed=0):
     return X, X @ np.linspace(-1, 1, d) + 0.5 * rng.normal(size=m)
 
 
-def test_all_attributes_of_many_examples_say_what_least_squares_says():
+def test_all_attributes_of_many_examples_give_least_squares():
     X, y = line(2000, 4)
     best = np.linalg.lstsq(X, y)[0]
     w, _ = aeml(X, y, np.arange(2000)[None], 4)
     assert np.linalg.norm(w - best) <= 0.05 * np.linalg.norm(best)
 
 
-def test_centred_or_not_examples_about_0_say_the_same_and_others_shift():
+def test_centring_matters_only_for_shifted_data():
     X, y = line(100, 4)
     X, y, orders, a = X - X.mean(axis=0), y - y.mean(), shuffled(1, 100), np.array([2.0, -1, 0.5, 3])
     (plain, none), *others = (
         aeml(X, y, orders, 4, centred=c, intercept=i) for c, i in product([False, True], repeat=2)
     )
     assert none is None
-    for (w, b), off in zip(others, (0.3, 0.3, 0.1), strict=True):  # the chain is slow to tell where both means are
+    for (w, b), off in zip(others, (0.3, 0.3, 0.1), strict=True):  # the chain is slow to find both means
         np.testing.assert_allclose(w, plain, atol=0.02)
         np.testing.assert_allclose(b, 0, atol=off)
     for (c, i), (w, b) in zip([(False, True), (True, False), (True, True)], others, strict=True):
@@ -144,8 +144,8 @@ def test_centred_or_not_examples_about_0_say_the_same_and_others_shift():
         np.testing.assert_allclose(own, b + 7 * i - c * w @ a, rtol=1e-6, atol=1e-8)
 
 
-def test_units_are_nothing_but_units():
-    """To the bit, where they are powers of 2."""
+def test_units_rescale_the_regressor():
+    """Bitwise, for powers of 2."""
     X, y = line(60, 5)
     w, b = aeml(X, y, shuffled(2, 60), 2, intercept=True)
     v, a = aeml(4 * X, y / 2, shuffled(2, 60), 2, intercept=True)
@@ -153,7 +153,7 @@ def test_units_are_nothing_but_units():
     np.testing.assert_array_equal(a, b / 2)
 
 
-def test_what_was_hardly_seen_or_never_changes_counts_for_nothing():
+def test_rarely_seen_and_constant_attributes_get_no_weight():
     m = 12
     X, y = line(m, 20)
     found, accessor = fitted(regression.fit, X, y, shuffled(3, m), 2, n_factors=5)
@@ -171,22 +171,22 @@ def test_what_was_hardly_seen_or_never_changes_counts_for_nothing():
 
 
 @handfuls
-def test_it_errs_hardly_more_than_the_mean_of_the_targets(law, d, k, m, N):
+def test_few_examples_give_at_most_1_2_times_the_mean_error(distribution, d, k, m, N):
     def fitted(X, y, orders, pilot):
         return aeml(X, y, orders, k, pilot=pilot, centred=True, intercept=True)
 
-    assert max(errors(law, d, m, N, fitted)) <= 1.2
+    assert max(errors(distribution, d, m, N, fitted)) <= 1.2
 
 
 @table_handfuls
-def test_it_errs_hardly_more_than_the_mean_of_the_targets_on_tables(table, m, N):
+def test_few_rows_of_tables_give_at_most_1_2_times_the_mean_error(table, m, N):
     def fitted(X, y, orders, pilot):
         return aeml(X, y, orders, 4, pilot=pilot, centred=True, intercept=True)
 
     assert table_error(table, m, N, fitted) <= 1.2
 
 
-# What numbers depend on
+# Independence of streams
 
 
 FITS = {
@@ -196,14 +196,14 @@ FITS = {
 
 
 def numbers(found, f=0):
-    """Return what came of one stream, in bytes."""
+    """Return the outputs of one stream as bytes."""
     parts = [part[f] for one in found.values() for part in (one if isinstance(one, tuple) else [one])]
     return [part.tobytes() for part in parts]
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_a_stream_does_not_depend_on_its_company(name):
-    """Over several blocks, one of full rows and several plans."""
+def test_streams_do_not_depend_on_other_streams(name):
+    """Over several blocks, one of them with full rows, and several plans."""
     fit, options = FITS[name]
     X, y = line(290, 7)
     orders = shuffled(3, 290)
@@ -220,7 +220,7 @@ def test_a_stream_does_not_depend_on_its_company(name):
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_what_was_not_seen_may_be_anything(name, monkeypatch):
+def test_unseen_values_change_nothing(name, monkeypatch):
     fit, options = FITS[name]
     (X, y), taken, take = line(290, 7), [], AttributeDraws.take
     monkeypatch.setattr(AttributeDraws, "take", lambda self, examples: taken.append(take(self, examples)) or taken[-1])
@@ -235,7 +235,7 @@ def test_what_was_not_seen_may_be_anything(name, monkeypatch):
 
 
 def test_draws_do_not_depend_on_checkpoints():
-    """Nor does what AEFA puts out; AEML's chain goes on at each of them, and so its later plans are other ones."""
+    """Nor do AEFA's outputs. AEML's chain continues at each checkpoint, so its later plans differ."""
     rng = np.random.default_rng(0)
     often, rarely = (AttributeDraws(np.random.default_rng(0), 9, 4) for _ in range(2))
     parts = [often.take(n) for n in (3, 250, 4, 300)]
@@ -252,8 +252,8 @@ def test_draws_do_not_depend_on_checkpoints():
     np.testing.assert_array_equal(paid.bill().reveals.total(), also.bill().reveals.total())
 
 
-def test_paths_that_round_off_parts_lead_to_the_same_on_average():
-    """It is said to be chaotic: one draw that is rejected, or falls elsewhere, makes all that follow differ."""
+def test_rounding_does_not_change_the_mean_output():
+    """It is not bitwise portable: one draw that is rejected, or falls elsewhere, changes all later ones."""
     assert checks.examined("aefa").learner.bitwise_portable and not checks.examined("aeml").learner.bitwise_portable
     X, y = line(40, 5)
     F = 8

@@ -1,4 +1,4 @@
-"""Groups of learners: by declaration alone."""
+"""Groups of learners follow from declarations."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def test_every_learner_belongs_to_one_group():
     assert {"pca", "popca"} <= set(expanded("all_subspaces"))
 
 
-def test_names_beside_a_group_come_once_and_in_order():
+def test_groups_and_names_are_merged_in_order():
     assert expanded("ridge,aelr,all_full,aelr") == ["ridge", "aelr", "lasso", "online_lasso", "online_ridge"]
 
 
@@ -25,7 +25,7 @@ def test_names_beside_a_group_come_once_and_in_order():
         ("# Mine\nname: mine\ncore: offline\nupdate: lasso\n", "all_full"),
     ],
 )
-def test_a_learner_of_another_package_belongs_by_what_its_family_declares(tmp_path, monkeypatch, text, group):
+def test_learners_of_other_packages_join_groups_by_declaration(tmp_path, monkeypatch, text, group):
     (tmp_path / "algo").mkdir()
     (tmp_path / "algo" / "mine.yaml").write_text(text)
     folders = [catalogue.conf_dir(), tmp_path]

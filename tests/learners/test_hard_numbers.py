@@ -1,4 +1,4 @@
-"""Files whose numbers are as hard as those that are admitted: every learner ends with finite results, and quietly."""
+"""Files with the hardest numbers that are accepted: every learner ends with finite results and no warning."""
 
 import csv
 import warnings
@@ -16,7 +16,7 @@ N = 30
 X = np.random.default_rng(0).uniform(-1, 1, (N, 6))
 Y = X @ [1.0, -0.5, 0.2, 0, 0.3, 0.1]
 ODD = np.arange(N) % 2
-# One column is tiny, one huge but for a half that is as small as a number can be, one constant, one nothing but 0.
+# One column is tiny, one half huge and half the smallest number, one constant, and one 0.
 HARD = np.column_stack([X[:, 0] * 1e-29, np.where(ODD, 5e-324, X[:, 1] * 1e10), np.full(N, 3.0), np.zeros(N), X[:, 4:]])
 
 
@@ -35,16 +35,16 @@ def run(algo: str, folder: Path) -> Path:
 
 
 def numbers(path: Path) -> list[float]:
-    """Return all numbers of a table; words and empty fields are none."""
+    """Return all numbers of a table, without words and empty fields."""
     with path.open(newline="") as file:
         words = [word for row in csv.reader(file) for word in row]
     return [float(word) for word in words if word.lower().lstrip("-+")[:3] in ("inf", "nan") or word[-1:].isdigit()]
 
 
 @pytest.mark.parametrize("algo", catalogue.options("algo"))
-def test_hard_numbers_of_a_file(tmp_path: Path, algo: str) -> None:
+def test_every_learner_ends_on_hard_numbers(tmp_path: Path, algo: str) -> None:
     write(tmp_path / "table.csv", HARD, Y * 1e12)
-    if algo == "aesvr":  # whose eps is in units of the target
+    if algo == "aesvr":  # its eps is in units of the target
         with pytest.raises(ConfigError, match=r"algo\.eps=2: GenEst cannot work with targets"):
             run(algo, tmp_path)
         return
@@ -58,7 +58,7 @@ def test_hard_numbers_of_a_file(tmp_path: Path, algo: str) -> None:
 
 
 @pytest.mark.parametrize(("size", "where"), [(1e-170, "y"), (1e155, "y"), (1e200, "x"), (5e-324, "x")])
-def test_sizes_that_nothing_can_be_computed_with_are_refused(tmp_path: Path, size: float, where: str) -> None:
+def test_sizes_that_would_overflow_are_refused(tmp_path: Path, size: float, where: str) -> None:
     write(tmp_path / "table.csv", X * size if where == "x" else X, Y * size if where == "y" else Y)
     with pytest.raises(DataError, match="write it in another unit"):
         run("aelr", tmp_path)

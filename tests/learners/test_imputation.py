@@ -1,4 +1,4 @@
-"""Impute, then ridge: against a listing of it and scikit-learn's own pipeline, and what it depends on."""
+"""Imputation and ridge: against a listing and a scikit-learn pipeline, and its invariances."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def fitted(X, y, orders, k, checkpoints=None, pilot=None, available=None, seeds=
 
 
 def listing(X, y, centred, intercept):
-    """Return weights and the prediction at 0, loop by loop: means, rows filled in, ridge without each row in turn."""
+    """Return weights and the prediction at 0 by loops: means, imputed rows, ridge without each row in turn."""
     n, d = X.shape
     seen = [j for j in range(d) if any(not np.isnan(x) for x in X[:, j])]
     mean = {j: np.mean([x for x in X[:, j] if not np.isnan(x)]) for j in seen}
@@ -51,7 +51,7 @@ def listing(X, y, centred, intercept):
     Z, free = Z - origin, centred and intercept
 
     def ridge(rows, alpha):
-        """Solve for w and, where it is free, an intercept, which is not shrunk."""
+        """Return w and the intercept, which is not shrunk, or 0 without one."""
         A = np.column_stack([Z[rows], np.full(len(rows), float(free))])
         w = np.linalg.lstsq(A.T @ A + np.diag([alpha] * len(seen) + [0]), A.T @ (y[rows] - r))[0]
         return w[:-1], w[-1]
@@ -73,7 +73,7 @@ def listing(X, y, centred, intercept):
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(("m", "d", "k"), [(3, 7, 2), (7, 8, 3), (25, 5, 2), (25, 5, 5)])
-def test_it_is_what_the_listing_says(m, d, k, centred, intercept):
+def test_core_equals_listing(m, d, k, centred, intercept):
     X, y = examples(m, d)
     X[:, 1] = 2.0  # never changes
     found, log = fitted(X, y, np.arange(m)[None], k, centred=centred, intercept=intercept)
@@ -89,8 +89,8 @@ def test_it_is_what_the_listing_says(m, d, k, centred, intercept):
     ("impute", "imputer"), [("mean", SimpleImputer()), ("iterative", IterativeImputer(random_state=0))]
 )
 @pytest.mark.filterwarnings("ignore:.*IterativeImputer.*")
-def test_it_predicts_what_a_pipeline_of_scikit_learn_predicts(impute, imputer):
-    """On rows whose attributes have mean 0 as they were seen, where the imputers' own zero is the same."""
+def test_predictions_equal_a_scikit_learn_pipeline(impute, imputer):
+    """For attributes whose seen values have mean 0, where centring before imputation changes nothing."""
     X, y = examples(80, 6)
     X = hidden(X, 4)
     X -= np.nanmean(X, axis=0)
@@ -103,7 +103,7 @@ def test_it_predicts_what_a_pipeline_of_scikit_learn_predicts(impute, imputer):
 
 
 @pytest.mark.parametrize("impute", ["mean", "iterative"])
-def test_where_zero_is_moves_the_intercept_alone_and_units_are_nothing_but_units(impute):
+def test_shifts_move_only_the_intercept_and_units_rescale(impute):
     X, y = examples(60, 5)
     X, a = hidden(X, 3), np.linspace(-30, 30, 5)
     w, b = core.regressor(X, y, impute=impute, **BOTH)
@@ -116,9 +116,9 @@ def test_where_zero_is_moves_the_intercept_alone_and_units_are_nothing_but_units
         assert same == b / 2
 
 
-def test_what_was_never_seen_and_a_single_example_count_for_nothing():
+def test_unseen_attributes_and_a_single_example_give_zero():
     X, y = examples(5, 12)
-    for centred in (True, False):  # a value seen once is the mean that it counts from
+    for centred in (True, False):  # a value seen once equals its mean
         found, log = fitted(X, y, np.arange(5)[None], 2, [1, 5], centred=centred)
         counts = np.bincount(log.seen()[1], minlength=12)
         assert {0, 1, 2} <= set(counts)
@@ -135,8 +135,8 @@ def test_what_was_never_seen_and_a_single_example_count_for_nothing():
 
 
 @pytest.mark.parametrize("impute", ["mean", "iterative"])
-def test_a_stream_depends_neither_on_its_company_nor_on_earlier_checkpoints(impute):
-    """Over several blocks, one of full rows, where some values are missing."""
+def test_streams_do_not_depend_on_others_or_on_checkpoints(impute):
+    """Over several blocks, one of full rows, with missing values."""
     X, y = examples(300, 6)
     available = np.random.default_rng(2).random(X.shape) < 0.8
     available[:10] = True
@@ -163,14 +163,14 @@ def test_a_stream_depends_neither_on_its_company_nor_on_earlier_checkpoints(impu
 
 
 @pytest.mark.parametrize("check", ["full at k=d", "same bytes", "unobserved", "origin", "small k"])
-def test_iterative_imputation_is_checked_too(check):
-    """But for what takes hundreds of imputations, which `budgetreg check` has the time for."""
+def test_iterative_imputation_passes_the_checks(check):
+    """Except for checks of hundreds of imputations, which `budgetreg check` runs."""
     _, iterative = checks.examined("impute_ridge").variants()
     found = checks.verdict(iterative, check)
     assert found.passed, found.reason
 
 
-def test_iterative_imputation_of_many_attributes_is_refused_in_one_line(capsys, tmp_path, monkeypatch):
+def test_iterative_imputation_of_many_attributes_is_refused(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     line = "run algo=impute_ridge k=4 dataset=gaussian tuning=honest --dry-run"
     assert main([*line.split(), "algo.impute=iterative", "dataset.d=101"]) == 2

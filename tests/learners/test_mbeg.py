@@ -34,7 +34,7 @@ def examples(m, d, seed=0, sparse=0.4):
 def run(
     X, streams=(0,), eta=(0.05,), checkpoints=None, *, k=4, n=2, update="pairs", alpha=0.2, output="top", make=Accessor
 ):
-    """Run the core along the named streams, each with its own order and draws."""
+    """Run the core along some streams, each with its order and draws."""
     checkpoints = checkpoints or [len(X)]
     orders = np.stack([np.random.default_rng(f).permutation(len(X)) for f in streams])
     accessor = make(Table(X, np.zeros(len(X))), orders, len(eta), k, checkpoints)

@@ -1,4 +1,4 @@
-"""Values that are missing completely at random: means over all draws and all masks are those of full information."""
+"""Values missing completely at random: estimates are unbiased over all draws and masks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -30,7 +30,7 @@ D = 4
 X, Y = np.array([0.7, -1.1, 0.4, 0.2]), -1.5
 MASKS = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 1, 1], [1, 0, 0, 1]], dtype=bool)
 LAW = np.array([0.25, 0.2, 0.1, 0.15, 0.2, 0.1])
-"""Which values of an example are there, all at once: far from independent of each other."""
+"""Masks of available values, which are far from independent of each other."""
 TOGETHER = np.einsum("m,mi,mj->ij", LAW, MASKS, MASKS)
 ALONE = np.diagonal(TOGETHER)
 INDEPENDENT = np.outer(ALONE, ALONE)
@@ -43,7 +43,7 @@ WRONG = {
 
 @dataclass(frozen=True, eq=False)
 class Masked(Subject):
-    """A learner that meets examples of which some values are missing: those for which `mask` (n, d) of rows says so."""
+    """A learner whose examples have missing values, as the mask (n, d) of their rows says."""
 
     mask: Callable[[int, int], np.ndarray] = lambda n, d: np.ones((n, d), dtype=bool)
     together: np.ndarray | None = None
@@ -62,16 +62,21 @@ def able(*, predicts: bool) -> list[str]:
     return members(lambda one: one.missing is not Missing.REFUSED and one.predicts == predicts)
 
 
+def quick(names: list[str]) -> list[Any]:
+    """Mark AEMR as slow, whose examples are collected as AEML's are."""
+    return [pytest.param(name, marks=pytest.mark.slow) if name == "aemr" else name for name in names]
+
+
 ABLE = [*able(predicts=True), *able(predicts=False)]
 GRADIENTS = members(lambda one: one.missing is Missing.WEIGHED and one.predicts and not one.centres_itself)
 CENTRED = [name for name in able(predicts=True) if excuse(examined(name).learner, "origin") is None]
 
 
-# Stored sums: the estimates of one example, for each mask and each outcome of the draws.
+# Estimates from stored sums, of one example, for each mask and each outcome of the draws.
 
 
 def means(numbers: list[int], rows: list[int], estimate: Callable[[Accessor, list[Any]], Any], k: int, weights) -> Any:
-    """Return the mean over draws and masks of estimates, (F, ...) each or several of them, for F streams."""
+    """Return the mean of estimates (F, ...) over draws and masks; F streams have the outcomes of the draws."""
 
     def estimated(mask: np.ndarray, scripts: np.ndarray) -> Any:
         table = Table(np.where(mask, X, np.nan)[None], np.array([Y]), available=mask[None], together=weights)
@@ -79,7 +84,7 @@ def means(numbers: list[int], rows: list[int], estimate: Callable[[Accessor, lis
         return estimate(accessor, [Scripted(rows, own) for own in scripts])
 
     everything = np.ones(D, dtype=bool)
-    # All draws of distinct consequences are told apart where nothing is missing.
+    # Without missing values, all draws with different consequences are distinguished.
     scripts, probability = outcomes(numbers, lambda own: estimated(everything, own)[0].reshape(len(own), -1), {})
     found = [[np.tensordot(probability, own, axes=1) for own in estimated(mask, scripts)] for mask in MASKS]
     return [np.tensordot(LAW, np.array(own), axes=1) for own in zip(*found, strict=True)]
@@ -100,7 +105,7 @@ def of_pairs(k: int) -> tuple[list[int], Callable[[Accessor, list[Any]], Any]]:
 
 
 def of_moved_pairs(m: np.ndarray, r: float) -> tuple[list[int], Callable[[Accessor, list[Any]], Any]]:
-    """The same, for attributes and a target that count from elsewhere."""
+    """Return the same for attributes less m and a target less r."""
 
     def estimate(accessor: Accessor, rngs: list[Any]) -> Any:
         F = len(rngs)
@@ -144,8 +149,8 @@ def test_estimates_from_stored_sums_are_unbiased(name):
             close(name, found, expected[0])
 
 
-def test_a_pooled_estimate_of_two_phases_is_unbiased():
-    """By the mean over masks, draws of chance; the masks' own law is exact."""
+def test_pooled_estimate_of_two_phases_is_unbiased():
+    """Draws are random; the masks' distribution is exact."""
     F, m, options = 400, 6, {"update": "importance", "phase_one": 0.5, "mix": 0.5}
     rng = np.random.default_rng(0)
     rows = rng.choice(len(MASKS), (F, m), p=LAW)
@@ -159,8 +164,8 @@ def test_a_pooled_estimate_of_two_phases_is_unbiased():
 
 @pytest.mark.parametrize("update", ESTIMATES)
 @pytest.mark.parametrize("name", ["right", *WRONG])
-def test_what_mbeg_follows_is_unbiased(monkeypatch, update, name):
-    """Of each pair that may be drawn for each mask, its estimate, as it gets into the state."""
+def test_mbeg_estimates_are_unbiased(monkeypatch, update, name):
+    """Every pair that may be drawn, for every mask, enters the state with its estimate."""
     followed = []
     monkeypatch.setattr(mbeg.Weights, "move", lambda self, rows, change, step: followed.append((rows, change.copy())))
     mean = np.zeros((D, D))
@@ -184,14 +189,13 @@ def test_what_mbeg_follows_is_unbiased(monkeypatch, update, name):
             close("C", mean, np.outer(X, X))
 
 
-# Online learners: a step in all ways that its draws and the masks allow.
+# Online learners: one step, for all outcomes of its draws and all masks.
 
 
 def mean_step(subject: Subject, together: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean of what is followed at a step whose example may lack values, and the gradient.
+    """Return the mean direction of a step whose example may have missing values, and the gradient.
 
-    The scripts are those that tell all outcomes apart where nothing is missing: what a draw leads to may be the same
-    whatever another one is, where that meets no value.
+    The scripts distinguish all outcomes without missing values; with missing values, outcomes may coincide.
     """
     learner = subject.learner
     place = Place(STEP, False, learner.average, int(getattr(learner, "phase_one", 0) * (STEP + 1)))
@@ -232,20 +236,20 @@ def test_gradients_are_unbiased(name):
 
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("name", ["aerr", "aelr", "aer"])
-def test_other_weights_would_not_do(name, wrong):
+def test_other_weights_are_biased(name, wrong):
     with pytest.raises(CheckError):
         close("the gradient", *mean_step(examined(name), WRONG[wrong], 3))
 
 
-def test_two_draws_for_the_inner_product():
+def test_two_draws_for_the_inner_product_are_unbiased():
     close("the gradient", *mean_step(examined("aerr"), TOGETHER, 4))
 
 
-# What every learner that does without values has to keep to.
+# Rules for all learners that accept missing values.
 
 
 def random_mask(n: int, d: int) -> np.ndarray:
-    """Return a mask by which two thirds of the values are there, and all those of the last rows."""
+    """Return a mask with two thirds of the values available, and all values of the last rows."""
     there = np.random.default_rng([n, d]).random((n, d)) < 0.65
     there[-5:] = True
     return there
@@ -257,20 +261,20 @@ def sparse(subject: Subject) -> Masked:
     return masked(subject, random_mask, together)
 
 
-@pytest.mark.parametrize("name", ABLE)
+@pytest.mark.parametrize("name", quick(ABLE))
 @pytest.mark.parametrize("check", [behaviour.unobserved, behaviour.same_bytes])
-def test_what_is_stored_where_nothing_is_changes_nothing(name, check):
+def test_stored_numbers_of_missing_values_change_nothing(name, check):
     check(sparse(examined(name)))
 
 
-@pytest.mark.parametrize("name", CENTRED)
-def test_where_zero_is_changes_nothing_but_the_intercept(name):
+@pytest.mark.parametrize("name", quick(CENTRED))
+def test_shifts_change_only_the_intercept(name):
     behaviour.origin(sparse(examined(name)))
 
 
 @pytest.mark.parametrize("name", ABLE)
-def test_masks_of_ones_leave_what_there_is(name):
-    """Divided by 1, the numbers are those that they were."""
+def test_masks_of_ones_change_nothing(name):
+    """Shares of 1 divide nothing."""
     subject = examined(name)
     whole = masked(subject, lambda n, d: np.ones((n, d), dtype=bool), np.ones((behaviour.D,) * 2))
     table, orders = behaviour._table(40), np.arange(40)[None]
@@ -283,9 +287,9 @@ def test_masks_of_ones_leave_what_there_is(name):
     assert (runs[0][1].bill.total == runs[1][1].bill.total).all()
 
 
-@pytest.mark.parametrize("name", able(predicts=True))
-def test_what_meets_no_value_is_not_paid(name):
-    """Nor are draws for the inner product, where no value is there for the data point: the step is known to be none."""
+@pytest.mark.parametrize("name", quick(able(predicts=True)))
+def test_missing_values_are_free(name):
+    """If no value of the data point is available, the step is known to be void, and inner products are free, too."""
     m = 60
     X = np.random.default_rng(0).uniform(1, 2, (m, behaviour.D))
     there = np.random.default_rng(1).random((m, behaviour.D)) < 0.25
@@ -302,7 +306,7 @@ def test_what_meets_no_value_is_not_paid(name):
     assert 0 < costs.max() <= 4
 
 
-def test_moments_are_those_of_what_was_there(monkeypatch):
+def test_moments_use_available_values_only(monkeypatch):
     told = []
     usual = two_phase.MomentEstimates.note
 
@@ -324,7 +328,7 @@ def test_moments_are_those_of_what_was_there(monkeypatch):
     assert not there.all()
 
 
-def test_who_cannot_do_without_says_so():
+def test_learners_that_need_all_values_refuse():
     refused = ["aesvr", "lasso", "online_lasso", "online_ridge", "pca", "ridge", "zero_filled_pca"]
     assert not set(refused) & set(ABLE)
     aerr = examined("aerr").learner

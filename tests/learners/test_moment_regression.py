@@ -1,4 +1,4 @@
-"""AEMR as a whole, and beside its partner."""
+"""AEMR as a whole, alone and with the factor-model estimate."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def fitted(X, y, orders, k, checkpoints=None, pilot=None, seeds=None, given=None
 
 
 def aemr(X, y, orders, k, **options):
-    """Return the last outputs: regressors (F, d), and intercepts (F,), None if there are none."""
+    """Return the last outputs: regressors (F, d), and intercepts (F,) or None."""
     last = fitted(X, y, orders, k, **options)[0][orders.shape[1]]
     return (last[0][:, :, 0], last[1][:, 0]) if isinstance(last, WithIntercept) else (last[:, :, 0], None)
 
@@ -47,8 +47,8 @@ def test_one_attribute_is_refused(name):
 
 
 @pytest.mark.parametrize("centred", [False, True])
-def test_a_solution_is_as_listed(centred):
-    """The parts are tested on their own; this is how they are put together, for the L2 norm."""
+def test_solution_equals_listing(centred):
+    """The parts have tests of their own; this tests their composition, for the L2 norm."""
     d, k, T, folds = 7, 3, 90, range(5)
     X, y = line(T, d)
     X, y = X + np.arange(d), y + 2
@@ -97,14 +97,14 @@ def test_a_solution_is_as_listed(centred):
 
 
 @pytest.mark.parametrize("options", [{}, {"norm": "l1"}, {"partner": "auto", "norm": "auto"}])
-def test_all_attributes_of_many_examples_say_what_least_squares_says(options):
+def test_all_attributes_of_many_examples_give_least_squares(options):
     X, y = line(4000, 4)
     (w,), _ = aemr(X, y, shuffled(1, 4000), 4, **options)
     best = np.linalg.lstsq(X, y, rcond=None)[0]
     assert (w - best) @ (X.T @ X) @ (w - best) <= 0.02 * best @ (X.T @ X) @ best
 
 
-def test_an_intercept_is_the_mean_and_attributes_count_from_theirs():
+def test_intercepts_and_centring_absorb_shifts():
     X, y = line(300, 5)
     orders, a = shuffled(2, 300), np.array([2.0, -1, 0.5, 3, 0])
     w, b = aemr(X, y, orders, 5, centred=True, intercept=True)
@@ -116,15 +116,15 @@ def test_an_intercept_is_the_mean_and_attributes_count_from_theirs():
     assert aemr(X, y, orders, 3)[1] is None
 
 
-def test_examples_that_tell_nothing_give_zero():
+def test_uninformative_examples_give_zero():
     X, y = line(60, 5)
     for none, target in ((np.zeros_like(X), y), (X, np.zeros(60)), (np.full_like(X, 2.0), y)):
         w, _ = aemr(none, target, shuffled(2, 60), 3, partner="auto", norm="auto")
         assert not w.any()
 
 
-def test_a_permutation_of_attributes_permutes_the_regressor():
-    """The moments': draws and a chain have numbers of their own for each column."""
+def test_permuted_attributes_permute_the_regressor():
+    """For the moments only: draws and chains use different random numbers for each column."""
     X, y = line(200, 7)
     rng = np.random.default_rng(0)
     blocks, S = revealed(X, y, 3, rng)
@@ -138,7 +138,7 @@ def test_a_permutation_of_attributes_permutes_the_regressor():
         np.testing.assert_allclose(other[turn], own, rtol=1e-6, atol=1e-9)
 
 
-def test_targets_of_few_attributes_are_found_to_be_so():
+def test_sparse_targets_use_the_lasso():
     rng, d, m = np.random.default_rng(7), 60, 4000
     X = rng.normal(size=(m, d))
     few, many = np.zeros(d), rng.normal(size=d)
@@ -155,8 +155,8 @@ def test_targets_of_few_attributes_are_found_to_be_so():
 
 
 @pytest.mark.parametrize("T", [4, 200, 600])
-def test_the_partner_counts_for_half_at_last_and_for_more_before(T):
-    """Where all attributes are drawn, so that moments alone have seen the same values."""
+def test_share_of_the_factor_estimate_falls_to_a_half(T):
+    """With all attributes seen, so that the moments alone see the same values."""
     X, y = line(600, 4)
     one = dict(X=X, y=y, orders=shuffled(2, T), k=4)
     both, moments = fitted(**one, partner="auto")[0][T], fitted(**one)[0][T]
@@ -165,7 +165,7 @@ def test_the_partner_counts_for_half_at_last_and_for_more_before(T):
     np.testing.assert_allclose(both, share * partner + (1 - share) * moments, rtol=1e-9, atol=1e-12)
 
 
-def test_where_few_attributes_count_the_partner_does_so_less_and_less():
+def test_share_of_the_factor_estimate_vanishes_for_sparse_targets():
     rng, d, T = np.random.default_rng(3), 60, 120
     X = rng.normal(size=(T, d))
     y = 2 * X[:, 0] - 2 * X[:, 5] + 2 * X[:, 1] + rng.normal(size=T)
@@ -176,7 +176,7 @@ def test_where_few_attributes_count_the_partner_does_so_less_and_less():
     np.testing.assert_allclose(both, share * partner + (1 - share) * moments, rtol=1e-9, atol=1e-12)
 
 
-def test_alone_it_draws_what_varies_and_matters_the_likelier():
+def test_draws_prefer_variable_and_relevant_attributes():
     rng, d = np.random.default_rng(4), 8
     X = rng.normal(size=(900, d)) * [6, 6, 1, 1, 1, 1, 1, 1]
     y = X[:, 1] + rng.normal(size=900)
@@ -184,7 +184,7 @@ def test_alone_it_draws_what_varies_and_matters_the_likelier():
     assert often[1] > 1.2 * often[0] > 1.5 * often[2:].max()
 
 
-def test_with_a_partner_the_draws_are_those_of_aeml():
+def test_draws_with_the_factor_estimate_equal_aeml():
     X, y = line(300, 7)
     one = dict(X=X, y=y, orders=shuffled(2, 300), k=3)
     bills = [
@@ -195,8 +195,8 @@ def test_with_a_partner_the_draws_are_those_of_aeml():
     assert (bills[0] != bills[2]).any()
 
 
-def test_a_factor_model_that_pairs_contradict_has_no_say():
-    """Two blocks of attributes, each moved by a factor of its own, and a model with one."""
+def test_contradicted_factor_models_are_not_used():
+    """Four groups of attributes have one factor each, the model has one factor in all."""
     rng, m = np.random.default_rng(8), 3000
     Z = rng.normal(size=(m, 4))
     X = np.repeat(Z, 4, axis=1) + 0.3 * rng.normal(size=(m, 16))
@@ -211,15 +211,15 @@ def test_a_factor_model_that_pairs_contradict_has_no_say():
     assert not found.contradicts(wrong, 16)
     orders = shuffled(1, m)
     alone, poor, rich = (
-        aemr(X, y, orders, 16, **own)[0]  # draws, which are the partner's plans, then are the same
+        aemr(X, y, orders, 16, **own)[0]  # with k = d all runs see the same values
         for own in ({}, {"partner": "auto", "n_factors": 1}, {"partner": "auto", "n_factors": 6})
     )
     np.testing.assert_array_equal(poor, alone)
     assert (rich != alone).any()
 
 
-def test_given_candidates_are_those_that_are_judged():
-    """At their own scales, and each with the draws that the judged ones plan."""
+def test_given_candidates_are_the_ones_averaged():
+    """Each at its scale, with the draws that the averaged regressor plans."""
     X, y = line(300, 5)
     given = {"candidate": np.array([1.0, 25, 40, 25])}
     found = fitted(X, y, shuffled(2, 300), 3, given=given)[0][300]
@@ -228,7 +228,7 @@ def test_given_candidates_are_those_that_are_judged():
         one, _ = fitted(X, y, shuffled(2, 300), 3, given={"candidate": np.array([number])})
         np.testing.assert_array_equal(one[300][:, :, 0], found[:, :, g])
     assert (found[:, :, 0] != found[:, :, 1]).any()
-    # The choice by what was revealed is a mean of them.
+    # The regressor is an average of the candidates.
     w, _ = aemr(X, y, shuffled(2, 300), 3)
     every = fitted(X, y, shuffled(2, 300), 3, given={"candidate": np.arange(1.0, 41)})[0][300]
     for f in range(2):
@@ -238,15 +238,15 @@ def test_given_candidates_are_those_that_are_judged():
 
 
 @handfuls
-def test_it_errs_hardly_more_than_the_mean_of_the_targets(law, d, k, m, N):
+def test_few_examples_give_at_most_1_2_times_the_mean_error(distribution, d, k, m, N):
     def fitted(X, y, orders, pilot):
         return aemr(X, y, orders, k, partner="auto", norm="auto", pilot=pilot, centred=True, intercept=True)
 
-    assert max(errors(law, d, m, N, fitted)) <= 1.2
+    assert max(errors(distribution, d, m, N, fitted)) <= 1.2
 
 
 @table_handfuls
-def test_it_errs_hardly_more_than_the_mean_of_the_targets_on_tables(table, m, N):
+def test_few_rows_of_tables_give_at_most_1_2_times_the_mean_error(table, m, N):
     def fitted(X, y, orders, pilot):
         return aemr(X, y, orders, 4, partner="auto", norm="auto", pilot=pilot, centred=True, intercept=True)
 
@@ -260,14 +260,14 @@ OPTIONS = {
 
 
 def numbers(found, f=0):
-    """Return what came of one stream, in bytes."""
+    """Return the outputs of one stream as bytes."""
     parts = [part[f] for one in found.values() for part in (one if isinstance(one, tuple) else [one])]
     return [part.tobytes() for part in parts]
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_a_stream_does_not_depend_on_its_company(name):
-    """Over several blocks, one of full rows and several plans."""
+def test_streams_do_not_depend_on_other_streams(name):
+    """Over several blocks, one of them with full rows, and several plans."""
     X, y = line(290, 7)
     orders = shuffled(3, 290)
 
@@ -283,7 +283,7 @@ def test_a_stream_does_not_depend_on_its_company(name):
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_what_was_not_seen_may_be_anything(name, monkeypatch):
+def test_unseen_values_change_nothing(name, monkeypatch):
     (X, y), taken, take = line(290, 7), [], AttributeDraws.take
     monkeypatch.setattr(AttributeDraws, "take", lambda self, examples: taken.append(take(self, examples)) or taken[-1])
     orders = shuffled(1, 280)

@@ -1,4 +1,4 @@
-"""What AEMR is made of: the regression on the target, pairs, spectra, candidates and what folds say of them."""
+"""The parts of AEMR: the regression on the target, pairs, spectra, candidates and their held-out risks."""
 
 import numpy as np
 import pytest
@@ -22,11 +22,11 @@ def known_label(d, counts, a=None, b=None, v=None):
     return LabelRegression(a, b, np.ones(d) if v is None else v, counts, np.ones(d, dtype=bool))
 
 
-# Attributes on the target
+# Regression on the target
 
 
 def test_attributes_are_regressed_on_the_target():
-    """With many values, least squares; what was hardly seen is drawn to what is usual, slopes to 0."""
+    """Many values give least squares; for rare attributes, slopes shrink to 0 and variances to the mean."""
     rng, d, m = np.random.default_rng(0), 4, 4000
     u = rng.normal(size=m)
     X = np.array([2.0, -1, 0, 5]) + np.outer(u, [1, 0, -2, 0.5]) + rng.normal(size=(m, d)) * [1, 2, 0.5, 1]
@@ -49,7 +49,7 @@ def test_attributes_are_regressed_on_the_target():
 
 @given(st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 40))
 @settings(max_examples=100, deadline=None)
-def test_any_values_tell_the_width_of_the_prior(seed, d, N):
+def test_every_input_gives_a_finite_regression(seed, d, N):
     rng = np.random.default_rng(seed)
     i, x, u = rng.integers(0, d + 1, N), rng.normal(size=N) * (rng.random(N) < 0.7), rng.normal(size=N)
     found = label_regression(i, x, u, d)
@@ -65,8 +65,8 @@ def test_any_values_tell_the_width_of_the_prior(seed, d, N):
 # Pairs
 
 
-def test_pairs_are_summed_as_written_out():
-    """Of some full rows, and of examples that show fewer attributes, in equal shares and in others."""
+def test_pair_sums_equal_a_loop():
+    """Over full rows, and examples of fewer attributes, in two phases of draws."""
     rng, d, k, N, m = np.random.default_rng(1), 5, 3, 7, 23
     X, y = line(m, d)
     S = [np.arange(d)] * N + [rng.choice(d, k, replace=False) for _ in range(N, m)]
@@ -103,7 +103,7 @@ def test_pairs_are_summed_as_written_out():
 
 
 @pytest.mark.parametrize("mean", [1e-6, 0.02, 0.5, 3.0, 40.0])
-def test_what_pseudo_products_take_away_is_known(mean):
+def test_shrinkage_by_pseudo_products_has_its_poisson_mean(mean):
     N = np.arange(400)
     of = np.full((2, 2), mean) * (1 - np.eye(2))
     assert shrunk_share(of)[0, 1] == pytest.approx((poisson.pmf(N, mean) * N / (N + 0.5)).sum(), rel=1e-6)
@@ -115,8 +115,8 @@ def test_what_pseudo_products_take_away_is_known(mean):
     assert debiased(scaled, *total)[0, 1] == pytest.approx(total[0][0, 1] / 31 / kept, rel=1e-5)
 
 
-def test_debiased_products_are_right_on_average_under_unequal_draws():
-    """Within four standard errors, entry by entry, though a pair is seen .2 to 3 times."""
+def test_debiased_products_are_unbiased_under_unequal_draws():
+    """Entries are within four standard errors, though a pair is seen only 0.2 to 3 times."""
     rng, d, k, m = np.random.default_rng(2), 6, 2, 30
     C = np.cov(rng.normal(size=(d, 12)))
     root, p = np.linalg.cholesky(C), np.array([0.35, 0.25, 0.15, 0.1, 0.1, 0.05])
@@ -126,12 +126,12 @@ def test_debiased_products_are_right_on_average_under_unequal_draws():
         blocks, S = revealed(X, np.zeros(m), k, rng, p)
         counts = np.maximum(np.bincount(S.reshape(-1), minlength=d), 1)
         own = collected_pairs(blocks, 0, (m,), known_label(d, counts), 0.0)
-        # The true chance of a pair, as the property is of the division by it.
+        # The true probability of a pair, because unbiasedness holds for division by it.
         scaled = type(own)(**{**vars(own), "expected": m * both(p)})
         found.append(debiased(scaled, own.sums.sum(axis=0), own.counts.sum(axis=0)) / np.outer(own.scale, own.scale))
     off = ~np.eye(d, dtype=bool)
     error = np.std(found, axis=0) / np.sqrt(len(found))
-    # Numbers are binomial, for which the Poisson's share is off by a few per cent where a pair is seen often.
+    # Numbers are binomial, so the Poisson shrinkage is off by a few per cent for frequent pairs.
     slack = 0.04 * np.abs(C)
     assert (np.abs(np.mean(found, axis=0) - C) <= 4 * error + slack)[off].all()
 
@@ -149,23 +149,23 @@ def both(p):
 # Spectra
 
 
-def test_without_noise_a_spectrum_stays():
+def test_cleaning_without_noise_changes_nothing():
     A = np.random.default_rng(0).normal(size=(6, 9))
     G = A @ A.T / 9
     found = clean(G, 0.0)
     np.testing.assert_allclose((found.U * found.values) @ found.U.T, G, atol=1e-6)
 
 
-def test_what_a_matrix_lacks_is_not_amplified():
-    """Directions that nobody varied in, or hardly, would have regressors of any size."""
+def test_eigenvalues_have_a_floor():
+    """Without a floor, directions of no variance would have regressors of any size."""
     A = np.random.default_rng(1).normal(size=(6, 3))
     values = clean(A @ A.T / 3, 0.0).values
     np.testing.assert_allclose(values[:3], 0.02)
     assert values[3] > 0.02
 
 
-def test_cleaning_brings_a_matrix_nearer_to_what_noise_was_added_to():
-    """Nearly as near as any spectrum with these eigenvectors can be; noise is measured by what parts of it share."""
+def test_cleaning_reduces_the_error():
+    """The error is close to the least for these eigenvectors; the noise is measured from parts."""
     rng, p = np.random.default_rng(3), 150
     truth = np.diag(np.concatenate([[40.0, 20, 10], np.linspace(0.2, 1.2, p - 3)]))
     s = 3.0
@@ -199,7 +199,7 @@ def moments(rng, p=6):
 
 
 @pytest.mark.parametrize("level", [0.0, 1.5])
-def test_ridge_solves_the_moments_that_the_label_makes(level):
+def test_ridge_solves_the_normal_equations(level):
     rng = np.random.default_rng(4)
     spectrum, P = moments(rng)
     R = (spectrum.U * spectrum.values) @ spectrum.U.T
@@ -210,7 +210,7 @@ def test_ridge_solves_the_moments_that_the_label_makes(level):
             np.testing.assert_allclose(M @ w, P @ [level, 0.7], atol=1e-10)
 
 
-def test_the_lasso_meets_its_optimality_conditions():
+def test_lasso_meets_its_optimality_conditions():
     rng = np.random.default_rng(5)
     spectrum, P = moments(rng)
     target = Target(0.4, 2.0)
@@ -232,8 +232,8 @@ def test_the_lasso_meets_its_optimality_conditions():
 # Evidence
 
 
-def test_folds_judge_by_risks_that_are_right_on_average():
-    """Of regressors that owe nothing to what was revealed, at scales that are not clipped."""
+def test_held_out_risks_are_unbiased():
+    """For regressors independent of the data, at scales that are not clipped."""
     rng, d, k, m = np.random.default_rng(6), 5, 3, 400
     C, w = np.cov(rng.normal(size=(d, 20))), np.array([0.5, -0.3, 0.2, 0.1, 0.4])
     root, W = np.linalg.cholesky(C), np.stack([w, np.array([0.3, 0.3, 0, 0, 0.3])])
@@ -261,8 +261,8 @@ def test_folds_judge_by_risks_that_are_right_on_average():
 
 @given(st.integers(0, 2**32), st.sampled_from([0.0, 0.7]))
 @settings(max_examples=50, deadline=None)
-def test_judgement_is_as_written_out(seed, level):
-    """The guard up to two standard errors, Cauchy and Schwarz, a scale up to 1.1; and the same without each fold."""
+def test_scores_equal_a_loop(seed, level):
+    """With the guard up to two standard errors, the Cauchy-Schwarz bound, and a scale up to 1.1; and without folds."""
     rng, n = np.random.default_rng(seed), 6
     target = Target(level, 1.5)
     parts = [Evidence(*rng.normal([0.2, 0.3, 0.1, 0.4], 0.2, (n, 4)).T) for _ in range(FOLDS)]
@@ -283,19 +283,19 @@ def test_judgement_is_as_written_out(seed, level):
             assert found.without[f, c] == pytest.approx(risk(parts[:f] + parts[f + 1 :], c)[0])
 
 
-def test_standard_errors_are_those_of_means():
+def test_jackknife_errors_of_means_are_standard_errors():
     values = np.random.default_rng(0).normal(size=(FOLDS, 3))
     without = (values.sum(axis=0) - values) / (FOLDS - 1)
     np.testing.assert_allclose(standard_error(without), values.std(axis=0, ddof=1) / np.sqrt(FOLDS))
 
 
-def test_no_risk_is_below_that_of_knowing_the_target():
-    """However wild the folds are: q far below 0 would promise errors below 0."""
+def test_no_risk_is_below_a_perfect_prediction():
+    """Even if q is far below 0, which would promise negative errors."""
     own = Evidence(np.array([0.0]), np.array([2.0]), np.array([-50.0]), np.array([0.0]))
     assert judge([own] * FOLDS, Target(0.0, 1.0)).risk[0] >= -1
 
 
-def test_candidates_that_chance_could_part_share_and_others_do_not():
+def test_candidates_within_chance_share_the_weight():
     wide = np.array([[-1.0, -0.9, 0.0], [-0.6, -0.5, 0.0], [-1.4, -1.3, 0.0]])
     close = CandidateScores(np.array([-1.0, -0.9, 0.0]), wide, np.ones(3))
     clear = CandidateScores(np.array([-1.0, -0.9, 0.0]), -1 + (wide + 1) * 1e-3, np.ones(3))
@@ -308,7 +308,7 @@ def test_candidates_that_chance_could_part_share_and_others_do_not():
     assert not clear.clearly_better(slice(2, 3), slice(0, 2))
 
 
-def test_of_equal_risks_the_surer_counts_for_more():
+def test_uncertain_candidates_get_less_weight():
     without = np.array([[-1.1, -1.5], [-1.0, -1.0], [-0.9, -0.5]])
     sure, unsure = CandidateScores(np.array([-1.0, -1.0]), without, np.ones(2)).weights()
     assert sure > 2 * unsure

@@ -22,7 +22,7 @@ problems = pytest.mark.parametrize("problem", PROBLEMS)
 
 
 def reader(X, y, n_settings, checkpoints, orders=None):
-    """Make an accessor; streams read their own rows of X, or the rows that `orders` name."""
+    """Return an accessor whose streams read separate rows of X, or the rows in `orders`."""
     F, n, d = X.shape
     orders = np.arange(F * n).reshape(F, n) if orders is None else orders
     return Accessor(Table(X.reshape(-1, d), y.ravel()), orders, n_settings, d, checkpoints)
@@ -40,7 +40,7 @@ def assert_optimal(problem, X, y, W, radii=RADII, gap=1e-8):
         norm = np.linalg.norm(w, order)
         assert norm <= B * (1 + 1e-9)
         g = X.T @ (X @ w - y)
-        # Strictly inside, the gradient vanishes: a huge B shall not magnify its rounding.
+        # Strictly inside the ball the gradient is 0, and a huge B must not magnify its rounding.
         reach = B if norm > B * (1 - 1e-9) else max(norm, 1)
         assert reach * np.linalg.norm(g, 2 if order == 2 else np.inf) + g @ w <= gap * (y @ y)
 
@@ -53,7 +53,7 @@ def digits(n, seed):
 
 @problems
 @pytest.mark.parametrize(("n", "d"), [(1, 5), (6, 20), (20, 20), (60, 8)])
-def test_regular_data(problem, n, d):
+def test_minimisers_of_regular_data_have_certificates(problem, n, d):
     rng = np.random.default_rng(n)
     X, y = rng.normal(size=(n, d)), rng.normal(size=n)
     assert_optimal(problem, X, y, solve(problem, X, y))
@@ -63,7 +63,7 @@ def test_regular_data(problem, n, d):
 @pytest.mark.parametrize("n", [1, 3, 20, 40, 60, 200])
 @pytest.mark.parametrize("scale", [1, 1 / 16])
 @pytest.mark.parametrize("centred", [False, True])
-def test_digits_with_their_ties_and_empty_pixels(problem, n, scale, centred):
+def test_minimisers_of_digits_have_certificates(problem, n, scale, centred):
     X, y = digits(n, seed=n)
     X = (X - X.mean(axis=0)) * scale if centred else X * scale
     assert_optimal(problem, X, y, solve(problem, X, y))
@@ -72,7 +72,7 @@ def test_digits_with_their_ties_and_empty_pixels(problem, n, scale, centred):
 @problems
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), n=st.integers(1, 8), d=st.integers(1, 8), low=st.integers(-2, 0))
-def test_small_integers_duplicated_opposite_zero_and_collinear_columns(problem, data, n, d, low):
+def test_minimisers_of_degenerate_columns_have_certificates(problem, data, n, d, low):
     X = data.draw(arrays(float, (n, d), elements=st.integers(low, 2).map(float)))
     y = data.draw(arrays(float, n, elements=st.integers(-1, 1).map(float)))
     X = np.column_stack([X, X[:, :2], -X[:, :1], X[:, 0] + X[:, -1], np.zeros(n)])
@@ -89,7 +89,7 @@ def test_lasso_with_nearly_collinear_columns_stays_feasible_and_close(noise, see
     assert_optimal("lasso", X, y, solve("lasso", X, y), gap=1e-3)
 
 
-def test_ridge_is_the_closed_form_with_the_multiplier():
+def test_ridge_equals_the_closed_form_at_its_multiplier():
     rng = np.random.default_rng(1)
     for n, d in [(30, 6), (5, 12)]:
         X, y = rng.normal(size=(n, d)), rng.normal(size=n)
@@ -103,7 +103,7 @@ def test_ridge_is_the_closed_form_with_the_multiplier():
 
 
 @pytest.mark.parametrize("n", [4, 40])
-def test_ridge_returns_the_shortest_least_squares_solution_of_a_large_ball(n):
+def test_ridge_of_a_large_ball_is_the_least_norm_solution(n):
     rng = np.random.default_rng(n)
     X = rng.normal(size=(n, 6)) @ rng.normal(size=(6, 15))
     y = rng.normal(size=n)
@@ -120,7 +120,7 @@ def test_ridge_of_a_small_ball_does_not_depend_on_a_large_one():
     np.testing.assert_array_equal(solve("ridge", X, y, radii[:2]), W[:, :2])
 
 
-def test_ridge_reaches_the_sphere_exactly_when_eigenvalues_span_many_decades():
+def test_ridge_reaches_the_sphere_for_ill_conditioned_data():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(25, 25)) * np.logspace(0, -9, 25)
     y = rng.normal(size=25)
@@ -132,14 +132,14 @@ def test_ridge_reaches_the_sphere_exactly_when_eigenvalues_span_many_decades():
 
 @settings(max_examples=40, deadline=None)
 @given(exponent=st.integers(0, 97), seed=st.integers(0, 99), n=st.integers(1, 12), d=st.integers(1, 12))
-def test_ridge_in_other_units_is_the_same_regressor(exponent, seed, n, d):
-    """Targets and radii times 2^e: the same problem, in which lambda is huge if the radii stay. 2^97 is about 1e29."""
+def test_units_do_not_change_ridge(exponent, seed, n, d):
+    """Targets and radii times 2^e give the same problem; with fixed radii lambda becomes huge. 2^97 is about 1e29."""
     rng, unit = np.random.default_rng(seed), 2.0**exponent
     X, y = rng.normal(size=(n, d)), rng.normal(size=n)
     np.testing.assert_array_equal(solve("ridge", X, unit * y, unit * RADII), unit * solve("ridge", X, y))
     W = solve("ridge", X, unit * y)
     b = X.T @ y
-    if unit * np.linalg.norm(b) > 1e8 * RADII[-1] * np.linalg.norm(X) ** 2:  # X'X w is nothing beside X'y
+    if unit * np.linalg.norm(b) > 1e8 * RADII[-1] * np.linalg.norm(X) ** 2:  # X'X w is negligible beside X'y
         np.testing.assert_allclose(W, RADII * (b / np.linalg.norm(b))[:, None], rtol=1e-6, atol=1e-6 * RADII[0])
 
 
@@ -154,7 +154,7 @@ def test_lasso_agrees_with_coordinate_descent(n, d):
 
 
 @pytest.mark.parametrize("radii", [RADII, [20.0], [4.0, 0.1, 9.0]])
-def test_lasso_from_radius_to_radius_is_the_point_on_the_path(radii):
+def test_lasso_by_radii_equals_the_path(radii):
     X, y = digits(300, 7)
     gram, b, radii = X.T @ X / 256, y @ X / 16, np.array(radii)
     expected = lasso_path(gram.__getitem__, gram.diagonal(), b, radii)
@@ -166,12 +166,12 @@ def test_lasso_does_not_depend_on_the_guess():
     gram, b, radii = X.T @ X / 256, y @ X / 16, np.array([0.3, 2.0, 4.0, 20.0])
     W = lasso(gram, b, radii)
     others = lasso(X[:250].T @ X[:250] / 256, y[:250] @ X[:250] / 16, radii)
-    everything = np.random.default_rng(2).normal(size=W.shape)  # more than are independent
+    everything = np.random.default_rng(2).normal(size=W.shape)  # more than the rank
     for guess in (W, -W, others, np.zeros_like(W), everything):
         np.testing.assert_array_equal(lasso(gram, b, radii, guess), W)
 
 
-def test_lasso_of_a_large_ball_interpolates_with_the_smallest_1_norm():
+def test_lasso_of_a_large_ball_has_the_least_1_norm():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(6, 14)), rng.normal(size=6)
     w = solve("lasso", X, y, np.array([1e6]))[:, 0]
@@ -191,13 +191,13 @@ def test_radii_may_come_in_any_order(problem):
 
 @problems
 @pytest.mark.parametrize("X", [np.zeros((3, 4)), np.array([[1.0, 1.0], [1.0, 1.0]])])
-def test_nothing_to_learn_gives_the_zero_regressor(problem, X):
+def test_zero_data_give_the_zero_regressor(problem, X):
     y = np.array([1.0, -1.0, 0.0])[: len(X)]
     np.testing.assert_allclose(solve(problem, X, y), 0, atol=1e-15)
 
 
 @problems
-def test_checkpoints_are_prefixes_of_the_stream(problem, monkeypatch):
+def test_checkpoints_use_the_examples_before_them(problem, monkeypatch):
     monkeypatch.setattr(offline, "_BLOCK", 7)
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(2, 50, 12)), rng.normal(size=(2, 50))
@@ -213,7 +213,7 @@ def test_checkpoints_are_prefixes_of_the_stream(problem, monkeypatch):
 
 
 @problems
-def test_folds_that_share_examples_learn_as_if_alone(problem):
+def test_folds_that_share_examples_equal_separate_ones(problem):
     X, y = digits(360, 6)
     X = X / 16
     training, _ = folds(np.random.default_rng(0).permutation(360), 5, np.random.default_rng(1))

@@ -1,4 +1,4 @@
-"""Baseline and naive: unbiased estimates by enumeration, the listing, optimality certificates."""
+"""Baseline and naive: unbiased estimates by enumeration, the listing, and optimality certificates."""
 
 from itertools import combinations, product
 
@@ -17,7 +17,7 @@ RADII = np.array([0.05, 0.4, 1.5, 6.0, 40.0])
 
 
 def estimates(monkeypatch, X, y, k, drawn=None, seed=0, orders=None, checkpoints=None):
-    """Return (A, v) of each stream at the last checkpoint, and the accessor; `drawn` names each example's pairs."""
+    """Return (A, v) of each stream at the last checkpoint, and the accessor; `drawn` has each example's pairs."""
     found = []
     with monkeypatch.context() as patch:
         patch.setattr(pairs, "correlation", lambda A, v, B: found.append((A.copy(), v.copy())) or np.zeros((len(v), 1)))
@@ -44,7 +44,7 @@ def test_estimates_are_unbiased_over_all_sets_of_pairs(monkeypatch, k):
     np.testing.assert_allclose(v, 2 * y[0] * x[0], rtol=1e-12)
 
 
-def test_estimates_are_those_of_the_listing(monkeypatch):
+def test_core_equals_listing(monkeypatch):
     rng = np.random.default_rng(1)
     m, d, k = 300, 5, 6  # more than a block
     X, y = rng.normal(size=(m, d)) * (rng.random((m, d)) < 0.6), rng.normal(size=m)
@@ -74,13 +74,13 @@ def test_pairs_are_uniform_ordered_and_not_repeated():
     np.testing.assert_allclose(counts, 2 / 9, atol=4 * np.sqrt(2 / 9 / len(drawn)))
 
 
-def test_an_odd_budget_leaves_one_attribute_unseen(monkeypatch):
+def test_odd_budgets_leave_one_attribute_unseen(monkeypatch):
     X, y = np.ones((5, 4)), np.ones(5)
     _, accessor = estimates(monkeypatch, X, y, 3)
     assert (accessor.bill().total == 10).all()
 
 
-def test_a_stream_does_not_depend_on_its_company(monkeypatch):
+def test_streams_do_not_depend_on_other_streams(monkeypatch):
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(40, 6)), rng.normal(size=40)
     orders = np.stack([rng.permutation(40) for _ in range(3)])
@@ -98,7 +98,7 @@ def test_a_stream_does_not_depend_on_its_company(monkeypatch):
 
 
 def estimate(seed, integers):
-    """Make what pairs of a few sparse examples give: A is indefinite, and v is not in the range of the clipped A."""
+    """Return estimates from a few sparse examples: A is indefinite, and v is outside the range of the clipped A."""
     rng = np.random.default_rng(seed)
     d, n = rng.integers(1, 12), rng.integers(1, 60)
     A, v = np.zeros((d, d)), np.zeros(d)
@@ -114,7 +114,7 @@ def estimate(seed, integers):
 
 
 @pytest.mark.parametrize("integers", [False, True])
-def test_minimisers_have_a_certificate_also_where_the_loss_falls_for_ever(integers):
+def test_minimisers_have_certificates_for_unbounded_losses(integers):
     for seed in range(150):
         A, v = estimate(seed, integers)
         s, V = np.linalg.eigh(A)
@@ -122,7 +122,7 @@ def test_minimisers_have_a_certificate_also_where_the_loss_falls_for_ever(intege
         for w, B in zip(pairs.minimisers(A, v, RADII).T, RADII, strict=True):
             assert np.abs(w).sum() <= B * (1 + 1e-9)
             g = 2 * P @ w - v
-            # Convexity: no point of the ball is better by more than the largest <g, w - z>.
+            # By convexity, no point of the ball is better by more than the largest <g, w - z>.
             assert g @ w + B * np.abs(g).max() <= 1e-6 * (B * np.abs(v).max() + w @ P @ w), seed
 
 
@@ -143,7 +143,7 @@ def test_minimisers_agree_with_another_solver():
         assert w @ P @ w - w @ v == pytest.approx(loss, rel=1e-5, abs=1e-7)
 
 
-def test_naive_has_the_direction_of_the_correlations_and_the_norm_asked_for():
+def test_naive_has_the_correlations_direction_and_the_given_norm():
     v = np.array([1.0, -3.0, 0.0])
     np.testing.assert_allclose(pairs.correlation(np.eye(3), v, np.array([2.0, 8.0])), np.outer(v, [0.5, 2.0]))
     assert not pairs.correlation(np.eye(3), np.zeros(3), RADII).any()

@@ -1,4 +1,4 @@
-"""The batched cores: equal to the literal listings on identical draws, whatever the batch, and within the budget."""
+"""The batched cores: equal to the literal listings on identical draws, in every batch, and within the budget."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ SCALE = 1 / 255
 
 
 def problem(m, d, seed=0, sparse=0.6):
-    """Sparse attributes in [0, 1] and two-valued targets, as images have."""
+    """Return sparse attributes in [0, 1] and two-valued targets, as images have."""
     rng = np.random.default_rng(seed)
     X = rng.integers(1, 256, (m, d)) * (rng.random((m, d)) > sparse)
     w = rng.normal(size=d)
@@ -43,7 +43,7 @@ def run(
     itemised=False,
     **options,
 ):
-    """Run the core along the named streams, each with its own order and draws."""
+    """Run the core along some streams, each with its order and draws."""
     m = n or len(X)
     settings = {name: np.asarray(values, dtype=float) for name, values in settings.items()}
     k = options["k_x"] + options["k_ip"]
@@ -66,7 +66,7 @@ def draws(rng, m, d, sampler, k_x, k_ip):
 
 
 def listed(X, y, stream, update, data_point, k_x, k_ip, B, parameter, shift=0.0):
-    """Iterates (m, d) and attributes paid (m,) of the literal listing on the draws of a stream."""
+    """Return iterates (m, d) and attributes paid (m,) of the literal listing on the draws of a stream."""
     order = np.random.default_rng(stream).permutation(len(X))
     sampler = DATA_POINT_SAMPLERS[data_point]
     attributes, uniforms = draws(generator("test", stream), *X.shape, sampler, k_x, k_ip)
@@ -115,8 +115,8 @@ def test_core_equals_listing(update, data_point, k_x, k_ip, parameters, toleranc
 
 
 @pytest.mark.parametrize(("update", "data_point", "k_x", "k_ip", "parameters", "tolerance"), CASES)
-def test_an_itemised_bill_names_the_draws_of_the_listing(update, data_point, k_x, k_ip, parameters, tolerance):
-    """Also those of steps that are passed over, whose values change nothing: most of these examples are 0."""
+def test_itemised_bills_equal_the_listing(update, data_point, k_x, k_ip, parameters, tolerance):
+    """Including the draws of skipped steps: most of these examples are 0."""
     X, y = problem(300, 29, sparse=0.9)
     settings = {"B": [2.0, 0.7], LISTING[update][1]: parameters}
     draw = {"update": update, "data_point": data_point, "k_x": k_x, "k_ip": k_ip, "average": "all"}
@@ -138,18 +138,18 @@ def test_an_itemised_bill_names_the_draws_of_the_listing(update, data_point, k_x
 @pytest.mark.parametrize(
     ("update", "B", "parameter", "target", "tolerance"),
     [
-        ("eg", 0.1, 0.5, 10.0, 1e-12),  # an infeasible target: exponents grow without end
-        ("eg", 8.0, 8.0, 1.0, 1e-11),  # steps that throw exponents to and fro
-        ("ogd", 4.0, 4.0, 1.0, 1e-9),  # every step leaves the ball by far: the scale collapses
+        ("eg", 0.1, 0.5, 10.0, 1e-12),  # an infeasible target, for which exponents grow without bound
+        ("eg", 8.0, 8.0, 1.0, 1e-11),  # steps that make exponents jump
+        ("ogd", 4.0, 4.0, 1.0, 1e-9),  # every step leaves the ball by far, and the scale collapses
         ("pegasos", 8.0, 1e-3, 1.0, 1e-8),
     ],
 )
-def test_extreme_steps_keep_their_digits(update, B, parameter, target, tolerance):
+def test_extreme_steps_equal_the_listing(update, B, parameter, target, tolerance):
     X, y = problem(800, 8, sparse=0.3)
     y = y * 0 + target if target > B else y
     data_point = "subset" if update == "pegasos" else "uniform"
     draw = {"update": update, "data_point": data_point, "k_x": 2, "k_ip": 2}
-    c = 800 if update != "ogd" else 300  # AERR is chaotic: round-off grows along the pass
+    c = 800 if update != "ogd" else 300  # AERR amplifies rounding along the pass
     outputs, _ = run(X, y, [3], {"B": [B], LISTING[update][1]: [parameter]}, [c], average="all", **draw)
     iterates, _ = listed(X, y, 3, *draw.values(), B, parameter)
     np.testing.assert_allclose(outputs[c][0, :, 0], iterates[:c].mean(axis=0), rtol=0, atol=tolerance * B)
@@ -158,7 +158,7 @@ def test_extreme_steps_keep_their_digits(update, B, parameter, target, tolerance
 @pytest.mark.parametrize("n_settings", [1, 5])
 @pytest.mark.parametrize("k_ip", [1, 9])
 @pytest.mark.parametrize("update", ["ogd", "eg", "pegasos"])
-def test_a_stream_has_the_same_bytes_in_any_batch(update, k_ip, n_settings):
+def test_streams_have_the_same_bytes_in_every_batch(update, k_ip, n_settings):
     X, y = problem(120, 31, seed=1)
     B = np.linspace(0.5, 3, n_settings)
     settings = {"B": B, LISTING[update][1]: np.linspace(0.1, 2, n_settings)}
@@ -172,7 +172,7 @@ def test_a_stream_has_the_same_bytes_in_any_batch(update, k_ip, n_settings):
 
 
 @pytest.mark.parametrize("update", ["ogd", "eg", "pegasos"])
-def test_values_that_are_not_bought_change_nothing(update):
+def test_unseen_values_change_nothing(update):
     X, y = problem(120, 17, seed=2)
     settings = {"B": [1.5], LISTING[update][1]: [0.5]}
     draw = {"update": update, "data_point": "uniform", "k_x": 2, "k_ip": 1}
@@ -202,7 +202,7 @@ def test_order_of_checkpoints_does_not_change_draws():
 
 
 def literal(update, X, y, rng, m, sampler, k_x, k_ip, *rest, **options):
-    """Iterates and payments of a listing on the next blocks of draws."""
+    """Return iterates and payments of a listing on the next blocks of draws."""
     attributes, uniforms = draws(rng, m, X.shape[1], sampler, k_x, k_ip)
     iterates, paid = zip(*LISTING[update][0](X, y, attributes, uniforms, *rest, **options), strict=True)
     return attributes, np.array(iterates), np.array(paid)
@@ -210,7 +210,7 @@ def literal(update, X, y, rng, m, sampler, k_x, k_ip, *rest, **options):
 
 @pytest.mark.parametrize("inner_product", ["weight", "moment"])
 @pytest.mark.parametrize(("update", "eta"), [("ogd", 0.1), ("eg", 0.2)])
-def test_guided_draws_equal_the_listing(update, eta, inner_product):
+def test_moment_based_draws_equal_the_listing(update, eta, inner_product):
     X, y = problem(600, 37)
     X[:, 5] = 0
     moments = np.square(X * SCALE).mean(axis=0)
@@ -242,7 +242,7 @@ def test_guided_draws_equal_the_listing(update, eta, inner_product):
 
 @pytest.mark.parametrize(("inner_product", "smoothing"), [("weight", 0.02), ("moment", 0.0), ("moment", "theory")])
 @pytest.mark.parametrize(("update", "etas"), [("ogd", (0.1, 0.05)), ("eg", (0.2, 0.1))])
-def test_two_phases_equal_the_listings_one_after_the_other(update, etas, inner_product, smoothing):
+def test_two_phases_equal_their_listings(update, etas, inner_product, smoothing):
     X, y = problem(800, 23)
     X[:, 5] = 0
     order = np.random.default_rng(0).permutation(800)
@@ -258,7 +258,7 @@ def test_two_phases_equal_the_listings_one_after_the_other(update, etas, inner_p
     q = 0.9 * weights / weights.sum() + 0.1 / 23
     s = 0.9 * np.sqrt(A) / np.sqrt(A).mean() + 0.1 if inner_product == "moment" else None
     start = early.mean(axis=0)
-    if update == "eg":  # its exponents: sinh(theta) is in proportion to w, and its sum of cosh is what w says
+    if update == "eg":  # the exponents of w: sinh(theta) is proportional to w, and the sum of cosh follows from w
         C = brentq(lambda C: np.sqrt(1 + np.square(C * start / 2)).sum() - C, 0, 1e6, xtol=1e-13)
         start = np.arcsinh(C * start / 2)
     _, late, paid_2 = literal(
@@ -297,7 +297,7 @@ def _regression(m, d):
 
 
 def _paths(X, y, update):
-    """Outputs (F, d) of some streams in the end: at steps so small that no projection forgets what rounding did."""
+    """Return the last outputs (F, d) of streams, with steps so small that no projection removes rounding errors."""
     settings = {"B": [1.0 if update == "ogd" else 3.0], "eta": [0.003]}
     split = {"k_x": 2, "k_ip": 2}
     outputs, _ = run(
@@ -307,7 +307,7 @@ def _paths(X, y, update):
 
 
 @pytest.mark.parametrize("update", ["ogd", "eg"])
-def test_rounding_changes_the_path_of_gradient_descent_but_not_its_law_and_of_eg_not_even_the_path(update):
+def test_rounding_does_not_change_the_distribution_of_outputs(update):
     X, y, w = _regression(6000, 20)
     rounded = X * (1 + np.random.default_rng(8).uniform(-1, 1, X.shape) * 2.0**-52)
     here, there = _paths(X, y, update), _paths(rounded, y, update)

@@ -1,4 +1,4 @@
-"""POPCA and its relatives: the listing, all outcomes of pooled phases, what a stream depends on."""
+"""POPCA and its variants: the listing, all outcomes of pooled phases, and independence of streams."""
 
 from itertools import combinations, product
 
@@ -34,8 +34,8 @@ def estimate(data, k, update, orders=None, checkpoints=None, seeds=None, **optio
 
 @pytest.mark.parametrize("seen", [0.15, 1.0])
 @pytest.mark.parametrize("replacement", [False, True])
-def test_estimates_are_those_of_the_listing(replacement, seen):
-    """More than a block, few values and many: ``x^x^'/pi_2 + (1/pi_1 - 1/pi_2) diag(x^x^')``, example by example."""
+def test_core_equals_listing(replacement, seen):
+    """Over several blocks: ``x^x^'/pi_2 + (1/pi_1 - 1/pi_2) diag(x^x^')`` example by example, few values and many."""
     m, d, k = 300, 30, 4
     data = table(m, d, seen=seen)
     found, accessor = estimate(data, k, "active", checkpoints=[7, m], replacement=replacement)
@@ -66,12 +66,12 @@ def test_zeros_and_full_rows():
     np.testing.assert_allclose(C, X.T @ X / 20, atol=1e-12)
 
 
-def test_pooled_phases_are_unbiased_over_all_that_they_draw(monkeypatch):
-    """Both halves of the first phase, and the second, whose probabilities depend on what the first has drawn."""
+def test_pooled_phases_are_unbiased(monkeypatch):
+    """Over all draws of both halves of the first phase and of the second, whose probabilities depend on the first."""
     x, d, k = np.array([0.7, -1.1, 0.4, 0.2]), 4, 2
     subsets = list(combinations(range(d), k))
     uniform = designs.uniform_subset(d, k)
-    # One stream for each outcome: the streams of a call take their own subsets, in the order of the phases.
+    # One stream per outcome: the streams of a call take their subsets in the order of the phases.
     outcomes = list(product(range(len(subsets)), repeat=3))
     law = []
 
@@ -99,7 +99,7 @@ def test_pooled_phases_are_unbiased_over_all_that_they_draw(monkeypatch):
     np.testing.assert_allclose(np.tensordot(probability, C, axes=1), np.outer(x, x), rtol=1e-10)
 
 
-def test_importance_sampling_sees_what_is_large_more_often_and_errs_less():
+def test_importance_sampling_has_less_error():
     d, m, k = 20, 4000, 3
     rng = np.random.default_rng(0)
     X = rng.normal(size=(m, d)) * np.where(np.arange(d) < 4, 1.0, 0.05)
@@ -115,8 +115,8 @@ def test_importance_sampling_sees_what_is_large_more_often_and_errs_less():
 @pytest.mark.parametrize(
     ("update", "options"), [("active", {}), ("active", {"replacement": True}), ("passive", {}), ("importance", GUIDED)]
 )
-def test_a_stream_does_not_depend_on_its_company_nor_on_how_often_it_is_looked_at(update, options):
-    """Over several blocks; those drawn passively are of different widths."""
+def test_streams_do_not_depend_on_others_or_on_checkpoints(update, options):
+    """Over several blocks; passive draws of different streams have different widths."""
     data = table(700, 12)
     orders = np.stack([np.random.default_rng(f).permutation(700) for f in range(3)])
     together, accessor = estimate(data, 3, update, orders, [90, 600, 700], **options)
@@ -128,7 +128,7 @@ def test_a_stream_does_not_depend_on_its_company_nor_on_how_often_it_is_looked_a
     np.testing.assert_allclose(rarely[700], together[700], atol=1e-10)
 
 
-def test_few_examples_are_enough_to_run():
+def test_few_examples_are_enough():
     for m in (1, 2, 3):
         found, accessor = estimate(table(m, 5), 2, "importance", checkpoints=[m], **GUIDED)
         assert np.isfinite(found[m]).all()

@@ -1,4 +1,4 @@
-"""Oja, GROUSE and PETRELS: equal to their listings on identical draws, whatever the batch, and within the budget."""
+"""Oja, GROUSE and PETRELS: equal to their listings on identical draws, in every batch, and within the budget."""
 
 from itertools import combinations
 
@@ -21,7 +21,7 @@ def examples(m, noise=0.1, seed=0, d=D, n=N):
 
 
 def run(X, update, streams=(0,), values=None, checkpoints=None, *, k=K, n=N, make=Accessor):
-    """Run the core along the named streams, each with its own order and draws."""
+    """Run the core along some streams, each with its order and draws."""
     name, grid = GRIDS[update]
     values = grid if values is None else values
     checkpoints = checkpoints or [len(X)]
@@ -81,7 +81,7 @@ def petrels_rows(V, examples, forgetting):
         ridge = PETRELS_RIDGE * len(S) / len(x)
         w = np.linalg.solve(V[S].T @ V[S] + ridge * np.eye(n), V[S].T @ x[S] / unit)
         for i in S:
-            least = np.trace(np.linalg.inv(R[i])) / n**2  # no less certain than at first
+            least = np.trace(np.linalg.inv(R[i])) / n**2  # at most the initial value
             R[i] = R[i] * min(max(forgetting ** (t - last[i]), least), 1) + np.outer(w, w)
             last[i] = t
             V[i] += (x[i] / unit - V[i] @ w) * np.linalg.solve(R[i], w)
@@ -92,7 +92,7 @@ LISTINGS = {"oja": oja, "grouse": grouse, "petrels": petrels_rows}
 
 
 def drawn(X, f, k=K, n=N):
-    """Return the start and the examples with the attributes seen of a stream."""
+    """Return a stream's initial subspace, and its examples with the attributes seen."""
     rng = np.random.default_rng([9, f])
     V = np.linalg.qr(rng.normal(size=(X.shape[1], n)))[0]
     seen = np.concatenate([subset(rng, X.shape[1], k) for _ in range(-(-len(X) // 256))])
@@ -107,19 +107,19 @@ def test_core_equals_listing(update):
         steps = [V.copy() for V in LISTINGS[update](*drawn(X, f), value)]
         for c in checkpoints:
             V = outputs[c][f, g]
-            # GROUSE's listing lets the ridge move V away from orthonormal columns.
+            # The ridge of GROUSE's listing moves V away from orthonormal columns.
             np.testing.assert_allclose(V @ V.T, projection(steps[c - 1]), atol=1e-4 if update == "grouse" else 1e-8)
     assert (accessor.bill().total == K * 300).all()
 
 
-def test_the_estimate_of_ojas_listing_is_unbiased():
+def test_oja_estimates_are_unbiased():
     x = np.array([0.7, -1.3, 0.4, 2.0, 0.1])
     for r in (2, 3, 5):
         mean = np.mean([pair_estimate(x, list(S)) for S in combinations(range(5), r)], axis=0)
         np.testing.assert_allclose(mean, np.outer(x, x), atol=1e-12)
 
 
-def test_without_forgetting_petrels_fits_each_row_by_least_squares():
+def test_petrels_without_forgetting_is_least_squares():
     X = examples(200)
     V0, pairs = drawn(X, 0)
     steps = [V0] + [V.copy() for V in petrels_rows(V0, pairs, 1.0)]
@@ -134,13 +134,13 @@ def test_without_forgetting_petrels_fits_each_row_by_least_squares():
 
 
 @pytest.mark.parametrize(("update", "value"), [("grouse", 1.0), ("petrels", 0.95)])
-def test_a_subspace_that_explains_all_is_found(update, value):
+def test_exact_subspaces_are_recovered(update, value):
     X = examples(1500, noise=0.0)
     V = run(X, update, values=[value])[0][1500][0, 0]
     assert np.square(X - X @ V @ V.T).sum() < 2e-3 * np.square(X).sum()
 
 
-def test_oja_comes_close_to_the_leading_eigenvectors():
+def test_oja_approaches_the_leading_eigenvectors():
     X = examples(2000, noise=0.3)
     V = run(X, "oja", values=[1.0])[0][2000][0, 0]
     best = np.linalg.eigh(X.T @ X)[1][:, -N:]
@@ -148,7 +148,7 @@ def test_oja_comes_close_to_the_leading_eigenvectors():
 
 
 @pytest.mark.parametrize("update", GRIDS)
-def test_subspaces_are_orthonormal_and_stay_where_nothing_is_seen(update):
+def test_subspaces_are_orthonormal_and_zeros_do_not_move_them(update):
     outputs, _ = run(examples(1000) * 1e3, update, checkpoints=[3, 1000])
     for V in (outputs[3], outputs[1000]):
         np.testing.assert_allclose(V.swapaxes(2, 3) @ V, np.tile(np.eye(N), (1, 2, 1, 1)), atol=1e-13)
@@ -159,7 +159,7 @@ def test_subspaces_are_orthonormal_and_stay_where_nothing_is_seen(update):
 
 
 @pytest.mark.parametrize("update", GRIDS)
-def test_a_stream_depends_neither_on_its_company_nor_on_checkpoints(update):
+def test_streams_do_not_depend_on_others_or_on_checkpoints(update):
     X, values = examples(300, d=40, n=4), GRIDS[update][1]
     together, _ = run(X, update, [0, 1, 2], checkpoints=[7, 256, 300], k=11, n=4)
     for f, (g, value) in ((f, own) for f in range(3) for own in enumerate(values)):
@@ -168,7 +168,7 @@ def test_a_stream_depends_neither_on_its_company_nor_on_checkpoints(update):
 
 
 @pytest.mark.parametrize("update", GRIDS)
-def test_what_is_not_paid_for_is_not_seen(update):
+def test_unseen_values_change_nothing(update):
     seen = []
 
     class Watching(Accessor):
