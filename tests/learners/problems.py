@@ -49,9 +49,7 @@ _SHAPES = [(20, 8, 6, 0), (6, 3, 5, 0), (10, 4, 10, 2), (12, 6, 12, 3), (8, 2, 3
 handfuls = pytest.mark.parametrize(
     ("distribution", "d", "k", "m", "N"),
     [
-        pytest.param(
-            distribution, *shape, id=f"{distribution}-{shape}", marks=[pytest.mark.slow] if shape[0] > 6 else []
-        )
+        pytest.param(name, *shape, id=f"{name}-{shape}", marks=[pytest.mark.slow] if shape[0] > 6 else [])
         for name in DISTRIBUTIONS
         for shape in _SHAPES
     ],
