@@ -10,8 +10,18 @@ import numpy as np
 
 from budgetreg.analysis.bootstrap import Estimate, basic, of_largest, of_ratio, of_share
 from budgetreg.analysis.comparisons import Comparison, Incomparable, Means, select
-from budgetreg.config.requirements import FRACTION, LIST, MAPPING, NAME, NOTHING, NUMBER, POSITIVE, Requirement, one_of
-from budgetreg.config.rules import Rules
+from budgetreg.config.requirements import (
+    FRACTION,
+    LIST,
+    MAPPING,
+    NAME,
+    NOTHING,
+    NUMBER,
+    POSITIVE,
+    Requirement,
+    Rules,
+    one_of,
+)
 from budgetreg.errors import ConfigError
 from budgetreg.results.axis_variables import of
 from budgetreg.results.series import Series

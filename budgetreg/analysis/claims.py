@@ -13,8 +13,7 @@ import numpy as np
 from budgetreg.analysis.bootstrap import Estimate
 from budgetreg.analysis.claim_kinds import KINDS, UNDECIDED, Case, Published, Region
 from budgetreg.analysis.comparisons import ACROSS, Incomparable
-from budgetreg.config.requirements import LIST, MAPPING, NAME, NOTHING, TEXT, one_of
-from budgetreg.config.rules import Rules, check
+from budgetreg.config.requirements import LIST, MAPPING, NAME, NOTHING, TEXT, Rules, check, one_of
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.results.series import Series
 

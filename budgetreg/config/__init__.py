@@ -1,1 +1,1 @@
-"""What conf/ offers and what each of its keys must be; it knows no learner and no data set."""
+"""The options in conf/ and what each key must be; this package knows no learner and no data set."""

@@ -1,4 +1,4 @@
-"""What the configuration folders offer: learners, data sets, recipes. Composes nothing."""
+"""The files of the configuration folders: learners, data sets, recipes. Nothing is composed here."""
 
 from pathlib import Path
 from typing import Any
@@ -7,14 +7,14 @@ from budgetreg.config import extensions
 
 
 def conf_dir() -> Path:
-    """Return our folder of configuration files: in an installed package, or beside it in a checkout."""
+    """Return our configuration folder: inside the installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "conf"
     return installed if installed.is_dir() else package.parent / "conf"
 
 
 def conf_dirs() -> list[Path]:
-    """Return all folders of configuration files, ours first: what it has prevails over others of the same name."""
+    """Return all configuration folders, ours first; the first file of a name counts."""
     return [conf_dir(), *extensions.conf_dirs()]
 
 
@@ -24,7 +24,7 @@ def groups() -> list[str]:
 
 
 def options(group: str) -> list[str]:
-    """Return what a group offers, such as ``hazan_koren_2012/fig1`` of ``experiment``."""
+    """Return the options of a group, such as ``hazan_koren_2012/fig1`` of ``experiment``."""
     folders = [folder / group for folder in conf_dirs()]
     return sorted(
         {path.relative_to(folder).with_suffix("").as_posix() for folder in folders for path in folder.rglob("*.yaml")}
@@ -37,19 +37,19 @@ def has_option(group: str, option: str) -> bool:
 
 
 def text(group: str, option: str) -> str:
-    """Return the configuration file of an option."""
+    """Return the text of an option's file."""
     return next(path for path in _paths(group, option) if path.exists()).read_text(encoding="utf-8")
 
 
 def content(group: str, option: str) -> dict[str, Any]:
-    """Return what the file of an option sets itself, without what it takes over from others."""
-    import yaml  # here, as shell completion need not wait for it
+    """Return what the file of an option sets, without the files that it builds on."""
+    import yaml  # here, as shell completion does not need it
 
     return dict(yaml.safe_load(text(group, option)) or {})
 
 
 def headline(group: str, option: str) -> str:
-    """Return the first comment of a configuration file, which says what it is."""
+    """Return the first comment of an option's file, which says what the option is."""
     comments = (line.removeprefix("#").strip() for line in text(group, option).splitlines() if line.startswith("#"))
     return next((comment for comment in comments if not comment.startswith("@package")), "")
 

@@ -1,7 +1,7 @@
-"""What other packages bring: objects declared by entry points, and the folders of their configuration files.
+"""Learners and data sets of other packages: their entry points, and their folders of configuration files.
 
-A package that declares a learner's family or a kind of data by an entry point may have a folder ``conf`` beside its
-modules, laid out as ours (``conf/algo/<name>.yaml``, ...). Hydra finds what is in it after what is in ours.
+A package that declares a learner or a kind of data by an entry point may have a folder ``conf`` beside its modules,
+laid out as ours (``conf/algo/<name>.yaml``, ...). Hydra searches it after ours.
 """
 
 import pkgutil
@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 from budgetreg.errors import ConfigError
 
 LEARNERS, DATASETS = "budgetreg.learners", "budgetreg.datasets"
-"""Groups of entry points: names of families and of kinds of data, with the objects that declare them."""
-
+"""Groups of entry points, whose objects declare learners and kinds of data."""
 
 Declaration = TypeVar("Declaration")
 
@@ -46,14 +45,14 @@ def declared(
     Raises
     ------
     ConfigError
-        If what an entry point names cannot be imported, is no declaration, or brings a name that is taken.
+        If an entry point cannot be imported, is no declaration, or has a name that is taken.
     """
     by_name = {str(name_of(declaration)): declaration for declaration in ours}
     for entry in _entries(group):
         origin = f"{entry.value}, an entry point in {group} of {_owner(entry)}"
         try:
             brought = entry.load()
-        except Exception as error:  # whatever the code of others raises when it is imported
+        except Exception as error:  # code of other packages may raise anything
             raise ConfigError(f"{origin}, cannot be loaded: {type(error).__name__}: {error}") from error
         name = name_of(brought)
         if name is None:
@@ -70,8 +69,8 @@ def _described(value: object) -> str:
 
 @cache
 def conf_dirs() -> tuple[Path, ...]:
-    """Return the configuration folders of packages that have entry points of ours, sorted; none of them is imported."""
-    # Of an entry point that names no module, `declared` says so.
+    """Return the configuration folders of the packages that have such entry points, without importing them."""
+    # `declared` reports an entry point that names no module.
     modules = {entry.value.partition(":")[0] for group in (LEARNERS, DATASETS) for entry in _entries(group)}
     tops = sorted({module.partition(".")[0] for module in modules} - {""})
     places = (Path(place) for top in tops for place in _places(top))

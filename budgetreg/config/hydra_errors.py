@@ -1,18 +1,19 @@
-"""Hydra's errors in one line: what is wrong and what is possible, the choices or the nearest key."""
+"""Hydra's errors as one line: what is wrong, and the choices or the nearest key."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from typing import Any
 
-from hydra import compose
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep
 from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException, OverrideParseException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from budgetreg.config import catalogue
-from budgetreg.config.composition import composing
+from budgetreg.config.composition import composed
+from budgetreg.config.nested import flatten
 from budgetreg.errors import ConfigError, nearest
 
 _UNKNOWN_KEY = re.compile(r"Could not (?:override|delete from config\.|append to config\.) ?'([^']+)'")
@@ -20,7 +21,7 @@ _SWEEP_WITHOUT_M = re.compile(r"Ambiguous value for argument '([^']+)'")
 
 
 def check_words(words: list[str]) -> None:
-    """Refuse what is no name where a group's option is named: Hydra trips over a list.
+    """Refuse a list or a mapping where a group's option must be named, for which Hydra has no message.
 
     Raises
     ------
@@ -34,10 +35,10 @@ def check_words(words: list[str]) -> None:
             continue
         try:
             value = parser.parse_override(word).value()
-        except HydraException:  # no override: Hydra will tell in due course
+        except HydraException:  # no override, which Hydra reports later
             continue
         values = value.list if isinstance(value, ChoiceSweep) else [value]
-        if any(isinstance(one, list | dict) for one in values):
+        if any(isinstance(value, list | dict) for value in values):
             choices = f"; choices: {', '.join(catalogue.options(group))}" if group in catalogue.groups() else ""
             raise ConfigError(f"{word}: must be the name of one {group.rpartition('/')[2]}{choices}")
 
@@ -48,14 +49,14 @@ def as_config_error(error: Exception, words: list[str]) -> ConfigError:
     Parameters
     ----------
     error : Exception
-        What was raised while the configuration was composed.
+        What Hydra raised while it composed the configuration.
     words : list of str
-        The command line, whose choices (``algo=ridge``) decide which keys there are.
+        The command line. Its choices (``algo=ridge``) decide which keys exist.
     """
     if isinstance(error, OverrideParseException):
         name, _, value = str(error.override).partition("=")
-        hint = f"; quote what is no plain word twice: \"{name}='{value}'\"" if value else ""
-        return ConfigError(f"{error.override}: cannot be read as KEY=VALUE: {_first_line(error)}{hint}")
+        hint = f"; put special characters in two pairs of quotes: \"{name}='{value}'\"" if value else ""
+        return ConfigError(f"{error.override}: is not KEY=VALUE: {_first_line(error)}{hint}")
     if isinstance(error, YAMLError):
         return ConfigError(" ".join(str(error).split()))
     if isinstance(error, MissingConfigException) and "/" in str(error.missing_cfg_file):
@@ -65,20 +66,20 @@ def as_config_error(error: Exception, words: list[str]) -> ConfigError:
         brackets = "" if sweep[1].partition("=")[0] in catalogue.groups() else ", brackets (a list) or quotes (a text)"
         return ConfigError(f"{sweep[1]}: several values need run -m (a sweep){brackets}")
     key = _UNKNOWN_KEY.search(str(error))
-    known = list(_keys(_composed(words))) if key is not None else []
+    known = _keys(words) if key is not None else []
     if key is not None and key[1] not in known:
         return _unknown_key(key[1], known)
     if not isinstance(error, HydraException | OmegaConfBaseException | ValueError):
-        # Not raised to be read by a user: the words that are Hydra's own are what it can be about.
-        own = [word for word in words if word.lstrip("+~").startswith("hydra")] or words
-        return ConfigError(f"{' '.join(own)}: cannot be used ({type(error).__name__}: {_first_line(error)})")
+        # No message for users: only settings of Hydra itself can be the cause.
+        suspects = [word for word in words if word.lstrip("+~").startswith("hydra")] or words
+        return ConfigError(f"{' '.join(suspects)}: cannot be used ({type(error).__name__}: {_first_line(error)})")
     cause = f": {_first_line(error.__cause__)}" if error.__cause__ is not None else ""
     return ConfigError(f"{_first_line(error).rstrip('.')}{cause}")
 
 
 def _unknown_option(path: str, offered: Iterable[str]) -> ConfigError:
     top, _, rest = path.partition("/")
-    # A recipe's name has a slash of its own, and Hydra lists only what is on its level.
+    # The name of a recipe contains a slash, and Hydra lists only the choices on one level.
     group, option = (top, rest) if top in catalogue.groups() else path.rpartition("/")[::2]
     choices = catalogue.options(group) if group in catalogue.groups() else sorted(offered)
     kind, hint = group.rpartition("/")[2], nearest(option, choices)
@@ -88,7 +89,7 @@ def _unknown_option(path: str, offered: Iterable[str]) -> ConfigError:
 def _unknown_key(key: str, known: list[str]) -> ConfigError:
     level, _, last = key.rpartition(".")
     siblings = [name for name in known if level and name.rpartition(".")[0] == level]
-    # `split=even` without its group is near `algo.split`, hence all keys are candidates on the top level.
+    # On the top level all keys are candidates: `split=even` without its group is near `algo.split`.
     hint = (
         nearest(last, [name.rpartition(".")[2] for name in siblings], f"{level}.") if siblings else nearest(key, known)
     )
@@ -96,22 +97,15 @@ def _unknown_key(key: str, known: list[str]) -> ConfigError:
     return ConfigError(f"{key}: no such key{hint}; keys: {', '.join(keys)}")
 
 
-def _composed(words: list[str]) -> DictConfig:
-    """Return the configuration with the groups that the command line chooses, sweeps over them left out."""
+def _keys(words: list[str]) -> list[str]:
+    """Return all keys of the configuration that has the groups chosen on the command line; sweeps are left out."""
     chosen = [word for word in words if word.partition("=")[0] in catalogue.groups() and "," not in word]
-    with composing():
-        try:
-            return compose("config", overrides=chosen)
-        except ConfigCompositionException:
-            return compose("config")
-
-
-def _keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
-    for key in config:
-        yield f"{prefix}{key!s}"
-        node = None if OmegaConf.is_missing(config, key) else config[key]
-        if isinstance(node, DictConfig):
-            yield from _keys(node, f"{prefix}{key!s}.")
+    try:
+        config = composed({}, *chosen)
+    except ConfigCompositionException:
+        config = composed({})
+    content: Any = OmegaConf.to_container(config)
+    return [*content, *flatten(content)]
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,42 +1,41 @@
-"""Options of a section of the configuration, declared once: what each is, must be, and is unless it is said.
+"""Options of a section of the configuration: what each is, what it must be, and its default.
 
-Whoever brings options (a family of learners, a kind of data) declares them here in its own terms: as fields of a frozen
-dataclass made with `option`, or as a plain mapping of names to `Option`. What decides a result is then known, too: an
-option that has its default says nothing, so that one which is added later changes no identity.
+Learners and kinds of data declare their options as fields of a frozen dataclass, made with `option`. The declarations
+also tell what decides a result. An option at its default is no part of a run's identity, so an option that is added
+later leaves existing results current.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from budgetreg.config.requirements import ANYTHING, FLAG, Requirement
-from budgetreg.config.rules import Rules
+from budgetreg.config.requirements import ANYTHING, FLAG, Requirement, Rules
 
 REQUIRED = object()
-"""In place of a default: the key has to be there."""
+"""In place of a default: the key must be given."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """What is known of one key.
+    """The declaration of one key.
 
     Attributes
     ----------
     what : str
-        What it is, in the words of error messages.
+        What it is, as error messages say it.
     must : Requirement
         What it must be.
     default : Any
-        What it is where nothing is said, and where it makes no difference to what there was before it.
+        The value where none is given. An option that is added later has the default that changes nothing.
     only : tuple of (str, str), or None
-        Another key of the section and the value that it must have for this one to exist.
+        Another key of the section, and the value of it with which this option exists.
     inert : bool
-        Whether it changes no result, such as where data lie.
+        Whether it changes no result, such as the folder of the data.
     own : Any
-        What null stands for where a regressor is learned from somebody's own data; elsewhere it stands for the default.
-        None of an option for which null stands for nothing.
+        What null means for a regressor of the user's own data; elsewhere null means the default. None of an option for
+        which null has no meaning.
     tried : tuple or None
-        Values with which checks try it. None: all words that it may be, true and false; of numbers it takes a choice.
+        Values that the checks try. None: all its words, or true and false; for numbers, values must be listed.
     """
 
     what: str
@@ -49,7 +48,7 @@ class Option:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """Values with which checks try it."""
+        """Values that the checks try."""
         if self.tried is not None:
             return self.tried
         return (False, True) if self.must is FLAG else self.must.choices
@@ -72,7 +71,7 @@ def option(
 ) -> Any:
     """Declare an option as a field of a frozen dataclass; the parameters are the attributes of `Option`.
 
-    A field that is required, or that its section does not have, is None where it was not read.
+    A field whose key is required, or does not exist in the section, is None until it is read.
     """
     declared = Option(what, must, default, only, own=own, tried=tried)
     return field(default=None if default is REQUIRED else default, metadata={"option": declared})
@@ -84,41 +83,43 @@ def options_of(record: type) -> Options:
 
 
 def rules_of(options: Options, section: Mapping[str, Any]) -> Rules:
-    """Return the rules for those options that a section has."""
-    return {name: (one.what, one.must) for name, one in options.items() if one.applies(section)}
+    """Return the rules of the options that exist in a section."""
+    return {name: (option.what, option.must) for name, option in options.items() if option.applies(section)}
 
 
 def completed(options: Options, section: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a section with the defaults of what it does not say, in its own order."""
+    """Return a section with defaults added for the options that it lacks."""
     missing = {
-        name: one.default
-        for name, one in options.items()
-        if name not in section and one.default is not REQUIRED and one.applies(section)
+        name: option.default
+        for name, option in options.items()
+        if name not in section and option.default is not REQUIRED and option.applies(section)
     }
     return {**section, **missing}
 
 
-def resolve_nulls(options: Options, section: Mapping[str, Any], own: bool) -> dict[str, Any]:
-    """Return a section with what null stands for in place of it; own: whether that is what `Option.own` says."""
-    left = {name: one for name, one in options.items() if one.own is not None and section.get(name, 0) is None}
-    return {**section, **{name: one.own if own else one.default for name, one in left.items()}}
+def resolve_nulls(options: Options, section: Mapping[str, Any], own_data: bool) -> dict[str, Any]:
+    """Return a section in which the meaning of null replaces it: `Option.own` for own data, else the default."""
+    nulls = {
+        name: option for name, option in options.items() if option.own is not None and section.get(name, 0) is None
+    }
+    return {**section, **{name: option.own if own_data else option.default for name, option in nulls.items()}}
 
 
 def identity_of(options: Options, section: Mapping[str, Any], without: Iterable[str] = ()) -> dict[str, Any]:
-    """Return what of a section decides a result: no defaults, and nothing that has no effect.
+    """Return the part of a section that decides a result: nothing at its default, nothing without effect.
 
     Parameters
     ----------
     options : mapping of str to Option
-        What is declared of the section.
+        The declarations of the section.
     section : mapping
-        Keys and values, checked.
+        Its keys and values, checked.
     without : iterable of str
-        Options that have no effect beside the others.
+        Options that have no effect with these values of the others.
     """
-    silent = set(without)
+    inactive = set(without)
     return {
         name: section[name]
-        for name, one in options.items()
-        if name in section and name not in silent and not one.inert and section[name] != one.default
+        for name, option in options.items()
+        if name in section and name not in inactive and not option.inert and section[name] != option.default
     }

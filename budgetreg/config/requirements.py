@@ -1,27 +1,30 @@
-"""What a value of the configuration must be, said in the words of the error message.
+"""What a value of the configuration must be, and the check of a section against such rules.
 
-A `Requirement` is a phrase that completes "must be ..." together with the function that accepts a value. The
-tables in `budgetreg.config.rules` name one for every key.
+A `Requirement` is a phrase that completes "must be ..." and the function that accepts a value. `Rules` name one for
+every key of a section.
 """
 
+import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from budgetreg.errors import ConfigError, nearest
+
 
 @dataclass(frozen=True)
 class Requirement:
-    """A phrase such as ``a whole number of at least 1``, and the function that recognises such a value."""
+    """A phrase such as ``a whole number of at least 1``, and the function that accepts such a value."""
 
     phrase: str
     accepts: Callable[[Any], bool]
     choices: tuple[str, ...] = ()
 
     def __or__(self, other: "Requirement") -> "Requirement":
-        """Return the requirement that one of the two is met."""
+        """Return the requirement that either of the two is met."""
         return Requirement(
             f"{self.phrase} or {other.phrase}",
             lambda value: self.accepts(value) or other.accepts(value),
@@ -30,7 +33,7 @@ class Requirement:
 
 
 def _is_whole(value: Any) -> bool:
-    return type(value) is int  # not isinstance: True is no number of attributes
+    return type(value) is int  # not isinstance, which would accept True
 
 
 def _is_real(value: Any) -> bool:
@@ -43,7 +46,7 @@ def whole(minimum: int) -> Requirement:
 
 
 def one_of(*choices: str) -> Requirement:
-    """Require one of a few words."""
+    """Require one of several words."""
     phrase = choices[0] if len(choices) == 1 else f"one of {', '.join(choices)}"
     return Requirement(phrase, lambda value: type(value) is str and value in choices, choices)
 
@@ -54,14 +57,14 @@ def matching(phrase: str, pattern: str) -> Requirement:
 
 
 def list_of(phrase: str, element: Requirement) -> Requirement:
-    """Require a list, not empty, of what `element` accepts."""
+    """Require a list of at least one value, each of which `element` accepts."""
     return Requirement(
         phrase, lambda value: isinstance(value, list) and len(value) > 0 and all(map(element.accepts, value))
     )
 
 
 def increasing(phrase: str, element: Requirement) -> Requirement:
-    """Require a list, not empty and strictly increasing, of what `element` accepts."""
+    """Require a strictly increasing list of at least one value, each of which `element` accepts."""
 
     def accepts(value: Any) -> bool:
         return (
@@ -90,3 +93,52 @@ NOT_NEGATIVE = Requirement("a number of at least 0", lambda value: _is_real(valu
 ZERO = Requirement("0", lambda value: _is_real(value) and value == 0)
 ONE = Requirement("1", lambda value: _is_real(value) and value == 1)
 FRACTION = Requirement("a number above 0 and below 1", lambda value: _is_real(value) and 0 < value < 1)
+
+
+Rules = Mapping[str, tuple[str, Requirement]]
+"""By key: what it is, in words, and what it must be."""
+
+
+def chosen(section: Any, prefix: str, key: str, offered: Iterable[str]) -> str:
+    """Return the value of the key that selects the kind of a section, such as ``dataset.kind``.
+
+    Raises
+    ------
+    ConfigError
+        If the value is not among those offered.
+    """
+    names = tuple(offered)
+    if not isinstance(section, dict):
+        raise ConfigError(f"{prefix}={_written(section)}: must have the key {key}, one of {', '.join(names)}")
+    selector: Rules = {key: (f"the {key}", one_of(*names))}
+    check({key: section[key]} if key in section else {}, selector, prefix)
+    return str(section[key])
+
+
+def check(section: Any, rules: Rules, prefix: str) -> None:
+    """Check the keys and values of a section.
+
+    Raises
+    ------
+    ConfigError
+        If a key is unknown or missing, or a value does not meet its requirement.
+    """
+    dot = "." if prefix else ""
+    if not isinstance(section, dict):
+        raise ConfigError(f"{prefix}={_written(section)}: must have the keys {', '.join(rules)}")
+    for key in section:
+        if key not in rules:
+            hint = nearest(key, rules)
+            raise ConfigError(f"{prefix}{dot}{key}: no such key{hint}; keys: {', '.join(rules)}")
+    for key, (what, must) in rules.items():
+        if key not in section:
+            raise ConfigError(f"{prefix}{dot}{key}: {what} is missing")
+        value = section[key]
+        if not must.accepts(value):
+            hint = nearest(str(value), must.choices)
+            raise ConfigError(f"{prefix}{dot}{key}={_written(value)}: {what} must be {must.phrase}{hint}")
+
+
+def _written(value: Any) -> str:
+    """Return a value as the command line has it."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""What every run has beside learner and data: the plain keys, the tuning and the backend."""
+"""The keys of every run besides learner and data: the plain keys, the tuning and the backend."""
 
 from collections.abc import Mapping
 
@@ -31,11 +31,11 @@ TOP: Options = {
     "backend": Option("the backend", inert=True),
     "k": Option("the attribute budget", whole(1)),
     "intercept": Option("the intercept", one_of("none", "mean") | NOTHING, default="none", own="mean"),
-    "pilot": Option(
-        "the number of full rows that are bought first", one_of("auto") | whole(0) | NOTHING, 0, own="auto"
-    ),
+    "pilot": Option("the number of full rows that are seen first", one_of("auto") | whole(0) | NOTHING, 0, own="auto"),
     "axis": Option(
-        "the axis on which learners end alike", one_of("attributes", "examples", "paid"), default="attributes"
+        "the axis on which all learners end at the same point",
+        one_of("attributes", "examples", "paid"),
+        default="attributes",
     ),
     "total": Option(
         "the number of attributes, or the money, that every learner ends at", whole(1) | NOTHING, default=None
@@ -54,10 +54,10 @@ TOP: Options = {
     "differs": Option("what differs from the paper", LIST, inert=True),
     "claims": Option("a recipe's claims", LIST, inert=True),
 }
-"""The plain keys and the groups; those that are inert change no result, but by what they set."""
+"""The plain keys and the groups. Inert ones change a result only through the keys that they set."""
 
 RECIPE = ("protocols", "learners", "omit", "figure", "differs", "claims")
-"""What a recipe tells of itself, and no run needs."""
+"""Keys of a recipe that no run needs."""
 
 _ADDRESS = matching("tcp://HOST:PORT", r"tcp://([^\s:/\[\]]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
 
@@ -71,7 +71,7 @@ _WIDEN = Option("how often a grid may be widened", whole(0) | NOTHING, default=0
 
 TUNINGS = ("cv", "theory", "fixed", "honest")
 RADIUS = "B"
-"""The parameter that theory's others are for: it may be given with them, or is chosen by cross-validation."""
+"""The radius: with tuning=theory it may be given; otherwise cross-validation chooses it."""
 
 
 def tuning_options(name: str, parameters: Mapping[str, str]) -> Options:
@@ -82,7 +82,7 @@ def tuning_options(name: str, parameters: Mapping[str, str]) -> Options:
     name : str
         One of `TUNINGS`.
     parameters : mapping of str to str
-        All parameters that learners have, in words.
+        All parameters of learners, with what they are in words.
     """
     given = {"theory": (RADIUS,), "fixed": tuple(parameters)}.get(name, ())
     return {
@@ -90,5 +90,5 @@ def tuning_options(name: str, parameters: Mapping[str, str]) -> Options:
         "at": Option("the checkpoint to tune at", one_of("end", "each")),
         "folds": Option("the number of folds", whole(2)),
         **({"widen": _WIDEN} if name in ("cv", "theory") else {}),
-        **{one: Option(parameters[one], POSITIVE | NOTHING, default=None) for one in given},
+        **{name: Option(parameters[name], POSITIVE | NOTHING, default=None) for name in given},
     }

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from budgetreg.config.options import Option, Options, identity_of, options_of, rules_of
-from budgetreg.config.requirements import FRACTION, NAME, NOTHING, one_of
-from budgetreg.config.rules import check
+from budgetreg.config.requirements import FRACTION, NAME, NOTHING, check, one_of
 from budgetreg.data.dataset import Dataset
 
 DOMAINS = ("2-ball", "inf-ball")

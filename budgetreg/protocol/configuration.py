@@ -16,8 +16,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from budgetreg.config.catalogue import has_option, options
 from budgetreg.config.nested import flatten
 from budgetreg.config.options import Options, completed, identity_of, options_of, resolve_nulls, rules_of
-from budgetreg.config.requirements import POSITIVE, increasing
-from budgetreg.config.rules import check, chosen
+from budgetreg.config.requirements import POSITIVE, check, chosen, increasing
 from budgetreg.config.sections import BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
 from budgetreg.data import DatasetConfig, DatasetKind, kinds
 from budgetreg.data.scaling import with_ranges

@@ -21,7 +21,7 @@ from budgetreg.analysis.claims import parse as parse_claim
 from budgetreg.config import catalogue
 from budgetreg.config.composition import Composer
 from budgetreg.config.options import rules_of
-from budgetreg.config.rules import check
+from budgetreg.config.requirements import check
 from budgetreg.config.sections import TOP
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.figures.drawing import Drawing

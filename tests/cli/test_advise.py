@@ -126,7 +126,7 @@ def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here
         ("total=100 axis=examples", "axis=examples: not for advise"),
         ("total=100 hydra/launcher=joblib", "not for advise"),
         ("total=100 kk=3", "kk: no such key"),
-        ("total=100 dataset.path=a~b", "dataset.path=a~b: cannot be read as KEY=VALUE"),
+        ("total=100 dataset.path=a~b", "dataset.path=a~b: is not KEY=VALUE"),
         ("total=100 ~dataset", "~dataset: must be KEY=VALUE"),
         ("total=3 algo=aelr k=4,8", "total=3: buys aelr no example of 4 attributes"),
         ("total=100 algo=aelr out=/", "is the root of the file system"),
