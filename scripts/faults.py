@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -10,8 +10,14 @@ from typing import Any
 import numpy as np
 from mutation import Change, Mutant, around, rewrite
 
+from budgetreg.data import load
+from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.ledger import Bill
-from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.configuration import Config
+from budgetreg.protocol.outcome import Outcome
+from budgetreg.protocol.passes import Pass
+from budgetreg.protocol.plan import Plan, split_sizes
+from budgetreg.protocol.split import Split
 
 CELLS = "tests/protocol/test_cells.py"
 MISSING = "tests/learners/test_missing.py"
@@ -117,6 +123,114 @@ def of_first(axis: int) -> Callable[[np.ndarray], np.ndarray]:
     return lambda x: np.broadcast_to(np.take(x, [0], axis=axis), x.shape)
 
 
+def reporting(change: Callable[[Outcome], Outcome]) -> Change:
+    """Change the passes of a repetition from which its results are computed."""
+    return around(lambda report, outcome: report(change(outcome)))
+
+
+def reported(change: Callable[[Outcome], dict[str, Any]]) -> Change:
+    """Change the row in ``runs.csv`` that a repetition reports."""
+
+    def report(original: Callable[[Outcome], dict[str, Any]], outcome: Outcome) -> dict[str, Any]:
+        result = original(outcome)
+        return {**result, "run": {**result["run"], **change(outcome)}}
+
+    return around(report)
+
+
+def with_last_bill(outcome: Outcome) -> Outcome:
+    """Return an outcome whose curve has the bill of the setting that is chosen for the last checkpoint."""
+    attributes = outcome.final.attributes.copy()
+    attributes[np.arange(len(attributes)), outcome.among] = attributes[:, outcome.among[-1]]
+    return replace(outcome, final=replace(outcome.final, attributes=attributes))
+
+
+def of_first_radius(tuning: str) -> Change:
+    """Give all radii the step sizes that theory prescribes for the first one."""
+
+    def lay_out(original: Callable[..., dict[str, tuple[float, ...]]], config: Config, run: Any) -> Any:
+        settings = original(config, run)
+        if config.tuning.name != tuning or "B" not in settings:
+            return settings
+        theory, radii = config.algo.theory, settings["B"]
+        scaled = {name for name in settings if name != "B" and not config.algo.in_grid(name).absolute}
+        return {
+            name: tuple(
+                value * theory(run, radii[0])[name] / theory(run, B)[name] if name in scaled else value
+                for value, B in zip(values, radii, strict=True)
+            )
+            for name, values in settings.items()
+        }
+
+    return around(lay_out)
+
+
+def whole_training_part(config: Config, run: Any) -> dict[str, Any]:
+    """Return a context of theory for as many examples as there are in the training part."""
+    data = load(config.dataset, config.seed, 0, targets=config.algo.predicts)
+    return {"run": replace(run, m=split_sizes(config, data)[0])}
+
+
+def endless(reveal: Callable[..., Any], accessor: Accessor, *args: Any) -> Any:
+    """Reveal as if no stream had ended."""
+    kept = accessor._running, accessor._block
+    accessor._running, accessor._block = None, accessor._block._replace(running=None)
+    try:
+        return reveal(accessor, *args)
+    finally:
+        accessor._running, accessor._block = kept
+
+
+def charging_missing(charge: Callable[..., Any], accessor: Accessor, lookup: Any, attributes: Any, drawn: Any) -> Any:
+    """Charge for draws that meet no value, too."""
+    table = accessor._table
+    if table.available is None:
+        return charge(accessor, lookup, attributes, drawn)
+    accessor._table = replace(table, available=None)
+    try:
+        drawn = charge(accessor, lookup, attributes, drawn)
+    finally:
+        accessor._table = table
+    available = table.available[lookup.rows, attributes]
+    return available if drawn is None else drawn & available
+
+
+def adding_all_draws(reveal: Callable[..., Any], accessor: Accessor, position: Any, attributes: Any, paid: Any) -> Any:
+    """Add what each replica draws for itself to the means that centre all of them."""
+    values = reveal(accessor, position, attributes, paid)
+    if accessor._means:
+        rows = accessor._rows[accessor._stream, position][:, None]
+        raw = accessor._table.entries(rows, attributes)
+        accessor._means.add(raw.transpose(1, 0, 2), attributes.transpose(1, 0, 2))
+    return values
+
+
+def first_draws(attributes: np.ndarray) -> np.ndarray:
+    """Return which draws (F, T, n) are the first of their attribute for an example."""
+    earlier = np.tril(np.ones((attributes.shape[2],) * 2, dtype=bool), -1)
+    return ~((attributes[..., None] == attributes[..., None, :]) & earlier).any(axis=-1)
+
+
+def learning_from_pilot(split_data: Callable[..., Split], *args: Any) -> Split:
+    """Return a split whose pilot is among the other training rows, too."""
+    split = split_data(*args)
+    return replace(split, order=np.concatenate([split.pilot, split.order]))
+
+
+def choosing_early(plan: Plan, passes: Sequence[Pass], **_: Any) -> dict[str, Any]:
+    """Return passes whose folds end at the first checkpoint, with tuning.at=end."""
+    first = (plan.checkpoints[0] - plan.lead,)
+    at_end = plan.config.tuning.at == "end"
+    return {"passes": [replace(each, checkpoints=first) if at_end and not each.final else each for each in passes]}
+
+
+def first_settings(plan: Plan, passes: Sequence[Pass], settings: dict[str, np.ndarray], **_: Any) -> dict[str, Any]:
+    """Return the first settings of the grid for passes that run the chosen ones."""
+    if not all(each.final for each in passes):
+        return {}
+    return {"settings": {name: np.array(plan.settings[name])[: x.size] for name, x in settings.items()}}
+
+
 STREAMS = "streams:generator"
 TEST = "tasks:Regression.test"
 ERRORS = "tasks:error_columns"
@@ -125,6 +239,10 @@ WINNERS = "protocol:winners"
 TABLE = "protocol:table_of"
 BILL = "metering:Accessor.bill"
 RUN = "protocol:run_repetitions"
+REPORT = "protocol:Outcome.report"
+ADVANCE = "protocol:advance"
+CLOSE = "metering:Ledger._close"
+NOT_EXAMPLES = "folds are billed for examples that they do not have"
 
 MUTANTS = (
     # Random streams, each of which has its key
@@ -231,6 +349,13 @@ MUTANTS = (
         with_arguments(lambda data, constant=0.0, **_: {"constant": float(data.y.mean()) if constant else 0.0}),
         "the mean predictor knows the test part",
         ("tests/protocol/test_intercept.py",),
+    ),
+    Mutant(
+        "the pilot held out",
+        "protocol:split_data",
+        around(learning_from_pilot),
+        "rows of the pilot are learned from again, and parameters are chosen by them",
+        ("tests/protocol/test_pilot.py",),
     ),
     Mutant(
         "test rows in the moments",
@@ -342,6 +467,12 @@ MUTANTS = (
         "choices are one checkpoint late",
     ),
     Mutant(
+        "at=end chooses at the first checkpoint",
+        ADVANCE,
+        with_arguments(choosing_early),
+        "parameters are those of the shortest run",
+    ),
+    Mutant(
         "at=end chooses at each checkpoint",
         RUN,
         around(lambda run, plan, *more: run(configured(plan, "tuning", at="each"), *more)),
@@ -352,6 +483,42 @@ MUTANTS = (
         "tasks:Regression.held_out",
         around(lambda held_out, task, *rows: held_out(replace(task, delta=None), *rows)),
         "parameters are chosen by another loss",
+    ),
+    Mutant(
+        "the first checkpoint's parameters reported",
+        REPORT,
+        reporting(lambda outcome: replace(outcome, best=of_first(0)(outcome.best))),
+        "p_* are not those of the final error",
+    ),
+    Mutant(
+        "final runs of the first settings",
+        ADVANCE,
+        with_arguments(first_settings),
+        "what was chosen is not what runs",
+    ),
+    Mutant(
+        "errors of the last checkpoint's setting",
+        "protocol:_test",
+        with_arguments(lambda settings, **_: {"settings": np.full_like(settings, settings[-1])}),
+        "the curve's errors and bills are of different settings",
+    ),
+    Mutant(
+        "step sizes in units of the first radius",
+        "protocol:lay_out",
+        of_first_radius("cv"),
+        "a step size is not the multiple that the grid says",
+    ),
+    Mutant(
+        "theory's step size for the first radius",
+        "protocol:lay_out",
+        of_first_radius("theory"),
+        "tuning=theory is not the theorem",
+    ),
+    Mutant(
+        "step sizes for the whole training part",
+        "protocol:lay_out",
+        with_arguments(whole_training_part),
+        "full information runs with the step size of a longer run",
     ),
     Mutant(
         "full information sees all examples",
@@ -374,6 +541,73 @@ MUTANTS = (
         "axis=examples does nothing",
     ),
     # The bill
+    Mutant(
+        "attributes_tuning of one fold",
+        REPORT,
+        reporting(lambda outcome: replace(outcome, folds=outcome.folds[:1])),
+        "tuning looks F times cheaper",
+    ),
+    Mutant(
+        "attributes_tuning with the final run",
+        REPORT,
+        reporting(lambda outcome: replace(outcome, folds=[*outcome.folds, outcome.final])),
+        "the bill of tuning counts what is counted elsewhere",
+    ),
+    Mutant(
+        "cells of the first checkpoint's setting",
+        REPORT,
+        reporting(
+            lambda outcome: replace(
+                outcome,
+                final=replace(
+                    outcome.final, seen=lambda _: outcome.final.seen and outcome.final.seen(outcome.among[0])
+                ),
+            )
+        ),
+        "what the final run revealed is not that of what was chosen",
+        (CELLS,),
+    ),
+    Mutant(
+        "cells of tuning that the final run revealed too",
+        REPORT,
+        reported(
+            lambda outcome: {
+                "cells_tuning": outcome.cells.count(outcome.first_row + np.arange(len(outcome.split.table.y)))
+            }
+        ),
+        "cells_run and cells_tuning together count cells twice",
+        (CELLS,),
+    ),
+    Mutant(
+        "cells of one repetition for another's",
+        REPORT,
+        reporting(lambda outcome: replace(outcome, first_row=0)),
+        "repetitions that advance together share the cells that they paid for",
+        (CELLS,),
+    ),
+    Mutant(
+        "cells of inner products that were not drawn",
+        "metering:RevealLog.note_example",
+        with_arguments(lambda **_: {"drawn": None}),
+        "tuning looks more expensive than it is",
+        (CELLS,),
+    ),
+    Mutant(
+        "curve with the last checkpoint's setting's bill",
+        REPORT,
+        reporting(with_last_bill),
+        "errors stand at another learner's attributes",
+    ),
+    Mutant(
+        "total of another setting",
+        REPORT,
+        reported(
+            lambda outcome: {
+                "attributes_total": int(outcome.final.attributes[-1, 0]) + outcome.plan.lead * outcome.plan.d
+            }
+        ),
+        "the bill is not that of what was chosen",
+    ),
     Mutant(
         "attributes_tuning of one setting",
         BILL,
@@ -409,12 +643,64 @@ MUTANTS = (
         "examples that were not seen make the mean look small",
     ),
     Mutant(
+        "checkpoint billed one example short",
+        CLOSE,
+        rewrite("self._spent[:, :_1]", "self._spent[:, :_1 - 1]"),
+        "attributes are those before the last example",
+    ),
+    Mutant(
+        "checkpoint billed within its block",
+        CLOSE,
+        rewrite("self._at[_1] = self._total + _2", "self._at[_1] = _2"),
+        "attributes start again from 0 with each block",
+    ),
+    Mutant(
+        "total of the last block",
+        CLOSE,
+        rewrite("self._total = self._total + _1", "self._total = 0 * self._total + _1"),
+        "attributes start again from 0 with each block",
+    ),
+    Mutant(
+        "largest cost of the last block",
+        CLOSE,
+        rewrite("self._most = np.maximum(self._most, _1)", "self._most = _1"),
+        "an overspend could hide in an earlier block",
+    ),
+    Mutant(
+        "repeated draws are free",
+        "metering:Ledger.note_block",
+        with_arguments(lambda attributes, drawn=None, **_: {"drawn": first_draws(attributes)} if drawn is None else {}),
+        "a draw costs 1 even if it repeats an attribute",
+    ),
+    Mutant(
+        "no budget is enforced",
+        "metering:Ledger.__init__",
+        with_arguments(lambda **_: {"budget": None}),
+        "a learner may overspend",
+        (ACCESSOR,),
+    ),
+    Mutant(
         "the budget holds on the mean only",
         "metering:Ledger.charge",
         rewrite("_1.max() > _2", "_1.mean() > _2"),
         "one example may be overspent",
         (ACCESSOR,),
     ),
+    Mutant("ended streams pay for data points", "metering:Accessor.reveal_block", around(endless), NOT_EXAMPLES),
+    Mutant(
+        "ended streams pay for inner products",
+        "metering:Accessor.reveal",
+        around(endless),
+        NOT_EXAMPLES,
+        (ACCESSOR,),
+    ),
+    Mutant(
+        "ended streams pay for what they draw on average",
+        "metering:Accessor.reveal_some",
+        around(endless),
+        NOT_EXAMPLES,
+    ),
+    Mutant("ended streams pay for what is passed over", "metering:Accessor.pay", around(endless), NOT_EXAMPLES),
     Mutant(
         "draws that change nothing are free",
         "metering:Accessor.pay",
@@ -455,9 +741,21 @@ MUTANTS = (
     ),
     Mutant(
         "judged without the origin that was learned with",
-        "tasks:_centred",
-        around(lambda as_seen, table, origin: table),
+        "metering:Table.shifted",
+        around(lambda shifted, table, shift: table),
         "a regressor is applied to other attributes than its own",
+    ),
+    Mutant(
+        "revealed centring by the current block",
+        "metering:RunningMeans.centred",
+        rewrite("_, means = self._held[-1]", "means = self._sum / np.maximum(self._count, 1)"),
+        "an example shifts its own origin, and estimates are biased",
+    ),
+    Mutant(
+        "revealed centring by all draws",
+        "metering:Accessor.reveal",
+        around(adding_all_draws),
+        "candidates of a grid shift one another's origin",
     ),
     Mutant(
         "judged by the origin of another stream",
@@ -498,14 +796,64 @@ MUTANTS = (
     ),
     # Missing values
     Mutant(
+        "draws pay for what is missing",
+        "metering:Accessor._charge",
+        around(charging_missing),
+        "the bill has cells that nobody can buy",
+        (MISSING,),
+    ),
+    Mutant(
         "a missing value counts as 0 in the means",
         "metering:RunningMeans.add",
-        around(
-            lambda add, means, values, attributes, drawn=None: add(
-                means, values if drawn is None else np.where(drawn, values, 0.0), attributes
-            )
+        with_arguments(
+            lambda values, drawn=None, **_: {"values": values if drawn is None else values * drawn, "drawn": None}
         ),
         "the origin is drawn towards 0, the more so the more is missing",
         (MISSING,),
+    ),
+    Mutant(
+        "values as if missing independently",
+        "metering:Accessor.together",
+        around(
+            lambda together, accessor, streams, i, j: (
+                together(accessor, streams, i, j)
+                if i is j
+                else together(accessor, streams, i, i) * together(accessor, streams, j, j)
+            )
+        ),
+        "gradients are biased, the squares of an attribute most of all",
+        (MISSING,),
+    ),
+    Mutant(
+        "the pilot from the first complete rows",
+        "protocol:_pilot_first",
+        rewrite("generator(_1, _2, _3, _4).permutation(complete)[:n]", "order[data.complete[order]][:n]"),
+        "what follows has fewer complete rows at its beginning than the shares say",
+        (MISSING_RUNS,),
+    ),
+    Mutant(
+        "the pilot among those that are counted",
+        "protocol:table_of",
+        rewrite("train if pilot is None else np.setdiff1d(train, pilot)", "train"),
+        "shares are of rows that were chosen for missing nothing",
+        (MISSING_RUNS,),
+    ),
+    Mutant(
+        "incomplete rows are paid for as if seen in full",
+        REPORT,
+        reported(lambda outcome: {"rows_full": outcome.split.order.size if outcome.plan.tuned else 0}),
+        "axis=paid counts held-out rows that nobody was judged on",
+        (MISSING_RUNS,),
+    ),
+    Mutant(
+        "judged on what is missing",
+        "protocol:complete_rows",
+        around(
+            lambda complete_rows, complete, rows, part, remedy: (
+                rows if part.startswith("fold") else complete_rows(complete, rows, part, remedy)
+            )
+        ),
+        "parameters are chosen by what happens to be stored where nothing is",
+        (MISSING_RUNS,),
     ),
 )
