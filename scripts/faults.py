@@ -145,6 +145,18 @@ def with_last_bill(outcome: Outcome) -> Outcome:
     return replace(outcome, final=replace(outcome.final, attributes=attributes))
 
 
+def seeing_first(outcome: Outcome) -> Outcome:
+    """Return an outcome that counts the cells of the setting that is chosen for the first checkpoint."""
+    seen = outcome.final.seen
+    assert seen is not None
+    return replace(outcome, final=replace(outcome.final, seen=lambda setting: seen(outcome.among[0])))
+
+
+def rows_of(outcome: Outcome) -> np.ndarray:
+    """Return the numbers of a repetition's rows in the set of cells."""
+    return outcome.first_row + np.arange(len(outcome.split.table.y))
+
+
 def of_first_radius(tuning: str) -> Change:
     """Give all radii the step sizes that theory prescribes for the first one."""
 
@@ -556,25 +568,14 @@ MUTANTS = (
     Mutant(
         "cells of the first checkpoint's setting",
         REPORT,
-        reporting(
-            lambda outcome: replace(
-                outcome,
-                final=replace(
-                    outcome.final, seen=lambda _: outcome.final.seen and outcome.final.seen(outcome.among[0])
-                ),
-            )
-        ),
+        reporting(seeing_first),
         "what the final run revealed is not that of what was chosen",
         (CELLS,),
     ),
     Mutant(
         "cells of tuning that the final run revealed too",
         REPORT,
-        reported(
-            lambda outcome: {
-                "cells_tuning": outcome.cells.count(outcome.first_row + np.arange(len(outcome.split.table.y)))
-            }
-        ),
+        reported(lambda outcome: {"cells_tuning": int(outcome.cells.by_attribute(rows_of(outcome)).sum())}),
         "cells_run and cells_tuning together count cells twice",
         (CELLS,),
     ),
