@@ -1,1 +1,1 @@
-"""How regressors and subspaces move, one module per update, with the estimates and the geometry they need."""
+"""Update rules of regressors and subspaces, one module each, with the estimates that they need."""

@@ -1,7 +1,7 @@
-"""Which iterates of an online learner its output regressor averages.
+"""The averages of iterates that an online learner outputs.
 
-The iterates are numbered as in the papers: w_1 is the start and w_t the regressor that meets example t, so
-that the update made on example t produces w_{t+1}. After c examples the output is
+The iterates are numbered as in the papers: w_1 is the start and w_t the regressor before example t, so that the update
+on example t produces w_{t+1}. After c examples the output is
 
     all     mean of w_1 .. w_c
     suffix  mean of w_{floor(c/2)+1} .. w_c, the last half
@@ -16,7 +16,7 @@ AVERAGES = ("all", "suffix", "last")
 
 
 def marks(checkpoints: Sequence[int], average: str) -> tuple[int, ...]:
-    """Step counts at which an averager has to look at the learner.
+    """Return the step counts at which an averager must observe the learner.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ def marks(checkpoints: Sequence[int], average: str) -> tuple[int, ...]:
 
 
 class Averager:
-    """Turn running sums of iterates into the outputs at the checkpoints.
+    """Turns running sums of iterates into the outputs at the checkpoints.
 
     Parameters
     ----------
     checkpoints : sequence of int
-        Numbers of examples at which an output is wanted.
+        Numbers of examples at which there is an output.
     average : {'all', 'suffix', 'last'}
         The averaging rule.
 
@@ -80,16 +80,16 @@ class Averager:
     def observe(
         self, mark: int, running_sum: Callable[[], np.ndarray], iterate: Callable[[], np.ndarray]
     ) -> tuple[int, np.ndarray] | None:
-        """Look at the learner at a mark; both callables may return live buffers, which no output aliases.
+        """Observe the learner at a mark; both callables may return live buffers, which no output aliases.
 
         Parameters
         ----------
         mark : int
             The next of `marks`.
         running_sum : callable
-            Gives w_1 + ... + w_mark; called only if the rule needs it.
+            Returns w_1 + ... + w_mark; called only if the rule needs it.
         iterate : callable
-            Gives w_mark; called only if the rule needs it.
+            Returns w_mark; called only if the rule needs it.
 
         Returns
         -------

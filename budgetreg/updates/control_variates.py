@@ -1,14 +1,14 @@
-"""Control variates: draws for the inner product estimate only what differs from the expected attributes.
+"""Control variates: draws for the inner product estimate only the difference from the expected attributes.
 
-With attributes expected to be ``mu(y) = a`` or ``a + b y``, the estimate of the residual becomes
+With ``mu(y) = a`` or ``a + b y`` as the expectation of the attributes, the estimate of the residual becomes
 
     phi~ = <w, mu(y)> - y + mean_s (w_j / p_j) (x_j - mu_j(y)),    j drawn from p,
 
-unbiased for any mu that the example's own draws do not decide.  One draw has the second moment
+unbiased for any mu that does not depend on the draws for the same example. One draw has the second moment
 ``sum_j w_j^2 (x_j - mu_j)^2 / p_j`` about ``<w, mu>`` instead of ``sum_j w_j^2 x_j^2 / p_j`` about 0.
 
-The data point's estimate is left as it is: ``mu + (x - mu)~`` would move all d coordinates at every step, where the
-plain estimate moves k_x of them.
+The estimate of the data point has no control variate: ``mu + (x - mu)~`` would change all d coordinates at every step,
+where the plain estimate changes k_x of them.
 """
 
 from typing import Protocol
@@ -18,21 +18,21 @@ import numpy as np
 from budgetreg.metering.centring import sums
 
 PRIOR = 1.0
-"""Draws of the value 0, at targets of either sign, that are counted with those seen: few shrink mu towards 0."""
+"""Number of draws of the value 0, at targets of either sign, that are added to those seen; they shrink mu to 0."""
 
 
 class Expecting(Protocol):
-    """A state that keeps the inner products of its regressors with what the attributes are expected to be."""
+    """A state that maintains the inner products of its regressors with the expectations of the attributes."""
 
     def expect(self, coefficients: np.ndarray) -> None:
-        """Take ``a`` or ``a + ib``, (F, d), for the mu of what follows."""
+        """Set mu to ``a`` or ``a + ib``, (F, d), from now on."""
 
     def expected(self, attributes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the coefficients of attributes (n, F, G), and ``<w, a> + i <w, b>`` of each replica, (F, G)."""
 
 
 class ControlVariate:
-    """The control variate of all replicas of a state; mu is estimated for each stream, from blocks before the current.
+    """The control variate of all replicas of a state; mu is estimated for each stream from earlier blocks.
 
     Parameters
     ----------
@@ -46,16 +46,18 @@ class ControlVariate:
 
     def __init__(self, state: Expecting, n_streams: int, d: int, *, slope: bool) -> None:
         self._state, self._slope = state, slope
-        # Of 1, x, and with a slope of y, y^2, x y, over the values seen of each attribute.
+        # Sums of 1, x, and with a slope also of y, y^2, x y, over the values seen of each attribute.
         self._sums = np.zeros((5 if slope else 2, n_streams, d))
 
     def open(self, attributes: np.ndarray, values: np.ndarray, y: np.ndarray) -> None:
-        """Hold mu still for a block, then take in what its data points reveal.
+        """Fix mu for a block, then add the values of its data points to the sums.
 
         Parameters
         ----------
         attributes : ndarray of int, shape (F, T, k_x)
+            Attributes seen.
         values : ndarray of float, shape (F, T, k_x)
+            Their values.
         y : ndarray of float, shape (F, T)
             Targets.
         """
@@ -65,7 +67,7 @@ class ControlVariate:
         self._sums += [sums(attributes, term, self._sums.shape[2]) for term in terms]
 
     def split(self, attributes: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Divide what is estimated into the unexpected part of each draw and the inner product that is expected.
+        """Return the deviation of each draw from its expectation, and the expected inner product.
 
         Parameters
         ----------
@@ -90,7 +92,7 @@ class ControlVariate:
         return x - (single.real + y * single.imag), product.real + y * product.imag
 
     def _coefficients(self) -> np.ndarray:
-        """Return ``a`` or ``a + ib``, shape (F, d): least squares, with `PRIOR` draws more of each attribute."""
+        """Return ``a`` or ``a + ib``, shape (F, d): least squares, with `PRIOR` more draws of each attribute."""
         n, x = self._sums[0] + PRIOR, self._sums[1]
         if not self._slope:
             return x / n

@@ -1,9 +1,9 @@
 """Exponentiated gradient on the 1-ball (GAELR: AELR and its relatives), for F streams of G settings at once.
 
 Notation: ``w = c u``, see `scaled_regressors`, with ``u = exp(theta - M) - exp(-theta - M)``, ``c = B / Z``, and ``Z``
-the sum of ``exp(theta - M) + exp(-theta - M)``; ``M`` is a reference exponent that keeps everything finite.  As these
-two add up to ``|u| + 2 exp(-|theta| - M)``, ``Z = |u|_1 + 2 N``, of which the sampler knows ``|u|_1`` and ``N`` is a
-sum of terms of at most ``exp(-M)``: no coordinate that returns from a large exponent can spoil it.
+the sum of ``exp(theta - M) + exp(-theta - M)``; ``M`` is a reference exponent that keeps everything finite. As the sum
+of these two is ``|u| + 2 exp(-|theta| - M)``, ``Z = |u|_1 + 2 N``. The sampler maintains ``|u|_1``, and ``N`` is a sum
+of terms of at most ``exp(-M)``, so that a coordinate that returns from a large exponent causes no cancellation.
 """
 
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ from budgetreg.sampling.rounds import Round
 from budgetreg.updates.scaled_regressors import FOLD_RATIO, ScaledRegressors
 
 RESCALE_RATIO = 1e100
-"""Largest Z, or 1/Z, that is let stand before a new reference exponent is chosen."""
+"""Largest Z, or 1/Z, before a new reference exponent is chosen."""
 
 
 class EG(ScaledRegressors):
     """State of the exponentiated gradient algorithm on the ball ``|w|_1 <= B``.
 
-    Hazan & Koren 2012, Algorithm AELR; Kukliansky & Shamir 2015, GAELR.  ``g^- = clip(g~, 1/eta)``,
+    Hazan & Koren 2012, Algorithm AELR; Kukliansky & Shamir 2015, GAELR. ``g^- = clip(g~, 1/eta)``,
     ``theta -= eta g^-``, ``w = B sinh(theta) / sum(cosh(theta))``; inner product draws from
     ``p_j = |w_j| / |w|_1``; ``theta_1 = 0``, hence ``w_1 = 0``.
 
@@ -57,7 +57,7 @@ class EG(ScaledRegressors):
             self._rescale(np.ones_like(self._c, dtype=bool))
 
     def settle(self, before: np.ndarray, now: np.ndarray) -> None:
-        """Hold the regressors from step ``before + 1`` to step ``now`` (both of shape (F,))."""
+        """Add the regressors to the sum for the steps ``before + 1`` to ``now`` (both of shape (F,))."""
         self._Z = self._sampler.norm + 2 * self._N
         ratio = self._Z / self._Z_folded
         if ratio.max() > FOLD_RATIO or ratio.min() * FOLD_RATIO < 1:
@@ -85,7 +85,7 @@ class EG(ScaledRegressors):
         self._sampler.update(self._u, coordinates.nodes, coordinates.streams)
 
     def _rescale(self, replicas: np.ndarray) -> None:
-        """Take the largest exponents of replicas (F, G) of bool for their references M."""
+        """Set the references M of replicas, bool of shape (F, G), to their largest exponents."""
         for f, rows, settings in self.active.by_stream(replicas):
             where = rows[:, None], settings
             theta = self._theta[where]
@@ -108,13 +108,13 @@ def _parts(theta: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def exponents(v: np.ndarray) -> np.ndarray:
     """Return the exponents theta whose regressor ``sinh(theta) / sum(cosh(theta))`` is v, of 1-norm below 1.
 
-    ``theta_j = asinh(C v_j)``, where ``C = sum(cosh(theta))`` is the root of ``sum_j sqrt(1 + (C v_j)^2) = C``.  The
-    difference of the two sides is convex and falls, so that Newton's method rises to the root from 0.
+    ``theta_j = asinh(C v_j)``, where ``C = sum(cosh(theta))`` is the root of ``sum_j sqrt(1 + (C v_j)^2) = C``. The
+    difference of the two sides is convex and decreasing, so that Newton's method rises to the root from 0.
 
     Parameters
     ----------
     v : ndarray of float, shape (F, d, G)
-        Regressors in the unit 1-ball; on its surface, which no exponents reach, they are drawn back from it a little.
+        Regressors in the unit 1-ball; those on its surface, which no exponents reach, are first shrunk a little.
 
     Returns
     -------

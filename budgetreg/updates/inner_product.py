@@ -1,8 +1,8 @@
-"""Draws for the inner product: trees of the probabilities p, and of the norm that the update rule needs anyway.
+"""Draws for the inner product: trees of the probabilities p and of the norm, which the update rule needs too.
 
-Notation: ``w = c u`` with a factor c per replica.  The plain probabilities are those of the listings, in proportion to
-the update's own norm: ``u_j^2`` on the 2-ball, ``|u_j|`` on the 1-ball.  The improved ones (Kukliansky & Shamir 2015,
-Section 5) are in proportion to ``|u_j| sqrt(E x_j^2)``, which minimises the second moment of the estimate; with prices,
+Notation: ``w = c u`` with a factor c per replica. The plain probabilities are those of the listings, proportional to
+the terms of the norm: ``u_j^2`` on the 2-ball, ``|u_j|`` on the 1-ball. The improved ones (Kukliansky & Shamir 2015,
+Section 5) are proportional to ``|u_j| sqrt(E x_j^2)``, which minimises the second moment of the estimate; with prices,
 to ``|u_j| sqrt(E x_j^2 / c_j)`` (`budgetreg.sampling.importance_weights`).
 """
 
@@ -15,7 +15,7 @@ from budgetreg.sampling.segment_trees import Layout
 
 
 class InnerProduct:
-    """Sampler of F x G replicas whose regressors are in proportion to the rows of a state array.
+    """Sampler of F x G replicas whose regressors are proportional to the rows of a state array.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class InnerProduct:
     ) -> None:
         self._layout, self._size = layout, size
         self._root_moments = None if root_moments is None else layout.pad(root_moments[:, :, None])
-        # Probabilities that are not the norm's go along with it as its imaginary part: one tree instead of two.
+        # Improved probabilities are the imaginary part of the norm's terms: one tree instead of two.
         dtype = float if root_moments is None else complex
         self._trees = PrefixSums(n_streams, n_settings, layout, dtype)
         self._inverter = Inverter(n_streams, n_settings, layout, n_draws)
@@ -54,11 +54,11 @@ class InnerProduct:
 
     @property
     def mass(self) -> np.ndarray:
-        """Sum of the weights that p is in proportion to, shape (F, G)."""
+        """Sum of the weights that p is proportional to, shape (F, G)."""
         return self._trees.total.real if self._root_moments is None else self._trees.total.imag
 
     def update(self, state: np.ndarray, nodes: Sequence[np.ndarray], streams: np.ndarray) -> None:
-        """Make nodes and streams of the trees anew from the state array (F * padded, G)."""
+        """Recompute nodes and streams of the trees from the state array (F * padded, G)."""
         rows = self._layout.leaves(nodes, streams)
         u = state.take(rows, axis=0)
         weights = self._size(u)
@@ -69,10 +69,10 @@ class InnerProduct:
             self._products.update(u * self._coefficients.take(rows, axis=0), nodes, streams)
 
     def expect(self, coefficients: np.ndarray, state: np.ndarray) -> None:
-        """Keep the products ``<u, a>`` of the state array with coefficients a, (F, d), real or complex, from now on."""
+        """Maintain the products ``<u, a>`` with coefficients a, (F, d), real or complex, from now on."""
         F = len(coefficients)
         self._coefficients = self._layout.pad(coefficients[:, :, None])
-        # Sums in a tree do not drift, and a state that is rescaled needs no care of its own.
+        # Sums in a tree do not drift, and need nothing special when the state is rescaled.
         self._products = PrefixSums(F, state.shape[1], self._layout, coefficients.dtype.type)
         self.update(state, self._layout.nodes(np.arange(len(state))), np.arange(F))
 

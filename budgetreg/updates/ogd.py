@@ -11,13 +11,13 @@ from budgetreg.sampling.rounds import Round
 from budgetreg.updates.scaled_regressors import FOLD_RATIO, ScaledRegressors
 
 RESCALE_BELOW = 1e-60
-"""Smallest factor that is let stand, lest ``u^2`` overflow."""
+"""Smallest factor before u is rescaled, so that ``u^2`` cannot overflow."""
 
 
 class OGD(ScaledRegressors):
     """State of online gradient descent on the ball ``|w|_2 <= B``.
 
-    Hazan & Koren 2012, Algorithm AERR; Kukliansky & Shamir 2015, GAERR.  ``w <- v B / max(|v|_2, B)``,
+    Hazan & Koren 2012, Algorithm AERR; Kukliansky & Shamir 2015, GAERR. ``w <- v B / max(|v|_2, B)``,
     ``v = w - eta g~``; inner product draws from ``p_j = w_j^2 / |w|_2^2``; ``w_1 = 0``.
 
     Parameters
@@ -45,7 +45,7 @@ class OGD(ScaledRegressors):
         self.B, self.eta = settings["B"], settings["eta"]
         super().__init__(n_streams, self.B.size, d, k_ip, np.square, root_moments)
         self._c_folded = self._c.copy()
-        # A projection moves the last bits even of what it has projected: once per step, however often one settles.
+        # Projecting twice would change the last bits: at most once per step, however often `settle` is called.
         self._moved = np.zeros(n_streams, dtype=bool)
         if start is not None:
             self._u = self.layout.pad(start)
@@ -53,7 +53,7 @@ class OGD(ScaledRegressors):
             self._sampler.update(self._u, self.layout.nodes(np.arange(len(self._u))), np.arange(n_streams))
 
     def settle(self, before: np.ndarray, now: np.ndarray) -> None:
-        """Project, then hold the regressors from step ``before + 1`` to step ``now`` (both of shape (F,))."""
+        """Project, then add the regressors to the sum for the steps ``before + 1`` to ``now`` (both of shape (F,))."""
         norm = self._c * np.sqrt(self._sampler.norm)
         self._c *= np.where(self._moved[:, None], self.B / np.maximum(norm, self.B), 1.0)
         self._moved[:] = False
@@ -76,7 +76,7 @@ class OGD(ScaledRegressors):
         self._sampler.update(self._u, coordinates.nodes, coordinates.streams)
 
     def _rescale(self, replicas: np.ndarray) -> None:
-        """Let u be the regressors of replicas (F, G) of bool themselves."""
+        """Set c to 1 for replicas, bool of shape (F, G), so that u are their regressors."""
         for f, rows, _ in self.active.by_stream(replicas):
             self._u[rows] *= np.where(replicas[f], self._c[f], 1.0)
             self._sampler.update(self._u, self.layout.nodes(rows), np.array([f]))

@@ -1,12 +1,11 @@
 """Pegasos on the 1-ball (AER), for F streams of G settings at once.
 
-Notation: ``U = (t - 1) w_t``, which no step rescales.  Its entries are stored as keys
-``kappa = sign(U) (|U| + T)`` with one threshold ``T`` per replica, 0 where ``U = 0``: a projection onto the 1-ball
-raises ``T`` and drops the coordinates whose keys it reaches, touching no other.  The sampler's weights are
-``|kappa| - T`` where that is active, linear in ``T``: it holds the keys as real parts and the count of active ones as
-imaginary parts, so that one ``T`` serves any node.  With ``h`` and ``P`` the sums of
-``1/(t-1)`` and ``T/(t-1)`` over the steps since the last fold, ``V + h kappa - P sign(kappa)`` is the sum of all
-iterates.
+Notation: ``U = (t - 1) w_t``, which no step rescales. Its entries are stored as keys
+``kappa = sign(U) (|U| + T)`` with one threshold ``T`` per replica, 0 where ``U = 0``. A projection onto the 1-ball
+raises ``T`` and drops the coordinates whose keys it reaches; it changes no other. The sampler's weights are
+``|kappa| - T`` for active coordinates. They are linear in ``T``: the trees hold the keys as real parts and the number
+of active ones as imaginary parts, so that one ``T`` applies to any node. With ``h`` and ``P`` the sums of ``1/(t-1)``
+and ``T/(t-1)`` over the steps since the last fold, ``V + h kappa - P sign(kappa)`` is the sum of all iterates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,11 +18,14 @@ from budgetreg.sampling.segment_trees import Layout, Minima
 from budgetreg.updates.scaled_regressors import ActiveRows
 
 FOLD_RATIO = 1e3
-"""Largest threshold, in multiples of the ball's radius, that is let stand: keys would lose too many digits."""
+"""Largest threshold before a fold, in multiples of the ball's radius; with larger ones keys would lose digits."""
 LARGEST_STEP = 2.0**26
-"""Largest coordinate of a step, in multiples of the radius that is projected to. Half of a double's digits are left for
-what the projection keeps; the other half still tells which coordinates stand out."""
+"""Largest coordinate of a step, in multiples of the radius of the projection.
+
+Half of a double's digits remain for the result of the projection, and half for the order of the coordinates.
+"""
 HARMONIC_BLOCK = 4096
+"""Number of terms by which the table of harmonic numbers grows."""
 
 
 class Pegasos:
@@ -52,7 +54,7 @@ class Pegasos:
         self._least, self._inverter = Minima(*shape, self.layout), Inverter(*shape, self.layout, k_ip)
         self._norm = np.zeros(shape)
         self.active = ActiveRows(n_streams, self.layout)
-        # A projection moves the last bits even of what it has projected: once per step, however often one settles.
+        # Projecting twice would change the last bits: at most once per step, however often `settle` is called.
         self._moved = np.zeros(n_streams, dtype=bool)
         self._norm_factor = np.zeros(n_streams)
         self._harmonic_table = np.zeros(2, dtype=np.longdouble)
@@ -63,7 +65,7 @@ class Pegasos:
         return self._trees.total.imag > 0
 
     def settle(self, before: np.ndarray, now: np.ndarray) -> None:
-        """Project, then hold ``U`` from step ``before + 1`` to step ``now`` (both of shape (F,))."""
+        """Project, then add the iterates ``before + 1`` to ``now`` (both of shape (F,)) to their sum."""
         radius = before[:, None] * self.B
         self._project(radius)
         high = radius < self._T / FOLD_RATIO
@@ -106,7 +108,7 @@ class Pegasos:
         self._rekey(self._kappa.take(self.layout.leaves(nodes, streams), axis=0), nodes, streams)
 
     def _bounded(self, rate: np.ndarray, coordinates: Round) -> np.ndarray:
-        """Shorten steps beside which the radius would be lost in rounding; their projection is nearly the same."""
+        """Shorten steps so large that rounding would lose the radius; their projection is nearly the same."""
         sizes = np.abs(coordinates.values)
         if np.abs(rate).max() * sizes.max() <= self._short:
             return rate
@@ -126,7 +128,7 @@ class Pegasos:
         return (kappa - np.sign(kappa) * self._T[:, None, :]) * self._norm_factor[:, None, None]
 
     def _project(self, radius: np.ndarray) -> None:
-        """Project onto ``|U|_1 <= radius`` (F, G): Michelot 1986, dropping the keys that the threshold reaches."""
+        """Project onto ``|U|_1 <= radius`` (F, G), dropping the keys that the threshold reaches (Michelot 1986)."""
         total = self._trees.total
         excess = total.real - total.imag * self._T - radius
         stream, setting = np.nonzero((excess > 0) & self.alive & self._moved[:, None])
@@ -167,7 +169,7 @@ class Pegasos:
         self._least.update(np.where(active, key, np.inf), nodes, streams, settings)
 
     def _fold(self, replicas: np.ndarray) -> None:
-        """Bring thresholds to 0."""
+        """Set the thresholds of replicas, bool of shape (F, G), to 0."""
         for f, rows, settings in self.active.by_stream(replicas):
             where = rows[:, None], settings
             kappa = self._kappa[where]
@@ -179,7 +181,7 @@ class Pegasos:
         self._T[replicas] = self._P[replicas] = self._h[replicas] = 0.0
 
     def _harmonic(self, t: np.ndarray) -> np.ndarray:
-        """Return ``1/1 + ... + 1/(t - 1)`` in extended precision: differences of it are the weights of the average."""
+        """Return ``1/1 + ... + 1/(t - 1)`` in extended precision; its differences are the weights of the average."""
         while self._harmonic_table.size <= t.max():
             size = self._harmonic_table.size
             terms = 1 / np.arange(size - 1, size - 1 + HARMONIC_BLOCK, dtype=np.longdouble)

@@ -1,7 +1,7 @@
-"""Updates as they are written down, one dense regressor at a time: forward along a gradient, and back to it.
+"""The updates as the papers print them, for one dense regressor, and their inverses.
 
-Back means from two iterates to the gradient that led from the one to the other, where neither projection nor clip act;
-and from averages of iterates to these.
+The inverse of a step returns the gradient between two iterates, where neither projection nor clipping acts. The inverse
+of averaging returns the iterates.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,18 +14,18 @@ Settings = Mapping[str, float]
 
 @dataclass(frozen=True)
 class ReferenceUpdate:
-    """How an update moves, forward and backwards.
+    """An update and its inverse.
 
     Attributes
     ----------
-    follow : callable
-        ``follow(before, gradient, t, settings)``: from ``w_t`` and gradients, (d,) and (N, d), to ``w_{t+1}``, (N, d);
-        clipped and projected.
+    step : callable
+        ``step(before, gradient, t, settings)``: ``w_{t+1}``, (N, d), from ``w_t`` and gradients, (d,) and (N, d), with
+        clipping and projection.
     gradient : callable
-        ``gradient(before, after, t, settings)``: from ``w_t`` and ``w_{t+1}``, both (N, d), the gradients, (N, d).
-    position : callable
-        ``position(w, settings)``: where it stands before its link function, in units of the step size's multiples:
-        regressors (N, d) to positions (N, d).
+        ``gradient(before, after, t, settings)``: the gradients, (N, d), from ``w_t`` and ``w_{t+1}``, both (N, d).
+    dual : callable
+        ``dual(w, settings)``: the points (N, d) in the dual space of mirror descent, before the link function, of
+        regressors (N, d).
     """
 
     step: Callable[[np.ndarray, np.ndarray, int, Settings], np.ndarray]
@@ -34,16 +34,16 @@ class ReferenceUpdate:
 
 
 def iterates(outputs: np.ndarray, average: str, first: int = 0) -> np.ndarray:
-    """Return the iterates whose averages a learner has put out, see `budgetreg.updates.averaging`.
+    """Return the iterates whose averages are a learner's outputs, see `budgetreg.updates.averaging`.
 
     Parameters
     ----------
     outputs : ndarray of float, shape (m, ...)
-        After each of 1..m examples.
+        Outputs after each of 1..m examples.
     average : {'all', 'suffix', 'last'}
         The averaging rule.
     first : int
-        Examples before a phase, of which the iterates are averaged apart.
+        Examples of a first phase, whose iterates are averaged separately.
 
     Returns
     -------
@@ -51,29 +51,29 @@ def iterates(outputs: np.ndarray, average: str, first: int = 0) -> np.ndarray:
         ``w_1 .. w_m``.
     """
     w = np.array(outputs)
-    for own in (w[:first], w[first:]):  # views: each iterate takes the place of its output
-        for c in range(1, len(own) + 1):
+    for phase in (w[:first], w[first:]):  # views: each iterate replaces its output
+        for c in range(1, len(phase) + 1):
             begin = {"all": 0, "suffix": c // 2, "last": c - 1}[average]
-            own[c - 1] = (c - begin) * own[c - 1] - own[begin : c - 1].sum(axis=0)
+            phase[c - 1] = (c - begin) * phase[c - 1] - phase[begin : c - 1].sum(axis=0)
     return w
 
 
-def _ogd(before: np.ndarray, after: np.ndarray, t: int, settings: Settings) -> np.ndarray:
+def _ogd_gradient(before: np.ndarray, after: np.ndarray, t: int, settings: Settings) -> np.ndarray:
     return (before - after) / settings["eta"]
 
 
-def _along_ogd(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settings) -> np.ndarray:
+def _ogd_step(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settings) -> np.ndarray:
     """Return the projection of ``w - eta g`` onto the 2-ball."""
     v, B = before - settings["eta"] * gradient, settings["B"]
     norm = np.linalg.norm(v, axis=1, keepdims=True)
     return np.where(norm > B, v * (B / norm), v)
 
 
-def _eg(before: np.ndarray, after: np.ndarray, t: int, settings: Settings) -> np.ndarray:
+def _eg_gradient(before: np.ndarray, after: np.ndarray, t: int, settings: Settings) -> np.ndarray:
     return (eg_exponents(before, settings) - eg_exponents(after, settings)) / settings["eta"]
 
 
-def _along_eg(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settings) -> np.ndarray:
+def _eg_step(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settings) -> np.ndarray:
     """Multiply 2d weights by ``exp(-+ eta clip(g, 1/eta))``, and scale their differences to a sum of weights B."""
     eta = settings["eta"]
     theta = eg_exponents(before[None], settings) - eta * np.clip(gradient, -1 / eta, 1 / eta)
@@ -81,14 +81,14 @@ def _along_eg(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settin
     return np.asarray(settings["B"] * (up - down) / (up + down).sum(axis=1, keepdims=True))
 
 
-def _pegasos(before: np.ndarray, after: np.ndarray, t: int, settings: Settings) -> np.ndarray:
+def _pegasos_gradient(before: np.ndarray, after: np.ndarray, t: int, settings: Settings) -> np.ndarray:
     return settings["lambda"] / 2 * ((t - 1) * before - t * after)
 
 
-def _along_pegasos(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settings) -> np.ndarray:
+def _pegasos_step(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settings) -> np.ndarray:
     """Return the projection of ``(1 - 1/t) w - 2 g / (lambda t)`` onto the 1-ball.
 
-    By sorting: the largest of the thresholds that leave the j largest entries the 1-norm B (Duchi et al. 2008).
+    The threshold is the largest of those that leave the j largest entries the 1-norm B (Duchi et al. 2008).
     """
     v, B = (1 - 1 / t) * before - 2 / (settings["lambda"] * t) * gradient, settings["B"]
     largest = np.sort(np.abs(v), axis=1)[:, ::-1]
@@ -98,7 +98,7 @@ def _along_pegasos(before: np.ndarray, gradient: np.ndarray, t: int, settings: S
 
 
 def eg_exponents(w: np.ndarray, settings: Settings) -> np.ndarray:
-    """Return theta with ``w = B sinh(theta) / sum(cosh(theta))``, of regressors (N, d) inside the ball.
+    """Return theta with ``w = B sinh(theta) / sum(cosh(theta))`` for regressors (N, d) inside the ball.
 
     ``theta = asinh(C w / B)``, C the fixed point of ``sum sqrt(1 + (C w / B)^2)``, which is a contraction.
     """
@@ -110,8 +110,8 @@ def eg_exponents(w: np.ndarray, settings: Settings) -> np.ndarray:
 
 
 REFERENCE_UPDATES: Mapping[str, ReferenceUpdate] = {
-    "ogd": ReferenceUpdate(_along_ogd, _ogd, lambda w, settings: w),
-    "eg": ReferenceUpdate(_along_eg, _eg, eg_exponents),
-    "pegasos": ReferenceUpdate(_along_pegasos, _pegasos, lambda w, settings: w),
+    "ogd": ReferenceUpdate(_ogd_step, _ogd_gradient, lambda w, settings: w),
+    "eg": ReferenceUpdate(_eg_step, _eg_gradient, eg_exponents),
+    "pegasos": ReferenceUpdate(_pegasos_step, _pegasos_gradient, lambda w, settings: w),
 }
 """By name of the update."""
