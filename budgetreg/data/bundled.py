@@ -1,4 +1,4 @@
-"""Real tables that need no download: the 8x8 digits that are bundled here, and those that scikit-learn bundles."""
+"""Real tables that need no download: the 8x8 digits bundled with this package, and tables of scikit-learn."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,10 +16,11 @@ from budgetreg.data.scaling import SCALING, unit
 _DIGITS = Path(__file__).with_name("digits_3v5.csv")
 _PRICES = Path(__file__).with_name("illustrative_prices")
 _SCIKIT_LEARN: Mapping[str, Mapping[str, Any]] = {
-    "diabetes": {"scaled": False},  # in the units of the clinic, as one's own table would be
+    "diabetes": {"scaled": False},  # in the original units, as a user's table would be
     "breast_cancer": {},
     "wine": {},
-}  # for each table the arguments of scikit-learn's function that loads it
+}
+"""Arguments of scikit-learn's loader of each table."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class ScikitLearn:
     scale: str
 
     def load(self) -> Dataset:
-        """Read the table from where scikit-learn is installed."""
+        """Read the table from the installation of scikit-learn."""
         from sklearn import datasets  # here, because it is slow to import and other kinds of data do without
 
         loaded = getattr(datasets, f"load_{self.name}")(**_SCIKIT_LEARN[self.name])
@@ -66,7 +67,7 @@ class ScikitLearn:
 def prices(table: str) -> Path:
     """Return the price list of a table of scikit-learn's, a CSV file with the columns ``attribute`` and ``cost``.
 
-    The prices are made up, to have some that differ: nobody asks them.
+    The prices are made up for illustration.
 
     Raises
     ------

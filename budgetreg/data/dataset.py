@@ -22,15 +22,15 @@ Doubles reach from 2.2e-308 to 1.8e308: the square of a product of two such valu
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Examples with all attributes known: what an accessor reveals piece by piece.
+    """Examples with all their attributes, of which an accessor reveals some.
 
-    The arrays are made read-only. A memory-mapped ``X`` loses the mapping when it is pickled: load in the
-    worker instead of sending a data set to it.
+    The arrays are made read-only. A memory-mapped ``X`` loses the mapping when it is pickled: load the data set in the
+    worker instead of sending it there.
 
     Parameters
     ----------
     name : str
-        Name in the column ``dataset`` and in the identities of random streams.
+        Name in the column ``dataset`` and in the keys of random streams.
     X : ndarray of shape (n, d), int8, uint8, float32 or float64; or Values
         Stored values, an array being C-contiguous and possibly memory-mapped. An attribute's value is
         ``X * scale - shift``. Not checked for finiteness here, because that would read a large mapped file in full.
@@ -39,26 +39,26 @@ class Dataset:
     scale : float or ndarray of shape (d,)
         Value of one stored unit.
     n_train : int or None
-        Official split: rows ``[0, n_train)`` train, the others test. None if the data have none; n, so that none
-        test, only where the second moment is known.
+        Official split: rows ``[0, n_train)`` train, the others test. None if there is no official split; n (no test
+        rows) only where the second moment is known.
     two_valued : bool
         Whether every target is -1 or +1, so that an error rate makes sense.
     notes : tuple of str
-        What the user should be told once.
+        Remarks for the user.
     digest : str
-        Digest of the content if one is known, because computing it takes a while. An array needs none.
+        Digest of the content; optional for an array, whose digest is computed on demand.
     second_moment : ndarray of shape (d, d), float64, or None
-        ``E x x'`` of the law that the examples are drawn from, if it is known, in squared units of the attributes.
+        ``E x x'`` of the distribution of the examples, if it is known, in squared units of the attributes.
     unpredictable : str
-        Why the targets are nothing that a regressor could predict; empty if they are.
+        The reason why no regressor could predict the targets; empty if one could.
     names : tuple of str
-        What the attributes are called; empty if they have no names.
+        Names of the attributes; empty if they have none.
     target : str
-        What the target is called where the data lie; empty if it has no name.
+        Name of the target in the file; empty if it has none.
     shift : ndarray of shape (d,), or None
-        What attributes count from where nobody has looked at them; None: from 0.
+        Centre of the attributes that is known without looking at them; None: 0.
     available : ndarray of bool, shape (n, d), or None
-        Which cells have a value, the others being 0 in ``X``; None if all have.
+        Which cells have a value; the others are 0 in ``X``. None if all have one.
 
     Raises
     ------
@@ -118,11 +118,11 @@ class Dataset:
 
     @cached_property
     def complete(self) -> np.ndarray:
-        """Which rows have all their values, bool of shape (n,)."""
+        """The rows without missing values, bool of shape (n,)."""
         return np.ones(len(self.y), dtype=bool) if self.available is None else np.asarray(self.available.all(axis=1))
 
     def fingerprint(self) -> str:
-        """Return a short digest of the content, by which a changed file is recognised."""
+        """Return a short digest of the content, which detects a changed file."""
         if self.digest or not isinstance(self.X, np.ndarray):
             return self.digest
         content = hashlib.blake2b(digest_size=8)

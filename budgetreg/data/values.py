@@ -1,6 +1,6 @@
-"""Stored attribute values, wherever they are: an array in memory or mapped, sparse rows, or a formula.
+"""Stored attribute values: an array in memory or mapped, sparse rows, or values that are computed.
 
-Nothing above needs more of them than `Values`: single entries, and full rows of a few examples. Neither makes an
+All layers above use the interface `Values`: single entries, and full rows of a few examples. No operation needs an
 array of all n x d values, so that a data set may be larger than memory.
 """
 
@@ -9,11 +9,11 @@ from typing import Protocol
 
 import numpy as np
 
-PANEL = 4096
-"""Most rows in a panel."""
+BLOCK_ROWS = 4096
+"""Largest number of rows in a block."""
 
-PANEL_ENTRIES = 1 << 23
-"""Most entries in a panel of more than one row, 64 MiB of floats."""
+BLOCK_ENTRIES = 1 << 23
+"""Largest number of entries in a block of more than one row, 64 MiB of floats."""
 
 
 class Values(Protocol):
@@ -30,32 +30,32 @@ class Values(Protocol):
 
 
 def as_values(X: np.ndarray | Values) -> Values:
-    """Return `X` if it is such a table already, else one that reads the array."""
+    """Return `X` if it implements `Values`, else a `Dense` view of the array."""
     return Dense(X) if isinstance(X, np.ndarray) else X
 
 
 def row_blocks(index: np.ndarray, d: int) -> Iterator[np.ndarray]:
-    """Cut row numbers into panels whose full rows fit into memory.
+    """Split row numbers into blocks whose full rows fit into memory.
 
     Parameters
     ----------
     index : ndarray of int, shape (n,)
         Row numbers.
     d : int
-        Number of attributes. With n it decides the panels' sizes, and nothing else does.
+        Number of attributes. The sizes of blocks depend on n and d alone.
 
     Yields
     ------
     ndarray of int
         The next row numbers.
     """
-    step = max(1, min(PANEL, PANEL_ENTRIES // d))
+    step = max(1, min(BLOCK_ROWS, BLOCK_ENTRIES // d))
     for start in range(0, index.size, step):
         yield index[start : start + step]
 
 
 def means(values: Values, index: np.ndarray) -> np.ndarray:
-    """Return the attributes' means over the rows in `index`, float64 of shape (d,), panel by panel."""
+    """Return the attributes' means over the rows in `index`, float64 of shape (d,), computed block by block."""
     total = np.zeros(values.shape[1])
     for rows in row_blocks(index, values.shape[1]):
         total += values.rows(rows).sum(axis=0, dtype=np.float64)
@@ -63,7 +63,7 @@ def means(values: Values, index: np.ndarray) -> np.ndarray:
 
 
 class Dense:
-    """An array.
+    """Values in an array.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Dense:
 
 
 class Sparse:
-    """Rows of which only some entries are stored; the others are 0 (compressed sparse rows).
+    """Values in compressed sparse rows: only some entries are stored, the others are 0.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Sparse:
     d : int
         Number of attributes.
     first : int
-        What `columns` calls the first attribute: LIBSVM files count from 1.
+        Number of the first attribute in `columns`: LIBSVM files count from 1.
     """
 
     def __init__(self, starts: np.ndarray, columns: np.ndarray, data: np.ndarray, d: int, first: int = 0) -> None:
@@ -110,15 +110,15 @@ class Sparse:
         self._steps = [1 << bit for bit in reversed(range(longest.bit_length()))]
 
     def entries(self, rows: np.ndarray, attributes: np.ndarray) -> np.ndarray:
-        """Return single values, see `Values`; each is found in its row in as many steps as a binary search takes."""
+        """Return single values, see `Values`; each is found by a binary search in its row."""
         rows, wanted = np.broadcast_arrays(rows, attributes + self._first)
         start, stop = self._starts.take(rows), self._starts.take(rows + 1)
-        position = start - 1  # of the last entry known to lie at or before the attribute wanted
+        position = start - 1  # of the last entry known to be at or before the wanted attribute
         for step in self._steps:
             probe = position + step
             position += step * ((probe < stop) & (self._columns.take(probe, mode="clip") <= wanted))
-        found = (position >= start) & (self._columns.take(position, mode="clip") == wanted)
-        return np.where(found, self._data.take(position, mode="clip"), 0)
+        stored = (position >= start) & (self._columns.take(position, mode="clip") == wanted)
+        return np.where(stored, self._data.take(position, mode="clip"), 0)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         """Return full rows, see `Values`."""
@@ -133,23 +133,23 @@ class Sparse:
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FACTORS = (np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB))
-_ENTRIES_AT_ONCE = 1 << 15  # 256 KiB, which stay in the processor's cache
+_ENTRIES_AT_ONCE = 1 << 15  # 256 KiB, which fit into the processor's cache
 
 
 class Coins:
-    """Independent 0/1 attributes that are computed when they are looked at, and stored nowhere.
+    """Independent 0/1 attributes that are computed on access and never stored.
 
-    The coin of attribute i in row r shows 1 if the generator SplitMix64, started at `key`, gives at its place
-    ``r d + i`` a number (53 bits, as a fraction of 1) below the attribute's mean.
+    Attribute i of row r is 1 if number ``r d + i`` of the generator SplitMix64, started at `key`, is below the
+    attribute's mean, as a fraction of 53 bits.
 
     Parameters
     ----------
     key : int
-        Names the table: 64 bits.
+        Seed of the table, 64 bits.
     means : ndarray of shape (d,)
         Probability of a 1 for each attribute.
     numbers : ndarray of int, shape (n,)
-        Which rows of the endless table these n are, each below 2^64 / d.
+        The numbers of these n rows in the endless table, each below 2^64 / d.
 
     References
     ----------

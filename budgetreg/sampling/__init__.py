@@ -1,1 +1,1 @@
-"""What learners draw: attributes for a block of examples, sampling designs, and the segment trees behind; no values."""
+"""Random draws of attributes: samplers, sampling designs and their segment trees. No module here sees a value."""

@@ -1,18 +1,18 @@
-"""Prefix sums of weights that change by a few coordinates per step, and attributes drawn in proportion to the weights.
+"""Prefix sums of weights, of which a few change per step, and draws of attributes proportional to the weights.
 
 Each node of a segment tree holds the sums of its children's weights before each child, so that a draw, by inverse
-transform, is a handful of comparisons per level, one cache line each: O(log d).
+transform, takes a few comparisons per level, one cache line each: O(log d).
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from budgetreg.sampling.segment_trees import FAN, Layout, SegmentTrees, laid
+from budgetreg.sampling.segment_trees import FAN, Layout, SegmentTrees, flattened
 
 
 class PrefixSums(SegmentTrees):
-    """Sums of weights, all 0 at first, in one tree for each of F x G replicas; the parameters are `SegmentTrees`'."""
+    """Sums of weights, all 0 at first, for each of F x G replicas; parameters as for `SegmentTrees`."""
 
     def __init__(self, n_streams: int, n_settings: int, layout: Layout, dtype: type = float) -> None:
         super().__init__(n_streams, n_settings, layout, 0.0, dtype)
@@ -38,7 +38,7 @@ class PrefixSums(SegmentTrees):
     def _combine(self, level: int, where: np.ndarray, block: np.ndarray, settings: object) -> np.ndarray:
         for child in range(1, len(block)):
             block[child] += block[child - 1]
-        laid(self._before[level - 1], settings)[1:, where] = block[:-1]
+        flattened(self._before[level - 1], settings)[1:, where] = block[:-1]
         return block[-1]
 
 
@@ -59,7 +59,7 @@ class Inverter:
         self._layout, self._n_settings = layout, n_settings
         self._shape = n_draws, n_streams, n_settings
         stream, setting = np.arange(n_streams)[:, None], np.arange(n_settings)
-        # Flat arrays, as numpy spends more on the bookkeeping of three axes than on the numbers of a small batch.
+        # Arrays are flat, as the overhead of three axes in numpy exceeds the arithmetic of a small batch.
         *self._corner, self._replica = (
             np.tile((stream * (size * n_settings) + setting).ravel(), n_draws) for size in layout.sizes
         )
@@ -68,7 +68,7 @@ class Inverter:
     def __call__(
         self, target: np.ndarray, root: np.ndarray, before: Callable[[int, np.ndarray], np.ndarray]
     ) -> np.ndarray:
-        """Find the leaves whose weights reach over the targets.
+        """Find the first leaves whose cumulative weights exceed the targets.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class Inverter:
         Returns
         -------
         ndarray of int, shape (n, F, G)
-            Attributes.  One of weight 0 comes only by round-off at the edge of a node, or where all weights are 0.
+            Attributes. One of weight 0 occurs only by round-off at the edge of a node, or where all weights are 0.
         """
         node = _count(root[1:, None] <= target).reshape(-1)
         target = target.reshape(-1)
@@ -95,12 +95,12 @@ class Inverter:
         return np.minimum(node, self._layout.d - 1).reshape(self._shape)
 
     def values(self, state: np.ndarray, attributes: np.ndarray) -> np.ndarray:
-        """Return what a state array, (F * padded, G), holds at each replica's attributes, (n, F, G)."""
+        """Return the entries of a state array, (F * padded, G), at each replica's attributes, (n, F, G)."""
         where = attributes.reshape(-1) * self._n_settings + self._corner[0]
         return state.reshape(-1).take(where).reshape(self._shape)
 
 
 def _count(below: np.ndarray) -> np.ndarray:
-    """Count along the first axis, at most 255; in the narrowest integers, which is where the time goes."""
+    """Count along the first axis, at most 255; in the narrowest integers, as the draws spend most time here."""
     count: np.ndarray = np.add.reduce(below.view(np.uint8), axis=0, dtype=np.uint8)
     return count.astype(np.intp)

@@ -1,8 +1,8 @@
-"""Rounds: how the steps of many streams are lined up so that they advance together.
+"""Rounds: the alignment of the steps of many streams, so that they advance together.
 
-A step whose drawn attributes are all zero has ``x~ = 0`` and changes no regressor, so it is passed over (and still
-paid for).  Streams pass over different steps; the n-th round of a stretch holds the n-th step of each stream that
-does something, and a stream that has run out idles.  A replica's arithmetic is the same however rounds are formed.
+A step whose drawn attributes are all zero has ``x~ = 0`` and changes no regressor, so it is skipped (but still paid
+for). Streams skip different steps. The n-th round of a range of steps holds the n-th step of each stream that is not
+skipped; streams without further steps idle. The arithmetic of a replica does not depend on the rounds.
 """
 
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ class SparsePoints:
     Attributes
     ----------
     stream, position, attribute : ndarray of int, shape (N,)
-        Where each coordinate is; the position is that of the example in its block.
+        Indices of each coordinate; the position is that of the example in its block.
     value : ndarray of float, shape (N,)
-        Coordinate of ``x~``; draws of the same attribute are added up.
+        The coordinates of ``x~``, in which draws of the same attribute are summed.
     """
 
     stream: np.ndarray
@@ -41,13 +41,13 @@ class Round:
     live : ndarray of bool, shape (F,)
         Streams that take part.
     step : ndarray of int, shape (F,)
-        The step t = 1..m each stream is at; an idle stream stays at the last step it took.
+        The current step t = 1..m of each stream; that of an idle stream is its last one.
     stream, row : ndarray of int, shape (N,)
-        Coordinates touched, sorted: the stream, and the row of (stream, attribute) in state arrays.
+        Changed coordinates, sorted: the stream, and the row of (stream, attribute) in state arrays.
     value : ndarray of float, shape (N,) or (N, G)
-        Their coordinates of ``x~``; or of gradients, which differ between the settings.
+        Values of these coordinates in ``x~``, or in gradients, which differ between the settings.
     stream_start : ndarray of int, shape (L,)
-        Where a new stream begins among them.
+        Positions at which a new stream begins among them.
     nodes : tuple of ndarray of int
         The nodes of the sampler above them at each level, without repetition.
     """
@@ -62,7 +62,7 @@ class Round:
 
     @property
     def streams(self) -> np.ndarray:
-        """Streams with a coordinate touched, shape (L,)."""
+        """Streams with a changed coordinate, shape (L,)."""
         return self.stream[self.stream_start]
 
     @property
@@ -72,7 +72,7 @@ class Round:
 
 
 def sparse_points(attributes: np.ndarray, values: np.ndarray) -> SparsePoints:
-    """Add up repeated draws of an attribute and drop zeros.
+    """Sum repeated draws of an attribute and drop zeros.
 
     Parameters
     ----------
@@ -99,20 +99,20 @@ def sparse_points(attributes: np.ndarray, values: np.ndarray) -> SparsePoints:
 def rounds(
     points: SparsePoints, start: int, first: int, last: int, previous: np.ndarray, layout: Layout
 ) -> Iterator[Round]:
-    """Line up the steps ``first < t <= last`` of all streams.
+    """Align the steps ``first < t <= last`` of all streams.
 
     Parameters
     ----------
     points : SparsePoints
-        The block's data points.
+        The data points of the block.
     start : int
         Number of examples before the block: the example at position p is step ``start + p + 1``.
     first, last : int
-        The stretch; within the block.
+        The range of steps, within the block.
     previous : ndarray of int, shape (F,)
-        Last step each stream has taken.
+        Last step of each stream.
     layout : Layout
-        Shape of the sampler's trees.
+        The shape of the sampler's trees.
 
     Yields
     ------
@@ -157,13 +157,13 @@ def rounds(
 
 
 def _changes(values: np.ndarray) -> np.ndarray:
-    """Tell where a value differs from the one before it; the first one does."""
+    """Return which values differ from the one before; the first one counts as different."""
     changes = np.ones(values.size, dtype=bool)
     np.not_equal(values[1:], values[:-1], out=changes[1:])
     return changes
 
 
 def _parts(positions: np.ndarray, bounds: np.ndarray) -> list[np.ndarray]:
-    """Cut ascending positions at bounds, the first and the last of which enclose them."""
+    """Split ascending positions at bounds, of which the first and the last enclose them."""
     cuts = np.searchsorted(positions, bounds).tolist()
     return [positions[begin:end] for begin, end in pairwise(cuts)]

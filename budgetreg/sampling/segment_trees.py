@@ -1,8 +1,8 @@
-"""Segment trees: what the leaves below each node come to, up to date while a few leaves change per step.
+"""Segment trees: sums or minima of the leaves below each node, updated while a few leaves change per step.
 
-The attributes of a replica are the leaves of a tree of fan-out 8 below a root of at most 32 children.  A changed leaf
-makes one node per level anew: O(log d).  A node is always the same function of the leaves below it: nothing drifts, and
-no bit depends on how a leaf came about.
+The attributes of a replica are the leaves of a tree of fan-out 8 below a root of at most 32 children. A changed leaf
+changes one node per level: O(log d). A node is always the same function of the leaves below it, so that its value
+neither drifts nor depends on the history of the leaves.
 """
 
 from collections.abc import Sequence
@@ -10,12 +10,13 @@ from collections.abc import Sequence
 import numpy as np
 
 FAN = 8
-"""Children of a node; MOST_AT_ROOT may be a root's."""
+"""Children of a node other than the root."""
 MOST_AT_ROOT = 32
+"""Largest number of children of the root."""
 
 
 class Layout:
-    """The shape of the trees over d attributes, and of the state arrays that hold what their leaves are made of.
+    """The shape of the trees over d attributes, and of the state arrays from which their leaves are computed.
 
     Parameters
     ----------
@@ -31,8 +32,8 @@ class Layout:
     sizes : tuple of int
         Nodes of a tree at each level from 0, which holds the leaves, to the root's.
     padded : int
-        Leaves, at least d.  State arrays have as many rows per stream, so that row ``r`` of all streams lies below node
-        ``r // FAN**level``.
+        Number of leaves, at least d. State arrays have as many rows per stream, so that row ``r`` of all streams lies
+        below node ``r // FAN**level``.
     """
 
     def __init__(self, d: int) -> None:
@@ -52,7 +53,7 @@ class Layout:
         return state.reshape(-1, G)
 
     def unpad(self, state: np.ndarray) -> np.ndarray:
-        """Return what a state array, (F * padded, G), holds of the attributes: a view, (F, d, G)."""
+        """Return the rows of attributes in a state array, (F * padded, G), as a view, (F, d, G)."""
         return state.reshape(-1, self.padded, state.shape[1])[:, : self.d]
 
     def nodes(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -75,7 +76,7 @@ class Layout:
 
 
 class SegmentTrees:
-    """One tree for each of F x G replicas; a subclass says how the values of children make that of their parent.
+    """One tree for each of F x G replicas; a subclass combines the values of children to that of their parent.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ class SegmentTrees:
     layout : Layout
         The shape of the trees.
     empty : float
-        Value of all nodes at first.
+        Initial value of all nodes.
     dtype : type
         Of the values.
     """
@@ -101,12 +102,12 @@ class SegmentTrees:
         streams: np.ndarray,
         settings: Sequence[np.ndarray] | None = None,
     ) -> None:
-        """Make the nodes above changed leaves anew.
+        """Recompute the nodes above changed leaves.
 
         Parameters
         ----------
         leaves : ndarray, shape (n, K, G)
-            What there is at the rows `Layout.leaves`; may be overwritten.
+            Values of the leaves at the rows `Layout.leaves`; may be overwritten.
         nodes : sequence of ndarray of int
             Changed nodes of each level, see `Layout.nodes`.
         streams : ndarray of int
@@ -120,9 +121,9 @@ class SegmentTrees:
             if level > 1:
                 children = self.layout.below(level, changed)
                 where = children if settings is None else children * n_settings + settings[level - 1]
-                block = laid(self._values[level - 2], settings).take(where, axis=0)
+                block = flattened(self._values[level - 2], settings).take(where, axis=0)
             where = changed if settings is None else changed * n_settings + settings[level - 1]
-            laid(self._values[level - 1], settings)[where] = self._combine(level, where, block, settings)
+            flattened(self._values[level - 1], settings)[where] = self._combine(level, where, block, settings)
 
     def _combine(self, level: int, where: np.ndarray, block: np.ndarray, settings: object) -> np.ndarray:
         """Return the values of parents.
@@ -130,10 +131,10 @@ class SegmentTrees:
         Parameters
         ----------
         level : int
-            That of the parents, from 1.
+            Level of the parents, from 1.
         where : ndarray of int, shape (K,)
-            The parents, as rows of what is kept of their level or, if there are settings, as places in it laid flat
-            (see `laid`).
+            The parents, as rows of the array of their level or, if there are settings, as positions in its flattened
+            form (see `flattened`).
         block : ndarray, shape (n, K, G) or (n, K)
             Values of their children; may be overwritten.
         settings : object
@@ -146,31 +147,31 @@ class SegmentTrees:
         raise NotImplementedError
 
 
-def laid(values: np.ndarray, settings: object) -> np.ndarray:
-    """Return an array (..., nodes, G) as it is, or with its last axes laid flat if there are settings."""
+def flattened(values: np.ndarray, settings: object) -> np.ndarray:
+    """Return an array (..., nodes, G) as it is, or with its last two axes flattened if there are settings."""
     return values if settings is None else values.reshape(*values.shape[:-2], -1)
 
 
 class Minima(SegmentTrees):
-    """Least keys, all infinite at first, in one tree for each of F x G replicas; the parameters are `SegmentTrees`'."""
+    """Minima of keys, all infinite at first, for each of F x G replicas; parameters as for `SegmentTrees`."""
 
     def __init__(self, n_streams: int, n_settings: int, layout: Layout) -> None:
         super().__init__(n_streams, n_settings, layout, np.inf)
 
     @property
     def least(self) -> np.ndarray:
-        """Least key of each replica, shape (F, G)."""
+        """Smallest key of each replica, shape (F, G)."""
         return self._values[-1]
 
     def reaching(
         self, stream: np.ndarray, setting: np.ndarray, bound: np.ndarray
     ) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-        """Find the nodes below which K replicas (stream, setting) have a key of at most `bound` (K,), which all do.
+        """Find the nodes above keys of at most `bound` (K,) of K replicas (stream, setting), which all have such keys.
 
         Returns
         -------
         replicas, nodes : tuple of ndarray of int
-            Level by level from 1, the last being the replicas themselves: which of the K, and the node.
+            For each level from 1, with the replicas themselves last: the index among the K, and the node.
         """
         replicas, nodes = [np.arange(stream.size)], [stream]
         for level in range(self.layout.levels + 1, 1, -1):

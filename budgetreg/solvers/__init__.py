@@ -1,1 +1,1 @@
-"""Exact minimisers and projections, arrays in and arrays out; they know no learner and no budget."""
+"""Exact minimisers, projections and eigenspaces: functions of arrays, independent of learners and budgets."""

@@ -1,21 +1,21 @@
 """Weight matrices between projections: eigenvalues in [0, 1] that sum to n, the convex hull of projections of rank n.
 
-What a weight matrix needs is done to its eigenvalues alone: the projection onto the hull in the relative entropy of
+All operations on a weight matrix act on its eigenvalues alone: the projection onto the hull in the relative entropy of
 matrices, ``tr(W log W - W log U - W + U)``, and the decomposition into projections of rank n.
 """
 
 import numpy as np
 
 LEFT_OVER = 1e-14
-"""Sum of eigenvalues at which a decomposition is complete: rounding leaves that much where the listing has 0."""
+"""Sum of remaining eigenvalues at which a decomposition is complete; it is 0 in the listing, but for rounding."""
 
 
 def project(theta: np.ndarray, n: int) -> np.ndarray:
-    """Return log c of the projection ``min(1, c u)``, whose entries sum to n; exact, after a sort of u.
+    """Return log c of the projection ``min(1, c u)``, whose entries sum to n; exact, by sorting u.
 
     Sorted descending, the first j entries are capped at 1 and the others share ``n - j``, so that ``log c_j =
-    log(n - j) - logsumexp(theta_{>j})``.  The least j for which no entry beyond the first j would pass 1 is the right
-    one; at ``j = n - 1`` none ever does.
+    log(n - j) - logsumexp(theta_{>j})``. The smallest j for which no entry beyond the first j would exceed 1 is the
+    right one; for ``j = n - 1`` none ever does.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def project(theta: np.ndarray, n: int) -> np.ndarray:
     Returns
     -------
     ndarray of float, shape (...)
-        Of the projection, the logarithms are ``min(0, theta + log c)``.
+        The logarithms of the projection are ``min(0, theta + log c)``.
 
     References
     ----------
@@ -42,7 +42,7 @@ def project(theta: np.ndarray, n: int) -> np.ndarray:
 
 
 def decompose(eigenvalues: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Write eigenvalues of a weight matrix as a mean of at most d sets of n ones, each set a projection of rank n.
+    """Return a weight matrix, given by its eigenvalues, as a mean of at most d projections of rank n.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ def decompose(eigenvalues: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     weights : ndarray of float, shape (K,)
         Positive, of sum 1; K is at most d.
     members : ndarray of int, shape (K, n)
-        Positions of the ones.
+        Positions of the eigenvalues 1 of each projection; the others are 0.
 
     References
     ----------
     A. Gonen, D. Rosenbaum, Y. C. Eldar, S. Shalev-Shwartz. Subspace Learning with Partial Information. JMLR 17, 2016,
-    Algorithm 3, after Warmuth & Kuzmin 2008.  The listing goes on until nothing is left, which in floating point may
-    never be.
+    Algorithm 3, after Warmuth & Kuzmin 2008. The listing continues until nothing is left, which may never happen in
+    floating point.
     """
     left = np.clip(eigenvalues, 0.0, 1.0)
     weights: list[float] = []
@@ -70,7 +70,7 @@ def decompose(eigenvalues: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     while len(weights) < len(left) and (total := left.sum()) > LEFT_OVER:
         order = np.argsort(-left, kind="stable")
         chosen, others = order[:n], order[n:]
-        # The weight ends where a chosen one is used up, or where one left out reaches what n of them can hold.
+        # The weight ends where a chosen one is used up, or where another one reaches its largest valid value.
         beta = min(left[chosen[-1]], total / n - left[others].max(initial=0.0))
         if beta <= 0:
             break

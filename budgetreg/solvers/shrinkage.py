@@ -1,4 +1,4 @@
-"""Ridge regression on balls of several radii: from one tridiagonal matrix, a multiplier for each.
+"""Ridge regression on balls of several radii: one tridiagonal matrix, and a Lagrange multiplier for each radius.
 
 The least-squares loss over ``|w|_2 <= B`` is minimal where ``(X'X + lambda) w = X'y`` with the smallest lambda >= 0 for
 which ``|w|_2 <= B``. Newton's method finds it on ``1/|w(lambda)| = 1/B`` (Moré & Sorensen 1983, Sec. 3): the left side
@@ -12,20 +12,20 @@ from scipy.linalg.lapack import dormqr, dpttrf, dpttrs, dsytrd, dsytrd_lwork
 _MOST_NEWTON_STEPS = 200
 
 _LEAST_MULTIPLIER = 1e-10
-"""Relative to the trace of X'X: from this lambda on, ``X'X + lambda`` is safely positive definite."""
+"""Smallest lambda, relative to the trace of X'X, for which ``X'X + lambda`` is safely positive definite."""
 
 _LEAST_EIGENVALUE = 1e-8
-"""Relative to the largest one of XX': from this on, XX' is safely inverted."""
+"""Smallest eigenvalue, relative to the largest one of XX', for which XX' is safely inverted."""
 
 _LARGE_MULTIPLIER = 2.0**24
-"""Relative to the trace of XX': from this lambda on, differences in which XX' is what is left would lose its digits."""
+"""Lambda, relative to the trace of XX', from which differences whose result is XX' would lose its digits."""
 
 _CHEAPER_BY_PRODUCTS = 3
-"""Times the examples: with fewer attributes, X'X is brought to its form faster than X to its singular values."""
+"""Largest ratio d/n for which tridiagonalising X'X is faster than the singular values of X."""
 
 
 def ridge(gram: np.ndarray, b: np.ndarray, radii: np.ndarray) -> np.ndarray:
-    """Minimise over balls, given products; where the minimisers lie inside, the one of smallest norm is returned.
+    """Minimise over balls, given products; among minimisers inside a ball, return the one of smallest norm.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def ridge(gram: np.ndarray, b: np.ndarray, radii: np.ndarray) -> np.ndarray:
 
 
 def ridge_of_rows(X: np.ndarray, y: np.ndarray, radii: np.ndarray) -> np.ndarray:
-    """Minimise over balls, given no more examples than attributes; as `ridge` else.
+    """Minimise over balls, given at most as many examples as attributes; otherwise as `ridge`.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def ridge_of_rows(X: np.ndarray, y: np.ndarray, radii: np.ndarray) -> np.ndarray
 
 
 class _Tridiagonal:
-    """A symmetric matrix as ``Q T Q'``, T tridiagonal: a solution for one lambda takes no longer than to write it down.
+    """A symmetric matrix as ``Q T Q'``, T tridiagonal: a solution for one lambda takes O(n).
 
     Parameters
     ----------
@@ -109,16 +109,16 @@ class _Tridiagonal:
     def solutions(
         self, right: np.ndarray, radii: np.ndarray, least: float, through_rows: bool = False
     ) -> tuple[np.ndarray, list[int]]:
-        """Solve ``(T + lambda) z = right`` for each radius, with lambda at least that multiple of the trace.
+        """Solve ``(T + lambda) z = right`` for each radius, with lambda at least `least` times the trace.
 
-        The radius is that of ``sqrt(z'z)``, or of ``sqrt(z'Tz)`` where z stands for examples.
+        The radius bounds ``sqrt(z'z)``, or ``sqrt(z'Tz)`` if `through_rows`: then z has a coordinate per example.
 
         Returns
         -------
         ndarray of float, shape (n, G)
             The solutions z.
         list of int
-            Which of them belong to a smaller lambda.
+            The radii whose solution needs a smaller lambda.
         """
         coordinates = np.empty((len(right), len(radii)))
         lam = smallest = least * self.diagonal.sum()
@@ -132,7 +132,7 @@ class _Tridiagonal:
     def _on_the_sphere(
         self, right: np.ndarray, radius: float, lam: float, through_rows: bool
     ) -> tuple[float, np.ndarray]:
-        """Raise lambda until the solution has the radius as its norm; return both."""
+        """Increase lambda until the norm of the solution is the radius; return both."""
         above = self.above if self.above.size else np.zeros(1)  # LAPACK's interface has no empty arrays
         large = _LARGE_MULTIPLIER * self.diagonal.sum()
         for _ in range(_MOST_NEWTON_STEPS):
@@ -162,7 +162,7 @@ class _Tridiagonal:
 def _of_spectrum(s: np.ndarray, b: np.ndarray, kept: np.ndarray, radii: np.ndarray) -> np.ndarray:
     """Solve with eigenvalues s of X'X and X'y = b in the basis of their eigenvectors; return w in that basis, (r, G).
 
-    Where eigenvalues are 0 but for rounding, i.e. not kept, X'y is 0 and the largest eigenvalue stands for them.
+    Where eigenvalues are 0 but for rounding, i.e. not kept, X'y is 0, and the largest eigenvalue replaces them.
     """
     s, b = np.where(kept, s, s.max()), np.where(kept, b, 0)
     lam = np.maximum(np.linalg.norm(b) / radii - s.max(), 0)

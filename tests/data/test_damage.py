@@ -103,7 +103,7 @@ def test_damage_that_cannot_be_mended_is_told(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     from_mnist(tmp_path)()
     flip(mnist.cache_folder(CHECKSUMS) / "labels.npy", np.random.default_rng(0))
-    with pytest.raises(DataError, match=r"^what was prepared of it is damaged, and MNIST is not whole in"):
+    with pytest.raises(DataError, match=r"^the prepared arrays are damaged, and MNIST is incomplete in"):
         mnist.Mnist(str(tmp_path / "nowhere"), (3, 5)).load(CHECKSUMS)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from budgetreg.data.values import PANEL, Coins, Dense, Sparse, means, row_blocks
+from budgetreg.data.values import BLOCK_ROWS, Coins, Dense, Sparse, means, row_blocks
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 
@@ -100,7 +100,7 @@ def test_an_accessor_reveals_the_same_whatever_the_storage(scale, shift):
 
 def test_panels_hold_every_row_once_and_are_bounded():
     index = np.arange(10_000) * 2
-    for d, sizes in ((784, [PANEL, PANEL, 1808]), (10_000, [838] * 11 + [782]), (2**24, [1] * 10_000)):
+    for d, sizes in ((784, [BLOCK_ROWS, BLOCK_ROWS, 1808]), (10_000, [838] * 11 + [782]), (2**24, [1] * 10_000)):
         cut = list(row_blocks(index, d))
         assert [rows.size for rows in cut] == sizes
         np.testing.assert_array_equal(np.concatenate(cut), index)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.data.values import PANEL
+from budgetreg.data.values import BLOCK_ROWS
 from budgetreg.metering import cells as module
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.cells import Cells, RevealLog
@@ -56,7 +56,7 @@ def test_a_set_of_cells_is_a_set_of_pairs(dense, batches, rows):
 
 
 def test_many_rows_are_counted_panel_by_panel(kept):
-    n = 2 * PANEL + 3
+    n = 2 * BLOCK_ROWS + 3
     cells = Cells(n, 2)
     cells.add(np.arange(0, 2 * n, 3))
     assert cells.by_attribute(np.arange(n)).sum() == -(-2 * n // 3)
