@@ -1,23 +1,23 @@
-"""What can go wrong: a user's mistakes (one line each, with an exit code) and a learner's bug."""
+"""Errors: mistakes of the user, each one line with an exit code, and bugs of a learner."""
 
 import difflib
 from collections.abc import Iterable
 
 
 class UserError(Exception):
-    """A mistake of the user, told in one line without a traceback.
+    """A mistake of the user, reported in one line without a traceback.
 
     Attributes
     ----------
     exit_code : int
-        What the command exits with.
+        The exit code of the command.
     """
 
     exit_code: int = 2
 
 
 class ConfigError(UserError):
-    """A configuration or usage that cannot work; the message says what is possible."""
+    """A configuration or usage that cannot work; the message names the valid choices."""
 
 
 class UnfinishedError(UserError):
@@ -27,26 +27,26 @@ class UnfinishedError(UserError):
 
 
 class DataError(UserError):
-    """Data that are missing, damaged or unusable; the message says where, and what to do."""
+    """Data that are missing, damaged or unusable; the message says where they are and what to do."""
 
     exit_code: int = 3
 
 
 class BudgetExceeded(RuntimeError):  # noqa: N818 - the name says what happened, and users catch it by this name
-    """A learner asked for more attributes of an example than its budget: its bug, not the user's mistake."""
+    """A learner asked for more attributes of an example than its budget, which is a bug of the learner."""
 
 
 def nearest(word: str, choices: Iterable[str], prefix: str = "") -> str:
-    """Return a hint to append to a message: `` (did you mean 'aelr'?)``, or nothing if no choice is near.
+    """Return a hint to append to a message, such as `` (did you mean 'aelr'?)``; empty if no choice is near.
 
     Parameters
     ----------
     word : str
         What the user wrote.
     choices : iterable of str
-        What would have been possible.
+        The valid choices.
     prefix : str, optional
-        What stands before the choices, and is left out of the comparison.
+        A prefix of the choices in the hint, which the comparison ignores.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a user is told while something goes on: one line on stderr, never on stdout, which is for results."""
+"""Notices to the user: one line each on stderr, because stdout is for results."""
 
 import sys
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ _held: list[str] | None = None
 
 
 def say(message: str) -> None:
-    """Tell the user something in one line.
+    """Print a notice in one line.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def say(message: str) -> None:
 
 @contextmanager
 def each_once() -> Iterator[None]:
-    """Say within the block, which is a command, nothing twice: the cells of a sweep have most to say in common."""
+    """Print no notice twice in the block, which is a command: the cells of a sweep share most of their notices."""
     global _said
     outer, _said = _said, set() if _said is None else _said
     try:
@@ -40,7 +40,7 @@ def each_once() -> Iterator[None]:
 
 @contextmanager
 def held() -> Iterator[list[str]]:
-    """Say nothing within the block, but collect it in the list given: for a process that is one of many."""
+    """Print no notice in the block, but collect them in the list that it yields, for a process that is one of many."""
     global _held
     outer, _held = _held, []
     try:

@@ -1,7 +1,7 @@
 """Random streams keyed by what they are for, never by their position in a batch or a queue.
 
-Splits, folds and example order are keyed by (seed, data set, repetition); a learner's own draws also by the
-learner, the budget and the stage.  Adding a repetition, a learner or a worker therefore changes no other number.
+Splits, folds and the order of the examples are keyed by seed, data set and repetition; a learner's draws also by the
+learner, the budget and the stage. Adding a repetition, a learner or a worker therefore changes no other number.
 """
 
 import hashlib
@@ -13,12 +13,12 @@ Identity = str | int | float
 
 
 def generator(*identity: Identity) -> np.random.Generator:
-    """Make the Generator that belongs to an identity.
+    """Return the random generator that belongs to an identity.
 
     Parameters
     ----------
     *identity : str, int or float
-        What the stream is for, e.g. ``"order", seed, dataset, repetition``.
+        What the stream is for, such as ``"order", seed, dataset, repetition``.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Computing repetitions in whatever process this is; what fails becomes an entry of the journal, too."""
+"""Computing repetitions in this process; each one, finished or failed, becomes an entry of the journal."""
 
 import time
 import traceback
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 Repetitions = Callable[["Plan", Sequence[int], Callable[[float], None]], list[dict[str, Any]]]
 
 Outcome = tuple[Entry, str]
-"""What came of a repetition: its entry of the journal, and the traceback if it failed."""
+"""The entry of a repetition for the journal, and the traceback if it failed."""
 
 
 def attempt(
     function: Repetitions, plan: "Plan", repetitions: Sequence[int], progress: Callable[[float], None]
 ) -> list[Outcome]:
-    """Compute repetitions in whatever process this is.
+    """Compute repetitions in this process.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ def attempt(
     repetitions : sequence of int
         Which; they advance together.
     progress : callable
-        Told the fraction of them that is done, between 0 and 1.
+        Called with the fraction of them that is done, between 0 and 1.
 
     Returns
     -------
     list of (dict, str)
-        For each its entry of the journal, and the traceback if it failed.
+        The entry of each for the journal, and the traceback if it failed.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def attempt(
     outcomes: list[dict[str, Any]]
     trace = ""
     try:
-        # One thread, as the last bits of a sum depend on their number; no warnings, as what overflows is refused.
+        # One thread, because the last bits of a sum depend on their number; no warnings, because overflow is refused.
         with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             results = function(plan, repetitions, progress)
         _refuse_overflow(results)
@@ -59,12 +59,12 @@ def attempt(
     except UserError:
         raise
     except Exception as error:
-        if len(repetitions) > 1:  # it is one of them: the others have done nothing wrong
+        if len(repetitions) > 1:  # one of them failed: each is tried alone
             shares = (_share(progress, done, len(repetitions)) for done in range(len(repetitions)))
             return [
                 outcome
-                for one, share in zip(repetitions, shares, strict=True)
-                for outcome in attempt(function, plan, [one], share)
+                for repetition, share in zip(repetitions, shares, strict=True)
+                for outcome in attempt(function, plan, [repetition], share)
             ]
         outcomes = [{"status": FAILED, "message": f"{type(error).__name__}: {error}"}]
         trace = traceback.format_exc()
@@ -77,17 +77,17 @@ def attempt(
 
 
 def _share(progress: Callable[[float], None], done: int, of: int) -> Callable[[float], None]:
-    """Return what is told the fraction of one more repetition, when so many are done."""
-    return lambda own: progress((done + own) / of)
+    """Return the progress function of one repetition when some of the others are done."""
+    return lambda fraction: progress((done + fraction) / of)
 
 
 def _refuse_overflow(results: Sequence[dict[str, Any]]) -> None:
-    """Refuse losses that are no numbers; what is undefined, such as an error rate without classes, may be."""
+    """Refuse losses that are not finite; None is allowed, which stands for an error that is not defined."""
     for point in (point for result in results for point in result["curve"]):
         for name in ("test_mse", "excess_loss"):
             value = point.get(name)
             if value is not None and not isfinite(value):
                 raise DataError(
-                    f"{name} is {value} after {point['examples']} examples: numbers became too large to compute with; "
-                    "scale the data (dataset.scale=max_abs, a target of about 1), or take smaller parameters"
+                    f"{name} is {value} after {point['examples']} examples because numbers became too large: scale the "
+                    "data (dataset.scale=max_abs, a target of about 1), or try smaller parameters"
                 )

@@ -1,7 +1,7 @@
-"""Computing by the workers of a dask scheduler that is there already, on this machine or on others.
+"""Computing with the workers of a running dask scheduler, on this machine or on others.
 
-No data are sent: a worker gets the plan, which says where they lie, and maps them there. Data and libraries have to be
-those that the plan was made with, or the run ends in one line; so the bytes are the same as here.
+No data are sent: a worker gets the plan, which says where the data lie, and maps them there. Data and libraries must be
+those that the plan was made with, so that the results have the same bytes; otherwise the run ends with one line.
 """
 
 import logging
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 
 
 class ClusterLost(UserError):  # noqa: N818 - it says what happened
-    """The scheduler does not answer, or no longer."""
+    """The scheduler does not answer, or has stopped answering."""
 
     exit_code = 1
 
 
 class _Withdrawn(BaseException):
-    """Nobody waits for this task any more; no `Exception`, as it is no failure of a repetition."""
+    """Nobody waits for this task any more. Not an `Exception`, because the repetition has not failed."""
 
 
 @contextmanager
 def outcomes(
     plan: "Plan", repetitions: Sequence[int], function: Repetitions, slots: Path | None
 ) -> Iterator[Iterator[list[Outcome]]]:
-    """Have repetitions computed by all workers of the scheduler that the plan names.
+    """Compute repetitions with all workers of the scheduler that the plan names.
 
-    Those of a worker that dies are given to another one. However the block ends, no worker goes on computing: what
-    waits is withdrawn at once, and what is being computed when it next tells its progress.
+    If a worker dies, another one gets its repetitions. No worker goes on computing after the block, however it ends:
+    waiting tasks are withdrawn at once, and running tasks when they next report their progress.
 
     Parameters
     ----------
@@ -55,23 +55,23 @@ def outcomes(
     repetitions : sequence of int
         Which; at least one.
     slots : Path or None
-        Where to report what has arrived, see `budgetreg.execution.progress.reporter`.
+        Where to report the progress, see `budgetreg.execution.progress.reporter`.
 
     Yields
     ------
     iterator of list of (dict, str)
-        What came of those that were computed together, as they arrive.
+        The outcomes of repetitions that were computed together, as they arrive.
 
     Raises
     ------
     ClusterLost
-        If the scheduler does not answer, or no longer.
+        If the scheduler does not answer, or stops answering.
     ConfigError
-        If dask is not installed, or a worker has other versions of what computes.
+        If dask is not installed, or a worker has other versions of the libraries.
     DataError
-        If a worker does not see the data, or others.
+        If a worker does not find the data, or finds different data.
     WorkerDied
-        If workers die again and again.
+        If workers die repeatedly.
     """
     distributed, address = _distributed(), plan.config.backend.address
     with _without_log():
@@ -82,7 +82,7 @@ def outcomes(
         try:
             yield _arriving(client, plan.located(), repetitions, function, slots)
         finally:
-            client.close()  # the scheduler withdraws what nobody waits for any more
+            client.close()  # the scheduler withdraws tasks that nobody waits for
 
 
 def _arriving(
@@ -96,16 +96,16 @@ def _arriving(
         say(f"the dask scheduler at {address} has no workers yet: waiting for some")
     together = min(plan.repetitions_at_once, ceil(len(repetitions) / (at_once or len(repetitions))))
     name = f"budgetreg-{uuid4().hex}"
-    told = {}
+    reports = {}
     for first in range(0, len(repetitions), together):
-        key, own = f"{name}-{first}", repetitions[first : first + together]
-        task = cloudpickle.dumps(partial(_attempt_there, key, function, plan, own, libraries(), verified()))
-        # Packed, and opened by what travels whole: the scheduler looks into each task, and needs not know ours.
+        key, batch = f"{name}-{first}", repetitions[first : first + together]
+        task = cloudpickle.dumps(partial(_attempt_there, key, function, plan, batch, libraries(), verified()))
+        # Pickled here and unpickled by a lambda: the scheduler inspects each task, and need not import our package.
         future = client.submit(lambda packed: pickle.loads(packed)(), task, key=key, pure=False)
-        told[future] = reporter(slots, first, len(own))
-    for future in distributed.as_completed(list(told), loop=client.loop):
+        reports[future] = reporter(slots, first, len(batch))
+    for future in distributed.as_completed(list(reports), loop=client.loop):
         yield _result(future, address)
-        told.pop(future)(1.0)
+        reports.pop(future)(1.0)
 
 
 def _result(future: Any, address: str | None) -> list[Outcome]:
@@ -117,17 +117,17 @@ def _result(future: Any, address: str | None) -> list[Outcome]:
         raise
     except KilledWorker as error:
         raise WorkerDied(
-            "dask workers died again and again, perhaps for want of memory: the same command resumes the run"
+            "dask workers died repeatedly, perhaps because memory ran out: the same command resumes the run"
         ) from error
     except Exception as error:
-        if future.status != "error":  # not an error of the task: we wait in vain
+        if future.status != "error":  # the task has not failed: its scheduler is gone
             raise ClusterLost(
-                f"the dask scheduler at {address} is lost; what is finished is kept: the same command resumes, "
-                "also with another backend"
+                f"the dask scheduler at {address} no longer answers: finished repetitions are kept, and the same "
+                "command resumes the run, also with another backend"
             ) from error
         raise ConfigError(
-            f"a dask worker of {address} cannot begin ({type(error).__name__}: {error}): workers need the Python, the "
-            f"budgetreg {libraries()['budgetreg']} and the packages with learners or data that are installed here"
+            f"a dask worker of {address} cannot begin ({type(error).__name__}: {error}): install the same Python, "
+            f"budgetreg {libraries()['budgetreg']} and packages with learners or data there as here"
         ) from error
     return result
 
@@ -140,7 +140,7 @@ def _attempt_there(
     versions: Mapping[str, str | None],
     stamps: Mapping[str, Stamp],
 ) -> list[Outcome]:
-    """Compute repetitions in a worker, unless what it would compute with is not what the plan was made with."""
+    """Compute repetitions in a worker, unless its libraries or data differ from those that the plan was made with."""
     worker = _distributed().get_worker()
     try:
         _refuse_other_versions(versions)
@@ -153,7 +153,7 @@ def _attempt_there(
 
 
 def _withdrawing(worker: Any, key: str) -> Callable[[float], None]:
-    """Return the function with which a task says how far it is, which ends it once nobody waits for it any more."""
+    """Return a function to report progress that ends the task once nobody waits for it any more."""
 
     def report(fraction: float) -> None:
         task = worker.state.tasks.get(key)
@@ -164,16 +164,16 @@ def _withdrawing(worker: Any, key: str) -> Callable[[float], None]:
 
 
 def _refuse_other_versions(wanted: Mapping[str, str | None]) -> None:
-    found = libraries()
-    apart = [f"{name} {found[name]} instead of {version}" for name, version in wanted.items() if found[name] != version]
+    here = libraries()
+    apart = [f"{name} {here[name]} instead of {version}" for name, version in wanted.items() if here[name] != version]
     if apart:
         raise ConfigError(f"it has {', '.join(apart)}: install the same versions there, and start it again")
 
 
 @cache
 def _compute_in_one_thread() -> None:
-    """Limit BLAS for good: tasks in threads of one worker would lift each other's limits."""
-    pin_blas_threads()  # of what is loaded later
+    """Limit BLAS for the life of the process: tasks in threads of one worker would lift each other's limits."""
+    pin_blas_threads()  # for libraries that are loaded later
     threadpool_limits(1)
 
 
@@ -187,7 +187,7 @@ def _distributed() -> ModuleType:
 
 @contextmanager
 def _without_log() -> Iterator[None]:
-    """Keep dask from telling in its own words what we tell in one line."""
+    """Silence dask's log in the block, because our messages say the same in one line."""
     loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
     before = [logger.level for logger in loggers]
     for logger in loggers:

@@ -1,4 +1,4 @@
-"""How far the repetitions are, told on a terminal while workers compute them."""
+"""A progress bar on the terminal while workers compute repetitions."""
 
 import sys
 import threading
@@ -14,20 +14,20 @@ from budgetreg.execution.scratch import scratch_folder
 from budgetreg.files.writing import os_errors_explained
 
 _PATIENCE = 1.0  # seconds of work before anything is shown
-_PERIOD = 0.2  # seconds between two looks at the slots
+_PERIOD = 0.2  # seconds between two reads of the slots
 
 
 def reporter(slots: Path | None, slot: int, repetitions: int) -> Callable[[float], None]:
-    """Return the function with which repetitions that advance together say how far they are.
+    """Return a function to report the progress of repetitions that advance together.
 
     Parameters
     ----------
     slots : Path or None
-        The file of float64 fractions that `progress_bar` gave; None if nobody looks.
+        The file of float64 fractions that `progress_bar` yields; None if nothing is shown.
     slot : int
-        The place of the first of them in it.
+        The place of the first repetition in it.
     repetitions : int
-        How many they are.
+        Their number.
 
     Returns
     -------
@@ -46,21 +46,21 @@ def reporter(slots: Path | None, slot: int, repetitions: int) -> Callable[[float
 
 @contextmanager
 def progress_bar(description: str, repetitions: int) -> Iterator[Path | None]:
-    """Show a bar with the time left on stderr while the block runs.
+    """Show a bar with the remaining time on stderr while the block runs.
 
-    Nothing is shown if stderr is no terminal, or if the block ends within about a second.
+    Nothing is shown if stderr is not a terminal, or if the block ends within about a second.
 
     Parameters
     ----------
     description : str
         What is being computed.
     repetitions : int
-        How many repetitions the block computes.
+        The number of repetitions that the block computes.
 
     Yields
     ------
     Path or None
-        The file through which workers report (see `reporter`), one slot each; None if nothing is shown.
+        The file in which workers report (see `reporter`), with one slot per repetition; None if nothing is shown.
     """
     if not sys.stderr.isatty():
         yield None
@@ -68,7 +68,7 @@ def progress_bar(description: str, repetitions: int) -> Iterator[Path | None]:
     with ExitStack() as stack:
         with os_errors_explained("write temporary files"):
             slots = stack.enter_context(scratch_folder()) / "slots"
-            # In full: writing into the hole of a sparse file kills a process if the disk is full.
+            # Zeros, not a sparse file: writing into its hole kills a process if the disk is full.
             slots.write_bytes(bytes(8 * repetitions))
         over = threading.Event()
         watcher = threading.Thread(target=_watch, args=(description, slots, over), daemon=True)

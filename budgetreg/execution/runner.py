@@ -1,4 +1,4 @@
-"""Executing a plan: what is missing is computed, written down as it arrives, and drawn at the end."""
+"""Executing a plan: missing repetitions are computed and written as they arrive, and the run is drawn at the end."""
 
 import os
 import sys
@@ -33,12 +33,12 @@ if TYPE_CHECKING:  # the runner takes any object with the attributes of a plan
     from budgetreg.protocol.plan import Plan
 
 _USELESS = 1e3
-"""Times the error without attributes, from which on a learner has not diverged a little, but has the wrong units."""
+"""From this multiple of the error without attributes on, a learner has not diverged but has the wrong units."""
 
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """What became of a run.
+    """The outcome of a run.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class RunOutcome:
     finished, failed : int
         Repetitions asked for that are finished or have failed.
     resumed : int
-        Those of the finished ones that an earlier call had left.
+        Finished repetitions that an earlier call had left.
     choices : Choices or None
-        What their tuning came to, for `execution.choices.remarks` to tell; None if it is not known.
+        What tuning chose, which `budgetreg.execution.choices.remarks` reports.
     """
 
     folder: Path
@@ -70,26 +70,26 @@ def execute(
     Parameters
     ----------
     plan : Plan
-        What is run. ``plan.folder`` is where the results go.
+        What is run. The results go to ``plan.folder``.
     function : callable, optional
-        What computes repetitions: ``function(plan, repetitions, progress) -> results``; picklable.
-        `protocol.run_repetitions` unless given.
+        A picklable function that computes repetitions, ``function(plan, repetitions, progress) -> results``;
+        `protocol.repetitions.run_repetitions` by default.
     draw : callable, optional
-        What draws the finished run in a folder; nothing is drawn unless it is given.
+        A function that draws the finished run in a folder; nothing is drawn by default.
 
     Returns
     -------
     RunOutcome
-        A repetition that raises is counted as failed, its traceback printed; the next call tries it again.
+        A repetition that raises counts as failed, and its traceback is printed; the next call tries it again.
 
     Raises
     ------
     UserError
-        If the folder cannot be used, the disk is full, a worker dies, or a repetition raises one (bad data).
+        If the folder cannot be used, the disk is full, a worker dies, or a repetition raises one because of bad data.
     KeyboardInterrupt
-        On Ctrl-C or SIGTERM. Whatever is raised, what is finished is kept, and the tables hold it.
+        On Ctrl-C or SIGTERM. Whatever is raised, finished repetitions are kept, and the tables hold them.
     """
-    watch_parent()  # ourselves perhaps a worker, of a launcher that runs a sweep
+    watch_parent()  # this process may be the worker of a launcher that runs a sweep
     with termination_as_interrupt(), Store.open(plan.folder, plan) as store:
         for note in (*plan.notes, *store.notes):
             say(note)
@@ -97,7 +97,7 @@ def execute(
         try:
             _compute(plan, store, function)
         except BaseException:
-            with suppress(UserError):  # the first error is the one to tell
+            with suppress(UserError):  # the first error is the one to report
                 store.finish()
             raise
         store.finish()
@@ -111,14 +111,14 @@ def execute(
 
 
 def _unit_warnings(results: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a line if repetitions end so far above that without attributes that their parameters are of no use."""
+    """Return a warning if repetitions end so far above the error without attributes that the parameters do not fit."""
     ends = [max(result["curve"], key=lambda point: point["examples"]).get("test_relative") for result in results]
     worst = max((end for end in ends if end is not None), default=0.0)
     if worst <= _USELESS:
         return []
     return [
-        f"the error is up to {worst:.2g} times that without attributes: the radii and step sizes that are tried suit "
-        "attributes and targets of about 1; scale them (dataset.scale=max_abs those of a file), or try smaller ones"
+        f"the error is up to {worst:.2g} times that without attributes: the radii and step sizes tried suit attributes "
+        "and targets of about 1; scale them (a file with dataset.scale=max_abs), or try smaller parameters"
     ]
 
 
@@ -135,7 +135,7 @@ def _compute(plan: "Plan", store: Store, function: Repetitions | None) -> None:
 def computing(
     plan: "Plan", repetitions: Sequence[int], function: Repetitions | None = None
 ) -> Iterator[Iterator[Entry]]:
-    """Compute repetitions of a plan, with progress; nothing is written down.
+    """Compute repetitions of a plan, with progress, and write nothing.
 
     Parameters
     ----------
@@ -147,18 +147,18 @@ def computing(
     Yields
     ------
     iterator of dict
-        Their entries of the journal as they arrive, in any order; the traceback of one that failed is printed. However
-        the block ends, no worker goes on computing.
+        Their entries for the journal as they arrive, in any order. The traceback of a failure is printed. No worker
+        goes on computing after the block, however it ends.
     """
     config = plan.config
     with (
         progress_bar(f"{config.algo.name} on {plan.dataset}, k={config.k}", len(repetitions)) as slots,
         _outcomes(plan, repetitions, function or _protocol(), slots) as outcomes,
     ):
-        yield (_told(entry, trace) for entry, trace in chain.from_iterable(outcomes))
+        yield (_with_trace_printed(entry, trace) for entry, trace in chain.from_iterable(outcomes))
 
 
-def _told(entry: Entry, trace: str) -> Entry:
+def _with_trace_printed(entry: Entry, trace: str) -> Entry:
     if trace:
         print(f"repetition {entry['repetition']} failed:\n{trace}", file=sys.stderr)
     return entry
@@ -168,13 +168,13 @@ def _told(entry: Entry, trace: str) -> Entry:
 def _outcomes(
     plan: "Plan", repetitions: Sequence[int], function: Repetitions, slots: Path | None
 ) -> Iterator[Iterator[list[Outcome]]]:
-    """Give the outcomes as they arrive; however the block ends, no worker goes on computing."""
+    """Yield the outcomes as they arrive; no worker goes on computing after the block, however it ends."""
     backend = plan.config.backend.name
-    if plan.config.backend.address is not None:  # workers that are there already
+    if plan.config.backend.address is not None:
         from budgetreg.execution import cluster
 
-        with cluster.outcomes(plan, repetitions, function, slots) as elsewhere:
-            yield elsewhere
+        with cluster.outcomes(plan, repetitions, function, slots) as outcomes:
+            yield outcomes
         return
     n_jobs = min(plan.config.n_jobs, len(repetitions))
     together = min(plan.repetitions_at_once, ceil(len(repetitions) / n_jobs))
@@ -182,21 +182,21 @@ def _outcomes(
         delayed(_attempt_in_worker)(function, plan, repetitions[first : first + together], slots, first, verified())
         for first in range(0, len(repetitions), together)
     )
-    # Workers watch their parent from their start: one that was killed before they got a task leaves none behind.
+    # Workers watch their parent from their start, so that they end even if it is killed before they get a task.
     watching = {"initializer": exit_with_parent, "initargs": (os.getpid(),)} if n_jobs > 1 and backend == "loky" else {}
     parallel = Parallel(n_jobs=n_jobs, backend=backend, return_as="generator_unordered", batch_size=1, **watching)
     with ExitStack() as stack:
         with interrupts_ignored():
-            outcomes = parallel(tasks)
-            stack.callback(_close, outcomes)
+            arriving = parallel(tasks)
+            stack.callback(_close, arriving)
         with deaths_explained():
-            yield outcomes
+            yield arriving
 
 
 def _close(outcomes: Generator[object, None, None]) -> None:
     """End the workers if they are not done."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # joblib tells that we stop early
+        warnings.simplefilter("ignore")  # joblib warns that we stop early
         outcomes.close()
 
 
@@ -208,7 +208,7 @@ def _attempt_in_worker(
     slot: int,
     stamps: Mapping[str, Stamp],
 ) -> list[Outcome]:
-    """Compute repetitions in a process that need not verify what its parent has verified."""
+    """Compute repetitions in a process that trusts the files that its parent has verified."""
     trust(stamps)
     return attempt(function, plan, repetitions, reporter(slots, slot, len(repetitions)))
 

@@ -1,7 +1,7 @@
-"""Folders for a while, and what is left of those whose process was killed.
+"""Temporary folders, and the removal of those whose process was killed.
 
-A folder's owner holds a lock in it for as long as it lives; the system takes the lock away with the process, however
-that ends. Whoever can take the lock may therefore remove the folder: it is nobody's.
+The process that owns a folder holds a lock in it. The system releases the lock when the process ends, however it ends.
+A process that can take the lock may therefore remove the folder.
 """
 
 import shutil
@@ -16,19 +16,21 @@ from budgetreg.files.garbage import Garbage
 
 _OWNER = ".owner"
 _PREFIX = "budgetreg-"
-_SUFFIX = ".tmp"  # so that nobody else's folder is called like one of ours
+_SUFFIX = ".tmp"  # distinguishes our folders from other people's
 
 
 @contextmanager
 def scratch_folder(prefix: str = _PREFIX, parent: Path | None = None) -> Iterator[Path]:
-    """Make a folder that is removed at the end of the block; if the process is killed, by the next one that makes one.
+    """Make a folder, and remove it at the end of the block.
+
+    If the process is killed, the next process that makes such a folder removes it.
 
     Parameters
     ----------
     prefix : str, optional
-        How its name begins; abandoned folders are those that begin alike.
+        The beginning of its name, which folders of the same kind share.
     parent : Path, optional
-        Where it is made; among the system's temporary files by default.
+        Where it is made; the system's folder of temporary files by default.
 
     Raises
     ------
@@ -42,7 +44,7 @@ def scratch_folder(prefix: str = _PREFIX, parent: Path | None = None) -> Iterato
         lock = FileLock(folder / _OWNER)
         with suppress(FileNotFoundError):
             lock.acquire()
-            if (folder / _OWNER).exists():  # nobody took it for abandoned before the lock was ours
+            if (folder / _OWNER).exists():  # nobody removed it before the lock was ours
                 break
         lock.release()
     try:
@@ -53,18 +55,18 @@ def scratch_folder(prefix: str = _PREFIX, parent: Path | None = None) -> Iterato
 
 
 def abandoned() -> Iterator[Garbage]:
-    """Give the folders among the system's temporary files whose process is gone; some may still be in use."""
+    """Yield our folders among the system's temporary files; those still in use refuse to be removed."""
     for folder in sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*")):
         if (folder / _OWNER).is_file():
             yield Garbage(folder, "left by a process that is gone", lock=folder / _OWNER)
 
 
 def remove_abandoned(prefix: str, parent: Path) -> None:
-    """Remove the folders that killed processes left; what cannot be removed stays, as it harms nobody."""
+    """Remove the folders that killed processes left; what cannot be removed stays, because it does no harm."""
     for folder in parent.glob(f"{prefix}*"):
         if (folder / _OWNER).is_file():
             with suppress(Timeout, OSError), FileLock(folder / _OWNER, blocking=False):
                 shutil.rmtree(folder, ignore_errors=True)
-        elif folder.name.endswith(_SUFFIX):  # killed before it was locked; who is about to lock it makes another one
+        elif folder.name.endswith(_SUFFIX):  # not locked yet; a process that is about to lock it makes another one
             with suppress(OSError):
                 folder.rmdir()

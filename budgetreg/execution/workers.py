@@ -1,4 +1,4 @@
-"""Processes: none outlives its parent, and each computes with one BLAS thread."""
+"""Worker processes: none outlives its parent, and each computes with one BLAS thread."""
 
 import multiprocessing
 import os
@@ -25,7 +25,7 @@ _BLAS_THREADS = (
 
 
 class WorkerDied(UserError):  # noqa: N818 - it says what happened
-    """A worker process ended without an answer, usually for want of memory."""
+    """A worker process ended without a result, usually because memory ran out."""
 
     exit_code = 1
 
@@ -42,15 +42,15 @@ def pin_blas_threads() -> None:
 
 @contextmanager
 def deaths_explained() -> Iterator[None]:
-    """Turn joblib's word for the death of a worker into a `WorkerDied`."""
+    """Turn joblib's error about the death of a worker into a `WorkerDied`."""
     try:
         yield
     except Exception as error:
-        # Not imported for it: joblib is slow to load, and where it is not loaded no worker of its has died.
+        # Not imported for this check: joblib is slow to load, and if it is not loaded it has no workers.
         loky = sys.modules.get("joblib.externals.loky.process_executor")
         if loky is not None and isinstance(error, loky.TerminatedWorkerError):
             raise WorkerDied(
-                "a worker process died, perhaps for want of memory: the same command resumes the run; "
+                "a worker process died, perhaps because memory ran out: the same command resumes the run; "
                 "a smaller n_jobs needs less memory"
             ) from error
         raise
@@ -58,7 +58,7 @@ def deaths_explained() -> Iterator[None]:
 
 @cache
 def exit_with_parent(parent: int) -> None:
-    """End this process as soon as its parent is gone, also one that was killed and could tell nobody.
+    """End this process as soon as its parent is gone, even if the parent was killed.
 
     Parameters
     ----------
@@ -69,29 +69,29 @@ def exit_with_parent(parent: int) -> None:
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(_PERIOD)
-        os._exit(1)  # at once: there is nobody left to take a result or a message
+        os._exit(1)  # at once: nobody is left to take a result or a message
 
     threading.Thread(target=watch, name="exit-with-parent", daemon=True).start()
 
 
 def watch_parent() -> None:
-    """Let this process, if it is somebody's worker, end with whoever started it."""
+    """End this process with its parent if it is a worker."""
     parent = multiprocessing.parent_process()
     if parent is not None and parent.pid is not None:
         exit_with_parent(parent.pid)
 
 
 def watched_by_launched() -> None:
-    """Have all workers that joblib starts for this process watch it from their start, and leave Ctrl-C to it.
+    """Make all workers that joblib starts for this process watch it from their start, and ignore Ctrl-C.
 
-    A launcher's have nothing of ours until they get a task: one whose parent was killed before would wait for minutes,
-    and one that is interrupted while it imports would say so at length.
+    A launcher's workers run none of our code before they get a task. Without this, a worker whose parent was killed
+    before would wait for minutes, and one that is interrupted while it imports would print a long traceback.
     """
     from joblib import register_parallel_backend
     from joblib._parallel_backends import LokyBackend
 
     class Launched(LokyBackend):
-        """Starts processes when it is given the first task."""
+        """A backend that starts its processes with Ctrl-C ignored."""
 
         def submit(self, *task: object, **options: object) -> object:
             with interrupts_ignored():
@@ -103,9 +103,9 @@ def watched_by_launched() -> None:
 
 @contextmanager
 def interrupts_ignored() -> Iterator[None]:
-    """Ignore Ctrl-C in the block, and forever in the processes started in it, which inherit that.
+    """Ignore Ctrl-C in the block, and for good in the processes started in it, which inherit this.
 
-    A terminal sends Ctrl-C to parent and workers alike; the parent ends the workers, without noise of theirs.
+    A terminal sends Ctrl-C to the parent and the workers; the parent ends the workers, and they print nothing.
     """
     with _handling(signal.SIGINT, signal.SIG_IGN):
         yield
@@ -113,7 +113,7 @@ def interrupts_ignored() -> Iterator[None]:
 
 @contextmanager
 def termination_as_interrupt() -> Iterator[None]:
-    """Treat a polite request to end (SIGTERM, e.g. of a batch system) like Ctrl-C in the block."""
+    """Treat SIGTERM, which a batch system sends for example, like Ctrl-C in the block."""
     with _handling(signal.SIGTERM, signal.default_int_handler):
         yield
 
@@ -122,7 +122,7 @@ def termination_as_interrupt() -> Iterator[None]:
 def _handling(
     number: signal.Signals, handler: signal.Handlers | Callable[[int, FrameType | None], None]
 ) -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():  # only there can handlers be set
+    if threading.current_thread() is not threading.main_thread():  # handlers can only be set there
         yield
         return
     before = signal.signal(number, handler)

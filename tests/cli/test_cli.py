@@ -25,7 +25,7 @@ from budgetreg.figures import curves as plots
 from budgetreg.figures import summary
 from budgetreg.notices import say
 from budgetreg.protocol.plan import Plan
-from budgetreg.results import store
+from budgetreg.results import folders
 
 
 @dataclass(frozen=True)
@@ -257,9 +257,9 @@ def test_a_sweep_says_once_what_its_cells_have_in_common(
     assert len(executed) == 4
     assert answer.err.splitlines() == [
         *(f"budgetreg: a note of {what}" for what in ("all", "k=4", "k=5")),
-        "budgetreg: grids grew, as the best value was on an edge: aelr: eta in 2 of 20 repetitions; "
-        "aer: eta in 2 of 20 repetitions",
-        "budgetreg: the best value is on an edge of its grid: aelr: B high in 4 of 20 repetitions; "
+        "budgetreg: grids grew because the best value was the largest or smallest tried: aelr: eta in 2 of 20 "
+        "repetitions; aer: eta in 2 of 20 repetitions",
+        "budgetreg: some best values are the largest or smallest tried: aelr: B high in 4 of 20 repetitions; "
         "aer: B high in 4 of 20 repetitions",
     ]
 
@@ -506,14 +506,15 @@ def test_status_has_a_row_per_run(
         (here / "runs" / name).mkdir(parents=True)
         (here / "runs" / name / "manifest.json").touch()
 
-    def read_status(folder: Path) -> store.RunStatus:
+    def read_status(folder: Path) -> folders.RunStatus:
         if folder.name not in counts:
             return real_status(folder)
         k, planned, finished, failed, running = counts[folder.name]
-        return store.RunStatus(folder, planned, finished, failed, running, "aelr", "digits_3v5", k)
+        unfinished = {number: "no" * (number < finished + failed) for number in range(finished, planned)}
+        return folders.RunStatus(folder, planned, unfinished, running, "aelr", "digits_3v5", k)
 
-    real_status = store.read_status
-    monkeypatch.setattr(store, "read_status", read_status)
+    real_status = folders.read_status
+    monkeypatch.setattr(folders, "read_status", read_status)
     (here / "runs" / "merged").mkdir()
     (here / "runs" / "merged" / "manifest.json").write_text('{"recipe": "paper/figure", "cells": []}')
     answer = budgetreg(capsys, "status runs")

@@ -217,7 +217,7 @@ def test_the_repetitions_of_a_killed_worker_are_computed_by_the_other(cluster, t
 
 
 def test_a_repetition_that_kills_every_worker_is_one_line(cluster, tmp_path):
-    with pytest.raises(WorkerDied, match="dask workers died again and again"):
+    with pytest.raises(WorkerDied, match="dask workers died repeatedly"):
         toy_run(there(cluster, tmp_path, repetitions=1, behaviour={0: "die"}))
 
 
@@ -226,7 +226,10 @@ def test_a_lost_scheduler_is_one_line_and_the_run_resumes_here(cluster, tmp_path
     wait_until(lambda: finished(tmp_path) == 3)
     cluster.scheduler.kill()
     errors = process.communicate(timeout=PATIENCE)[1]
-    assert f"ClusterLost: the dask scheduler at {cluster.address} is lost; what is finished is kept" in errors
+    assert (
+        f"ClusterLost: the dask scheduler at {cluster.address} no longer answers: finished repetitions are kept"
+        in errors
+    )
     assert subject.ClusterLost.exit_code == 1
     outcome = toy_run(toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=4))
     assert (outcome.finished, outcome.resumed) == (4, 3)

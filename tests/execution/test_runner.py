@@ -284,7 +284,8 @@ def test_notes_are_told_on_stderr_and_edges_to_the_caller(tmp_path, capsys):
     assert capsys.readouterr() == ("", "budgetreg: a note\n")
     assert choices.repetitions == 3
     assert remarks([choices]) == [
-        "the best value is on an edge of its grid: toy: eta high (try 10 in algo.grid.eta) in 2 of 3 repetitions"
+        "some best values are the largest or smallest tried: toy: eta largest (try 10 in algo.grid.eta) in 2 of 3 "
+        "repetitions"
     ]
 
 
