@@ -91,6 +91,5 @@ def _more(plan: "Plan", widened: int) -> str:
 
 
 def _split(plan: "Plan") -> str:
-    if plan.k_x is None:
-        return ""
-    return f" ({plan.k_x} for the data point, {plan.k_ip} for the inner product)"
+    split = plan.budget_split
+    return f" ({split.k_x} for the data point, {split.k_ip} for the inner product)" if split else ""

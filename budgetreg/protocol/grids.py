@@ -1,16 +1,49 @@
-"""The settings among which a run chooses: its grid in absolute values, whose units are what theory prescribes."""
+"""The settings that a run tries: its grid in absolute values, and the units that the learner's theory prescribes."""
 
 from collections.abc import Mapping, Sized
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
+import numpy as np
+
 from budgetreg.config.sections import RADIUS
-from budgetreg.learners.declaration import Learner, RunContext
+from budgetreg.data import Dataset, Prices
+from budgetreg.learners.declaration import BudgetSplit, Learner, RunContext
 from budgetreg.protocol.configuration import Config
+from budgetreg.protocol.side_information import second_moments, table_of
+
+
+def run_context(
+    config: Config, data: Dataset, budget_split: BudgetSplit | None, m: int, prices: Prices | None
+) -> RunContext:
+    """Return what theory may ask about a run of m examples."""
+    intercept = config.intercept == "mean"
+    return RunContext(
+        k=config.k,
+        d=data.X.shape[1],
+        m=m,
+        budget_split=budget_split,
+        largest=float(np.abs(data.y - (data.y.mean() if intercept else 0.0)).max()),
+        unit=float(data.y.std()) if intercept else 1.0,
+        moments=cache(lambda: _moments(config, data)),
+        prices=np.array(prices.costs) if prices and config.algo.cost_aware else None,
+    )
+
+
+def _moments(config: Config, data: Dataset) -> np.ndarray:
+    """Return second moments, in which units of grids are expressed: over all examples unless the scale implies them.
+
+    They are 1 for attributes scaled by a pilot. Attributes scaled by ranges are taken to be uniform on [-1, 1].
+    """
+    if config.dataset.scaled_by_pilot or config.dataset.scaled_by_ranges:
+        return np.full(data.X.shape[1], 1.0 if config.dataset.scaled_by_pilot else 1 / 3)
+    everything = np.arange(data.y.size)
+    return second_moments(table_of(config.dataset.center, data, everything), everything)
 
 
 def lay_out(config: Config, run: RunContext) -> dict[str, tuple[float, ...]]:
-    """Lay out the grid: every radius, of learners that have one, with all other parameters, in absolute values.
+    """Return the settings: every radius, if there is one, with all other parameters, in absolute values.
 
     Parameters
     ----------
@@ -22,7 +55,7 @@ def lay_out(config: Config, run: RunContext) -> dict[str, tuple[float, ...]]:
     Returns
     -------
     dict of str to tuple of float
-        By parameter its value in each setting; empty for learners without parameters.
+        The value of each parameter in each setting; empty for learners without parameters.
 
     Raises
     ------
@@ -50,13 +83,13 @@ def lay_out(config: Config, run: RunContext) -> dict[str, tuple[float, ...]]:
 
 
 def widened(algo: Learner, edge: str) -> Learner:
-    """Return a learner whose grid has two more values beyond some of its ends, each as far off as those there are.
+    """Return a learner whose grid has two more values beyond some of its ends, with the ratio of the last two values.
 
     Parameters
     ----------
     algo : Learner
     edge : str
-        Which ends, as `protocol.tuning.on_edge` tells them: ``"B:high eta:low"``.
+        Which ends, as `protocol.tuning.on_edge` names them: ``"B:high eta:low"``.
     """
     grid = dict(algo.grid)
     for name, end in (word.split(":") for word in edge.split()):
@@ -71,23 +104,21 @@ def widened(algo: Learner, edge: str) -> Learner:
 
 
 def count(settings: Mapping[str, Sized]) -> int:
-    """Return the number of settings; 1 of a learner without parameters."""
+    """Return the number of settings; 1 for a learner without parameters."""
     return len(next(iter(settings.values()))) if settings else 1
 
 
 def _radii(config: Config, unit: float) -> tuple[float | None, ...]:
-    """Return the candidates for the radius, whose grid is in a unit; None alone if the learner has none."""
+    """Return the candidates for the radius, whose grid is in a unit; None alone if the learner has no radius."""
     if RADIUS not in config.algo.grid:
         return (None,)
-    return (
-        (config.tuning.values[RADIUS],)
-        if RADIUS in config.tuning.values
-        else tuple(B * unit for B in config.algo.grid[RADIUS])
-    )
+    if RADIUS in config.tuning.values:
+        return (config.tuning.values[RADIUS],)
+    return tuple(B * unit for B in config.algo.grid[RADIUS])
 
 
 def _units(algo: Learner, names: list[str], run: RunContext, B: float | None) -> Mapping[str, float]:
-    """Return by parameter what a multiple is multiplied by: 1 where the grid is absolute."""
+    """Return the unit of each parameter's grid: 1 if the grid is absolute."""
     if all(algo.in_grid(name).absolute for name in names):
         return dict.fromkeys(names, 1.0)
     prescribed = algo.theory(run, B)

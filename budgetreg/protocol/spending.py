@@ -1,7 +1,7 @@
-"""What a run may spend: where it ends, what of that a pilot takes, and the checkpoints on the way.
+"""What a run may spend: where it ends, how much of that a pilot takes, and the checkpoints on the way.
 
-All is planned in attributes. A total is in money where there are prices; what it buys is told by the price that is
-expected of a draw, as a plan comes before any draw: a run ends about there, and what it pays is counted.
+Everything is planned in attributes. A total may be in money, if there are prices. As a plan is made before any draw, it
+converts money by the expected price of a draw: a run ends near its total, and what it pays is counted.
 """
 
 from dataclasses import dataclass
@@ -16,32 +16,12 @@ from budgetreg.learners.declaration import BudgetSplit, Observation
 from budgetreg.protocol.configuration import Config
 
 PILOT_SHARE, LEAST_SHARE, LEAST_ROWS = 0.05, 0.1, 5
-"""What an automatic pilot costs of all that is spent; more, up to the second share, if it is fewer rows otherwise."""
+"""Share of all spending that an automatic pilot takes; the second share, if the first one buys too few rows."""
 
 AXIS_SPAN = 256
 """The attribute axis begins at the cost of a full row, or at its end divided by this."""
 
-_ROUNDING = 1e-9  # of an attribute: what is left of a quotient that should be whole
-
-
-def refuse_two_ends(config: Config) -> None:
-    """Refuse what would end a curve elsewhere than `total` does.
-
-    Raises
-    ------
-    ConfigError
-        If there is anything.
-    """
-    if config.total is None:
-        return
-    if config.axis == "examples":
-        raise ConfigError(f"total={config.total}: with axis=examples learners end at as many examples; use one of them")
-    asked = config.checkpoints
-    if not isinstance(asked, int) and not any(isinstance(one, float) for one in asked):
-        raise ConfigError(
-            f"checkpoints={list(asked)}: numbers of examples end elsewhere than total={config.total}; "
-            "give shares, such as [0.5,1.0]"
-        )
+_ROUNDING = 1e-9  # in attributes: rounding error of a quotient that should be whole
 
 
 @dataclass(frozen=True)
@@ -57,7 +37,7 @@ class Spending:
     budget_split : BudgetSplit or None
         How k is divided.
     prices : Prices or None
-        What the attributes cost.
+        Prices of the attributes.
     """
 
     config: Config
@@ -78,55 +58,59 @@ class Spending:
 
     @cached_property
     def price(self) -> float:
-        """What an attribute is expected to cost, in money or else 1.
+        """The expected price of an attribute, in money; 1 if the total is in attributes.
 
-        Draws that heed prices are taken to be those of attributes that matter alike, all others to be uniform.
+        Price-aware draws are taken to be those of equally relevant attributes, all others to be uniform.
         """
         if not self.in_money or self.prices is None:
             return 1.0
-        mean, heeding = self.prices.row / self.d, self.config.algo.cost_aware
-        if self.budget_split is None or not heeding:
+        mean, price_aware = self.prices.row / self.d, self.config.algo.cost_aware
+        if self.budget_split is None or not price_aware:
             return mean
         roots = [sqrt(cost) for cost in self.prices.costs]
         guided = fsum(roots) / fsum(1 / root for root in roots)
         draws = self.budget_split._asdict()
-        return fsum(n * (guided if part in heeding else mean) for part, n in draws.items()) / sum(draws.values())
+        return fsum(n * (guided if part in price_aware else mean) for part, n in draws.items()) / sum(draws.values())
 
     @property
     def row(self) -> float:
-        """What a full row costs."""
+        """The price of a full row."""
         return self.prices.row if self.in_money and self.prices else self.d
 
     @property
     def unit(self) -> str:
-        """What all is in that is not in attributes, or rather in cells of the table."""
+        """The unit of amounts: that of the prices, or cells of the table."""
         return self.prices.unit if self.in_money and self.prices else "cells"
 
     @property
     def total(self) -> str:
-        """The total in words, with the unit if that is money."""
+        """The total in words, with its unit if that is money."""
         return f"total={self.config.total}" + (f" {self.unit}" if self.in_money else "")
 
+    def lead(self, pilot: int) -> int:
+        """Return the examples on which the learner takes no step: the pilot, unless it sees all attributes anyway."""
+        return 0 if self.config.algo.observation is Observation.ALL else pilot
+
     def bought(self, lead: int = 0) -> int | None:
-        """Return the attributes that a total buys, so many full rows first; None without one."""
+        """Return how many attributes the total buys, after some full rows; None if there is no total."""
         if self.config.total is None or not self.in_money:
             return self.config.total
         return lead * self.d + int((self.config.total - lead * self.row) / self.price + _ROUNDING)
 
     def end(self, lead: int = 0) -> int:
-        """Return the attributes at which the axis ends; with a total they are at most what all examples cost."""
+        """Return the attributes at which the axis ends; with a total, at most what all examples cost."""
         bought = self.bought(lead)
         if bought is None:
             return self.config.k * self.n_train
         return min(bought, lead * self.d + self.per_example * (self.n_train - lead))
 
     def pilot(self, most: int) -> int:
-        """Return the number of full rows that are bought first, at most so many if it is automatic.
+        """Return the number of full rows that are bought first, at most `most` if it is automatic.
 
         Raises
         ------
         ConfigError
-            If they are too few for what is to come from them, or leave nothing to learn with.
+            If they are too few for what they have to estimate, or leave nothing to learn with.
         """
         config, spent = self.config, self.end() * self.price
         if config.pilot != "auto":
@@ -145,9 +129,10 @@ class Spending:
         if not pilot and config.algo.given_moments == "pilot":
             raise ConfigError("pilot=0: too few rows for algo.moments=pilot; at least 1, or moments=given")
         if pilot and (pilot * self.row >= spent or pilot >= self.n_train):
-            bought = f"k={config.k} buys of {self.n_train} examples" if config.total is None else f"{self.total} buys"
+            limit = f"k={config.k} buys of {self.n_train} examples" if config.total is None else f"{self.total} buys"
             raise ConfigError(
-                f"pilot={config.pilot}: {pilot} full rows of {self.d} attributes are all that {bought}, or more"
+                f"pilot={config.pilot}: {pilot} full rows of {self.d} attributes are all that {limit}, or more; "
+                "use a smaller pilot"
             )
         return pilot
 
@@ -159,15 +144,15 @@ class Spending:
         pilot : int
             Full rows that are bought first.
         lead : int
-            Those of them that the learner does not step on.
+            Those of them on which the learner takes no step.
 
         Raises
         ------
         ConfigError
-            If those that are asked for, or the total, cannot be.
+            If the requested checkpoints, or the total, are out of reach.
         """
         config, asked, d = self.config, self.config.checkpoints, self.d
-        in_shares = not isinstance(asked, int) and any(isinstance(one, float) for one in asked)
+        in_shares = not isinstance(asked, int) and any(isinstance(checkpoint, float) for checkpoint in asked)
         if not isinstance(asked, int) and not in_shares:
             if asked[-1] > self.n_train:
                 raise ConfigError(f"checkpoints={list(asked)}: there are only {self.n_train} training examples")
@@ -177,10 +162,10 @@ class Spending:
         end, name = self.end(lead), config.algo.name
         per_example = config.k if config.axis == "examples" else self.per_example
         if config.total is not None and end - lead * d < per_example:
-            beside = f" after a pilot of {lead} full rows of {d}" if lead else ""
+            after = f" after a pilot of {lead} full rows of {d}" if lead else ""
             least = ceil(lead * self.row + per_example * self.price - _ROUNDING)
             raise ConfigError(
-                f"{self.total}: buys {name} no example of {per_example} attributes{beside}; at least {least}"
+                f"{self.total}: buys {name} no example of {per_example} attributes{after}; at least {least}"
             )
         if end < per_example:
             raise ConfigError(
@@ -191,9 +176,9 @@ class Spending:
             axis = np.geomspace(begin, end, asked) if asked > 1 else np.array([end])
             axis[-1] = end
         else:
-            axis = np.round(end * np.array(asked), 6)  # as 0.29 of 100 lies a bit below 29
+            axis = np.round(end * np.array(asked), 6)  # because 0.29 of 100 is slightly below 29
         examples = {lead + (int(attributes) - lead * d) // per_example for attributes in axis}
-        examples = {min(one, self.n_train) for one in examples if one > pilot}
+        examples = {min(number, self.n_train) for number in examples if number > pilot}
         if not examples:
             raise ConfigError(
                 f"checkpoints: none of these shares of {end} attributes buys {name} an example of {per_example}; "

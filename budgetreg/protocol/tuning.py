@@ -15,12 +15,12 @@ def folds(order: np.ndarray, n_folds: int, rng: np.random.Generator) -> tuple[np
     n_folds : int
         Number of folds F.
     rng : numpy.random.Generator
-        Decides who is held out where.
+        Decides which rows each fold holds out.
 
     Returns
     -------
     training : ndarray of int, shape (F, m')
-        Training rows of each fold; m' leaves out the largest fold, so that all have as many.
+        Training rows of each fold; all have as many as the fold that holds out most.
     held_out : list of F ndarrays of int
         Held-out rows of each fold.
     """
@@ -47,22 +47,22 @@ def winners(losses: np.ndarray) -> np.ndarray:
 
 
 def on_edge(settings: Mapping[str, tuple[float, ...]], winner: int) -> str:
-    """Tell which parameters of a setting are on the edge of the grid, e.g. ``"B:high eta:low"``.
+    """Return which parameters of a setting are on the edge of the grid, such as ``"B:high eta:low"``.
 
     Parameters
     ----------
     settings : mapping of str to tuple of float
-        The grid, one entry per setting.  A step size may depend on ``B``, if there is one: its edge is that among
-        equal ``B``.
+        The grid, one entry per setting. The grid of a step size may depend on ``B``, if there is one: its edge is that
+        among settings with the same ``B``.
     winner : int
         The setting.
     """
-    found = []
+    edges = []
     radii = settings.get("B", ())
     for name, values in settings.items():
-        alike = name == "B" or not radii
-        peers = [value for g, value in enumerate(values) if alike or radii[g] == radii[winner]]
+        independent = name == "B" or not radii
+        peers = [value for g, value in enumerate(values) if independent or radii[g] == radii[winner]]
         low, high = min(peers), max(peers)
         if low < high and values[winner] in (low, high):
-            found.append(f"{name}:{'low' if values[winner] == low else 'high'}")
-    return " ".join(found)
+            edges.append(f"{name}:{'low' if values[winner] == low else 'high'}")
+    return " ".join(edges)

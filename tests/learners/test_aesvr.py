@@ -347,12 +347,12 @@ def plan_of(*overrides):
 
 def test_plan_of_a_budget_on_average():
     plan = plan_of()
-    assert (plan.k_x, plan.per_example, plan.budget, plan.notes) == (4, 7, None, ())
+    assert (plan.budget_split.k_x, plan.per_example, plan.budget, plan.notes) == (4, 7, None, ())
     assert plan.settings["eta"][:2] == pytest.approx([0.5 * np.sqrt(4 / 1200), 1.0 * np.sqrt(4 / 1200)])
     # GenEst needs no split; the plug-in keeps its budget for every example.
-    assert plan_of("algo.split=even").k_x == 4
+    assert plan_of("algo.split=even").budget_split.k_x == 4
     plan = plan_of("algo.residual=plug_in", "algo.split=5")
-    assert (plan.k_x, plan.k_ip, plan.budget) == (2, 5, 7)
+    assert (*plan.budget_split, plan.budget) == (2, 5, 7)
 
 
 def test_harmful_small_eps_gives_one_warning():

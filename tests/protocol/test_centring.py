@@ -108,7 +108,7 @@ def test_learners_equal_their_listings_on_centred_examples(algo, listing, names,
     sampler = DATA_POINT_SAMPLERS[plan.config.algo.data_point]
     outputs, _ = centred_run(plan, X, y, orders, settings, [256, 257, 400], [0, 1])
     for f, order in enumerate(orders):
-        attributes, uniforms = draws(generator("test", f), *X.shape, sampler, plan.k_x, plan.k_ip)
+        attributes, uniforms = draws(generator("test", f), *X.shape, sampler, *plan.budget_split)
         means = running_means(X[order] * SCALE, attributes)
         steps = listing(X[order] * SCALE - means, y[order], attributes, uniforms, *names.values())
         iterates = [w for w, _ in steps]

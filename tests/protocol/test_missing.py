@@ -267,7 +267,7 @@ def test_a_total_is_what_would_be_paid_if_nothing_were_missing(path, prices):
 def test_what_tuning_sees_in_full_are_complete_rows(path, prices):
     complete = int((~GAPS.any(axis=1)).mean() * 108)
     few, many = (of(path, "aerr", *prices, "axis=paid", f"total={total}", "pilot=3") for total in (300, 1200))
-    told = f"in full where they are complete, {complete * sum(COSTS):,.10g} EUR where the total pays for"
+    told = f"the complete rows of its held-out folds, {complete * sum(COSTS):,.10g} EUR where the total pays for"
     assert complete * sum(COSTS) < 1200 < 108 * sum(COSTS)
     assert any(told in note for note in few.notes)
     assert not any("axis=paid" in note for note in many.notes)
@@ -307,7 +307,7 @@ def test_tables_that_tell_too_little(tmp_path):
     assert "attribute 'e' never has a value in" in refused(DataError, written(tmp_path, X, gaps), "algo=aerr")
     gaps = GAPS.copy()
     gaps[np.arange(N), np.arange(N) % D] = True
-    assert "no row has all its values" in refused(DataError, written(tmp_path, X, gaps), "algo=aerr")
+    assert "every row has a missing value" in refused(DataError, written(tmp_path, X, gaps), "algo=aerr")
 
 
 def test_attributes_that_are_there_together_in_no_example_of_a_repetition(path):

@@ -60,7 +60,7 @@ def test_the_step_size_of_theory_looks_at_no_column(tables):
     known, _ = tables
     plan = planned("dataset=file", *known, "algo=ddaerr", "k=4", "tuning=theory", "tuning.B=1")
     m = plan.checkpoints[-1] - plan.pilot
-    assert plan.settings["eta"][0] == pytest.approx(1 / np.sqrt(m * (10**2 / 3 / plan.k_x + 1)))
+    assert plan.settings["eta"][0] == pytest.approx(1 / np.sqrt(m * (10**2 / 3 / plan.budget_split.k_x + 1)))
 
 
 def test_a_list_that_was_changed_is_not_resumed(tables, tmp_path, capsys):

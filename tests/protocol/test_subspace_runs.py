@@ -16,6 +16,7 @@ from budgetreg.errors import ConfigError, DataError
 from budgetreg.figures.bounds import bounds
 from budgetreg.metering.centring import Origin
 from budgetreg.metering.table import Table
+from budgetreg.protocol.batching import streams_at_once
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
@@ -57,9 +58,9 @@ def test_what_has_no_parameters_is_not_tuned():
 def test_memory_of_a_replica_grows_with_the_square_of_the_attributes():
     plan = make_plan(configured("popca"))
     assert plan.streams_at_once == plan.config.backend.batch_size
-    few = replace(plan, d=784).streams_at_once
-    assert 1 < few < 40 and few == 4 * replace(plan, d=2 * 784).streams_at_once + few % 4
-    assert replace(plan, d=10**5).streams_at_once == 1
+    some, few, one = (streams_at_once(plan.config, d, 1, 12, False) for d in (784, 2 * 784, 10**5))
+    assert 1 < some < 40 and some == 4 * few + some % 4
+    assert one == 1
 
 
 def test_impossible_budgets_and_dimensions_are_refused():

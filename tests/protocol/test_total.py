@@ -124,8 +124,8 @@ def test_money_that_buys_nothing(keys, said):
         (["total=80", "pilot=8"], "pilot=8: 8 full rows of 10 attributes are all that total=80 buys, or more"),
         (["total=82", "pilot=8"], "total=82: buys aelr no example of 4 attributes after a pilot of 8 full rows of 10"),
         (["total=9", "algo=ridge", "pilot=0", "dataset.scale=none"], "total=9: buys ridge no example of 10 attributes"),
-        (["total=700", "axis=examples"], "total=700: with axis=examples learners end at as many examples"),
-        (["total=700", "checkpoints=[20,30]"], "checkpoints=[20, 30]: numbers of examples end elsewhere"),
+        (["total=700", "axis=examples"], "total=700: axis=examples ends all learners at the same number of examples"),
+        (["total=700", "checkpoints=[20,30]"], "checkpoints=[20, 30]: these numbers of examples contradict total=700"),
     ],
 )
 def test_impossible_totals(keys, said):
