@@ -1,5 +1,6 @@
-"""What is installed is complete, needs no torch, and works away from the checkout."""
+"""The installed package is complete, needs no torch, and works away from the checkout."""
 
+import ast
 import os
 import re
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from collections import Counter
 from email import message_from_string
 from email.message import Message
 from pathlib import Path
@@ -87,7 +89,7 @@ def test_the_wheel_holds_every_file_once(wheel_names: list[str], folder: str, pa
     assert {name: wheel_names.count(name) for name in wanted} == dict.fromkeys(wanted, 1)
 
 
-def test_the_wheel_holds_nothing_beside_the_package(wheel_names: list[str]) -> None:
+def test_the_wheel_holds_only_the_package(wheel_names: list[str]) -> None:
     assert {name.split("/")[0] for name in wheel_names} == {
         "budgetreg",
         f"budgetreg-{budgetreg.__version__}.dist-info",
@@ -120,7 +122,7 @@ def test_every_direct_requirement_is_pinned() -> None:
     assert unpinned == []
 
 
-def test_the_version_is_one(metadata: Message) -> None:
+def test_every_file_states_the_same_version(metadata: Message) -> None:
     citation = (ROOT / "CITATION.cff").read_text()
     assert metadata["Version"] == budgetreg.__version__
     assert f"\nversion: {budgetreg.__version__}\n" in citation
@@ -139,7 +141,7 @@ def test_the_installed_command_works_away_from_the_checkout(installed: Path, tmp
     assert "hazan_koren_2012/fig1" in experiments
 
 
-def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
+def test_help_loads_no_heavy_library(tmp_path: Path) -> None:
     program = """
 import sys
 from budgetreg.cli.app import main
@@ -154,3 +156,13 @@ print("loaded:", sorted(heavy & set(sys.modules)))
     output = run(sys.executable, "-c", program, cwd=tmp_path, path=ROOT).stdout
     assert "usage" in output.lower()
     assert output.splitlines()[-1] == "loaded: []"
+
+
+def test_each_class_name_is_used_once() -> None:
+    names = Counter(
+        node.name
+        for path in (ROOT / "budgetreg").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, times in names.items() if times > 1] == []

@@ -1,4 +1,4 @@
-"""The trials of ``make stress``: a few of them find nothing, and what they look for they would find."""
+"""The trials of ``make stress`` find no fault in a few tries, and notice faults that there are."""
 
 import os
 import re
@@ -17,8 +17,9 @@ import stress_lines  # noqa: E402
 import stress_trials  # noqa: E402
 from stress_trials import Answer, Found, Trial  # noqa: E402
 
-# Newer Pythons warn of the threads that pytest may have; the copy starts none of them.
-copies = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+# Newer Pythons warn about forking with threads; pytest may have some, but the forked process uses none.
+forks = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+KINDS = ("kills", "flips", "disks", "lines")
 TRACE = "Traceback (most recent call last)\nValueError: no\n"
 
 
@@ -27,8 +28,12 @@ def found(tmp_path: Path) -> Found:
     return Found(Trial("kind", "case", 3, 0, tmp_path))
 
 
-def test_a_few_trials_find_nothing(tmp_path: Path) -> None:
-    words = ["--kills", "1", "--flips", "1", "--disks", "1", "--lines", "6"]
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [("lines", 2), *(pytest.param(kind, 1, marks=pytest.mark.slow) for kind in KINDS if kind != "lines")],
+)
+def test_a_few_trials_find_no_fault(tmp_path: Path, kind: str, number: int) -> None:
+    words = [f"--{other}={number if other == kind else 0}" for other in KINDS]
     (tmp_path / "tmp").mkdir()
     committed = (ROOT / "results" / "stress.csv").read_bytes()
     done = subprocess.run(
@@ -40,7 +45,7 @@ def test_a_few_trials_find_nothing(tmp_path: Path) -> None:
         timeout=240,
     )
     assert done.returncode == 0, done.stderr
-    assert "0 faults in 9 trials" in done.stdout
+    assert f"0 faults in {number} trials" in done.stdout
     assert list((tmp_path / "tmp").iterdir()) == []
     assert (ROOT / "results" / "stress.csv").read_bytes() == committed
 
@@ -58,12 +63,12 @@ def test_a_few_trials_find_nothing(tmp_path: Path) -> None:
         (Answer(-9, "", "", hung=True), "hangs"),
     ],
 )
-def test_how_a_command_ends_is_judged(found: Found, answer: Answer, fault: str | None) -> None:
+def test_each_bad_end_of_a_command_is_a_fault(found: Found, answer: Answer, fault: str | None) -> None:
     found.judge("a command", answer)
     assert list(found.faults) == ([] if fault is None else [fault])
 
 
-def test_files_that_differ_or_are_too_many_are_noted(found: Found, tmp_path: Path) -> None:
+def test_changed_and_left_over_files_are_faults(found: Found, tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     (run / "curves.csv").write_text("a\n1\n")
@@ -81,7 +86,7 @@ def test_files_that_differ_or_are_too_many_are_noted(found: Found, tmp_path: Pat
     }
 
 
-def test_temporary_files_that_stay_are_noted(found: Found, tmp_path: Path) -> None:
+def test_temporary_files_left_over_are_faults(found: Found, tmp_path: Path) -> None:
     stress_trials.environment(tmp_path)
     stress_trials.note_leftovers(found, tmp_path, {1})
     assert found.faults == {}
@@ -90,7 +95,7 @@ def test_temporary_files_that_stay_are_noted(found: Found, tmp_path: Path) -> No
     assert "budgetreg-x" in found.faults["leftovers"]
 
 
-def test_processes_that_stay_are_noted_and_ended(found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_left_over_are_faults_and_are_ended(found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stress_trials, "_GRACE", 0.2)
     leader = subprocess.Popen(["sh", "-c", "sleep 60 & exit"], start_new_session=True)
     leader.wait(10)
@@ -102,8 +107,8 @@ def test_processes_that_stay_are_noted_and_ended(found: Found, monkeypatch: pyte
     assert again.faults == {}
 
 
-@copies
-def test_a_command_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@forks
+def test_a_command_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stress_trials, "LIMIT", 0.2)
     answer = stress_trials.forked(
         ["--version"], tmp_path, lambda: subprocess.run(["sleep", "60"], check=False, timeout=90)
@@ -111,14 +116,14 @@ def test_a_command_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.Monk
     assert (answer.code, answer.hung) == (-9, True)
 
 
-@copies
-def test_a_copy_of_this_process_answers(tmp_path: Path) -> None:
+@forks
+def test_a_forked_process_runs_a_command(tmp_path: Path) -> None:
     answer = stress_trials.forked(["nothing"], tmp_path)
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.startswith("budgetreg: nothing: no such command")
 
 
-def test_damage_changes_content_and_no_time(tmp_path: Path) -> None:
+def test_damage_changes_the_content_but_not_the_time_of_a_file(tmp_path: Path) -> None:
     path, rng = tmp_path / "file", np.random.default_rng(0)
     ways = set()
     for _ in range(30):
@@ -130,7 +135,7 @@ def test_damage_changes_content_and_no_time(tmp_path: Path) -> None:
     assert ways == {"file, flip", "file, overwrite", "file, cut"}
 
 
-def test_trials_are_those_of_their_seed(tmp_path: Path) -> None:
+def test_the_seed_decides_the_trials(tmp_path: Path) -> None:
     def words(seed: int) -> list[list[str]]:
         trials = [Trial("line", "run", number, seed, tmp_path) for number in range(20)]
         return [stress_lines._changed(["run", "k=4"], trial.rng, works=True) for trial in trials]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from budgetreg.analysis.bootstrap import FEWEST, Estimate, basic, of_ratio
-from budgetreg.analysis.comparisons import Comparison
+from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.results.schema import COST
 from budgetreg.results.series import Series
 
@@ -68,7 +68,7 @@ def ranked(series: Sequence[Series], measure: str, spent: float | None = None) -
     Incomparable
         If a series lacks the column, or no repetition is common to all.
     """
-    comparison = Comparison(series, measure, "attributes" if spent is None else COST)
+    comparison = ResampledCurves(series, measure, "attributes" if spent is None else COST)
     means = map(comparison.means, series)
     ends = np.stack([curve.end if spent is None else curve.at(np.array([spent]))[:, 0] for curve in means])
     least = ends == ends.min(axis=0)

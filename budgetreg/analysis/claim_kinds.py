@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from budgetreg.analysis.bootstrap import Estimate, basic, of_largest, of_ratio, of_share
-from budgetreg.analysis.comparisons import Comparison, Incomparable, Means, select
+from budgetreg.analysis.comparisons import Incomparable, Means, ResampledCurves, select
 from budgetreg.config.requirements import (
     FRACTION,
     LIST,
@@ -69,7 +69,7 @@ class Case:
         self.options = options
         candidates = select(series, options["where"])
         self._of = {role: select(candidates, options[role]) for role in ("a", "b", "minus") if options.get(role)}
-        self.comparison = Comparison(list(chain(*self._of.values())), options["measure"], options["x"])
+        self.comparison = ResampledCurves(list(chain(*self._of.values())), options["measure"], options["x"])
         self._published = published
         self.notes: list[str] = []
 

@@ -99,7 +99,7 @@ def _value(series: Series, key: str) -> object:
     return columns[key] if key in columns else flatten(series.config).get(key)
 
 
-class Comparison:
+class ResampledCurves:
     """Series with resampled mean curves, over the repetitions that all of them have.
 
     Parameters

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from budgetreg.analysis.bootstrap import Estimate, percentile
-from budgetreg.analysis.comparisons import Comparison, Means
+from budgetreg.analysis.comparisons import Means, ResampledCurves
 from budgetreg.results.series import Series
 
 AT_LEAST, AT_MOST, UNKNOWN = "at least", "at most", "unknown"
@@ -104,7 +104,7 @@ def savings(
     Incomparable
         If a series lacks the column, or no repetition is common to all.
     """
-    comparison = Comparison(series, measure, x)
+    comparison = ResampledCurves(series, measure, x)
     means = {learner.label: comparison.means(learner) for learner in series}
     full = [learner.label for learner in series if learner.of_full_rows and not learner.of_subspaces]
     references = full or ([reference] if reference else [])

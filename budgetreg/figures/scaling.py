@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from budgetreg.analysis.bootstrap import Estimate, basic, percentile
-from budgetreg.analysis.comparisons import Comparison
+from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.figures.axes import Axis, axes_of
 from budgetreg.figures.canvas import grid, legend, own_settings, panels_in_a_row, write_figure
 from budgetreg.figures.captions import flowing, short_caption
@@ -116,7 +116,7 @@ def scalings_of(series: Sequence[Series], drawing: Drawing, y: Axis, x: Axis) ->
 
 
 def _estimate(series: Series, drawing: Drawing, measure: str, x: str) -> Estimate:
-    comparison = Comparison([series], measure, x)
+    comparison = ResampledCurves([series], measure, x)
     means = comparison.means(series)
     if drawing.level is None:
         return basic(means.end, comparison.repetitions)

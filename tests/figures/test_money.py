@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budgetreg.analysis.comparisons import Comparison
+from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.cli.common import console
 from budgetreg.cli.plan_table import plan_table
 from budgetreg.errors import ConfigError
@@ -55,7 +55,7 @@ def test_a_figure_may_ask_for_money_where_there_is_any(tmp_path: Path) -> None:
     assert axes_of(both, Drawing(x="cost"))[0].label.endswith("in EUR")
 
     def paid(series: Series) -> list[float]:
-        return Comparison(both, "test_relative", "cost").means(series).x.tolist()
+        return ResampledCurves(both, "test_relative", "cost").means(series).x.tolist()
 
     assert paid(both[0]) == [2.5 * 39.5, 2.5 * 159.5, 2.5 * 639.5]
     with pytest.raises(ConfigError, match=r"x: cost: aer has no prices \(dataset.costs\)"):

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from budgetreg.analysis.comparisons import Comparison
+from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.errors import DataError
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.captions import caption
@@ -46,7 +46,7 @@ def test_what_was_paid_by_each_checkpoint(tmp_path: Path, cells_tuning: int, row
 
 def test_of_checkpoints_that_tuning_has_paid_for_the_last_can_be_had(tmp_path: Path) -> None:
     (series,) = read_series([paid_run(tmp_path / "run", 1300, N)])
-    rows = Comparison([series], "test_relative", "paid").rows(series)
+    rows = ResampledCurves([series], "test_relative", "paid").rows(series)
     assert rows.x.tolist() == [1600, 1939.5]
     errors = series.points.pivot(index="repetition", columns="examples", values="test_relative").to_numpy()
     assert rows.values.tolist() == errors[:, 1:].tolist()
