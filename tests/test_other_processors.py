@@ -22,12 +22,7 @@ NUMBERS = ["excess_loss", "relative_error", "principal_angle"]
 
 
 @pytest.mark.parametrize(
-    "learners",
-    [
-        ["popca"],
-        pytest.param(["pca", "zero_filled_pca", "popca_importance", "mbeg", "mbeg_plus"], marks=pytest.mark.slow),
-    ],
-    ids=" ".join,
+    "learners", ["popca", pytest.param("pca zero_filled_pca popca_importance mbeg mbeg_plus", marks=pytest.mark.slow)]
 )
 @pytest.mark.skipif("openblas" not in str(np.show_config(mode="dicts")), reason="needs OpenBLAS to choose kernels")
 def test_subspaces_differ_between_kernels_by_rounding_alone(tmp_path, learners):

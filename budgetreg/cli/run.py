@@ -191,7 +191,7 @@ def _hydra(options: Namespace, task: Callable[["DictConfig"], None]) -> bool:
             if options.shell_completion:
                 application.complete(*_shell_request(options.words))
             elif options.cfg:
-                application.show(words, application.Shown(options.cfg, options.package, options.resolve))
+                application.show(words, application.Printed(options.cfg, options.package, options.resolve))
             else:
                 application.launch(words, task, sweep=options.multirun)
     except UserError:

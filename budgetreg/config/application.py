@@ -27,7 +27,7 @@ Task = Callable[[DictConfig], None]
 
 
 @dataclass(frozen=True)
-class Shown:
+class Printed:
     """What of the configuration is printed.
 
     Attributes
@@ -78,7 +78,7 @@ def launch(words: Sequence[str], task: Task, *, sweep: bool) -> None:
             _ = job.return_value  # raises what the task raised
 
 
-def show(words: Sequence[str], shown: Shown) -> None:
+def show(words: Sequence[str], shown: Printed) -> None:
     """Print the configuration that some overrides make.
 
     Raises
