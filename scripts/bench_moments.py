@@ -24,7 +24,7 @@ from budgetreg.learners.factors.posterior import Posterior
 from budgetreg.learners.factors.regression import posterior_moments
 from budgetreg.learners.moments.solution import solve
 from budgetreg.revealed.entries import Entries
-from budgetreg.revealed.known import Known
+from budgetreg.revealed.standardised import StandardisedEntries
 from budgetreg.sampling.designs import uniform_subset
 from budgetreg.streams import generator
 
@@ -64,7 +64,7 @@ def measured(d: int, rounds: int) -> dict[str, float]:
         solve(blocks, 0, (EXAMPLES,), d, norm="auto", centred=False, intercept=False)
 
     def chain(posterior: Posterior) -> None:
-        posterior_moments(posterior, Known(blocks, d), entries.size)
+        posterior_moments(posterior, StandardisedEntries(blocks, d), entries.size)
 
     alone = min(
         bench_common.cpu_seconds(moments) for _ in range(rounds)

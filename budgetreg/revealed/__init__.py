@@ -1,1 +1,1 @@
-"""Revealed values that are kept: which attributes are drawn, what was seen of them, and in which units."""
+"""Revealed values that are stored: the draws of attributes, the values, and standardised columns of them."""

@@ -1,4 +1,4 @@
-"""Examples collected for learners that keep what they see, drawn by what is known so far."""
+"""Collection of examples for learners that store what they see, with draws planned from it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,50 +18,45 @@ _MIX = 0.1
 
 
 class AttributeDraws:
-    """Attributes of one example after another, drawn in blocks that checkpoints do not change.
+    """Draws of k of d attributes for one example after another, in blocks that do not depend on checkpoints.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        The stream's.
-    d, k : int
-        Attributes, and how many are drawn of each example, without replacement.
+    The draws are uniform subsets until `plan` changes them.
     """
 
     def __init__(self, rng: np.random.Generator, d: int, k: int) -> None:
         self.k, self._rng = k, rng
         self._draw = lambda rng: Draw(subset(rng, d, k))
-        self._left = np.empty((0, k), dtype=np.int64)
+        self._block = np.empty((0, k), dtype=np.int64)
 
     def plan(self, p: np.ndarray) -> None:
-        """Draw with other probabilities from now on: about p (d,), see `budgetreg.sampling.designs.fixed_size`."""
+        """Draw, from the next example on, with probabilities of about p (d,), see `fixed_size`."""
         self._draw = fixed_size(p, self.k)
-        self._left = self._left[:0]
+        self._block = self._block[:0]
 
     def take(self, examples: int) -> np.ndarray:
         """Return the attributes (T, k) of the next examples."""
-        while len(self._left) < examples:
-            self._left = np.append(self._left, self._draw(self._rng).attributes, axis=0)
-        taken, self._left = self._left[:examples], self._left[examples:]
+        while len(self._block) < examples:
+            self._block = np.append(self._block, self._draw(self._rng).attributes, axis=0)
+        taken, self._block = self._block[:examples], self._block[examples:]
         return taken
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What is known at a checkpoint, or where draws are to be planned anew.
+    """Everything revealed up to a checkpoint, or up to an example after which the draws may be planned again.
 
     Attributes
     ----------
     examples : int
-        How many were drawn.
+        Number of examples, without the pilot's.
     is_checkpoint : bool
         Whether the output is wanted.
     is_plan : bool
-        Whether `plan` is waited for.
+        Whether `plan` may be called.
     entries : Entries
-        All that was revealed, the pilot's first.
+        Everything revealed, the pilot first.
     phases : tuple of int
-        Entries' examples before each of which the probabilities of draws changed; the last: all.
+        Numbers of examples, with the pilot's, at which the draw probabilities changed; the last is that of all.
     draws : sequence of AttributeDraws
         One per stream.
     """
@@ -83,14 +78,16 @@ class Collected:
         W : ndarray of float, shape (F, d)
             Regressors.
         """
-        for own, s, w in zip(self.draws, spread, W, strict=True):
-            own.plan(working_probabilities(regression_weights(s, w), own.k, _MIX))
+        for draws, s, w in zip(self.draws, spread, W, strict=True):
+            draws.plan(working_probabilities(regression_weights(s, w), draws.k, _MIX))
 
 
 def collect(
     accessor: Accessor, checkpoints: Sequence[int], rngs: Sequence[np.random.Generator], k: int
 ) -> Iterator[Collected]:
-    """Draw k attributes of each example: of the first ``2 d / k`` uniform subsets, planned anew at each doubling.
+    """Draw k attributes of each example: uniform subsets at first, then by plans.
+
+    The first plan is due after ``2 d / k`` examples, and further plans whenever their number has doubled.
 
     Parameters
     ----------
@@ -101,29 +98,42 @@ def collect(
     rngs : sequence of numpy.random.Generator
         One per stream.
     k : int
-        Attributes of an example that are seen.
+        Attributes seen of each example.
     """
     d, last = accessor.d, checkpoints[-1]
     entries, draws, changes = Entries(d + 1), [AttributeDraws(rng, d, k) for rng in rngs], []
     X, y = accessor.pilot()
-    known = X.shape[1]
-    if known:
+    pilot = X.shape[1]
+    if pilot:
         entries.add(np.broadcast_to(np.arange(d), X.shape), X, y)
-        changes.append(known)
-    plans = _doubling(-(-2 * d // k), last)
-    marks = sorted({*range(0, last, BLOCK), *checkpoints, *plans})
-    for start, stop in pairwise(marks):
-        accessor.open(start, stop)
-        attributes = np.stack([own.take(stop - start) for own in draws])
-        there = None if accessor.complete else accessor.available(attributes)
-        entries.add(attributes, accessor.reveal_block(attributes), accessor.targets(), there)
+        changes.append(pilot)
+    plans = _doublings(-(-2 * d // k), last)
+    for start, stop in pairwise(sorted({*range(0, last, BLOCK), *checkpoints, *plans})):
+        reveal(accessor, draws, entries, start, stop)
         if stop in checkpoints or stop in plans:
-            yield Collected(stop, stop in checkpoints, stop in plans, entries, (*changes, known + stop), draws)
+            yield Collected(stop, stop in checkpoints, stop in plans, entries, (*changes, pilot + stop), draws)
         if stop in plans:
-            changes.append(known + stop)
+            changes.append(pilot + stop)
 
 
-def _doubling(first: int, last: int) -> set[int]:
+def reveal(
+    accessor: Accessor,
+    draws: Sequence[AttributeDraws],
+    entries: Entries,
+    start: int,
+    stop: int,
+    *,
+    targets: bool = True,
+) -> None:
+    """Open a block of examples, and add to the entries what the draws reveal of it, with or without targets."""
+    accessor.open(start, stop)
+    attributes = np.stack([stream.take(stop - start) for stream in draws])
+    available = None if accessor.complete else accessor.available(attributes)
+    entries.add(attributes, accessor.reveal_block(attributes), accessor.targets() if targets else None, available)
+
+
+def _doublings(first: int, last: int) -> set[int]:
+    """Return first, 2 first, 4 first and so on, below last."""
     plans = set()
     while first < last:
         plans.add(first)

@@ -1,4 +1,4 @@
-"""What was revealed of the examples of some streams, kept: nothing but this is ever learned from."""
+"""Storage of revealed values, the only data that learners of this kind learn from."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,14 @@ from scipy.sparse import csr_array
 
 @dataclass(frozen=True)
 class Block:
-    """Examples of which equally many values were revealed.
+    """Examples with equally many revealed values.
 
     Attributes
     ----------
     attributes : ndarray of int, shape (F, T, n)
-        Which, the target being attribute d where there is one; of a value that is missing, the number of columns.
+        Column of each value: an attribute; d for the target, if any; the number of columns for a missing value.
     values : ndarray of float, shape (F, T, n)
+        The values.
     """
 
     attributes: np.ndarray
@@ -22,63 +23,68 @@ class Block:
 
 
 class Entries:
-    """Revealed values of F streams, T examples of each so far, in memory of about ``F T (k + 1)`` numbers.
+    """Revealed values of F streams, in about ``F T (k + 1)`` numbers for T examples of each.
 
     Parameters
     ----------
     columns : int
-        Attributes, and the target as one more where there is one.
+        Number of attributes, plus 1 if targets are stored.
 
     Attributes
     ----------
     size : int
-        Values of each stream.
+        Number of values of each stream.
     """
 
     def __init__(self, columns: int) -> None:
         self.columns = columns
         self.size = 0
-        self._waiting: list[Block] = []
+        self._pending: list[Block] = []
         self._blocks: list[Block] = []
 
     def add(
-        self, attributes: np.ndarray, values: np.ndarray, y: np.ndarray | None = None, there: np.ndarray | None = None
+        self,
+        attributes: np.ndarray,
+        values: np.ndarray,
+        y: np.ndarray | None = None,
+        available: np.ndarray | None = None,
     ) -> None:
-        """Take in examples.
+        """Add examples.
 
         Parameters
         ----------
         attributes : ndarray of int, shape (F, T, n)
-            Distinct ones of each example.
+            Distinct attributes of each example.
         values : ndarray of float, shape (F, T, n)
+            Their values.
         y : ndarray of float, shape (F, T), optional
-            Their targets, which are one more column.
-        there : ndarray of bool, shape (F, T, n), optional
-            Which of the values are not missing, if some are.
+            Targets, which become one more column.
+        available : ndarray of bool, shape (F, T, n), optional
+            Which values are not missing; None for all.
         """
-        if there is not None:
-            attributes = np.where(there, attributes, self.columns)
+        if available is not None:
+            attributes = np.where(available, attributes, self.columns)
         if y is not None:
             target = np.full((*y.shape, 1), self.columns - 1)
             attributes, values = np.append(attributes, target, axis=2), np.append(values, y[:, :, None], axis=2)
         self.size += values.shape[1] * values.shape[2]
-        if self._waiting and self._waiting[-1].attributes.shape[2] != attributes.shape[2]:
+        if self._pending and self._pending[-1].attributes.shape[2] != attributes.shape[2]:
             self._join()
-        self._waiting.append(Block(attributes, values))
+        self._pending.append(Block(attributes, values))
 
     def blocks(self) -> list[Block]:
-        """Return all examples, those with equally many values together as they came."""
+        """Return all examples in order, consecutive ones with equally many values in one block."""
         self._join()
         return self._blocks
 
     def _join(self) -> None:
-        if self._blocks and self._waiting and self._blocks[-1].values.shape[2] == self._waiting[0].values.shape[2]:
-            self._waiting.insert(0, self._blocks.pop())
-        if self._waiting:
-            attributes = np.concatenate([block.attributes for block in self._waiting], axis=1)
-            values = np.concatenate([block.values for block in self._waiting], axis=1)
+        if self._blocks and self._pending and self._blocks[-1].values.shape[2] == self._pending[0].values.shape[2]:
+            self._pending.insert(0, self._blocks.pop())
+        if self._pending:
+            attributes = np.concatenate([block.attributes for block in self._pending], axis=1)
+            values = np.concatenate([block.values for block in self._pending], axis=1)
             self._blocks.append(Block(attributes, values))
-        self._waiting = []
+        self._pending = []
 
 
 def rows_by_column(attributes: np.ndarray, values: np.ndarray, columns: int) -> tuple[csr_array, csr_array]:

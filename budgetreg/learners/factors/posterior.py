@@ -26,7 +26,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from budgetreg.revealed.entries import Block
-from budgetreg.revealed.known import Moments
+from budgetreg.revealed.standardised import Moments
 
 _SHAPE_ALPHA, _SHAPE_PSI, _RATE_PSI, _PRECISION_MU = 1.0, 1.0, 0.3, 0.1
 _MIN_ALPHA = 0.1

@@ -7,7 +7,7 @@ import numpy as np
 from budgetreg.learners.factors.posterior import Moments, Posterior
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import Collected, collect
-from budgetreg.revealed.known import Known
+from budgetreg.revealed.standardised import StandardisedEntries
 from budgetreg.tasks.task import Outputs
 
 _BURN_IN, _MIN_KEPT, _MAX_KEPT, _MAX_VALUES = 60, 20, 120, 10_000_000
@@ -52,31 +52,31 @@ def fit(
     d = accessor.d
     posterior = Posterior(d + 1, min(n_factors, d), [rng.spawn(1)[0] for rng in rngs])
     for collected in collect(accessor, checkpoints, rngs, k):
-        known = Known(collected.entries.blocks(), d)
-        moments = posterior_moments(posterior, known, collected.entries.size)
+        standardised = StandardisedEntries(collected.entries.blocks(), d)
+        moments = posterior_moments(posterior, standardised, collected.entries.size)
         if collected.is_checkpoint:
-            yield collected.examples, known.regressors(moments, centred=centred, intercept=intercept)
+            yield collected.examples, standardised.regressors(moments, centred=centred, intercept=intercept)
         if collected.is_plan:
-            plan_by_posterior(collected, known, moments)
+            plan_by_posterior(collected, standardised, moments)
 
 
-def posterior_moments(posterior: Posterior, known: Known, size: int) -> Moments:
+def posterior_moments(posterior: Posterior, standardised: StandardisedEntries, size: int) -> Moments:
     """Continue the chains by as many sweeps as the number of values asks for, and return the moments.
 
     Parameters
     ----------
     posterior : Posterior
-    known : Known
+    standardised : StandardisedEntries
         Everything revealed.
     size : int
         Number of values of each stream.
     """
     kept = min(max(_MIN_KEPT, _MAX_VALUES // size), _MAX_KEPT)
     before = kept // 3 if posterior.sweeps else _BURN_IN
-    return posterior.moments(known.blocks, known.live, before + kept, kept)
+    return posterior.moments(standardised.blocks, standardised.live, before + kept, kept)
 
 
-def plan_by_posterior(collected: Collected, known: Known, moments: Moments) -> None:
+def plan_by_posterior(collected: Collected, standardised: StandardisedEntries, moments: Moments) -> None:
     """Draw, from now on, by the posterior's residual deviations and regressors."""
-    W, _ = known.regressors(moments, centred=True, intercept=True)
-    collected.plan(known.spread(moments), W[:, :, 0])
+    W, _ = standardised.regressors(moments, centred=True, intercept=True)
+    collected.plan(standardised.spread(moments), W[:, :, 0])

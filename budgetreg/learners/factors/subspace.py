@@ -8,7 +8,7 @@ import numpy as np
 from budgetreg.learners.factors.likelihood import RevealedEntries
 from budgetreg.learners.factors.moment_estimate import MomentEstimator, mean_squares
 from budgetreg.metering.accessor import Accessor
-from budgetreg.revealed.collection import AttributeDraws
+from budgetreg.revealed.collection import AttributeDraws, reveal
 from budgetreg.revealed.entries import Entries
 from budgetreg.sampling.draws import BLOCK
 from budgetreg.sampling.inclusion_probabilities import working_probabilities
@@ -69,10 +69,7 @@ def fit(
     estimator = MomentEstimator(d, n_components, min(n_factors or 2 * n_components, d), noise == "shared", kappa)
     marks = sorted({*range(0, last, BLOCK), *checkpoints, *([m_1] if design == "importance" else [])})
     for start, stop in pairwise(marks):
-        accessor.open(start, stop)
-        attributes = np.stack([draw.take(stop - start) for draw in draws])
-        available = None if accessor.complete else accessor.available(attributes)
-        entries.add(attributes, accessor.reveal_block(attributes), there=available)
+        reveal(accessor, draws, entries, start, stop, targets=False)
         if stop in checkpoints:
             (block,) = entries.blocks()
             moments = map(estimator.estimate, block.attributes, block.values)

@@ -10,7 +10,7 @@ from budgetreg.learners.moments.solution import Solution, solve
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import collect
 from budgetreg.revealed.entries import Block
-from budgetreg.revealed.known import Known
+from budgetreg.revealed.standardised import StandardisedEntries
 from budgetreg.tasks.task import Outputs, WithIntercept
 
 _PRIOR_EXAMPLES = 200
@@ -66,8 +66,8 @@ def fit(
         blocks = collected.entries.blocks()
         factor_estimate = None
         if posterior is not None:
-            known = Known(blocks, d)
-            factor_estimate = known, posterior_moments(posterior, known, collected.entries.size)
+            standardised = StandardisedEntries(blocks, d)
+            factor_estimate = standardised, posterior_moments(posterior, standardised, collected.entries.size)
         if collected.is_checkpoint or factor_estimate is None:
             solutions = [
                 solve(blocks, f, collected.phases, d, norm=norm, centred=centred, intercept=intercept)
@@ -81,11 +81,11 @@ def fit(
                 W = np.stack([solution.w for solution in solutions])[:, :, None]
             outputs = _with_intercepts(W, solutions, blocks, centred=centred, intercept=intercept)
             if factor_estimate is not None:
-                known, moments = factor_estimate
-                factor_outputs = known.regressors(moments, centred=centred, intercept=intercept)
+                standardised, moments = factor_estimate
+                factor_outputs = standardised.regressors(moments, centred=centred, intercept=intercept)
                 examples = collected.phases[-1]
                 share = [
-                    _factor_share(solution, examples, known.residual(moments, f), n_factors)
+                    _factor_share(solution, examples, standardised.residual(moments, f), n_factors)
                     for f, solution in enumerate(solutions)
                 ]
                 outputs = _mixed(outputs, factor_outputs, np.array(share))

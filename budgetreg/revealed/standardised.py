@@ -1,0 +1,125 @@
+"""Revealed values in standardised columns, as the factor model's prior needs them, and regressors in data units."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from budgetreg.metering.centring import sums
+from budgetreg.revealed.entries import Block
+from budgetreg.tasks.task import Outputs, WithIntercept
+
+_MIN_VALUES = 2
+"""Values that an attribute needs to be modelled."""
+
+_PSEUDO = 3
+"""Pseudo-values of the mean variance that are added to those of each attribute, because its values may be few."""
+
+_NORMAL_KURTOSIS = 3
+"""Kurtosis of the normal distribution, the lower bound of the estimates. The variance of n values has the standard
+error of that of ``2 n / (kurtosis - 1)`` normal values."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Posterior means of the columns' moments, about the points that the columns are centred on.
+
+    Attributes
+    ----------
+    first : ndarray of float, shape (F, c)
+    second : ndarray of float, shape (F, c, c)
+        Positive definite, also after the outer product of `first` is subtracted.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+
+
+class StandardisedEntries:
+    """Revealed values in columns that are centred on their means and have a variance of about 1.
+
+    Attributes
+    ----------
+    blocks : list of Block
+        The standardised values.
+    live : ndarray of bool, shape (F, d + 1)
+        Columns with enough values that are not all equal.
+    """
+
+    def __init__(self, blocks: Sequence[Block], d: int) -> None:
+        F = len(blocks[0].values)
+        stream = np.arange(F)[:, None, None]
+
+        def total(values: Iterable[np.ndarray]) -> np.ndarray:
+            parts = [sums(block.attributes, x, d + 2)[:, :-1] for block, x in zip(blocks, values, strict=True)]
+            return np.sum(parts, axis=0)
+
+        def of_columns(statistic: np.ndarray) -> list[np.ndarray]:
+            filled = np.append(statistic, np.ones((F, 1)), axis=1)  # missing values have one more column
+            return [filled[stream, block.attributes] for block in blocks]
+
+        counts = total(np.ones(block.values.shape) for block in blocks)
+        n = np.maximum(counts, 1)
+        self._means = total(block.values for block in blocks) / n
+        centred = [block.values - means for block, means in zip(blocks, of_columns(self._means), strict=True)]
+        variances = total(np.square(x) for x in centred) / n
+        self.live = (counts >= _MIN_VALUES) & (variances > 0)
+        deviations = of_columns(np.sqrt(np.where(self.live, variances, 1.0)))
+        kurtoses = total((x / deviation) ** 4 for x, deviation in zip(centred, deviations, strict=True)) / n
+        weights = np.where(self.live[:, :d], counts[:, :d], 0)
+        mean_variance, mean_kurtosis = (
+            (weights * statistic[:, :d]).sum(axis=1, keepdims=True) / np.maximum(weights.sum(axis=1, keepdims=True), 1)
+            for statistic in (variances, kurtoses)
+        )
+        variances[:, :d] = (counts * variances + _PSEUDO * mean_variance)[:, :d] / (counts[:, :d] + _PSEUDO)
+        kurtosis = np.maximum(np.maximum(kurtoses[:, -1], mean_kurtosis[:, 0]), _NORMAL_KURTOSIS)
+        self._effective_examples = counts[:, -1] * (_NORMAL_KURTOSIS - 1) / (kurtosis - 1)
+        self.live &= variances > 0
+        self._units = np.sqrt(np.where(variances > 0, variances, 1.0))
+        self.blocks = [
+            Block(block.attributes, values / units)
+            for block, values, units in zip(blocks, centred, of_columns(self._units), strict=True)
+        ]
+
+    def regressors(self, moments: Moments, *, centred: bool, intercept: bool) -> Outputs:
+        """Return the regressors of posterior moments, about the posterior means or, if not centred, about 0.
+
+        With T examples, chance alone seems to explain 1/T of the target's variance; with heavy tails, T is replaced by
+        the effective number of examples. Regressors are shrunk by the ratio of this to all that they seem to explain.
+
+        Returns
+        -------
+        ndarray of float, shape (F, d, 1); or WithIntercept if attributes or target are centred
+        """
+        F, c = self.live.shape
+        W, b = np.zeros((F, c - 1, 1)), np.zeros((F, 1))
+        # The origin in standardised units: the posterior mean of a centred column, else where its value is 0.
+        is_centred = np.append(np.full(c - 1, centred), intercept)
+        origin = np.where(is_centred, moments.first, -self._means / self._units)
+        for f in range(F):
+            first, live = moments.first[f], np.flatnonzero(self.live[f, :-1])
+            mean = first - origin[f]
+            M = moments.second[f] - np.outer(first, first) + np.outer(mean, mean)
+            if self.live[f, -1] and live.size:
+                w = np.linalg.solve(M[np.ix_(live, live)], M[live, -1])
+                explained = M[live, -1] @ w / M[-1, -1]
+                w *= explained / (explained + 1 / self._effective_examples[f])
+                W[f, live, 0] = w * self._units[f, -1] / self._units[f, live]
+            point = self._means[f] + origin[f] * self._units[f]
+            b[f] = point[-1] - point[:-1] @ W[f]
+        return WithIntercept(W, b) if centred or intercept else W
+
+    def residual(self, moments: Moments, f: int) -> np.ndarray:
+        """Return the covariance (d, d) of a stream's attributes given the target; 0 if not live."""
+        covariance = moments.second[f] - np.outer(moments.first[f], moments.first[f])
+        shared = covariance[:-1, -1]
+        residual = covariance[:-1, :-1] - np.outer(shared, shared) / (covariance[-1, -1] or 1.0)
+        units = np.where(self.live[f, :-1], self._units[f, :-1], 0.0)
+        return np.asarray(residual * np.outer(units, units))
+
+    def spread(self, moments: Moments) -> np.ndarray:
+        """Return the attributes' standard deviations (F, d) given the target; the unit for those that are not live."""
+        variance = np.einsum("fcc->fc", moments.second) - np.square(moments.first)
+        shared = moments.second[:, :-1, -1] - moments.first[:, :-1] * moments.first[:, -1:]
+        residual = variance[:, :-1] - np.square(shared) / np.where(variance[:, -1:] > 0, variance[:, -1:], 1.0)
+        return np.where(self.live[:, :-1], np.sqrt(np.maximum(residual, 0)), 1.0) * self._units[:, :-1]
