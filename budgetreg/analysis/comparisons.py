@@ -9,7 +9,7 @@ import numpy as np
 
 from budgetreg.analysis.bootstrap import weights
 from budgetreg.config.nested import flatten
-from budgetreg.results.axis_variables import along, can_be_had
+from budgetreg.results.axis_variables import along, attainable
 from budgetreg.results.schema import COST
 from budgetreg.results.series import Series
 
@@ -143,7 +143,7 @@ class ResampledCurves:
         paid = [column for column in ("attributes", COST) if column in points]
         checkpoints = points.groupby("examples")[paid].mean().reset_index()
         x = along(self.x, series, checkpoints)
-        available = can_be_had(x)
+        available = attainable(x)
         return Means(x[available], table.to_numpy(dtype=float)[:, available])
 
     def means(self, series: Series) -> Means:

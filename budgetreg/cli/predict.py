@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
     from budgetreg.results.predictions import predict
 
     found = predict(arguments.folder.expanduser(), arguments.table.expanduser(), repetition)
-    for line in found.told:
+    for line in found.notes:
         say(line)
     content = "\n".join(["prediction", *map(repr, found.values.tolist()), ""])
     if out is None:

@@ -22,7 +22,7 @@ from budgetreg.figures.captions import caption
 from budgetreg.figures.drawing import BANDS, Drawing
 from budgetreg.figures.limits import Range, y_range
 from budgetreg.figures.palette import VARIANTS, style
-from budgetreg.results.axis_variables import along, can_be_had
+from budgetreg.results.axis_variables import along, attainable
 from budgetreg.results.series import Series, mean_curve, read_own, read_series
 
 _PANEL = (6.4, 4.4)  # inches
@@ -196,7 +196,7 @@ class _Panel:
 def _mean_curve(series: Series, x: Axis) -> pd.DataFrame:
     curve = mean_curve(series.points)
     at = along(x.column, series, curve)
-    return within_total(series, curve.assign(**{x.column: at})[can_be_had(at)], x)
+    return within_total(series, curve.assign(**{x.column: at})[attainable(at)], x)
 
 
 def _draw_panel(ax: Axes, panel: _Panel, looks: Mapping[str, Mapping[str, Any]], y: Axis, drawing: Drawing) -> Range:

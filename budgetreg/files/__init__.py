@@ -1,1 +1,1 @@
-"""Files: written whole or not at all, and removed only where they are ours; it knows nothing of what is in them."""
+"""Files: written whole or not at all, checked for damage, and removed only if they are ours."""

@@ -1,4 +1,4 @@
-"""What of ours nothing refers to, and its removal: never of a link, of what is in use, or of somebody else's files."""
+"""Removal of files and folders that nobody needs, but never of links, of what is in use, or of other people's files."""
 
 import stat
 from collections.abc import Callable, Iterator
@@ -16,15 +16,15 @@ class Garbage:
     Attributes
     ----------
     path : Path
-        What is removed.
+        The file or folder.
     why : str
         Why nobody needs it.
     is_ours : callable
-        Whether a file of the folder, told by its path below the folder, is one that we leave there.
+        Takes the path of a file below the folder, and returns whether we write such files.
     lock : Path or None
-        The file whose lock says that somebody uses it.
+        The file that is locked while the folder is in use.
     last : tuple of str
-        Names of files that are removed after the others, in this order: what tells that the folder is ours.
+        Names of files that are removed after the others, in this order: they mark the folder as ours.
     """
 
     path: Path
@@ -34,7 +34,7 @@ class Garbage:
     last: tuple[str, ...] = ()
 
     def size(self) -> int | None:
-        """Return how many bytes it takes; None if it must not be removed, as it is in use or not all of it is ours."""
+        """Return its size in bytes; None if it must not be removed, because it is in use or not all of it is ours."""
         try:
             if self.lock is not None and self.lock.exists():
                 with FileLock(self.lock, blocking=False):
@@ -44,9 +44,9 @@ class Garbage:
             return None
 
     def remove(self) -> bool:
-        """Remove it, unless it has come into use since, or something else lies there; return whether it is gone."""
+        """Remove it, unless it is in use now or holds anything that is not ours; return whether it is gone."""
         try:
-            self.path.lstat()  # as taking a lock would make the folder that is gone
+            self.path.lstat()  # raises if it is gone: taking the lock would make the folder again
             with nullcontext() if self.lock is None else FileLock(self.lock, blocking=False):
                 for path in self._files():
                     if path != self.lock:
@@ -64,7 +64,7 @@ class Garbage:
         Raises
         ------
         OSError
-            If one is not ours, is no plain file, or cannot be looked at.
+            If one is not ours, is not a plain file, or cannot be inspected.
         """
         mode = self.path.lstat().st_mode
         if stat.S_ISREG(mode):
@@ -80,7 +80,7 @@ class Garbage:
 
 def _plain_files(folder: Path) -> Iterator[Path]:
     for path in folder.iterdir():
-        mode = path.lstat().st_mode  # of a link itself: what it leads to is not looked at
+        mode = path.lstat().st_mode  # of a link itself, which is not followed
         if stat.S_ISDIR(mode):
             yield from _plain_files(path)
         elif stat.S_ISREG(mode):
@@ -90,7 +90,7 @@ def _plain_files(folder: Path) -> Iterator[Path]:
 
 
 def _remove_empty(folder: Path) -> None:
-    """Remove a folder of folders in which nothing is left; what came meanwhile stays, and is an error."""
+    """Remove a folder that holds only empty folders; a file that came meanwhile stays, and raises an error."""
     if folder.is_dir():
         for path in folder.iterdir():
             _remove_empty(path)

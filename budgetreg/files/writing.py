@@ -15,7 +15,7 @@ def os_errors_explained(action: str) -> Iterator[None]:
     Parameters
     ----------
     action : str
-        What is being done, e.g. ``"write FILE"``.
+        What is being done, such as ``"write FILE"``.
 
     Raises
     ------
@@ -29,7 +29,7 @@ def os_errors_explained(action: str) -> Iterator[None]:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that a reader, or a crash, sees the old content or the new one.
+    """Write a file so that a reader sees either the old content or the new one, even after a crash.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ def write_atomically(path: Path, data: bytes) -> None:
     Raises
     ------
     UserError
-        If the file cannot be written; nothing half-written is left then.
+        If the file cannot be written. Nothing half-written is left then.
     """
     temporary = temporary_name(path)
     with os_errors_explained(f"write {path}"):
         _remove_abandoned(path)
         try:
-            # Not `tempfile`: its files are readable by their owner only, and results are there to be shared.
+            # Not `tempfile`: only the owner may read its files, and results are there to be shared.
             with temporary.open("wb") as file:
                 file.write(data)
                 file.flush()
@@ -60,27 +60,27 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def files_below(folder: Path, name: str) -> list[Path]:
-    """Return the files of a name in and below a folder, sorted; what vanishes meanwhile is left out."""
-    # Not `Path.rglob`: it fails if a folder is removed between its being listed and its being entered.
+    """Return the files with a name in and below a folder, sorted; files that vanish meanwhile are left out."""
+    # Not `Path.rglob`: it fails if a folder is removed after it was listed and before it is entered.
     return sorted(Path(place, name) for place, _, files in os.walk(folder) if name in files)
 
 
 def temporary_name(path: Path) -> Path:
-    """Return where the new content of a file is collected: next to it, as only then a rename is atomic."""
+    """Return the file that collects the new content: next to the old one, because only then a rename is atomic."""
     return path.with_name(f".{path.name}.{os.getpid()}.tmp")
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove the temporary files that killed processes left next to a file which only we write now."""
+    """Remove the temporary files that killed processes left next to a file that only this process writes now."""
     with os_errors_explained(f"clean up {path.parent}"):
         for leftover in path.parent.glob(f".{path.name}.*.tmp"):
             leftover.unlink(missing_ok=True)
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove the temporary files next to a file whose writers are gone."""
+    """Remove the temporary files next to a file whose processes are gone."""
     before, after = f".{path.name}.", ".tmp"
-    with suppress(OSError):  # a folder that may be written but not listed
+    with suppress(OSError):  # the folder may allow writing but not listing
         for leftover in path.parent.iterdir():
             process = leftover.name.removeprefix(before).removesuffix(after)
             if leftover.name == f"{before}{process}{after}" and process.isdigit() and not is_alive(int(process)):
@@ -88,7 +88,7 @@ def _remove_abandoned(path: Path) -> None:
 
 
 def is_alive(process: int) -> bool:
-    """Whether there is a process of a number, ours or somebody else's."""
+    """Return whether a process with an id exists, ours or somebody else's."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
@@ -99,7 +99,7 @@ def is_alive(process: int) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder survive a power cut."""
+    """Write the names in a folder to the disk, so that they survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""What a figure's axis, or a sweep, can run over, by name: columns of the curves, keys, and their combinations."""
+"""Variables of a figure's axes and of sweeps, by name: columns of the curves, keys, and combinations of them."""
 
 from collections.abc import Callable, Mapping
 
@@ -11,14 +11,10 @@ from budgetreg.results.schema import COST, PAID_COST, RUNS
 from budgetreg.results.series import Series
 
 
-def _components(series: Series) -> int:
-    return int(series.config["algo"]["n_components"])
-
-
 def _paid(series: Series, curve: pd.DataFrame) -> np.ndarray:
-    """Return what pilot, tuning and final run pay for: what tuning has revealed or seen in full, it paid beforehand."""
+    """Return what pilot, tuning and final run pay for; what tuning revealed or saw in full was paid before them."""
     cells, rows = _of_tuning(series, "cells_tuning", "rows_full")
-    return np.maximum(curve["attributes"].to_numpy(dtype=float) + cells, rows * series.d)
+    return np.maximum(_column("attributes")(series, curve) + cells, rows * series.d)
 
 
 def _paid_cost(series: Series, curve: pd.DataFrame) -> np.ndarray:
@@ -28,64 +24,58 @@ def _paid_cost(series: Series, curve: pd.DataFrame) -> np.ndarray:
 
 
 def _of_tuning(series: Series, *columns: str) -> tuple[float, ...]:
-    """Return the means over repetitions of what runs tell of their tuning."""
+    """Return the means over repetitions of columns about tuning."""
     runs = series.runs.reindex(columns=list(columns))
     if runs.empty or runs.isna().any(axis=None):
         raise DataError(
-            f"{series.folder}: what tuning of {series.label} paid for is not known, as {RUNS} does not count cells: "
-            "run it again, into another folder"
+            f"{series.folder}: what tuning of {series.label} paid for is not known, because {RUNS} does not count "
+            "cells: run it again, into another folder"
         )
     return tuple(runs.mean())
 
 
 def _cost(series: Series, curve: pd.DataFrame) -> np.ndarray:
     if COST not in curve:
-        raise ConfigError(f"x: {COST}: {series.label or series.algo} has no prices (dataset.costs)")
-    return curve[COST].to_numpy(dtype=float)
+        raise ConfigError(f"x: {COST}: {series.label or series.algo} has no prices: set dataset.costs")
+    return _column(COST)(series, curve)
 
 
-# Along a curve: from a series and its mean curve.
+def _column(name: str) -> Callable[[Series, pd.DataFrame], np.ndarray]:
+    return lambda series, curve: curve[name].to_numpy(dtype=float)
+
+
+def _effective_examples(series: Series, curve: pd.DataFrame) -> np.ndarray:
+    """Return m (r/d)^2/n, which decides the excess of a subspace if Theorem 7 of Gonen et al. 2016 is sharp."""
+    return _column("examples")(series, curve) * (series.k / series.d) ** 2 / int(series.config["algo"]["n_components"])
+
+
 ALONG: Mapping[str, Callable[[Series, pd.DataFrame], np.ndarray]] = {
-    "attributes": lambda series, curve: curve["attributes"].to_numpy(dtype=float),
+    "attributes": _column("attributes"),
     "paid": _paid,
-    "examples": lambda series, curve: curve["examples"].to_numpy(dtype=float),
+    "examples": _column("examples"),
     COST: _cost,
     PAID_COST: _paid_cost,
-    # m (r/d)^2/n: what the excess of a subspace depends on, if Theorem 7 of Gonen et al. 2016 is sharp.
-    "effective_examples": lambda series, curve: (
-        curve["examples"].to_numpy(dtype=float) * (series.k / series.d) ** 2 / _components(series)
-    ),
+    "effective_examples": _effective_examples,
 }
+"""Variables along a curve, as functions of a series and its mean curve."""
 
-
-def can_be_had(x: np.ndarray) -> np.ndarray:
-    """Return which checkpoints of a curve can be had, bool: of those at the same place the last.
-
-    Parameters
-    ----------
-    x : ndarray, shape (C,)
-        Where they lie, never falling. Several lie at one place where what tuning saw in full pays for all of them.
-    """
-    return np.append(np.diff(x) > 0, True)
-
-
-# Of a whole series.
 OF: Mapping[str, Callable[[Series], float]] = {
     "k": lambda series: float(series.k),
     "d": lambda series: float(series.d),
     "d/k": lambda series: series.d / series.k,
 }
+"""Variables of a whole series."""
 
 
 def along(name: str, series: Series, curve: pd.DataFrame) -> np.ndarray:
-    """Return a variable at each checkpoint, whose mean attributes and examples are given.
+    """Return a variable at each checkpoint of a series' mean curve.
 
     Raises
     ------
     ConfigError
         If there is no such variable, or the series has no prices.
     DataError
-        If its runs, older ones, do not tell what was paid.
+        If its runs do not record what was paid.
     """
     if name not in ALONG:
         raise ConfigError(f"x: {name}: no such variable{nearest(name, ALONG)}; variables: {', '.join(ALONG)}")
@@ -93,12 +83,12 @@ def along(name: str, series: Series, curve: pd.DataFrame) -> np.ndarray:
 
 
 def of(name: str, series: Series) -> object:
-    """Return a variable of a series: one of `OF`, or a key of its configuration such as ``dataset.alpha``.
+    """Return a variable of a whole series: one of `OF`, or a key of its configuration such as ``dataset.alpha``.
 
     Raises
     ------
     ConfigError
-        If it has no such variable.
+        If there is no such variable.
     """
     if name in OF:
         return OF[name](series)
@@ -106,3 +96,14 @@ def of(name: str, series: Series) -> object:
     if name not in flat:
         raise ConfigError(f"{name}: no such key{nearest(name, flat)} or variable ({', '.join(OF)})")
     return flat[name]
+
+
+def attainable(x: np.ndarray) -> np.ndarray:
+    """Return which checkpoints are the last at their place, bool.
+
+    Parameters
+    ----------
+    x : ndarray, shape (C,)
+        Where they lie, in increasing order. Several lie at the same place if what tuning saw in full pays for them all.
+    """
+    return np.append(np.diff(x) > 0, True)

@@ -1,4 +1,4 @@
-"""``model.npz``: what a run has learned, to be applied to other examples."""
+"""``model.npz``: what a run has learned, for predictions of other examples."""
 
 import io
 import zipfile
@@ -15,7 +15,7 @@ from budgetreg.results.journal import read_journal
 from budgetreg.results.manifest import read_tables, run_manifest
 from budgetreg.results.schema import MODEL, MODEL_ARRAYS, MODELS
 
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # what a ZIP file can say: the same model, the same bytes
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time of a ZIP file, so that equal models have equal bytes
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Regressors:
     b : ndarray of float, shape (R,)
         Predictions at c.
     c : ndarray of float, shape (R, d)
-        What attributes count from.
+        Centre of the attributes.
     names : tuple of str
-        What the attributes are called; empty if they have no names.
+        Names of the attributes; empty if they have none.
     target : str
-        What the target is called; empty if it has no name.
+        Name of the target; empty if it has none.
     """
 
     w: np.ndarray
@@ -49,22 +49,22 @@ class Regressors:
 
 
 def model_npz(models: Mapping[int, Mapping[str, Any]], names: Sequence[str], target: str) -> bytes:
-    """Return the file; the same models, the same bytes.
+    """Return the content of the file, with equal bytes for equal models.
 
     Parameters
     ----------
     models : mapping
-        By number of the repetition what was learned, as `protocol.outcome.packed` has it; at least one.
+        What was learned, packed as by `protocol.outcome.packed`, by number of the repetition; at least one.
     names : sequence of str
-        What the attributes are called, if they have names.
+        Names of the attributes; empty if they have none.
     target : str
-        What the target is called, if it has a name.
+        Name of the target; empty if it has none.
     """
     numbers = sorted(models)
     learned = [unpacked(models[number]) for number in numbers]
-    arrays = {name: np.stack([one[name] for one in learned]) for name in learned[0]}
+    arrays = {name: np.stack([model[name] for model in learned]) for name in learned[0]}
     arrays["repetitions"] = np.array(numbers)
-    arrays |= {name: np.array(one) for name, one in (("names", list(names)), ("target", target)) if one}
+    arrays |= {name: np.array(words) for name, words in (("names", list(names)), ("target", target)) if words}
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name, array in arrays.items():
@@ -74,7 +74,7 @@ def model_npz(models: Mapping[int, Mapping[str, Any]], names: Sequence[str], tar
 
 
 def read_models(folder: Path) -> dict[int, dict[str, np.ndarray]]:
-    """Read what a run has learned, by number of the repetition; of a run that was killed, what it had by then.
+    """Return what a run has learned, by number of the repetition; for a killed run, what it had learned by then.
 
     Raises
     ------
@@ -91,19 +91,19 @@ def read_models(folder: Path) -> dict[int, dict[str, np.ndarray]]:
 
 
 def read_regressors(folder: Path, repetition: int | None = None) -> Regressors:
-    """Read what a run has learned.
+    """Return the regressors that a run has learned.
 
     Parameters
     ----------
     folder : Path
         The folder of a run.
     repetition : int, optional
-        Its number; all of them unless one is given.
+        The number of one repetition; all of them by default.
 
     Raises
     ------
     ConfigError
-        If the run learned a subspace, is not finished, or has not finished the repetition.
+        If the run learned a subspace, or the run or the repetition is not finished.
     DataError
         If there is no run or no model, or a file is damaged.
     """
@@ -111,8 +111,8 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Regressors:
     done, asked = manifest["repetitions_done"], manifest["repetitions"]
     if repetition is None and done < asked:
         raise ConfigError(
-            f"{folder} is not finished: {done} of {asked} repetitions are. The command that made it goes on, and "
-            "repetition=N takes one of those that are"
+            f"{folder} has finished {done} of {asked} repetitions: the command that made it computes the others, and "
+            "repetition=N uses a finished one"
         )
     content = read_tables(folder, (MODEL,)).get(MODEL)
     if content is None:
@@ -120,7 +120,7 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Regressors:
         raise DataError(f"{folder} holds no {MODEL}: {why}")
     arrays = _arrays(content)
     if "w" not in arrays:
-        raise ConfigError(f"{folder}: {manifest['algo']} has learned a subspace, which predicts nothing")
+        raise ConfigError(f"{folder}: {manifest['algo']} learned a subspace, which makes no predictions")
     numbers = arrays["repetitions"].tolist()
     if repetition is not None and repetition not in numbers:
         raise ConfigError(f"repetition={repetition}: {folder} has finished {_shown(numbers)}")

@@ -1,4 +1,4 @@
-"""What a finished run predicts for another table, and how wrong it is where the table has the targets."""
+"""Predictions of a finished run for another table, with their error if the table has targets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,34 +22,34 @@ class Predictions:
     Attributes
     ----------
     values : ndarray of float, shape (n,)
-        Predictions, those of several repetitions averaged; of two labels the sign tells which.
-    told : tuple of str
+        Predictions, averaged over repetitions; of two labels the sign is the label.
+    notes : tuple of str
         How the table was read, and the error if it has targets.
     """
 
     values: np.ndarray
-    told: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def predict(folder: Path, path: Path, repetition: int | None = None) -> Predictions:
-    """Apply what a run has learned to a table.
+    """Return what a run predicts for the rows of a table.
 
     Parameters
     ----------
     folder : Path
         The folder of a run.
     path : Path
-        A table, of any format of ``dataset=file``. Columns are matched by name if they have names here and had when the
-        run learned, and taken in their order otherwise. A column named as the target is none of them.
+        A table, of any format of ``dataset=file``. Columns are matched by name if both tables have names, and by their
+        order otherwise. A column with the name of the target is not an attribute.
     repetition : int, optional
-        Whose regressor; the mean over all repetitions' predictions unless it is given.
+        The repetition whose regressor predicts; all of them by default, with the mean of their predictions.
 
     Raises
     ------
     ConfigError
         As `budgetreg.results.models.read_regressors`, or if the format is not supported.
     DataError
-        If there is no model, the table is missing or unusable, or its columns are not those of the run.
+        If there is no model, the table is missing or unusable, or its columns do not fit the run.
     """
     learned = read_regressors(folder, repetition)
     if not path.exists():
@@ -67,7 +67,7 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
 
 
 def _target(path: Path, named: str) -> tuple[str | None, Sequence[str]]:
-    """Return what `parse_file` takes for the target if a table has it, else `NO_TARGET`; and the columns' names."""
+    """Return the target to pass to `parse_file`, `NO_TARGET` if the table has none, and the columns' names."""
     names = _attributes(path, NO_TARGET) or ()
     for target in (named,) if names else filter(lambda name: name != NO_TARGET, (named, None)):
         if _attributes(path, target) is not None:
@@ -76,7 +76,7 @@ def _target(path: Path, named: str) -> tuple[str | None, Sequence[str]]:
 
 
 def _attributes(path: Path, target: str | None) -> Sequence[str] | None:
-    """Return the names of a table's attributes, None if it has no such target; why, is told when it is read without."""
+    """Return the names of a table's attributes; None if it has no such target."""
     open_table = opener(path)
     assert open_table is not None
     try:
@@ -86,26 +86,24 @@ def _attributes(path: Path, target: str | None) -> Sequence[str] | None:
 
 
 def _columns(learned: Regressors, names: Sequence[str], d: int, path: Path) -> np.ndarray:
-    """Return which columns of a table are the attributes, in the order in which they were learned."""
+    """Return the columns of a table that are the attributes, in the order in which the run learned them."""
     if names and learned.names:
         missing = [name for name in learned.names if name not in names]
         if missing:
-            raise DataError(f"{path}: no column {shown(list(map(repr, missing)))}, which the run has learned from")
+            raise DataError(f"{path}: there is no column {shown(list(map(repr, missing)))}, which the run learned from")
         place = {name: column for column, name in enumerate(names)}
         return np.array([place[name] for name in learned.names])
     if d != learned.w.shape[1]:
         raise DataError(
-            f"{path} has {d} attributes, and the run has learned from {learned.w.shape[1]}; where names are missing, "
-            "here or there, the order of the columns counts"
+            f"{path} has {d} attributes and the run learned from {learned.w.shape[1]}: without names in both tables, "
+            "their columns must be the same in the same order"
         )
     return np.arange(d)
 
 
 def _errors(data: Dataset, values: np.ndarray, labelled: bool) -> tuple[str, ...]:
     if labelled != data.two_valued:
-        is_there = "two labels" if data.two_valued else "targets other than two labels"
-        return (
-            f"the table has {is_there} and the run has learned {'' if labelled else 'no '}labels: no error is told",
-        )
-    told = f"mean squared error {np.square(values - data.y).mean():.6g} on {len(values)} rows"
-    return (f"{told}, error rate {(np.sign(values) != data.y).mean():.4g}" if labelled else told,)
+        targets = "two labels" if data.two_valued else "targets other than two labels"
+        return (f"the table has {targets} but the run learned {'' if labelled else 'no '}labels: no error is computed",)
+    error = f"mean squared error {np.square(values - data.y).mean():.6g} on {len(values)} rows"
+    return (f"{error}, error rate {(np.sign(values) != data.y).mean():.4g}" if labelled else error,)

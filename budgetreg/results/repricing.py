@@ -1,6 +1,6 @@
-"""Finished runs at other prices: what was revealed is known, so that no run has to be repeated.
+"""Finished runs at other prices: the reveals are recorded, so that no run has to be repeated.
 
-Only draws that heed prices would have been others. Whatever else a run found stays as it is.
+Only price-aware draws would have been different. All other results of a run stay as they are.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ from budgetreg.results.tables import as_csv
 
 
 def repriced(folders: Iterable[Path], costs: Path, unit: str | None = None) -> list[Series]:
-    """Read runs as `budgetreg.results.series.read_series` does, with what their reveals cost by another price list.
+    """Return series as `budgetreg.results.series.read_series` does, with the costs by another price list.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ def repriced(folders: Iterable[Path], costs: Path, unit: str | None = None) -> l
     costs : Path
         The price list.
     unit : str, optional
-        What its prices are in; that of the runs unless it is given.
+        The unit of its prices; that of the runs by default.
 
     Raises
     ------
     ConfigError
-        If the draws of a run heeded the prices that it had: by others it would have made others.
+        If the draws of a run were price-aware, so that other prices would have changed them.
     DataError
-        If a run does not tell what it revealed, a file is damaged, or the list does not fit.
+        If a run does not record what it revealed, a file is damaged, or the list does not fit.
     """
     return labelled(
         _repriced(series, folder, costs, unit) for folder in find_folders(folders) for series in read_folder(folder)
@@ -48,9 +48,9 @@ def repriced(folders: Iterable[Path], costs: Path, unit: str | None = None) -> l
 def table_of(series: Iterable[Series]) -> bytes:
     """Return the points of series as a CSV file, each with its label."""
     rows = [
-        {"label": one.label, **{str(column): value for column, value in point.items()}}
-        for one in series
-        for point in one.points.to_dict("records")
+        {"label": curve.label, **{str(column): value for column, value in point.items()}}
+        for curve in series
+        for point in curve.points.to_dict("records")
     ]
     return as_csv(list(dict.fromkeys(column for row in rows for column in row)), rows)
 
@@ -58,10 +58,10 @@ def table_of(series: Iterable[Series]) -> bytes:
 def _repriced(series: Series, folder: Path, costs: Path, unit: str | None) -> Series:
     dataset = series.config.get("dataset", {})
     learner = learners.read(series.config.get("algo", {}))
-    # Draws by equal prices are those without any.
+    # Equal prices change no draw.
     if dataset.get("costs") not in (None, EQUAL) and (learner is None or learner.cost_aware):
         raise ConfigError(
-            f"{folder}: {series.algo} drew by its prices, and would have drawn otherwise by others: run it again with "
+            f"{folder}: the draws of {series.algo} depend on its prices: run it again with the other prices in "
             "dataset.costs, or once with algo.prices=ignored"
         )
     reveals = _reveals(folder)
@@ -69,19 +69,19 @@ def _repriced(series: Series, folder: Path, costs: Path, unit: str | None) -> Se
     prices = read_prices(costs, names, len(names))
     places = pd.MultiIndex.from_frame(series.points[["repetition", "examples"]])
     if not places.isin(reveals.index).all():
-        raise DataError(f"{folder}: {REVEALS} is damaged: it lacks a checkpoint")
+        raise DataError(f"{folder}: {REVEALS} is damaged: a checkpoint is missing")
     paid = [prices.of(row) for row in reveals.loc[places].to_numpy()]
-    told = {**dataset, "costs": str(costs), "unit": unit or dataset.get("unit")}
-    return replace(series, points=series.points.assign(**{COST: paid}), config={**series.config, "dataset": told})
+    priced = {**dataset, "costs": str(costs), "unit": unit or dataset.get("unit")}
+    return replace(series, points=series.points.assign(**{COST: paid}), config={**series.config, "dataset": priced})
 
 
 def _reveals(folder: Path) -> pd.DataFrame:
-    """Return how often each attribute, a column, was revealed by each repetition's checkpoints, the rows."""
+    """Return how often each attribute (columns) was revealed by each repetition and checkpoint (rows)."""
     content = read_tables(folder, (REVEALS,)).get(REVEALS)
     if content is None:
         raise DataError(
-            f"{folder}: there is no {REVEALS} in it: only runs with prices keep it; run it again, into another folder, "
-            f"with dataset.costs={EQUAL}"
+            f"{folder}: there is no {REVEALS} in it, as only runs with prices write one: run it again, into another "
+            f"folder, with dataset.costs={EQUAL}"
         )
     types = {name: str if name == "attribute" else np.int64 for name in REVEAL_COLUMNS}
     try:

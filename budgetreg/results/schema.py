@@ -1,4 +1,4 @@
-"""The files a run leaves, and what every column of them means."""
+"""The files of a run, and the meaning of every column."""
 
 SCHEMA_VERSION = 3
 
@@ -9,12 +9,12 @@ MANIFEST = "manifest.json"
 JOURNAL = "journal.jsonl"
 MODEL = "model.npz"
 MODELS = "models.jsonl"
-"""Beside the journal, as what was learned is the longer the more attributes there are, and few ask for it."""
+"""Models lie beside the journal, because they grow with the number of attributes and few readers need them."""
 LOCK = ".lock"
 CLAIMS = "claims.csv"
 SAVINGS = "savings.csv"
 CELL = "cell"
-"""Where runs of a figure are merged, the column that says which of them a row belongs to."""
+"""In the merged results of a figure, the column that says which cell of its recipe a row belongs to."""
 
 IDENTIFIERS: dict[str, str] = {
     "experiment": "name of the experiment the run belongs to; empty if none",
@@ -33,17 +33,18 @@ POINTS: dict[str, str] = {
 CURVE_COLUMNS: dict[str, str] = {
     **POINTS,
     "test_mse": "mean squared error on the test part, without a factor 1/2, in squared units of the target",
-    "test_relative": "test_mse divided by that of the zero predictor, or with intercept=mean by that of the mean of "
-    "the training targets",
-    "test_error_rate": "share of test examples whose sign is not the predicted one (0 has none); empty unless labels "
-    "are two-valued",
+    "test_relative": "test_mse divided by that of the zero predictor; with intercept=mean, by that of the mean of the "
+    "training targets",
+    "test_error_rate": "share of test examples whose sign differs from the predicted one (0 has no sign); empty unless "
+    "labels are two-valued",
     "test_svr_loss": "mean of max(|residual| - delta, 0) on the test part, for learners of this loss; empty for others",
 }
 
 SUBSPACE_COLUMNS: dict[str, str] = {
     **POINTS,
-    "excess_loss": "mean squared distance of examples from the subspace, above that from the best one of as many "
-    "dimensions; under the law if its second moment is known, else on the test part; squared units of the attributes",
+    "excess_loss": "mean squared distance of examples from the subspace, above that from the best subspace of as many "
+    "dimensions; under the distribution if its second moment is known, else on the test part; in squared units of the "
+    "attributes",
     "relative_error": "mean squared distance divided by the mean squared length of examples",
     "principal_angle": "largest angle between the subspace and the best one, in degrees",
 }
@@ -52,18 +53,19 @@ CHOSEN = "p_*"
 RUN_COLUMNS: dict[str, str] = {
     **IDENTIFIERS,
     CHOSEN: "value of the parameter named after p_ that was chosen for the last checkpoint: p_B radius of the ball, "
-    "p_eta step size, p_eta_two that of the second phase, p_lambda regularisation, p_forgetting of old examples",
-    "edge": "those of these values that are at an end of their grid, e.g. 'B:low eta:high'; empty if none",
+    "p_eta step size, p_eta_two step size of the second phase, p_lambda regularisation, p_forgetting rate of "
+    "forgetting",
+    "edge": "which of these values are the smallest or largest of their grid, such as 'B:low eta:high'; empty if none",
     "attributes_total": "attributes charged to the final run",
     "attributes_mean": "attributes charged per training example, mean",
     "attributes_max": "attributes charged per training example, largest",
     "attributes_tuning": "attributes charged to the choice of parameters, all candidates and folds together",
-    "cells_run": "distinct cells, pairs of a training example and an attribute, that pilot and final run revealed with "
-    "what was chosen for the last checkpoint; draws that are charged but not looked up are of no known cell",
-    "cells_tuning": "distinct cells that all candidates and folds revealed besides, while they learned: those that "
-    "pilot or final run revealed too are not counted again, so that cells_run + cells_tuning is what both revealed",
-    "rows_full": "training examples that tuning saw in full, as held out: with cross-validation all outside the pilot, "
-    "if all their values are there",
+    "cells_run": "distinct cells (a training example and an attribute) revealed by the pilot, and by the final "
+    "run with the choice for the last checkpoint; draws that are charged but not looked up belong to no known cell",
+    "cells_tuning": "distinct cells that only the candidates and folds of tuning revealed: cells that pilot or final "
+    "run revealed too are not counted again, so that cells_run + cells_tuning is the number of all",
+    "rows_full": "training examples that tuning saw in full because they were held out: with cross-validation all "
+    "outside the pilot, if none of their values is missing",
     "seconds": "time the repetition took, in seconds",
     "status": "finished or failed",
 }
@@ -78,46 +80,46 @@ REGRESSOR_ARRAYS: dict[str, str] = {
     **MODEL_ARRAYS,
     "w": "(R, d) weights at the last checkpoint of attributes as they are stored: the prediction is b + <w, x - c>",
     "b": "(R,) predictions at c, in units of the target",
-    "c": "(R, d) what attributes count from; 0 where they are not centred",
+    "c": "(R, d) the centre of the attributes; 0 where they are not centred",
 }
 
 SUBSPACE_ARRAYS: dict[str, str] = {
     **MODEL_ARRAYS,
     "V": "(R, d, n_components) orthonormal columns at the last checkpoint, which span the subspace of (x - c) * scale",
-    "c": "(R, d) what attributes count from; 0 where they are not centred",
+    "c": "(R, d) the centre of the attributes; 0 where they are not centred",
     "scale": "(R, d) units of attributes as they are stored",
 }
 
 
 def arrays(of_subspaces: bool) -> dict[str, str]:
-    """Return the arrays of the model, and what they are, for learners of subspaces or of regressors."""
+    """Return the arrays of the model and their meanings, for learners of subspaces or of regressors."""
     return SUBSPACE_ARRAYS if of_subspaces else REGRESSOR_ARRAYS
 
 
 COST, PAID_COST = "cost", "paid_cost"
-"""What a curve has been charged, in money; in quantities and axes also with all that tuning paid for."""
+"""What a curve has been charged, in money; the second, a variable of axes, includes what tuning paid for."""
 COST_OF_POINTS: dict[str, str] = {
     COST: "what the attributes charged to the final run by this checkpoint cost, in units of the price list "
     "(dataset.unit), tuning not included",
 }
 COST_OF_RUNS: dict[str, str] = {
     "cost_total": "what the attributes charged to the final run cost, in units of the price list",
-    "cost_tuning": "what those charged to the choice of parameters cost, all candidates and folds together",
-    "cost_cells_tuning": "what the cells cost that all candidates and folds revealed besides (cells_tuning)",
+    "cost_tuning": "what the attributes charged to the choice of parameters cost, all candidates and folds together",
+    "cost_cells_tuning": "what the cells cost that only candidates and folds revealed (cells_tuning)",
     "cost_rows_full": "what the training examples that tuning saw in full (rows_full) cost",
 }
 REVEAL_COLUMNS: dict[str, str] = {
     "repetition": IDENTIFIERS["repetition"],
     "examples": POINTS["examples"],
-    "attribute": "an attribute, by its name in the data or its number from 1",
-    "count": "how often it was revealed in the final run by this checkpoint, and paid",
+    "attribute": "the attribute's name in the data, or its number from 1",
+    "count": "how often the final run revealed it, and paid for it, by this checkpoint",
 }
 
 
 def columns(of_subspaces: bool, priced: bool = False) -> dict[str, dict[str, str]]:
-    """Return the columns of the files, and what they mean, for learners of subspaces or of regressors.
+    """Return the columns of the files and their meanings, for learners of subspaces or of regressors.
 
-    Where there are prices, what was paid follows the attributes that it was paid for, and there is a file more.
+    With prices, columns of costs follow the columns of attributes, and there is one more file.
     """
     curves = SUBSPACE_COLUMNS if of_subspaces else CURVE_COLUMNS
     if not priced:
@@ -129,6 +131,6 @@ def columns(of_subspaces: bool, priced: bool = False) -> dict[str, dict[str, str
     }
 
 
-def _after(place: str, told: dict[str, str], more: dict[str, str]) -> dict[str, str]:
-    at = list(told).index(place) + 1
-    return dict([*list(told.items())[:at], *more.items(), *list(told.items())[at:]])
+def _after(place: str, meanings: dict[str, str], more: dict[str, str]) -> dict[str, str]:
+    at, items = list(meanings).index(place) + 1, list(meanings.items())
+    return dict([*items[:at], *more.items(), *items[at:]])

@@ -44,7 +44,7 @@ def test_what_was_paid_by_each_checkpoint(tmp_path: Path, cells_tuning: int, row
     assert along("paid", series, mean_curve(series.points)).tolist() == paid
 
 
-def test_of_checkpoints_that_tuning_has_paid_for_the_last_can_be_had(tmp_path: Path) -> None:
+def test_only_the_last_checkpoint_that_tuning_has_paid_for_is_attainable(tmp_path: Path) -> None:
     (series,) = read_series([paid_run(tmp_path / "run", 1300, N)])
     rows = ResampledCurves([series], "test_relative", "paid").rows(series)
     assert rows.x.tolist() == [1600, 1939.5]

@@ -152,7 +152,7 @@ def test_no_error_is_told_of_labels_where_numbers_were_learned(tmp_path, run, ca
     code, out, err = predict(capsys, run, labels)
     assert numbers(out) == pytest.approx(expected(X))
     assert (code, err.splitlines()[-1]) == (
-        0, "budgetreg: the table has two labels and the run has learned no labels: no error is told"
+        0, "budgetreg: the table has two labels but the run learned no labels: no error is computed"
     )  # fmt: skip
 
 
@@ -166,15 +166,15 @@ def test_what_cannot_be_predicted_is_one_line(tmp_path, run, capsys):
     fill(begun, [1], names=NAMES)
     fill(subspace, [0], asked=1, learned=[{"V": np.eye(3)[:, :1], "c": np.zeros(3), "scale": np.ones(3)}])
     for words, code, said in [
-        ((run, short), 3, "short.csv: no column 'tall', which the run has learned from"),
-        ((run, tmp_path / "wide.npz"), 3, "wide.npz has 4 attributes, and the run has learned from 3"),
+        ((run, short), 3, "short.csv: there is no column 'tall', which the run learned from"),
+        ((run, tmp_path / "wide.npz"), 3, "wide.npz has 4 attributes and the run learned from 3"),
         ((run, empty), 3, "column 'tall': empty or NaN"),
         ((run, tmp_path / "no.csv"), 3, "no.csv: no such file"),
         ((run, tmp_path / "new.txt"), 2, "new.txt: a table ends in .csv, .tsv, "),
         ((run, tmp_path), 3, "is a folder without X.npy"),
-        ((begun, empty), 2, "is not finished: 1 of 3 repetitions are. The command that made it goes on"),
+        ((begun, empty), 2, "has finished 1 of 3 repetitions: the command that made it computes the others"),
         ((begun, empty, "repetition=0"), 2, f"repetition=0: {begun} has finished 1 to 1"),
-        ((subspace, empty), 2, "toy has learned a subspace, which predicts nothing"),
+        ((subspace, empty), 2, "toy learned a subspace, which makes no predictions"),
         ((tmp_path, empty), 3, "holds no run"),
         ((run, empty, "repetition=x"), 2, "repetition=x: must be a whole number of at least 0"),
         ((run, empty, "repetitions=1"), 2, "repetitions: predict takes repetition=all, repetition=N and out=FILE"),

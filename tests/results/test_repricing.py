@@ -68,13 +68,13 @@ def test_what_was_revealed_adds_up_to_the_bill(made: Path) -> None:
 
 
 def test_runs_that_heeded_their_prices_are_refused(made: Path) -> None:
-    with pytest.raises(ConfigError, match=r"heeding: ddaerr drew by its prices.*algo.prices=ignored"):
+    with pytest.raises(ConfigError, match=r"heeding: the draws of ddaerr depend on its prices.*algo.prices=ignored"):
         repriced([made / "heeding"], made / "other.csv")
 
 
 def test_runs_without_prices_kept_nothing(made: Path) -> None:
     assert not (made / "plain" / "reveals.csv").exists()
-    with pytest.raises(DataError, match=r"there is no reveals.csv in it: .* run it again, .* dataset.costs=equal$"):
+    with pytest.raises(DataError, match=r"there is no reveals.csv in it, .* run it again, .* dataset.costs=equal$"):
         repriced([made / "plain"], made / "other.csv")
 
 
