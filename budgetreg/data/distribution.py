@@ -12,7 +12,7 @@ from budgetreg.config.requirements import whole
 from budgetreg.data.dataset import Dataset
 from budgetreg.streams import generator
 
-Streams = Callable[..., np.random.Generator]
+StreamFactory = Callable[..., np.random.Generator]
 """Returns the random generator of a part of a draw, such as ``"train"``."""
 
 Examples = tuple[np.ndarray, np.ndarray]
@@ -49,12 +49,12 @@ class KeyedDistribution(ABC):
     def name(self) -> str:
         """Name of the distribution; it leaves n and n_test out, as more examples keep the earlier ones."""
 
-    def streams(self, seed: int, repetition: int) -> Streams:
+    def streams(self, seed: int, repetition: int) -> StreamFactory:
         """Return the random streams of a draw."""
         return partial(generator, self.key, seed, self.name, repetition)
 
     def draw_parts(
-        self, seed: int, repetition: int, examples: Callable[[Streams, int], Examples], two_valued: bool = False
+        self, seed: int, repetition: int, examples: Callable[[StreamFactory, int], Examples], two_valued: bool = False
     ) -> Dataset:
         """Draw training and test part, each from streams of its own, so that more examples of one keep the other.
 

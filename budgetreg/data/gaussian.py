@@ -14,7 +14,7 @@ import numpy as np
 from budgetreg.config.options import option
 from budgetreg.config.requirements import NOTHING, NUMBER, Requirement, whole
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.distribution import Examples, KeyedDistribution, Streams, count, short
+from budgetreg.data.distribution import Examples, KeyedDistribution, StreamFactory, count, short
 from budgetreg.data.kind import DatasetKind
 from budgetreg.errors import ConfigError
 
@@ -87,7 +87,7 @@ class Gaussian(KeyedDistribution):
         common, unique = self.loadings(seed, repetition)
         w = self.target(seed, repetition)
 
-        def examples(streams: Streams, n: int) -> Examples:
+        def examples(streams: StreamFactory, n: int) -> Examples:
             """Draw a part; sums are added up term by term, in the same order on any machine."""
             innovations = self._innovations(streams(), (n, self.n_factors + self.d))
             factors, X = innovations[:, : self.n_factors], np.ascontiguousarray(innovations[:, self.n_factors :])

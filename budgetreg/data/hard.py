@@ -15,7 +15,7 @@ import numpy as np
 from budgetreg.config.options import option
 from budgetreg.config.requirements import NUMBER, Requirement
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.distribution import Examples, KeyedDistribution, Streams, count
+from budgetreg.data.distribution import Examples, KeyedDistribution, StreamFactory, count
 from budgetreg.data.kind import DatasetKind
 from budgetreg.errors import ConfigError
 
@@ -65,7 +65,7 @@ class OneGoodFeature(KeyedDistribution):
         """Draw j and the examples, training part first."""
         good = self.best(seed, repetition).argmax()
 
-        def examples(streams: Streams, n: int) -> Examples:
+        def examples(streams: StreamFactory, n: int) -> Examples:
             uniforms = streams().random((n, self.d + 1))
             X = np.where(uniforms[:, :-1] < 0.5, -1.0, 1.0)
             return X, np.where(uniforms[:, -1] < 0.5 + self.p, X[:, good], -X[:, good])
@@ -100,7 +100,7 @@ class ThreeBits(KeyedDistribution):
     def draw(self, seed: int, repetition: int) -> Dataset:
         """Draw the examples, training part first."""
 
-        def examples(streams: Streams, n: int) -> Examples:
+        def examples(streams: StreamFactory, n: int) -> Examples:
             X = np.where(streams().random((n, 3)) < 0.5, -1.0, 1.0)
             return X, X.sum(axis=1) / 3
 
@@ -162,7 +162,7 @@ class HiddenBasis(KeyedDistribution):
         signs = np.sign(self.best(seed, repetition))
         hidden = np.flatnonzero(signs)
 
-        def examples(streams: Streams, n: int) -> Examples:
+        def examples(streams: StreamFactory, n: int) -> Examples:
             shown = hidden[streams().integers(hidden.size, size=n)]
             X = np.zeros((n, self.d))
             X[np.arange(n), shown] = signs[shown]

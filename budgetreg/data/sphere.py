@@ -7,7 +7,7 @@ import numpy as np
 from budgetreg.config.options import option
 from budgetreg.config.requirements import NOT_NEGATIVE
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.distribution import Examples, KeyedDistribution, Streams, count
+from budgetreg.data.distribution import Examples, KeyedDistribution, StreamFactory, count
 from budgetreg.data.kind import DatasetKind
 
 
@@ -44,7 +44,7 @@ class Sphere(KeyedDistribution):
         """Draw ``w*`` and the examples, training part first."""
         w = self.target(seed, repetition)
 
-        def examples(streams: Streams, n: int) -> Examples:
+        def examples(streams: StreamFactory, n: int) -> Examples:
             normals = streams().standard_normal((n, self.d + 1))
             X = _directions(normals[:, :-1])
             return X, np.clip(np.vecdot(X, w) + self.noise * normals[:, -1], -1, 1)

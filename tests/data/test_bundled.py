@@ -1,4 +1,4 @@
-"""The tables that scikit-learn bundles, and their illustrative prices; the digits stand in test_digits.py."""
+"""The tables bundled with scikit-learn, and their illustrative prices; the digits are in test_digits.py."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def test_attributes_are_those_of_scikit_learn(name: str) -> None:
     assert "outside the attribute budget" in scaled.notes[-1]
 
 
-def test_targets_are_numbers_and_two_classes_signs() -> None:
+def test_targets_are_numbers_or_the_signs_of_two_classes() -> None:
     np.testing.assert_array_equal(read("diabetes").y, ORIGINALS["diabetes"].target)
     np.testing.assert_array_equal(read("wine").y, ORIGINALS["wine"].target)
     benign = ORIGINALS["breast_cancer"].target_names[ORIGINALS["breast_cancer"].target] == "benign"
@@ -50,23 +50,23 @@ def test_targets_are_numbers_and_two_classes_signs() -> None:
     assert [read(name).two_valued for name in ORIGINALS] == [False, True, False]
 
 
-def test_they_are_scaled_as_a_file_is() -> None:
+def test_bundled_tables_are_scaled_like_files() -> None:
     file = configured("dataset=file", "dataset.path=any.csv").resolved["dataset"]
     for name in ORIGINALS:
-        own = configured(f"dataset={name}").resolved["dataset"]
-        assert {key: own[key] for key in ("scale", "center", "split", "test_fraction")} == {
+        bundled = configured(f"dataset={name}").resolved["dataset"]
+        assert {key: bundled[key] for key in ("scale", "center", "split", "test_fraction")} == {
             key: file[key] for key in ("scale", "center", "split", "test_fraction")
         }
 
 
 @pytest.mark.parametrize("keys", [["algo=aelr"], ["algo=popca", "algo.n_components=2"]])
 @pytest.mark.parametrize("name", ORIGINALS)
-def test_regressors_and_subspaces_can_be_planned(name: str, keys: list[str]) -> None:
+def test_runs_of_regressors_and_subspaces_can_be_planned(name: str, keys: list[str]) -> None:
     plan = make_plan(configured(f"dataset={name}", "k=4", *keys))
     assert (plan.dataset, plan.d) == (name, ORIGINALS[name].data.shape[1])
 
 
-def test_unknown_tables_and_scales_are_told_with_the_choices() -> None:
+def test_unknown_tables_and_scales_are_refused_with_the_choices() -> None:
     with pytest.raises(ConfigError, match="diabetes, breast_cancer, wine"):
         configured("dataset=wine", "dataset.table=iris")
     with pytest.raises(ConfigError, match="max_abs, none"):
@@ -83,6 +83,6 @@ def test_each_attribute_has_an_illustrative_price(name: str) -> None:
     assert "made up" in (prices(name).parent / "README.txt").read_text()
 
 
-def test_only_these_have_prices() -> None:
+def test_other_tables_have_no_illustrative_prices() -> None:
     with pytest.raises(KeyError):
         prices("digits_3v5")

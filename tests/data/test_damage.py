@@ -1,6 +1,6 @@
-"""Single inverted bits in cached arrays: what is damaged is told and made again, whatever its size says.
+"""Single inverted bits in cached arrays are detected, and the arrays are prepared again.
 
-``FLIPS=200 pytest tests/data/test_damage.py`` tries more than the few for each file that a test has time for.
+``FLIPS=200 pytest tests/data/test_damage.py`` tries more of them per file.
 """
 
 import os
@@ -49,8 +49,8 @@ def from_libsvm(tmp_path: Path) -> Callable[[], Dataset]:
 
 
 def from_power_law(tmp_path: Path) -> Callable[[], Dataset]:
-    law = power_law.PowerLaw(8, -1.0, "l2", 30, 10, implicit=True)
-    return lambda: law.draw(0, 0)
+    distribution = power_law.PowerLaw(8, -1.0, "l2", 30, 10, implicit=True)
+    return lambda: distribution.draw(0, 0)
 
 
 KINDS = {"mnist": from_mnist, "npz": from_npz, "mapped": from_mapped_folder, "libsvm": from_libsvm}
@@ -65,7 +65,7 @@ def load(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     return KINDS[request.param](tmp_path)
 
 
-def told(data: Dataset) -> list[object]:
+def content_of(data: Dataset) -> list[object]:
     rows = np.arange(data.X.shape[0])
     values = data.X[rows] if isinstance(data.X, np.ndarray) else data.X.rows(rows)
     return [
@@ -78,28 +78,28 @@ def told(data: Dataset) -> list[object]:
     ]
 
 
-def test_a_bit_in_a_cached_file(
+def test_an_inverted_bit_in_a_cached_file_is_repaired(
     load: Callable[[], Dataset], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    expected, rng = told(load()), np.random.default_rng(0)
+    expected, rng = content_of(load()), np.random.default_rng(0)
     files = [path for path in (tmp_path / "cache").rglob("*") if path.suffix in (".npy", ".json")]
     assert files
     for file in sorted(files):
         for _ in range(FLIPS):
             capsys.readouterr()
             flip(file, rng)
-            assert told(load()) == expected
+            assert content_of(load()) == expected
             damage = capsys.readouterr().err
-            if file.name == "images.npy":  # which only the images of the pair are made from
+            if file.name == "images.npy":  # only the images of the pair are made from it
                 assert damage == ""
-                assert told(mnist.Mnist(str(tmp_path / "root"), None).load(CHECKSUMS))
+                assert content_of(mnist.Mnist(str(tmp_path / "root"), None).load(CHECKSUMS))
                 damage = capsys.readouterr().err
             assert damage.count("\n") == 1
             assert "is damaged: it is prepared again" in damage
             assert str(tmp_path / "cache") in damage
 
 
-def test_damage_that_cannot_be_mended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damage_that_cannot_be_repaired_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     from_mnist(tmp_path)()
     flip(mnist.cache_folder(CHECKSUMS) / "labels.npy", np.random.default_rng(0))
@@ -107,7 +107,7 @@ def test_damage_that_cannot_be_mended_is_told(tmp_path: Path, monkeypatch: pytes
         mnist.Mnist(str(tmp_path / "nowhere"), (3, 5)).load(CHECKSUMS)
 
 
-def test_what_was_verified_is_trusted_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verified_files_are_trusted_until_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     path.write_bytes(bytes(100))
     seals.seal(path)
@@ -128,7 +128,7 @@ def test_what_was_verified_is_trusted_until_it_changes(tmp_path: Path, monkeypat
     assert looks == [path]
 
 
-def test_what_has_no_seal_is_not_intact(tmp_path: Path) -> None:
+def test_files_without_a_checksum_are_not_intact(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "short").write_bytes(b"x")
     (tmp_path / "unsealed").write_bytes(bytes(100))

@@ -1,4 +1,4 @@
-"""What every data set promises."""
+"""Invariants of every data set."""
 
 from typing import Any
 
@@ -56,20 +56,20 @@ def test_parts_that_do_not_fit_are_refused(changes: dict[str, Any]) -> None:
         dataset(**changes)
 
 
-def test_an_unknown_kind_is_told_with_the_choices() -> None:
+def test_an_unknown_kind_is_refused_with_the_choices() -> None:
     with pytest.raises(ConfigError, match=r"digits, .*mnist, power_law, sphere, file"):
         load(config("minst"), 0, 0)
 
 
-def test_loading_again_is_the_same_object() -> None:
+def test_loading_again_returns_the_same_object() -> None:
     assert load(config("digits"), 0, 0) is load(config("digits"), 1, 7)
 
 
-def test_errors_have_the_exit_codes_that_users_are_promised() -> None:
+def test_errors_have_the_documented_exit_codes() -> None:
     assert (UserError.exit_code, ConfigError.exit_code, DataError.exit_code) == (2, 2, 3)
     assert not issubclass(BudgetExceeded, UserError)
 
 
-def test_the_nearest_choice_is_a_hint_or_nothing() -> None:
+def test_the_hint_is_the_nearest_choice_or_empty() -> None:
     assert nearest("aelrr", ["aer", "aelr", "ridge"]) == " (did you mean 'aelr'?)"
     assert nearest("zebra", ["aer", "aelr"]) == ""

@@ -12,7 +12,7 @@ from budgetreg.data.bundled import Digits
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_bundled_file_is_what_the_script_makes() -> None:
+def test_the_bundled_file_is_the_output_of_the_script() -> None:
     pytest.importorskip("sklearn")
     spec = importlib.util.spec_from_file_location("make", ROOT / "scripts" / "make_digits_3v5.py")
     assert spec is not None and spec.loader is not None
@@ -21,7 +21,7 @@ def test_the_bundled_file_is_what_the_script_makes() -> None:
     assert make.BUNDLED.read_bytes() == make.table().encode()
 
 
-def test_threes_are_minus_one_and_fives_plus_one() -> None:
+def test_threes_become_minus_one_and_fives_plus_one() -> None:
     datasets = pytest.importorskip("sklearn.datasets")
     X, digit = datasets.load_digits(return_X_y=True)
     kept = (digit == 3) | (digit == 5)
@@ -32,7 +32,7 @@ def test_threes_are_minus_one_and_fives_plus_one() -> None:
     assert (data.name, data.n_train, data.two_valued) == ("digits_3v5", None, True)
 
 
-def test_the_licence_lies_beside_the_data() -> None:
+def test_the_licence_is_beside_the_data() -> None:
     text = (Path(budgetreg.data.__file__).parent / "digits_3v5.LICENSE.txt").read_text()
     assert "CC BY 4.0" in text
     assert "Alpaydin" in text

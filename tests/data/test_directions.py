@@ -1,4 +1,4 @@
-"""The laws with known second moments, against enumerations of the papers' constructions."""
+"""The distributions with known second moments agree with enumerations of the papers' constructions."""
 
 from dataclasses import replace
 
@@ -28,28 +28,31 @@ def config(kind, **changes):
     return DatasetConfig(kind, kind, center="none", split="official", test_fraction=None, options=options)
 
 
-def pairs_of(law):
-    """Theorem 4's pairs (u_i, u_{i+c}), and the same with columns of Sylvester's matrix."""
-    e, c = np.eye(law.d), law.n_coins
-    if isinstance(law, Hadamard):
-        H = hadamard(law.d) / np.sqrt(law.d)
+def pairs_of(distribution):
+    """Return the pairs (u_i, u_{i+c}) of Theorem 4, or those of columns of Sylvester's matrix."""
+    e, c = np.eye(distribution.d), distribution.n_coins
+    if isinstance(distribution, Hadamard):
+        H = hadamard(distribution.d) / np.sqrt(distribution.d)
         return [(H[:, i], H[:, i + c]) for i in range(c)]
     return [((e[i] + e[i + c]) / np.sqrt(2), (-e[i] + e[i + c]) / np.sqrt(2)) for i in range(c)]
 
 
-def outcomes(law, seed, repetition):
-    """Every example with its probability, by the steps of Theorem 5's proof."""
-    if isinstance(law, Spike):
-        return [(np.zeros(law.d), 1 - law.p), (np.eye(law.d)[law.spike(seed, repetition)], law.p)]
-    found = []
-    for (one, other), b in zip(pairs_of(law), law.signs(seed, repetition), strict=True):
-        chance = (1 + b * law.alpha) / 2
-        for u, p in ((one, chance), (other, 1 - chance)):
-            found += [(sign * u, p / law.n_coins / 2) for sign in (-1, 1) if p]
-    return found
+def outcomes(distribution, seed, repetition):
+    """Return every example with its probability, by the steps of the proof of Theorem 5."""
+    if isinstance(distribution, Spike):
+        return [
+            (np.zeros(distribution.d), 1 - distribution.p),
+            (np.eye(distribution.d)[distribution.spike(seed, repetition)], distribution.p),
+        ]
+    examples = []
+    for (first, second), b in zip(pairs_of(distribution), distribution.signs(seed, repetition), strict=True):
+        chance = (1 + b * distribution.alpha) / 2
+        for u, p in ((first, chance), (second, 1 - chance)):
+            examples += [(sign * u, p / distribution.n_coins / 2) for sign in (-1, 1) if p]
+    return examples
 
 
-LAWS = [
+DISTRIBUTIONS = [
     BiasedCoins(7, 3, 0.4, 40_000),
     Hadamard(8, 3, 0.4, 40_000),
     Hadamard(4, 2, 1.0, 40_000),
@@ -58,56 +61,60 @@ LAWS = [
 ]
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_the_second_moment_is_exact(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
+def test_the_second_moment_is_exact(distribution):
     for repetition in range(4):
-        C = sum(p * np.outer(x, x) for x, p in outcomes(law, 1, repetition))
-        np.testing.assert_allclose(law.second_moment(1, repetition), C, atol=1e-15)
-        np.testing.assert_array_equal(law.draw(1, repetition).second_moment, law.second_moment(1, repetition))
+        C = sum(p * np.outer(x, x) for x, p in outcomes(distribution, 1, repetition))
+        np.testing.assert_allclose(distribution.second_moment(1, repetition), C, atol=1e-15)
+        np.testing.assert_array_equal(
+            distribution.draw(1, repetition).second_moment, distribution.second_moment(1, repetition)
+        )
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_draws_follow_the_law_and_their_second_moment_converges_to_its_own(law):
-    data = law.draw(1, 2)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
+def test_draws_follow_the_distribution_and_their_second_moment_converges(distribution):
+    data = distribution.draw(1, 2)
     assert not data.y.any()
     seen: dict[tuple[float, ...], int] = {}
     for row in (data.X * data.scale).round(9) + 0.0:
         seen[tuple(row)] = seen.get(tuple(row), 0) + 1
-    expected = {tuple(np.round(x, 9) + 0.0): p for x, p in outcomes(law, 1, 2)}
+    expected = {tuple(np.round(x, 9) + 0.0): p for x, p in outcomes(distribution, 1, 2)}
     assert set(seen) == set(expected)
     for outcome, p in expected.items():
-        assert abs(seen[outcome] / law.n - p) < 5 * np.sqrt(p * (1 - p) / law.n)
+        assert abs(seen[outcome] / distribution.n - p) < 5 * np.sqrt(p * (1 - p) / distribution.n)
     table = Table(data.X, data.y, data.scale)
-    for n in (400, law.n):
+    for n in (400, distribution.n):
         assert np.abs(second_moment(table, np.arange(n)) - data.second_moment).max() < 2 / np.sqrt(n)
 
 
-@pytest.mark.parametrize("law", LAWS[:3], ids=lambda law: law.name)
-def test_the_best_subspace_takes_the_likelier_direction_of_each_pair_and_each_mistake_costs_its_bias(law):
-    C = law.second_moment(0, 1)
-    best = leading(C, law.n_coins)
-    both = [(u, v) if b > 0 else (v, u) for (u, v), b in zip(pairs_of(law), law.signs(0, 1), strict=True)]
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS[:3], ids=lambda distribution: distribution.name)
+def test_best_subspace_has_the_likelier_directions_and_each_error_costs_the_bias(distribution):
+    C = distribution.second_moment(0, 1)
+    best = leading(C, distribution.n_coins)
+    both = [
+        (u, v) if b > 0 else (v, u) for (u, v), b in zip(pairs_of(distribution), distribution.signs(0, 1), strict=True)
+    ]
     right = np.stack([likelier for likelier, _ in both], axis=1)
     assert compare_with_best(C, right, best)["excess_loss"] == pytest.approx(0, abs=1e-15)
     right[:, 0] = both[0][1]
-    assert compare_with_best(C, right, best)["excess_loss"] == pytest.approx(law.alpha / law.n_coins)
+    assert compare_with_best(C, right, best)["excess_loss"] == pytest.approx(distribution.alpha / distribution.n_coins)
 
 
-def test_one_attribute_of_two_lines_is_a_fair_sign_on_either():
+def test_each_attribute_of_two_lines_is_a_fair_sign():
     for repetition in range(4):
-        X = replace(LAWS[3], n=40_000).draw(0, repetition).X
+        X = replace(DISTRIBUTIONS[3], n=40_000).draw(0, repetition).X
         assert np.abs(X.mean(axis=0)).max() < 5 / np.sqrt(len(X))
         assert abs((X[:, 0] * X[:, 1]).mean()) == 1
 
 
-def test_the_law_is_drawn_too():
+def test_each_draw_has_its_own_parameters():
     assert {int(Spike(4, 0.1, 1).spike(0, r)) for r in range(60)} == set(range(4))
-    assert len({tuple(LAWS[0].signs(0, r)) for r in range(80)}) == 2**3
+    assert len({tuple(DISTRIBUTIONS[0].signs(0, r)) for r in range(80)}) == 2**3
     assert {np.sign(load(config("two_lines"), 0, r).second_moment[0, 1]) for r in range(20)} == {-1, 1}
 
 
 @pytest.mark.parametrize("kind", OPTIONS)
-def test_each_repetition_has_its_own_draw_and_more_examples_keep_the_earlier_ones(kind):
+def test_repetitions_differ_and_more_examples_keep_the_earlier_ones(kind):
     data = load(config(kind), 3, 0)
     assert (len(data.X), data.n_train) == (4000, 4000)
     for other in (load(config(kind), 3, 1), load(config(kind), 4, 0)):
@@ -130,13 +137,13 @@ def test_each_repetition_has_its_own_draw_and_more_examples_keep_the_earlier_one
         ("two_lines", {"n": None}),
     ],
 )
-def test_impossible_options_are_named(kind, change):
+def test_messages_name_impossible_options(kind, change):
     with pytest.raises(ConfigError, match=f"dataset.{next(iter(change))}") as caught:
         load(config(kind, **change), 0, 0)
     assert "\n" not in str(caught.value)
 
 
-def test_only_where_the_second_moment_is_known_may_all_examples_train():
+def test_all_examples_train_only_where_the_second_moment_is_known():
     X, y = np.ones((3, 2)), np.zeros(3)
     Dataset("a", X, y, 1.0, 3, two_valued=False, second_moment=np.ones((2, 2)))
     with pytest.raises(ValueError, match="n_train"):

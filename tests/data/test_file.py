@@ -1,4 +1,4 @@
-"""A user's CSV or NPZ file; other formats stand in test_formats.py."""
+"""A user's CSV or NPZ file; other formats are in test_formats.py."""
 
 import os
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_another_target_leaves_the_other_columns(tmp_path: Path) -> None:
     assert data.y.tolist() == [1, 2, -2]
 
 
-def test_max_abs_scales_columns_and_says_that_no_budget_pays(tmp_path: Path) -> None:
+def test_max_abs_scales_columns_and_notes_that_no_budget_pays(tmp_path: Path) -> None:
     data = read(csv(tmp_path, "a,b,zero,y\n1,-4,0,1\n2,2,0,2\n-2,1,0,3\n"), scale="max_abs")
     assert (data.X * data.scale).tolist() == [[0.5, -1, 0], [1, 0.5, 0], [-1, 0.25, 0]]
     assert "outside the attribute budget" in data.notes[-1]
@@ -70,8 +70,8 @@ def test_max_abs_scales_columns_and_says_that_no_budget_pays(tmp_path: Path) -> 
     data=st.data(),
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
-def test_csv_and_npz_give_every_bit_back(tmp_path: Path, X: np.ndarray, data: st.DataObject) -> None:
-    X = np.vstack([X, np.ones(X.shape[1])])  # however small the others are
+def test_csv_and_npz_preserve_every_bit(tmp_path: Path, X: np.ndarray, data: st.DataObject) -> None:
+    X = np.vstack([X, np.ones(X.shape[1])])  # the largest absolute value must not be too small
     y = np.append(data.draw(hnp.arrays(np.float64, len(X) - 1, elements=st.floats(-1e9, 1e9))), 1.0)
     lines = [",".join([f"x{i}" for i in range(X.shape[1])] + ["y"])]
     lines += [",".join(repr(float(v)) for v in [*row, label]) for row, label in zip(X, y, strict=True)]
@@ -93,7 +93,7 @@ def test_csv_and_npz_give_every_bit_back(tmp_path: Path, X: np.ndarray, data: st
         (["True", "False", "True"], "target: 0 -> -1, 1 -> +1"),
     ],
 )
-def test_two_values_become_minus_and_plus_one(tmp_path: Path, values: list[str], note: str | None) -> None:
+def test_two_target_values_become_minus_and_plus_one(tmp_path: Path, values: list[str], note: str | None) -> None:
     rows = "\n".join(f"{i},{i},{value}" for i, value in enumerate(values))
     data = read(csv(tmp_path, f"a,b,y\n{rows}\n"))
     assert data.two_valued
@@ -105,12 +105,12 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     path = csv(tmp_path, GOOD)
     first = read(path)
     csv(tmp_path, GOOD.replace("35", "36"))
-    os.utime(path, ns=(1, 1))  # whatever the clock's resolution
+    os.utime(path, ns=(1, 1))  # independent of the clock's resolution
     assert (first.y[-1], read(path).y[-1]) == (35, 36)
 
 
 @pytest.mark.parametrize("text", ["\ufeff" + GOOD, "\n\n" + GOOD, GOOD.replace(",", ", "), GOOD.replace("\n", "\r\n")])
-def test_harmless_variants_of_csv_are_read_alike(tmp_path: Path, text: str) -> None:
+def test_harmless_variants_of_csv_give_the_same_table(tmp_path: Path, text: str) -> None:
     data = read(csv(tmp_path, text), target="y")
     assert data.X.tolist() == [[1, -4], [2, 2], [-2, 1]]
 
@@ -120,10 +120,10 @@ def test_harmless_variants_of_csv_are_read_alike(tmp_path: Path, text: str) -> N
     [(",", ()), (";", ("fields are separated by semicolons",)), ("\t", ("fields are separated by tabs",))],
 )
 @pytest.mark.parametrize("name", ["table.csv", "table.tsv", "table.CSV"])
-def test_the_separator_is_detected_and_told(tmp_path: Path, separator: str, note: tuple[str, ...], name: str) -> None:
+def test_the_separator_is_detected_and_noted(tmp_path: Path, separator: str, note: tuple[str, ...], name: str) -> None:
     data = read(csv(tmp_path, GOOD.replace(",", separator), name))
     assert data.X.tolist() == [[1, -4], [2, 2], [-2, 1]]
-    assert data.notes == tuple(f"{name}: {told}" for told in note)
+    assert data.notes == tuple(f"{name}: {text}" for text in note)
     assert data.name == "table"
 
 
@@ -135,21 +135,21 @@ def test_the_separator_is_detected_and_told(tmp_path: Path, separator: str, note
         "\ufeff\n" + GOOD.replace(",", ";").replace("\n", "\r\n"),
     ],
 )
-def test_separators_within_names_mislead_nobody(tmp_path: Path, text: str) -> None:
+def test_separators_within_names_are_recognised(tmp_path: Path, text: str) -> None:
     assert read(csv(tmp_path, text)).X.tolist() == [[1, -4], [2, 2], [-2, 1]]
 
 
-def test_a_header_longer_than_any_field_may_be(tmp_path: Path) -> None:
+def test_a_header_may_be_longer_than_the_largest_field(tmp_path: Path) -> None:
     names = [f"attribute_{i:05}" for i in range(10000)]
     text = "\n".join([",".join(names), *(",".join([value] * len(names)) for value in "123")])
     assert read(csv(tmp_path, text)).X.shape == (3, 9999)
 
 
-def test_a_constant_target_is_nothing_to_predict(tmp_path: Path) -> None:
+def test_a_constant_target_is_unpredictable(tmp_path: Path) -> None:
     path = csv(tmp_path, "a,b,y\n1,-4,3\n2,2,3\n-2,1,3\n")
-    told = read(path).unpredictable
-    assert "all 3 targets are 3" in told
-    assert str(path) in told
+    reason = read(path).unpredictable
+    assert "all 3 targets are 3" in reason
+    assert str(path) in reason
     assert read(path, target="a").unpredictable == ""
 
 
@@ -192,42 +192,42 @@ def test_a_constant_target_is_nothing_to_predict(tmp_path: Path) -> None:
         ("a,b,y\n1,2,3\n".encode("utf-16"), ["not UTF-8", "line 1, byte 1", "iconv -f UTF-16 -t UTF-8"]),
     ],
 )
-def test_a_bad_csv_file_is_told_in_one_line(tmp_path: Path, text: str | bytes, parts: list[str]) -> None:
-    told = message(csv(tmp_path, text))
+def test_a_bad_csv_file_gives_a_one_line_message(tmp_path: Path, text: str | bytes, parts: list[str]) -> None:
+    reason = message(csv(tmp_path, text))
     for part in parts:
-        assert part in told
+        assert part in reason
 
 
 @given(text=st.text(alphabet='ab12,;\t"\n\r .-é\0', max_size=30))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
-def test_whatever_text_is_read_or_told_in_one_line(tmp_path: Path, text: str) -> None:
+def test_any_text_is_read_or_gives_a_one_line_message(tmp_path: Path, text: str) -> None:
     for begins in ("a,b,y\n1,2,3\n", "a;b;y\r\n1;2;3\r\n", ""):
         path = csv(tmp_path, begins + text)
         try:
-            # Not `read`, which takes a file for the one before if it is as long and written in the same instant.
+            # Not `read`, which cannot distinguish two files of equal length written in the same instant.
             data = parse_file({"path": str(path), "target": None, "scale": "none"}).load()
             assert np.isfinite(data.y).all()
-        except DataError as told:
-            assert "\n" not in str(told)
+        except DataError as error:
+            assert "\n" not in str(error)
 
 
-def test_an_unknown_target_is_told_with_the_nearest_column(tmp_path: Path) -> None:
-    told = message(csv(tmp_path, "price,size,rooms\n1,2,3\n"), target="prise")
-    assert "did you mean 'price'" in told
-    assert "price, size, rooms" in told
+def test_an_unknown_target_is_refused_with_the_nearest_column(tmp_path: Path) -> None:
+    reason = message(csv(tmp_path, "price,size,rooms\n1,2,3\n"), target="prise")
+    assert "did you mean 'price'" in reason
+    assert "price, size, rooms" in reason
 
 
-def test_the_first_offending_row_wins_over_the_first_column(tmp_path: Path) -> None:
+def test_the_message_names_the_first_bad_row(tmp_path: Path) -> None:
     assert "data row 1, column 'b'" in message(csv(tmp_path, "a,b,y\n1,x,3\nx,2,3\n"))
 
 
-def test_a_path_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_may_begin_with_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     csv(tmp_path, GOOD)
     assert read("~/table.csv").y.tolist() == [10, 20, 35]
 
 
-def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+def test_missing_files_and_folders_without_arrays_are_refused(tmp_path: Path) -> None:
     assert "No such file" in message(tmp_path / "none.csv")
     folder = tmp_path / "folder.csv"
     folder.mkdir()
@@ -238,12 +238,12 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
     ("options", "key"),
     [({"path": None}, "dataset.path"), ({"path": "a.xlsx"}, r"\.csv, \.tsv, \.npz, .*\.gz, .*X\.npy")],
 )  # fmt: skip
-def test_impossible_options_are_named(options: dict[str, Any], key: str) -> None:
+def test_messages_name_impossible_options(options: dict[str, Any], key: str) -> None:
     with pytest.raises(ConfigError, match=key):
         read(**options)
 
 
-def test_npz_arrays_and_another_target(tmp_path: Path) -> None:
+def test_npz_files_may_have_another_target(tmp_path: Path) -> None:
     X = np.arange(6, dtype=np.int32).reshape(3, 2)
     path = npz(tmp_path, X=X, y=np.array(["b", "a", "b"]), z=np.array([1.0, 2.0, 4.0]))
     data = read(path)
@@ -270,13 +270,13 @@ def test_npz_arrays_and_another_target(tmp_path: Path) -> None:
         ({"X": np.array([[1, None]], dtype=object), "y": np.ones(1)}, ["object", "numbers"]),
     ],
 )
-def test_a_bad_npz_file_is_told_in_one_line(tmp_path: Path, arrays: dict[str, Any], parts: list[str]) -> None:
-    told = message(npz(tmp_path, **arrays))
+def test_a_bad_npz_file_gives_a_one_line_message(tmp_path: Path, arrays: dict[str, Any], parts: list[str]) -> None:
+    reason = message(npz(tmp_path, **arrays))
     for part in parts:
-        assert part in told
+        assert part in reason
 
 
-def test_a_damaged_npz_file_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_damaged_npz_file_gives_a_one_line_message(tmp_path: Path) -> None:
     assert "not an NPZ file" in message(csv(tmp_path, "hello", "a.npz"))
     assert "empty" in message(csv(tmp_path, "", "b.npz"))
     path = tmp_path / "c.npz"
@@ -291,14 +291,14 @@ def test_a_damaged_npz_file_is_told_in_one_line(tmp_path: Path) -> None:
     ("row", "column"),
     [("1,2,1e155", "'y'"), ("1,2,-1e155", "'y'"), ("1e200,2,3", "attribute 'a'"), ("1,-1e31,3", "attribute 'b'")],
 )
-def test_numbers_too_large_to_compute_with_are_refused(tmp_path: Path, row: str, column: str) -> None:
-    told = message(csv(tmp_path, f"a,b,y\n1,2,1\n1,2,2\n{row}\n"))
+def test_too_large_numbers_are_refused(tmp_path: Path, row: str, column: str) -> None:
+    reason = message(csv(tmp_path, f"a,b,y\n1,2,1\n1,2,2\n{row}\n"))
     for part in (column, "only 1e-30 to 1e+30 can be computed with", "power of ten"):
-        assert part in told
+        assert part in reason
 
 
 @pytest.mark.parametrize(("scale", "column"), [("1,2,{}e-170", "'y'"), ("{}e-170,2,1", "attribute 'a'")])
-def test_numbers_too_small_to_compute_with_are_refused(tmp_path: Path, scale: str, column: str) -> None:
+def test_too_small_numbers_are_refused(tmp_path: Path, scale: str, column: str) -> None:
     rows = "\n".join(scale.format(number) for number in (1, 2, 3))
     text = f"a,b,y\n{rows}\n"
     if "attribute" in column:
@@ -306,7 +306,7 @@ def test_numbers_too_small_to_compute_with_are_refused(tmp_path: Path, scale: st
     assert column in message(csv(tmp_path, text))
 
 
-def test_small_numbers_beside_larger_ones_and_two_values_are_fine(tmp_path: Path) -> None:
+def test_small_numbers_beside_larger_ones_and_two_target_values_are_allowed(tmp_path: Path) -> None:
     data = read(csv(tmp_path, "a,b,y\n1,1e-170,1e155\n1e-170,2,-1e155\n1,0,1e155\n"))
     assert data.y.tolist() == [1, -1, 1]
     arrays = {"X": np.array([[1, 1e40], [2, 3]]), "y": np.array([1, 2])}

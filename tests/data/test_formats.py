@@ -1,4 +1,4 @@
-"""Tables of every format, read at once or converted piece by piece and mapped, against the arrays they come from."""
+"""Tables of every format equal the original arrays, whether they are read at once or converted in chunks."""
 
 import bz2
 import gzip
@@ -32,7 +32,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(-3, 4, (50, 6)) * (RNG.random((50, 6)) < 0.5) / 4
-X[0] = 1.0  # no column is empty, and the last one is known to LIBSVM
+X[0] = 1.0  # no column is all 0, so that LIBSVM files show the number of columns
 Y = RNG.choice([-1.0, 1.0], 50)
 
 
@@ -126,11 +126,11 @@ def test_a_converted_table_is_the_same_and_mapped(
         np.testing.assert_array_equal(values(data), values(direct))
         np.testing.assert_array_equal(data.y, direct.y)
         np.testing.assert_array_equal(data.scale, direct.scale)
-        # The digest of sparse rows takes them piece by piece.
+        # The digest of sparse rows depends on the chunks.
         assert write is write_libsvm or data.fingerprint() == direct.fingerprint()
         assert is_mapped(data.X if write is not write_libsvm else data.X._data)  # type: ignore[union-attr]
     assert converted.fingerprint() == again.fingerprint()
-    assert (tmp_path / "another").exists() == (write is write_packed)  # as nobody knows its size beforehand
+    assert (tmp_path / "another").exists() == (write is write_packed)  # as its size is not known before it is read
     copies = list(converting.rglob("X.npy"))
     assert len(copies) == (write not in (write_folder, write_libsvm))
 
@@ -144,7 +144,7 @@ def test_without_a_target_all_columns_are_attributes(
         (path / "y.npy").unlink()
     table = (
         np.column_stack([X, Y]) if write in (write_csv, write_packed, write_parquet) else X
-    )  # elsewhere the target lies apart
+    )  # in the other formats the target is not a column
     options = {"path": str(path), "target": None, "scale": "none"}
     config = DatasetConfig("file", "file", center="none", split="random", test_fraction=0.1, options=options)
     converted, mapped = load(config, 0, 0, targets=False), parsed(path, NO_TARGET).load()
@@ -157,13 +157,13 @@ def test_without_a_target_all_columns_are_attributes(
         assert load(config, 0, 0).y.any()
 
 
-def test_two_columns_suffice_where_nothing_is_predicted(tmp_path: Path) -> None:
+def test_two_columns_suffice_without_a_target(tmp_path: Path) -> None:
     (tmp_path / "two.csv").write_text("a,b\n1,2\n")
     pd.DataFrame({"a": [1], "b": [2]}).to_parquet(tmp_path / "two.parquet", index=False)
     (tmp_path / "one.csv").write_text("a\n1\n")
     for path in (tmp_path / "two.csv", tmp_path / "two.parquet"):
         assert values(parsed(path, NO_TARGET).load()).tolist() == [[1, 2]]
-        tell(path, "two attributes and a target are needed")
+        check_message(path, "two attributes and a target are needed")
     with pytest.raises(DataError, match=r"1 column\(s\).*; two attributes are needed"):
         parsed(tmp_path / "one.csv", NO_TARGET).load()
 
@@ -177,7 +177,7 @@ def test_two_columns_suffice_where_nothing_is_predicted(tmp_path: Path) -> None:
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=8)
 @pytest.mark.parametrize("write", [write_csv, write_npz, write_folder, write_parquet])
-def test_pieces_lose_no_row_and_keep_small_types(
+def test_chunks_lose_no_row_and_keep_small_types(
     tmp_path: Path, converting: Path, write: Callable[..., Path], X: np.ndarray
 ) -> None:
     for order in ("C", "F"):
@@ -207,35 +207,35 @@ def test_csv_files_may_be_compressed(tmp_path: Path, converting: Path, ending: s
     whole = path.read_bytes()
     for damaged in (whole[:-12], b"a,b,y", whole[:60] + bytes(20) + whole[80:]):
         path.write_bytes(damaged)
-        tell(path, "read")
+        check_message(path, "read")
 
 
 @pytest.mark.parametrize(
     ("cell", "part"), [("", "empty or NaN"), ("red", "one-hot"), ("1,5", "decimal comma"), ("inf", "finite")]
 )
 @pytest.mark.parametrize("column", ["x3", "y"])
-def test_a_bad_cell_is_told_alike_at_once_and_in_pieces(
+def test_a_bad_cell_gives_the_same_message_for_any_chunk_size(
     tmp_path: Path, converting: Path, monkeypatch: pytest.MonkeyPatch, cell: str, part: str, column: str
 ) -> None:
     table = frame(X, RNG.random(50)).astype(object)
     table.loc[40, column] = cell
     path = tmp_path / "table.csv"
     path.write_text(table.to_csv(index=False, sep=";"))
-    told = []
-    for pieces in (20, 1 << 20):
-        monkeypatch.setattr(chunks, "CHUNK_ENTRIES", pieces)
-        monkeypatch.setattr(chunks, "IN_MEMORY", pieces - 21)
+    messages = []
+    for entries in (20, 1 << 20):
+        monkeypatch.setattr(chunks, "CHUNK_ENTRIES", entries)
+        monkeypatch.setattr(chunks, "IN_MEMORY", entries - 21)
         with pytest.raises(DataError) as caught:
             parsed(path).load()
-        told.append(str(caught.value))
-    assert told[0] == told[1]
-    assert "line 42, data row 41" in told[0]
-    assert column in told[0]
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    assert "line 42, data row 41" in messages[0]
+    assert column in messages[0]
     if column != "y":
-        assert part in told[0]
+        assert part in messages[0]
 
 
-def test_text_targets_of_parquet_and_another_column(tmp_path: Path) -> None:
+def test_parquet_files_may_have_text_targets_or_another_target(tmp_path: Path) -> None:
     y = np.where(Y > 0, "yes", "no")
     data = parsed(write_parquet(tmp_path, X, y)).load()
     np.testing.assert_array_equal(data.y, Y)
@@ -249,7 +249,7 @@ def test_a_changed_file_is_converted_again(tmp_path: Path, converting: Path) -> 
     np.testing.assert_array_equal(values(data), X[::-1][:40])
 
 
-def test_a_damaged_or_abandoned_conversion_is_made_again(tmp_path: Path, converting: Path) -> None:
+def test_a_damaged_or_abandoned_conversion_is_repeated(tmp_path: Path, converting: Path) -> None:
     file = parsed(write_libsvm(tmp_path, X, Y))
     file.load()
     (array,) = converting.rglob("data.npy")
@@ -259,7 +259,7 @@ def test_a_damaged_or_abandoned_conversion_is_made_again(tmp_path: Path, convert
     assert [path.name for path in array.parent.parent.glob("*")].count("table.tmp") == 0
 
 
-def test_a_cache_that_cannot_be_written_is_told(
+def test_the_message_for_an_unwritable_cache_says_what_to_set(
     tmp_path: Path, converting: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(write_csv(tmp_path, X, Y)))
@@ -286,16 +286,18 @@ def test_a_cache_that_cannot_be_written_is_told(
         ("a,b,y\n1,2,3\n", ["line 1", "'a,b,y' is not a finite number"]),
     ],
 )
-def test_a_bad_libsvm_file_is_told_in_one_line(tmp_path: Path, converting: Path, text: str, parts: list[str]) -> None:
+def test_a_bad_libsvm_file_gives_a_one_line_message(
+    tmp_path: Path, converting: Path, text: str, parts: list[str]
+) -> None:
     path = tmp_path / "a.svm"
     path.write_text(text)
-    tell(path, *parts)
+    check_message(path, *parts)
 
 
-def test_the_line_is_counted_over_all_blocks(tmp_path: Path, converting: Path) -> None:
+def test_line_numbers_count_all_blocks(tmp_path: Path, converting: Path) -> None:
     path = tmp_path / "a.svm"
     path.write_text("1 1:2 3:4\n" * 100 + "1 x\n")
-    tell(path, "line 101", "'x'")
+    check_message(path, "line 101", "'x'")
 
 
 @pytest.mark.parametrize(
@@ -310,52 +312,52 @@ def test_the_line_is_counted_over_all_blocks(tmp_path: Path, converting: Path) -
         (pd.DataFrame({"a": [1.0, 2.0], "b": 1.0, "y": 2.0}, index=[3, 9]), ["__index_level_0__", "index=False"]),
     ],
 )
-def test_a_bad_parquet_file_is_told_in_one_line(
+def test_a_bad_parquet_file_gives_a_one_line_message(
     tmp_path: Path, converting: Path, table: pd.DataFrame, parts: list[str]
 ) -> None:
     path = tmp_path / "a.parquet"
     table.to_parquet(path)
-    tell(path, *parts)
+    check_message(path, *parts)
 
 
-def test_damaged_files_are_told_in_one_line(tmp_path: Path, converting: Path) -> None:
+def test_damaged_files_give_a_one_line_message(tmp_path: Path, converting: Path) -> None:
     for write in (write_parquet, write_npz, write_folder):
         path = write(tmp_path, RNG.random((50, 6)), Y)
         array = path / "X.npy" if path.is_dir() else path
         array.write_bytes(array.read_bytes()[:-900])
-        tell(path)
+        check_message(path)
     path = write_libsvm(tmp_path, X, Y, "svm.gz")
     path.write_bytes(path.read_bytes()[:-10])
-    tell(path, "cannot be read")
+    check_message(path, "cannot be read")
     path.write_bytes(b"1 1:2 3:4\n")
-    tell(path, "cannot be read")
+    check_message(path, "cannot be read")
 
 
-def test_without_pyarrow_it_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow_the_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_parquet(tmp_path, X, Y)
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    tell(path, "pip install '.[parquet]' in a clone")
+    check_message(path, "pip install '.[parquet]' in a clone")
 
 
-def test_targets_that_a_format_does_not_have(tmp_path: Path) -> None:
-    tell(write_libsvm(tmp_path, X, Y), "begin with", target="x1")
-    tell(write_parquet(tmp_path, X, Y), "did you mean 'x1'", target="x11")
+def test_targets_that_a_format_lacks_are_refused(tmp_path: Path) -> None:
+    check_message(write_libsvm(tmp_path, X, Y), "begin with", target="x1")
+    check_message(write_parquet(tmp_path, X, Y), "did you mean 'x1'", target="x11")
     with pytest.raises(DataError, match=r"z\.npy"):
         parsed(write_folder(tmp_path, X, Y), target="z")
     with pytest.raises(ConfigError, match="must end in"):
         parsed(tmp_path / "table.npz.gz")
 
 
-def tell(path: Path, *parts: str, target: str | None = None) -> None:
+def check_message(path: Path, *parts: str, target: str | None = None) -> None:
     with pytest.raises(DataError) as caught:
         parsed(path, target=target).load()
-    told = str(caught.value)
-    assert "\n" not in told
+    message = str(caught.value)
+    assert "\n" not in message
     for part in (str(path), *parts):
-        assert part in told
+        assert part in message
 
 
-def test_a_run_gives_the_same_curve_whatever_the_format(tmp_path: Path, converting: Path, toy_config: Any) -> None:
+def test_all_formats_give_the_same_curve(tmp_path: Path, converting: Path, toy_config: Any) -> None:
     results = []
     for write in WRITERS:
         config = toy_config(write(tmp_path, X, Y))

@@ -1,4 +1,4 @@
-"""The linear target over correlated attributes: moments against closed forms, and which draws depend on what."""
+"""The linear target over correlated attributes: its moments agree with closed forms."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from budgetreg.protocol.configuration import DatasetConfig
 OPTIONS: dict[str, Any] = {
     **{"d": 6, "n": 4000, "n_test": 100, "rho": 0, "n_factors": 0, "tails": None, "support": None, "noise": 0.2}
 }
-LAWS: list[dict[str, Any]] = [
+OPTIONS_TRIED: list[dict[str, Any]] = [
     {},
     {"rho": 0.8},
     {"rho": -0.5, "tails": 5},
@@ -26,7 +26,7 @@ LAWS: list[dict[str, Any]] = [
 ]
 
 
-def law(**changes: Any) -> Gaussian:
+def gaussian(**changes: Any) -> Gaussian:
     return Gaussian(**OPTIONS | changes)
 
 
@@ -35,10 +35,10 @@ def config(**changes: Any) -> DatasetConfig:
     return DatasetConfig("gaussian", "gaussian", center="none", split="official", test_fraction=0.1, options=options)
 
 
-def covariance(one: Gaussian, seed: int, repetition: int) -> np.ndarray:
-    common, own = one.loadings(seed, repetition)
-    apart = np.abs(np.subtract.outer(np.arange(one.d), np.arange(one.d)))
-    return common.T @ common + np.outer(own, own) * float(one.rho) ** apart
+def covariance(distribution: Gaussian, seed: int, repetition: int) -> np.ndarray:
+    common, unique = distribution.loadings(seed, repetition)
+    apart = np.abs(np.subtract.outer(np.arange(distribution.d), np.arange(distribution.d)))
+    return common.T @ common + np.outer(unique, unique) * float(distribution.rho) ** apart
 
 
 @given(
@@ -49,48 +49,49 @@ def covariance(one: Gaussian, seed: int, repetition: int) -> np.ndarray:
     seed=st.integers(0, 99),
 )
 @settings(max_examples=60)
-def test_attributes_and_target_have_variance_1_of_which_noise_is_its_share(
+def test_attributes_and_target_have_variance_1_with_the_share_of_noise(
     d: int, rho: float, n_factors: int, noise: float, seed: int
 ) -> None:
-    one = law(d=d, rho=rho, n_factors=n_factors, noise=noise)
-    C, w = covariance(one, seed, 1), one.target(seed, 1)
+    distribution = gaussian(d=d, rho=rho, n_factors=n_factors, noise=noise)
+    C, w = covariance(distribution, seed, 1), distribution.target(seed, 1)
     np.testing.assert_allclose(C.diagonal(), 1)
     assert w @ C @ w == pytest.approx(1 - noise)
 
 
-@pytest.mark.parametrize("changes", LAWS)
-def test_draws_follow_the_law(changes: dict[str, Any]) -> None:
-    """Second moments within five standard errors, fourth ones being finite or not; what w* leaves is noise."""
-    one = law(n=100_000, **changes)
-    data = one.draw(1, 2)
-    X, y, off = data.X[: one.n], data.y[: one.n], 5 * (8 if one.tails else 2) / np.sqrt(one.n)
-    np.testing.assert_allclose(X.mean(axis=0), 0, atol=off)
-    np.testing.assert_allclose(X.T @ X / one.n, covariance(one, 1, 2), atol=off)
-    left = y - X @ one.target(1, 2)
-    assert np.square(left).mean() == pytest.approx(one.noise, abs=off)
-    np.testing.assert_allclose(left @ X / one.n, 0, atol=off)
-    assert np.square(y).mean() == pytest.approx(1, abs=off)
-    again = data.y[one.n :] - data.X[one.n :] @ one.target(1, 2)
-    assert one.noise == 0 or np.abs(again - left[:100]).min() > 1e-9
-    assert (data.n_train, len(data.y), data.scale, data.two_valued) == (one.n, one.n + 100, 1.0, False)
+@pytest.mark.parametrize("changes", OPTIONS_TRIED)
+def test_draws_follow_the_distribution(changes: dict[str, Any]) -> None:
+    """Second moments are within five standard errors, and the residual of w* is noise."""
+    distribution = gaussian(n=100_000, **changes)
+    data = distribution.draw(1, 2)
+    n = distribution.n
+    X, y, tolerance = data.X[:n], data.y[:n], 5 * (8 if distribution.tails else 2) / np.sqrt(n)
+    np.testing.assert_allclose(X.mean(axis=0), 0, atol=tolerance)
+    np.testing.assert_allclose(X.T @ X / n, covariance(distribution, 1, 2), atol=tolerance)
+    residual = y - X @ distribution.target(1, 2)
+    assert np.square(residual).mean() == pytest.approx(distribution.noise, abs=tolerance)
+    np.testing.assert_allclose(residual @ X / n, 0, atol=tolerance)
+    assert np.square(y).mean() == pytest.approx(1, abs=tolerance)
+    test_residual = data.y[n:] - data.X[n:] @ distribution.target(1, 2)
+    assert distribution.noise == 0 or np.abs(test_residual - residual[:100]).min() > 1e-9
+    assert (data.n_train, len(data.y), data.scale, data.two_valued) == (n, n + 100, 1.0, False)
 
 
-def test_tails_are_those_of_students_t() -> None:
-    """By how often a value is beyond four standard deviations."""
+def test_tails_follow_students_t() -> None:
+    """The fraction of values beyond four standard deviations agrees."""
     for tails, chance in ((None, norm.sf(4)), (3, t.sf(4 * np.sqrt(3), 3)), (8, t.sf(4 * np.sqrt(8 / 6), 8))):
-        X = law(tails=tails, n=50_000).draw(0, 0).X
+        X = gaussian(tails=tails, n=50_000).draw(0, 0).X
         assert abs((np.abs(X) > 4).mean() - 2 * chance) < 5 * np.sqrt(2 * chance / X.size)
 
 
-def test_a_sparse_target_weighs_so_many_attributes_and_not_always_the_same() -> None:
-    supports = {tuple(np.flatnonzero(law(support=2).target(0, r))) for r in range(200)}
+def test_a_sparse_target_has_random_supports_of_the_given_size() -> None:
+    supports = {tuple(np.flatnonzero(gaussian(support=2).target(0, r))) for r in range(200)}
     assert {len(support) for support in supports} == {2}
     assert len(supports) == 15
-    assert law(support=6).target(0, 0).all() and law().target(0, 0).all()
+    assert gaussian(support=6).target(0, 0).all() and gaussian().target(0, 0).all()
 
 
-@pytest.mark.parametrize("changes", LAWS)
-def test_each_repetition_has_its_own_draw_and_more_examples_keep_the_earlier_ones(changes: dict[str, Any]) -> None:
+@pytest.mark.parametrize("changes", OPTIONS_TRIED)
+def test_repetitions_differ_and_more_examples_keep_the_earlier_ones(changes: dict[str, Any]) -> None:
     small = {"n": 40, "n_test": 10} | changes
     data = load(config(**small), 3, 0)
     for other in (load(config(**small), 3, 1), load(config(**small), 4, 0)):
@@ -102,9 +103,9 @@ def test_each_repetition_has_its_own_draw_and_more_examples_keep_the_earlier_one
     assert not np.isin(data.y[40:], data.y[:40]).any()
 
 
-def test_the_name_tells_the_law_and_0_has_one_name() -> None:
-    assert law(rho=-0.0, noise=0.0).name == law(rho=0.0, noise=0).name == "gaussian_d6_noise0"
-    whole = law(rho=0.9, n_factors=2, tails=3, support=4, n=1)
+def test_the_name_identifies_the_distribution_and_0_has_one_name() -> None:
+    assert gaussian(rho=-0.0, noise=0.0).name == gaussian(rho=0.0, noise=0).name == "gaussian_d6_noise0"
+    whole = gaussian(rho=0.9, n_factors=2, tails=3, support=4, n=1)
     assert whole.name == "gaussian_d6_rho0.9_factors2_t3_support4_noise0.2"
 
 
@@ -114,7 +115,7 @@ def test_the_name_tells_the_law_and_0_has_one_name() -> None:
      {"rho": None}, {"rho": True}, {"n_factors": -1}, {"n_factors": None}, {"tails": 2}, {"tails": 3.5}, {"tails": 0},
      {"support": 7}, {"support": 0}, {"noise": 1}, {"noise": -0.1}, {"noise": "much"}],
 )  # fmt: skip
-def test_impossible_options_are_named(change: dict[str, Any]) -> None:
+def test_messages_name_impossible_options(change: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=f"dataset.{next(iter(change))}.* must be") as caught:
         load(config(**change), 0, 0)
     assert "\n" not in str(caught.value)

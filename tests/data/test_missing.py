@@ -1,4 +1,4 @@
-"""Tables of which values are missing: refused by default, or read with a mask that tells where they are."""
+"""Tables with missing values are refused by default, or read with a mask of the available values."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def loaded(path: Path, missing: str | None, scale: str = "none") -> Dataset:
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".npz", ""])
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_a_mask_tells_which_cells_have_a_value(tmp_path, monkeypatch, ending, in_memory):
+def test_the_mask_shows_which_cells_have_a_value(tmp_path, monkeypatch, ending, in_memory):
     if ending == ".parquet":
         pytest.importorskip("pyarrow")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -49,7 +49,7 @@ def test_a_mask_tells_which_cells_have_a_value(tmp_path, monkeypatch, ending, in
     if not in_memory:
         monkeypatch.setattr(chunks, "IN_MEMORY", 0)
     path = written(tmp_path, ending, X)
-    for _ in range(2):  # read, then mapped
+    for _ in range(2):  # first read, then mapped
         data = loaded(path, "unavailable", "max_abs")
         np.testing.assert_array_equal(data.available, ~GAPS)
         np.testing.assert_array_equal(data.X, np.where(GAPS, 0, WHOLE))
@@ -57,13 +57,13 @@ def test_a_mask_tells_which_cells_have_a_value(tmp_path, monkeypatch, ending, in
         np.testing.assert_array_equal(data.complete, ~GAPS.any(axis=1))
     with pytest.raises(DataError, match=HINT):
         loaded(path, "refuse")
-    with pytest.raises(DataError) as told:  # nobody could say otherwise, as where a model is applied
+    with pytest.raises(DataError) as error:  # no option allows missing values, as for predictions
         loaded(path, None)
-    assert HINT not in str(told.value)
+    assert HINT not in str(error.value)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".npz", ""])
-def test_a_table_without_gaps_is_what_it_is_by_default(tmp_path, ending):
+def test_a_table_without_gaps_is_the_same_with_either_option(tmp_path, ending):
     path = written(tmp_path, ending, WHOLE)
     data = loaded(path, "unavailable")
     assert data.available is None
@@ -71,33 +71,33 @@ def test_a_table_without_gaps_is_what_it_is_by_default(tmp_path, ending):
     assert data.complete.all()
 
 
-def test_where_values_are_missing_is_part_of_the_content(tmp_path):
+def test_the_fingerprint_includes_the_places_of_missing_values(tmp_path):
     other = X.copy()
     row, column = np.argwhere(GAPS)[0]
     other[row, column] = 0.0  # as it is stored in the other table
-    found = set()
-    for name, table in (("one", X), ("other", other)):
+    fingerprints = set()
+    for name, table in (("first", X), ("other", other)):
         (tmp_path / name).mkdir()
-        found.add(loaded(written(tmp_path / name, ".csv", table), "unavailable").fingerprint())
-    assert len(found) == 2
+        fingerprints.add(loaded(written(tmp_path / name, ".csv", table), "unavailable").fingerprint())
+    assert len(fingerprints) == 2
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "part"),
     [
         ("a,b,y\n1,,3\n1,red,3\n", "'red' is not a number"),
         ("a,b,y\n1,,3\n1,inf,3\n", "finite"),
         ("a,b,y\n1,,3\n1,2,\n", "target 'y': line 3, data row 2: empty or NaN"),
     ],
 )
-def test_what_is_no_number_and_a_target_that_is_missing_stay_refused(tmp_path, text, told):
+def test_text_and_missing_targets_are_always_refused(tmp_path, text, part):
     (tmp_path / "table.csv").write_text(text)
-    with pytest.raises(DataError, match=told) as error:
+    with pytest.raises(DataError, match=part) as error:
         loaded(tmp_path / "table.csv", "unavailable")
     assert HINT not in str(error.value)
 
 
-def test_truth_values_and_whole_numbers_may_be_missing(tmp_path):
+def test_booleans_and_whole_numbers_may_be_missing(tmp_path):
     frame = pd.DataFrame(
         {"a": pd.array([True, None, False], "boolean"), "b": pd.array([7, 8, None], "Int64"), "y": Y[:3]}
     )
@@ -112,13 +112,13 @@ def test_truth_values_and_whole_numbers_may_be_missing(tmp_path):
         np.testing.assert_array_equal(data.available, [[True, True], [False, True], [True, False]])
 
 
-def test_what_a_libsvm_file_leaves_out_is_0(tmp_path):
+def test_libsvm_files_have_no_missing_values(tmp_path):
     (tmp_path / "table.svm").write_text("1 1:2\n2 2:3\n")
     with pytest.raises(DataError, match="never missing"):
         loaded(tmp_path / "table.svm", "unavailable")
 
 
-def test_a_mask_that_does_not_fit():
+def test_a_mask_of_another_shape_or_type_is_refused():
     for mask in (np.ones((3, 3), dtype=bool), np.ones((3, 2))):
         with pytest.raises(ValueError, match="available"):
             Dataset("t", np.ones((3, 2)), np.ones(3), 1.0, None, False, available=mask)

@@ -1,4 +1,4 @@
-"""MNIST from raw files, on a miniature of it."""
+"""MNIST from raw files, tested on a miniature."""
 
 import hashlib
 import subprocess
@@ -56,7 +56,7 @@ def parse(root: str, digits: Any) -> mnist.Mnist:
     return mnist.parse({"root": root, "digits": digits})
 
 
-def test_all_digits_are_the_files_in_order(root: str) -> None:
+def test_all_digits_are_in_the_order_of_the_files(root: str) -> None:
     data = parse(root, "all").load(CHECKSUMS)
     assert np.array_equal(data.X, IMAGES.reshape(-1, SIDE * SIDE))
     assert np.array_equal(data.y, LABELS)
@@ -74,13 +74,13 @@ def test_two_digits_keep_the_order_and_the_official_parts(root: str, digits: lis
 
 
 @pytest.mark.parametrize("digits", ["all", [0, 9]])
-def test_images_are_mapped_not_read(root: str, digits: Any) -> None:
+def test_images_are_mapped(root: str, digits: Any) -> None:
     data = parse(root, digits).load(CHECKSUMS)
     assert isinstance(data.X, np.memmap)
     assert data.X.dtype == np.uint8
 
 
-def test_raw_files_are_needed_once_only(root: str, tmp_path: Path) -> None:
+def test_raw_files_are_needed_only_once(root: str, tmp_path: Path) -> None:
     first = parse(root, [3, 5]).load(CHECKSUMS)
     again = parse(str(tmp_path / "elsewhere"), [3, 5]).load(CHECKSUMS)
     assert np.array_equal(first.X, again.X)
@@ -96,13 +96,13 @@ def test_other_raw_files_have_other_arrays(root: str, tmp_path: Path) -> None:
     assert np.array_equal(data.X[N_TRAIN:], 255 - IMAGES[N_TRAIN:].reshape(-1, SIDE * SIDE))
 
 
-def test_the_root_is_only_read(root: str) -> None:
+def test_the_root_is_never_written(root: str) -> None:
     before = sorted(Path(root).rglob("*"))
     parse(root, [3, 5]).load(CHECKSUMS)
     assert sorted(Path(root).rglob("*")) == before
 
 
-def test_an_array_that_was_cut_short_is_made_again(root: str) -> None:
+def test_a_truncated_array_is_prepared_again(root: str) -> None:
     whole = parse(root, [3, 5]).load(CHECKSUMS).X.copy()
     for path in mnist.cache_folder(CHECKSUMS).glob("images*.npy"):
         path.write_bytes(path.read_bytes()[:-10])
@@ -126,26 +126,26 @@ def _sum(root: str) -> int:
     return int(parse(root, [3, 5]).load(CHECKSUMS).X.astype(int).sum())
 
 
-def test_workers_that_start_together_agree(root: str) -> None:
+def test_concurrent_workers_agree(root: str) -> None:
     with ProcessPoolExecutor(3) as pool:
         assert set(pool.map(_sum, [root] * 6, timeout=120)) == {int(IMAGES[np.isin(LABELS, (3, 5))].astype(int).sum())}
 
 
-def test_missing_files_are_told_with_what_to_do(tmp_path: Path) -> None:
+def test_the_message_for_missing_files_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         parse(str(tmp_path / "none"), [3, 5]).load(CHECKSUMS)
-    told = str(caught.value)
+    message = str(caught.value)
     for part in [
         *FILES,
         "budgetreg fetch mnist_3v5 dataset.root=",
         "pip install '.[mnist]'",
         str(tmp_path / "none" / "MNIST"),
     ]:
-        assert part in told
-    assert "\n" not in told
+        assert part in message
+    assert "\n" not in message
 
 
-def test_wrong_and_missing_files_are_told_apart(root: str) -> None:
+def test_wrong_and_missing_files_are_listed_separately(root: str) -> None:
     raw = mnist.raw_folder(root)
     (raw / "t10k-labels-idx1-ubyte").unlink()
     (raw / "train-images-idx3-ubyte").write_bytes(b"<html>not here</html>")
@@ -157,7 +157,7 @@ def test_wrong_and_missing_files_are_told_apart(root: str) -> None:
     ("content", "reason"),
     [(b"\0\0\x0d\x01" + bytes(8), "not an idx"), (idx(LABELS)[:-1], "size"), (b"", "not an idx")],
 )
-def test_files_that_are_no_idx_are_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_files_of_another_format_are_refused(tmp_path: Path, content: bytes, reason: str) -> None:
     files = FILES | {"train-labels-idx1-ubyte": content}
     checksums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     with pytest.raises(DataError, match=reason):
@@ -167,7 +167,7 @@ def test_files_that_are_no_idx_are_refused(tmp_path: Path, content: bytes, reaso
 @pytest.mark.parametrize(
     "digits", [[3], [3, 3], [3, 5, 7], [3, 10], [-1, 3], ["3", "5"], [True, 3], "3v5", "any", 3, {"a": 1}]
 )
-def test_impossible_digits_are_told(digits: Any) -> None:
+def test_impossible_digits_are_refused(digits: Any) -> None:
     with pytest.raises(ConfigError, match=r"dataset\.digits must be two different digits"):
         parse("data", digits)
 

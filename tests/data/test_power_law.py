@@ -1,4 +1,4 @@
-"""Kukliansky & Shamir's generator."""
+"""The synthetic data of Kukliansky & Shamir."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ def draw(seed: int = 0, repetition: int = 0, **changes: Any) -> Dataset:
 
 
 @given(d=st.integers(1, 300), alpha=st.floats(-5, 0), norm=st.sampled_from(["l2", "linf"]))
-def test_means_fall_as_the_power_and_fill_the_ball(d: int, alpha: float, norm: str) -> None:
+def test_means_follow_the_power_law_and_have_norm_1(d: int, alpha: float, norm: str) -> None:
     u = PowerLaw(d, alpha, norm, 1, 1).means()
     assert np.allclose(u, u[0] * np.arange(1, d + 1) ** alpha)
     assert np.isclose(np.sqrt((u**2).sum()) if norm == "l2" else u.max(), 1)
@@ -46,7 +46,7 @@ def test_second_moments_have_the_published_ratios(norm: str, rho: dict[float, fl
 
 @pytest.mark.parametrize("norm", ["l2", "linf"])
 @pytest.mark.parametrize("implicit", [False, True])
-def test_attributes_are_coins_with_these_means(norm: str, implicit: bool) -> None:
+def test_attributes_are_independent_coins_with_the_means(norm: str, implicit: bool) -> None:
     data = draw(norm=norm, implicit=implicit)
     u = PowerLaw(**OPTIONS | {"norm": norm}).means()
     X = as_values(data.X).rows(np.arange(4000))
@@ -57,7 +57,7 @@ def test_attributes_are_coins_with_these_means(norm: str, implicit: bool) -> Non
 
 
 @pytest.mark.parametrize(("norm", "values"), [("l2", {-1, 1}), ("linf", {-1, 0, 1})])
-def test_targets_are_linear_with_a_drawn_weight_vector(norm: str, values: set[int]) -> None:
+def test_targets_are_linear_with_drawn_weights(norm: str, values: set[int]) -> None:
     data = draw(norm=norm)
     w, *_ = np.linalg.lstsq(data.X.astype(float), data.y, rcond=None)
     assert np.array_equal(data.X @ np.round(w), data.y)
@@ -86,7 +86,7 @@ def test_more_implicit_examples_keep_the_earlier_ones() -> None:
     )
 
 
-def test_targets_of_many_implicit_values_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_targets_of_large_implicit_tables_are_cached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     computed = draw(implicit=True)
     monkeypatch.setattr(module, "_MOST_UNCACHED", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -97,21 +97,21 @@ def test_targets_of_many_implicit_values_are_kept(monkeypatch: pytest.MonkeyPatc
     assert np.array_equal(draw(implicit=True).y, computed.y)
 
 
-def test_lasso_weights_have_their_frequencies() -> None:
+def test_lasso_weights_have_the_published_frequencies() -> None:
     data = draw(norm="linf", alpha=0, d=2000, n=1, n_test=1)
     assert np.array_equal(data.X, np.ones((2, 2000)))  # degenerate, and allowed
-    # x = 1 surely, so y = sum(w*): mean 0, variance .3 d.
+    # x = 1 with certainty, so that y = sum(w*) has mean 0 and variance 0.3 d.
     sums = [draw(repetition=r, norm="linf", alpha=0, d=2000, n=1, n_test=1).y[0] for r in range(200)]
     assert np.var(sums) == pytest.approx(0.3 * 2000, rel=0.4)
     assert abs(np.mean(sums)) < 5 * np.sqrt(600 / 200)
 
 
 def test_weights_that_cancel_are_drawn_again() -> None:
-    for repetition in range(30):  # of every second pair of weights, all targets would be 0
+    for repetition in range(30):  # for about every second pair of weights all targets would be 0
         assert draw(repetition=repetition, norm="linf", alpha=0, d=2, n=3, n_test=1).y.all()
 
 
-def test_each_repetition_and_seed_has_its_own_draw() -> None:
+def test_repetitions_and_seeds_differ() -> None:
     first = draw()
     assert np.array_equal(draw().X, first.X)
     assert np.array_equal(draw().y, first.y)
@@ -139,11 +139,11 @@ def test_drawing_in_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     [(-1, "power_law_l2_d20_alpha-1"), (-0.5, "power_law_l2_d20_alpha-0.5"), (0, "power_law_l2_d20_alpha0"),
      (-0.0, "power_law_l2_d20_alpha0")],
 )  # fmt: skip
-def test_the_name_tells_the_law(alpha: float, name: str) -> None:
+def test_the_name_identifies_the_distribution(alpha: float, name: str) -> None:
     assert draw(alpha=alpha, n=1, n_test=1).name == name
 
 
-def test_load_draws_anew_for_each_repetition() -> None:
+def test_load_draws_for_each_repetition() -> None:
     config = DatasetConfig(
         name="power_law",
         kind="power_law",
@@ -161,7 +161,7 @@ def test_load_draws_anew_for_each_repetition() -> None:
     [{"d": 0}, {"d": 2.5}, {"d": True}, {"d": None}, {"n": -1}, {"n_test": 0}, {"norm": "l1"}, {"alpha": 1},
      {"implicit": "yes"}, {"alpha": float("nan")}, {"alpha": float("-inf")}, {"alpha": "steep"}, {"alpha": None}],
 )  # fmt: skip
-def test_impossible_options_are_named(change: dict[str, Any]) -> None:
+def test_messages_name_impossible_options(change: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=f"dataset.{next(iter(change))}") as caught:
         kinds()["power_law"].parse(OPTIONS | change)
     assert "\n" not in str(caught.value)

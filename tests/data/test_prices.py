@@ -1,4 +1,4 @@
-"""Price lists: names and numbers of attributes, and one line for each way in which a list cannot be used."""
+"""Price lists: names and numbers of attributes, and messages for unusable lists."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def listed(folder: Path, text: str, names: tuple[str, ...] = NAMES) -> Prices:
     return read_prices(csv(folder, text, "prices.csv"), names, 4)
 
 
-def test_names_and_numbers_in_any_order(tmp_path: Path) -> None:
+def test_names_and_numbers_may_come_in_any_order(tmp_path: Path) -> None:
     prices = listed(tmp_path, "attribute,cost\nbp,4\n1,1.5\n 7 ,3\nbmi, 2e0\n")
     assert (prices.names, prices.costs) == (NAMES, (1.5, 2, 3, 4))
     assert prices.row == 10.5
@@ -37,7 +37,7 @@ def test_a_name_that_is_a_number_comes_before_the_number(tmp_path: Path) -> None
     assert prices.costs == (5, 6)
 
 
-def test_semicolons_and_columns_of_others(tmp_path: Path) -> None:
+def test_semicolons_and_other_columns_are_allowed(tmp_path: Path) -> None:
     prices = listed(tmp_path, "cost;why;attribute\n1;;age\n2;x;bmi\n3;x;7\n4;x;bp\n")
     assert prices.costs == (1, 2, 3, 4)
 
@@ -46,7 +46,7 @@ REST = "bmi,2\n7,3\nbp,4\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "part"),
     [
         ("", "dataset.costs needs the columns attribute,cost"),
         ("attribute,price\nage,1\n", "line 1 must name the column 'cost' once"),
@@ -70,22 +70,22 @@ REST = "bmi,2\n7,3\nbp,4\n"
         (f"attribute,cost\nage,1,5\n{REST}", "line 2: 3 fields, but the header has 2"),
     ],
 )
-def test_what_cannot_be_used_is_told_in_one_line(tmp_path: Path, text: str, told: str) -> None:
+def test_an_unusable_list_gives_a_one_line_message(tmp_path: Path, text: str, part: str) -> None:
     with pytest.raises(DataError) as caught:
         listed(tmp_path, text)
     message = str(caught.value)
-    assert told in message
+    assert part in message
     assert str(tmp_path / "prices.csv") in message
     assert "\n" not in message
 
 
-def test_a_list_that_is_missing() -> None:
+def test_a_missing_list_is_refused() -> None:
     with pytest.raises(DataError, match=r"cannot read nowhere.csv: No such file .*dataset.costs"):
         read_prices(Path("nowhere.csv"), NAMES, 4)
 
 
 @pytest.mark.parametrize("name", ["diabetes", "breast_cancer", "wine"])
-def test_bundled_tables_have_a_list(name: str) -> None:
+def test_bundled_tables_have_a_price_list(name: str) -> None:
     config = configured(f"dataset={name}", "dataset.costs=bundled", "dataset.unit=EUR").dataset
     data = read(name)
     prices = prices_of(config, data)
@@ -94,19 +94,19 @@ def test_bundled_tables_have_a_list(name: str) -> None:
     assert len(set(prices.costs)) > 2
 
 
-def test_other_data_have_none() -> None:
+def test_other_data_have_no_price_list() -> None:
     config = configured("dataset=digits_3v5", "dataset.costs=bundled").dataset
     with pytest.raises(ConfigError, match="no price list comes with digits_3v5"):
         prices_of(config, read("digits_3v5"))
     assert prices_of(configured("dataset=digits_3v5").dataset, read("digits_3v5")) is None
 
 
-def test_equal_prices_need_no_list() -> None:
+def test_equal_prices_need_no_file() -> None:
     prices = prices_of(configured("dataset=wine", "dataset.costs=equal").dataset, read("wine"))
     assert prices == Prices(read("wine").names, (1.0,) * 13, "cost units")
 
 
-def test_files_name_their_attributes_also_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attributes_of_files_have_names_also_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     plain = csv(tmp_path, GOOD)
     pd.read_csv(plain).to_csv(tmp_path / "packed.csv.gz", index=False)
@@ -116,7 +116,7 @@ def test_files_name_their_attributes_also_from_the_cache(tmp_path: Path, monkeyp
     from budgetreg.data.tabular import parse_file
 
     options = {"path": str(tmp_path / "packed.csv.gz"), "target": "a", "scale": "none"}
-    assert [parse_file(options).load().names for _ in range(2)] == [("b", "y")] * 2  # read, then mapped
+    assert [parse_file(options).load().names for _ in range(2)] == [("b", "y")] * 2  # first read, then mapped
 
 
 def test_a_data_set_has_a_name_for_each_attribute() -> None:
@@ -124,7 +124,7 @@ def test_a_data_set_has_a_name_for_each_attribute() -> None:
         Dataset("x", np.zeros((3, 2)), np.zeros(3), 1.0, None, False, names=("a",))
 
 
-def test_prices_are_recognised_by_what_they_are() -> None:
-    one = Prices(("a", "b"), (1.0, 2.0), "EUR")
-    assert one.digest() == Prices(("a", "b"), (1.0, 2.0), "minutes").digest()
-    assert one.digest() != Prices(("a", "b"), (1.0, 3.0), "EUR").digest()
+def test_the_digest_of_prices_ignores_the_unit() -> None:
+    prices = Prices(("a", "b"), (1.0, 2.0), "EUR")
+    assert prices.digest() == Prices(("a", "b"), (1.0, 2.0), "minutes").digest()
+    assert prices.digest() != Prices(("a", "b"), (1.0, 3.0), "EUR").digest()

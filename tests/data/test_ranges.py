@@ -1,4 +1,4 @@
-"""Lists of ranges: what becomes of a value, and one line for each way in which a list cannot be used."""
+"""Lists of ranges: how they scale values, and messages for unusable lists."""
 
 from pathlib import Path
 
@@ -26,12 +26,12 @@ def values(data: Dataset) -> np.ndarray:
     return Table(data.X, data.y, data.scale, data.shift).rows(np.arange(len(data.y)))
 
 
-def test_names_and_numbers_in_any_order(tmp_path: Path) -> None:
+def test_names_and_numbers_may_come_in_any_order(tmp_path: Path) -> None:
     assert listed(tmp_path, "low;attribute;high\n-1;7;1\n15;2;45\n18;age;8e1\n") == Ranges((18, 15, -1), (80, 45, 1))
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "part"),
     [
         ("", "dataset.ranges needs the columns attribute,low,high"),
         ("attribute,low,max\nage,1,2\n", "line 1 must name the column 'high' once"),
@@ -47,23 +47,23 @@ def test_names_and_numbers_in_any_order(tmp_path: Path) -> None:
         (f"attribute,low,high\nage,2,2\n{REST}", "low must be below high, not 2 and 2"),
     ],
 )
-def test_what_cannot_be_used_is_told_in_one_line(tmp_path: Path, text: str, told: str) -> None:
+def test_an_unusable_list_gives_a_one_line_message(tmp_path: Path, text: str, part: str) -> None:
     with pytest.raises(DataError) as caught:
         listed(tmp_path, text)
     message = str(caught.value)
-    assert told in message
+    assert part in message
     assert str(tmp_path / "ranges.csv") in message
     assert "\n" not in message
 
 
-def test_a_list_that_is_missing() -> None:
+def test_a_missing_list_is_refused() -> None:
     with pytest.raises(DataError, match=r"cannot read nowhere.csv: No such file .*dataset.ranges"):
         read_ranges(Path("nowhere.csv"), NAMES, 3)
 
 
 @pytest.mark.parametrize("ending", ["csv", "libsvm"])
-def test_a_value_becomes_its_distance_from_the_middle_in_halves_of_the_range(tmp_path: Path, ending: str) -> None:
-    X = np.array([[1.0, -4], [2, 2], [-2, 0]])  # -4 lies outside
+def test_values_are_centred_on_the_middle_in_units_of_half_the_range(tmp_path: Path, ending: str) -> None:
+    X = np.array([[1.0, -4], [2, 2], [-2, 0]])  # -4 is outside its range
     table = csv(
         tmp_path,
         "a,b,y\n1,-4,10\n2,2,20\n-2,0,35\n" if ending == "csv" else "10 1:1 2:-4\n20 1:2 2:2\n35 1:-2\n",
@@ -75,18 +75,18 @@ def test_a_value_becomes_its_distance_from_the_middle_in_halves_of_the_range(tmp
     assert data.notes == ()
 
 
-def test_nothing_is_looked_at() -> None:
+def test_scaling_by_ranges_reads_no_value() -> None:
     X = np.full((3, 2), np.nan)
     data = in_ranges(Dataset("poisoned", X, np.zeros(3), 1.0, None, False), Ranges((1, 1), (2, 3)))
     np.testing.assert_array_equal([data.scale, data.shift], [[2, 1], [3, 2]])
 
 
-def test_a_list_belongs_to_what_the_data_are_recognised_by(tmp_path: Path) -> None:
+def test_the_fingerprint_includes_the_ranges(tmp_path: Path) -> None:
     table = csv(tmp_path, GOOD)
     ranges = csv(tmp_path, "attribute,low,high\na,-2,2\nb,-4,4\n", "ranges.csv")
     keys = (f"dataset.path={table}", f"dataset.ranges={ranges}")
     first = read("file", *keys)
-    assert read("file", *keys) is first  # whose arrays repetitions share
+    assert read("file", *keys) is first  # repetitions share its arrays
     assert first.fingerprint().startswith(read("file", keys[0]).fingerprint())
     csv(tmp_path, "attribute,low,high\nb,-4,4\na,-2.0,2\n", "ranges.csv")
     assert read("file", *keys).fingerprint() == first.fingerprint()
@@ -94,14 +94,14 @@ def test_a_list_belongs_to_what_the_data_are_recognised_by(tmp_path: Path) -> No
     assert read("file", *keys).fingerprint() != first.fingerprint()
 
 
-def test_a_list_is_found_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_paths_of_lists_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for table in ("dataset=wine", "dataset=file"):
         config = configured(table, "dataset.ranges=r.csv", *(["dataset.path=t.csv"] if table.endswith("file") else []))
         assert located(config.dataset).options["ranges"] == str(tmp_path / "r.csv")
 
 
-def test_ranges_are_the_scale(tmp_path: Path) -> None:
+def test_ranges_set_the_scale(tmp_path: Path) -> None:
     assert configured("dataset=wine", "dataset.ranges=r.csv").dataset.scaled_by_ranges
     subspaces = configured("dataset=wine", "dataset.ranges=r.csv", "algo=popca", "algo.n_components=2")
     assert subspaces.dataset.scaled_by_ranges

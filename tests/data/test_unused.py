@@ -1,4 +1,4 @@
-"""What of the cache is unused, and what is not."""
+"""Which folders of the cache are unused."""
 
 import os
 
@@ -18,7 +18,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def table(tmp_path, monkeypatch):
-    """A file that is converted into the cache, however small it is."""
+    """Return a small file that is converted into the cache."""
     monkeypatch.setattr(chunks, "IN_MEMORY", 0)
     monkeypatch.setattr(tabular.chunks, "IN_MEMORY", 0)
     path = tmp_path / "table.csv"
@@ -42,19 +42,19 @@ def test_arrays_of_a_file_are_unused_once_it_is_gone_or_changed(cache, table):
     assert list(unused()) == []
     before = table.stat()
     os.utime(table, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
-    (found,) = unused()
-    assert found.why == f"{table} has changed since"
+    (garbage,) = unused()
+    assert garbage.why == f"{table} has changed since"
     os.utime(table, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert list(unused()) == []
     table.unlink()
-    (found,) = unused()
-    assert found.why == f"{table} is gone"
-    assert found.size() > 0
-    assert found.remove()
+    (garbage,) = unused()
+    assert garbage.why == f"{table} is gone"
+    assert garbage.size() > 0
+    assert garbage.remove()
     assert list(cache.iterdir()) == []
 
 
-def test_arrays_of_a_folder_that_needs_no_target_have_a_source(cache, tmp_path, monkeypatch):
+def test_arrays_of_a_folder_without_a_target_are_in_use(cache, tmp_path, monkeypatch):
     monkeypatch.setattr(tabular.chunks, "IN_MEMORY", 0)
     folder = tmp_path / "arrays"
     folder.mkdir()
@@ -64,16 +64,16 @@ def test_arrays_of_a_folder_that_needs_no_target_have_a_source(cache, tmp_path, 
     assert any(cache.iterdir())
     assert list(unused()) == []
     (folder / "X.npy").unlink()
-    assert [one.why for one in unused()] == [f"{folder} is gone"]
+    assert [garbage.why for garbage in unused()] == [f"{folder} is gone"]
 
 
-def test_arrays_of_a_layout_that_is_not_sealed_are_unused(cache, table):
+def test_arrays_without_a_checksum_are_unused(cache, table):
     (facts,) = cache.glob("file-*/table/facts.json")
     facts.write_text("{}")
-    assert [one.why for one in unused()] == ["arrays of an earlier layout, or damaged"]
+    assert [garbage.why for garbage in unused()] == ["arrays of an earlier layout, or damaged"]
 
 
-def test_earlier_layouts_are_unused_and_later_ones_are_not(cache):
+def test_earlier_layouts_are_unused_and_later_ones_are_in_use(cache):
     images = ("images.npy", "images_3v5.npy", "labels.npy", "lock")
     old = {fill(mnist.cache_folder(version=1), *images), fill(cache / "power_law-1", "0a.npy", "lock")}
     for folder in (mnist.cache_folder(), mnist.cache_folder(version=99)):
@@ -81,15 +81,15 @@ def test_earlier_layouts_are_unused_and_later_ones_are_not(cache):
     fill(cache / f"power_law-{power_law._LAYOUT_VERSION}", "0a.npy")
     fill(cache / "power_law-99", "0a.npy")
     fill(cache / "somebody-elses", "x.npy")
-    assert {one.path for one in unused()} == old
+    assert {garbage.path for garbage in unused()} == old
     (cache / "power_law-1" / "notes.txt").write_text("mine")
-    assert {one.path for one in unused() if one.size() is not None} == old - {cache / "power_law-1"}
+    assert {garbage.path for garbage in unused() if garbage.size() is not None} == old - {cache / "power_law-1"}
 
 
-def test_what_is_half_prepared_is_unused_unless_somebody_prepares_it(cache):
+def test_half_prepared_files_are_unused_unless_a_process_holds_the_lock(cache):
     folder = fill(mnist.cache_folder(), "images.npy", "labels.npy.tmp")
     with FileLock(folder / "lock"):
-        assert [one.size() for one in unused()] == [None]
-    (found,) = unused()
-    assert (found.path.name, found.size(), found.remove()) == ("labels.npy.tmp", 3, True)
+        assert [garbage.size() for garbage in unused()] == [None]
+    (garbage,) = unused()
+    assert (garbage.path.name, garbage.size(), garbage.remove()) == ("labels.npy.tmp", 3, True)
     assert (folder / "images.npy").exists()

@@ -1,4 +1,4 @@
-"""Values that are stored in another way, or not at all, against an array of the same numbers."""
+"""Values in sparse rows, in mapped arrays or computed on access equal an array of the same numbers."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ MASK = 2**64 - 1
 
 
 def splitmix64(seed, count):
-    """The listing: the first numbers of the generator started at `seed`."""
+    """Return the first numbers of the generator started at `seed`, by the paper's listing."""
     numbers = []
     for _ in range(count):
         seed = (seed + 0x9E3779B97F4A7C15) & MASK
@@ -40,7 +40,7 @@ def sparse(array, first=0):
     first=st.sampled_from([0, 1]),
     seed=st.integers(0, 99),
 )
-def test_sparse_rows_read_like_the_array(array, first, seed):
+def test_sparse_rows_equal_the_array(array, first, seed):
     n, d = array.shape
     values, rng = sparse(array, first), np.random.default_rng(seed)
     rows, attributes = np.arange(n)[:, None], np.arange(d)
@@ -65,7 +65,7 @@ def test_coins_are_the_numbers_of_splitmix64_below_the_means():
     np.testing.assert_array_equal(later.rows(np.array([[0, 3]])), expected[[[100, 103]]])
 
 
-def test_coins_of_the_largest_row_numbers_and_of_wide_rows():
+def test_coins_of_large_row_numbers_and_wide_rows_are_consistent():
     means = np.full(70_000, 0.25)
     coins = Coins(3, means, np.array([0, 2**40]))
     rows = coins.rows(np.array([1, 0]))
@@ -85,7 +85,7 @@ def test_arrays_may_be_mapped(tmp_path, dtype):
 
 @pytest.mark.parametrize("shift", [None, np.arange(6.0)])
 @pytest.mark.parametrize("scale", [0.5, np.arange(1, 7) / 4])
-def test_an_accessor_reveals_the_same_whatever_the_storage(scale, shift):
+def test_an_accessor_reveals_the_same_for_any_storage(scale, shift):
     coins = Coins(7, np.full(6, 0.4), np.arange(5))
     array = coins.rows(np.arange(5))
     orders, attributes = np.array([[3, 0], [1, 4]]), np.array([[[5, 0]], [[2, 2]]])
@@ -98,15 +98,15 @@ def test_an_accessor_reveals_the_same_whatever_the_storage(scale, shift):
         np.testing.assert_array_equal(accessor.rows(1, 2)[0], expected[orders[:, 1:]])
 
 
-def test_panels_hold_every_row_once_and_are_bounded():
+def test_blocks_have_every_row_once_and_bounded_sizes():
     index = np.arange(10_000) * 2
     for d, sizes in ((784, [BLOCK_ROWS, BLOCK_ROWS, 1808]), (10_000, [838] * 11 + [782]), (2**24, [1] * 10_000)):
-        cut = list(row_blocks(index, d))
-        assert [rows.size for rows in cut] == sizes
-        np.testing.assert_array_equal(np.concatenate(cut), index)
+        blocks = list(row_blocks(index, d))
+        assert [rows.size for rows in blocks] == sizes
+        np.testing.assert_array_equal(np.concatenate(blocks), index)
 
 
-def test_means_are_those_of_the_rows_named():
+def test_means_are_over_the_given_rows():
     array = np.random.default_rng(0).integers(0, 9, (9000, 3)).astype(np.uint8)
     index = np.flatnonzero(array[:, 0] > 2)
     np.testing.assert_array_equal(means(Dense(array), index), array[index].mean(axis=0))

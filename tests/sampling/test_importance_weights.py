@@ -1,4 +1,4 @@
-"""Draws that heed prices: compared with the numerical optimum of what they are to minimise, for d = 4."""
+"""Price-aware draws agree with the numerical optimum of their objective, for d = 4."""
 
 from collections.abc import Callable
 
@@ -18,32 +18,32 @@ def share(weights: np.ndarray) -> np.ndarray:
 
 
 def optimum(objective: Callable[[np.ndarray], float]) -> np.ndarray:
-    """Minimise over probabilities, written as a softmax, from several starts."""
-    found = [
+    """Minimise over probabilities, parametrised by a softmax, from several starts."""
+    solutions = [
         minimize(lambda z: np.log(objective(share(np.exp(z - z.max())))), start, method="BFGS", options={"gtol": 1e-10})
         for start in np.random.default_rng(0).normal(size=(4, 4))
     ]
-    z = min(found, key=lambda one: one.fun).x
+    z = min(solutions, key=lambda solution: solution.fun).x
     return share(np.exp(z - z.max()))
 
 
 @pytest.mark.parametrize("a", MOMENTS)
-def test_the_data_point_on_the_2_ball(a: np.ndarray) -> None:
+def test_draws_for_the_data_point_are_optimal_on_the_2_ball(a: np.ndarray) -> None:
     best = optimum(lambda q: float((a / q).sum() * (q @ PRICES)))
     np.testing.assert_allclose(share(importance_weights.data_point("ogd", a[None], PRICES)[0]), best, atol=1e-5)
 
 
 @pytest.mark.parametrize("a", MOMENTS)
-def test_the_inner_product(a: np.ndarray) -> None:
+def test_draws_for_the_inner_product_are_optimal(a: np.ndarray) -> None:
     best = optimum(lambda p: float((W**2 * a / p).sum() * (p @ PRICES)))
     np.testing.assert_allclose(share(np.abs(W) * importance_weights.inner_product(a[None], PRICES)[0]), best, atol=1e-5)
 
 
 @pytest.mark.parametrize("a", MOMENTS)
-def test_the_data_point_on_the_1_ball_is_drawn_as_without_prices(a: np.ndarray) -> None:
-    """The maximum has no gradient where it is least: its epigraph, ``t >= a_i / q_i``, is minimised over."""
+def test_draws_for_the_data_point_on_the_1_ball_ignore_prices(a: np.ndarray) -> None:
+    """The maximum has no gradient at its minimum, so that t is minimised with ``t >= a_i / q_i``."""
     start = np.append(np.full(4, 0.25), 4 * a.max())
-    found = minimize(
+    solution = minimize(
         lambda z: np.log(z[4]) + np.log(z[:4] @ PRICES),
         start,
         method="SLSQP",
@@ -54,7 +54,9 @@ def test_the_data_point_on_the_1_ball_is_drawn_as_without_prices(a: np.ndarray) 
         ],
         options={"ftol": 1e-14, "maxiter": 500},
     )
-    np.testing.assert_allclose(share(importance_weights.data_point("eg", a[None], PRICES)[0]), found.x[:4], atol=1e-4)
+    np.testing.assert_allclose(
+        share(importance_weights.data_point("eg", a[None], PRICES)[0]), solution.x[:4], atol=1e-4
+    )
     np.testing.assert_array_equal(
         importance_weights.data_point("eg", a[None], PRICES), importance_weights.data_point("eg", a[None], None)
     )

@@ -1,4 +1,4 @@
-"""Sampling from trees against plain inversion, and the rounds that line up steps."""
+"""Sampling from trees agrees with plain inversion; rounds align the steps of streams."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -14,7 +14,7 @@ WEIGHT = st.sampled_from([0.0, 0.0, 1e-12, 0.25, 1.0, 3.5, 1e6])
 
 
 def trees(w):
-    """Trees with the weights w (F, d, G), all nodes made at once, and what draws from them."""
+    """Return trees with the weights w (F, d, G), all nodes computed at once, and their inverter."""
     F, d, G = w.shape
     layout = Layout(d)
     state = layout.pad(w)
@@ -29,7 +29,7 @@ def draw(built, u):
     return invert(u[:, :, None] * built.total, built.root, built.before)
 
 
-def test_state_arrays_hold_what_was_put_in_and_0_beyond_the_attributes():
+def test_state_arrays_hold_the_values_and_0_in_the_padding():
     for d in (1, 32, 33, 784, 2100):
         layout, values = Layout(d), np.random.default_rng(d).random((2, d, 3))
         state = layout.pad(values)
@@ -42,7 +42,7 @@ def test_state_arrays_hold_what_was_put_in_and_0_beyond_the_attributes():
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), d=st.one_of(st.integers(1, 40), st.sampled_from([64, 257, 784, 2100])), n=st.integers(1, 4))
-def test_invert_is_the_inverse_distribution_function(data, d, n):
+def test_inverter_is_the_inverse_distribution_function(data, d, n):
     places = data.draw(st.lists(st.tuples(st.integers(0, 1), st.integers(0, d - 1), st.integers(0, 2)), max_size=30))
     w = np.zeros((2, d, 3))
     for place in places:
@@ -71,8 +71,8 @@ def test_frequencies_follow_the_weights():
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), d=st.sampled_from([5, 40, 300, 2500]))
-def test_trees_forget_how_their_weights_came_about(data, d):
-    """Changes in any order, of all settings of a row or of one, leave what the final weights alone would give."""
+def test_trees_depend_only_on_their_final_weights(data, d):
+    """Changes in any order, of one setting or of all, give the same trees as the final weights."""
     F, G = 2, 3
     built, state = trees(np.zeros((F, d, G)))
     layout = built.layout
@@ -114,10 +114,10 @@ def test_minima_find_every_key_up_to_a_bound(data, d):
     bound = np.array([1.0, 0.2, 3.0, 0.5])
     some = keys.min(axis=1)[stream, setting] <= bound
     stream, setting, bound = stream[some], setting[some], bound[some]
-    replicas, found = least.reaching(stream, setting, bound)
+    replicas, nodes = least.reaching(stream, setting, bound)
     np.testing.assert_array_equal(replicas[-1], np.arange(stream.size))
-    np.testing.assert_array_equal(found[-1], stream)
-    for level, (replica, node) in enumerate(zip(replicas, found, strict=True), start=1):
+    np.testing.assert_array_equal(nodes[-1], stream)
+    for level, (replica, node) in enumerate(zip(replicas, nodes, strict=True), start=1):
         width = layout.padded if level > layout.levels else FAN**level
         expected = {
             (k, row // width)
@@ -154,7 +154,7 @@ def test_every_subset_is_equally_likely():
     shape=st.tuples(st.integers(1, 4), st.integers(1, 9), st.integers(1, 4)),
     d=st.sampled_from([1, 3, 12, 50]),
 )
-def test_rounds_take_every_step_that_does_something_once_and_in_order(data, shape, d):
+def test_rounds_take_every_effective_step_once_and_in_order(data, shape, d):
     layout = Layout(d)
     attributes = data.draw(arrays(int, shape, elements=st.integers(0, d - 1)))
     table = data.draw(arrays(float, (*shape[:2], d), elements=st.sampled_from([0.0, 0.0, 1.0, 2.5])))
@@ -165,21 +165,21 @@ def test_rounds_take_every_step_that_does_something_once_and_in_order(data, shap
     expected = np.zeros((F, T, d))
     np.add.at(expected, (np.arange(F)[:, None, None], np.arange(T)[:, None], attributes), values)
 
-    found, last = np.zeros((F, T, d)), np.full(F, start)
+    summed, last = np.zeros((F, T, d)), np.full(F, start)
     for first, end in [(start, cut), (cut, start + T)]:
         held = np.maximum(last, first)
-        for one in rounds(points, start, first, end, held, layout):
-            assert (one.step >= last).all()
-            assert (one.step[one.live] > last[one.live]).all()
-            assert set(one.stream) == set(np.flatnonzero(one.live))
-            stream, attribute = np.divmod(one.row, layout.padded)
-            np.testing.assert_array_equal(one.stream, stream)
-            assert (np.diff(one.row) > 0).all()
-            np.testing.assert_array_equal(one.streams, np.unique(one.stream))
-            for level, nodes in enumerate(one.nodes, start=1):
-                np.testing.assert_array_equal(nodes, np.unique(one.row // FAN**level))
-            found[stream, one.step[stream] - 1 - start, attribute] += one.value
-            last = one.step
+        for steps in rounds(points, start, first, end, held, layout):
+            assert (steps.step >= last).all()
+            assert (steps.step[steps.live] > last[steps.live]).all()
+            assert set(steps.stream) == set(np.flatnonzero(steps.live))
+            stream, attribute = np.divmod(steps.row, layout.padded)
+            np.testing.assert_array_equal(steps.stream, stream)
+            assert (np.diff(steps.row) > 0).all()
+            np.testing.assert_array_equal(steps.streams, np.unique(steps.stream))
+            for level, nodes in enumerate(steps.nodes, start=1):
+                np.testing.assert_array_equal(nodes, np.unique(steps.row // FAN**level))
+            summed[stream, steps.step[stream] - 1 - start, attribute] += steps.value
+            last = steps.step
         assert (last <= max(end, start)).all() or (last == held).all()
         last = np.maximum(last, end)
-    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(summed, expected)

@@ -1,4 +1,4 @@
-"""The projection onto weight matrices against other solvers, and their decomposition into projections."""
+"""The projection onto weight matrices agrees with other solvers; the decomposition is exact."""
 
 import numpy as np
 import pytest
@@ -23,13 +23,13 @@ def spectra(draw):
 
 
 @given(spectra())
-def test_projection_meets_the_conditions_of_optimality(case):
+def test_projection_satisfies_the_optimality_conditions(case):
     theta, n = case
     log_c = project(theta, n)
     w = projected(theta, n)
     assert w.sum() == pytest.approx(n, abs=1e-9)
     assert w.max() <= 1
-    # The derivative of the divergence is log w - theta: equal where w < 1, and no larger where w = 1.
+    # The derivative of the divergence, log w - theta, is constant where w < 1, and no larger where w = 1.
     assert np.all(np.log(w[w == 1]) - theta[w == 1] <= log_c + 1e-9 * (1 + abs(log_c)))
 
 
@@ -38,7 +38,7 @@ def test_projection_meets_the_conditions_of_optimality(case):
 def test_projection_agrees_with_bisection(d, n, spread):
     rng = np.random.default_rng(d + n)
     theta = np.sort(rng.normal(scale=spread, size=(20, d)))
-    theta[::3, d // 2 :] = theta[::3, -1:]  # as many equal ones as may be capped, or more
+    theta[::3, d // 2 :] = theta[::3, -1:]  # ties among entries that may be capped
     for row, log_c in zip(theta, project(theta, n), strict=True):
 
         def missing(c, row=row):
@@ -62,7 +62,7 @@ def test_projection_minimises_the_divergence():
         np.testing.assert_allclose(projected(np.sort(np.log(u)), 3), solution[np.argsort(u)], atol=1e-5)
 
 
-def test_projection_of_one_does_not_depend_on_the_others():
+def test_projections_are_independent_of_each_other():
     theta = np.sort(np.random.default_rng(0).normal(scale=4, size=(9, 17)))
     together = project(theta, 5)
     for row, log_c in zip(theta, together, strict=True):
@@ -71,7 +71,7 @@ def test_projection_of_one_does_not_depend_on_the_others():
 
 @pytest.mark.parametrize(("d", "n"), CASES)
 @pytest.mark.parametrize("spread", [0.0, 1.0, 30.0])
-def test_decomposition_gives_the_weight_matrix_back(d, n, spread):
+def test_decomposition_averages_to_the_weight_matrix(d, n, spread):
     rng = np.random.default_rng(10 * d + n)
     for _ in range(10):
         eigenvalues = projected(np.sort(rng.normal(scale=spread, size=d)), n)
@@ -85,7 +85,7 @@ def test_decomposition_gives_the_weight_matrix_back(d, n, spread):
         np.testing.assert_allclose(mean, (U * eigenvalues) @ U.T, rtol=0, atol=1e-12)
 
 
-def test_decomposition_bears_what_rounding_does_to_eigenvalues():
+def test_decomposition_tolerates_rounding_errors_of_eigenvalues():
     for error in (1e-16, 1e-13):
         eigenvalues = np.array([-error, error, 0.5 - error, 0.5 + 2 * error, 1 + error, 1 - error])
         weights, members = decompose(eigenvalues, 3)

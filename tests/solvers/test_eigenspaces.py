@@ -1,4 +1,4 @@
-"""Eigenvectors that no rounding decides: matrices with ties, as another processor would have rounded them."""
+"""Eigenvectors of matrices with ties do not depend on rounding, which differs between processors."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from budgetreg.tasks.subspace_learning import projection_losses
 
 
 def _rounded(C, rng, size=1e-14):
-    """Return a symmetric matrix as other arithmetic might have left it."""
+    """Return a symmetric matrix with other rounding errors."""
     noise = rng.uniform(-size, size, C.shape) * np.abs(C).max()
     return C + noise + noise.T
 
@@ -34,7 +34,7 @@ def spectra(draw):
 
 
 @given(spectra())
-def test_no_rounding_decides_which_subspace_leads(case):
+def test_the_leading_subspace_does_not_depend_on_rounding(case):
     values, n, seed = case
     rng = np.random.default_rng(seed)
     C = _tied(rng, values)
@@ -46,20 +46,20 @@ def test_no_rounding_decides_which_subspace_leads(case):
 
 
 @given(spectra())
-def test_the_eigenvectors_of_a_matrix_are_those_of_its_rounding(case):
+def test_eigenspaces_do_not_depend_on_rounding(case):
     values, _, seed = case
     rng = np.random.default_rng(seed)
     C = _tied(rng, values)
-    told, V = eigenspaces(C)
+    values, V = eigenspaces(C)
     again, U = eigenspaces(_rounded(C, rng))
-    np.testing.assert_allclose((V * told) @ V.T, C, atol=1e-12)
-    np.testing.assert_allclose(told, np.sort(values)[::-1], atol=1e-12)
+    np.testing.assert_allclose((V * values) @ V.T, C, atol=1e-12)
+    np.testing.assert_allclose(values, np.sort(values)[::-1], atol=1e-12)
     for value in set(values):
-        same = np.isclose(told, value, atol=1e-6)
-        assert np.ptp(told[same]) == 0  # what ties is equal to the last bit, so that no sort depends on rounding
+        same = np.isclose(values, value, atol=1e-6)
+        assert np.ptp(values[same]) == 0  # ties are exactly equal, so that sorting does not depend on rounding
         if same.sum() > 1:
             np.testing.assert_allclose(U[:, same], V[:, same], atol=1e-9)
-    np.testing.assert_allclose(again, told, atol=1e-12)
+    np.testing.assert_allclose(again, values, atol=1e-12)
 
 
 @pytest.mark.parametrize(("d", "c"), [(2, 1), (5, 3), (7, 7), (40, 25)])
@@ -72,7 +72,7 @@ def test_a_basis_depends_on_the_space_alone(d, c):
     np.testing.assert_allclose(basis(turned), chosen, atol=1e-12)
 
 
-def test_what_was_never_seen_stands_for_itself_the_first_ones_first():
+def test_unseen_attributes_stand_for_themselves_in_order():
     C = np.zeros((6, 6))
     C[np.ix_([1, 4], [1, 4])] = [[2.0, 1.0], [1.0, 2.0]]
     expected = np.zeros((6, 5))
@@ -83,13 +83,13 @@ def test_what_was_never_seen_stands_for_itself_the_first_ones_first():
     np.testing.assert_array_equal(leading(np.zeros((5, 5)), 2), np.eye(5)[:, :2])
 
 
-def test_a_gap_that_is_no_tie_is_respected():
+def test_gaps_wider_than_a_tie_are_respected():
     C = np.diag([1.0, 1.0 - 1e-9, 1.0 + 1e-9])
     np.testing.assert_allclose(np.abs(leading(C, 1)[:, 0]), [0, 0, 1], atol=1e-6)
 
 
-def test_a_few_eigenvectors_are_found_above_many_that_are_nearly_tied():
-    """LAPACK, asked for one alone, fails on a few in a thousand of these, or says nothing at all."""
+def test_few_eigenvectors_above_many_near_ties_are_found():
+    """LAPACK fails for a few in a thousand of these when asked for one eigenvector, or returns none."""
     rng = np.random.default_rng(0)
     for _ in range(500):
         w = rng.normal(size=8) * 0.05
@@ -98,19 +98,19 @@ def test_a_few_eigenvectors_are_found_above_many_that_are_nearly_tied():
             np.testing.assert_allclose(abs(w @ leading(C, n)[:, 0]), np.linalg.norm(w), rtol=1e-6)
 
 
-def test_the_top_spans_what_the_best_projection_spans():
+def test_leading_eigenvectors_span_the_best_subspace():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((21, 7)) * rng.random(7)
     C = X.T @ X / len(X)
     V = leading(C, 3)
     eigenvalues = np.linalg.eigvalsh(C)[::-1]
     np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-14)
-    np.testing.assert_allclose(np.diag(V.T @ C @ V), eigenvalues[:3], rtol=1e-12)  # the largest first
+    np.testing.assert_allclose(np.diag(V.T @ C @ V), eigenvalues[:3], rtol=1e-12)  # in descending order
     np.testing.assert_allclose(projection_losses(C, V[None]), eigenvalues[3:].sum(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("u", [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [-1e-9, -3.0, 2.0]])
-def test_the_sign_of_a_column_does_not_hang_on_rounding(u):
+def test_the_sign_of_a_column_does_not_depend_on_rounding(u):
     u = np.array(u) / np.linalg.norm(u)
     C = np.outer(u, u)
     for noise in (0, 1e-15, -1e-15):

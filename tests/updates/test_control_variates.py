@@ -1,4 +1,4 @@
-"""Control variates of the inner product: unbiased, as written out literally, the same in any batch."""
+"""Control variates of the inner product: unbiased, equal to a literal version, the same in any batch."""
 
 import numpy as np
 import pytest
@@ -24,8 +24,8 @@ STATES = {"ogd": (OGD, np.square), "eg": (EG, np.abs)}
 @pytest.mark.parametrize("slope", [False, True])
 @pytest.mark.parametrize("improved", [False, True])
 @pytest.mark.parametrize("update", STATES)
-def test_the_inner_product_s_mean_and_second_moment(update, improved, slope):
-    """Enumerate all draws, for coefficients that have nothing to do with the attributes."""
+def test_mean_and_second_moment_of_the_inner_product_are_exact(update, improved, slope):
+    """Enumerate all draws, for coefficients that are independent of the attributes."""
     d, rng = 5, np.random.default_rng(7)
     x, w, moments = rng.normal(size=d), rng.normal(size=(1, d, 2)) / d, rng.random(d)
     a, b = rng.normal(size=(2, d))
@@ -38,8 +38,8 @@ def test_the_inner_product_s_mean_and_second_moment(update, improved, slope):
     y = 0.6
     mu = a + b * y if slope else a
     for g in range(2):
-        own = w[0, :, g]
-        p = np.abs(own) * np.sqrt(moments) if improved else size(own)
+        w_g = w[0, :, g]
+        p = np.abs(w_g) * np.sqrt(moments) if improved else size(w_g)
         p /= p.sum()
         estimates = np.empty(d)
         for j, u in enumerate(np.cumsum(p) - p / 2):
@@ -47,25 +47,25 @@ def test_the_inner_product_s_mean_and_second_moment(update, improved, slope):
             assert drawn[0, 0, g] == j
             unexpected, expected = control.split(drawn, x[drawn], np.array([y]))
             estimates[j] = expected[0, g] + coefficient[0, 0, g] * unexpected[0, 0, g]
-        assert p @ estimates == pytest.approx(own @ x, rel=1e-10)
-        about = p @ (estimates - own @ mu) ** 2
-        assert about == pytest.approx((own**2 * (x - mu) ** 2 / p).sum(), rel=1e-10)
+        assert p @ estimates == pytest.approx(w_g @ x, rel=1e-10)
+        about = p @ (estimates - w_g @ mu) ** 2
+        assert about == pytest.approx((w_g**2 * (x - mu) ** 2 / p).sum(), rel=1e-10)
 
 
 def expectations(X, y, attributes, slope):
-    """Return mu (m, d): for each block, least squares on what earlier ones revealed and on one or two zeros more."""
+    """Return mu (m, d): for each block, least squares on values of earlier blocks and one or two added zeros."""
     seen = [[] for _ in range(X.shape[1])]
     mu = np.zeros(X.shape)
     for start in range(0, len(X), 256):
-        typical = np.mean([target**2 for own in seen for _, target in own]) if start else 1.0
-        for i, own in enumerate(seen):
-            values, targets = np.array(own).reshape(-1, 2).T
+        typical = np.mean([target**2 for pairs in seen for _, target in pairs]) if start else 1.0
+        for i, pairs in enumerate(seen):
+            values, targets = np.array(pairs).reshape(-1, 2).T
             design = np.stack([np.ones(targets.size), targets], axis=1)
             design = np.vstack([design, np.diag([1, np.sqrt(typical)])])
             if not slope:
                 design = np.delete(np.delete(design, 1, axis=1), -1, axis=0)
-            found = np.linalg.lstsq(design, np.pad(values, (0, 1 + slope)))[0]
-            mu[start : start + 256, i] = found[0] + (found[1] * y[start : start + 256] if slope else 0)
+            solution = np.linalg.lstsq(design, np.pad(values, (0, 1 + slope)))[0]
+            mu[start : start + 256, i] = solution[0] + (solution[1] * y[start : start + 256] if slope else 0)
         for t in range(start, min(start + 256, len(X))):
             for i in attributes[t]:
                 seen[i].append((X[t, i], y[t]))
@@ -101,7 +101,7 @@ def run(X, y, streams, settings, checkpoints, **options):
 
 @pytest.mark.parametrize("kind", ["mean", "label"])
 @pytest.mark.parametrize(("update", "k_ip", "eta"), [("ogd", 1, [0.02, 0.3]), ("eg", 3, [0.02, 1.0])])
-def test_core_equals_listing(update, k_ip, eta, kind):
+def test_the_learner_equals_the_listing(update, k_ip, eta, kind):
     X, y = problem(530, 40)
     settings = {"B": [2.0, 0.7], "eta": eta}
     outputs = run(X, y, [0, 1], settings, [256, 300, 530], update=update, control_variate=kind, k_x=3, k_ip=k_ip)
@@ -128,7 +128,7 @@ def test_a_replica_has_the_same_bytes_in_any_batch(update):
 
 
 @pytest.mark.parametrize("kind", ["mean", "label"])
-def test_targets_and_attributes_that_are_0_expect_nothing(kind):
+def test_targets_and_attributes_of_0_have_expectation_0(kind):
     X, y = np.zeros((300, 3)), np.zeros(300)
     options = {"update": "ogd", "control_variate": kind, "k_x": 1, "k_ip": 1}
     assert not run(X, y, [0], {"B": [1.0], "eta": [1.0]}, [300], **options)[300].any()
@@ -143,7 +143,7 @@ def test_targets_and_attributes_that_are_0_expect_nothing(kind):
         (["algo=online_ridge", "+algo.control_variate=mean"], "algo.control_variate: no such key"),
     ],
 )
-def test_other_learners_refuse(overrides, message):
+def test_learners_without_control_variates_refuse_the_option(overrides, message):
     with initialize_config_dir(str(conf_dir()), version_base="1.3"), pytest.raises(ConfigError) as refusal:
         validate(compose("config", overrides))
     assert str(refusal.value).startswith(message)

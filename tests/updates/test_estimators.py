@@ -1,4 +1,4 @@
-"""Gradient estimators by exact enumeration on small d: unbiased, and with the second moments of the formulas."""
+"""Gradient estimators by exact enumeration for small d: unbiased, with the second moments of the formulas."""
 
 from itertools import combinations, product
 
@@ -20,7 +20,7 @@ POINT = np.array([0.9, -0.2, 0.0, 0.5, -1.3])
 
 
 def data_points(attributes):
-    """``x~`` for each of the given draws, shape (n, d)."""
+    """Return ``x~`` for each of the given draws, shape (n, d)."""
     attributes = np.array(list(attributes))
     points = sparse_points(attributes[None], X[attributes][None] * (D / attributes.shape[1]))
     estimates = np.zeros((len(attributes), D))
@@ -29,7 +29,7 @@ def data_points(attributes):
 
 
 @pytest.mark.parametrize("k_x", [1, 2, 3])
-def test_uniform_data_point(k_x):
+def test_uniform_draws_estimate_the_data_point_without_bias(k_x):
     estimates = data_points(product(range(D), repeat=k_x))
     np.testing.assert_allclose(estimates.mean(axis=0), X, atol=1e-12)
     second = (D + k_x - 1) / k_x * (X @ X)
@@ -37,14 +37,14 @@ def test_uniform_data_point(k_x):
 
 
 @pytest.mark.parametrize("k_x", [1, 2, 3, 5])
-def test_subset_data_point(k_x):
+def test_subset_draws_estimate_the_data_point_without_bias(k_x):
     estimates = data_points(combinations(range(D), k_x))
     np.testing.assert_allclose(estimates.mean(axis=0), X, atol=1e-12)
     np.testing.assert_allclose(np.square(estimates).sum(axis=1).mean(), D / k_x * (X @ X), rtol=1e-12)
 
 
 def step(state, x, residual, t):
-    """Take step t of the only stream along residual * x."""
+    """Take step t of the only stream with the gradient residual * x."""
     nonzero = np.flatnonzero(x)
     zeros = np.zeros(nonzero.size, dtype=int)
     points = SparsePoints(zeros, zeros, nonzero, x[nonzero])
@@ -54,7 +54,7 @@ def step(state, x, residual, t):
 
 
 def state_at(update, parameter):
-    """A state moved away from 0 by one step on all coordinates, and its regressor."""
+    """Return a state after one step on all coordinates, and its regressor."""
     state, one = update(1, D, 1, {"B": np.array([1.7]), parameter: np.array([0.8])}), np.ones(1, dtype=int)
     state.settle(one * 0, one)
     step(state, POINT, -1.0, 1)
@@ -63,7 +63,7 @@ def state_at(update, parameter):
 
 
 @pytest.mark.parametrize(("update", "parameter"), [(OGD, "eta"), (EG, "eta"), (Pegasos, "lambda")])
-def test_inner_product(update, parameter):
+def test_draws_estimate_the_inner_product_without_bias(update, parameter):
     state, w = state_at(update, parameter)
     assert np.count_nonzero(w) >= 2
     p = np.square(w) if update is OGD else np.abs(w)
@@ -82,7 +82,7 @@ def test_inner_product(update, parameter):
 
 
 @pytest.mark.parametrize(("update", "parameter"), [(OGD, "eta"), (EG, "eta"), (Pegasos, "lambda")])
-def test_nothing_is_drawn_from_a_zero_regressor(update, parameter):
+def test_a_zero_regressor_has_no_draws(update, parameter):
     state = update(2, D, 1, {"B": np.ones(3), parameter: np.ones(3)})
     state.settle(np.zeros(2, dtype=int), np.ones(2, dtype=int))
     assert not state.alive.any()
@@ -94,8 +94,8 @@ def test_nothing_is_drawn_from_a_zero_regressor(update, parameter):
     steps=st.lists(arrays(float, 7, elements=st.sampled_from([0.0, 0.25, -1.0, 2.0, 1e-9])), min_size=1, max_size=6),
     B=st.sampled_from([0.1, 1.0, 30.0]),
 )
-def test_pegasos_holds_the_projection_of_each_step(steps, B):
-    """``U = t w`` against the Euclidean projection onto the ball of radius ``t B``, by sorting."""
+def test_pegasos_stores_the_projection_of_each_step(steps, B):
+    """``U = t w`` equals the Euclidean projection onto the ball of radius ``t B``, computed by sorting."""
     state, U, held = (
         Pegasos(1, 7, 1, {"B": np.array([B]), "lambda": np.array([2.0])}),
         np.zeros(7),
@@ -111,8 +111,8 @@ def test_pegasos_holds_the_projection_of_each_step(steps, B):
 
 
 @pytest.mark.parametrize("size", [1e3, 1e10, 1e17, 1e29])
-def test_pegasos_holds_the_projection_of_a_step_however_large(size):
-    """Beside it the ball is a point: all weight goes to the largest coordinates of each step, equal ones share it."""
+def test_pegasos_stores_the_projection_of_very_large_steps(size):
+    """All weight goes to the largest coordinates of each step, equally if there are several."""
     state, now = Pegasos(1, 4, 1, {"B": np.array([3.0]), "lambda": np.array([2.0])}), np.ones(1, dtype=int)
     state.settle(now - 1, now)
     for g, expected in (

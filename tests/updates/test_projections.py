@@ -24,14 +24,16 @@ def norm(v, order):
 def test_projection_is_feasible_and_idempotent(project, order, v, radius):
     w = project(v, radius)
     assert w.shape == v.shape
-    assert (norm(w, order) <= radius * (1 + 1e-12) + 1e-14 * norm(v, order)).all()  # thresholds round with v
+    assert (
+        norm(w, order) <= radius * (1 + 1e-12) + 1e-14 * norm(v, order)
+    ).all()  # the rounding error of thresholds scales with v
     np.testing.assert_allclose(project(w, radius), w, rtol=1e-9, atol=1e-12)
 
 
 @balls
 @settings(max_examples=50, deadline=None)
 @given(v=vectors, radius=radii)
-def test_points_of_the_ball_stay(project, order, v, radius):
+def test_points_of_the_ball_are_unchanged(project, order, v, radius):
     inside = norm(v, order) <= radius
     np.testing.assert_allclose(project(v, radius)[inside], v[inside], rtol=1e-12)
 
@@ -39,7 +41,7 @@ def test_points_of_the_ball_stay(project, order, v, radius):
 @balls
 @settings(max_examples=50, deadline=None)
 @given(u=vectors, radius=radii, data=st.data())
-def test_projection_brings_points_no_further_apart(project, order, u, radius, data):
+def test_projection_does_not_increase_distances(project, order, u, radius, data):
     v = data.draw(arrays(float, u.shape, elements=values))
     distance = norm(project(u, radius) - project(v, radius), 2)
     assert (distance <= norm(u - v, 2) * (1 + 1e-12) + 1e-12).all()
@@ -48,7 +50,7 @@ def test_projection_brings_points_no_further_apart(project, order, u, radius, da
 @balls
 @settings(max_examples=50, deadline=None)
 @given(v=vectors, radius=radii)
-def test_no_vertex_of_the_ball_is_on_the_far_side(project, order, v, radius):
+def test_projection_satisfies_the_optimality_condition(project, order, v, radius):
     # w is the projection iff <v - w, z - w> <= 0 on the whole ball; the largest <v - w, z> is a dual norm.
     w = project(v, radius)
     furthest = radius * norm(v - w, np.inf if order == 1 else 2)
@@ -64,7 +66,7 @@ def test_each_vector_has_its_own_radius(project, order):
         np.testing.assert_array_equal(w[i, j], project(v[i, j], radius[i, j]))
 
 
-def test_l1_projection_is_the_nearest_point_a_general_solver_finds():
+def test_l1_projection_agrees_with_a_general_solver():
     v = np.array([3.0, -2.0, 1.5, 0.2, 0.0])
     halves = minimize(
         lambda z: ((z[:5] - z[5:] - v) ** 2).sum(),
@@ -78,5 +80,5 @@ def test_l1_projection_is_the_nearest_point_a_general_solver_finds():
     np.testing.assert_allclose(project_l1(v, 2.0), [1.5, -0.5, 0, 0, 0], atol=1e-15)
 
 
-def test_l2_projection_shortens():
+def test_l2_projection_rescales_longer_vectors():
     np.testing.assert_allclose(project_l2(np.array([3.0, -4.0]), 1.0), [0.6, -0.8])

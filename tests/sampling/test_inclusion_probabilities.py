@@ -1,4 +1,4 @@
-"""Shares of draws: how they are made of what is known, and that those who draw by them see attributes as often."""
+"""Working probabilities and regression weights: their formulas, and how often attributes are seen."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from budgetreg.sampling.importance_weights import regression_weights
 from budgetreg.sampling.inclusion_probabilities import joint_inclusion, working_probabilities
 
 
-def test_half_goes_by_what_varies_and_half_by_what_matters():
+def test_half_of_the_weight_is_by_spread_and_half_by_the_regressor():
     spread, w = np.array([1.0, 4.0, 0.0, 2.0]), np.array([-3.0, 0.5, 9.0, 0.0])
     a, b = spread**0.7, np.array([3.0, 2.0, 0.0, 0.0])
     np.testing.assert_allclose(regression_weights(spread, w), (a / a.sum() + b / b.sum()) / 2)
@@ -20,7 +20,7 @@ def test_half_goes_by_what_varies_and_half_by_what_matters():
 
 
 @given(st.lists(st.floats(0, 1e3), min_size=2, max_size=9), st.floats(1e-3, 1e3))
-def test_weights_of_a_regression_do_not_depend_on_the_units_of_its_target(spread, unit):
+def test_regression_weights_do_not_depend_on_the_unit_of_the_target(spread, unit):
     spread = np.array(spread)
     w = np.linspace(-1, 2, spread.size)
     weights = regression_weights(spread, w)
@@ -29,8 +29,8 @@ def test_weights_of_a_regression_do_not_depend_on_the_units_of_its_target(spread
 
 
 @pytest.mark.parametrize(("d", "r"), [(9, 2), (9, 4), (30, 5)])
-def test_attributes_are_seen_together_as_often_as_is_said(d, r):
-    """100 blocks, within 5 standard errors; and about in the shares asked for."""
+def test_pairs_are_seen_as_often_as_joint_inclusion_predicts(d, r):
+    """The frequencies in 100 blocks are within 5 standard errors, and single ones near the working probabilities."""
     p = working_probabilities(np.random.default_rng(d).random(d) ** 3, r, 0.1)
     draw, rng, n = designs.fixed_size(p, r), np.random.default_rng(0), 100 * BLOCK
     seen = np.zeros((n, d))
@@ -41,6 +41,6 @@ def test_attributes_are_seen_together_as_often_as_is_said(d, r):
     assert np.abs(np.diagonal(expected) - p).max() <= 0.1
 
 
-def test_all_are_all_but_certain_where_all_are_drawn() -> None:
-    weights = np.array([1.0, *[0.8132702402002724] * 6])  # of which six times one over six is more than 1, rounded
+def test_all_attributes_are_nearly_certain_if_all_are_drawn() -> None:
+    weights = np.array([1.0, *[0.8132702402002724] * 6])  # rounding makes six times a sixth of these exceed 1
     np.testing.assert_allclose(working_probabilities(weights, 7, 0.1), np.ones(7), atol=1e-5)
