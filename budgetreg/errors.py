@@ -36,6 +36,16 @@ class BudgetExceeded(RuntimeError):  # noqa: N818 - the name says what happened,
     """A learner asked for more attributes of an example than its budget, which is a bug of the learner."""
 
 
+class ContractError(Exception):
+    """A learner whose class does not do what it declares; the message names it and says what to change.
+
+    It is a bug of the class, not the user's mistake. Where it is raised there is no traceback into the class to show,
+    so that the command prints the message alone.
+    """
+
+    exit_code: int = 1
+
+
 def nearest(word: str, choices: Iterable[str], prefix: str = "") -> str:
     """Return a hint to append to a message, such as `` (did you mean 'aelr'?)``; empty if no choice is near.
 

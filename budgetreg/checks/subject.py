@@ -10,6 +10,7 @@ import numpy as np
 from budgetreg.checks.variants import variants
 from budgetreg.config.composition import composed
 from budgetreg.enumeration.steps import prices
+from budgetreg.learners import contract
 from budgetreg.learners.declaration import Fit, Learner, Observation, SideInformation
 from budgetreg.learners.subspaces import SubspaceLearner
 from budgetreg.metering.accessor import Accessor, Streams
@@ -18,7 +19,6 @@ from budgetreg.metering.ledger import Bill
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
-from budgetreg.tasks.task import Outputs, WithIntercept
 
 _RUN = {
     "algo.average": "last",  # the iterates themselves, which tell the steps
@@ -148,8 +148,9 @@ class Subject:
         costs = prices(table.d) if costs is None else costs
         heeded = costs if self.learner.cost_aware else None
         given = SideInformation(k, plan.budget_split, moments, centred=origin, intercept=origin, prices=heeded)
-        outputs = self.wrapped(self.learner.fit)(accessor, own, checkpoints, list(rngs), given)
-        found = [_whole(W, accessor.origins(t)) if origin else _bare(W) for t, W in outputs]
+        fit = self.wrapped(self.learner.fit)
+        outputs = contract.run(self.learner, accessor, own, checkpoints, list(rngs), given, fit)
+        found = [_with_intercept(W, origins) if origin else W for _, W, origins in outputs]
         return found, Reveals(accessor.bill(), log.seen())
 
 
@@ -198,20 +199,13 @@ class Recorder:
         self._seen.append((rows[shown], attributes[shown]))
 
 
-def _bare(outputs: Outputs) -> np.ndarray:
-    return outputs.regressors if isinstance(outputs, WithIntercept) else outputs
-
-
-def _whole(outputs: Outputs, origins: Sequence[Origin]) -> np.ndarray:
+def _with_intercept(W: np.ndarray, origins: Sequence[Origin]) -> np.ndarray:
     """Return regressors (F, d + 1, G) of examples with one more attribute, which is 1."""
-    if isinstance(outputs, WithIntercept):
-        W, b = outputs
-    else:
-        W = outputs
-        b = np.stack(
-            [one.intercept - (0 if one.shift is None else one.shift @ w) for one, w in zip(origins, W, strict=True)]
-        )
-    return np.concatenate([W, b[:, None, :]], axis=1)
+    b = [
+        np.broadcast_to(origin.intercept - (0 if origin.shift is None else origin.shift @ w), W.shape[2:])
+        for origin, w in zip(origins, W, strict=True)
+    ]
+    return np.concatenate([W, np.stack(b)[:, None, :]], axis=1)
 
 
 @cache

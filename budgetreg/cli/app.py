@@ -63,11 +63,11 @@ def _answer(words: list[str]) -> int:
 
 
 def _guarded(words: list[str]) -> int:
-    from budgetreg.errors import UserError  # here, because it costs --help a few milliseconds
+    from budgetreg.errors import ContractError, UserError  # here, because it costs --help a few milliseconds
 
     try:
         return _dispatch(words)
-    except UserError as error:
+    except (UserError, ContractError) as error:
         print(f"budgetreg: {' '.join(str(error).split())}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:

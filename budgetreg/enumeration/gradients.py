@@ -102,13 +102,17 @@ class GradientOracle(Oracle):
         values, and not the one to which the mean gradient leads; theorems need no more, as P is the exact projection,
         hence brings no two points further apart, and as nothing is clipped where their step sizes hold.
         """
-        step = self._step(subject, _FEWER, edge=True)
+        step = self.edge_step(subject)
         if self.draws is None:
             gradient = np.outer(np.ones(len(step.after)), (step.w @ step.x - step.y) * step.x)
         else:
             k_x, _ = subject.draws_for(D, _FEWER)
             gradient = estimates(step, self._draws(step, k_x), k_x)
         compare_moves(step, self.moves, gradient)
+
+    def edge_step(self, subject: LearnerUnderTest) -> Step:
+        """Return a step with fewer draws than attributes, at which clip or projection act."""
+        return self._step(subject, _FEWER, edge=True)
 
     def _step(self, subject: LearnerUnderTest, k: int, edge: bool = False) -> Step:
         t = LATE if self.late else STEP

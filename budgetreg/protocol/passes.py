@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from budgetreg.learners import contract
 from budgetreg.learners.declaration import SideInformation
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.cells import Cells, RevealLog
@@ -15,7 +16,6 @@ from budgetreg.metering.table import Table
 from budgetreg.protocol.grids import count
 from budgetreg.protocol.plan import Plan
 from budgetreg.streams import generator
-from budgetreg.tasks.task import WithIntercept
 
 Progress = Callable[[float], None]
 Keep = Callable[[int, np.ndarray, Origin], Any]
@@ -193,11 +193,12 @@ def _outputs(
     checkpoints: Sequence[int],
     batch: Sequence[Pass],
 ) -> Iterator[tuple[int, np.ndarray, Sequence[Origin]]]:
-    """Yield each checkpoint with the learner's outputs and their origins, stream by stream."""
+    """Run the learner: yield each checkpoint with its outputs and their origins, stream by stream."""
     config = plan.config
     identity = ("draws", config.seed, plan.dataset, config.algo.name, config.k)
     moments = [each.moments for each in batch if each.moments is not None]
-    outputs_at = config.algo.fit(
+    return contract.run(
+        config.algo,
         accessor,
         settings,
         checkpoints,
@@ -211,8 +212,3 @@ def _outputs(
             np.array(plan.prices.costs) if plan.prices and config.algo.cost_aware else None,
         ),
     )
-    for checkpoint, outputs in outputs_at:
-        if isinstance(outputs, WithIntercept):
-            yield checkpoint, outputs.regressors, [Origin(intercept=each) for each in outputs.intercept]
-        else:
-            yield checkpoint, outputs, accessor.origins(checkpoint)

@@ -100,3 +100,29 @@ class InnerProduct:
     def _weigh(self, u: np.ndarray, rows: np.ndarray) -> np.ndarray:
         assert self._root_moments is not None
         return np.abs(u) * self._root_moments.take(rows, axis=0)
+
+
+def inner_products(w: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return ``<w, x>`` along the last axis; no number depends in any bit on the lengths of the other axes.
+
+    Products of matrices and `numpy.einsum` group the terms by the shapes of all arrays, so that a replica's numbers
+    would depend on how many others there are.
+
+    Parameters
+    ----------
+    w, x : ndarray of float, shapes (..., d)
+        Vectors, broadcast against each other, such as regressors (F, G, d) and examples (F, 1, d).
+
+    Returns
+    -------
+    ndarray of float, shape (...)
+    """
+    return np.asarray(np.vecdot(w, x))
+
+
+def sum_in_order(terms: np.ndarray) -> np.ndarray:
+    """Return the sum over the first axis, term by term; the order of `numpy.sum` depends on the other axes' lengths."""
+    total = terms[0].copy()
+    for term in terms[1:]:
+        total += term
+    return np.asarray(total)

@@ -10,6 +10,7 @@ import numpy as np
 
 from budgetreg.metering.accessor import Accessor
 from budgetreg.updates.averaging import Averager
+from budgetreg.updates.inner_product import inner_products
 from budgetreg.updates.ogd import project_l2
 
 _BLOCK_VALUES = 2**18
@@ -82,7 +83,7 @@ class _OGD:
         self.w, self.total = np.zeros((G, d)), np.zeros((G, d))
 
     def step(self, x: np.ndarray, y: float) -> None:
-        residual = np.vecdot(self.w, x) - y
+        residual = inner_products(self.w, x) - y
         self.w -= (self.eta * residual)[:, None] * x
         self.w = project_l2(self.w, self.B)
 
@@ -98,7 +99,7 @@ class _EG:
         self.w, self.total, self._theta = np.zeros((G, d)), np.zeros((G, d)), np.zeros((G, d))
 
     def step(self, x: np.ndarray, y: float) -> None:
-        residual = np.vecdot(self.w, x) - y
+        residual = inner_products(self.w, x) - y
         self._theta -= np.clip((self.eta * residual)[:, None] * x, -1, 1)
         M = np.abs(self._theta).max(axis=1, keepdims=True)
         up, down = np.exp(self._theta - M), np.exp(-M - self._theta)

@@ -31,6 +31,7 @@ from budgetreg.sampling.segment_trees import Layout
 from budgetreg.updates.averaging import Averager
 from budgetreg.updates.control_variates import ControlVariate, Expecting
 from budgetreg.updates.eg import EG
+from budgetreg.updates.inner_product import sum_in_order
 from budgetreg.updates.ogd import OGD
 from budgetreg.updates.pegasos import Pegasos
 from budgetreg.updates.scaled_regressors import ActiveRows
@@ -208,7 +209,7 @@ def run(
                     continue
                 if control:
                     x, expected = control.split(j, x, target)
-                product = _sum_in_order(coefficient * x) / k_ip
+                product = sum_in_order(coefficient * x) / k_ip
                 if control:
                     product += expected
                 state.step(coordinates, np.where(nonzero, product, 0.0) - target[:, None])
@@ -242,13 +243,5 @@ def _gradient(
     """
     stream = coordinates.stream
     i = coordinates.row - stream * layout.padded
-    product = _sum_in_order(terms[:, stream] / accessor.together(stream[:, None], i[:, None], j[:, stream]))
+    product = sum_in_order(terms[:, stream] / accessor.together(stream[:, None], i[:, None], j[:, stream]))
     return np.asarray(coordinates.values * (product - (y[stream] / accessor.together(stream, i, i))[:, None]))
-
-
-def _sum_in_order(terms: np.ndarray) -> np.ndarray:
-    """Return the sum over the first axis; the order of numpy's own sum depends on the other axes' lengths."""
-    total = terms[0].copy()
-    for term in terms[1:]:
-        total += term
-    return total

@@ -1,0 +1,100 @@
+"""The contract of `Learner.fit`: what a learner must yield, checked where the protocol and the checks run it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from budgetreg.errors import ContractError
+from budgetreg.learners.declaration import Fit, Learner, Rngs, SideInformation
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.centring import Origin
+from budgetreg.tasks.task import WithIntercept
+
+
+def run(
+    learner: Learner,
+    accessor: Accessor,
+    settings: Mapping[str, np.ndarray],
+    checkpoints: Sequence[int],
+    rngs: Rngs,
+    given: SideInformation,
+    fit: Fit | None = None,
+) -> Iterator[tuple[int, np.ndarray, Sequence[Origin]]]:
+    """Run a learner and check what it yields; the parameters are those of `Learner.fit`, which `fit` may replace.
+
+    Yields
+    ------
+    checkpoint : int
+        Each of the checkpoints, in order.
+    outputs : ndarray of float, shape (F, d, G) or (F, G, d, n)
+        Regressors, or orthonormal columns.
+    origins : sequence of Origin, length F
+        Where the regressors of each stream count from.
+
+    Raises
+    ------
+    ContractError
+        If a checkpoint is missing, or outputs have the wrong type or shape, are not centred as the learner declares,
+        or are not finite.
+    """
+
+    def fail(problem: str) -> ContractError:
+        return ContractError(f"{learner.name}: fit of {type(learner).__name__} {problem}")
+
+    due = iter(checkpoints)
+    for each in (fit or learner.fit)(accessor, settings, checkpoints, rngs, given):
+        if not (isinstance(each, tuple) and len(each) == 2):
+            raise fail(f"yields a {type(each).__name__}; yield pairs of a checkpoint and outputs")
+        checkpoint, outputs = each
+        wanted = next(due, None)
+        if checkpoint != wanted:
+            expected = "all checkpoints have been yielded" if wanted is None else f"the next checkpoint is {wanted}"
+            raise fail(f"yields outputs at {checkpoint} where {expected}; yield once at each checkpoint, in order")
+        problem = _problem(learner, outputs, accessor, given)
+        if problem:
+            raise fail(f"{problem} (at checkpoint {checkpoint})")
+        if isinstance(outputs, WithIntercept):
+            yield checkpoint, outputs.regressors, [Origin(intercept=intercept) for intercept in outputs.intercept]
+        else:
+            yield checkpoint, outputs, accessor.origins(checkpoint)
+    missed = next(due, None)
+    if missed is not None:
+        raise fail(f"ends without outputs at checkpoint {missed}; yield once at each of {list(checkpoints)}")
+
+
+def _problem(learner: Learner, outputs: object, accessor: Accessor, given: SideInformation) -> str:
+    """Return what is wrong with the outputs of a checkpoint and what to do; empty if nothing is."""
+    F, G, d = accessor.n_streams, accessor.n_settings, accessor.d
+    with_intercept = isinstance(outputs, WithIntercept)
+    if with_intercept and not learner.centres_itself:
+        return (
+            "yields WithIntercept, but the accessor centres its examples: yield the regressors alone, or set "
+            "centres_itself = True and centre as given.centred and given.intercept ask"
+        )
+    if learner.centres_itself and (given.centred or given.intercept) and not with_intercept:
+        return (
+            "yields no intercept, although its class sets centres_itself: yield WithIntercept(regressors, intercept) "
+            "where given.centred or given.intercept is set"
+        )
+    W = outputs.regressors if isinstance(outputs, WithIntercept) else outputs
+    if not (isinstance(W, np.ndarray) and W.dtype.kind == "f"):
+        return f"yields {_described(W)}; yield an array of floats"
+    if learner.predicts and W.shape != (F, d, G):
+        return f"yields regressors of shape {W.shape}; it must be (streams, attributes, settings) = {(F, d, G)}"
+    if not learner.predicts and (W.ndim != 4 or W.shape[:3] != (F, G, d)):
+        return (
+            f"yields subspaces of shape {W.shape}; it must be (streams, settings, attributes, dimensions), "
+            f"the first three {(F, G, d)}"
+        )
+    if isinstance(outputs, WithIntercept) and np.shape(outputs.intercept) != (F, G):
+        return f"yields intercepts of shape {np.shape(outputs.intercept)}; it must be (streams, settings) = {(F, G)}"
+    finite = np.asarray(np.isfinite(W).all(axis=1 if learner.predicts else (2, 3)))
+    if isinstance(outputs, WithIntercept):
+        finite = finite & np.isfinite(outputs.intercept)
+    if not finite.any(axis=1).all():  # a setting that diverges is not chosen, but another one has to converge
+        return "yields numbers that are not finite for every setting of a stream; bound the steps or the regressor"
+    return ""
+
+
+def _described(value: object) -> str:
+    return f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"

@@ -1,0 +1,103 @@
+"""SGD on imputed examples: a simple comparison, in which running means stand for the attributes that are not seen.
+
+The gradient ``(<w, x> - y) x`` is computed for the imputed example as if all of it had been seen, hence biased.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from budgetreg.enumeration.expectations import LearnerUnderTest
+from budgetreg.enumeration.gradients import GradientOracle, compare_moves
+from budgetreg.enumeration.steps import Step
+from budgetreg.learners.declaration import (
+    ONE_PASS,
+    RADIUS,
+    STEP_SIZE,
+    Batching,
+    Learner,
+    Missing,
+    Rngs,
+    Settings,
+    SideInformation,
+    Trajectory,
+)
+from budgetreg.learners.online import COUNTERPARTS, UPDATES, average_option
+from budgetreg.metering.accessor import Accessor
+from budgetreg.sampling.draws import blocks, subset
+from budgetreg.updates.averaging import Averager
+from budgetreg.updates.inner_product import inner_products
+from budgetreg.updates.ogd import project_l2
+from budgetreg.updates.reference_updates import REFERENCE_UPDATES
+
+_GUESSED = "imputed values are guesses, so the gradient is biased"
+
+
+@dataclass(frozen=True)
+class ImputedGradientLearner(Learner):
+    """Projected SGD on uniform subsets of k attributes, the others imputed by the means of what was revealed."""
+
+    average: str = average_option()
+
+    core = "sgd_impute"
+    parameters = (RADIUS, replace(STEP_SIZE, absolute=True))
+    tuned = ("B", "eta")
+    batching = Batching.IN_STEP
+    missing = Missing.LEFT_OUT
+    words = ("k attributes per example, the others imputed by their running means", UPDATES["ogd"])
+    skipped_checks: ClassVar[Mapping[str, str]] = {
+        "unbiased": _GUESSED,
+        "second moments": _GUESSED,
+        "minimiser": ONE_PASS,
+        "small k": "the means need one attribute of an example, so any k is enough",
+    }
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
+    ) -> Trajectory:
+        """Run all settings along all streams; missing values are imputed like values that are not seen."""
+        F, G, d = accessor.n_streams, accessor.n_settings, accessor.d
+        averager = Averager(checkpoints, self.average)
+        sums, counts = np.zeros((F, d)), np.zeros((F, d))
+        w, total = np.zeros((F, G, d)), np.zeros((F, G, d))
+        stream = np.arange(F)[:, None]
+        for start, stop in blocks(0, checkpoints[-1]):
+            attributes = np.stack([subset(rng, d, given.k) for rng in rngs])[:, : stop - start]
+            accessor.open(start, stop)
+            values, y, there = accessor.reveal_block(attributes), accessor.targets(), accessor.available(attributes)
+            for t in range(stop - start):
+                total += w
+                mark = start + t + 1
+                output = averager.observe(mark, total.copy, w.copy) if mark in averager.marks else None
+                if output:
+                    yield mark, np.ascontiguousarray(output[1].swapaxes(1, 2))
+                seen = stream, attributes[:, t]
+                x = sums / np.maximum(counts, 1)
+                x[seen] = np.where(there[:, t], values[:, t], x[seen])
+                residual = inner_products(w, x[:, None]) - y[:, t, None]
+                w = project_l2(w - (settings["eta"] * residual)[:, :, None] * x[:, None], settings["B"])
+                sums[seen] += values[:, t]
+                counts[seen] += there[:, t]
+
+    @property
+    def oracle(self) -> GradientOracle:
+        """The exact gradient at k = d, and the step along the gradient of the imputed example."""
+        return _ImputedOracle(REFERENCE_UPDATES["ogd"], None, COUNTERPARTS["ogd"], self.average)
+
+
+class _ImputedOracle(GradientOracle):
+    def imputed(self, step: Step) -> np.ndarray:
+        """Return the example as each outcome completes it, (N, d), by means of the values of earlier examples."""
+        earlier = np.full((len(step.earlier), len(step.w)), np.nan)
+        for row, example, seen in zip(earlier, step.X, step.earlier, strict=False):
+            row[seen] = example[seen]
+        drawn = (step.attributes[:, :, None] == np.arange(len(step.w))).any(axis=1)
+        return np.where(drawn, step.x, np.nanmean(earlier, axis=0))
+
+    def boundary(self, subject: LearnerUnderTest) -> None:
+        """Compare each outcome of a step at which the projection acts with the projected step."""
+        step = self.edge_step(subject)
+        x = self.imputed(step)
+        compare_moves(step, self.moves, (x @ step.w - step.y)[:, None] * x)
