@@ -6,7 +6,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,13 +24,24 @@ sys.modules["budgetreg.figures.curves"] = SimpleNamespace(plot_run=lambda folder
 tiny = "repetitions=1 checkpoints=1 tuning=fixed tuning.B=1 tuning.eta=0.1 dataset.d=4 dataset.n=400 out=runs".split()
 for words in (
     ["list"],
-    ["check", "algo=aelr_subset,baseline_ridge"],
-    ["run", "algo=baseline_ridge", "dataset=staircase", "k=4", "backend=sequential", *tiny],
+    ["check", "algo=aelr_subset,my_sgd"],
+    ["run", "algo=my_sgd", "dataset=staircase", "k=4", "backend=sequential", *tiny],
     ["run", "--dry-run", "experiment=cesa_bianchi_2010/fig_budgets", "dataset=staircase", "k=8"],
     ["run", "--cfg", "job", "dataset=mnist_1v7"],
 ):
     print("exit code", main(words), flush=True)
 """
+
+
+def install(root: Path, project: dict[str, Any]) -> None:
+    """Write what an installer leaves of a project beside its modules: its name and its entry points."""
+    metadata = root / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    metadata.mkdir()
+    named = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    (metadata / "METADATA").write_text(named, encoding="utf-8")
+    groups = project["entry-points"].items()
+    lines = [line for group, entries in groups for line in (f"[{group}]", *(f"{k} = {v}" for k, v in entries.items()))]
+    (metadata / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +52,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "experiments", root / "experiments")
     shutil.copytree(ROOT / "conf", root / "conf", symlinks=True)
     for sentence, language, content in BLOCKS:
-        assert language in ("python", "yaml"), "what is added touches no other file"
+        assert language in ("python", "toml", "yaml"), "what is added touches no other file"
         path = root / re.findall(r"`([^`]+)`", sentence)[-1]
-        assert path.parent.is_dir() and not path.exists()
+        assert not path.exists()
+        assert path.parent.is_dir() or "my_learners" in path.parts
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
+    install(root, tomllib.loads((root / "my_learners" / "pyproject.toml").read_text(encoding="utf-8"))["project"])
     return root
 
 
@@ -60,13 +76,13 @@ def test_what_the_page_shows_works(copy: Path) -> None:
     said = done.stdout + done.stderr
     listed, checked, ran, planned, composed, rest = re.split(r"(?<=exit code \d\n)", done.stdout)
     assert rest == "", said
-    for name in ("aelr_subset", "baseline_ridge", "mnist_1v7", "staircase", "cesa_bianchi_2010/fig_budgets"):
+    for name in ("aelr_subset", "my_sgd", "mnist_1v7", "staircase", "cesa_bianchi_2010/fig_budgets"):
         assert re.search(rf"^{name}  +[A-Z]", listed, flags=re.MULTILINE), said
     assert checked.endswith("exit code 0\n"), said
     assert "✗" not in checked
     assert ran.endswith("exit code 0\n"), said
     (row,) = csv.DictReader((copy / "runs/curves.csv").read_text().splitlines())
-    assert (row["algo"], row["dataset"], row["attributes"]) == ("baseline_ridge", "staircase_d4", "1600")
+    assert (row["algo"], row["dataset"], row["attributes"]) == ("my_sgd", "staircase_d4", "1600")
     assert float(row["test_relative"]) < 0.5
     assert "cv, at end, 10 folds, 21 settings" in planned, said  # 3 radii of 7 lambdas each
     assert "8 (4 for the data point, 4 for the inner product)" in planned
@@ -109,6 +125,13 @@ def test_no_package_imports_from_a_package_above() -> None:
     done = lint_imports(ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 kept, 0 broken" in done.stdout
+
+
+def test_the_learner_of_another_package_takes_at_most_60_lines_and_imports_the_facade_alone(copy: Path) -> None:
+    lines = (copy / "my_learners" / "learner.py").read_text(encoding="utf-8").splitlines()
+    code = [line for line in lines if line.strip()]
+    assert len(code) <= 60
+    assert [line for line in code if "import" in line and "budgetreg" in line] == ["from budgetreg import extend"]
 
 
 def test_what_the_page_shows_keeps_to_the_layers(copy: Path) -> None:

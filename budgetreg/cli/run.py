@@ -21,7 +21,7 @@ from budgetreg import __version__
 from budgetreg.cli.common import Parser, at_home
 from budgetreg.cli.streams import PatientStreams
 from budgetreg.config import catalogue
-from budgetreg.errors import ConfigError, UserError
+from budgetreg.errors import ConfigError, ContractError, UserError
 from budgetreg.execution.workers import pin_blas_threads
 from budgetreg.files.writing import os_errors_explained
 from budgetreg.notices import held, say
@@ -305,7 +305,7 @@ def _outcome(cfg: "DictConfig", act: _Act) -> tuple[int, dict[str, Any]]:
         if not outcome["left_out"]:
             outcome |= act(make_plan(config))
             outcome["made"] = act is _execute
-    except UserError as error:
+    except (UserError, ContractError) as error:
         cell = f" (in the cell {overrides})" if swept else ""
         outcome.update(code=error.exit_code, message=f"budgetreg: {' '.join(str(error).split())}{cell}")
     except Exception:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from budgetreg.errors import DataError, UserError
+from budgetreg.errors import ContractError, DataError, UserError
 from budgetreg.results.journal import FAILED, FINISHED, Entry
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def attempt(
             results = function(plan, repetitions, progress)
         _refuse_overflow(results)
         outcomes = [{"status": FINISHED, "result": result} for result in results]
-    except UserError:
+    except (UserError, ContractError):
         raise
     except Exception as error:
         if len(repetitions) > 1:  # one of them failed: each is tried alone

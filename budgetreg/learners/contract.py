@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.errors import ContractError
+from budgetreg.errors import ContractError, DataError
 from budgetreg.learners.declaration import Fit, Learner, Rngs, SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import Origin
-from budgetreg.tasks.task import WithIntercept
+from budgetreg.tasks.task import Outputs, WithIntercept
 
 
 def run(
@@ -34,8 +34,9 @@ def run(
     Raises
     ------
     ContractError
-        If a checkpoint is missing, or outputs have the wrong type or shape, are not centred as the learner declares,
-        or are not finite.
+        If a checkpoint is missing, or outputs have the wrong type or shape, or are not centred as the learner declares.
+    DataError
+        If outputs are not finite, for every setting of a stream.
     """
 
     def fail(problem: str) -> ContractError:
@@ -53,6 +54,11 @@ def run(
         problem = _problem(learner, outputs, accessor, given)
         if problem:
             raise fail(f"{problem} (at checkpoint {checkpoint})")
+        if not _finite(learner, outputs):
+            raise DataError(
+                f"{learner.name}: outputs are not finite after {checkpoint} examples: numbers became too large to "
+                "compute with; scale the data (dataset.scale=max_abs, a target of about 1), or take smaller parameters"
+            )
         if isinstance(outputs, WithIntercept):
             yield checkpoint, outputs.regressors, [Origin(intercept=intercept) for intercept in outputs.intercept]
         else:
@@ -88,12 +94,14 @@ def _problem(learner: Learner, outputs: object, accessor: Accessor, given: SideI
         )
     if isinstance(outputs, WithIntercept) and np.shape(outputs.intercept) != (F, G):
         return f"yields intercepts of shape {np.shape(outputs.intercept)}; it must be (streams, settings) = {(F, G)}"
-    finite = np.asarray(np.isfinite(W).all(axis=1 if learner.predicts else (2, 3)))
-    if isinstance(outputs, WithIntercept):
-        finite = finite & np.isfinite(outputs.intercept)
-    if not finite.any(axis=1).all():  # a setting that diverges is not chosen, but another one has to converge
-        return "yields numbers that are not finite for every setting of a stream; bound the steps or the regressor"
     return ""
+
+
+def _finite(learner: Learner, outputs: Outputs) -> bool:
+    """Return whether some setting of each stream has finite numbers; one that diverges is never chosen."""
+    W, b = outputs if isinstance(outputs, WithIntercept) else (outputs, 0.0)
+    finite = np.isfinite(W).all(axis=1 if learner.predicts else (2, 3)) & np.isfinite(b)
+    return bool(finite.any(axis=1).all())
 
 
 def _described(value: object) -> str:

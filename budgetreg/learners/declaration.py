@@ -310,7 +310,10 @@ class Learner:
             If there is no theorem.
         """
         names = " and ".join(name for name in self.tuned if name != RADIUS.name)
-        raise ConfigError(f"tuning=theory: no theorem says what {names} of {self.name} should be")
+        raise ConfigError(
+            f"{self.name}: no theorem says what {names} should be: use tuning=cv or tuning=fixed; if there is one, "
+            f"write the method theory of {type(self).__name__}, if not, declare its parameters with absolute=True"
+        )
 
     @property
     def inactive_options(self) -> Sequence[str]:

@@ -67,6 +67,7 @@ def refusal(config: DictConfig) -> str:
         ("baseline", "pairs", {"B"}),
         ("naive", "pairs", {"B"}),
         ("impute_ridge", "imputation", set()),
+        ("sgd_impute", "sgd_impute", {"B", "eta"}),
         ("popca", "second_moment", set()),
         ("popca_importance", "second_moment", set()),
         ("mbeg", "mbeg", {"eta"}),
@@ -79,7 +80,7 @@ def test_learners(default: DictConfig, name: str, core: str, parameters: set[str
     assert (algo.name, algo.core, set(algo.grid)) == (name, core, parameters)
     assert hasattr(algo, "split") == (core == "partial")
     subspace = core in ("second_moment", "mbeg", "streaming")
-    assert hasattr(algo, "average") == (core in ("partial", "exact"))
+    assert hasattr(algo, "average") == (core in ("partial", "exact", "sgd_impute"))
     assert algo.predicts == (not hasattr(algo, "n_components")) == (not subspace)
 
 
@@ -90,7 +91,7 @@ def test_every_learner_has_a_file() -> None:
     subspaces |= {"mbeg", "mbeg_plus", "oja", "grouse", "petrels"}
     factors = {"aeml", "aefa", "aefa_streaming"}
     moments = {"aemr", "aemr_cv"}
-    names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", "impute_ridge"}
+    names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", "impute_ridge", "sgd_impute"}
     names |= {*guided, *full, *subspaces, *factors, *moments}
     assert set(catalogue.options("algo")) == names
 

@@ -35,38 +35,16 @@ _PROBLEMS = {
 
 
 @dataclass(frozen=True)
-class PairsLearner(Learner):
-    """Base class of learners that see attributes in pairs and centre the estimates themselves."""
-
-    parameters = (RADIUS,)
-    tuned = ("B",)
-    missing = Missing.WEIGHED
-    centres_itself = True
-
-    def split_budget(self, k: int) -> BudgetSplit | None:
-        """Refuse a budget below a pair.
-
-        Raises
-        ------
-        ConfigError
-            If the budget is 1.
-        """
-        if k < 2:
-            raise ConfigError(f"k={k}: {self.name} needs a budget of at least 2, the attributes of one pair")
-        return None
-
-    def cost(self, d: int, k: int, settings: Mapping[str, float]) -> Cost:
-        """Return what whole pairs cost; one attribute of an odd budget is left over."""
-        return Cost(k - k % 2, k - k % 2)
-
-
-@dataclass(frozen=True)
-class Baseline(PairsLearner):
+class Baseline(Learner):
     """Baseline and Naive: what is solved for the estimates."""
 
     update: str = option("the update", one_of(*_PROBLEMS), tried=())
 
     core = "pairs"
+    parameters = (RADIUS,)
+    tuned = ("B",)
+    missing = Missing.WEIGHED
+    centres_itself = True
     shares_settings = True
     skipped_checks: ClassVar[Mapping[str, str]] = {"boundary": UNBOUNDED}
 
@@ -86,6 +64,22 @@ class Baseline(PairsLearner):
             centred=given.centred,
             intercept=given.intercept,
         )
+
+    def split_budget(self, k: int) -> BudgetSplit | None:
+        """Refuse a budget below a pair.
+
+        Raises
+        ------
+        ConfigError
+            If the budget is 1.
+        """
+        if k < 2:
+            raise ConfigError(f"k={k}: {self.name} needs a budget of at least 2, the attributes of one pair")
+        return None
+
+    def cost(self, d: int, k: int, settings: Mapping[str, float]) -> Cost:
+        """Return what whole pairs cost; one attribute of an odd budget is left over."""
+        return Cost(k - k % 2, k - k % 2)
 
     @property
     def words(self) -> Sequence[str]:

@@ -4,33 +4,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.config.options import Option
-from budgetreg.config.requirements import FRACTION, NOT_NEGATIVE, ZERO, whole
-from budgetreg.data import Dataset, DatasetKind
-from budgetreg.streams import generator
+from budgetreg.extend import FRACTION, NOT_NEGATIVE, ZERO, Dataset, DatasetKind, generator, option, whole
 
 
 @dataclass(frozen=True)
 class Equicorrelated:
     """``x_i = sqrt(1 - rho) g_i + sqrt(rho) g_0`` for standard normal g, and ``y = <w*, x> +`` noise, ``|w*|_2 = 1``.
 
-    Parameters
-    ----------
-    d : int
-        Number of attributes.
-    rho : float
-        Correlation of any two of them, at least 0 and below 1.
-    noise : float
-        Standard deviation of the noise.
-    n, n_test : int
-        Numbers of training and of test examples.
+    Any two attributes have the correlation rho; noise is a standard deviation.
     """
 
-    d: int
-    rho: float
-    noise: float
-    n: int
-    n_test: int
+    d: int = option("the number of attributes", whole(1))
+    rho: float = option("the correlation", ZERO | FRACTION, default=0)
+    noise: float = option("the noise", NOT_NEGATIVE)
+    n: int = option("the number of training examples", whole(1))
+    n_test: int = option("the number of test examples", whole(1))
 
     def draw(self, seed: int, repetition: int) -> Dataset:
         """Draw w*, uniform on the unit sphere, and the examples; each part has a stream of its own."""
@@ -45,14 +33,4 @@ class Equicorrelated:
         return Dataset(name, X, y, scale=1.0, n_train=self.n, two_valued=False)
 
 
-KIND = DatasetKind(
-    name="equicorrelated",
-    parse=lambda options: Equicorrelated(**options),
-    options={
-        "d": Option("the number of attributes", whole(1)),
-        "rho": Option("the correlation", ZERO | FRACTION, default=0),
-        "noise": Option("the noise", NOT_NEGATIVE),
-        "n": Option("the number of training examples", whole(1)),
-        "n_test": Option("the number of test examples", whole(1)),
-    },
-)
+KIND = DatasetKind.of("equicorrelated", Equicorrelated)

@@ -16,13 +16,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from budgetreg.config.options import option
-from budgetreg.config.requirements import one_of
-from budgetreg.enumeration.expectations import Oracle
-from budgetreg.learners.declaration import Learner, Parameter, Rngs, Settings, SideInformation, Trajectory
-from budgetreg.metering.accessor import Accessor
-from budgetreg.sampling.draws import BLOCK, subset
-from budgetreg.tasks.task import WithIntercept
+from budgetreg.extend import (
+    BLOCK,
+    Accessor,
+    Learner,
+    Oracle,
+    Parameter,
+    Rngs,
+    Settings,
+    SideInformation,
+    Trajectory,
+    WithIntercept,
+    one_of,
+    option,
+    subset,
+)
 
 _DIAGONALS = {"own": "each weight in its attribute's own scale", "common": "all weights in the attributes' mean scale"}
 

@@ -5,12 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.enumeration import certificates
-from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, close, same
-from budgetreg.enumeration.scripted_rng import Scripted, outcomes
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
-from budgetreg.streams import generator
+from budgetreg.extend import (
+    Accessor,
+    LearnerUnderTest,
+    Oracle,
+    Scripted,
+    Table,
+    certificates,
+    close,
+    generator,
+    outcomes,
+    same,
+)
 from budgetreg_marginals import learner
 
 _X, _Y = np.array([0.7, -1.1, 0.4, 0.2]), -1.5

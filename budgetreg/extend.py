@@ -1,0 +1,61 @@
+"""All that a learner or a kind of data of another package needs: import from here alone.
+
+A learner is a class derived from `Learner`, a kind of data a `DatasetKind`; entry points of the groups
+``budgetreg.learners`` and ``budgetreg.datasets`` name them. CONTRIBUTING.md shows one of each.
+"""
+
+from budgetreg.config.options import Option, option
+from budgetreg.config.requirements import (
+    FLAG,
+    FRACTION,
+    NOT_NEGATIVE,
+    NOTHING,
+    NUMBER,
+    ONE,
+    POSITIVE,
+    TEXT,
+    ZERO,
+    Requirement,
+    one_of,
+    whole,
+)
+from budgetreg.data.dataset import Dataset
+from budgetreg.data.kind import DatasetKind, Distribution, ExampleSource
+from budgetreg.enumeration import certificates
+from budgetreg.enumeration.certificates import BallOracle
+from budgetreg.enumeration.expectations import CheckError, LearnerUnderTest, Oracle, close, expect, same
+from budgetreg.enumeration.gradients import DrawProbabilities, GradientOracle, compare_moves
+from budgetreg.enumeration.scripted_rng import Scripted, outcomes
+from budgetreg.enumeration.steps import Step
+from budgetreg.errors import ConfigError, DataError
+from budgetreg.learners.declaration import (
+    RADIUS,
+    STEP_SIZE,
+    Batching,
+    BudgetSplit,
+    Cost,
+    Learner,
+    Missing,
+    Observation,
+    Parameter,
+    Rngs,
+    RunContext,
+    Settings,
+    SideInformation,
+    Theorem,
+    Trajectory,
+)
+from budgetreg.learners.online import SplitBudgetLearner, average_option
+from budgetreg.learners.subspaces import SubspaceLearner
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.centring import sums
+from budgetreg.metering.table import Table
+from budgetreg.sampling.draws import BLOCK, blocks, subset, uniform
+from budgetreg.streams import generator
+from budgetreg.tasks.regression import Regression
+from budgetreg.tasks.subspace_learning import SubspaceLearning
+from budgetreg.tasks.task import Outputs, WithIntercept
+from budgetreg.updates.averaging import Averager
+from budgetreg.updates.inner_product import inner_products, sum_in_order
+from budgetreg.updates.ogd import project_l2
+from budgetreg.updates.reference_updates import REFERENCE_UPDATES
