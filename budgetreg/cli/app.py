@@ -1,25 +1,41 @@
 """The command ``budgetreg``: a user's mistake becomes one line and an exit code.
 
-Nothing heavy is imported here: ``budgetreg --help`` must answer at once.
+Nothing heavy is imported here, so that ``budgetreg --help`` answers at once.
 """
 
 import sys
 from importlib import import_module
 
 from budgetreg import __version__
-from budgetreg.cli.commands import COMMANDS
 from budgetreg.cli.streams import PatientStreams
 from budgetreg.notices import each_once
 
+COMMANDS = {
+    "run": ("run", "main", "run one learner, a sweep (-m) or a recipe (experiment=...), or resume it"),
+    "advise": ("advise", "main", "find the learner and the k with the least error for a total of attributes (total=T)"),
+    "reproduce": ("reproduce", "main", "reproduce the figures of the papers and judge their claims, or resume it"),
+    "plot": ("curves", "plot", "draw the curves of one or several folders in one figure"),
+    "compare": ("curves", "compare", "show how many attributes runs need to reach an error, and what that saves"),
+    "status": ("status", "main", "show the progress of the runs in a folder"),
+    "list": ("offers", "main", "list learners, data sets and recipes"),
+    "fetch": ("fetch", "main", "obtain a data set that is not bundled"),
+    "check": ("check", "main", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
+    "predict": ("predict", "main", "apply what a run has learned to another table"),
+    "verify": ("verify", "main", "compute finished repetitions again and compare the bytes"),
+    "reprice": ("curves", "reprice", "draw finished runs with another price list, without computing (DIR costs=FILE)"),
+    "gc": ("gc", "main", "remove unused runs, cached arrays and temporary files once you confirm"),
+}
+"""By name: the module of `budgetreg.cli`, its function, and what the command does."""
+
 _HELP = """usage: budgetreg COMMAND ...
 
-What accuracy can be bought with k attributes per example, and which learner buys most?
+Compare linear learners that may see only k attributes of each training example.
 
 commands:
 {commands}
 
 options:
-  --help     show this, or with a command what it takes
+  --help     show this; after a command, show its options
   --version  show the version
 
 examples:
@@ -53,7 +69,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _answer(words: list[str]) -> int:
     if words and words[0] in ("--help", "-h"):
-        commands = "\n".join(f"  {name:<11}{what}" for name, (_, what) in COMMANDS.items())
+        commands = "\n".join(f"  {name:<11}{what}" for name, (*_, what) in COMMANDS.items())
         print(_HELP.format(commands=commands))
         return 0
     if words and words[0] == "--version":
@@ -63,7 +79,7 @@ def _answer(words: list[str]) -> int:
 
 
 def _guarded(words: list[str]) -> int:
-    from budgetreg.errors import ContractError, UserError  # here, because it costs --help a few milliseconds
+    from budgetreg.errors import ContractError, UserError  # here, as it costs --help some milliseconds
 
     try:
         return _dispatch(words)
@@ -73,8 +89,8 @@ def _guarded(words: list[str]) -> int:
     except KeyboardInterrupt:
         print("budgetreg: interrupted", file=sys.stderr)
         return 130
-    except SystemExit as left:  # as argparse does after --help
-        return left.code if isinstance(left.code, int) else 0 if left.code is None else 2
+    except SystemExit as end:  # which argparse raises after --help
+        return end.code if isinstance(end.code, int) else 0 if end.code is None else 2
 
 
 def _dispatch(words: list[str]) -> int:
@@ -83,12 +99,12 @@ def _dispatch(words: list[str]) -> int:
     if not words:
         raise ConfigError(f"a command is needed: {', '.join(COMMANDS)} (see budgetreg --help)")
     name, *rest = words
-    if name in ("-sc", "--shell-completion"):  # the script that `run -sc install=bash` prints asks this way
-        from budgetreg.cli import completion
+    if name in ("-sc", "--shell-completion"):  # as the script that `run -sc install=bash` prints asks
+        from budgetreg.cli import offers
 
-        return completion.main(rest)
+        return offers.complete(rest, tuple(COMMANDS))
     if name not in COMMANDS:
         raise ConfigError(f"{name}: no such command{nearest(name, COMMANDS)}; commands: {', '.join(COMMANDS)}")
-    command = import_module(f"budgetreg.cli.{COMMANDS[name][0]}")
-    exit_code: int = command.main(rest)
+    module, function, _ = COMMANDS[name]
+    exit_code: int = getattr(import_module(f"budgetreg.cli.{module}"), function)(rest)
     return exit_code

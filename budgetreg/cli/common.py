@@ -1,4 +1,4 @@
-"""What several commands share: options that fail in one line, and a console for tables."""
+"""Parts of several commands: options that fail in one line, messages, and a console for tables."""
 
 import argparse
 import os
@@ -10,10 +10,10 @@ from typing import NoReturn
 from rich.console import Console
 
 from budgetreg import __version__
-from budgetreg.errors import ConfigError
+from budgetreg.errors import ConfigError, UserError
 
 _HOME = re.compile(r"(?<=[=,])~[^/,]*(?=[/,]|$)")  # where a path of an override begins
-_WIDE = 200  # columns of a table that no terminal limits, such as one in a file
+_WIDE = 200  # columns of a table that goes to a file
 
 
 class Parser(argparse.ArgumentParser):
@@ -23,19 +23,19 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog=f"budgetreg {command}", description=description)
         self.add_argument("--version", action="version", version=f"budgetreg {__version__}")
 
-    def words(self, argv: list[str], least: str, metavar: str, told: str) -> list[str]:
-        """Read a command line that has words and no other options of its own, in any order.
+    def words(self, argv: list[str], least: str, metavar: str, help_text: str) -> list[str]:
+        """Return the words of a command line without other options.
 
         Parameters
         ----------
         argv : list of str
             What follows the command.
         least : {'*', '+'}
-            Whether there may be none, or is at least one.
-        metavar, told : str
-            What the help calls them, and says of them.
+            Whether there may be no word, or must be one.
+        metavar, help_text : str
+            The name of the words in the help, and their description.
         """
-        self.add_argument("words", nargs=least, metavar=metavar, help=told)
+        self.add_argument("words", nargs=least, metavar=metavar, help=help_text)
         return list(self.parse_intermixed_args(argv).words)
 
     def error(self, message: str) -> NoReturn:
@@ -50,48 +50,59 @@ class Parser(argparse.ArgumentParser):
 
 
 def refuse_root(out: Path | str) -> None:
-    """Refuse the root of the file system as a folder of results: everything there is would lie below it.
+    """Refuse the root of the file system as a folder of results, as everything lies below it.
 
     Raises
     ------
     ConfigError
-        If that is asked for, by whatever name.
+        If the path leads there.
     """
     path = Path(out).expanduser().resolve()
     if path == path.parent:
-        raise ConfigError(f"out={out}: is the root of the file system: give a folder below it, such as out=runs/mine")
+        raise ConfigError(f"out={out}: is the root of the file system: choose a folder below it, such as out=runs/mine")
 
 
 def at_home(word: str) -> str:
     """Return an override with the home folder in place of ``~``.
 
-    Shells expand it only at the beginning of a word, and in no value of Hydra's grammar it may stand unquoted.
+    Shells expand it only at the beginning of a word, and Hydra's grammar forbids it outside quotes.
     """
     return _HOME.sub(lambda home: os.path.expanduser(home[0]), word)
 
 
 def shown(path: Path) -> str:
-    """Return a path as it is told: from the current folder, if it lies below."""
+    """Return a path as text, relative to the current folder if it lies below."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def console() -> Console:
-    """Return the console for tables on stdout: as wide as the terminal, plain if there is none."""
-    # The file is given, as only then its encoding decides which lines tables are drawn with.
+    """Return the console for tables on stdout, as wide as the terminal, and plain without one."""
+    # The file is passed, so that its encoding decides which characters draw the lines of tables.
     return Console(
         file=sys.stdout, width=None if sys.stdout.isatty() else _WIDE, highlight=False, markup=False, emoji=False
     )
 
 
 def whole_number(name: str, text: str, least: int) -> int:
-    """Read a whole number of a command's option.
+    """Return the whole number that an option of a command gives.
 
     Raises
     ------
     ConfigError
-        If it is none, or below `least`.
+        If the text is no whole number, or below `least`.
     """
     if not text.isdecimal() or int(text) < least:
         raise ConfigError(f"{name}={text}: must be a whole number of at least {least}")
     return int(text)
+
+
+def report_error(error: UserError, where: str) -> None:
+    """Print a user's mistake as one line on stderr, while the command goes on."""
+    print(f"budgetreg: {' '.join(str(error).split())} ({where})", file=sys.stderr)
+
+
+def say_on_terminal(message: str) -> None:
+    """Print a message on stderr if it is a terminal."""
+    if sys.stderr.isatty():
+        print(f"budgetreg: {message}", file=sys.stderr)

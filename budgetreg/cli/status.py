@@ -1,4 +1,4 @@
-"""``budgetreg status``: how far the runs in a folder are, and with ``--why`` what they and merged results lack."""
+"""``budgetreg status``: the progress of the runs in a folder, and with ``--why`` what they and merged results lack."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +13,12 @@ from budgetreg.files.writing import files_below
 if TYPE_CHECKING:
     from budgetreg.results.folders import RunStatus
 
-
-_Reason = tuple[str, str, str, str]  # folder, repetitions or cell, state, why
+_Reason = tuple[str, str, str, str]
+"""Folder; repetitions or cell; state; why."""
 
 
 def main(argv: list[str]) -> int:
-    """Tabulate the runs in and below a folder; with ``--why`` tell what they, and merged results there, lack.
+    """Tabulate the runs in and below a folder; with ``--why`` show what they and merged results lack.
 
     Parameters
     ----------
@@ -30,17 +30,17 @@ def main(argv: list[str]) -> int:
     DataError
         If the folder is missing or holds no run; after the table, if a file of a run is damaged.
     """
-    parser = Parser("status", "Tell how far the runs in and below a folder are.")
+    parser = Parser("status", "Show the progress of the runs in and below a folder.")
     parser.add_argument("folder", type=Path, metavar="DIR", help="a run, or a folder above runs")
     parser.add_argument(
-        "--why", action="store_true", help="tell what is missing, failed or stale, and why; also of merged results"
+        "--why", action="store_true", help="show what is missing, failed or stale, and why; also of merged results"
     )
     arguments = parser.parse_args(argv)
     folder = arguments.folder
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")
     from budgetreg.files.integrity import Damaged
-    from budgetreg.results.folders import read_status  # here, because numpy is slow to load and --help is not
+    from budgetreg.results.folders import read_status  # here, as numpy is slow to load and --help is not
 
     runs, merged = [], []
     damage: list[str] = []
@@ -53,7 +53,7 @@ def main(argv: list[str]) -> int:
         except Damaged as error:
             if str(error) not in damage:
                 damage.append(str(error))
-        except DataError:  # merged results, say, have a manifest of their own
+        except DataError:  # such as merged results, which have a manifest of their own
             continue
     damage += [run.damage for run in runs if run.damage]
     if not runs and not damage and not merged:
@@ -77,13 +77,13 @@ def _table(runs: list["RunStatus"]) -> Table:
         table.add_column(column, justify="right")
     table.add_column("state")
     for run in runs:
-        counts = (run.k, run.planned, run.finished, run.failed)
-        table.add_row(str(run.folder), run.algo, run.dataset, *map(str, counts), _state(run, counts))
+        counts = map(str, (run.k, run.planned, run.finished, run.failed))
+        table.add_row(str(run.folder), run.algo, run.dataset, *counts, _state(run))
     return table
 
 
 def _is_merged(folder: Path, damage: list[str]) -> bool:
-    """Whether merged results lie in a folder; what is damaged is noted."""
+    """Whether a folder holds merged results; damage is added to the list."""
     from budgetreg.results.manifest import read_merged_manifest
 
     try:
@@ -94,23 +94,25 @@ def _is_merged(folder: Path, damage: list[str]) -> bool:
 
 
 def _of_runs(runs: list["RunStatus"]) -> Iterator[_Reason]:
-    from budgetreg.reproduce.staleness import ranges
+    """Give what runs lack: repetitions that were never computed, and those that failed with each message."""
+    from budgetreg.reproduce.staleness import number_ranges
 
     for run in runs:
-        lacking = run.unfinished
-        never = [number for number, message in lacking.items() if not message]
+        by_message: dict[str, list[int]] = {}
+        for number, message in run.unfinished.items():
+            by_message.setdefault(message, []).append(number)
+        never = by_message.pop("", [])
         if never:
-            why = "a process works on it now" if run.running else "never computed, or not to the end: run it again"
-            yield str(run.folder), f"repetition {ranges(never)}", "missing", why
-        for message in dict.fromkeys(filter(None, lacking.values())):
-            own = [number for number, told in lacking.items() if told == message]
-            yield str(run.folder), f"repetition {ranges(own)}", "failed", message
+            why = "a process works on it now" if run.running else "never finished: run it again"
+            yield str(run.folder), f"repetition {number_ranges(never)}", "missing", why
+        for message, numbers in by_message.items():
+            yield str(run.folder), f"repetition {number_ranges(numbers)}", "failed", message
 
 
 def _of_merged(folders: list[Path], damage: list[str]) -> Iterator[_Reason]:
-    """Give what merged results lack of what their recipes ask for; what is damaged is noted."""
+    """Give what merged results lack of their recipes; damage is added to the list."""
     from budgetreg.reproduce.recipes import names, read_recipe
-    from budgetreg.reproduce.staleness import stale_cells
+    from budgetreg.reproduce.staleness import cell_problems
     from budgetreg.results.manifest import read_merged_manifest
 
     for folder in folders:
@@ -119,13 +121,13 @@ def _of_merged(folders: list[Path], damage: list[str]) -> Iterator[_Reason]:
             yield str(folder), "all cells", "no longer", f"there is no recipe {name}"
             continue
         try:
-            found = stale_cells(folder, read_recipe(name))
+            problems = cell_problems(folder, read_recipe(name))
         except DataError as error:
             damage.append(str(error))
             yield str(folder), "all cells", "damaged", str(error)
             continue
-        for one in found:
-            yield str(folder), one.cell, one.state, one.why
+        for problem in problems:
+            yield str(folder), problem.cell, problem.state, problem.why
 
 
 def _reasons(reasons: list[_Reason]) -> Table:
@@ -136,12 +138,11 @@ def _reasons(reasons: list[_Reason]) -> Table:
     return table
 
 
-def _state(run: "RunStatus", counts: tuple[int, int, int, int]) -> str:
-    _, planned, finished, failed = counts
+def _state(run: "RunStatus") -> str:
     if run.running:
         return "running"
     if run.damage:
         return "damaged"
-    if finished == planned:
+    if run.finished == run.planned:
         return "complete"
-    return "failed" if finished + failed == planned else "incomplete"
+    return "failed" if run.finished + run.failed == run.planned else "incomplete"

@@ -1,13 +1,12 @@
-"""``budgetreg verify``: compute finished repetitions again, and tell whether they give the same bytes."""
+"""``budgetreg verify``: compute finished repetitions again, and report whether the bytes are the same."""
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import groupby
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from budgetreg.cli.common import Parser, console, whole_number
+from budgetreg.cli.common import Parser, console, report_error, say_on_terminal, whole_number
 from budgetreg.errors import ConfigError, DataError, UserError, nearest
 from budgetreg.execution.workers import pin_blas_threads
 from budgetreg.files.writing import files_below
@@ -15,32 +14,16 @@ from budgetreg.files.writing import files_below
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from budgetreg.execution.verification import Comparison, Sample
+    from budgetreg.execution.verification import Comparison
+    from budgetreg.reproduce.verification import CellVerdict
 
 _ABOUT = """Compute some finished repetitions again, of a run, of the runs below a folder or of merged results, and
-compare bytes: those of curves.csv, of runs.csv but for the seconds, and of what a run has learned, model.npz. Nothing
-there is changed. What differs is told with the column, the largest relative difference, and which key, version or
-processor is not as it was recorded; up to 1e-9 is promised on another processor. Exit code 1 if any byte differs."""
-_KEYS = {"n_jobs": "repetitions worked on at the same time", "dataset.root": "folder that holds MNIST/raw"}
+compare bytes: those of curves.csv, of runs.csv except the seconds, and of what a run has learned, model.npz. Nothing
+there is changed. For each difference, the table shows the column and the largest relative difference, and a line below
+names the key, version or processor that is not as recorded. On another processor, results may differ by up to 1e-9.
+Exit code 1 if any byte differs."""
+_KEYS = {"n_jobs": "repetitions computed at the same time", "dataset.root": "folder that holds MNIST/raw"}
 _MANIFEST = "manifest.json"
-_RUNS = ""  # the title of the table of runs
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A run or a cell: the title of its table, labels, and what came of it; no verdict if it is stale."""
-
-    group: str
-    name: str
-    algo: str
-    dataset: str
-    k: int
-    verdict: "Comparison | None"
-    stale: tuple[str, ...] = ()
-
-    @property
-    def same(self) -> bool:
-        return self.verdict is not None and self.verdict.same
 
 
 def main(argv: list[str]) -> int:
@@ -54,12 +37,12 @@ def main(argv: list[str]) -> int:
     Returns
     -------
     int
-        0 if all is the same; 1 if something differs, or is stale; 2 or 3 if something cannot be computed again.
+        0 if everything is the same; 1 if something differs, or is stale; 2 or 3 if something cannot be computed again.
 
     Raises
     ------
     ConfigError
-        If an option cannot be.
+        If an option is invalid.
     DataError
         If the folder is missing, or holds nothing to verify.
     """
@@ -68,8 +51,8 @@ def main(argv: list[str]) -> int:
     keys = "; ".join(f"{key}: {what}" for key, what in _KEYS.items())
     parser.add_argument("words", nargs="*", metavar="KEY=VALUE", help=keys)
     parser.add_argument("--all", action="store_true", help="all finished repetitions")
-    parser.add_argument("--sample", metavar="N", default="2", help="so many of each run, 2 by default")
-    parser.add_argument("--seed", metavar="N", default="0", help="another seed, another choice; 0 by default")
+    parser.add_argument("--sample", metavar="N", default="2", help="at most N of each run, 2 by default")
+    parser.add_argument("--seed", metavar="N", default="0", help="another seed makes another choice; 0 by default")
     arguments = parser.parse_intermixed_args(argv)
     given = dict(map(_setting, arguments.words))
     size, seed = whole_number("--sample", arguments.sample, 1), whole_number("--seed", arguments.seed, 0)
@@ -78,104 +61,82 @@ def main(argv: list[str]) -> int:
         raise DataError(f"{folder}: no such folder")
     places = [path.parent for path in files_below(folder, _MANIFEST)]
     pin_blas_threads()
-    from budgetreg.execution.verification import Sample  # here, because numpy is slow to load and --help is not
+    from budgetreg.execution.verification import Sample  # here, as numpy is slow to load and --help is not
+    from budgetreg.reproduce.verification import verify_folder
 
-    rows: list[_Row] = []
+    sample = Sample(None if arguments.all else size, seed)
+    verdicts: list[CellVerdict] = []
     codes: list[int] = []
-    verdicts = _Verdicts(Sample(None if arguments.all else size, seed), given)
     for place in places:
         try:
-            for row in verdicts.of(place):
-                rows.append(row)
-                codes.append(0 if row.same else 1)
+            for verdict in verify_folder(place, sample, given, say_on_terminal):
+                verdicts.append(verdict)
+                codes.append(0 if verdict.same else 1)
         except UserError as error:
-            print(f"budgetreg: {' '.join(str(error).split())} (in {place})", file=sys.stderr)
+            report_error(error, f"in {place}")
             codes.append(error.exit_code)
     if not codes:
         raise DataError(f"{folder} holds neither a run nor merged results to compute again")
-    for group in dict.fromkeys(row.group for row in rows):
-        own = [row for row in rows if row.group == group]
-        console().print(_table(group, own))
-        for line in _reasons(own):
+    for title, group in groupby(verdicts, key=lambda verdict: str(verdict.folder) if verdict.cell else ""):
+        cells = list(group)
+        console().print(_table(title, cells))
+        for line in _reasons(cells):
             console().print(line)
     return max(codes)
 
 
-class _Verdicts:
-    """Verifies one folder after the other."""
-
-    def __init__(self, sample: "Sample", given: Mapping[str, Any]) -> None:
-        self._sample, self._given = sample, given
-
-    def of(self, place: Path) -> Iterator[_Row]:
-        """Give a row of the table for each run or cell in a folder."""
-        from budgetreg.execution.verification import verify_run
-        from budgetreg.results.manifest import read_manifest, read_merged_manifest
-
-        merged = read_merged_manifest(place)
-        if merged is not None:
-            yield from self._cells(place, merged["recipe"])
-            return
-        manifest = read_manifest(place)
-        if manifest is not None:
-            _say(str(place))
-            verdict = verify_run(place, self._sample, self._given)
-            yield _Row(_RUNS, str(place), manifest["algo"], manifest["dataset"], manifest["k"], verdict)
-
-    def _cells(self, place: Path, name: str) -> Iterator[_Row]:
-        from budgetreg.reproduce.recipes import read_recipe
-        from budgetreg.reproduce.verification import verify_merged
-
-        recipe = read_recipe(name, self._given)
-        if recipe.drawing.kind == "pictures":  # has no curves
-            return
-        for cell in verify_merged(place, recipe, self._sample, _say):
-            yield _Row(str(place), cell.cell, cell.algo, cell.dataset, cell.k, cell.verdict, cell.stale)
-
-
-def _table(group: str, rows: Sequence[_Row]) -> "Table":
+def _table(title: str, verdicts: Sequence["CellVerdict"]) -> "Table":
+    """Tabulate the cells of merged results, titled with their folder, or runs, which have no title."""
     from rich.table import Table
 
-    title = None if group == _RUNS else group
-    table = Table("folder" if group == _RUNS else "cell", "algo", "dataset", title=title, box=None, pad_edge=False)
+    head = "cell" if title else "folder"
+    table = Table(head, "algo", "dataset", title=title or None, box=None, pad_edge=False)
     table.title_justify = "left"
     for column in ("k", "repetitions"):
         table.add_column(column, justify="right")
     for column in ("verdict", "column", "by", "where"):
         table.add_column(column)
-    for row in rows:
-        table.add_row(row.name, row.algo, row.dataset, str(row.k), *_told(row.verdict))
+    for cell in verdicts:
+        table.add_row(_name(cell), cell.algo, cell.dataset, str(cell.k), *_outcome(cell.verdict))
     return table
 
 
-def _told(verdict: "Comparison | None") -> tuple[str, ...]:
+def _name(cell: "CellVerdict") -> str:
+    return cell.cell or str(cell.folder)
+
+
+def _outcome(verdict: "Comparison | None") -> tuple[str, ...]:
     """Return how many were checked, the verdict, and the column, size and place of the largest difference."""
     if verdict is None:
         return "", "stale", "", "", ""
-    checked, one = f"{verdict.checked} of {verdict.held}", verdict.difference
+    checked, difference = f"{verdict.checked} of {verdict.held}", verdict.difference
     if verdict.failed:
         return checked, "failed", "", "", ""
-    if one is None:
+    if difference is None:
         return checked, "same" if verdict.checked else "nothing is finished", "", "", ""
-    place = f"repetition {one.repetition}" + (f", {one.examples} examples" if one.examples is not None else "")
-    by = f"{one.relative:.1e}" if isfinite(one.relative) else "no number"
-    return checked, "differs, same to 1e-9" if one.within_promise else "differs", one.column, by, place
+    place = f"repetition {difference.repetition}"
+    if difference.examples is not None:
+        place += f", {difference.examples} examples"
+    size = f"{difference.relative:.1e}" if isfinite(difference.relative) else "no number"
+    within = difference.within_promise
+    return checked, "differs, same to 1e-9" if within else "differs", difference.column, size, place
 
 
-def _reasons(rows: Sequence[_Row]) -> list[str]:
-    """Return why rows are not the same, each reason once with the runs or cells that have it."""
-    found: dict[str, list[str]] = {}
-    for row in rows:
-        if row.verdict is None:
-            found.setdefault(f"stale: {', '.join(row.stale)}", []).append(row.name)
-        elif not row.verdict.same:
-            failed = f"failed when computed again, {row.verdict.failed}; " if row.verdict.failed else ""
-            since = ", ".join(row.verdict.causes) or "nothing that was recorded has changed"
-            found.setdefault(f"{failed}since then: {since}", []).append(row.name)
-    told = [f"{reason} ({_some(names)})" for reason, names in found.items()]
-    if any(row.verdict and row.verdict.difference and row.verdict.difference.within_promise for row in rows):
-        told.append("same to 1e-9: as promised for another processor")
-    return told
+def _reasons(verdicts: Sequence["CellVerdict"]) -> list[str]:
+    """Return why cells are not the same, each reason once with the cells that have it."""
+    by_reason: dict[str, list[str]] = {}
+    for cell in verdicts:
+        if cell.verdict is None:
+            by_reason.setdefault(f"stale: {', '.join(cell.stale)}", []).append(_name(cell))
+        elif not cell.same:
+            failed = f"failed when computed again, {cell.verdict.failed}; " if cell.verdict.failed else ""
+            since = ", ".join(cell.verdict.causes) or "nothing that was recorded has changed"
+            by_reason.setdefault(f"{failed}since then: {since}", []).append(_name(cell))
+    lines = [f"{reason} ({_some(names)})" for reason, names in by_reason.items()]
+    differences = [cell.verdict.difference for cell in verdicts if cell.verdict and cell.verdict.difference]
+    if any(difference.within_promise for difference in differences):
+        lines.append("same to 1e-9: as promised for another processor")
+    return lines
 
 
 def _some(names: Sequence[str]) -> str:
@@ -186,14 +147,9 @@ def _setting(word: str) -> tuple[str, object]:
     key, equals, text = word.partition("=")
     if key not in _KEYS or not equals:
         raise ConfigError(
-            f"{word}: results are computed again as they were{nearest(key, _KEYS)}; keys that change none: "
+            f"{word}: verify computes results as they were{nearest(key, _KEYS)}; keys that change no result: "
             + ", ".join(_KEYS)
         )
     if not text:
         raise ConfigError(f"{word}: a value is needed: {key}=VALUE")
     return key, whole_number(key, text, 1) if key == "n_jobs" else text
-
-
-def _say(message: str) -> None:
-    if sys.stderr.isatty():
-        print(f"budgetreg: {message}", file=sys.stderr)

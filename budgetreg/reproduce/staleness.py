@@ -1,4 +1,4 @@
-"""What merged results lack of what their recipe asks for now: which cells, and why."""
+"""The cells of merged results that are not what their recipe asks for now, and why."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ STALE, MISSING, SHORT, NEEDLESS = "stale", "missing", "fewer", "no longer"
 
 
 @dataclass(frozen=True)
-class StaleCell:
-    """What is the matter with a cell.
+class CellProblem:
+    """Why a cell is not what its recipe asks for.
 
     Attributes
     ----------
     cell : str
         Its name.
     state : str
-        `STALE`: its configuration has another digest now; `MISSING`: it was never merged; `SHORT`: it holds fewer
-        repetitions than are asked for; `NEEDLESS`: the recipe does not have it any more.
+        `STALE`: its configuration has another digest now; `MISSING`: it was never merged; `SHORT`: it has fewer
+        repetitions than the recipe asks for; `NEEDLESS`: the recipe has no such cell any more.
     why : str
-        Which keys differ, or which repetitions are not there.
+        Which keys differ, or which repetitions are missing.
     """
 
     cell: str
@@ -36,64 +36,64 @@ class StaleCell:
     why: str
 
 
-def stale_cells(folder: Path, recipe: Recipe) -> list[StaleCell]:
-    """Compare merged results with their recipe as it is now; none of a picture, which has no curves.
+def cell_problems(folder: Path, recipe: Recipe) -> list[CellProblem]:
+    """Compare merged results with their recipe as it is now. A picture has no cells that could be stale.
 
     Raises
     ------
     DataError
-        If a file of theirs is missing or damaged.
+        If one of their files is missing or damaged.
     """
     manifest = read_merged_manifest(folder)
     if manifest is None or recipe.drawing.kind == "pictures":
         return []
-    return list(_stale_cells(manifest, read_rows(folder), recipe))
+    return list(_problems(manifest, read_rows(folder), recipe))
 
 
 def changed(recorded: RecordedCell, cell: Cell) -> list[str]:
     """Return why recorded results are not those of a cell of the recipe: what differs, then and now."""
     try:
-        # What changes no result was not recorded, and is as the recipe has it.
+        # Keys that change no result are not recorded: they are taken from the recipe.
         then = restored(merge(diff(cell.config.resolved, cell.config.recorded()), recorded.config))
     except ConfigError as error:
         return changes(recorded.config, cell.config.recorded()) or [str(error)]
-    found = changes(then.identity(), cell.config.identity())
+    differences = changes(then.identity(), cell.config.identity())
     latest = then.identity()["algo"]["version"]
     if recorded.version != latest:
-        found.append(f"algo.version {recorded.version} -> {latest}: the numbers of {then.algo.name} have changed")
-    return found or ["its digest is not that of the configuration recorded with it"]
+        differences.append(f"algo.version {recorded.version} -> {latest}: the numbers of {then.algo.name} have changed")
+    return differences or ["its digest is not that of the configuration recorded with it"]
 
 
-def _stale_cells(
+def _problems(
     manifest: Tree, rows: Mapping[str, Mapping[str, Sequence[Mapping[str, str]]]], recipe: Recipe
-) -> Iterator[StaleCell]:
+) -> Iterator[CellProblem]:
     by_digest = {recorded.digest: recorded for recorded in cells_of(manifest)}
     by_name = {recorded.name: recorded for recorded in cells_of(manifest)}
     for cell in recipe.cells:
         current = by_digest.get(cell.digest)
         if current is None and cell.name in by_name:
-            yield StaleCell(cell.name, STALE, ", ".join(changed(by_name[cell.name], cell)))
+            yield CellProblem(cell.name, STALE, ", ".join(changed(by_name[cell.name], cell)))
         elif current is None:
-            yield StaleCell(cell.name, MISSING, "the results hold no such cell")
+            yield CellProblem(cell.name, MISSING, "the results hold no such cell")
         else:
             own = rows.get(current.name, {CURVES: [], RUNS: []})
             absent = lacking(own[CURVES], own[RUNS], cell.config.repetitions)
             if absent:
-                yield StaleCell(
-                    cell.name, SHORT, f"repetitions {ranges(absent)} of {cell.config.repetitions} are not there"
+                yield CellProblem(
+                    cell.name, SHORT, f"repetitions {number_ranges(absent)} of {cell.config.repetitions} are missing"
                 )
     names, digests = {cell.name for cell in recipe.cells}, {cell.digest for cell in recipe.cells}
     for name, recorded in by_name.items():
         if name not in names and recorded.digest not in digests:
-            yield StaleCell(name, NEEDLESS, "the recipe has no such cell")
+            yield CellProblem(name, NEEDLESS, "the recipe has no such cell")
 
 
-def ranges(numbers: Sequence[int]) -> str:
-    """Write increasing numbers by the ends of their runs.
+def number_ranges(numbers: Sequence[int]) -> str:
+    """Return increasing numbers as text, with consecutive ones as a range.
 
     Examples
     --------
-    >>> ranges([0, 3, 4, 5, 9])
+    >>> number_ranges([0, 3, 4, 5, 9])
     '0, 3-5, 9'
     """
     starts = [number for number in numbers if number - 1 not in set(numbers)]

@@ -1,4 +1,4 @@
-"""Computing again what merged results hold, cell by cell, as their recipe says."""
+"""Computing a folder of results again: a run, or merged results, of which a run is a single cell."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -6,31 +6,38 @@ from pathlib import Path
 from typing import Any
 
 from budgetreg.errors import DataError
-from budgetreg.execution.verification import Comparison, Computation, Sample, compare, recompute
+from budgetreg.execution.verification import Comparison, Computation, Sample, compare, recompute, verify_run
 from budgetreg.reproduce.merged import read_rows
-from budgetreg.reproduce.recipes import Cell, Recipe
+from budgetreg.reproduce.recipes import Recipe, read_recipe
 from budgetreg.reproduce.staleness import changed
-from budgetreg.results.manifest import RecordedCell, cells_of, read_merged_manifest
+from budgetreg.results.manifest import cells_of, read_manifest, read_merged_manifest, results_manifest
 from budgetreg.results.schema import CURVES
+
+Report = Callable[[str], object]
+"""Is called with a line on what is computed next."""
 
 
 @dataclass(frozen=True)
 class CellVerdict:
-    """What came of computing a cell again.
+    """The outcome of computing a cell again.
 
     Attributes
     ----------
+    folder : Path
+        Where its results are.
     cell : str
-        Its name.
+        Its name; empty for a run, the only cell of its folder.
     algo, dataset : str
         Learner and data set.
     k : int
+        Attribute budget.
     verdict : Comparison or None
-        None of a cell that is stale: the recipe would compute something else now.
+        None for a stale cell, for which the recipe would compute something else now.
     stale : tuple of str
         What differs then.
     """
 
+    folder: Path
     cell: str
     algo: str
     dataset: str
@@ -38,63 +45,74 @@ class CellVerdict:
     verdict: Comparison | None
     stale: tuple[str, ...] = ()
 
+    @property
+    def same(self) -> bool:
+        """Whether everything that was computed again has the same bytes."""
+        return self.verdict is not None and self.verdict.same
 
-def verify_merged(
-    folder: Path, recipe: Recipe, sample: Sample, tell: Callable[[str], object] = lambda line: None
-) -> Iterator[CellVerdict]:
-    """Compute again finished repetitions of each cell of merged results; nothing in their folder is changed.
+
+def verify_folder(folder: Path, sample: Sample, given: Mapping[str, Any], report: Report) -> Iterator[CellVerdict]:
+    """Compute finished repetitions of each cell in a folder again; nothing in the folder is changed.
 
     Parameters
     ----------
     folder : Path
-        Where they are.
-    recipe : Recipe
-        As it is now; what it asks for besides is not computed.
+        A run or merged results; anything else has no cells, and neither has a picture.
     sample : Sample
         Which repetitions of each cell.
-    tell : callable, optional
-        Told the cell that is computed next.
+    given : mapping
+        Keys that change no result: ``n_jobs``, ``dataset.root``.
+    report : callable
+        Called with each cell before it is computed.
 
     Raises
     ------
+    ConfigError
+        If this version cannot run a configuration, or the recipe does not exist any more.
     DataError
-        If a file is damaged, or data are not there.
+        If a file is damaged, or data are missing.
     WorkerDied
         If a worker process died.
     KeyboardInterrupt
         On Ctrl-C or SIGTERM.
     """
-    from budgetreg.protocol.plan import make_plan  # here, as tables that are damaged need not wait for it
+    merged = read_merged_manifest(folder)
+    if merged is not None:
+        recipe = read_recipe(merged["recipe"], given)
+        if recipe.drawing.kind != "pictures":
+            yield from verify_merged(folder, recipe, sample, report)
+        return
+    run = read_manifest(folder)
+    if run is not None:
+        report(str(folder))
+        yield CellVerdict(folder, "", run["algo"], run["dataset"], run["k"], verify_run(folder, sample, given))
 
-    manifest = read_merged_manifest(folder)
-    if manifest is None:
-        raise DataError(f"{folder} holds no merged results")
+
+def verify_merged(
+    folder: Path, recipe: Recipe, sample: Sample, report: Report = lambda line: None
+) -> Iterator[CellVerdict]:
+    """Compute the cells of merged results again that a recipe has; see `verify_folder`."""
+    from budgetreg.protocol.plan import make_plan  # here, as damaged tables are reported without it
+
     rows = read_rows(folder)
-    by_digest = {cell.digest: cell for cell in recipe.cells}
+    current = {cell.digest: cell for cell in recipe.cells}
     by_name = {cell.name: cell for cell in recipe.cells}
-    again: dict[str, Computation] = {}  # by digest: presets that leave a learner as it is share what is computed
-    recorded_cells = cells_of(manifest)
+    again: dict[str, Computation] = {}  # by digest, as cells of several presets may have the same configuration
+    recorded_cells = cells_of(results_manifest(folder))
     for number, recorded in enumerate(recorded_cells, 1):
         name, digest = recorded.name, recorded.digest
-        cell = by_digest.get(digest)
-        labels = _labels(rows[name][CURVES][0]) if rows.get(name, {}).get(CURVES) else None
-        if labels is None:
-            raise DataError(f"{folder}: its tables hold no row of the cell {name}")
-        if cell is None:
-            yield CellVerdict(name, **labels, verdict=None, stale=_why_stale(recorded, by_name.get(name)))
+        if not rows.get(name, {}).get(CURVES):
+            raise DataError(f"{folder}: its tables have no row of the cell {name}: remove the folder and reproduce it")
+        first = rows[name][CURVES][0]
+        labels: dict[str, Any] = {"algo": first["algo"], "dataset": first["dataset"], "k": int(first["k"])}
+        if digest not in current:
+            why = changed(recorded, by_name[name]) if name in by_name else ["the recipe has no such cell"]
+            yield CellVerdict(folder, name, **labels, verdict=None, stale=tuple(why))
             continue
-        tell(f"{recipe.name}: {name} ({number} of {len(recorded_cells)})")
-        identity = {**cell.config.identity(), "data": recorded.data}
-        record = Computation(rows[name], identity, recorded.sources)
+        report(f"{recipe.name}: {name} ({number} of {len(recorded_cells)})")
+        config = current[digest].config
+        computed = Computation(rows[name], {**config.identity(), "data": recorded.data}, recorded.sources)
         if digest not in again:
-            plan = make_plan(replace(cell.config, out=str(folder)))
-            again[digest] = recompute(plan, sample.of(record.repetitions(), digest))
-        yield CellVerdict(name, **labels, verdict=compare(record, again[digest]))
-
-
-def _labels(row: Mapping[str, str]) -> dict[str, Any]:
-    return {"algo": row["algo"], "dataset": row["dataset"], "k": int(row["k"])}
-
-
-def _why_stale(recorded: RecordedCell, cell: Cell | None) -> tuple[str, ...]:
-    return ("the recipe has no such cell",) if cell is None else tuple(changed(recorded, cell))
+            plan = make_plan(replace(config, out=str(folder)))
+            again[digest] = recompute(plan, sample.of(computed.repetitions(), digest))
+        yield CellVerdict(folder, name, **labels, verdict=compare(computed, again[digest]))

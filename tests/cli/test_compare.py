@@ -89,7 +89,7 @@ def test_money_is_not_compared_with_what_has_none(capsys: pytest.CaptureFixture[
     assert "times fewer" in budgetreg(capsys, f"compare {tmp_path} error=0.2").out
     answer = budgetreg(capsys, f"compare {tmp_path} error=0.2 axis=cost")
     assert (answer.code, answer.out) == (2, "")
-    assert "prices in one unit are needed of all runs: aelr in EUR, lasso without" in one_line(answer.err)
+    assert "all runs need prices in one unit: aelr in EUR, lasso without" in one_line(answer.err)
     priced(tmp_path / "lasso", 1.0, "minutes")
     answer = budgetreg(capsys, f"compare {tmp_path} error=0.2 axis=cost")
     assert "aelr in EUR, lasso in minutes" in one_line(answer.err)
@@ -122,4 +122,4 @@ def test_runs_that_never_move_are_one_line(capsys: pytest.CaptureFixture[str], t
     folder = write_run(tmp_path / "run", relative=(0.35,), checkpoints=1)
     answer = budgetreg(capsys, f"compare {folder}")
     assert answer.code == 3
-    assert "no curve falls to a round level on its way; name one, such as error=0.5" in one_line(answer.err)
+    assert "no curve falls to a round level; give one, such as error=0.5" in one_line(answer.err)

@@ -15,7 +15,7 @@ from budgetreg.reproduce.merged import write_results
 from budgetreg.reproduce.recipes import read_recipe
 from budgetreg.reproduce.reproduction import Places, _run
 from budgetreg.reproduce.stale_runs import stale_runs
-from budgetreg.reproduce.staleness import ranges, stale_cells
+from budgetreg.reproduce.staleness import cell_problems, number_ranges
 from budgetreg.reproduce.verification import verify_merged
 
 RECIPE = """# @package _global_
@@ -111,12 +111,12 @@ def test_what_the_recipe_asks_for_now_and_the_results_lack(recipe: Path, capsys:
 
     def lacks(text: str) -> dict[str, tuple[str, str]]:
         recipe.write_text(text)
-        return {one.cell: (one.state, one.why) for one in stale_cells(FOLDER, read_recipe("paper/toy"))}
+        return {one.cell: (one.state, one.why) for one in cell_problems(FOLDER, read_recipe("paper/toy"))}
 
     assert lacks(RECIPE) == {}
     assert lacks(RECIPE.replace("split: even", "split: 1")) == {CELLS[1]: ("stale", "algo.split even -> 1")}
     more = lacks(RECIPE.replace("repetitions: 3", "repetitions: 5"))
-    assert more == dict.fromkeys(CELLS, ("fewer", "repetitions 3-4 of 5 are not there"))
+    assert more == dict.fromkeys(CELLS, ("fewer", "repetitions 3-4 of 5 are missing"))
     assert lacks(RECIPE.replace("repetitions: 3", "repetitions: 2")) == {}
     other = lacks(RECIPE.replace("aelr,ridge", "aelr,aerr"))
     assert other["algo=aerr,protocol=paper"] == ("missing", "the results hold no such cell")
@@ -133,11 +133,11 @@ def test_a_new_version_of_a_learners_results_is_told(recipe: Path) -> None:
     identity["algo"]["version"] = latest + 1
     entries[0] |= {"identity_digest": record_digest(identity), "version": latest + 1}
     edit_manifest(FOLDER, cells=entries)
-    (one,) = stale_cells(FOLDER, read_recipe("paper/toy"))
+    (one,) = cell_problems(FOLDER, read_recipe("paper/toy"))
     assert one.why == f"algo.version {latest + 1} -> {latest}: the numbers of aelr have changed"
     entries[0] |= {"identity_digest": "0" * 64, "version": latest}
     edit_manifest(FOLDER, cells=entries)
-    (one,) = stale_cells(FOLDER, read_recipe("paper/toy"))
+    (one,) = cell_problems(FOLDER, read_recipe("paper/toy"))
     assert one.why == "its digest is not that of the configuration recorded with it"
     found = list(verify_merged(FOLDER, read_recipe("paper/toy"), Sample(1)))
     assert [cell.verdict is None for cell in found] == [True, False, False, False]
@@ -160,7 +160,7 @@ def test_damaged_and_stale_results_are_told(recipe: Path, capsys: pytest.Capture
     assert "runs.csv is damaged" in printed.err
     (FOLDER / "runs.csv").unlink()
     with pytest.raises(DataError, match="is missing"):
-        stale_cells(FOLDER, read_recipe("paper/toy"))
+        cell_problems(FOLDER, read_recipe("paper/toy"))
     recipe.unlink()
     assert main(["status", "results", "--why"]) == 0
     assert "there is no recipe paper/toy" in capsys.readouterr().out
@@ -197,5 +197,5 @@ def test_nothing_is_stale_while_it_is_unknown_what_results_refer_to(recipe: Path
         stale()
 
 
-def test_numbers_are_written_by_their_ranges() -> None:
-    assert (ranges([0, 3, 4, 5, 9]), ranges([2]), ranges([])) == ("0, 3-5, 9", "2", "")
+def test_numbers_are_written_by_their_number_ranges() -> None:
+    assert (number_ranges([0, 3, 4, 5, 9]), number_ranges([2]), number_ranges([])) == ("0, 3-5, 9", "2", "")

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import budgetreg
-from budgetreg.cli import reprice
+from budgetreg.cli.curves import reprice
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.files.integrity import signed
 from budgetreg.results.repricing import repriced
@@ -94,7 +94,7 @@ def test_damage_is_told(made: Path, tmp_path: Path) -> None:
 
 
 def test_the_command_leaves_figure_and_table(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert reprice.main([str(made / "bundled"), f"costs={made / 'other.csv'}", "unit=CHF", "--out", str(tmp_path)]) == 0
+    assert reprice([str(made / "bundled"), f"costs={made / 'other.csv'}", "unit=CHF", "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     names = ["repriced.csv", "repriced.pdf", "repriced.png", "repriced.txt"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
@@ -112,4 +112,4 @@ def test_the_command_leaves_figure_and_table(made: Path, tmp_path: Path, capsys:
 @pytest.mark.parametrize("words", [["runs"], ["costs=list.csv"], ["runs", "costs="]])
 def test_a_folder_and_a_list_are_needed(words: list[str]) -> None:
     with pytest.raises(ConfigError, match="a folder and a price list are needed"):
-        reprice.main(words)
+        reprice(words)

@@ -1,0 +1,211 @@
+"""The commands on the curves of finished runs: ``budgetreg plot``, ``compare`` and ``reprice``."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from math import isfinite, isnan
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from budgetreg.cli.common import Parser, console
+from budgetreg.errors import ConfigError, DataError, nearest
+
+if TYPE_CHECKING:
+    from budgetreg.analysis.bootstrap import Estimate
+    from budgetreg.analysis.savings import Saving
+    from budgetreg.results.series import Series
+
+_ERROR, _AXIS = "error=", "axis="
+_HEADS = {"attributes": "times fewer", "cost": "times less"}
+"""What can be compared, and what a saving of it is called."""
+_ABOUT_COMPARE = """Show how many attributes each run needs until its mean error has fallen to a level, and how many
+times fewer that is than the learner on full rows that needs fewest, or than the first run if none sees full rows. If
+all runs on a data set have prices in one unit, money is compared. A curve that begins below the level, or ends above
+it, gives only a bound."""
+_REPRICED = "repriced"
+_ABOUT_REPRICE = f"""Draw finished runs against money by another price list: a figure {_REPRICED}.* and a table
+{_REPRICED}.csv. The runs must have had prices and must have ignored them when they drew
+attributes: algo.prices=ignored, or a learner that is not price-aware."""
+
+
+def plot(argv: list[str]) -> int:
+    """Draw the curves in and below some folders, and print how they end, the best first, and the files.
+
+    Parameters
+    ----------
+    argv : list of str
+        What follows ``plot`` on the command line.
+
+    Raises
+    ------
+    DataError
+        If a folder is missing or holds no curves.
+    """
+    parser = Parser("plot", "Draw the curves of one or several folders in one figure (PNG, PDF and caption).")
+    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="a run, or a folder above runs")
+    _add_out(parser, "figure")
+    arguments = parser.parse_args(argv)
+    from budgetreg.figures.curves import plot_folders  # here, as matplotlib is slow to load and --help is not
+    from budgetreg.figures.summary import comparison_table
+
+    written = plot_folders(arguments.folders, arguments.out)
+    console().print(comparison_table(arguments.folders))
+    for path in written:
+        print(path)
+    return 0
+
+
+def reprice(argv: list[str]) -> int:
+    """Draw the curves in and below some folders against money, and print how they end, and the files.
+
+    Parameters
+    ----------
+    argv : list of str
+        What follows ``reprice`` on the command line.
+
+    Raises
+    ------
+    ConfigError
+        If no price list is given, or a run drew attributes by the prices that it had.
+    DataError
+        If a run did not record what it revealed, or the list does not fit.
+    """
+    parser = Parser("reprice", _ABOUT_REPRICE)
+    parser.add_argument("words", nargs="+", metavar="DIR costs=FILE [unit=WORD]", help="runs, and the price list")
+    _add_out(parser, "figure and table")
+    arguments = parser.parse_args(argv)
+    keys = {key: value for key, _, value in map(_parted, arguments.words) if key in ("costs", "unit")}
+    folders = [Path(word) for word in arguments.words if _parted(word)[0] not in ("costs", "unit")]
+    if not folders or not keys.get("costs"):
+        raise ConfigError(f"a folder and a price list are needed: DIR costs=FILE (see {parser.prog} --help)")
+    from budgetreg.figures.curves import plot_series  # here, as matplotlib is slow to load and --help is not
+    from budgetreg.figures.drawing import Drawing
+    from budgetreg.figures.summary import compared
+    from budgetreg.files.writing import write_atomically
+    from budgetreg.results.repricing import repriced, table_of
+
+    series = repriced(folders, Path(keys["costs"]).expanduser(), keys.get("unit"))
+    out = arguments.out or (folders[0] if len(folders) == 1 else Path())
+    written = plot_series(series, out, _REPRICED, Drawing(x="cost"))
+    write_atomically(out / f"{_REPRICED}.csv", table_of(series))
+    console().print(compared(series))
+    for path in (*written, out / f"{_REPRICED}.csv"):
+        print(path)
+    return 0
+
+
+def compare(argv: list[str]) -> int:
+    """Tabulate what the runs in and below some folders need to reach an error.
+
+    Parameters
+    ----------
+    argv : list of str
+        What follows ``compare`` on the command line.
+
+    Raises
+    ------
+    ConfigError
+        If the error is no number above 0, or money is compared without prices in one unit.
+    DataError
+        If a folder is missing or holds no curves, if runs have no repetition in common, or no curve falls to any level.
+    """
+    help_text = (
+        "runs, or folders above runs; the error to reach (default: round levels that some curve falls to); "
+        "attributes or cost"
+    )
+    words = Parser("compare", _ABOUT_COMPARE).words(argv, "+", "DIR | error=E | axis=A", help_text)
+    folders = [Path(word) for word in words if not word.startswith((_ERROR, _AXIS))]
+    if not folders:
+        raise ConfigError("compare: a folder is needed (see budgetreg compare --help)")
+    level = next((_level(word) for word in reversed(words) if word.startswith(_ERROR)), None)
+    axis = next((_axis(word) for word in reversed(words) if word.startswith(_AXIS)), None)
+    from budgetreg.results.series import read_series  # here, as numpy is slow to load and --help is not
+
+    series = read_series(folders)
+    by_dataset = groupby(series, key=lambda curve: curve.dataset)
+    tables = [_table(list(curves), folders[0], level, axis) for _, curves in by_dataset]
+    for table in tables:
+        console().print(table)
+    return 0
+
+
+def _parted(word: str) -> tuple[str, str, str]:
+    return word.partition("=")
+
+
+def _add_out(parser: Parser, what: str) -> None:
+    text = f"folder of the {what} (default: DIR, or the current folder for several)"
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help=text)
+
+
+def _level(word: str) -> float:
+    try:
+        level = float(word.removeprefix(_ERROR))
+    except ValueError:
+        level = 0.0
+    if not (level > 0 and isfinite(level)):
+        raise ConfigError(f"{word}: must be a number above 0")
+    return level
+
+
+def _axis(word: str) -> str:
+    axis = word.removeprefix(_AXIS)
+    if axis not in _HEADS:
+        raise ConfigError(f"{word}: must be one of {', '.join(_HEADS)}{nearest(axis, _HEADS)}")
+    return axis
+
+
+def _table(series: Sequence["Series"], first: Path, level: float | None, axis: str | None) -> Table:
+    """Tabulate the runs on one data set."""
+    from budgetreg.analysis.comparisons import Incomparable
+    from budgetreg.analysis.savings import savings
+    from budgetreg.figures.axes import axes_of
+    from budgetreg.results.series import common_unit
+
+    unit = common_unit(series)
+    axis = axis or ("cost" if unit else "attributes")
+    if axis == "cost" and unit is None:
+        units = ", ".join(f"{run.label} {f'in {run.unit}' if run.unit else 'without'}" for run in series)
+        raise ConfigError(f"axis=cost: {series[0].dataset}: all runs need prices in one unit: {units}")
+    _, y = axes_of(series)
+    below_first = (run.label for run in series if run.folder.resolve().is_relative_to(first.resolve()))
+    try:
+        needs = savings(series, y.column, level, reference=next(below_first, ""), x=axis)
+    except Incomparable as error:
+        raise DataError(f"{series[0].dataset}: {error}") from error
+    if not needs:
+        raise DataError(f"{series[0].dataset}: no curve falls to a round level; give one, such as error=0.5")
+    table = Table(title=f"{series[0].dataset}: {y.label}", title_justify="left", box=None, pad_edge=False)
+    table.add_column("error", justify="right")
+    table.add_column("learner")
+    amount = unit if unit and axis == "cost" else axis
+    for head in (amount, "90 % interval", _HEADS[axis], "90 % interval"):
+        table.add_column(head, justify="right")
+    table.add_column("than")
+    for row in _rows(needs):
+        table.add_row(*row)
+    return table
+
+
+def _rows(needs: Sequence["Saving"]) -> Iterator[list[str]]:
+    before = None
+    for need in needs:
+        factor = ["", "", ""]
+        if need.reference not in ("", need.label):
+            factor = [_number(need.factor, need.factor_is), _interval(need.factor), need.reference]
+        level = "" if need.error == before else f"{need.error:g}"
+        yield [level, need.label, _number(need.needed, need.needed_is), _interval(need.needed), *factor]
+        before = need.error
+
+
+def _number(estimate: "Estimate", read: str) -> str:
+    return read if isnan(estimate.value) else f"{read} {estimate.value:.4g}".lstrip()
+
+
+def _interval(estimate: "Estimate") -> str:
+    """Return an interval as text, with a question mark for an unknown end."""
+    if isnan(estimate.low) and isnan(estimate.high):
+        return "-"
+    low, high = ("?" if isnan(end) else f"{end:.4g}" for end in (estimate.low, estimate.high))
+    return f"{low} to {high}"
