@@ -100,7 +100,7 @@ def test_why_tells_what_is_missing_and_failed(here: Path, capsys: pytest.Capture
         ["runs/a", "repetition", "1,", "3", "failed", "ZeroDivisionError:", "no", "such", "luck"],
         [
             *("runs/b", "repetition", "1-3,", "5-8", "missing"),
-            *("never", "computed,", "or", "not", "to", "the", "end:", "run", "it", "again"),
+            *("never", "finished:", "run", "it", "again"),
         ],
     ]
     with Store.open(Path("runs/b"), toy_plan(Path("runs/b"), repetitions=9)):
