@@ -301,7 +301,7 @@ def test_an_end_far_above_the_zero_predictor_is_told(tmp_path, capsys):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_loss_that_is_no_number_is_one_line(tmp_path, n_jobs, capfd):
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2, n_jobs=n_jobs, behaviour={1: "overflow"})
-    with pytest.raises(DataError, match=r"^test_mse is inf after 30 examples: .* scale the data"):
+    with pytest.raises(DataError, match=r"^test_mse is inf after 30 examples because .*: scale the data"):
         toy_run(plan)
     assert capfd.readouterr().err == ""
     assert b"inf" not in curves(plan.folder)
