@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
+from budgetreg.learners.factors.likelihood import FactorModel, Penalty, RevealedEntries
 from budgetreg.revealed.entries import Entries
 
 
@@ -29,6 +31,17 @@ def revealed(X, y, k, rng, p=None):
     entries = Entries(d + 1)
     entries.add(S[None], np.take_along_axis(X, S, axis=1)[None], y[None])
     return entries.blocks(), S
+
+
+def likelihood(model: FactorModel, revealed: RevealedEntries, penalty: Penalty) -> float:
+    """Return the penalised log-likelihood of a factor model, example by example."""
+    C, total = model.second_moment, 0.0
+    for attributes, values, _, _ in revealed.parts():
+        for i, x in zip(attributes, values, strict=True):
+            S = i[i < revealed.d]
+            total += multivariate_normal(np.zeros(len(S)), C[np.ix_(S, S)]).logpdf(x[i < revealed.d])
+    size = penalty.ridge * np.square(model.W).sum(axis=1) + penalty.pseudo * penalty.noise
+    return total - 0.5 * (size / model.psi + penalty.pseudo * np.log(model.psi)).sum()
 
 
 DISTRIBUTIONS = {

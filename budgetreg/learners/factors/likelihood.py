@@ -101,8 +101,8 @@ class RevealedEntries:
             yield i, x, seen, known
 
 
-def ascend(model: FactorModel, revealed: RevealedEntries, penalty: Penalty) -> tuple[FactorModel, float]:
-    """Take one step of EM.
+def ascend(model: FactorModel, revealed: RevealedEntries, penalty: Penalty) -> FactorModel:
+    """Return a model whose penalised log-likelihood is at least that of a given one, by one step of EM.
 
     Parameters
     ----------
@@ -110,23 +110,15 @@ def ascend(model: FactorModel, revealed: RevealedEntries, penalty: Penalty) -> t
     revealed : RevealedEntries
         At least one example.
     penalty : Penalty
-
-    Returns
-    -------
-    model : FactorModel
-        A model whose penalised log-likelihood is at least that of the given one.
-    likelihood : float
-        Penalised log-likelihood of the given model.
     """
     d, q = model.W.shape
     upper = np.triu_indices(q)
-    packed, b, likelihood = np.zeros((d, len(upper[0]))), np.zeros((d, q)), 0.0
+    packed, b = np.zeros((d, len(upper[0]))), np.zeros((d, q))
     loadings, noise = np.append(model.W, np.zeros((1, q)), axis=0), np.append(model.psi, 1.0)
     for attributes, values, seen, known in revealed.parts():
-        z, V, chunk_likelihood = factor_posterior(loadings[attributes], noise[attributes], values)
+        z, V = factor_posterior(loadings[attributes], noise[attributes], values)
         packed += seen @ (V[:, upper[0], upper[1]] + z[:, upper[0]] * z[:, upper[1]])
         b += known @ z
-        likelihood += chunk_likelihood
     A = np.empty((d, q, q))
     A[:, upper[0], upper[1]] = A[:, upper[1], upper[0]] = packed
     A += penalty.ridge * np.eye(q)
@@ -139,12 +131,10 @@ def ascend(model: FactorModel, revealed: RevealedEntries, penalty: Penalty) -> t
         residual, counts = (np.full(d, sums[~never].sum()) for sums in (residual, counts))
     psi = np.maximum(residual / np.maximum(counts, 1), penalty.least)
     psi[never] = model.psi[never]
-    size = penalty.ridge * np.square(model.W).sum(axis=1) + penalty.pseudo * penalty.noise
-    likelihood -= 0.5 * float((size / model.psi + penalty.pseudo * np.log(model.psi)).sum())
-    return FactorModel(W, psi), likelihood
+    return FactorModel(W, psi)
 
 
-def factor_posterior(W: np.ndarray, psi: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+def factor_posterior(W: np.ndarray, psi: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the posterior of the factors of examples given their revealed values.
 
     Parameters
@@ -160,21 +150,14 @@ def factor_posterior(W: np.ndarray, psi: np.ndarray, x: np.ndarray) -> tuple[np.
         Means.
     V : ndarray of float, shape (T, q, q)
         Covariances.
-    likelihood : float
-        Log-likelihood of the values.
     """
     n, q = W.shape[1:]
     transposed = W.swapaxes(1, 2)
     if n < q:  # the matrix over attributes is the smaller one to invert
         inverse = np.linalg.inv(W @ transposed + psi[:, :, None] * np.eye(n))
         u = (inverse @ x[:, :, None])[..., 0]
-        z, V = (transposed @ u[:, :, None])[..., 0], np.eye(q) - transposed @ inverse @ W
-        determinant, square = -np.linalg.slogdet(inverse)[1], (x * u).sum(axis=1)
-    else:
-        scaled = transposed / psi[:, None, :]
-        V = np.linalg.inv(scaled @ W + np.eye(q))
-        h = (scaled @ x[:, :, None])[..., 0]
-        z = (V @ h[:, :, None])[..., 0]
-        determinant = np.log(psi).sum(axis=1) - np.linalg.slogdet(V)[1]
-        square = (np.square(x) / psi).sum(axis=1) - (h * z).sum(axis=1)
-    return z, V, float(-0.5 * (determinant + square + n * np.log(2 * np.pi)).sum())
+        return (transposed @ u[:, :, None])[..., 0], np.eye(q) - transposed @ inverse @ W
+    scaled = transposed / psi[:, None, :]
+    V = np.linalg.inv(scaled @ W + np.eye(q))
+    h = (scaled @ x[:, :, None])[..., 0]
+    return (V @ h[:, :, None])[..., 0], V

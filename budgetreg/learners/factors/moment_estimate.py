@@ -67,7 +67,7 @@ class MomentEstimator:
         def fitted(revealed: RevealedEntries, C: np.ndarray, N: np.ndarray) -> np.ndarray:
             model = _initial_model(C, N, self.n_factors, _LEAST * square)
             for _ in range(steps):
-                model, _ = ascend(model, revealed, penalty)
+                model = ascend(model, revealed, penalty)
             return model.second_moment
 
         C, N = products(revealed)

@@ -119,7 +119,7 @@ class StepwiseEM:
         shown = shown[shown < len(self._W) - 1]
         column = column.reshape(values.shape)
         seen, known = (rows.T.tocsr()[: len(shown)] for rows in rows_by_column(column, values, column.max() + 1))
-        z, V, _ = factor_posterior(self._W[attributes], self._psi[attributes], values)
+        z, V = factor_posterior(self._W[attributes], self._psi[attributes], values)
         i, j = self._upper
         new = np.empty((len(shown), self._sums.shape[2]))
         new[:, : len(i)] = seen @ (V[:, i, j] + z[:, i] * z[:, j])
