@@ -189,7 +189,7 @@ def run(
         scale = d if inverse_q is None else inverse_q[stream[:, None, None], attributes]
         points = sparse_points(attributes, values * (scale / k_x))
         state.active.add(points)
-        skipped = skipped_steps(accessor, state, points, attributes, uniforms[:, : stop - start])
+        skipped = skipped_steps(accessor, state.draw, points, attributes, uniforms[:, : stop - start])
         before = start
         last: int
         marks = [first + mark for mark in averager.marks]

@@ -4,40 +4,26 @@ The draws must still be paid for, because the learner makes them before it can k
 attributes are drawn, the draws are made with the regressors of that step; otherwise they are only counted.
 """
 
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
 
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.rounds import SparsePoints
 
-
-class _Sampler(Protocol):
-    """What draws for the inner product."""
-
-    def draw(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return attributes j and coefficients ``w_j / p_j``, both (n, F, G), from (n, F)."""
-
-
-class SkippedSteps(Protocol):
-    """Payment for the steps of a block that are in no round."""
-
-    def note(self, live: np.ndarray, position: np.ndarray, nonzero: np.ndarray) -> None:
-        """Note a round: which streams take part (F,), their positions (F,), and which regressors are not 0 (F, G)."""
-
-    def close(self, nonzero: np.ndarray) -> None:
-        """Pay for the rest of the block, at whose end these regressors (F, G) are not 0."""
+Draw = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""Return attributes j and coefficients ``w_j / p_j`` of the inner product's draws, both (n, F, G), from (n, F)."""
 
 
 def skipped_steps(
-    accessor: Accessor, sampler: _Sampler, points: SparsePoints, attributes: np.ndarray, uniforms: np.ndarray
-) -> SkippedSteps:
+    accessor: Accessor, draw: Draw, points: SparsePoints, attributes: np.ndarray, uniforms: np.ndarray
+) -> "_ItemisedDraws | _CountedDraws":
     """Return the payment for the skipped steps of a block.
 
     The block's data points have the attributes (F, T, k_x), and its inner products are drawn by uniforms (F, T, k_ip).
     """
     if accessor.itemised:
-        return _ItemisedDraws(accessor, sampler, uniforms, np.asarray(accessor.available(attributes).any(axis=2)))
+        return _ItemisedDraws(accessor, draw, uniforms, np.asarray(accessor.available(attributes).any(axis=2)))
     return _CountedDraws(accessor, points, uniforms.shape)
 
 
@@ -47,17 +33,21 @@ class _ItemisedDraws:
     If no value drawn for the data point is available, (F, T), the step is known to be void and draws nothing.
     """
 
-    def __init__(self, accessor: Accessor, sampler: _Sampler, uniforms: np.ndarray, available: np.ndarray) -> None:
-        self._accessor, self._sampler, self._uniforms, self._available = accessor, sampler, uniforms, available
+    def __init__(self, accessor: Accessor, draw: Draw, uniforms: np.ndarray, available: np.ndarray) -> None:
+        self._accessor, self._draw, self._uniforms, self._available = accessor, draw, uniforms, available
         self._stream, self._begin = np.arange(len(uniforms)), np.zeros(len(uniforms), dtype=np.intp)
 
     def note(self, live: np.ndarray, position: np.ndarray, nonzero: np.ndarray) -> None:
-        """Pay for the steps since the previous round, over which the regressors did not change."""
+        """Note a round: pay for the steps since the previous one, over which the regressors did not change.
+
+        `live` (F,) has the streams that take part, `position` (F,) their positions, and `nonzero` (F, G) the regressors
+        that are not 0.
+        """
         end = np.where(live, position, self._begin)
         for ahead in range(int((end - self._begin).max())):
             skipped = self._begin + ahead < end
             step = np.where(skipped, self._begin + ahead, 0)
-            j, _ = self._sampler.draw(np.ascontiguousarray(self._uniforms[self._stream, step].T))
+            j, _ = self._draw(np.ascontiguousarray(self._uniforms[self._stream, step].T))
             self._accessor.pay_for(step, j, nonzero & (skipped & self._available[self._stream, step])[:, None])
         self._begin = np.where(live, position + 1, self._begin)
 
@@ -75,7 +65,7 @@ class _CountedDraws:
         self._rounds: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
     def note(self, live: np.ndarray, position: np.ndarray, nonzero: np.ndarray) -> None:
-        """Store the round."""
+        """Note a round, see `_ItemisedDraws.note`."""
         self._rounds.append((live, position, nonzero))
 
     def close(self, nonzero: np.ndarray) -> None:

@@ -10,7 +10,6 @@ Hazan and Koren (2012), "Linear regression with limited observation", Procedure 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -19,16 +18,6 @@ from budgetreg.sampling.draws import BLOCK, blocks, uniform
 from budgetreg.updates.averaging import Averager
 from budgetreg.updates.gen_est import WEIGHTS, averaged_draws, draws_per_factor, smoothed_slope
 from budgetreg.updates.ogd import project_l2
-
-
-class Slope(Protocol):
-    """An estimate of the slope of the smoothed loss."""
-
-    def next_block(self, rngs: Sequence[np.random.Generator]) -> None:
-        """Draw what the next `BLOCK` examples of each stream need."""
-
-    def estimate(self, accessor: Accessor, position: int, w: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return ``phi~``, shape (F, G), for the example at a position: regressors (F, G, d), targets (F,)."""
 
 
 def fit(
@@ -73,7 +62,7 @@ def fit(
     """
     F, G, d = accessor.n_streams, accessor.n_settings, accessor.d
     B, eta = settings["B"], settings["eta"]
-    slope: Slope = GenEst(B, delta, eps, rngs) if residual == "gen_est" else PlugIn(delta, eps, k_ip)
+    slope: GenEst | PlugIn = GenEst(B, delta, eps, rngs) if residual == "gen_est" else PlugIn(delta, eps, k_ip)
     averager = Averager(checkpoints, average)
     marks = set(averager.marks)
     w, total = np.zeros((F, G, d)), np.zeros((F, G, d))
