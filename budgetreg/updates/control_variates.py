@@ -11,24 +11,13 @@ The estimate of the data point has no control variate: ``mu + (x - mu)~`` would 
 where the plain estimate changes k_x of them.
 """
 
-from typing import Protocol
-
 import numpy as np
 
 from budgetreg.metering.centring import sums
+from budgetreg.updates.scaled_regressors import ScaledRegressors
 
 PRIOR = 1.0
 """Number of draws of the value 0, at targets of either sign, that are added to those seen; they shrink mu to 0."""
-
-
-class Expecting(Protocol):
-    """A state that maintains the inner products of its regressors with the expectations of the attributes."""
-
-    def expect(self, coefficients: np.ndarray) -> None:
-        """Set mu to ``a`` or ``a + ib``, (F, d), from now on."""
-
-    def expected(self, attributes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the coefficients of attributes (n, F, G), and ``<w, a> + i <w, b>`` of each replica, (F, G)."""
 
 
 class ControlVariate:
@@ -36,7 +25,7 @@ class ControlVariate:
 
     Parameters
     ----------
-    state : Expecting
+    state : ScaledRegressors
         The replicas.
     n_streams, d : int
         F and d.
@@ -44,7 +33,7 @@ class ControlVariate:
         Whether mu depends on the target: ``a + b y``, else ``a``.
     """
 
-    def __init__(self, state: Expecting, n_streams: int, d: int, *, slope: bool) -> None:
+    def __init__(self, state: ScaledRegressors, n_streams: int, d: int, *, slope: bool) -> None:
         self._state, self._slope = state, slope
         # Sums of 1, x, and with a slope also of y, y^2, x y, over the values seen of each attribute.
         self._sums = np.zeros((5 if slope else 2, n_streams, d))

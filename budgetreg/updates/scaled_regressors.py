@@ -94,11 +94,11 @@ class ScaledRegressors:
         return attributes, ratio * self._c
 
     def expect(self, coefficients: np.ndarray) -> None:
-        """Keep inner products with the attributes' expectations, see `control_variates.Expecting`."""
+        """Maintain inner products with the attributes' expectations ``a`` or ``a + ib``, (F, d), from now on."""
         self._sampler.expect(coefficients, self._u)
 
     def expected(self, attributes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return coefficients of attributes and the regressors' inner products with all; valid after `settle`."""
+        """Return the coefficients of attributes (n, F, G), and ``<w, a> + i <w, b>``, (F, G); valid after `settle`."""
         single, product = self._sampler.expected(attributes)
         return single, product * self._c
 

@@ -29,12 +29,12 @@ from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, DataPointSampler, Prop
 from budgetreg.sampling.rounds import Round, rounds, sparse_points
 from budgetreg.sampling.segment_trees import Layout
 from budgetreg.updates.averaging import Averager
-from budgetreg.updates.control_variates import ControlVariate, Expecting
+from budgetreg.updates.control_variates import ControlVariate
 from budgetreg.updates.eg import EG
 from budgetreg.updates.inner_product import sum_in_order
 from budgetreg.updates.ogd import OGD
 from budgetreg.updates.pegasos import Pegasos
-from budgetreg.updates.scaled_regressors import ActiveRows
+from budgetreg.updates.scaled_regressors import ActiveRows, ScaledRegressors
 
 
 class RegressorUpdate(Protocol):
@@ -129,7 +129,7 @@ def fit(
     state = UPDATES[update](F, d, k_ip, settings, **options)
     control = None
     if control_variate != "none":
-        control = ControlVariate(cast(Expecting, state), F, d, slope=control_variate == "label")
+        control = ControlVariate(cast(ScaledRegressors, state), F, d, slope=control_variate == "label")
     yield from run(
         accessor, state, 0, checkpoints, rngs, samplers, k_x=k_x, k_ip=k_ip, average=average, control=control
     )
