@@ -13,7 +13,7 @@ import numpy as np
 
 from budgetreg.data.values import row_blocks
 from budgetreg.metering.centring import UNCENTRED, Centring, Origin, RunningMeans, TargetMeans
-from budgetreg.metering.ledger import Bill, Book, Ledger
+from budgetreg.metering.ledger import Bill, Book, Ledger, RevealCounts
 from budgetreg.metering.table import Table
 
 _COMMON = 32
@@ -52,14 +52,16 @@ class _Lookup(NamedTuple):
     draws_last: bool = False
     """Whether attributes of one example have shape (F, G, n) rather than (n, F, G)."""
 
-    def note(self, book: Book, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
-        if self.position is None:
-            book.note_block(attributes, drawn)
-            return
+    def note(self, books: Sequence[Book], attributes: np.ndarray, drawn: np.ndarray | None) -> None:
+        """Enter draws into books."""
         if self.draws_last:
             attributes = attributes.transpose(2, 0, 1)
             drawn = None if drawn is None else drawn.transpose(2, 0, 1)
-        book.note_example(self.position, attributes, drawn)
+        for book in books:
+            if self.position is None:
+                book.note_block(attributes, drawn)
+            else:
+                book.note_example(self.position, attributes, drawn)
 
 
 class Accessor:
@@ -119,8 +121,11 @@ class Accessor:
         self._pilot = np.empty((self.n_streams, 0), dtype=np.intp) if streams.pilot is None else streams.pilot
         self.n_settings, self.d, self.budget = n_settings, table.d, budget
         self._opened = opened
-        self._ledger = Ledger(self.n_streams, n_settings, self.d, budget, checkpoints, itemised)
-        self._log = log
+        self._ledger = Ledger(self.n_streams, n_settings, self.d, budget, checkpoints)
+        self._counts = RevealCounts(self.n_streams, n_settings, self.d, checkpoints) if itemised else None
+        # The ledger comes first: it refuses what the others must not record.
+        self._bills: list[Book] = [self._ledger, self._counts] if self._counts else [self._ledger]
+        self._logs = [log] if log else []
         self._means = RunningMeans(self.n_streams, self.d) if centring.attributes else None
         if self._means:
             for rows in self._pilot.T:
@@ -131,7 +136,7 @@ class Accessor:
     @property
     def itemised(self) -> bool:
         """Whether each draw must be named: by `pay_for` instead of `pay`."""
-        return self._ledger.reveals is not None or not self.complete
+        return self._counts is not None or not self.complete
 
     @property
     def complete(self) -> bool:
@@ -176,9 +181,8 @@ class Accessor:
         running = None if self._running is None else self._running[:, :, None]
         self._block = _Lookup(None, self._rows[:, :, None], self._stream[:, None, None], running)
         self._y = np.asarray(self._table.y[self._rows])
-        self._ledger.open(start, self._rows)
-        if self._log:
-            self._log.open(start, self._rows)
+        for book in (*self._bills, *self._logs):
+            book.open(start, self._rows)
         if self._means:
             self._means.open(start)
         if self._target_means:
@@ -366,7 +370,7 @@ class Accessor:
 
     def bill(self) -> Bill:
         """Return what has been charged so far."""
-        return self._ledger.bill()
+        return self._ledger.bill(self._counts)
 
     def _example(self, position: np.ndarray, draws_last: bool = False) -> _Lookup:
         """Return where the cells of one example per stream are."""
@@ -378,8 +382,7 @@ class Accessor:
     def _reveal(self, lookup: _Lookup, attributes: np.ndarray, drawn: np.ndarray | None) -> np.ndarray:
         """Charge for draws, record them and return their values, centred; 0 where no value is drawn."""
         drawn = self._charge(lookup, attributes, drawn)
-        if self._log:
-            lookup.note(self._log, attributes, drawn)
+        lookup.note(self._logs, attributes, drawn)
         values = self._table.entries(lookup.rows, attributes)
         if self._means:
             if lookup.position is None:
@@ -394,13 +397,12 @@ class Accessor:
         if self._table.available is not None:
             there = self._table.available[lookup.rows, attributes]
             drawn = there if drawn is None else drawn & there
-        lookup.note(self._ledger, attributes, drawn)
+        lookup.note(self._bills, attributes, drawn)
         return drawn
 
     def _open_in_full(self, start: int, stop: int) -> None:
         """Open a block and charge for its full rows."""
         self.open(start, stop)
         assert self._running is None and self.complete
-        self._ledger.note_rows()
-        if self._log:
-            self._log.note_rows()
+        for book in (*self._bills, *self._logs):
+            book.note_rows()

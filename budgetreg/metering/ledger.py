@@ -142,50 +142,35 @@ class Ledger:
         Most attributes that a replica may be charged for one example; None for no limit.
     checkpoints : sequence of int
         Numbers of examples at which the bill is noted.
-    itemised : bool
-        Whether the bill counts how often each attribute was charged.
     """
 
-    def __init__(
-        self, n_streams: int, n_settings: int, d: int, budget: int | None, checkpoints: Sequence[int], itemised: bool
-    ) -> None:
+    def __init__(self, n_streams: int, n_settings: int, d: int, budget: int | None, checkpoints: Sequence[int]) -> None:
         self._d, self._budget, self._checkpoints = d, budget, tuple(checkpoints)
-        self._streams = np.arange(n_streams)
-        self._start = 0
+        self._streams, self._start = np.arange(n_streams), 0
         self._spent = np.zeros((n_streams, 0, n_settings), dtype=np.int32)
         self._at: dict[int, np.ndarray] = {}
         self._total = np.zeros((n_streams, n_settings), dtype=np.int64)
         self._most = np.zeros((n_streams, n_settings), dtype=np.int64)
-        self.reveals = RevealCounts(n_streams, n_settings, d, self._checkpoints) if itemised else None
 
     def open(self, start: int, rows: np.ndarray) -> None:
         """Begin a block."""
         self._close()
-        n_streams, _, n_settings = self._spent.shape
         self._start = start
-        self._spent = np.zeros((n_streams, rows.shape[1], n_settings), dtype=np.int32)
-        if self.reveals:
-            self.reveals.open(start, rows)
+        self._spent = np.zeros((*rows.shape, self._spent.shape[2]), dtype=np.int32)
 
     def note_rows(self) -> None:
         """Charge all d attributes of every example of the block."""
         self.charge(slice(None), self._d)
-        if self.reveals:
-            self.reveals.note_rows()
 
     def note_block(self, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
         """Charge all settings for what they draw together."""
         n = attributes.shape[2]
         self.charge(slice(None), n if drawn is None else _draws(drawn, 2, n)[:, :, None])
-        if self.reveals:
-            self.reveals.note_block(attributes, drawn)
 
     def note_example(self, position: np.ndarray, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
         """Charge each replica for what it draws."""
         n = len(attributes)
         self.charge((self._streams, position), n if drawn is None else _draws(drawn, 0, n))
-        if self.reveals:
-            self.reveals.note_example(position, attributes, drawn)
 
     def charge(self, examples: slice | tuple[np.ndarray, np.ndarray], draws: int | np.ndarray) -> None:
         """Charge for numbers of draws.
@@ -207,11 +192,11 @@ class Ledger:
             raise BudgetExceeded(f"an example would cost {charged.max()} attributes; the budget is {self._budget}")
         self._spent[examples] = charged
 
-    def bill(self) -> Bill:
-        """Return what has been charged so far; the block ends."""
+    def bill(self, reveals: RevealCounts | None = None) -> Bill:
+        """Return what has been charged so far, with the counts by attribute; the block ends."""
         self._close()
         self._spent = self._spent[:, :0]
-        return Bill(self._at, self._total, self._most, self.reveals)
+        return Bill(self._at, self._total, self._most, reveals)
 
     def _close(self) -> None:
         if not self._spent.size:

@@ -1,12 +1,12 @@
 """The configuration of a run: what Hydra composed, checked and turned into frozen dataclasses.
 
-What a learner's keys and those of a data set must be, its family and its kind declare; a mistake becomes one line that
-names the key, the value and what is possible.
+Learners and kinds of data declare their own keys. A mistake gives one line that names the key, the value and what is
+possible.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,9 @@ from budgetreg.learners.online import IGNORABLE
 
 @dataclass(frozen=True)
 class TuningConfig:
-    """How parameters are chosen; `values` holds those that are given rather than chosen.
+    """How parameters are chosen.
 
-    `widen` is how often a grid on whose edge the best value lies may grow.
+    Parameters in `values` are given rather than chosen. A grid may grow `widen` times if the best value is on its edge.
     """
 
     name: str
@@ -44,7 +44,7 @@ class TuningConfig:
 
 @dataclass(frozen=True)
 class BackendConfig:
-    """Where repetitions are computed, and how many replicas advance together at most; changes no result.
+    """Where repetitions are computed, and how many replicas advance together at most; neither changes a result.
 
     `address` is that of a scheduler, for backends that have one.
     """
@@ -56,7 +56,7 @@ class BackendConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """All that a run depends on. `resolved` is the same as plain dictionaries, lists and values."""
+    """Everything that a run depends on. `resolved` is the same as plain dictionaries, lists and values."""
 
     experiment: str
     algo: Learner
@@ -76,24 +76,21 @@ class Config:
     resolved: Mapping[str, Any]
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides the results: no defaults, nothing that has no effect, and the version of the family's.
+        """Return what decides the results: no defaults, nothing without effect, and the version of the learner.
 
-        An option that is added later, with a default that changes nothing, leaves it as it is.
+        An option that is added later, with a default that changes nothing, does not change it.
         """
-        groups = ("algo", "dataset", "tuning")
-        # As each example costs k, or ends like the others at what its attributes cost, however that is drawn.
-        equal = self.algo.observation is not Observation.ALL or self.axis == "paid"
-        without = {*groups, "axis"} if equal else {*groups}
-        chosen_by, grid = self._choice()
-        learner = {**self.algo.identity(self.resolved["algo"]), **({"grid": grid} if grid else {})}
+        # The axis decides where learners end that see all attributes, unless it counts what attributes cost.
+        same_end = self.algo.observation is not Observation.ALL or self.axis == "paid"
+        tuning, grid = self._choice()
+        learner = self.algo.identity(self.resolved["algo"]) | ({"grid": grid} if grid else {})
         if self.dataset.costs is None:
-            learner.pop("prices", None)  # there are none to heed
-        dataset = kinds()[self.dataset.kind].identity(self.resolved["dataset"])
+            learner.pop("prices", None)
         return {
-            **identity_of(TOP, self.resolved, without),
+            **identity_of(TOP, self.resolved, {"algo", "dataset", "tuning", *(["axis"] if same_end else [])}),
             "algo": learner,
-            "dataset": dataset,
-            **({"tuning": chosen_by} if chosen_by else {}),
+            "dataset": kinds()[self.dataset.kind].identity(self.resolved["dataset"]),
+            **({"tuning": tuning} if tuning else {}),
         }
 
     def digest(self) -> str:
@@ -103,14 +100,13 @@ class Config:
     def recorded(self) -> dict[str, Any]:
         """Return the resolved configuration without what changes no result, such as ``n_jobs`` or ``out``."""
         kept = {key: value for key, value in self.resolved.items() if not TOP[key].inert}
-        inert = {key for key, one in kinds()[self.dataset.kind].options.items() if one.inert}
-        kept["dataset"] = {key: value for key, value in kept["dataset"].items() if key not in inert}
-        return kept
+        inert = {key for key, option in kinds()[self.dataset.kind].options.items() if option.inert}
+        return {**kept, "dataset": {key: value for key, value in kept["dataset"].items() if key not in inert}}
 
     def folder(self) -> Path:
         """Return the absolute folder of the results: `out`, or one that the identity determines.
 
-        The same configuration finds its own folder again, which is what lets a command resume.
+        A command resumes because the same configuration has the same folder.
         """
         if self.out is not None:
             return Path(self.out).expanduser().absolute()
@@ -118,19 +114,19 @@ class Config:
         return Path("runs", self.experiment, self.dataset.name, leaf).absolute()
 
     def _choice(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what of tuning and grid decides the results; nothing of what is not chosen, or not from the grid."""
+        """Return which of the tuning, and which grids, decide the results."""
         grid = dict(self.resolved["algo"]["grid"])
         if not grid:
             return {}, {}
-        told: dict[str, Any] = {"name": self.tuning.name, **self.tuning.values}
+        tuning: dict[str, Any] = {"name": self.tuning.name, **self.tuning.values}
         if self.tuning.name == "fixed":
-            return told, {}
+            return tuning, {}
         if self.tuning.name == "theory":
             grid = {key: values for key, values in grid.items() if key == RADIUS and key not in self.tuning.values}
         if any(len(values) > 1 for values in grid.values()):
-            told |= {"at": self.tuning.at, "folds": self.tuning.folds}
-            told |= {"widen": self.tuning.widen} if self.tuning.widen else {}
-        return told, grid
+            tuning |= {"at": self.tuning.at, "folds": self.tuning.folds}
+            tuning |= {"widen": self.tuning.widen} if self.tuning.widen else {}
+        return tuning, grid
 
 
 def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> Config:
@@ -141,7 +137,7 @@ def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> 
     cfg : DictConfig, or dict without interpolations
         What Hydra composes: the groups ``algo``, ``dataset``, ``tuning``, ``backend`` and the plain keys.
     given : mapping, optional
-        Keys such as ``algo.split`` that were given by hand, which prevail over what a recipe sets in ``learners``.
+        Keys such as ``algo.split`` that were given by hand, which overrule what a recipe sets in ``learners``.
 
     Raises
     ------
@@ -163,7 +159,7 @@ def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None
     Parameters
     ----------
     recorded : mapping
-        The key ``config`` of the manifest. What it does not say has its default, as it had then.
+        The key ``config`` of the manifest. Keys that it lacks have their defaults, as they had then.
     given : mapping, optional
         Dotted keys to set that change no result, such as ``n_jobs``; ``dataset.root`` is for data that have one.
 
@@ -176,43 +172,27 @@ def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None
     for key, value in (given or {}).items():
         if key != "dataset.root" or "root" in tree.get("dataset", {}):
             _set(tree, key, value)
-    told = {key: one for key, one in TOP.items() if key not in RECIPE}
-    return _typed(_checked(tree, told, ""))
+    return _typed(_checked(tree, {key: option for key, option in TOP.items() if key not in RECIPE}, ""))
 
 
 def _typed(tree: dict[str, Any]) -> Config:
-    """Return a configuration, all presets applied, as dataclasses; what its families and kinds declare is checked."""
+    """Return a configuration, all presets applied, as dataclasses; learners and kinds of data check their keys."""
     kind = kinds()[chosen(tree["dataset"], "dataset", "kind", kinds())]
     algo = _algo(tree, kind.own_data)
-    own = kind.own_data and algo.predicts
-    dataset = _dataset(tree, kind, own)
-    tree.update(resolve_nulls(TOP, tree, own))
-    tuning = _tuning(tree, algo, own)
+    own_data = kind.own_data and algo.predicts
+    dataset = _dataset(tree, kind, own_data)
+    tree.update(resolve_nulls(TOP, tree, own_data))
+    tuning = _tuning(tree, algo, own_data)
     tree["backend"] = _checked(tree["backend"], BACKEND, "backend")
-    return Config(
-        experiment=tree["experiment"],
-        algo=algo,
-        dataset=dataset,
-        tuning=tuning,
-        backend=BackendConfig(**tree["backend"]),
-        k=tree["k"],
-        intercept=tree["intercept"],
-        pilot=tree["pilot"],
-        axis=tree["axis"],
-        total=tree["total"],
-        repetitions=tree["repetitions"],
-        seed=tree["seed"],
-        checkpoints=_frozen(tree["checkpoints"]),
-        n_jobs=tree["n_jobs"],
-        out=tree["out"],
-        resolved=tree,
-    )
+    sections = {"algo": algo, "dataset": dataset, "tuning": tuning, "backend": BackendConfig(**tree["backend"])}
+    plain = {field.name: _frozen(tree[field.name]) for field in fields(Config) if field.name in tree}
+    return Config(**{**plain, **sections}, resolved=tree)
 
 
 def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return an identity or a configuration with the defaults of the options that it leaves out.
 
-    Sections of families and kinds that are not known stay as they are.
+    Sections of unknown learners and kinds of data stay as they are.
     """
     whole = completed(TOP, config)
     algo, dataset = whole.get("algo", {}), whole.get("dataset", {})
@@ -227,19 +207,22 @@ def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def left_out(choice: Mapping[str, Any], omit: Any) -> bool:
-    """Whether a recipe leaves out a combination of its sweep.
+    """Return whether a recipe leaves out a combination of its sweep.
 
     Parameters
     ----------
     choice : mapping
         Keys of the sweep, with the values of this combination.
     omit : list of mapping
-        What the recipe says of it: a combination is left out if it has the value, or one of the values, of all keys of
-        one of them.
+        The recipe leaves out a combination if it has, for all keys of one of these mappings, the value there or one of
+        the values there.
     """
     return any(
-        all(key in choice and choice[key] in (told if isinstance(told, list) else [told]) for key, told in one.items())
-        for one in omit
+        all(
+            key in choice and choice[key] in (values if isinstance(values, list) else [values])
+            for key, values in keys.items()
+        )
+        for keys in omit
     )
 
 
@@ -279,10 +262,10 @@ def _apply_recipe(section: Any, learners: Mapping[str, Any], given: Mapping[str,
             raise ConfigError(f"learners.{name}: no such learner{nearest(name, options('algo'))}")
         if not isinstance(learners[name], dict):
             raise ConfigError(f"learners.{name}: must be keys of algo with values")
-    own = learners.get(str(section.get("name")), {}) if isinstance(section, dict) else {}
-    for key, value in flatten(own, "algo.").items():
-        if key not in given:
-            _set(section, key.removeprefix("algo."), value)
+    keys = learners.get(str(section.get("name")), {}) if isinstance(section, dict) else {}
+    for key, value in flatten(keys).items():
+        if f"algo.{key}" not in given:
+            _set(section, key, value)
 
 
 def _set(tree: dict[str, Any], key: str, value: Any) -> None:
@@ -290,12 +273,12 @@ def _set(tree: dict[str, Any], key: str, value: Any) -> None:
     for step in path:
         tree = tree.setdefault(step, {})
         if not isinstance(tree, dict):
-            raise ConfigError(f"{key}: no such key: {step} has none below it")
+            raise ConfigError(f"{key}: no such key: {step} is not a section")
     tree[last] = value
 
 
 def _checked(section: Any, declared: Options, prefix: str) -> dict[str, Any]:
-    """Compare a section with its options; return it with the defaults of what it does not say."""
+    """Compare a section with its options; return it with the defaults of options that it lacks."""
     rules = rules_of(declared, section if isinstance(section, dict) else {})
     whole = completed(declared, section) if isinstance(section, dict) else section
     check(whole, rules, prefix)
@@ -323,12 +306,12 @@ def _dataset(tree: dict[str, Any], kind: DatasetKind, own_data: bool) -> Dataset
     declared = kind.all_options()
     asked = with_ranges(_checked(tree["dataset"], declared, "dataset"))
     section = tree["dataset"] = resolve_nulls(declared, asked, own_data)
-    own = {key: _frozen(section[key]) for key in kind.options}
-    return DatasetConfig(**{key: value for key, value in section.items() if key not in own}, options=own)
+    of_kind = {key: _frozen(section[key]) for key in kind.options}
+    return DatasetConfig(**{key: value for key, value in section.items() if key not in of_kind}, options=of_kind)
 
 
 def _tuning_options(name: str) -> Options:
-    return tuning_options(name, {one.name: one.what for one in parameters().values()})
+    return tuning_options(name, {parameter.name: parameter.what for parameter in parameters().values()})
 
 
 def _tuning(tree: dict[str, Any], algo: Learner, own_data: bool) -> TuningConfig:
@@ -337,11 +320,13 @@ def _tuning(tree: dict[str, Any], algo: Learner, own_data: bool) -> TuningConfig
     section = tree["tuning"] = resolve_nulls(declared, _checked(tree["tuning"], declared, "tuning"), own_data)
     if name == "honest" and algo.grid:
         able = members(
-            lambda one: not one.tuned and one.observation is not Observation.ALL and one.predicts == algo.predicts
+            lambda other: (
+                not other.tuned and other.observation is not Observation.ALL and other.predicts == algo.predicts
+            )
         )
         raise ConfigError(
             f"tuning=honest: {algo.name} has {' and '.join(algo.grid)} chosen on rows that are seen in full; "
-            f"what needs nothing chosen is {', '.join(able)}"
+            f"learners without such parameters: {', '.join(able)}"
         )
     values = {key: float(section[key]) for key in algo.grid if section.get(key) is not None}
     missing = [f"tuning.{key}" for key in algo.grid if name == "fixed" and key not in values]

@@ -312,7 +312,7 @@ def test_identity_is_what_decides_the_results(default: DictConfig) -> None:
 def test_honest_tuning_is_for_those_that_choose_nothing_on_full_rows(default: DictConfig) -> None:
     with pytest.raises(ConfigError, match="tuning=honest: aelr has B and eta chosen on rows") as refused:
         validate(choosing(default, algo="aelr", tuning="honest"))
-    offered = str(refused.value).rpartition(" is ")[2].split(", ")
+    offered = str(refused.value).rpartition(": ")[2].split(", ")
     assert "aeml" in offered and {"ridge", "popca"}.isdisjoint(offered)
     honest, usual = (validate(choosing(default, algo="aeml", tuning=name)) for name in ("honest", "cv"))
     assert honest.identity() == usual.identity()  # neither chooses anything
