@@ -34,8 +34,8 @@ def fit(
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`; d attributes of each example are charged, settings are ``B``
-        and ``eta``, and nothing is drawn.
+        As for `budgetreg.learners.declaration.Learner.fit`; d attributes of each example are charged, settings are
+        ``B`` and ``eta``, and nothing is drawn.
     update : {'ogd', 'eg'}
         'ogd' is online ridge, gradient descent on the 2-ball; 'eg' is online lasso, exponentiated gradient on the
         1-ball.

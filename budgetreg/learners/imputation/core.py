@@ -30,7 +30,7 @@ def fit(
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`; there is one setting and nothing to tune.
+        As for `budgetreg.learners.declaration.Learner.fit`; there is one setting and nothing to tune.
     k : int
         Attributes seen of each example, at least 2.
     impute : {'mean', 'iterative'}

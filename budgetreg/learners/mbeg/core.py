@@ -42,7 +42,7 @@ def fit(
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`; the setting is ``eta``.
+        As for `budgetreg.learners.declaration.Learner.fit`; the setting is ``eta``.
     k : int
         Attributes r that may be seen of each example, even.
     n_components : int

@@ -38,7 +38,7 @@ def fit(
     Parameters
     ----------
     accessor, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`.
+        As for `budgetreg.learners.declaration.Learner.fit`.
     settings : mapping
         Empty: held-out risks choose among the candidates. Else ``candidate``: numbers, from 1, of the candidates of
         `Solution` to yield.

@@ -40,7 +40,7 @@ def fit(
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`; d attributes of each example are charged, the setting is
+        As for `budgetreg.learners.declaration.Learner.fit`; d attributes of each example are charged, the setting is
         ``B``, and nothing is drawn.
     problem : {'ridge', 'lasso'}
         The ball: ``|w|_2 <= B`` or ``|w|_1 <= B``.

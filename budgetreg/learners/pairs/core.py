@@ -40,7 +40,7 @@ def fit(
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`; a pair is charged 2 attributes, also if they are equal. The
+        As for `budgetreg.learners.declaration.Learner.fit`; a pair is charged 2 attributes, also if they are equal. The
         setting is ``B``, the largest 1-norm.
     k : int
         Attributes that may be seen of each example, at least 2; of an odd number, one is not used.

@@ -89,7 +89,7 @@ def fit(
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`, with a budget of ``k_x + k_ip`` attributes; settings are
+        As for `budgetreg.learners.declaration.Learner.fit`, with a budget of ``k_x + k_ip`` attributes; settings are
         ``B`` and ``eta`` or ``lambda``.
     update : {'ogd', 'eg', 'pegasos'}
         The update rule.

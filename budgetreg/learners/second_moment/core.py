@@ -34,7 +34,7 @@ def fit(
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`; there is one setting and nothing to tune.
+        As for `budgetreg.learners.declaration.Learner.fit`; there is one setting and nothing to tune.
     k : int
         Attributes that may be seen of each example, the papers' r, at least 2.
     n_components : int

@@ -45,7 +45,7 @@ def fit(
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`; the setting is the update's, ``eta`` or ``forgetting``.
+        As for `budgetreg.learners.declaration.Learner.fit`; the setting is the update's, ``eta`` or ``forgetting``.
     k : int
         Attributes r that may be seen of each example: at least 2, and more than n for GROUSE and PETRELS.
     n_components : int

@@ -38,8 +38,8 @@ def fit(
     Parameters
     ----------
     accessor, settings, checkpoints, rngs
-        As for `budgetreg.learners.declaration.Fit`; settings are ``B`` and ``eta``. GenEst's draws for one example
-        are unbounded, so the accessor must have no budget for it.
+        As for `budgetreg.learners.declaration.Learner.fit`; settings are ``B`` and ``eta``. GenEst's draws for one
+        example are unbounded, so the accessor must have no budget for it.
     residual : {'gen_est', 'plug_in'}
         The paper's estimate of the slope, which is unbiased; or the slope at an estimate of the residual, which is
         biased but bounded.
