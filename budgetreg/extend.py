@@ -28,6 +28,7 @@ from budgetreg.enumeration.gradients import DrawProbabilities, GradientOracle, c
 from budgetreg.enumeration.scripted_rng import Scripted, outcomes
 from budgetreg.enumeration.steps import Step
 from budgetreg.errors import ConfigError, DataError
+from budgetreg.learners.bases import SplitBudgetLearner, SubspaceLearner, average_option
 from budgetreg.learners.declaration import (
     RADIUS,
     STEP_SIZE,
@@ -45,8 +46,6 @@ from budgetreg.learners.declaration import (
     Theorem,
     Trajectory,
 )
-from budgetreg.learners.online import SplitBudgetLearner, average_option
-from budgetreg.learners.subspaces import SubspaceLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import sums
 from budgetreg.metering.table import Table

@@ -11,8 +11,8 @@ from budgetreg.checks.variants import variants
 from budgetreg.config.composition import composed
 from budgetreg.enumeration.steps import prices
 from budgetreg.learners import contract
+from budgetreg.learners.bases import SubspaceLearner
 from budgetreg.learners.declaration import Fit, Learner, Observation, SideInformation
-from budgetreg.learners.subspaces import SubspaceLearner
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.centring import Centring, Origin
 from budgetreg.metering.ledger import Bill

@@ -118,7 +118,7 @@ def _configs(own: Mapping[str, str], choices: Mapping[str, Any]) -> list["Config
         If a choice is impossible.
     """
     from budgetreg.data import load
-    from budgetreg.learners.groups import GROUPS, advised, expanded, members
+    from budgetreg.learners import GROUPS, advised, expanded, members
 
     asked = expanded(own["algo"]) if "algo" in own else advised()
     full = members(GROUPS["all_full"])

@@ -103,7 +103,7 @@ def _overrides(argv: list[str], before: list[str], current: str) -> int:
     with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(UserError):
         _hydra(argv)
     if current.startswith("algo="):
-        from budgetreg.learners.groups import GROUPS  # here, as numpy is slow to load
+        from budgetreg.learners import GROUPS  # here, as numpy is slow to load
 
         groups = [word for word in (f"algo={name}" for name in GROUPS) if word.startswith(current)]
         print("\n".join(groups), end="\n" if groups else "")

@@ -229,7 +229,7 @@ def _expanded(word: str) -> str:
     key, _, names = word.partition("=")
     if key != "algo":
         return word
-    from budgetreg.learners.groups import GROUPS, expanded
+    from budgetreg.learners import GROUPS, expanded
 
     return f"{key}={','.join(expanded(names))}" if GROUPS.keys() & set(names.split(",")) else word
 

@@ -1,7 +1,7 @@
 """Certificates that an output is best: from what a learner was shown, without the solver that found it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -135,3 +135,41 @@ class BallOracle(Oracle):
             for w, B in zip(shown.output.T, RADII, strict=True):
                 what = f"the loss of {len(y)} examples"
                 least(what, w, B, X.T @ (X @ w - y), y @ y / 2, self.norm, self.dual)
+
+
+_FULL_D, _FULL_M = 6, 2000
+"""Attributes and examples of the full rows."""
+
+_OFF = 0.03
+"""Share of what can be gained that a model may lose to its prior, to chance and to its few steps."""
+
+
+@dataclass(frozen=True)
+class FullRowsOracle(Oracle):
+    """Checks that full rows lead a learner of all second moments to least squares, or to the best subspace.
+
+    Attributes
+    ----------
+    settings : mapping of str to sequence of float
+        Parameters, one value each; those that the learner has are used.
+    """
+
+    settings: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    def full_information(self, subject: LearnerUnderTest) -> None:
+        """Compare with least squares, or the best subspace, at k = d on examples that one factor moves."""
+        rng = generator("check factor models")
+        X = np.outer(rng.standard_normal(_FULL_M), np.linspace(0.4, 1.5, _FULL_D))
+        X += rng.standard_normal((_FULL_M, _FULL_D)) * np.linspace(1, 0.3, _FULL_D)
+        y = X @ np.linspace(-1, 1, _FULL_D) + rng.standard_normal(_FULL_M)
+        orders, rngs = np.arange(_FULL_M)[None], [generator("check factor draws")]
+        (output,), _ = subject.run(Table(X, y), orders, rngs, _FULL_D, self.settings)
+        C = X.T @ X / _FULL_M
+        if output.ndim == 3:
+            best, w = np.linalg.solve(C, X.T @ y / _FULL_M), output[0, :, 0]
+            lost, stake = float((w - best) @ C @ (w - best)), float(best @ C @ best)
+        else:
+            V = output[0, 0]
+            stake = float(np.linalg.eigvalsh(C)[-V.shape[1] :].sum())
+            lost = stake - float(np.vdot(V, C @ V))
+        expect(lost <= _OFF * stake, f"on full rows {lost / stake:.2g} of the possible gain is lost")

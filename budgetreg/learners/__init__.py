@@ -4,17 +4,15 @@ Learners know updates, samplers, solvers and theory, and nothing of splits, fold
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from budgetreg.config import extensions
+from budgetreg.config import catalogue, extensions
 from budgetreg.config.options import Option, Options, completed, options_of
 from budgetreg.config.requirements import FLAG, NAME, NOTHING, Requirement
-from budgetreg.learners.declaration import Learner, Parameter
-from budgetreg.learners.online import IGNORABLE
-
-__all__ = ["algo_options", "composed", "cores", "parameters", "read"]
+from budgetreg.learners.bases import IGNORABLE
+from budgetreg.learners.declaration import Learner, Observation, Parameter
 
 _STYLE = Requirement(
     "a colour and a marker, such as {colour: blue, marker: o}",
@@ -85,3 +83,40 @@ def read(section: Mapping[str, Any]) -> Learner | None:
 
 def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+GROUPS: Mapping[str, Callable[[Learner], bool]] = {
+    "all_budgeted": lambda learner: learner.predicts and learner.observation is not Observation.ALL,
+    "all_full": lambda learner: learner.predicts and learner.observation is Observation.ALL,
+    "all_subspaces": lambda learner: not learner.predicts,
+}
+"""Learners by the name of their group: regressors on a budget, regressors on full rows, learners of subspaces."""
+
+
+def expanded(names: str) -> list[str]:
+    """Return the learners that comma-separated names of learners and groups stand for, each once."""
+    learners: dict[str, None] = {}
+    for name in names.split(","):
+        learners |= dict.fromkeys(members(GROUPS[name]) if name in GROUPS else [name])
+    return list(learners)
+
+
+def members(belongs: Callable[[Learner], bool]) -> list[str]:
+    """Return the names of the learners of ``conf/algo`` that belong to a group, sorted."""
+    learners = {name: read(_section(name)) for name in catalogue.options("algo")}
+    return [name for name, learner in learners.items() if learner is not None and belongs(learner)]
+
+
+def advised() -> list[str]:
+    """Return the names of the learners whose file recommends them for data of which nothing is known, sorted."""
+    return [name for name in catalogue.options("algo") if _section(name).get("advised")]
+
+
+def _section(name: str) -> dict[str, Any]:
+    """Return the content of a learner's file, with that of its defaults; Hydra would take seconds for all files.
+
+    Grids, the only keys with keys below them, are not merged: no group depends on them.
+    """
+    content = catalogue.content("algo", name)
+    defaults = [other for other in content.pop("defaults", []) if other in catalogue.options("algo") and other != name]
+    return {key: value for section in (*map(_section, defaults), content) for key, value in section.items()}

@@ -12,6 +12,7 @@ import numpy as np
 from budgetreg.enumeration.expectations import LearnerUnderTest
 from budgetreg.enumeration.gradients import GradientOracle, compare_moves
 from budgetreg.enumeration.steps import Step
+from budgetreg.learners.bases import COUNTERPARTS, UPDATES, average_option
 from budgetreg.learners.declaration import (
     ONE_PASS,
     RADIUS,
@@ -24,7 +25,6 @@ from budgetreg.learners.declaration import (
     SideInformation,
     Trajectory,
 )
-from budgetreg.learners.online import COUNTERPARTS, UPDATES, average_option
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import blocks, subset
 from budgetreg.updates.averaging import Averager

@@ -22,10 +22,9 @@ from budgetreg.data import DatasetConfig, DatasetKind, kinds
 from budgetreg.data.scaling import with_ranges
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.files.integrity import record_digest
-from budgetreg.learners import algo_options, composed, cores, parameters
+from budgetreg.learners import algo_options, composed, cores, members, parameters
+from budgetreg.learners.bases import IGNORABLE
 from budgetreg.learners.declaration import Learner, Observation
-from budgetreg.learners.groups import members
-from budgetreg.learners.online import IGNORABLE
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import numpy as np
 
 from budgetreg.data import Dataset
 from budgetreg.errors import ConfigError, DataError
+from budgetreg.learners import members
 from budgetreg.learners.declaration import Learner, Missing
-from budgetreg.learners.groups import members
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.side_information import shares
 

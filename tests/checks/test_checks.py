@@ -10,11 +10,11 @@ from budgetreg.cli.app import main
 from budgetreg.config import catalogue
 from budgetreg.enumeration.expectations import Oracle
 from budgetreg.enumeration.scripted_rng import Scripted, in_turn, outcomes, rows_of
+from budgetreg.learners.bases import SplitBudgetLearner
 from budgetreg.learners.declaration import BudgetSplit
 from budgetreg.learners.exact import ExactGradientLearner
 from budgetreg.learners.mbeg import MatrixGradientLearner
 from budgetreg.learners.mbeg import core as mbeg
-from budgetreg.learners.online import SplitBudgetLearner
 from budgetreg.learners.pairs import core as pairs
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.second_moment import importance

@@ -13,8 +13,8 @@ from budgetreg.cli.app import main
 from budgetreg.enumeration.gradients import GradientOracle
 from budgetreg.errors import ContractError, UserError
 from budgetreg.learners import contract, sgd_impute
+from budgetreg.learners.bases import SubspaceLearner
 from budgetreg.learners.declaration import Learner, Parameter, RunContext, SideInformation
-from budgetreg.learners.subspaces import SubspaceLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.tasks.task import WithIntercept

@@ -3,7 +3,7 @@
 import pytest
 
 from budgetreg.config import catalogue
-from budgetreg.learners.groups import GROUPS, expanded
+from budgetreg.learners import GROUPS, expanded
 
 
 def test_every_learner_belongs_to_one_group():

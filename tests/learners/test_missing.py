@@ -14,8 +14,8 @@ from budgetreg.enumeration import steps
 from budgetreg.enumeration.expectations import CheckError, close
 from budgetreg.enumeration.scripted_rng import Scripted, outcomes, rows_of
 from budgetreg.enumeration.steps import STEP, Place
+from budgetreg.learners import members
 from budgetreg.learners.declaration import Missing
-from budgetreg.learners.groups import members
 from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.mbeg.estimates import ESTIMATES
 from budgetreg.learners.pairs import core as pairs

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from budgetreg.enumeration.gradients import GradientOracle
-from budgetreg.learners import online
+from budgetreg.learners import bases
 from budgetreg.learners.declaration import (
     ANY_BUDGET,
     ONE_PASS,
@@ -33,8 +33,8 @@ from budgetreg.updates.reference_updates import REFERENCE_UPDATES
 class ExactGradientLearner(Learner):
     """Online ridge and online lasso: the update and the iterates that are averaged."""
 
-    update: str = online.update_option("ogd", "eg")
-    average: str = online.average_option()
+    update: str = bases.update_option("ogd", "eg")
+    average: str = bases.average_option()
 
     core = "exact"
     observation = Observation.ALL
@@ -63,12 +63,12 @@ class ExactGradientLearner(Learner):
     @property
     def words(self) -> Sequence[str]:
         """What it sees and how it moves."""
-        return "all attributes, one pass", online.UPDATES.get(self.update, "")
+        return "all attributes, one pass", bases.UPDATES.get(self.update, "")
 
     @property
     def theorem(self) -> Theorem | None:
         """The regret bounds, of the average of all iterates."""
-        return online.gradient_theorem(self.update, None) if self.average == "all" else None
+        return bases.gradient_theorem(self.update, None) if self.average == "all" else None
 
     @property
     def oracle(self) -> GradientOracle:

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FRACTION, NOTHING, POSITIVE, one_of, whole
+from budgetreg.enumeration.certificates import FullRowsOracle
+from budgetreg.learners.bases import PairwiseLearner, SubspaceLearner
 from budgetreg.learners.declaration import UNBOUNDED, Missing, Rngs, Settings, SideInformation, Trajectory
-from budgetreg.learners.factors.oracle import FullRowsOracle
-from budgetreg.learners.subspaces import PairwiseLearner, SubspaceLearner
 from budgetreg.metering.accessor import Accessor
 
 _SHRUNK = "a posterior mean is shrunk, hence biased, less with each example"

@@ -16,6 +16,7 @@ from budgetreg.config.options import option
 from budgetreg.config.requirements import FRACTION, ONE, ZERO, one_of
 from budgetreg.enumeration.expectations import Oracle
 from budgetreg.errors import ConfigError
+from budgetreg.learners.bases import SubspaceLearner
 from budgetreg.learners.declaration import (
     ONE_PASS,
     STEP_SIZE,
@@ -30,7 +31,6 @@ from budgetreg.learners.declaration import (
     Theorem,
     Trajectory,
 )
-from budgetreg.learners.subspaces import SubspaceLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.theory import mbeg_bound, mbeg_least_examples, mbeg_step
 

@@ -9,6 +9,8 @@ from typing import ClassVar
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of, whole
+from budgetreg.enumeration.certificates import FullRowsOracle
+from budgetreg.learners.bases import PairwiseLearner
 from budgetreg.learners.declaration import (
     UNBOUNDED,
     Missing,
@@ -18,8 +20,6 @@ from budgetreg.learners.declaration import (
     SideInformation,
     Trajectory,
 )
-from budgetreg.learners.factors.oracle import FullRowsOracle
-from budgetreg.learners.subspaces import PairwiseLearner
 from budgetreg.metering.accessor import Accessor
 
 CANDIDATE = Parameter("candidate", "which candidate", absolute=True, tried=(1.0, 25.0), unlimited=False)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from budgetreg.config.options import option
 from budgetreg.config.requirements import NOTHING, one_of
 from budgetreg.enumeration.expectations import Oracle
-from budgetreg.learners import online
+from budgetreg.learners import bases
 from budgetreg.learners.declaration import (
     RADIUS,
     STEP_SIZE,
@@ -33,7 +33,7 @@ from budgetreg.theory import ddaelr_step, ddaerr_step, eg_step, ogd_step, pegaso
 
 
 @dataclass(frozen=True)
-class GradientLearner(online.GuidedLearner):
+class GradientLearner(bases.GuidedLearner):
     """How the regressor moves, and how its two estimates are drawn; see `budgetreg.learners.partial.core.fit`."""
 
     data_point: str = option("the draw of attributes for the data point", one_of("uniform", "subset", "moment"))
@@ -114,14 +114,14 @@ class GradientLearner(online.GuidedLearner):
     @property
     def words(self) -> Sequence[str]:
         """What it sees and how it moves."""
-        return "k attributes per example", online.UPDATES.get(self.update, "")
+        return "k attributes per example", bases.UPDATES.get(self.update, "")
 
     @property
     def theorem(self) -> Theorem | None:
         """The regret bounds of Hazan & Koren 2012, for what they analyse."""
         literal = self.inner_product == "weight" and self.control_variate == "none"
         proved = self.data_point == "uniform" and literal and self.average == "all"
-        return online.gradient_theorem(self.update, lambda k: self.split_budget(k).k_x) if proved else None
+        return bases.gradient_theorem(self.update, lambda k: self.split_budget(k).k_x) if proved else None
 
     @property
     def oracle(self) -> Oracle:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FLAG, FRACTION, one_of
 from budgetreg.enumeration.expectations import Oracle
+from budgetreg.learners.bases import SubspaceLearner
 from budgetreg.learners.declaration import (
     ANY_BUDGET,
     SEES_ALL,
@@ -25,7 +26,6 @@ from budgetreg.learners.declaration import (
     Theorem,
     Trajectory,
 )
-from budgetreg.learners.subspaces import SubspaceLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.theory import popca_bound
 

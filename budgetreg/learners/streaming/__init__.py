@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
 from budgetreg.errors import ConfigError
+from budgetreg.learners.bases import SubspaceLearner
 from budgetreg.learners.declaration import (
     ONE_PASS,
     STEP_SIZE,
@@ -21,7 +22,6 @@ from budgetreg.learners.declaration import (
     SideInformation,
     Trajectory,
 )
-from budgetreg.learners.subspaces import SubspaceLearner
 from budgetreg.metering.accessor import Accessor
 
 _UPDATES = {

@@ -14,7 +14,7 @@ from budgetreg.config.options import option
 from budgetreg.config.requirements import NOT_NEGATIVE, POSITIVE, one_of
 from budgetreg.enumeration.expectations import Oracle
 from budgetreg.errors import ConfigError
-from budgetreg.learners import online
+from budgetreg.learners import bases
 from budgetreg.learners.declaration import (
     BudgetSplit,
     Cost,
@@ -40,10 +40,10 @@ _PLUG_IN = "the plug-in is biased, and bounded instead"
 
 
 @dataclass(frozen=True)
-class SupportVectorLearner(online.SplitBudgetLearner):
+class SupportVectorLearner(bases.SplitBudgetLearner):
     """The loss ``max(|residual| - delta, 0)``, the scale eps of its smoothing, and how its slope is estimated."""
 
-    update: str = online.update_option("ogd")
+    update: str = bases.update_option("ogd")
     residual: str = option("the estimate of the residual's slope", one_of("gen_est", "plug_in"))
     delta: float = option("the residual that costs nothing", NOT_NEGATIVE, tried=(0, 0.3))
     eps: float = option("the scale of the smoothing", POSITIVE, tried=(1.0, 4.0))
@@ -147,7 +147,7 @@ class SupportVectorLearner(online.SplitBudgetLearner):
     @property
     def words(self) -> Sequence[str]:
         """What it sees and how it moves."""
-        return "k attributes per example (residual=gen_est: on average)", online.UPDATES.get(self.update, "")
+        return "k attributes per example (residual=gen_est: on average)", bases.UPDATES.get(self.update, "")
 
     @property
     def oracle(self) -> Oracle:

@@ -14,7 +14,7 @@ import numpy as np
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FRACTION, NOT_NEGATIVE, ZERO, one_of
 from budgetreg.enumeration.expectations import Oracle
-from budgetreg.learners import online
+from budgetreg.learners import bases
 from budgetreg.learners.declaration import (
     RADIUS,
     STEP_SIZE,
@@ -31,10 +31,10 @@ from budgetreg.theory import ddaelr_two_phase_step, ddaerr_two_phase_step, eg_st
 
 
 @dataclass(frozen=True)
-class TwoPhaseLearner(online.GuidedLearner):
+class TwoPhaseLearner(bases.GuidedLearner):
     """How the two phases share the examples, and what of the first guides the second."""
 
-    update: str = online.update_option("ogd", "eg")
+    update: str = bases.update_option("ogd", "eg")
     phase_one: float = option("the first phase's share of the examples", FRACTION, tried=(0.5,))
     smoothing: float | str = option(
         "the smoothing of estimated moments", one_of("theory") | NOT_NEGATIVE, tried=("theory", 0, 0.3)
@@ -84,7 +84,7 @@ class TwoPhaseLearner(online.GuidedLearner):
         """What it sees and how it moves."""
         return (
             "k attributes per example, the first of two phases estimating moments",
-            online.UPDATES.get(self.update, ""),
+            bases.UPDATES.get(self.update, ""),
         )
 
     @property

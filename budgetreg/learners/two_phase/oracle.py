@@ -7,8 +7,8 @@ import numpy as np
 
 from budgetreg.enumeration.gradients import DrawProbabilities, GradientOracle
 from budgetreg.enumeration.steps import Step
-from budgetreg.learners.online import COUNTERPARTS
-from budgetreg.learners.online_oracle import costs, data_points, guided, share, sizes
+from budgetreg.learners.bases import COUNTERPARTS
+from budgetreg.learners.partial.oracle import costs, data_points, guided, share, sizes
 from budgetreg.learners.two_phase import TwoPhaseLearner
 from budgetreg.updates.reference_updates import REFERENCE_UPDATES
 

@@ -1,4 +1,4 @@
-"""What online learners share: how the budget is split, updates in words, averages of iterates."""
+"""Base classes of several learners: a split budget, draws guided by moments, pairs of attributes, subspaces."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from budgetreg.learners.declaration import (
     Theorem,
 )
 from budgetreg.sampling.importance_weights import PRICE_AWARE
+from budgetreg.tasks.subspace_learning import SubspaceLearning
 from budgetreg.theory import aelr_bound, aerr_bound
 
 SPLIT = one_of("literal", "even") | whole(1)
@@ -172,3 +173,39 @@ def gradient_theorem(update: str, k_x: Callable[[int], int] | None) -> Theorem |
         return 2 * bound(B, d, m, k_x(k) if k_x else None)
 
     return Theorem(excess, domain)
+
+
+@dataclass(frozen=True)
+class PairwiseLearner(Learner):
+    """Base class of learners that estimate how attributes vary together, from at least two of an example."""
+
+    def split_budget(self, k: int) -> BudgetSplit | None:
+        """Refuse a budget of one attribute.
+
+        Raises
+        ------
+        ConfigError
+            If the budget is 1.
+        """
+        if k < 2:
+            raise ConfigError(
+                f"k={k}: {self.name} needs a budget of at least 2, as one attribute of each example tells nothing of "
+                "how attributes go together"
+            )
+        return None
+
+    def state_numbers(self, d: int) -> int:
+        """Return the size of a matrix of second moments."""
+        return d**2
+
+
+@dataclass(frozen=True)
+class SubspaceLearner(PairwiseLearner):
+    """Base class of learners of subspaces."""
+
+    n_components: int = option("the dimension of the subspace", whole(1), tried=(1, 3))
+
+    @property
+    def task(self) -> SubspaceLearning:
+        """A subspace of the dimension chosen."""
+        return SubspaceLearning(self.n_components)
