@@ -95,7 +95,9 @@ def execute(
             say(note)
         resumed = len(store.finished())
         try:
-            _compute(plan, store, function)
+            with computing(plan, store.missing(), function) as entries:
+                for entry in entries:
+                    store.add(entry)
         except BaseException:
             with suppress(UserError):  # the first error is the one to report
                 store.finish()
@@ -122,15 +124,6 @@ def _unit_warnings(results: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _compute(plan: "Plan", store: Store, function: Repetitions | None) -> None:
-    missing = store.missing()
-    if not missing:
-        return
-    with computing(plan, missing, function) as entries:
-        for entry in entries:
-            store.add(entry)
-
-
 @contextmanager
 def computing(
     plan: "Plan", repetitions: Sequence[int], function: Repetitions | None = None
@@ -142,7 +135,7 @@ def computing(
     plan, function
         As for `execute`.
     repetitions : sequence of int
-        Which; at least one.
+        Which.
 
     Yields
     ------
@@ -151,6 +144,9 @@ def computing(
         goes on computing after the block, however it ends.
     """
     config = plan.config
+    if not repetitions:
+        yield iter(())
+        return
     with (
         progress_bar(f"{config.algo.name} on {plan.dataset}, k={config.k}", len(repetitions)) as slots,
         _outcomes(plan, repetitions, function or _protocol(), slots) as outcomes,

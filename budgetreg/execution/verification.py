@@ -11,7 +11,7 @@ from budgetreg.execution.workers import termination_as_interrupt
 from budgetreg.protocol.configuration import restored
 from budgetreg.protocol.outcome import unpacked
 from budgetreg.results.identity import changes, identity_of, whole_identity
-from budgetreg.results.journal import FAILED, FINISHED, Entry, read_journal
+from budgetreg.results.journal import FAILED, FINISHED, read_journal
 from budgetreg.results.manifest import cells_of, read_tables, run_manifest
 from budgetreg.results.models import read_models
 from budgetreg.results.provenance import apart, provenance
@@ -149,10 +149,8 @@ def recompute(plan: "Plan", repetitions: Sequence[int], function: Repetitions | 
     function : callable, optional
         As for `budgetreg.execution.runner.execute`.
     """
-    entries: list[Entry] = []
-    if repetitions:
-        with termination_as_interrupt(), computing(plan, repetitions, function) as arriving:
-            entries = sorted(arriving, key=lambda entry: entry["repetition"])
+    with termination_as_interrupt(), computing(plan, repetitions, function) as arriving:
+        entries = sorted(arriving, key=lambda entry: entry["repetition"])
     finished = [entry for entry in entries if entry["status"] == FINISHED]
     return Computation(
         tables={name: rows_of(content) for name, content in tables_of(plan, finished).items()},

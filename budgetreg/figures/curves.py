@@ -23,7 +23,7 @@ from budgetreg.figures.drawing import BANDS, Drawing
 from budgetreg.figures.limits import Range, y_range
 from budgetreg.figures.palette import VARIANTS, style
 from budgetreg.results.axis_variables import along, attainable
-from budgetreg.results.series import Series, mean_curve, read_own, read_series
+from budgetreg.results.series import Series, labelled, mean_curve, read_folder, read_series
 
 _PANEL = (6.4, 4.4)  # inches
 _LEGEND_ROW = 0.21  # inches
@@ -76,7 +76,7 @@ def plot_run(folder: Path) -> list[Path]:
     DataError
         As for `plot_folders`.
     """
-    return plot_series(read_own(folder), folder, "curve")
+    return plot_series(labelled(read_folder(folder)), folder, "curve")
 
 
 def plot_series(series: Sequence[Series], target: Path, name: str, drawing: Drawing | None = None) -> list[Path]:

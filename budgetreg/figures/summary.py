@@ -12,7 +12,7 @@ from rich.table import Table
 from budgetreg.analysis.advice import ranked
 from budgetreg.analysis.comparisons import Incomparable
 from budgetreg.figures.captions import chosen_parameters, edges, money, with_interval
-from budgetreg.results.series import Series, mean_curve, read_own, read_series
+from budgetreg.results.series import Series, labelled, mean_curve, read_folder, read_series
 
 _MOST_ROWS = 20
 _ROUNDING = 1e-12
@@ -58,7 +58,7 @@ def run_table(folder: Path) -> Table:
     DataError
         As for `budgetreg.results.series.read_series`.
     """
-    series = read_own(folder)
+    series = labelled(read_folder(folder))
     several = len(series) > 1
     shared = sorted({f"{curve.dataset}, k = {curve.k}" for curve in series})
     bills = [f"{curve.label}: {_bill(curve)}" if several else _bill(curve) for curve in series]

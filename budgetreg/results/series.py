@@ -109,27 +109,6 @@ def read_series(folders: Iterable[Path]) -> list[Series]:
     return labelled(series for folder in find_folders(folders) for series in read_folder(folder))
 
 
-def read_own(folder: Path) -> list[Series]:
-    """Read what lies in a folder itself, without the runs below it.
-
-    Parameters
-    ----------
-    folder
-        The folder of one run, or of merged results.
-
-    Returns
-    -------
-    list of Series
-        As of `read_series`.
-
-    Raises
-    ------
-    DataError
-        As `read_series`.
-    """
-    return labelled(read_folder(folder))
-
-
 def labelled(series: Iterable[Series]) -> list[Series]:
     """Return series with labels that distinguish them, and merge those that repeat each other.
 

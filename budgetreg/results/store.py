@@ -1,5 +1,7 @@
 """One folder per run: a journal of finished repetitions, and the tables that a single writer makes from it."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,8 +28,7 @@ _MOMENT = 0.2  # seconds: a process that only checks whether the lock is held ke
 class Store:
     """The results of one run, and the only writer of its folder while it is open.
 
-    `Store.open` opens it as a context manager. What it returns about repetitions is as of then, or of the last
-    `finish`.
+    `Store.open` opens it. What it returns about repetitions is as of then, or of the last `finish`.
 
     Attributes
     ----------
@@ -37,8 +38,8 @@ class Store:
         Messages for the user about the results that were in the folder.
     """
 
-    def __init__(self, folder: Path, plan: "Plan", lock: FileLock) -> None:
-        self.folder, self._plan, self._lock = folder, plan, lock
+    def __init__(self, folder: Path, plan: "Plan") -> None:
+        self.folder, self._plan = folder, plan
         self._identity = identity_of(plan)
         manifest = adopt_manifest(folder, self._identity)
         for name in (CURVES, RUNS, REVEALS, MODEL, MANIFEST):
@@ -61,8 +62,9 @@ class Store:
         )
 
     @classmethod
-    def open(cls, folder: Path, plan: "Plan") -> Self:
-        """Open the folder of a run for writing, and create it if it is missing.
+    @contextmanager
+    def open(cls, folder: Path, plan: "Plan") -> Iterator[Self]:
+        """Open the folder of a run for writing in the block, and create it if it is missing.
 
         Parameters
         ----------
@@ -81,17 +83,16 @@ class Store:
         """
         with os_errors_explained(f"create {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / LOCK)
-        with os_errors_explained(f"lock {folder}"):
-            try:
-                lock.acquire(timeout=_MOMENT)
-            except Timeout:  # one of the OSErrors
-                raise ConfigError(f"{folder} is in use by another run: wait or give another out") from None
-        try:
-            return cls(folder, plan, lock)
-        except BaseException:
-            lock.release()
-            raise
+        with ExitStack() as stack:
+            with os_errors_explained(f"lock {folder}"):
+                try:
+                    stack.enter_context(FileLock(folder / LOCK, timeout=_MOMENT))
+                except Timeout:  # one of the OSErrors
+                    raise ConfigError(f"{folder} is in use by another run: wait or give another out") from None
+            store = cls(folder, plan)
+            stack.callback(store._journal.close)
+            stack.callback(store._models.close)
+            yield store
 
     def missing(self) -> list[int]:
         """Return the repetitions asked for that are not finished, in order."""
@@ -150,20 +151,6 @@ class Store:
             write_atomically(self.folder / name, content)
         self._digests = digests
         self._write_manifest()
-
-    def close(self) -> None:
-        """Close the files and allow other processes to write to the folder."""
-        self._journal.close()
-        self._models.close()
-        self._lock.release()
-
-    def __enter__(self) -> Self:
-        """Return the open store."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the store."""
-        self.close()
 
     def _asked(self, entries: dict[int, Entry]) -> list[Entry]:
         return [entries[number] for number in range(self._plan.config.repetitions) if number in entries]

@@ -115,7 +115,7 @@ def test_a_journal_cut_anywhere_keeps_its_whole_lines(tmp_path_factory, data):
 def test_a_second_run_in_the_same_folder_is_refused(tmp_path):
     plan = toy_plan(tmp_path)
     with Store.open(tmp_path, plan), pytest.raises(ConfigError, match="in use by another run"):
-        Store.open(tmp_path, plan)
+        Store.open(tmp_path, plan).__enter__()
     with Store.open(tmp_path, plan):
         pass
 
@@ -124,7 +124,7 @@ def test_another_configuration_is_refused_with_both_values(tmp_path):
     fill(tmp_path, [0])
     before = (tmp_path / "curves.csv").read_bytes()
     with pytest.raises(ConfigError, match=r"k=4 there but 5 asked, algo.name=toy there but other asked") as error:
-        Store.open(tmp_path, toy_plan(tmp_path, k=5, algo_name="other"))
+        Store.open(tmp_path, toy_plan(tmp_path, k=5, algo_name="other")).__enter__()
     assert "\n" not in str(error.value)
     assert (tmp_path / "curves.csv").read_bytes() == before
     fill(tmp_path, [0])  # the refusal left the folder unlocked
@@ -133,21 +133,21 @@ def test_another_configuration_is_refused_with_both_values(tmp_path):
 def test_at_most_three_differing_keys_are_told(tmp_path):
     fill(tmp_path, [0])
     with pytest.raises(ConfigError, match=r"and 1 more\)") as error:
-        Store.open(tmp_path, toy_plan(tmp_path, k=5, seed=1, algo_name="other", n_train=91))
+        Store.open(tmp_path, toy_plan(tmp_path, k=5, seed=1, algo_name="other", n_train=91)).__enter__()
     assert str(error.value).count(" asked") == 3
 
 
 def test_data_that_changed_under_the_same_configuration_are_noticed(tmp_path):
     fill(tmp_path, [0])
     with pytest.raises(ConfigError, match=r"data.n_train=90 there but 91 asked"):
-        Store.open(tmp_path, toy_plan(tmp_path, n_train=91))
+        Store.open(tmp_path, toy_plan(tmp_path, n_train=91)).__enter__()
 
 
 @pytest.mark.parametrize("name", ["curves.csv", "journal.jsonl", "manifest.json"])
 def test_files_of_others_are_never_written_over(tmp_path, name):
     (tmp_path / name).write_text("{}")
     with pytest.raises(ConfigError, match=f"holds a {name} that no run of ours left"):
-        Store.open(tmp_path, toy_plan(tmp_path))
+        Store.open(tmp_path, toy_plan(tmp_path)).__enter__()
     assert (tmp_path / name).read_text() == "{}"
 
 
@@ -162,7 +162,7 @@ def test_another_schema_is_refused(tmp_path):
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     (tmp_path / "manifest.json").write_text(json.dumps(signed({**manifest, "schema_version": 99})))
     with pytest.raises(ConfigError, match="schema 99"):
-        Store.open(tmp_path, toy_plan(tmp_path))
+        Store.open(tmp_path, toy_plan(tmp_path)).__enter__()
 
 
 def test_fewer_and_more_repetitions_share_a_folder(tmp_path):
@@ -246,7 +246,7 @@ def test_a_file_on_a_full_device_is_one_line(tmp_path):
 def test_an_impossible_folder_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"^cannot create \S*file/below: Not a directory$"):
-        Store.open(tmp_path / "file" / "below", toy_plan(tmp_path))
+        Store.open(tmp_path / "file" / "below", toy_plan(tmp_path)).__enter__()
 
 
 def test_leftovers_of_a_killed_writer_are_removed(tmp_path):
