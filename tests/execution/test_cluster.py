@@ -1,4 +1,4 @@
-"""Runs on a dask scheduler and two workers of our own, as processes on the loopback that are killed at the end."""
+"""Runs on a dask scheduler and two workers, which are processes on this machine and are killed at the end."""
 
 import json
 import os
@@ -31,7 +31,7 @@ WORKER = ["dask_worker", "--nthreads", "2", "--no-nanny", "--no-dashboard", "--d
 
 
 class Cluster:
-    """A scheduler and two workers; what a test has killed is started again for the next one."""
+    """A scheduler and two workers; what a test kills is started again for the next test."""
 
     def __init__(self, folder):
         self.folder, self.scheduler, self.workers = folder, None, []
@@ -41,13 +41,13 @@ class Cluster:
         environment = {
             **os.environ,
             "PYTHONPATH": str(ROOT),
-            "OPENBLAS_NUM_THREADS": "2",  # which workers must not take
+            "OPENBLAS_NUM_THREADS": "2",  # workers must ignore it
             "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",
         }
         with (self.folder / f"{words[0]}.log").open("a") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", f"distributed.cli.{words[0]}", *words[1:]],
-                cwd=self.folder,  # not where the tests are: relative paths would mean something else
+                cwd=self.folder,  # not the folder of the tests, so that relative paths differ
                 env=environment,
                 stdout=log,
                 stderr=log,
@@ -88,7 +88,7 @@ def cluster(mended):
 
 
 def there(cluster, tmp_path, **options):
-    """Return a toy plan for the workers of a cluster."""
+    """Return a toy plan that the workers of a cluster compute."""
     options = {"repetitions": 4, "log": tmp_path / "log", **options}
     return toy_plan(tmp_path / "run", backend_name="dask", address=cluster.address, **options)
 
@@ -105,7 +105,7 @@ def finished(tmp_path):
     return 0
 
 
-def test_the_same_bytes_as_in_this_process(cluster, tmp_path, reference):
+def test_a_cluster_computes_the_same_bytes_as_this_process(cluster, tmp_path, reference):
     outcome = toy_run(there(cluster, tmp_path))
     assert (outcome.finished, outcome.failed, outcome.resumed) == (4, 0, 0)
     assert curves(tmp_path / "run") == reference
@@ -116,7 +116,7 @@ def test_the_same_bytes_as_in_this_process(cluster, tmp_path, reference):
 
 @pytest.fixture
 def own_data(tmp_path, monkeypatch):
-    """Return the choices for a run on a file that is told relative to this folder."""
+    """Return the choices of a run on a file with a relative path."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     X = np.random.default_rng(0).normal(size=(120, 6))
@@ -125,32 +125,34 @@ def own_data(tmp_path, monkeypatch):
     return {**learner, "dataset": "file", "dataset.path": "own.csv", "repetitions": 3}
 
 
-def test_a_learner_finds_the_data_by_their_path(cluster, own_data, monkeypatch):
+def test_workers_find_the_data_by_their_path(cluster, own_data, monkeypatch):
     here = api.run({**own_data, "out": "here"})
     elsewhere = {"backend": "dask", "backend.address": cluster.address}
     found = api.run({**own_data, **elsewhere, "out": "there"})
     assert len(found.curves) == len(here.curves) > 0
     assert curves(Path("there")) == curves(Path("here"))
     assert api.plan({**own_data, **elsewhere}).folder == api.plan(own_data).folder
-    monkeypatch.setitem(sys.modules, "distributed", None)  # nor need the scheduler be there any more
+    monkeypatch.setitem(sys.modules, "distributed", None)  # verifying needs no scheduler
     assert verify_run(Path("there"), Sample()).same
 
 
 @pytest.mark.parametrize(
     ("content", "said"), [(None, "No such file"), ("a,b,c,y\n1,2,3,4\n5,6,7,9\n", "the data are not those of the plan")]
 )
-def test_other_data_at_a_worker_are_one_line(cluster, own_data, content, said):
+def test_different_data_on_a_worker_are_one_line(cluster, own_data, content, said):
     (cluster.folder / "own.csv").unlink(missing_ok=True)
     if content is not None:
         (cluster.folder / "own.csv").write_text(content)
-    own_data |= {"dataset.path": "/proc/self/cwd/own.csv"}  # each process has one of its own, as each machine has
+    own_data |= {
+        "dataset.path": "/proc/self/cwd/own.csv"
+    }  # differs between processes, as between machines
     plan = api.plan({**own_data, "out": "run", "backend": "dask", "backend.address": cluster.address})
     with pytest.raises(DataError, match=rf"^the dask worker at tcp://.*{said}") as error:
         execute(plan)
     assert "\n" not in str(error.value)
 
 
-def test_other_versions_at_a_worker_are_one_line(cluster, tmp_path, monkeypatch):
+def test_different_versions_on_a_worker_are_one_line(cluster, tmp_path, monkeypatch):
     versions = subject.libraries()
     monkeypatch.setattr(subject, "libraries", lambda: {**versions, "numpy": "0.1"})
     with pytest.raises(
@@ -160,7 +162,7 @@ def test_other_versions_at_a_worker_are_one_line(cluster, tmp_path, monkeypatch)
     assert not computed(tmp_path / "log")[0]
 
 
-def test_a_learner_that_is_not_installed_at_a_worker_is_one_line(cluster, tmp_path, monkeypatch):
+def test_a_learner_that_is_not_installed_on_a_worker_is_one_line(cluster, tmp_path, monkeypatch):
     def function(plan, repetitions, progress):
         raise AssertionError
 
@@ -171,12 +173,12 @@ def test_a_learner_that_is_not_installed_at_a_worker_is_one_line(cluster, tmp_pa
         execute(there(cluster, tmp_path), function=function)
 
 
-def test_no_thread_of_a_worker_lifts_the_limit_of_another(cluster, tmp_path):
+def test_threads_of_a_worker_do_not_lift_each_others_blas_limits(cluster, tmp_path):
     assert execute(there(cluster, tmp_path), function=staggered).finished == 4
     assert {(tmp_path / f"left {repetition}").read_text() for repetition in range(4)} == {"1"}
 
 
-def test_what_fails_is_told_and_what_arrives_is_shown(cluster, tmp_path, capsys):
+def test_failures_are_reported_and_progress_is_shown(cluster, tmp_path, capsys):
     plan, slots = there(cluster, tmp_path, behaviour={1: "fail"}), tmp_path / "slots"
     slots.write_bytes(bytes(8 * 4))
     with subject.outcomes(plan, [0, 1, 2, 3], toy_repetitions, slots) as arriving:
@@ -189,7 +191,7 @@ def test_what_fails_is_told_and_what_arrives_is_shown(cluster, tmp_path, capsys)
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
-def test_workers_drop_what_nobody_waits_for(cluster, tmp_path, reference, end):
+def test_workers_drop_repetitions_that_nobody_waits_for(cluster, tmp_path, reference, end):
     behaviour = {2: "wait", 3: "wait"}
     process = begin(cluster, tmp_path, behaviour)
     wait_until(lambda: len(computed(tmp_path / "log")[0]) == 4 and finished(tmp_path) == 2)
@@ -201,7 +203,7 @@ def test_workers_drop_what_nobody_waits_for(cluster, tmp_path, reference, end):
     assert curves(tmp_path / "run") == reference
 
 
-def test_the_repetitions_of_a_killed_worker_are_computed_by_the_other(cluster, tmp_path, reference):
+def test_another_worker_computes_the_repetitions_of_a_killed_one(cluster, tmp_path, reference):
     process = begin(cluster, tmp_path, {3: "hang once"})
 
     def computing_the_last():
@@ -236,7 +238,7 @@ def test_a_lost_scheduler_is_one_line_and_the_run_resumes_here(cluster, tmp_path
     assert curves(tmp_path / "run") == reference
 
 
-def test_a_scheduler_that_is_not_there_is_one_line(tmp_path):
+def test_a_missing_scheduler_is_one_line(tmp_path):
     import dask
 
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", backend_name="dask", address="tcp://127.0.0.1:1")
@@ -247,7 +249,7 @@ def test_a_scheduler_that_is_not_there_is_one_line(tmp_path):
         toy_run(plan)
 
 
-def test_dask_that_is_not_installed_is_one_line(tmp_path, monkeypatch):
+def test_a_missing_dask_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ConfigError, match=r"pip install 'budgetreg\[dask\]'"):
         toy_run(toy_plan(tmp_path / "run", log=tmp_path / "log", backend_name="dask", address="tcp://127.0.0.1:1"))

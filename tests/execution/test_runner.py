@@ -1,7 +1,8 @@
+"""Runs: the same bytes however they are computed, resumed after kills and failures, with progress and warnings."""
+
 import json
 import os
 import pty
-import select
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from budgetreg.api import carry_out
 from budgetreg.errors import DataError, UserError
+from budgetreg.execution import progress
 from budgetreg.execution.choices import remarks
 from budgetreg.execution.runner import execute
 from budgetreg.results.folders import read_status
@@ -27,7 +29,7 @@ PATIENCE = 60.0  # seconds until a test that waits for something gives up
 
 
 def start(folder, log, **options):
-    """Start a toy run as a process group of its own, as a shell does."""
+    """Start a toy run in its own process group, as a shell does."""
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM, json.dumps({"folder": str(folder), "log": str(log), **options})],
         cwd=ROOT,
@@ -38,7 +40,7 @@ def start(folder, log, **options):
 
 
 def computed(log):
-    """Return how often each repetition was begun, and the processes that did it."""
+    """Return how often each repetition was begun, and the processes that computed them."""
     lines = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
     return Counter(int(repetition) for repetition, _ in lines), {int(process) for _, process in lines}
 
@@ -51,7 +53,7 @@ def wait_until(condition):
 
 
 def alive(process):
-    """Tell whether a process exists and has not ended (one that nobody has waited for is still listed)."""
+    """Return whether a process exists and has not ended; a process that nobody has waited for is still listed."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -71,7 +73,7 @@ def reference(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 2), ("sequential", 1), ("sequential", 2)])
-def test_the_same_bytes_however_it_is_computed(tmp_path, reference, backend, n_jobs):
+def test_results_have_the_same_bytes_with_every_backend(tmp_path, reference, backend, n_jobs):
     folder, log = tmp_path / "run", tmp_path / "log"
     outcome = toy_run(toy_plan(folder, log=log, repetitions=4, n_jobs=n_jobs, backend_name=backend))
     assert (outcome.folder, outcome.finished, outcome.failed, outcome.resumed) == (folder, 4, 0, 0)
@@ -101,7 +103,7 @@ def test_more_repetitions_keep_the_earlier_rows(tmp_path, reference):
     assert curves(folder) == reference
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_killed_run_resumes_and_its_workers_end(tmp_path, reference, n_jobs):
     folder, log = tmp_path / "run", tmp_path / "log"
     process = start(folder, log, repetitions=4, n_jobs=n_jobs, behaviour={3: "hang"})
@@ -121,17 +123,17 @@ def test_a_killed_run_resumes_and_its_workers_end(tmp_path, reference, n_jobs):
 
 def children(process):
     """Return the processes that another one has started."""
-    found = set()
+    processes = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             if int(stat.read_text().rpartition(")")[2].split()[1]) == process:
-                found.add(int(stat.parent.name))
-    return found
+                processes.add(int(stat.parent.name))
+    return processes
 
 
-def test_workers_without_a_task_end_with_a_killed_run(tmp_path):
+def test_workers_without_a_task_end_when_the_run_is_killed(tmp_path):
     process = start(tmp_path / "run", tmp_path / "log", repetitions=4, n_jobs=2, stuck=True)
-    wait_until(lambda: len(children(process.pid)) >= 3)  # two workers, and what tracks their resources
+    wait_until(lambda: len(children(process.pid)) >= 3)  # two workers and the tracker of their resources
     started = children(process.pid)
     wait_until(lambda: all(Path(f"/proc/{child}/task").exists() for child in started))
     process.kill()
@@ -151,22 +153,25 @@ Parallel(n_jobs=2, backend="loky")(delayed(print)(Stuck()) for _ in range(2))
 
 def test_workers_of_a_launcher_end_with_it_before_they_get_a_task():
     process = subprocess.Popen([sys.executable, "-c", LAUNCHER], cwd=ROOT, stderr=subprocess.PIPE)
-    wait_until(lambda: len(children(process.pid)) >= 3)  # two workers, and what tracks their resources
+    wait_until(lambda: len(children(process.pid)) >= 3)  # two workers and the tracker of their resources
     started = children(process.pid)
     for child in started:
-        os.kill(child, signal.SIGINT)  # as a terminal does, which their parent answers
+        os.kill(child, signal.SIGINT)  # as a terminal sends it
     process.kill()
     assert b"KeyboardInterrupt" not in process.communicate(timeout=PATIENCE)[1]
     wait_until(lambda: not any(map(alive, started)))
 
 
-@pytest.mark.parametrize(("n_jobs", "request_to_end"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGTERM)])
+@pytest.mark.parametrize(
+    ("n_jobs", "request_to_end"),
+    [pytest.param(1, signal.SIGINT, marks=pytest.mark.slow), (2, signal.SIGINT), (2, signal.SIGTERM)],
+)
 def test_an_interrupted_run_leaves_its_tables_and_no_workers(tmp_path, reference, n_jobs, request_to_end):
     folder, log = tmp_path / "run", tmp_path / "log"
     process = start(folder, log, repetitions=4, n_jobs=n_jobs, behaviour={3: "hang"})
     wait_until(lambda: computed(log)[0][3] and read_status(folder).finished == 3)
     if request_to_end == signal.SIGINT:
-        os.killpg(process.pid, signal.SIGINT)  # what a terminal does
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it
     else:
         process.terminate()
     _, errors = process.communicate(timeout=PATIENCE)
@@ -190,7 +195,7 @@ def test_an_interrupt_in_this_process_unlocks_the_folder(tmp_path):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_failed_repetition_is_told_and_tried_again(tmp_path, reference, n_jobs, capsys):
+def test_a_failed_repetition_is_reported_and_tried_again(tmp_path, reference, n_jobs, capsys):
     folder, log = tmp_path / "run", tmp_path / "log"
     plan = toy_plan(folder, log=log, repetitions=4, n_jobs=n_jobs, behaviour={1: "fail"})
     outcome = toy_run(plan)
@@ -212,7 +217,7 @@ def test_a_failed_repetition_is_told_and_tried_again(tmp_path, reference, n_jobs
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_one_that_fails_takes_none_of_those_beside_it_along(tmp_path, reference, n_jobs, capsys):
+def test_a_failure_does_not_affect_repetitions_computed_together_with_it(tmp_path, reference, n_jobs, capsys):
     plan = toy_plan(
         tmp_path / "run",
         log=tmp_path / "log",
@@ -229,7 +234,7 @@ def test_one_that_fails_takes_none_of_those_beside_it_along(tmp_path, reference,
     assert curves(plan.folder) == reference
 
 
-def test_a_run_of_which_all_fails_draws_nothing(tmp_path):
+def test_a_run_without_a_finished_repetition_is_not_drawn(tmp_path):
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1, behaviour={0: "fail"})
     drawn = []
     outcome = execute(plan, function=toy_repetitions, draw=drawn.append)
@@ -237,7 +242,7 @@ def test_a_run_of_which_all_fails_draws_nothing(tmp_path):
     assert len(curves(plan.folder).splitlines()) == 1
 
 
-def test_a_finished_run_is_drawn_with_its_tables_there(tmp_path):
+def test_a_finished_run_is_drawn_after_its_tables_are_written(tmp_path):
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2)
     drawn = []
     execute(plan, function=toy_repetitions, draw=lambda folder: drawn.append((folder, curves(folder))))
@@ -278,7 +283,7 @@ def test_a_full_disk_ends_the_run_and_its_workers(tmp_path, monkeypatch):
     wait_until(lambda: not any(map(alive, computed(plan.log)[1])))
 
 
-def test_notes_are_told_on_stderr_and_edges_to_the_caller(tmp_path, capsys):
+def test_notes_go_to_stderr_and_choices_to_the_caller(tmp_path, capsys):
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", notes=("a note",), behaviour={0: "edge", 2: "edge"})
     choices = toy_run(plan).choices
     assert capsys.readouterr() == ("", "budgetreg: a note\n")
@@ -289,7 +294,7 @@ def test_notes_are_told_on_stderr_and_edges_to_the_caller(tmp_path, capsys):
     ]
 
 
-def test_an_end_far_above_the_zero_predictor_is_told(tmp_path, capsys):
+def test_an_error_far_above_the_zero_predictor_at_the_end_gives_a_warning(tmp_path, capsys):
     toy_run(toy_plan(tmp_path / "run", log=tmp_path / "log", behaviour={1: "diverge at last"}))
     (warning,) = capsys.readouterr().err.splitlines()
     assert "up to 4e+14 times that without attributes" in warning
@@ -299,7 +304,7 @@ def test_an_end_far_above_the_zero_predictor_is_told(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_loss_that_is_no_number_is_one_line(tmp_path, n_jobs, capfd):
+def test_an_infinite_loss_is_one_line(tmp_path, n_jobs, capfd):
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2, n_jobs=n_jobs, behaviour={1: "overflow"})
     with pytest.raises(DataError, match=r"^test_mse is inf after 30 examples because .*: scale the data"):
         toy_run(plan)
@@ -307,38 +312,38 @@ def test_a_loss_that_is_no_number_is_one_line(tmp_path, n_jobs, capfd):
     assert b"inf" not in curves(plan.folder)
 
 
-@pytest.mark.parametrize(("pause", "shown"), [(0.0, False), (2.5, True)])
-def test_progress_is_shown_on_a_terminal_if_it_takes_long(tmp_path, pause, shown):
-    options = {
-        "folder": str(tmp_path / "run"),
-        "log": str(tmp_path / "log"),
-        "repetitions": 1,
-        "pause": pause,
-    }
+def on_a_terminal(monkeypatch, action):
+    """Return what an action writes to stderr while this is a terminal."""
     controller, terminal = pty.openpty()
-    environment = {**os.environ, "COLUMNS": "120", "TERM": "xterm"}
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, json.dumps(options)], cwd=ROOT, stderr=terminal, env=environment
-    )
-    os.close(terminal)
+    with open(terminal, "w") as stderr, monkeypatch.context() as patch:
+        patch.setenv("COLUMNS", "120")
+        patch.setenv("TERM", "xterm")
+        patch.setattr(sys, "stderr", stderr)
+        action()
     output = b""
-    try:
-        while select.select([controller], [], [], PATIENCE)[0] and (piece := os.read(controller, 4096)):
+    with suppress(OSError), open(controller, "rb", buffering=0) as file:  # reading fails once the terminal is closed
+        while piece := file.read(4096):
             output += piece
-    except OSError:  # how the end of a terminal is told
-        pass
-    os.close(controller)
-    assert process.wait(PATIENCE) == 0
-    assert (b"toy on toy_data, k=4" in output) == shown
-    assert any(b"0.%d of 1 repetitions" % tenth in output for tenth in range(2, 10)) == shown
+    return output.decode()
 
 
-def test_nothing_is_shown_where_there_is_no_terminal(tmp_path):
-    process = start(tmp_path / "run", tmp_path / "log", repetitions=1, pause=1.5)
-    assert process.communicate(timeout=PATIENCE)[1] == ""
+@pytest.mark.parametrize(("pause", "shown"), [(0.0, False), (0.8, True)])
+def test_a_terminal_shows_progress_if_the_run_takes_long(tmp_path, monkeypatch, pause, shown):
+    monkeypatch.setattr(progress, "_PATIENCE", 0.2)
+    monkeypatch.setattr(progress, "_PERIOD", 0.05)
+    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1, pause=pause)
+    output = on_a_terminal(monkeypatch, lambda: toy_run(plan))
+    assert ("toy on toy_data, k=4" in output) == shown
+    assert any(f"0.{tenth} of 1 repetitions" in output for tenth in range(2, 10)) == shown
 
 
-def test_a_run_is_drawn_by_who_asks_for_it(tmp_path, monkeypatch):
+def test_no_progress_is_shown_without_a_terminal(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    toy_run(toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1, pause=0.2))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_run_is_drawn_unless_the_caller_declines(tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setitem(sys.modules, "budgetreg.figures.curves", SimpleNamespace(plot_run=drawn.append))
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1)

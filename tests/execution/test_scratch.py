@@ -1,4 +1,4 @@
-"""What killed processes leave is removed by the next one, and nothing of a process that lives."""
+"""Temporary files of killed processes are removed by the next process, and those of living ones stay."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ with scratch_folder(sys.argv[2], Path(sys.argv[1])) as folder:
 
 
 def hold(parent: Path, prefix: str = "budgetreg-") -> tuple[subprocess.Popen[str], Path]:
-    """Let a process hold a folder until it is killed."""
+    """Start a process that holds a folder until it is killed."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(parent), prefix],
         cwd=ROOT,
@@ -46,12 +46,12 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.communicate(timeout=60)
 
 
-def test_a_folder_is_removed_by_its_owner_or_after_its_death(tmp_path: Path) -> None:
+def test_a_folder_is_removed_by_its_owner_or_after_the_owner_was_killed(tmp_path: Path) -> None:
     process, theirs = hold(tmp_path)
-    (tmp_path / "budgetreg-results").mkdir()  # of nobody's making
+    (tmp_path / "budgetreg-results").mkdir()  # a user's folder
     with scratch_folder(parent=tmp_path) as ours:
         assert theirs.is_dir()
-        remove_abandoned("budgetreg-", tmp_path)  # another process would do as much
+        remove_abandoned("budgetreg-", tmp_path)  # as another process would
         assert ours.is_dir()
         assert theirs.is_dir()
     assert not ours.exists()
@@ -71,7 +71,7 @@ def test_a_folder_whose_owner_died_before_it_was_locked_is_removed(tmp_path: Pat
         assert {path.name for path in tmp_path.iterdir()} == {ours.name, "budgetreg-mine"}
 
 
-def test_a_run_removes_what_killed_ones_left(
+def test_a_run_removes_the_folders_of_killed_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
@@ -85,7 +85,7 @@ def test_a_run_removes_what_killed_ones_left(
     kill(process)
     before = dict(os.environ)
     try:
-        with FileLock(cache.cache_root() / "prepared" / "lock"):  # somebody prepares it now
+        with FileLock(cache.cache_root() / "prepared" / "lock"):  # another process prepares it now
             assert main(["run", "--dry-run"]) == 0
     finally:
         os.environ.clear()
@@ -95,7 +95,7 @@ def test_a_run_removes_what_killed_ones_left(
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_a_fetch_removes_what_killed_ones_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fetch_removes_the_folders_of_killed_fetches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = mnist.raw_folder(tmp_path)
     raw.mkdir(parents=True)
     process, theirs = hold(raw, ".fetch-")
@@ -107,7 +107,7 @@ def test_a_fetch_removes_what_killed_ones_left(tmp_path: Path, monkeypatch: pyte
         kill(process)
 
 
-def test_a_file_that_is_written_anew_leaves_nothing_of_killed_writers(tmp_path: Path) -> None:
+def test_writing_a_file_removes_the_temporary_files_of_killed_writers(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait(60)
     names = [f".file.{process.pid}.tmp", f".file.{os.getppid()}.tmp", ".file.mine.tmp", f".other.{process.pid}.tmp"]
