@@ -143,9 +143,7 @@ def test_different_data_on_a_worker_are_one_line(cluster, own_data, content, sai
     (cluster.folder / "own.csv").unlink(missing_ok=True)
     if content is not None:
         (cluster.folder / "own.csv").write_text(content)
-    own_data |= {
-        "dataset.path": "/proc/self/cwd/own.csv"
-    }  # differs between processes, as between machines
+    own_data |= {"dataset.path": "/proc/self/cwd/own.csv"}  # differs between processes, as between machines
     plan = api.plan({**own_data, "out": "run", "backend": "dask", "backend.address": cluster.address})
     with pytest.raises(DataError, match=rf"^the dask worker at tcp://.*{said}") as error:
         execute(plan)
