@@ -1,7 +1,6 @@
-"""What is known of the attributes beforehand: from full rows of the training part, outside any budget and said so.
+"""What is known of the attributes before the pass: from full rows that no budget pays for, or from a pilot.
 
-Or from a pilot: full rows that are bought first, and charged. What it tells of second moments is shrunk, as its rows
-are few.
+A pilot consists of full rows that are bought first, and charged. As its rows are few, its second moments are shrunk.
 """
 
 import numpy as np
@@ -21,13 +20,13 @@ def table_of(
     scaled: bool = False,
     weighted: bool = False,
 ) -> Table:
-    """Return the data as the learner meets them.
+    """Return the data as the learner sees them.
 
     Parameters
     ----------
     center : str
-        What attributes count from: ``full``, their means over the training part; ``revealed``, their means in the
-        pilot, from which running means go on; ``none``, and ``revealed`` without a pilot: where the data count from.
+        What is subtracted from attributes: ``full``, their means over the training part; ``revealed``, their means in
+        the pilot, from which running means continue; nothing new for ``none``, and for ``revealed`` without a pilot.
     data : Dataset
     train : ndarray of int
         Rows of the training part.
@@ -36,13 +35,13 @@ def table_of(
     scaled : bool
         Whether attributes are divided by their standard deviations in the pilot.
     weighted : bool
-        Whether the table tells how often attributes are there together, in the training part without the pilot: whose
-        rows were chosen for having all of them.
+        Whether the table has the shares of examples with two values, see `shares`. The pilot is not in them, because
+        its rows were chosen for being complete.
 
     Raises
     ------
     DataError
-        If two attributes never are.
+        If two attributes never have values together.
     """
     values, scale = as_values(data.X), data.scale
     known = np.empty((0, values.shape[1])) if pilot is None else values.rows(pilot).astype(np.float64) * scale
@@ -64,50 +63,50 @@ def table_of(
 def shares(data: Dataset, rows: np.ndarray) -> np.ndarray:
     """Return the share of rows in which attributes i and j both have a value, shape (d, d), for data with a mask.
 
-    Were the masks dealt out to the examples anew, at random, each example would have both with just this probability:
-    what is divided by it is unbiased, however few the rows are.
+    If the masks were permuted over the examples at random, this would be each example's probability to have both: an
+    estimate that is divided by it is unbiased, however few the rows are.
 
     Raises
     ------
     DataError
-        If two attributes never have: nothing could tell of their product.
+        If two attributes never have values together, so that nothing is known of their product.
     """
     assert data.available is not None
     together = np.zeros((data.X.shape[1],) * 2)
-    for some in row_blocks(rows, data.X.shape[1]):
-        mask = data.available[some].astype(np.float64)
+    for block in row_blocks(rows, data.X.shape[1]):
+        mask = data.available[block].astype(np.float64)
         together += mask.T @ mask
     if not together.all():
         i, j = min(np.argwhere(together == 0).tolist(), key=lambda pair: (pair[0] != pair[1], *pair))
-        names = [repr(data.names[own]) if data.names else f"number {own + 1}" for own in (i, j)]
-        are = f"attribute {names[0]} never has" if i == j else f"attributes {names[0]} and {names[1]} never both have"
-        raise DataError(f"{data.name}: {are} a value in {len(rows)} training examples: leave one column out")
+        names = [repr(data.names[place]) if data.names else f"number {place + 1}" for place in (i, j)]
+        which = f"attribute {names[0]} never has" if i == j else f"attributes {names[0]} and {names[1]} never both have"
+        raise DataError(f"{data.name}: {which} a value in {len(rows)} training examples; leave one column out")
     return together / len(rows)
 
 
 def _counts(available: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return how many of some rows have a value of each attribute, shape (d,); 1 where none has."""
     counts = np.zeros(available.shape[1])
-    for some in row_blocks(rows, available.shape[1]):
-        counts += np.count_nonzero(available[some], axis=0)
+    for block in row_blocks(rows, available.shape[1]):
+        counts += np.count_nonzero(available[block], axis=0)
     return np.maximum(counts, 1)
 
 
 def spreads(X: np.ndarray) -> np.ndarray:
     """Return the standard deviations of the attributes in a few rows, shape (n, d), all above 0.
 
-    Those that are the same in all rows are taken to be as spread as their absolute value, or the median attribute if
-    they are 0 throughout; what rows this few cannot tell, more of them or `dataset.ranges` can.
+    An attribute that is constant in these rows gets its absolute value, or the median of the other standard deviations
+    if it is 0. A larger pilot or `dataset.ranges` gives a better scale.
     """
-    told = X.std(axis=0, ddof=1)
-    constant = told <= 1e-12 * np.abs(X).max(axis=0)
-    usual = np.median(told[~constant]) if not constant.all() else 1.0
+    deviations = X.std(axis=0, ddof=1)
+    constant = deviations <= 1e-12 * np.abs(X).max(axis=0)
+    median = np.median(deviations[~constant]) if not constant.all() else 1.0
     size = np.abs(X).mean(axis=0)
-    return np.where(constant, np.where(size > 0, size, usual), told)
+    return np.where(constant, np.where(size > 0, size, median), deviations)
 
 
 def second_moments(table: Table, train: np.ndarray) -> np.ndarray:
-    """Return ``E x_i^2`` over the rows `train`, shape (d,): what DDAERR and DDAELR are given."""
+    """Return ``E x_i^2`` over the rows `train`, shape (d,), which DDAERR and DDAELR are given."""
     total, mask = np.zeros(table.d), table.available
     for rows in row_blocks(train, table.d):
         X = table.rows(rows)
@@ -116,6 +115,6 @@ def second_moments(table: Table, train: np.ndarray) -> np.ndarray:
 
 
 def pilot_moments(table: Table, pilot: np.ndarray) -> np.ndarray:
-    """Return ``E x_i^2`` as a pilot tells it, shape (d,), shrunk to their mean as if that were one more of its rows."""
+    """Return ``E x_i^2`` over a pilot, shape (d,), shrunk to their mean as if that were one more of its rows."""
     squares = np.square(table.rows(pilot)).sum(axis=0)
     return (squares + squares.mean() / pilot.size) / (pilot.size + 1)
