@@ -20,7 +20,13 @@ _LIKELIEST = "a likeliest model is biased, and counts for less the more often pa
 
 @dataclass(frozen=True)
 class FactorRegression(PairwiseLearner):
-    """AEML: the posterior mean of a regressor under a factor model."""
+    """AEML: the posterior mean of a regressor under a factor model.
+
+    Attributes
+    ----------
+    n_factors : int
+        Factors of the model, capped at d.
+    """
 
     n_factors: int = option("the factors of the model", whole(1), tried=(2,))
 
@@ -44,16 +50,7 @@ class FactorRegression(PairwiseLearner):
         """Run `budgetreg.learners.factors.regression.fit`."""
         from budgetreg.learners.factors import regression
 
-        return regression.fit(
-            accessor,
-            settings,
-            checkpoints,
-            rngs,
-            k=given.k,
-            n_factors=self.n_factors,
-            centred=given.centred,
-            intercept=given.intercept,
-        )
+        return regression.fit(self, accessor, settings, checkpoints, rngs, given)
 
     @property
     def words(self) -> Sequence[str]:
@@ -66,7 +63,18 @@ class FactorRegression(PairwiseLearner):
 
 @dataclass(frozen=True)
 class StreamingFactorAnalysis(SubspaceLearner):
-    """The streaming form of AEFA, which sees each example once; see `budgetreg.learners.factors.streaming.fit`."""
+    """The streaming form of AEFA, which sees each example once; see `budgetreg.learners.factors.streaming.fit`.
+
+    Attributes
+    ----------
+    n_components : int
+        Dimension n of the subspace, below d.
+    n_factors : int or None
+        Factors q of the model, at least n; None: 2 n.
+    design : {'importance', 'uniform'}
+        'importance' draws attributes in proportion to their root mean squares, once each has 5 values on average, and
+        plans again at each doubling; 'uniform' draws uniform subsets.
+    """
 
     n_factors: int | None = option("the factors of the model", whole(1) | NOTHING, tried=(2, 5))
     design: str = option("how attributes are drawn", one_of("importance", "uniform"))
@@ -88,16 +96,7 @@ class StreamingFactorAnalysis(SubspaceLearner):
         """Run `budgetreg.learners.factors.streaming.fit`."""
         from budgetreg.learners.factors import streaming
 
-        return streaming.fit(
-            accessor,
-            settings,
-            checkpoints,
-            rngs,
-            k=given.k,
-            n_components=self.n_components,
-            n_factors=self.n_factors,
-            design=self.design,
-        )
+        return streaming.fit(self, accessor, settings, checkpoints, rngs, given)
 
     def refuse(self) -> str | None:
         """Refuse fewer factors than the subspace has dimensions."""
@@ -121,7 +120,27 @@ class StreamingFactorAnalysis(SubspaceLearner):
 
 @dataclass(frozen=True)
 class FactorAnalysis(StreamingFactorAnalysis):
-    """AEFA: the likeliest factor model of all that was revealed; see `budgetreg.learners.factors.subspace.fit`."""
+    """AEFA: the likeliest factor model of all that was revealed; see `budgetreg.learners.factors.subspace.fit`.
+
+    Attributes
+    ----------
+    n_components : int
+        Dimension of the subspace, below d.
+    n_factors : int or None
+        Factors of the model; None: ``2 n_components``.
+    design : {'importance', 'uniform'}
+        'importance' draws attributes, after a uniform first phase, in proportion to their root mean squares in that
+        phase; 'uniform' draws uniform subsets.
+    phase_one : float
+        The first phase's share of the examples up to the last checkpoint; it has at least ``10 d / k`` examples.
+    mix : float
+        Share of equal probabilities in the draws.
+    noise : {'each', 'shared'}
+        Whether each attribute has its noise variance, or all share one.
+    kappa : 'auto', 'model' or float
+        Weight of the model in each entry of the second moment, in observations of the pair. 'auto' takes the weight
+        whose subspace keeps most of held-out examples, and 0 while too little was seen; 'model' uses the model alone.
+    """
 
     phase_one: float = option("the first phase's share of the examples", FRACTION, tried=(0.5,))
     mix: float = option("the share of equal probabilities in the draws", FRACTION, tried=(0.5,))
@@ -139,20 +158,7 @@ class FactorAnalysis(StreamingFactorAnalysis):
         """Run `budgetreg.learners.factors.subspace.fit`."""
         from budgetreg.learners.factors import subspace
 
-        return subspace.fit(
-            accessor,
-            settings,
-            checkpoints,
-            rngs,
-            k=given.k,
-            n_components=self.n_components,
-            n_factors=self.n_factors,
-            design=self.design,
-            phase_one=self.phase_one,
-            mix=self.mix,
-            noise=self.noise,
-            kappa=self.kappa,
-        )
+        return subspace.fit(self, accessor, settings, checkpoints, rngs, given)
 
     def refuse(self) -> str | None:
         """Allow any number of factors: the model counts less the more often pairs are seen."""

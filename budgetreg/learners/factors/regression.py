@@ -1,9 +1,9 @@
 """AEML: regression by the posterior mean moments of a factor model of attributes and target."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-import numpy as np
-
+from budgetreg.learners.declaration import Rngs, Settings, SideInformation
+from budgetreg.learners.factors import FactorRegression
 from budgetreg.learners.factors.posterior import Moments, Posterior
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import Collected, collect
@@ -16,15 +16,12 @@ in all. More data leave a narrower posterior, which fewer sweeps average well en
 
 
 def fit(
+    learner: FactorRegression,
     accessor: Accessor,
-    settings: Mapping[str, np.ndarray],
+    settings: Settings,
     checkpoints: Sequence[int],
-    rngs: Sequence[np.random.Generator],
-    *,
-    k: int,
-    n_factors: int,
-    centred: bool = False,
-    intercept: bool = False,
+    rngs: Rngs,
+    given: SideInformation,
 ) -> Iterator[tuple[int, Outputs]]:
     """Draw k attributes of each example, and yield the regressor of the posterior at each checkpoint.
 
@@ -34,14 +31,9 @@ def fit(
 
     Parameters
     ----------
-    accessor, settings, checkpoints, rngs
+    learner : FactorRegression
+    accessor, settings, checkpoints, rngs, given
         As for `budgetreg.learners.declaration.Learner.fit`; there is one setting and nothing to tune.
-    k : int
-        Attributes seen of each example, at least 2.
-    n_factors : int
-        Factors of the model, capped at d.
-    centred, intercept : bool
-        Whether attributes are centred on their means, and whether the regressor has an intercept.
 
     Yields
     ------
@@ -50,12 +42,12 @@ def fit(
     """
     del settings
     d = accessor.d
-    posterior = Posterior(d + 1, min(n_factors, d), [rng.spawn(1)[0] for rng in rngs])
-    for collected in collect(accessor, checkpoints, rngs, k):
+    posterior = Posterior(d + 1, min(learner.n_factors, d), [rng.spawn(1)[0] for rng in rngs])
+    for collected in collect(accessor, checkpoints, rngs, given.k):
         standardised = StandardisedEntries(collected.entries.blocks(), d)
         moments = posterior_moments(posterior, standardised, collected.entries.size)
         if collected.is_checkpoint:
-            yield collected.examples, standardised.regressors(moments, centred=centred, intercept=intercept)
+            yield collected.examples, standardised.regressors(moments, centred=given.centred, intercept=given.intercept)
         if collected.is_plan:
             plan_by_posterior(collected, standardised, moments)
 

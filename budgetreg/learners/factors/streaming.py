@@ -1,11 +1,13 @@
 """AEFA in a stream: the factor model learns from each block of examples once, and no example is stored."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from itertools import pairwise
 
 import numpy as np
 
+from budgetreg.learners.declaration import Rngs, Settings, SideInformation
+from budgetreg.learners.factors import StreamingFactorAnalysis
 from budgetreg.learners.factors.stepwise import StepwiseEM
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import AttributeDraws
@@ -20,15 +22,12 @@ _VALUES, _MIX = 5, 0.1
 
 
 def fit(
+    learner: StreamingFactorAnalysis,
     accessor: Accessor,
-    settings: Mapping[str, np.ndarray],
+    settings: Settings,
     checkpoints: Sequence[int],
-    rngs: Sequence[np.random.Generator],
-    *,
-    k: int,
-    n_components: int,
-    n_factors: int | None,
-    design: str,
+    rngs: Rngs,
+    given: SideInformation,
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Draw k attributes of each example, and yield the leading subspace of the factor model at each checkpoint.
 
@@ -37,17 +36,9 @@ def fit(
 
     Parameters
     ----------
-    accessor, settings, checkpoints, rngs
+    learner : StreamingFactorAnalysis
+    accessor, settings, checkpoints, rngs, given
         As for `budgetreg.learners.declaration.Learner.fit`; there is one setting and nothing to tune.
-    k : int
-        Attributes seen of each example, the papers' r, at least 2.
-    n_components : int
-        Dimension n of the subspace, below d.
-    n_factors : int or None
-        Factors q of the model, at least n; None: 2 n.
-    design : {'importance', 'uniform'}
-        'importance' draws attributes in proportion to their root mean squares, once each has 5 values on average, and
-        plans again at each doubling; 'uniform' draws uniform subsets.
 
     Yields
     ------
@@ -57,8 +48,8 @@ def fit(
     """
     del settings
     d = accessor.d
-    streams = [_Stream(rng, d, k, min(n_factors or 2 * n_components, d)) for rng in rngs]
-    next_plan = -(-_VALUES * d // k)
+    streams = [_Stream(rng, d, given.k, min(learner.n_factors or 2 * learner.n_components, d)) for rng in rngs]
+    next_plan = -(-_VALUES * d // given.k)
     for start, stop in pairwise(sorted({*range(0, checkpoints[-1], _BLOCK), *checkpoints})):
         accessor.open(start, stop)
         attributes = np.stack([stream.draws.take(stop - start) for stream in streams])
@@ -68,11 +59,11 @@ def fit(
         for stream, i, x in zip(streams, attributes, values, strict=True):
             stream.see(i, x)
         if stop in checkpoints:
-            yield stop, np.stack([stream.subspace(n_components) for stream in streams])[:, None]
-        if design == "importance" and stop % _BLOCK == 0 and stop >= next_plan:
+            yield stop, np.stack([stream.subspace(learner.n_components) for stream in streams])[:, None]
+        if learner.design == "importance" and stop % _BLOCK == 0 and stop >= next_plan:
             next_plan = 2 * stop
             for stream in streams:
-                stream.draws.plan(working_probabilities(np.sqrt(stream.model.mean_squares()), k, _MIX))
+                stream.draws.plan(working_probabilities(np.sqrt(stream.model.mean_squares()), given.k, _MIX))
 
 
 class _Stream:

@@ -42,7 +42,21 @@ _UPDATES = {
 
 @dataclass(frozen=True)
 class MatrixGradientLearner(SubspaceLearner):
-    """What estimates the diagonal, how pairs are mixed, and what is output; see `budgetreg.learners.mbeg.core.fit`."""
+    """What estimates the diagonal, how pairs are mixed, and what is output; see `budgetreg.learners.mbeg.core.fit`.
+
+    Attributes
+    ----------
+    n_components : int
+        Dimension n of the subspace, from 1 to d.
+    update : {'pairs', 'singles'}
+        The estimate of the diagonal: from pairs of an attribute with itself (MBEG), or from every attribute seen
+        (MBEG+), see `from_pairs` and `from_singles` in `budgetreg.learners.mbeg.estimates`.
+    alpha : float or 'theory'
+        Share of uniform pairs, in [0, 1]; 'theory': ``eta d^2``, at most 1/2.
+    output : {'decompose', 'top'}
+        How the average of the weight matrices becomes a subspace. 'decompose' writes it as a mixture of projections
+        and draws one; 'top' takes its n leading eigenvectors.
+    """
 
     update: str = option("the update", one_of(*_UPDATES), tried=())
     alpha: float | str = option(
@@ -65,17 +79,7 @@ class MatrixGradientLearner(SubspaceLearner):
         """Run `budgetreg.learners.mbeg.core.fit`."""
         from budgetreg.learners.mbeg import core
 
-        return core.fit(
-            accessor,
-            settings,
-            checkpoints,
-            rngs,
-            k=given.k,
-            n_components=self.n_components,
-            update=self.update,
-            alpha=self.alpha,
-            output=self.output,
-        )
+        return core.fit(self, accessor, settings, checkpoints, rngs, given)
 
     def split_budget(self, k: int) -> BudgetSplit | None:
         """Refuse budgets that are not made of pairs.

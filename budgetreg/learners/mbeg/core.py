@@ -5,10 +5,12 @@ replicas take each step together; a replica is a row of the arrays. The state is
 rounding can make eigenvalues of W negative, which have no logarithm.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from budgetreg.learners.declaration import Rngs, Settings, SideInformation
+from budgetreg.learners.mbeg import MatrixGradientLearner
 from budgetreg.learners.mbeg.estimates import ESTIMATES
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, blocks
@@ -17,16 +19,12 @@ from budgetreg.solvers.eigenspaces import eigenspaces, leading
 
 
 def fit(
+    learner: MatrixGradientLearner,
     accessor: Accessor,
-    settings: Mapping[str, np.ndarray],
+    settings: Settings,
     checkpoints: Sequence[int],
-    rngs: Sequence[np.random.Generator],
-    *,
-    k: int,
-    n_components: int,
-    update: str,
-    alpha: float | str,
-    output: str,
+    rngs: Rngs,
+    given: SideInformation,
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Run all settings along all streams of the accessor, one pass.
 
@@ -41,20 +39,9 @@ def fit(
 
     Parameters
     ----------
-    accessor, settings, checkpoints, rngs
+    learner : MatrixGradientLearner
+    accessor, settings, checkpoints, rngs, given
         As for `budgetreg.learners.declaration.Learner.fit`; the setting is ``eta``.
-    k : int
-        Attributes r that may be seen of each example, even.
-    n_components : int
-        Dimension n of the subspace, from 1 to d.
-    update : {'pairs', 'singles'}
-        The estimate of the diagonal: from pairs of an attribute with itself (MBEG), or from every attribute seen
-        (MBEG+), see `from_pairs` and `from_singles` in `budgetreg.learners.mbeg.estimates`.
-    alpha : float or 'theory'
-        Share of uniform pairs, in [0, 1]; 'theory': ``eta d^2``, at most 1/2.
-    output : {'decompose', 'top'}
-        How the average of the weight matrices becomes a subspace. 'decompose' writes it as a mixture of projections
-        and draws one; 'top' takes its n leading eigenvectors.
 
     Yields
     ------
@@ -67,22 +54,23 @@ def fit(
     A. Gonen, D. Rosenbaum, Y. C. Eldar, S. Shalev-Shwartz. Subspace Learning with Partial Information. JMLR 17, 2016,
     Algorithm 2. 'singles' and 'top' are ours.
     """
-    F, G, d, n = accessor.n_streams, accessor.n_settings, accessor.d, n_components
+    F, G, d, n = accessor.n_streams, accessor.n_settings, accessor.d, learner.n_components
+    pairs = BLOCK, given.k // 2
     step_size = settings["eta"]
-    uniform_share = np.minimum(step_size * d**2, 0.5) if alpha == "theory" else np.full(G, float(alpha))
+    uniform_share = np.minimum(step_size * d**2, 0.5) if learner.alpha == "theory" else np.full(G, float(learner.alpha))
     eta, uniform_share = np.tile(step_size, F), np.tile(uniform_share, F)
-    estimate = ESTIMATES[update]
+    estimate = ESTIMATES[learner.update]
     state = Weights(F * G, d, n, uniform_share)
     for start, stop in blocks(0, checkpoints[-1]):
         # One more number per example chooses the projection, so that checkpoints do not change later draws.
-        draws = [(rng.integers(0, d, (BLOCK, k // 2)), rng.random((BLOCK, k // 2)), rng.random(BLOCK)) for rng in rngs]
+        draws = [(rng.integers(0, d, pairs), rng.random(pairs), rng.random(BLOCK)) for rng in rngs]
         second, uniforms, choices = (np.stack(part).repeat(G, axis=0) for part in zip(*draws, strict=True))
         accessor.open(start, stop)
         for step in range(start + 1, stop + 1):
             position = step - 1 - start
             s, q = state.draw(uniforms[:, position]), second[:, position]
             x_s, x_q = _reveal(accessor, position, s, q)
-            nonzero = x_s * x_q != 0 if update == "pairs" else (x_s != 0) | (x_q != 0)
+            nonzero = x_s * x_q != 0 if learner.update == "pairs" else (x_s != 0) | (x_q != 0)
             moved = np.flatnonzero(nonzero.any(axis=1))
             if moved.size:
                 w = state.diagonal[moved] / n
@@ -92,7 +80,7 @@ def fit(
                 state.move(moved, eta[moved, None, None] * C, step)
             if step in checkpoints:
                 averages = zip(state.average(step), choices[:, position], strict=True)
-                V = [_subspace(W, n, choice if output == "decompose" else None) for W, choice in averages]
+                V = [_subspace(W, n, choice if learner.output == "decompose" else None) for W, choice in averages]
                 yield step, np.stack(V).reshape(F, G, d, n)
 
 

@@ -32,7 +32,18 @@ _CLEANED = "moments are shrunk and cleaned, hence biased, less with each example
 
 @dataclass(frozen=True)
 class MomentRegression(PairwiseLearner):
-    """AEMR: what the moments are solved for, and which regressor is averaged in."""
+    """AEMR: what the moments are solved for, and which regressor is averaged in.
+
+    Attributes
+    ----------
+    partner : {'auto', 'none'}
+        'auto' averages with AEML's regressor, the factor-model estimate. Its share is larger while examples are few,
+        smaller for sparse regressors, and 0 if pairs contradict the factor model.
+    norm : {'auto', 'l2', 'l1'}
+        See `budgetreg.learners.moments.solution.solve`.
+    n_factors : int
+        Factors of the model, capped at d.
+    """
 
     partner: str = option("whether AEML's regressor is averaged in", one_of("auto", "none"), tried=("none",))
     norm: str = option("which norm of regressors is held small", one_of("auto", "l2", "l1"), tried=("l1", "l2"))
@@ -61,18 +72,7 @@ class MomentRegression(PairwiseLearner):
         """Run `budgetreg.learners.moments.regression.fit`."""
         from budgetreg.learners.moments import regression
 
-        return regression.fit(
-            accessor,
-            settings,
-            checkpoints,
-            rngs,
-            k=given.k,
-            partner=self.partner,
-            norm=self.norm,
-            n_factors=self.n_factors,
-            centred=given.centred,
-            intercept=given.intercept,
-        )
+        return regression.fit(self, accessor, settings, checkpoints, rngs, given)
 
     @property
     def tuned(self) -> Sequence[str]:

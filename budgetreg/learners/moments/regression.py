@@ -1,11 +1,13 @@
 """AEMR: regression by cleaned second moments of what was revealed, averaged with the factor-model estimate."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from budgetreg.learners.declaration import Rngs, Settings, SideInformation
 from budgetreg.learners.factors.posterior import Posterior
 from budgetreg.learners.factors.regression import plan_by_posterior, posterior_moments
+from budgetreg.learners.moments import MomentRegression
 from budgetreg.learners.moments.solution import Solution, solve
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import collect
@@ -18,17 +20,12 @@ _PRIOR_EXAMPLES = 200
 
 
 def fit(
+    learner: MomentRegression,
     accessor: Accessor,
-    settings: Mapping[str, np.ndarray],
+    settings: Settings,
     checkpoints: Sequence[int],
-    rngs: Sequence[np.random.Generator],
-    *,
-    k: int,
-    partner: str,
-    norm: str,
-    n_factors: int,
-    centred: bool = False,
-    intercept: bool = False,
+    rngs: Rngs,
+    given: SideInformation,
 ) -> Iterator[tuple[int, Outputs]]:
     """Draw k attributes of each example, and yield the regressor of all that was seen at each checkpoint.
 
@@ -37,22 +34,12 @@ def fit(
 
     Parameters
     ----------
-    accessor, checkpoints, rngs
+    learner : MomentRegression
+    accessor, settings, checkpoints, rngs, given
         As for `budgetreg.learners.declaration.Learner.fit`.
     settings : mapping
         Empty: held-out risks choose among the candidates. Else ``candidate``: numbers, from 1, of the candidates of
         `Solution` to yield.
-    k : int
-        Attributes seen of each example, at least 2.
-    partner : {'auto', 'none'}
-        'auto' averages with AEML's regressor, the factor-model estimate. Its share is larger while examples are few,
-        smaller for sparse regressors, and 0 if pairs contradict the factor model.
-    norm : {'auto', 'l2', 'l1'}
-        See `budgetreg.learners.moments.solution.solve`.
-    n_factors : int
-        Factors of the model, capped at d.
-    centred, intercept : bool
-        Whether attributes are centred on their means, and whether the regressor has an intercept.
 
     Yields
     ------
@@ -61,8 +48,10 @@ def fit(
     """
     d = accessor.d
     chains = [rng.spawn(1)[0] for rng in rngs]
-    posterior = Posterior(d + 1, min(n_factors, d), chains) if partner == "auto" and not settings else None
-    for collected in collect(accessor, checkpoints, rngs, k):
+    posterior = (
+        Posterior(d + 1, min(learner.n_factors, d), chains) if learner.partner == "auto" and not settings else None
+    )
+    for collected in collect(accessor, checkpoints, rngs, given.k):
         blocks = collected.entries.blocks()
         factor_estimate = None
         if posterior is not None:
@@ -70,7 +59,9 @@ def fit(
             factor_estimate = standardised, posterior_moments(posterior, standardised, collected.entries.size)
         if collected.is_checkpoint or factor_estimate is None:
             solutions = [
-                solve(blocks, f, collected.phases, d, norm=norm, centred=centred, intercept=intercept)
+                solve(
+                    blocks, f, collected.phases, d, norm=learner.norm, centred=given.centred, intercept=given.intercept
+                )
                 for f in range(len(rngs))
             ]
         if collected.is_checkpoint:
@@ -79,17 +70,17 @@ def fit(
                 W = np.stack([solution.candidates[chosen].T for solution in solutions])
             else:
                 W = np.stack([solution.w for solution in solutions])[:, :, None]
-            outputs = _with_intercepts(W, solutions, blocks, centred=centred, intercept=intercept)
+            outputs = _with_intercepts(W, solutions, blocks, centred=given.centred, intercept=given.intercept)
             if factor_estimate is not None:
                 standardised, moments = factor_estimate
-                factor_outputs = standardised.regressors(moments, centred=centred, intercept=intercept)
+                factor_outputs = standardised.regressors(moments, centred=given.centred, intercept=given.intercept)
                 examples = collected.phases[-1]
                 share = [
-                    _factor_share(solution, examples, standardised.residual(moments, f), n_factors)
+                    _factor_share(solution, examples, standardised.residual(moments, f), learner.n_factors)
                     for f, solution in enumerate(solutions)
                 ]
                 outputs = _mixed(outputs, factor_outputs, np.array(share))
-            yield collected.examples, outputs if centred or intercept else outputs.regressors
+            yield collected.examples, outputs if given.centred or given.intercept else outputs.regressors
         if collected.is_plan and factor_estimate is not None:
             plan_by_posterior(collected, *factor_estimate)
         elif collected.is_plan:

@@ -32,7 +32,13 @@ _NORMS = {"ridge": (two_norm, two_norm), "lasso": (one_norm, largest)}
 
 @dataclass(frozen=True)
 class OfflineLearner(Learner):
-    """Ridge and lasso on full rows: which ball the regressor lies in."""
+    """Ridge and lasso on full rows: which ball the regressor lies in.
+
+    Attributes
+    ----------
+    update : {'ridge', 'lasso'}
+        The ball: ``|w|_2 <= B`` or ``|w|_1 <= B``.
+    """
 
     update: str = option("the update", one_of(*_PROBLEMS), tried=())
 
@@ -57,15 +63,7 @@ class OfflineLearner(Learner):
         """Run `budgetreg.learners.offline.core.fit`."""
         from budgetreg.learners.offline import core
 
-        return core.fit(
-            accessor,
-            settings,
-            checkpoints,
-            rngs,
-            problem=self.update,
-            centred=given.centred,
-            intercept=given.intercept,
-        )
+        return core.fit(self, accessor, settings, checkpoints, rngs, given)
 
     @property
     def words(self) -> Sequence[str]:

@@ -5,11 +5,13 @@ parts of a cross-validation share most of their examples, and the products of sh
 streams that run together determine the order of the sums, and the configuration must determine these streams.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from budgetreg.learners.declaration import Rngs, Settings, SideInformation
+from budgetreg.learners.offline import OfflineLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.solvers.lasso import lasso
 from budgetreg.solvers.lasso_path import lasso_path
@@ -24,14 +26,12 @@ _SPARSE = 0.1
 
 
 def fit(
+    learner: OfflineLearner,
     accessor: Accessor,
-    settings: Mapping[str, np.ndarray],
+    settings: Settings,
     checkpoints: Sequence[int],
-    rngs: Sequence[np.random.Generator] = (),
-    *,
-    problem: str,
-    centred: bool = False,
-    intercept: bool = False,
+    rngs: Rngs,
+    given: SideInformation,
 ) -> Iterator[tuple[int, Outputs]]:
     """Minimise ``|X w - y|_2^2`` over balls, at each checkpoint on the examples up to it.
 
@@ -39,13 +39,10 @@ def fit(
 
     Parameters
     ----------
-    accessor, settings, checkpoints, rngs
+    learner : OfflineLearner
+    accessor, settings, checkpoints, rngs, given
         As for `budgetreg.learners.declaration.Learner.fit`; d attributes of each example are charged, the setting is
         ``B``, and nothing is drawn.
-    problem : {'ridge', 'lasso'}
-        The ball: ``|w|_2 <= B`` or ``|w|_1 <= B``.
-    centred, intercept : bool
-        Whether attributes are centred on the means of these examples, and whether the regressor has an intercept.
 
     Yields
     ------
@@ -54,7 +51,7 @@ def fit(
     W : ndarray of float, shape (F, d, G); or WithIntercept
         The minimisers.
     """
-    solve = {"ridge": _ridge, "lasso": _lasso}[problem]
+    solve = {"ridge": _ridge, "lasso": _lasso}[learner.update]
     streams = [_LeastSquares(accessor.d) for _ in range(accessor.n_streams)]
     start = 0
     for checkpoint in sorted(set(checkpoints)):
@@ -66,19 +63,19 @@ def fit(
             stop = min(start + _BLOCK, checkpoint)
             for members, X, y in accessor.distinct_rows(start, stop):
                 b, gram = y @ X, _gram(X) if by_products else None
-                sums = np.append(X.sum(axis=0), y.sum()) if centred or intercept else None
+                sums = np.append(X.sum(axis=0), y.sum()) if given.centred or given.intercept else None
                 for f in members:
                     streams[f].append(X, y, b, gram, sums)
             start = stop
         solutions: list[np.ndarray] = []
         for stream in streams:
             guess = solutions[-1] if solutions else None
-            solutions.append(stream.centred(centred, intercept).solved(solve, settings["B"], guess))
+            solutions.append(stream.centred(given.centred, given.intercept).solved(solve, settings["B"], guess))
         W = np.stack(solutions)
-        if not (centred or intercept):
+        if not (given.centred or given.intercept):
             yield checkpoint, W
             continue
-        origins = [stream.origin(centred, intercept) for stream in streams]
+        origins = [stream.origin(given.centred, given.intercept) for stream in streams]
         yield checkpoint, WithIntercept(W, np.stack([r - m @ w for (m, r), w in zip(origins, solutions, strict=True)]))
 
 

@@ -36,7 +36,13 @@ _PROBLEMS = {
 
 @dataclass(frozen=True)
 class Baseline(Learner):
-    """Baseline and Naive: what is solved for the estimates."""
+    """Baseline and Naive: what is solved for the estimates.
+
+    Attributes
+    ----------
+    update : {'program', 'correlation'}
+        How the regressor is computed from the estimates, see `minimisers` and `correlation`.
+    """
 
     update: str = option("the update", one_of(*_PROBLEMS), tried=())
 
@@ -54,16 +60,7 @@ class Baseline(Learner):
         """Run `budgetreg.learners.pairs.core.fit`."""
         from budgetreg.learners.pairs import core
 
-        return core.fit(
-            accessor,
-            settings,
-            checkpoints,
-            rngs,
-            k=given.k,
-            problem=self.update,
-            centred=given.centred,
-            intercept=given.intercept,
-        )
+        return core.fit(self, accessor, settings, checkpoints, rngs, given)
 
     def split_budget(self, k: int) -> BudgetSplit | None:
         """Refuse a budget below a pair.

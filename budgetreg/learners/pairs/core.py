@@ -12,11 +12,13 @@ With values missing completely at random, missing values count as 0. Products ar
 have both attributes, and single values by the share that has the attribute, which makes the estimates unbiased again.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 
+from budgetreg.learners.declaration import Rngs, Settings, SideInformation
+from budgetreg.learners.pairs import Baseline
 from budgetreg.learners.pairs.centring import PairCentring
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import blocks, subset
@@ -25,30 +27,21 @@ from budgetreg.tasks.task import Outputs, WithIntercept
 
 
 def fit(
+    learner: Baseline,
     accessor: Accessor,
-    settings: Mapping[str, np.ndarray],
+    settings: Settings,
     checkpoints: Sequence[int],
-    rngs: Sequence[np.random.Generator],
-    *,
-    k: int,
-    problem: str,
-    centred: bool = False,
-    intercept: bool = False,
+    rngs: Rngs,
+    given: SideInformation,
 ) -> Iterator[tuple[int, Outputs]]:
     """Estimate the loss along all streams of the accessor and minimise it at the checkpoints.
 
     Parameters
     ----------
-    accessor, settings, checkpoints, rngs
+    learner : Baseline
+    accessor, settings, checkpoints, rngs, given
         As for `budgetreg.learners.declaration.Learner.fit`; a pair is charged 2 attributes, also if they are equal. The
         setting is ``B``, the largest 1-norm.
-    k : int
-        Attributes that may be seen of each example, at least 2; of an odd number, one is not used.
-    problem : {'program', 'correlation'}
-        How the regressor is computed from the estimates, see `minimisers` and `correlation`.
-    centred, intercept : bool
-        Whether attributes are centred on the means of their revealed values, and whether the regressor has an
-        intercept. The means include the values that they are subtracted from, which gives a bias of order 1/m.
 
     Yields
     ------
@@ -61,15 +54,15 @@ def fit(
     N. Cesa-Bianchi, S. Shalev-Shwartz, O. Shamir. Efficient Learning with Partially Observed Attributes. ICML 2010,
     Algorithm 1 and footnote 2.
     """
-    solve = {"program": minimisers, "correlation": correlation}[problem]
+    solve = {"program": minimisers, "correlation": correlation}[learner.update]
     centring = None
-    if centred or intercept:
+    if given.centred or given.intercept:
         centring = PairCentring(accessor.n_streams, accessor.d, _together(accessor))
-    for checkpoint, A, v in estimates(accessor, checkpoints, rngs, k, centring):
+    for checkpoint, A, v in estimates(accessor, checkpoints, rngs, given.k, centring):
         if centring is None:
             yield checkpoint, np.stack([solve(A_f, v_f, settings["B"]) for A_f, v_f in zip(A, v, strict=True)])
             continue
-        m, r = centring.origin(centred, intercept)
+        m, r = centring.origin(given.centred, given.intercept)
         moments = zip(*centring.centre(A, v, m, r), strict=True)
         W = np.stack([solve(A_f, v_f, settings["B"]) for A_f, v_f in moments])
         yield checkpoint, WithIntercept(W, r[:, None] - np.einsum("fd,fdg->fg", m, W))

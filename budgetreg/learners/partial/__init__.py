@@ -34,7 +34,22 @@ from budgetreg.theory import ddaelr_step, ddaerr_step, eg_step, ogd_step, pegaso
 
 @dataclass(frozen=True)
 class GradientLearner(bases.GuidedLearner):
-    """How the regressor moves, and how its two estimates are drawn; see `budgetreg.learners.partial.core.fit`."""
+    """How the regressor moves, and how its two estimates are drawn; see `budgetreg.learners.partial.core.fit`.
+
+    Attributes
+    ----------
+    update : {'ogd', 'eg', 'pegasos'}
+        The update rule.
+    data_point : {'uniform', 'subset', 'moment'}
+        The sampler of the data point: the first two have ``q = 1/d``, the last depends on the moments.
+    inner_product : {'weight', 'moment'}
+        Whether the draws for the inner product depend on the moments, too; not for 'pegasos'.
+    average : {'all', 'suffix', 'last'}
+        Which iterates are averaged.
+    control_variate : {'none', 'mean', 'label'}
+        Whether the draws for the inner product estimate the deviation from the attributes' means, or from their means
+        given the target, see `budgetreg.updates.control_variates`; 'none' for 'pegasos'.
+    """
 
     data_point: str = option("the draw of attributes for the data point", one_of("uniform", "subset", "moment"))
     moments: str = option(
@@ -56,21 +71,7 @@ class GradientLearner(bases.GuidedLearner):
         """Run `budgetreg.learners.partial.core.fit`."""
         from budgetreg.learners.partial import core
 
-        return core.fit(
-            accessor,
-            settings,
-            checkpoints,
-            rngs,
-            update=self.update,
-            data_point=self.data_point,
-            inner_product=self.inner_product,
-            k_x=given.split.k_x,
-            k_ip=given.split.k_ip,
-            average=self.average,
-            moments=given.moments,
-            control_variate=self.control_variate,
-            prices=given.prices,
-        )
+        return core.fit(self, accessor, settings, checkpoints, rngs, given)
 
     @property
     def tuned(self) -> Sequence[str]:

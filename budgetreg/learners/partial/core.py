@@ -22,6 +22,8 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from budgetreg.learners.declaration import Rngs, Settings, SideInformation
+from budgetreg.learners.partial import GradientLearner
 from budgetreg.learners.partial.skipped_steps import skipped_steps
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling import importance_weights
@@ -69,45 +71,21 @@ UPDATES: Mapping[str, Callable[..., RegressorUpdate]] = {"ogd": OGD, "eg": EG, "
 
 
 def fit(
+    learner: GradientLearner,
     accessor: Accessor,
-    settings: Mapping[str, np.ndarray],
+    settings: Settings,
     checkpoints: Sequence[int],
-    rngs: Sequence[np.random.Generator],
-    *,
-    update: str,
-    data_point: str,
-    inner_product: str,
-    k_x: int,
-    k_ip: int,
-    average: str,
-    moments: np.ndarray | None = None,
-    control_variate: str = "none",
-    prices: np.ndarray | None = None,
+    rngs: Rngs,
+    given: SideInformation,
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Run all settings along all streams of the accessor, one pass.
 
     Parameters
     ----------
-    accessor, settings, checkpoints, rngs
+    learner : GradientLearner
+    accessor, settings, checkpoints, rngs, given
         As for `budgetreg.learners.declaration.Learner.fit`, with a budget of ``k_x + k_ip`` attributes; settings are
         ``B`` and ``eta`` or ``lambda``.
-    update : {'ogd', 'eg', 'pegasos'}
-        The update rule.
-    data_point : {'uniform', 'subset', 'moment'}
-        The sampler of the data point: the first two have ``q = 1/d``, the last depends on the moments.
-    inner_product : {'weight', 'moment'}
-        Whether the draws for the inner product depend on the moments, too; not for 'pegasos'.
-    k_x, k_ip : int
-        Draws for the data point and for the inner product.
-    average : {'all', 'suffix', 'last'}
-        Which iterates are averaged.
-    moments : ndarray of float, shape (F, d), optional
-        Second moments ``E x_i^2``, given to each stream, for 'moment'.
-    control_variate : {'none', 'mean', 'label'}
-        Whether the draws for the inner product estimate the deviation from the attributes' means, or from their means
-        given the target, see `budgetreg.updates.control_variates`; 'none' for 'pegasos'.
-    prices : ndarray of float, shape (d,), optional
-        Costs of the attributes, which make 'moment' draws cost-aware, see `budgetreg.sampling.importance_weights`.
 
     Yields
     ------
@@ -117,21 +95,33 @@ def fit(
     """
     F, d = accessor.n_streams, accessor.d
     options = {}
-    if inner_product == "moment":
-        assert moments is not None
-        options["root_moments"] = importance_weights.inner_product(moments, prices)
+    if learner.inner_product == "moment":
+        assert given.moments is not None
+        options["root_moments"] = importance_weights.inner_product(given.moments, given.prices)
     samplers: Sequence[DataPointSampler]
-    if data_point == "moment":
-        assert moments is not None
-        samplers = [Proportional(weights) for weights in importance_weights.data_point(update, moments, prices)]
+    if learner.data_point == "moment":
+        assert given.moments is not None
+        samplers = [
+            Proportional(weights)
+            for weights in importance_weights.data_point(learner.update, given.moments, given.prices)
+        ]
     else:
-        samplers = [DATA_POINT_SAMPLERS[data_point]] * F
-    state = UPDATES[update](F, d, k_ip, settings, **options)
+        samplers = [DATA_POINT_SAMPLERS[learner.data_point]] * F
+    state = UPDATES[learner.update](F, d, given.split.k_ip, settings, **options)
     control = None
-    if control_variate != "none":
-        control = ControlVariate(cast(ScaledRegressors, state), F, d, slope=control_variate == "label")
+    if learner.control_variate != "none":
+        control = ControlVariate(cast(ScaledRegressors, state), F, d, slope=learner.control_variate == "label")
     yield from run(
-        accessor, state, 0, checkpoints, rngs, samplers, k_x=k_x, k_ip=k_ip, average=average, control=control
+        accessor,
+        state,
+        0,
+        checkpoints,
+        rngs,
+        samplers,
+        k_x=given.split.k_x,
+        k_ip=given.split.k_ip,
+        average=learner.average,
+        control=control,
     )
 
 

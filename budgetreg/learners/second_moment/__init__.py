@@ -53,7 +53,20 @@ _SKIPPED: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class SecondMomentLearner(SubspaceLearner):
-    """Which attributes of an example are seen; see `budgetreg.learners.second_moment.core.fit`."""
+    """Which attributes of an example are seen; see `budgetreg.learners.second_moment.core.fit`.
+
+    Attributes
+    ----------
+    n_components : int
+        Dimension of the subspace, below d.
+    update : {'active', 'passive', 'importance', 'zero_filled', 'full'}
+        'active' draws uniform subsets of k attributes; 'passive' each attribute with probability k/d; 'importance' k
+        attributes, larger ones more often; 'zero_filled' as 'active', with 0 for unseen values; 'full' sees all.
+    replacement : bool
+        Whether 'active' draws with replacement.
+    phase_one, mix : float
+        For 'importance', see `budgetreg.learners.second_moment.importance`.
+    """
 
     update: str = option("the update", one_of(*_DESIGNS), tried=())
     replacement: bool = option("whether attributes are drawn with replacement", FLAG, only=("update", "active"))
@@ -73,18 +86,7 @@ class SecondMomentLearner(SubspaceLearner):
         """Run `budgetreg.learners.second_moment.core.fit`."""
         from budgetreg.learners.second_moment import core
 
-        return core.fit(
-            accessor,
-            settings,
-            checkpoints,
-            rngs,
-            k=given.k,
-            n_components=self.n_components,
-            update=self.update,
-            replacement=self.replacement,
-            phase_one=self.phase_one,
-            mix=self.mix,
-        )
+        return core.fit(self, accessor, settings, checkpoints, rngs, given)
 
     @property
     def observation(self) -> Observation:

@@ -5,11 +5,12 @@ values seen, each divided by the probability of being seen, sum to unbiased esti
 semidefinite. Each stream needs O(d^2) memory for the sum, the estimate, and its eigenvectors.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from budgetreg.learners.second_moment import importance
+from budgetreg.learners.declaration import Rngs, Settings, SideInformation
+from budgetreg.learners.second_moment import SecondMomentLearner, importance
 from budgetreg.learners.second_moment.moment_sums import full_sums, sums
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.designs import Design, bernoulli, uniform_subset, with_replacement
@@ -17,35 +18,20 @@ from budgetreg.solvers.eigenspaces import leading
 
 
 def fit(
+    learner: SecondMomentLearner,
     accessor: Accessor,
-    settings: Mapping[str, np.ndarray],
+    settings: Settings,
     checkpoints: Sequence[int],
-    rngs: Sequence[np.random.Generator],
-    *,
-    k: int,
-    n_components: int,
-    update: str,
-    replacement: bool = False,
-    phase_one: float | None = None,
-    mix: float | None = None,
+    rngs: Rngs,
+    given: SideInformation,
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Estimate C along all streams of the accessor, and yield its leading eigenvectors at the checkpoints.
 
     Parameters
     ----------
-    accessor, settings, checkpoints, rngs
+    learner : SecondMomentLearner
+    accessor, settings, checkpoints, rngs, given
         As for `budgetreg.learners.declaration.Learner.fit`; there is one setting and nothing to tune.
-    k : int
-        Attributes that may be seen of each example, the papers' r, at least 2.
-    n_components : int
-        Dimension of the subspace, below d.
-    update : {'active', 'passive', 'importance', 'zero_filled', 'full'}
-        'active' draws uniform subsets of k attributes; 'passive' each attribute with probability k/d; 'importance' k
-        attributes, larger ones more often; 'zero_filled' as 'active', with 0 for unseen values; 'full' sees all.
-    replacement : bool
-        Whether 'active' draws with replacement.
-    phase_one, mix : float, optional
-        For 'importance', see `budgetreg.learners.second_moment.importance`.
 
     Yields
     ------
@@ -60,10 +46,17 @@ def fit(
     """
     del settings
     moments = estimates(
-        accessor, checkpoints, rngs, k=k, update=update, replacement=replacement, phase_one=phase_one, mix=mix
+        accessor,
+        checkpoints,
+        rngs,
+        k=given.k,
+        update=learner.update,
+        replacement=learner.replacement,
+        phase_one=learner.phase_one,
+        mix=learner.mix,
     )
     for checkpoint, moment in moments:
-        yield checkpoint, np.stack([leading(C, n_components) for C in moment])[:, None]
+        yield checkpoint, np.stack([leading(C, learner.n_components) for C in moment])[:, None]
 
 
 def estimates(

@@ -41,7 +41,20 @@ _PLUG_IN = "the plug-in is biased, and bounded instead"
 
 @dataclass(frozen=True)
 class SupportVectorLearner(bases.SplitBudgetLearner):
-    """The loss ``max(|residual| - delta, 0)``, the scale eps of its smoothing, and how its slope is estimated."""
+    """The loss ``max(|residual| - delta, 0)``, the scale eps of its smoothing, and how its slope is estimated.
+
+    Attributes
+    ----------
+    residual : {'gen_est', 'plug_in'}
+        The paper's estimate of the slope, which is unbiased; or the slope at an estimate of the residual, which is
+        biased but bounded.
+    delta : float
+        Residuals up to this cost nothing, at least 0.
+    eps : float
+        Scale of the smoothing, above 0.
+    average : {'all', 'suffix', 'last'}
+        Which iterates are averaged.
+    """
 
     update: str = bases.update_option("ogd")
     residual: str = option("the estimate of the residual's slope", one_of("gen_est", "plug_in"))
@@ -57,18 +70,7 @@ class SupportVectorLearner(bases.SplitBudgetLearner):
         """Run `budgetreg.learners.svr.core.fit`."""
         from budgetreg.learners.svr import core
 
-        return core.fit(
-            accessor,
-            settings,
-            checkpoints,
-            rngs,
-            residual=self.residual,
-            delta=self.delta,
-            eps=self.eps,
-            k_x=given.split.k_x,
-            k_ip=given.split.k_ip,
-            average=self.average,
-        )
+        return core.fit(self, accessor, settings, checkpoints, rngs, given)
 
     @property
     def _unbiased(self) -> bool:

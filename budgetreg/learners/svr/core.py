@@ -9,10 +9,12 @@ References
 Hazan and Koren (2012), "Linear regression with limited observation", Procedure 3 and Algorithm 4.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from budgetreg.learners.declaration import Rngs, Settings, SideInformation
+from budgetreg.learners.svr import SupportVectorLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, blocks, uniform
 from budgetreg.updates.averaging import Averager
@@ -21,38 +23,21 @@ from budgetreg.updates.ogd import project_l2
 
 
 def fit(
+    learner: SupportVectorLearner,
     accessor: Accessor,
-    settings: Mapping[str, np.ndarray],
+    settings: Settings,
     checkpoints: Sequence[int],
-    rngs: Sequence[np.random.Generator],
-    *,
-    residual: str,
-    delta: float,
-    eps: float,
-    k_x: int,
-    k_ip: int,
-    average: str,
+    rngs: Rngs,
+    given: SideInformation,
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Run all settings along all streams of the accessor, one pass.
 
     Parameters
     ----------
-    accessor, settings, checkpoints, rngs
+    learner : SupportVectorLearner
+    accessor, settings, checkpoints, rngs, given
         As for `budgetreg.learners.declaration.Learner.fit`; settings are ``B`` and ``eta``. GenEst's draws for one
         example are unbounded, so the accessor must have no budget for it.
-    residual : {'gen_est', 'plug_in'}
-        The paper's estimate of the slope, which is unbiased; or the slope at an estimate of the residual, which is
-        biased but bounded.
-    delta : float
-        Residuals up to this cost nothing, at least 0.
-    eps : float
-        Scale of the smoothing, above 0.
-    k_x : int
-        Draws for the data point.
-    k_ip : int
-        Draws for the inner product, for 'plug_in' only.
-    average : {'all', 'suffix', 'last'}
-        Which iterates are averaged.
 
     Yields
     ------
@@ -62,8 +47,12 @@ def fit(
     """
     F, G, d = accessor.n_streams, accessor.n_settings, accessor.d
     B, eta = settings["B"], settings["eta"]
-    slope: GenEst | PlugIn = GenEst(B, delta, eps, rngs) if residual == "gen_est" else PlugIn(delta, eps, k_ip)
-    averager = Averager(checkpoints, average)
+    slope: GenEst | PlugIn = (
+        GenEst(B, learner.delta, learner.eps, rngs)
+        if learner.residual == "gen_est"
+        else PlugIn(learner.delta, learner.eps, given.split.k_ip)
+    )
+    averager = Averager(checkpoints, learner.average)
     marks = set(averager.marks)
     w, total = np.zeros((F, G, d)), np.zeros((F, G, d))
     stream, example = np.ogrid[:F, :BLOCK]
@@ -75,13 +64,13 @@ def fit(
         return w
 
     for start, stop in blocks(0, checkpoints[-1]):
-        attributes = np.stack([uniform(rng, d, k_x) for rng in rngs])[:, : stop - start]
+        attributes = np.stack([uniform(rng, d, given.split.k_x) for rng in rngs])[:, : stop - start]
         slope.next_block(rngs)
         accessor.open(start, stop)
         y = accessor.targets()
         points = np.zeros((F, stop - start, d))
         cells = stream[..., None], example[:, : stop - start, None], attributes
-        np.add.at(points, cells, accessor.reveal_block(attributes) * (d / k_x))
+        np.add.at(points, cells, accessor.reveal_block(attributes) * (d / given.split.k_x))
         for position in range(stop - start):
             total += w
             t = start + position + 1
