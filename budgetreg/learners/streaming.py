@@ -1,10 +1,15 @@
-"""Oja, GROUSE and PETRELS: a subspace that moves with every example, of which a uniform subset is seen.
+"""Oja, GROUSE and PETRELS: streaming PCA, whose subspace moves with every example.
 
-The references stand with the updates, `budgetreg.updates`.
+A uniform subset S of r attributes is seen of each example. Notation: the papers' rank k is n here (``n_components``); V
+is the subspace as columns (d, n), and V_S are its rows at S. All F x G replicas take each step together; a replica's
+result does not depend on the others. The references stand with the updates, `budgetreg.updates.streaming_subspaces`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
@@ -23,6 +28,8 @@ from budgetreg.learners.declaration import (
     Trajectory,
 )
 from budgetreg.metering.accessor import Accessor
+from budgetreg.sampling.draws import blocks, subset
+from budgetreg.updates.streaming_subspaces import Grouse, Oja, Petrels
 
 _UPDATES = {
     "oja": "Oja's rule with an unbiased estimate of the second moment",
@@ -50,12 +57,22 @@ class StreamingLearner(SubspaceLearner):
     def fit(
         self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
-        """Run `budgetreg.learners.streaming.core.fit`."""
-        from budgetreg.learners.streaming import core
+        """Run all settings along all streams, each from a uniformly random subspace; see `Learner.fit`.
 
-        return core.fit(
-            accessor, settings, checkpoints, rngs, k=given.k, n_components=self.n_components, update=self.update
-        )
+        Memory is O(d n) per replica, and O(d n^2) for PETRELS.
+        """
+        F, G, d = accessor.n_streams, accessor.n_settings, accessor.d
+        initial = np.stack([np.linalg.qr(rng.normal(size=(d, self.n_components)))[0] for rng in rngs])
+        state = UPDATES[self.update](np.repeat(initial[:, None], G, axis=1), given.k, settings)
+        first_row = d * np.arange(F * G).reshape(F, G, 1)
+        for start, stop in blocks(0, checkpoints[-1]):
+            attributes = np.stack([subset(rng, d, given.k) for rng in rngs])[:, : stop - start]
+            accessor.open(start, stop)
+            x = accessor.reveal_block(attributes)
+            for position in range(stop - start):
+                state.step(first_row + attributes[:, None, position], x[:, None, position, :, None])
+                if start + position + 1 in checkpoints:
+                    yield start + position + 1, state.subspace()
 
     def split_budget(self, k: int) -> BudgetSplit | None:
         """Refuse a budget of 1, and of no more attributes than weights that are fitted to them.
@@ -90,3 +107,16 @@ class StreamingLearner(SubspaceLearner):
         reason = _DIVIDED if self.update == "oja" else _FITTED
         estimates = dict.fromkeys(("unbiased", "second moments", "full at k=d"), reason)
         return {**estimates, "boundary": UNBOUNDED, "minimiser": ONE_PASS}
+
+
+class SubspaceUpdate(Protocol):
+    """State of all replicas of an update rule."""
+
+    def step(self, rows: np.ndarray, x: np.ndarray) -> None:
+        """Update by one example of each stream: S as rows of the state (F, G, r), the values x_S (F, 1, r, 1)."""
+
+    def subspace(self) -> np.ndarray:
+        """Return orthonormal columns, shape (F, G, d, n)."""
+
+
+UPDATES: Mapping[str, Callable[..., SubspaceUpdate]] = {"oja": Oja, "grouse": Grouse, "petrels": Petrels}

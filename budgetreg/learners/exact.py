@@ -1,0 +1,155 @@
+"""Online ridge and online lasso: all attributes are seen, and steps use the exact gradient ``g = (<w, x> - y) x``.
+
+Hazan & Koren 2012 and Kukliansky & Shamir 2015 compare their learners with them. The G settings of a stream take each
+step together, as arrays (G, d) that fit the processor's cache. The F streams take turns at each example, so that no
+stream changes another's result.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from budgetreg.enumeration.gradients import GradientOracle
+from budgetreg.learners import bases
+from budgetreg.learners.declaration import (
+    ANY_BUDGET,
+    ONE_PASS,
+    RADIUS,
+    SEES_ALL,
+    STEP_SIZE,
+    Learner,
+    Observation,
+    Rngs,
+    RunContext,
+    Settings,
+    SideInformation,
+    Theorem,
+    Trajectory,
+)
+from budgetreg.metering.accessor import Accessor
+from budgetreg.theory import eg_step, ogd_step
+from budgetreg.updates.averaging import Averager
+from budgetreg.updates.inner_product import inner_products
+from budgetreg.updates.ogd import project_l2
+from budgetreg.updates.reference_updates import REFERENCE_UPDATES
+
+
+@dataclass(frozen=True)
+class ExactGradientLearner(Learner):
+    """Online ridge and online lasso.
+
+    Attributes
+    ----------
+    update : {'ogd', 'eg'}
+        'ogd' is online ridge, gradient descent on the 2-ball; 'eg' is online lasso, exponentiated gradient on the
+        1-ball.
+    average : {'all', 'suffix', 'last'}
+        Which iterates the output averages.
+    """
+
+    update: str = bases.update_option("ogd", "eg")
+    average: str = bases.average_option()
+
+    core = "exact"
+    observation = Observation.ALL
+    parameters = (RADIUS, STEP_SIZE)
+    tuned = ("B", "eta")
+    skipped_checks: ClassVar[Mapping[str, str]] = {
+        "second moments": SEES_ALL,
+        "full at k=d": SEES_ALL,
+        "minimiser": ONE_PASS,
+        "small k": ANY_BUDGET,
+    }
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
+    ) -> Trajectory:
+        """Run online ridge or online lasso along all streams.
+
+        These are the updates of AERR and AELR from ``w_1 = 0``, with the exact gradient; see `Learner.fit`. Settings
+        are ``B`` and ``eta``.
+        """
+        G, d = accessor.n_settings, accessor.d
+        streams = [_UPDATES[self.update](G, d, settings["B"], settings["eta"]) for _ in range(accessor.n_streams)]
+        averager = Averager(checkpoints, self.average)
+        marks = set(averager.marks)
+        last = max(checkpoints)
+        block = max(1, _BLOCK_VALUES // d)
+
+        def running_sum() -> np.ndarray:
+            return np.stack([stream.total for stream in streams])
+
+        def iterate() -> np.ndarray:
+            return np.stack([stream.w for stream in streams])
+
+        for start in range(0, last, block):
+            X, y = accessor.rows(start, min(start + block, last))
+            for position in range(X.shape[1]):
+                for stream in streams:
+                    stream.total += stream.w
+                t = start + position + 1
+                output = averager.observe(t, running_sum, iterate) if t in marks else None
+                if output is not None:
+                    yield output[0], np.ascontiguousarray(output[1].swapaxes(1, 2))
+                for f, stream in enumerate(streams):
+                    stream.step(X[f, position], y[f, position])
+
+    def theory(self, run: RunContext, B: float | None) -> Mapping[str, float]:
+        """Return the step size of Hazan & Koren 2012 for exact gradients."""
+        assert B is not None
+        return {"eta": eg_step(B, run.d, run.m, None) if self.update == "eg" else ogd_step(run.d, run.m, None)}
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What it sees and how it moves."""
+        return "all attributes, one pass", bases.UPDATES.get(self.update, "")
+
+    @property
+    def theorem(self) -> Theorem | None:
+        """The regret bounds, of the average of all iterates."""
+        return bases.gradient_theorem(self.update, None) if self.average == "all" else None
+
+    @property
+    def oracle(self) -> GradientOracle:
+        """Exact gradients: nothing is drawn."""
+        return GradientOracle(REFERENCE_UPDATES[self.update], None, average=self.average)
+
+
+_BLOCK_VALUES = 2**18
+"""Attribute values of one stream in a block."""
+
+
+class _OGD:
+    """Gradient descent on the 2-ball: ``w <- v B / max(|v|_2, B)``, ``v = w - eta g``."""
+
+    def __init__(self, G: int, d: int, B: np.ndarray, eta: np.ndarray) -> None:
+        self.B, self.eta = B, eta
+        self.w, self.total = np.zeros((G, d)), np.zeros((G, d))
+
+    def step(self, x: np.ndarray, y: float) -> None:
+        residual = inner_products(self.w, x) - y
+        self.w -= (self.eta * residual)[:, None] * x
+        self.w = project_l2(self.w, self.B)
+
+
+class _EG:
+    """Exponentiated gradient on the 1-ball: ``theta -= eta clip(g, 1/eta)``.
+
+    ``w = B sinh(theta) / sum(cosh(theta))``, both multiplied by ``2 exp(-max |theta|)`` against overflow.
+    """
+
+    def __init__(self, G: int, d: int, B: np.ndarray, eta: np.ndarray) -> None:
+        self.B, self.eta = B, eta
+        self.w, self.total, self._theta = np.zeros((G, d)), np.zeros((G, d)), np.zeros((G, d))
+
+    def step(self, x: np.ndarray, y: float) -> None:
+        residual = inner_products(self.w, x) - y
+        self._theta -= np.clip((self.eta * residual)[:, None] * x, -1, 1)
+        M = np.abs(self._theta).max(axis=1, keepdims=True)
+        up, down = np.exp(self._theta - M), np.exp(-M - self._theta)
+        self.w = (up - down) * (self.B / (up + down).sum(axis=1))[:, None]
+
+
+_UPDATES: dict[str, type[_OGD] | type[_EG]] = {"ogd": _OGD, "eg": _EG}

@@ -1,0 +1,233 @@
+"""Impute, then ridge: unseen values are imputed and then treated as seen, as is commonly done.
+
+The imputers are scikit-learn's, and so is `RidgeCV`, which leaves out one row at a time to choose the strength.
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from budgetreg.config.options import option
+from budgetreg.config.requirements import one_of
+from budgetreg.enumeration import certificates
+from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, same
+from budgetreg.errors import ConfigError
+from budgetreg.learners.bases import PairwiseLearner
+from budgetreg.learners.declaration import (
+    UNBOUNDED,
+    Missing,
+    Rngs,
+    RunContext,
+    Settings,
+    SideInformation,
+    Trajectory,
+)
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
+from budgetreg.revealed.collection import collect
+from budgetreg.revealed.entries import Entries
+from budgetreg.streams import generator
+from budgetreg.tasks.task import WithIntercept
+
+_WAYS = {"mean": "the means of those seen", "iterative": "regressions on all others, ten times over"}
+
+_MOST_ATTRIBUTES = 100
+"""For iterative imputation, which takes ten times d regressions on d attributes at each checkpoint."""
+
+_GUESSED = "imputed values are guesses, and the regressor is not linear in them"
+
+
+_D, _M = 5, 40
+"""Attributes and examples of the check at k = d."""
+
+
+class ImputationOracle(Oracle):
+    """Ridge on imputed rows: refitted without one row after the other, for each strength."""
+
+    def full_information(self, subject: LearnerUnderTest) -> None:
+        """Compare with ridge on full rows at k = d, where there is nothing to impute."""
+        rng = generator("check imputation")
+        X = rng.standard_normal((_M, _D)) * np.linspace(0.5, 2, _D)
+        y = X @ np.linspace(-1, 1, _D) + rng.standard_normal(_M)
+        (W,), _ = subject.run(Table(X, y), np.arange(_M)[None], [generator("check imputation draws")], _D, {})
+        same("the regressor at k = d", W[0, :, 0], _chosen(X, y))
+
+    def minimiser(self, subject: LearnerUnderTest) -> None:
+        """Compare with ridge on rows in which the mean of what was shown of an attribute stands for what was not."""
+        for shown in certificates.run(subject, {}):
+            X = np.full((len(shown.y), certificates.D), np.nan)
+            for row, attributes, values in zip(X, shown.attributes, shown.values, strict=True):
+                row[attributes] = values
+            seen, w = ~np.isnan(X).all(axis=0), np.zeros(certificates.D)
+            X = X[:, seen]
+            w[seen] = _chosen(np.where(np.isnan(X), np.nanmean(X, axis=0), X), shown.y)
+            same(f"ridge on {len(X)} imputed rows", shown.output[:, 0], w)
+
+
+@dataclass(frozen=True)
+class ImputationLearner(PairwiseLearner):
+    """Ridge on rows whose unseen values are imputed.
+
+    Attributes
+    ----------
+    impute : {'mean', 'iterative'}
+        See `imputed`.
+    """
+
+    impute: str = option("the way to impute", one_of(*_WAYS))
+
+    core = "imputation"
+    centres_itself = True
+    missing = Missing.LEFT_OUT
+    oracle = ImputationOracle()
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
+    ) -> Trajectory:
+        """Draw k attributes of each example uniformly; impute the others and solve for ridge at each checkpoint.
+
+        There is one setting and nothing to tune; see `Learner.fit`.
+        """
+        for collected in collect(accessor, checkpoints, rngs, given.k):
+            if not collected.is_checkpoint:
+                continue  # no plans: the draws stay uniform
+            solutions = [
+                regressor(X, y, impute=self.impute, centred=given.centred, intercept=given.intercept)
+                for X, y in _tables(collected.entries, accessor.d)
+            ]
+            W = np.stack([w for w, _ in solutions])[:, :, None]
+            b = np.array([[b] for _, b in solutions])
+            yield collected.examples, WithIntercept(W, b) if given.centred or given.intercept else W
+
+    def notes(self, run: RunContext, settings: Mapping[str, Sequence[float]]) -> Sequence[str]:
+        """Return nothing.
+
+        Raises
+        ------
+        ConfigError
+            If there are too many attributes for iterative imputation.
+        """
+        if self.impute == "iterative" and run.d > _MOST_ATTRIBUTES:
+            raise ConfigError(
+                f"algo.impute=iterative: at most {_MOST_ATTRIBUTES} attributes, as {run.d} would take too long; "
+                "use mean"
+            )
+        return ()
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What it sees and how it imputes."""
+        return "k attributes per example", f"ridge, what was not seen being imputed by {_WAYS[self.impute]}"
+
+    @property
+    def skipped_checks(self) -> Mapping[str, str]:
+        """Estimates are guesses."""
+        guessed = {"unbiased": _GUESSED, "second moments": _GUESSED, "boundary": UNBOUNDED}
+        if self.impute == "mean":
+            return guessed
+        return {**guessed, "minimiser": "what it minimises depends on values that scikit-learn makes up"}
+
+
+_STRENGTHS = np.geomspace(1e-4, 1e4, 17)
+"""Strengths of ridge that are tried, in units of the mean squared length of the columns."""
+
+
+def regressor(X: np.ndarray, y: np.ndarray, *, impute: str, centred: bool, intercept: bool) -> tuple[np.ndarray, float]:
+    """Return the ridge regressor of imputed rows; leave-one-out errors choose its strength.
+
+    A left-out row stays in the means and in the imputation models.
+
+    Parameters
+    ----------
+    X : ndarray of float, shape (n, d)
+        NaN for unseen values.
+    y : ndarray of float, shape (n,)
+    impute : {'mean', 'iterative'}
+    centred, intercept : bool
+        As for `fit`.
+
+    Returns
+    -------
+    w : ndarray of float, shape (d,)
+        0 for attributes never seen; all 0 for a single example, because none can be left out.
+    b : float
+        The prediction is ``b + <w, x>``.
+    """
+    from sklearn.linear_model import RidgeCV  # imported here because scikit-learn loads slowly
+
+    w, r = np.zeros(X.shape[1]), float(y.mean()) if intercept else 0.0
+    live = np.flatnonzero(~np.isnan(X).all(axis=0))
+    if len(y) < 2 or not live.size:
+        return w, r
+    means = np.nanmean(X[:, live], axis=0)
+    Z = imputed(X[:, live] - means, impute)  # centred before imputation, so that a shift of the data changes nothing
+    if not centred:
+        Z += means
+        means = np.zeros(live.size)
+    if not Z.any():
+        return w, r
+    # With centred attributes and a free intercept, each left-out example changes the intercept.
+    ridge = RidgeCV(strengths(Z), fit_intercept=centred and intercept).fit(Z, y - r)
+    w[live] = ridge.coef_
+    return w, r + float(ridge.intercept_) - float(means @ ridge.coef_)
+
+
+def imputed(Z: np.ndarray, impute: str) -> np.ndarray:
+    """Return rows with the unseen values filled in.
+
+    Parameters
+    ----------
+    Z : ndarray of float, shape (n, p)
+        Values less the column's mean, at least one in each column; NaN for unseen values.
+    impute : {'mean', 'iterative'}
+        'mean' imputes the mean; 'iterative' uses `sklearn.impute.IterativeImputer` with its defaults, which regresses
+        each attribute on the others (not on the target) in ten rounds.
+
+    Returns
+    -------
+    ndarray of float, shape (n, p)
+    """
+    if impute == "mean":
+        return np.where(np.isnan(Z), 0.0, Z)
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401, enables the next import
+    from sklearn.impute import IterativeImputer
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # ten rounds are the default, converged or not
+        filled: np.ndarray = IterativeImputer(random_state=0).fit_transform(Z)
+    return filled
+
+
+def strengths(Z: np.ndarray) -> np.ndarray:
+    """Return the strengths of ridge that are tried on rows (n, p), not all of which are 0."""
+    return _STRENGTHS * np.square(Z).sum(axis=0).mean()
+
+
+def _tables(entries: Entries, d: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield X (n, d) and y (n,) of each stream, one at a time, because dense tables of all need much memory."""
+    blocks = entries.blocks()
+    for f in range(len(blocks[0].values)):
+        rows = []
+        for block in blocks:
+            # Column d is the target; one more column collects the missing values.
+            table = np.full((block.values.shape[1], d + 2), np.nan)
+            np.put_along_axis(table, block.attributes[f], block.values[f], axis=1)
+            rows.append(table)
+        table = np.concatenate(rows)
+        yield table[:, :d], table[:, d]
+
+
+def _chosen(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return ridge of the strength with which rows are predicted best from all others."""
+
+    def ridge(X: np.ndarray, y: np.ndarray, strength: float) -> np.ndarray:
+        return np.linalg.solve(X.T @ X + strength * np.eye(X.shape[1]), X.T @ y)
+
+    def error(strength: float) -> float:
+        others = [np.arange(len(y)) != row for row in range(len(y))]
+        return sum((y[~kept] - X[~kept] @ ridge(X[kept], y[kept], strength)).item() ** 2 for kept in others)
+
+    return ridge(X, y, min(strengths(X), key=error))
