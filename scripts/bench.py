@@ -16,11 +16,13 @@ import bench_common  # before numpy is loaded
 import numpy as np
 import pandas as pd
 
-from budgetreg.learners.partial import core as partial
+from budgetreg.learners.declaration import BudgetSplit, SideInformation
+from budgetreg.learners.partial import GradientLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, next_block
 from budgetreg.streams import generator
+from budgetreg.tasks.task import Outputs
 from tests import listings
 
 FOLDS = 10
@@ -49,31 +51,19 @@ def load(root: str | None) -> Table:
     return Table(X.astype(np.uint8), rng.choice([-1.0, 1.0], 12_109), 1 / 255)
 
 
-def core(table: Table, case: str, replicas: int, steps: int) -> Callable[[], dict[int, np.ndarray]]:
+def core(table: Table, case: str, replicas: int, steps: int) -> Callable[[], dict[int, Outputs]]:
     """Return a pass of the batched core."""
     update, data_point, k_x, k_ip, name, values, _ = CASES[case]
+    learner = GradientLearner(name="bench", update=update, data_point=data_point)
     n_streams, n_settings = REPLICAS[replicas]
     orders = np.stack([np.random.default_rng(f).permutation(len(table.y))[:steps] for f in range(n_streams)])
     grid = [(B, value) for value in values for B in RADII][:n_settings]
     settings = dict(zip(("B", name), np.array(grid).T, strict=True))
 
-    def run() -> dict[int, np.ndarray]:
+    def run() -> dict[int, Outputs]:
         accessor = Accessor(table, orders, n_settings, k_x + k_ip, [steps])
         rngs = [generator("bench", f) for f in range(n_streams)]
-        return dict(
-            partial.fit(
-                accessor,
-                settings,
-                [steps],
-                rngs,
-                update=update,
-                data_point=data_point,
-                inner_product="weight",
-                k_x=k_x,
-                k_ip=k_ip,
-                average="all",
-            )
-        )
+        return dict(learner.fit(accessor, settings, [steps], rngs, SideInformation(k_x + k_ip, BudgetSplit(k_x, k_ip))))
 
     return run
 

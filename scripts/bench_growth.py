@@ -20,7 +20,8 @@ from matplotlib.figure import Figure
 
 from budgetreg.figures.palette import style
 from budgetreg.files.writing import write_atomically
-from budgetreg.learners.partial import core as partial
+from budgetreg.learners.declaration import BudgetSplit, SideInformation
+from budgetreg.learners.partial import GradientLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling.draws import BLOCK
@@ -44,19 +45,9 @@ def microseconds(table: Table, update: str, k_x: int, k_ip: int) -> float:
     eta = MULTIPLES * k_x / (table.d**2 if update == "ogd" else table.d)
     settings = {"B": np.full(MULTIPLES.size, B), "eta": eta}
     rngs = [generator("growth", f) for f in range(FOLDS)]
-    passes = partial.fit(
-        accessor,
-        settings,
-        [LENGTH],
-        rngs,
-        update=update,
-        data_point="uniform",
-        inner_product="weight",
-        k_x=k_x,
-        k_ip=k_ip,
-        average="all",
-    )
-    for _ in passes:
+    learner = GradientLearner(name="online", update=update, data_point="uniform")
+    given = SideInformation(k_x + k_ip, BudgetSplit(k_x, k_ip))
+    for _ in learner.fit(accessor, settings, [LENGTH], rngs, given):
         pass
     last = LENGTH - BLOCK
     return 1e6 * (times[last] - times[WARM]) / ((last - WARM) * FOLDS * MULTIPLES.size)

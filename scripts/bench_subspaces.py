@@ -14,15 +14,14 @@ once per pass, do not count. Prints a table and writes results/bench/subspaces.c
 
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
-from functools import partial
 
 import bench_common  # before numpy is loaded
 import numpy as np
 import pandas as pd
 
-from budgetreg.learners.factors import streaming as factors
-from budgetreg.learners.streaming import core as streaming
+from budgetreg.learners.declaration import Learner, SideInformation
+from budgetreg.learners.factors import StreamingFactorAnalysis
+from budgetreg.learners.streaming import StreamingLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling.designs import fixed_size
@@ -30,16 +29,16 @@ from budgetreg.sampling.inclusion_probabilities import working_probabilities
 from budgetreg.streams import generator
 
 K, N, LENGTH, FIRST, LAST = 28, 10, 3072, 1024, 2816
-Fit = Callable[..., Iterator[object]]
-CASES: dict[str, tuple[Fit, dict[str, np.ndarray]]] = {
-    "aefa_streaming": (partial(factors.fit, n_factors=None, design="importance"), {}),
-    "petrels": (partial(streaming.fit, update="petrels"), {"forgetting": np.array([0.999])}),
-    "grouse": (partial(streaming.fit, update="grouse"), {"eta": np.array([4.0])}),
-    "oja": (partial(streaming.fit, update="oja"), {"eta": np.array([2.8])}),
+CASES: dict[str, tuple[Learner, dict[str, np.ndarray]]] = {
+    "aefa_streaming": (StreamingFactorAnalysis(name="aefa_streaming", n_components=N, design="importance"), {}),
+    **{
+        update: (StreamingLearner(name=update, n_components=N, update=update), {parameter: np.array([value])})
+        for update, parameter, value in (("petrels", "forgetting", 0.999), ("grouse", "eta", 4.0), ("oja", "eta", 2.8))
+    },
 }
 
 
-def measured(table: Table, fit: Fit, settings: dict[str, np.ndarray]) -> tuple[float, float]:
+def measured(table: Table, learner: Learner, settings: dict[str, np.ndarray]) -> tuple[float, float]:
     """Return microseconds per example, and megabytes held while examples are learned from."""
     times, held = {}, {}
     begun = 0
@@ -54,7 +53,7 @@ def measured(table: Table, fit: Fit, settings: dict[str, np.ndarray]) -> tuple[f
         nonlocal begun
         begun = 0
         accessor = Accessor(table, np.arange(length)[None], 1, K, [length], opened)
-        for _ in fit(accessor, settings, [length], [generator("subspaces")], k=K, n_components=N):
+        for _ in learner.fit(accessor, settings, [length], [generator("subspaces")], SideInformation(K)):
             pass
 
     run(LENGTH)

@@ -8,14 +8,13 @@ import pytest
 
 from budgetreg import checks
 from budgetreg.enumeration.expectations import Oracle
-from budgetreg.learners.exact import core as exact
+from budgetreg.learners import exact, two_phase
 from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.partial import GradientLearner
 from budgetreg.learners.partial import core as partial
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.second_moment import importance
 from budgetreg.learners.svr import core as svr
-from budgetreg.learners.two_phase import core as two_phase
 from budgetreg.sampling import importance_weights
 from budgetreg.sampling.designs import conditional_poisson
 from budgetreg.sampling.draws import Proportional

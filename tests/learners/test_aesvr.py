@@ -9,7 +9,8 @@ from hydra import compose, initialize_config_dir
 
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.sphere import Sphere
-from budgetreg.learners.svr import core as svr
+from budgetreg.learners.declaration import BudgetSplit, SideInformation
+from budgetreg.learners.svr import SupportVectorLearner
 from budgetreg.learners.svr.core import GenEst, PlugIn
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
@@ -152,7 +153,7 @@ def test_second_moment_explodes_below_the_residuals():
 
 
 CHECKPOINTS = [1, 3, 256, 257, 290]
-OPTIONS = {"delta": DELTA, "k_x": 2, "k_ip": 3}
+GIVEN = SideInformation(5, BudgetSplit(2, 3))
 
 
 def problem(m=290, d=7, seed=0):
@@ -166,7 +167,8 @@ def run(X, y, streams, settings, *, checkpoints=CHECKPOINTS, budget=None, averag
     orders = np.stack([np.random.default_rng(f).permutation(len(X)) for f in streams])
     accessor = Accessor(Table(X, y), orders, len(settings["B"]), budget, checkpoints)
     rngs = [generator("test", f) for f in streams]
-    outputs = dict(svr.fit(accessor, settings, checkpoints, rngs, average=average, **OPTIONS, **options))
+    learner = SupportVectorLearner(name="aesvr", average=average, delta=DELTA, **options)
+    outputs = dict(learner.fit(accessor, settings, checkpoints, rngs, GIVEN))
     return outputs, accessor.bill()
 
 
@@ -317,9 +319,10 @@ def test_it_learns_on_the_sphere():
     losses = {}
     for residual in ("gen_est", "plug_in"):
         accessor = Accessor(table, np.tile(np.arange(1500), (2, 1)), 1, None, [1500])
-        options = {"residual": residual, "delta": 0.05, "eps": 2.0, "k_x": 4, "k_ip": 3, "average": "all"}
+        learner = SupportVectorLearner(name="aesvr", residual=residual, delta=0.05, eps=2.0)
+        given = SideInformation(7, BudgetSplit(4, 3))
         rngs = [generator("learn", f) for f in range(2)]
-        ((_, W),) = svr.fit(accessor, {"B": np.ones(1), "eta": np.full(1, 0.03)}, [1500], rngs, **options)
+        ((_, W),) = learner.fit(accessor, {"B": np.ones(1), "eta": np.full(1, 0.03)}, [1500], rngs, given)
         losses[residual] = np.mean([svr_loss(table, test, w, 0.05)[0] for w in W])
         mean = accessor.bill().total / 1500
         if residual == "gen_est":

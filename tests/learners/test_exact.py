@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.learners.exact import core as exact
+from budgetreg.learners import exact
+from budgetreg.learners.declaration import SideInformation
+from budgetreg.learners.exact import ExactGradientLearner
 from budgetreg.updates.averaging import Averager, marks
 
 UPDATES = ("ogd", "eg")
@@ -39,7 +41,12 @@ def grid(*pairs):
 
 
 def fit(X, y, settings, checkpoints, update, average):
-    return dict(exact.fit(Rows(X, y, len(settings["B"])), settings, checkpoints, update=update, average=average))
+    return fit_with(Rows(X, y, len(settings["B"])), settings, checkpoints, update, average)
+
+
+def fit_with(accessor, settings, checkpoints, update, average):
+    learner = ExactGradientLearner(name="online", update=update, average=average)
+    return dict(learner.fit(accessor, settings, checkpoints, [], SideInformation(accessor.d)))
 
 
 def ogd_iterates(X, y, B, eta):
@@ -104,7 +111,7 @@ def test_block_size_changes_nothing(update, monkeypatch):
 def test_no_row_is_read_after_the_last_checkpoint(update):
     X, y = streams(F=1, m=50, d=4)
     accessor = Rows(X, y, 1)
-    list(exact.fit(accessor, grid((1.0, 0.1)), (10, 20), update=update, average="all"))
+    fit_with(accessor, grid((1.0, 0.1)), (10, 20), update, "all")
     assert accessor.read == 20
 
 

@@ -8,9 +8,10 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import FactorAnalysis
 
 from budgetreg.data.directions import BiasedCoins, Hadamard, Spike
-from budgetreg.learners.factors import moment_estimate, subspace
+from budgetreg.learners.factors import FactorAnalysis as Aefa
+from budgetreg.learners.factors import moment_estimate
 from budgetreg.learners.factors.likelihood import FactorModel, Penalty, RevealedEntries, ascend
-from budgetreg.learners.second_moment import core as second_moment
+from budgetreg.learners.second_moment import SecondMomentLearner
 from budgetreg.solvers.eigenspaces import leading
 from tests.learners.problems import likelihood, shuffled
 from tests.learners.test_factors import AEFA, fitted, line
@@ -33,7 +34,7 @@ def seen_of(X, n, rng):
 def aefa(X, k, n, F=5, orders=None, **options):
     """Return subspaces (F, d, n), one per order of the examples."""
     orders = shuffled(F, len(X)) if orders is None else orders
-    found, _ = fitted(subspace.fit, X, np.zeros(len(X)), orders, k, n_components=n, **{**AEFA, **options})
+    found, _ = fitted(Aefa, X, np.zeros(len(X)), orders, k, n_components=n, **{**AEFA, **options})
     return found[len(X)][:, 0]
 
 
@@ -190,7 +191,7 @@ def test_data_without_factors_lose_at_most_twice_popca(law, n, k):
         X, C = data.X * data.scale, law.second_moment(0, repetition)
         own += lost(C, aefa(X, k, n, F=1))
         options = {"n_components": n, "update": "active"}
-        found, _ = fitted(second_moment.fit, X, np.zeros(len(X)), shuffled(1, len(X)), k, **options)
+        found, _ = fitted(SecondMomentLearner, X, np.zeros(len(X)), shuffled(1, len(X)), k, **options)
         other += lost(C, found[len(X)][:, 0])
     assert own <= 2 * other + 0.2 * np.trace(C)
 

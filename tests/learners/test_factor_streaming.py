@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from budgetreg import checks
 from budgetreg.errors import ConfigError
-from budgetreg.learners.factors import stepwise, streaming
+from budgetreg.learners.declaration import SideInformation
+from budgetreg.learners.factors import StreamingFactorAnalysis, stepwise
 from budgetreg.learners.factors.likelihood import FactorModel, Penalty, RevealedEntries
 from budgetreg.learners.factors.stepwise import LEAST, NOISE, PSEUDO, RIDGE, StepwiseEM
 from budgetreg.metering.accessor import Accessor
@@ -113,7 +114,8 @@ def fitted(X, streams=(0,), checkpoints=None, k=5, available=None, **options):
     accessor = Accessor(Table(X, np.zeros(len(X)), available=available), orders, 1, k, checkpoints, itemised=True)
     rngs = [np.random.default_rng([3, f]) for f in streams]
     options = {"n_components": 2, "n_factors": None, "design": "importance", **options}
-    found = streaming.fit(accessor, {}, checkpoints, rngs, k=k, **options)
+    learner = StreamingFactorAnalysis(name="test", **options)
+    found = learner.fit(accessor, {}, checkpoints, rngs, SideInformation(k))
     return {checkpoint: V[:, 0] for checkpoint, V in found}, accessor
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from budgetreg import checks
 from budgetreg.errors import ConfigError
-from budgetreg.learners.factors import regression, subspace
+from budgetreg.learners.declaration import SideInformation
+from budgetreg.learners.factors import FactorAnalysis, FactorRegression
 from budgetreg.learners.factors.posterior import Posterior
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.table import Table
@@ -19,17 +20,18 @@ from tests.learners.problems import errors, handfuls, shuffled, table_error, tab
 AEFA = dict(n_factors=None, design="importance", phase_one=0.05, mix=0.1, noise="each", kappa="auto")
 
 
-def fitted(fit, X, y, orders, k, checkpoints=None, pilot=None, seeds=None, **options):
-    """Return {checkpoint: outputs} and the accessor."""
+def fitted(kind, X, y, orders, k, checkpoints=None, pilot=None, seeds=None, centred=False, intercept=False, **options):
+    """Return {checkpoint: outputs} of a learner of this class, and the accessor."""
     checkpoints = checkpoints or [orders.shape[1]]
     accessor = Accessor(Table(X, y), Streams(orders, pilot=pilot), 1, k, checkpoints, itemised=True)
     rngs = [np.random.default_rng([3, f]) for f in (range(len(orders)) if seeds is None else seeds)]
-    return dict(fit(accessor, {}, checkpoints, rngs, k=k, **options)), accessor
+    given = SideInformation(k, centred=centred, intercept=intercept)
+    return dict(kind(name="test", **options).fit(accessor, {}, checkpoints, rngs, given)), accessor
 
 
 def aeml(X, y, orders, k, **options):
     """Return the last outputs: regressors (F, d), and intercepts (F,) or None."""
-    found, _ = fitted(regression.fit, X, y, orders, k, **{"n_factors": 20, **options})
+    found, _ = fitted(FactorRegression, X, y, orders, k, **{"n_factors": 20, **options})
     last = found[orders.shape[1]]
     return (last[0][:, :, 0], last[1][:, 0]) if isinstance(last, WithIntercept) else (last[:, :, 0], None)
 
@@ -156,7 +158,7 @@ def test_units_rescale_the_regressor():
 def test_rarely_seen_and_constant_attributes_get_no_weight():
     m = 12
     X, y = line(m, 20)
-    found, accessor = fitted(regression.fit, X, y, shuffled(3, m), 2, n_factors=5)
+    found, accessor = fitted(FactorRegression, X, y, shuffled(3, m), 2, n_factors=5)
     W, counts = found[m][:, :, 0], accessor.bill().reveals.total()[:, 0]
     assert (counts == 0).any() and (counts == 1).any()
     np.testing.assert_array_equal(W != 0, counts > 1)
@@ -189,9 +191,9 @@ def test_few_rows_of_tables_give_at_most_1_2_times_the_mean_error(table, m, N):
 # Independence of streams
 
 
-FITS = {
-    "aeml": (regression.fit, {"n_factors": 3, "intercept": True, "centred": True}),
-    "aefa": (subspace.fit, {**AEFA, "n_components": 2}),
+LEARNERS = {
+    "aeml": (FactorRegression, {"n_factors": 3, "intercept": True, "centred": True}),
+    "aefa": (FactorAnalysis, {**AEFA, "n_components": 2}),
 }
 
 
@@ -201,16 +203,16 @@ def numbers(found, f=0):
     return [part.tobytes() for part in parts]
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", LEARNERS)
 def test_streams_do_not_depend_on_other_streams(name):
     """Over several blocks, one of them with full rows, and several plans."""
-    fit, options = FITS[name]
+    kind, options = LEARNERS[name]
     X, y = line(290, 7)
     orders = shuffled(3, 290)
 
     def some(streams):
         own, pilot = orders[streams, 10:], orders[streams, :10] if name == "aeml" else None
-        return fitted(fit, X, y, own, 3, [280], pilot, seeds=streams, **options)[0]
+        return fitted(kind, X, y, own, 3, [280], pilot, seeds=streams, **options)[0]
 
     together, turned = some([0, 1, 2]), some([2, 0, 1])
     for f in range(3):
@@ -219,18 +221,18 @@ def test_streams_do_not_depend_on_other_streams(name):
         assert alone == numbers(turned, [2, 0, 1].index(f))
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", LEARNERS)
 def test_unseen_values_change_nothing(name, monkeypatch):
-    fit, options = FITS[name]
+    kind, options = LEARNERS[name]
     (X, y), taken, take = line(290, 7), [], AttributeDraws.take
     monkeypatch.setattr(AttributeDraws, "take", lambda self, examples: taken.append(take(self, examples)) or taken[-1])
     orders = shuffled(1, 280)
-    found, _ = fitted(fit, X, y, orders, 3, [20, 280], **options)
+    found, _ = fitted(kind, X, y, orders, 3, [20, 280], **options)
     poisoned = np.full(X.shape, np.nan)
     cells = orders[0][:, None], np.concatenate(taken)
     poisoned[cells] = X[cells]
     assert np.isnan(poisoned).mean() > 0.5
-    again, _ = fitted(fit, poisoned, y, orders, 3, [20, 280], **options)
+    again, _ = fitted(kind, poisoned, y, orders, 3, [20, 280], **options)
     assert numbers(again) == numbers(found)
 
 
@@ -246,8 +248,8 @@ def test_draws_do_not_depend_on_checkpoints():
     np.testing.assert_array_equal(np.concatenate([often.take(10), often.take(30)]), rarely.take(40))
     X, _ = line(700, 6)
     options = {**AEFA, "n_components": 2}
-    once, paid = fitted(subspace.fit, X, np.zeros(700), shuffled(2, 700), 3, [700], **options)
-    twice, also = fitted(subspace.fit, X, np.zeros(700), shuffled(2, 700), 3, [5, 33, 256, 700], **options)
+    once, paid = fitted(FactorAnalysis, X, np.zeros(700), shuffled(2, 700), 3, [700], **options)
+    twice, also = fitted(FactorAnalysis, X, np.zeros(700), shuffled(2, 700), 3, [5, 33, 256, 700], **options)
     assert once[700].tobytes() == twice[700].tobytes()
     np.testing.assert_array_equal(paid.bill().reveals.total(), also.bill().reveals.total())
 

@@ -10,7 +10,8 @@ from sklearn.pipeline import make_pipeline
 from budgetreg import checks
 from budgetreg.checks.subject import Recorder
 from budgetreg.cli.app import main
-from budgetreg.learners.imputation import core
+from budgetreg.learners import imputation
+from budgetreg.learners.declaration import SideInformation
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.table import Table
 from budgetreg.tasks.task import WithIntercept
@@ -36,7 +37,9 @@ def fitted(X, y, orders, k, checkpoints=None, pilot=None, available=None, seeds=
     log = Recorder(X.shape[1])
     accessor = Accessor(Table(X, y, available=available), Streams(orders, pilot=pilot), 1, k, checkpoints, log=log)
     rngs = [np.random.default_rng([3, f]) for f in (range(len(orders)) if seeds is None else seeds)]
-    outputs = core.fit(accessor, {}, checkpoints, rngs, k=k, **{"impute": "mean", **BOTH, **options})
+    options = {"impute": "mean", **BOTH, **options}
+    learner = imputation.ImputationLearner(name="impute", impute=options.pop("impute"))
+    outputs = learner.fit(accessor, {}, checkpoints, rngs, SideInformation(k, **options))
     found = {t: one if isinstance(one, WithIntercept) else WithIntercept(one, np.zeros((1, 1))) for t, one in outputs}
     return found, log
 
@@ -94,7 +97,7 @@ def test_predictions_equal_a_scikit_learn_pipeline(impute, imputer):
     X, y = examples(80, 6)
     X = hidden(X, 4)
     X -= np.nanmean(X, axis=0)
-    w, b = core.regressor(X, y, impute=impute, **BOTH)
+    w, b = imputation.regressor(X, y, impute=impute, **BOTH)
     filled = imputer.fit_transform(X)
     alphas = np.geomspace(1e-4, 1e4, 17) * np.square(filled).sum() / 6
     other = make_pipeline(imputer, RidgeCV(alphas)).fit(X, y)
@@ -106,12 +109,12 @@ def test_predictions_equal_a_scikit_learn_pipeline(impute, imputer):
 def test_shifts_move_only_the_intercept_and_units_rescale(impute):
     X, y = examples(60, 5)
     X, a = hidden(X, 3), np.linspace(-30, 30, 5)
-    w, b = core.regressor(X, y, impute=impute, **BOTH)
-    moved, own = core.regressor(X + a, y + 7, impute=impute, **BOTH)
+    w, b = imputation.regressor(X, y, impute=impute, **BOTH)
+    moved, own = imputation.regressor(X + a, y + 7, impute=impute, **BOTH)
     np.testing.assert_allclose(moved, w, rtol=1e-6)
     assert own == pytest.approx(b + 7 - w @ a, rel=1e-6)
     if impute == "mean":
-        scaled, same = core.regressor(4 * X, y / 2, impute=impute, **BOTH)
+        scaled, same = imputation.regressor(4 * X, y / 2, impute=impute, **BOTH)
         np.testing.assert_array_equal(scaled, w / 8)
         assert same == b / 2
 
@@ -124,13 +127,13 @@ def test_unseen_attributes_and_a_single_example_give_zero():
         assert {0, 1, 2} <= set(counts)
         assert not found[1].regressors.any() and found[1].intercept == y[0]
         np.testing.assert_array_equal(found[5].regressors[0, :, 0] != 0, counts > centred)
-    w, b = core.regressor(X[:1], y[:1], impute="mean", centred=False, intercept=False)
+    w, b = imputation.regressor(X[:1], y[:1], impute="mean", centred=False, intercept=False)
     assert not w.any() and b == 0
     for impute in ("mean", "iterative"):
-        w, b = core.regressor(np.full((4, 3), np.nan), y[:4], impute=impute, **BOTH)
+        w, b = imputation.regressor(np.full((4, 3), np.nan), y[:4], impute=impute, **BOTH)
         assert not w.any() and b == y[:4].mean()
     for constant in (0.0, 2.0):
-        w, b = core.regressor(np.zeros((4, 3)), np.full(4, constant), impute="mean", **BOTH)
+        w, b = imputation.regressor(np.zeros((4, 3)), np.full(4, constant), impute="mean", **BOTH)
         assert not w.any() and b == constant
 
 
@@ -157,7 +160,7 @@ def test_streams_do_not_depend_on_others_or_on_checkpoints(impute):
     shown = np.full(X.shape, np.nan)
     shown[:10], shown[rows, attributes] = X[:10], X[rows, attributes]
     order = np.append(np.arange(10), orders[2][:280])
-    w, b = core.regressor(shown[order], y[order], impute=impute, **BOTH)
+    w, b = imputation.regressor(shown[order], y[order], impute=impute, **BOTH)
     np.testing.assert_array_equal(alone[280].regressors[0, :, 0], w)
     assert alone[280].intercept[0, 0] == b
 

@@ -7,6 +7,8 @@ import pytest
 from scipy.linalg import expm, logm
 from scipy.optimize import brentq
 
+from budgetreg.learners.declaration import SideInformation
+from budgetreg.learners.mbeg import MatrixGradientLearner
 from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.mbeg.estimates import ESTIMATES
 from budgetreg.metering.accessor import Accessor
@@ -39,8 +41,8 @@ def run(
     orders = np.stack([np.random.default_rng(f).permutation(len(X)) for f in streams])
     accessor = make(Table(X, np.zeros(len(X))), orders, len(eta), k, checkpoints)
     rngs = [np.random.default_rng([9, f]) for f in streams]
-    options = {"k": k, "n_components": n, "update": update, "alpha": alpha, "output": output}
-    return dict(mbeg.fit(accessor, {"eta": np.array(eta)}, checkpoints, rngs, **options)), accessor
+    learner = MatrixGradientLearner(name="mbeg", n_components=n, update=update, alpha=alpha, output=output)
+    return dict(learner.fit(accessor, {"eta": np.array(eta)}, checkpoints, rngs, SideInformation(k))), accessor
 
 
 def probabilities(w, alpha):

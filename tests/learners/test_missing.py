@@ -14,14 +14,14 @@ from budgetreg.enumeration import steps
 from budgetreg.enumeration.expectations import CheckError, close
 from budgetreg.enumeration.scripted_rng import Scripted, outcomes, rows_of
 from budgetreg.enumeration.steps import STEP, Place
-from budgetreg.learners import members
-from budgetreg.learners.declaration import Missing
+from budgetreg.learners import members, two_phase
+from budgetreg.learners.declaration import Missing, SideInformation
+from budgetreg.learners.mbeg import MatrixGradientLearner
 from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.mbeg.estimates import ESTIMATES
 from budgetreg.learners.pairs import core as pairs
 from budgetreg.learners.pairs.centring import PairCentring
 from budgetreg.learners.second_moment import core as second_moment
-from budgetreg.learners.two_phase import core as two_phase
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.updates.reference_updates import REFERENCE_UPDATES
@@ -176,11 +176,8 @@ def test_mbeg_estimates_are_unbiased(monkeypatch, update, name):
         accessor = Accessor(table, np.zeros((len(scripts), 1)), 1, 2, [1])
         rngs = [Scripted([0] * 3, own) for own in scripts]
         followed.clear()
-        list(
-            mbeg.fit(
-                accessor, {"eta": np.ones(1)}, [1], rngs, k=2, n_components=1, update=update, alpha=1, output="top"
-            )
-        )
+        learner = MatrixGradientLearner(name="mbeg", n_components=1, update=update, alpha=1, output="top")
+        list(learner.fit(accessor, {"eta": np.ones(1)}, [1], rngs, SideInformation(2)))
         mean += p * sum(change.sum(axis=0) for _, change in followed) / len(scripts)
     if name == "right":
         close("C", mean, np.outer(X, X))

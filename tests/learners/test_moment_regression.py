@@ -6,8 +6,9 @@ from scipy.optimize import nnls
 
 from budgetreg import checks
 from budgetreg.errors import ConfigError
-from budgetreg.learners.factors import regression as factor_regression
-from budgetreg.learners.moments import regression
+from budgetreg.learners.declaration import SideInformation
+from budgetreg.learners.factors import FactorRegression
+from budgetreg.learners.moments import MomentRegression
 from budgetreg.learners.moments.candidates import Target, ridge_regressors
 from budgetreg.learners.moments.evidence import Evidence, judge
 from budgetreg.learners.moments.label import label_regression
@@ -24,14 +25,15 @@ from tests.learners.problems import errors, handfuls, line, revealed, shuffled, 
 AEMR = dict(partner="none", norm="l2", n_factors=20)
 
 
-def fitted(X, y, orders, k, checkpoints=None, pilot=None, seeds=None, given=None, fit=regression.fit, **options):
-    """Return {checkpoint: outputs} and the accessor."""
+def fitted(X, y, orders, k, checkpoints=None, pilot=None, seeds=None, given=None, kind=MomentRegression, **options):
+    """Return {checkpoint: outputs} of a learner of this class, and the accessor."""
     checkpoints, given = checkpoints or [orders.shape[1]], given or {}
     replicas = len(next(iter(given.values()), [0]))
     accessor = Accessor(Table(X, y), Streams(orders, pilot=pilot), replicas, k, checkpoints, itemised=True)
     rngs = [np.random.default_rng([3, f]) for f in (range(len(orders)) if seeds is None else seeds)]
-    options = {**AEMR, **options} if fit is regression.fit else options
-    return dict(fit(accessor, given, checkpoints, rngs, k=k, **options)), accessor
+    options = {**AEMR, **options} if kind is MomentRegression else options
+    side = SideInformation(k, **{name: options.pop(name) for name in ("centred", "intercept") if name in options})
+    return dict(kind(name="test", **options).fit(accessor, given, checkpoints, rngs, side)), accessor
 
 
 def aemr(X, y, orders, k, **options):
@@ -160,7 +162,7 @@ def test_share_of_the_factor_estimate_falls_to_a_half(T):
     X, y = line(600, 4)
     one = dict(X=X, y=y, orders=shuffled(2, T), k=4)
     both, moments = fitted(**one, partner="auto")[0][T], fitted(**one)[0][T]
-    partner = fitted(**one, fit=factor_regression.fit, n_factors=20)[0][T]
+    partner = fitted(**one, kind=FactorRegression, n_factors=20)[0][T]
     share = 1 - 0.5 * T / (T + 200)
     np.testing.assert_allclose(both, share * partner + (1 - share) * moments, rtol=1e-9, atol=1e-12)
 
@@ -171,7 +173,7 @@ def test_share_of_the_factor_estimate_vanishes_for_sparse_targets():
     y = 2 * X[:, 0] - 2 * X[:, 5] + 2 * X[:, 1] + rng.normal(size=T)
     one = dict(X=X, y=y, orders=shuffled(1, T), k=d)
     both, moments = fitted(**one, partner="auto", norm="auto", n_factors=2)[0][T], fitted(**one, norm="l1")[0][T]
-    partner = fitted(**one, fit=factor_regression.fit, n_factors=2)[0][T]
+    partner = fitted(**one, kind=FactorRegression, n_factors=2)[0][T]
     share = 200 / (T + 200)
     np.testing.assert_allclose(both, share * partner + (1 - share) * moments, rtol=1e-9, atol=1e-12)
 
@@ -189,7 +191,7 @@ def test_draws_with_the_factor_estimate_equal_aeml():
     one = dict(X=X, y=y, orders=shuffled(2, 300), k=3)
     bills = [
         fitted(**one, **own)[1].bill().reveals.total()
-        for own in ({"partner": "auto"}, {"fit": factor_regression.fit, "n_factors": 20}, {})
+        for own in ({"partner": "auto"}, {"kind": FactorRegression, "n_factors": 20}, {})
     ]
     np.testing.assert_array_equal(bills[0], bills[1])
     assert (bills[0] != bills[2]).any()

@@ -9,6 +9,8 @@ from scipy.optimize import brentq, linprog
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Lasso
 
+from budgetreg.learners.declaration import SideInformation
+from budgetreg.learners.offline import OfflineLearner
 from budgetreg.learners.offline import core as offline
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
@@ -28,8 +30,13 @@ def reader(X, y, n_settings, checkpoints, orders=None):
     return Accessor(Table(X.reshape(-1, d), y.ravel()), orders, n_settings, d, checkpoints)
 
 
+def minimised(problem, accessor, radii, checkpoints):
+    learner = OfflineLearner(name="test", update=problem)
+    return learner.fit(accessor, {"B": radii}, checkpoints, [], SideInformation(accessor.d))
+
+
 def solve(problem, X, y, radii=RADII):
-    ((_, W),) = offline.fit(reader(X[None], y[None], len(radii), [len(X)]), {"B": radii}, [len(X)], problem=problem)
+    ((_, W),) = minimised(problem, reader(X[None], y[None], len(radii), [len(X)]), radii, [len(X)])
     return W[0]
 
 
@@ -203,7 +210,7 @@ def test_checkpoints_use_the_examples_before_them(problem, monkeypatch):
     X, y = rng.normal(size=(2, 50, 12)), rng.normal(size=(2, 50))
     checkpoints = [3, 12, 13, 40]  # more examples than attributes later on
     accessor = reader(X, y, len(RADII), checkpoints)
-    found = dict(offline.fit(accessor, {"B": RADII}, checkpoints, problem=problem))
+    found = dict(minimised(problem, accessor, RADII, checkpoints))
     assert list(found) == checkpoints
     assert (accessor.bill().total == 40 * 12).all()
     for n, W in found.items():
@@ -219,7 +226,7 @@ def test_folds_that_share_examples_equal_separate_ones(problem):
     training, _ = folds(np.random.default_rng(0).permutation(360), 5, np.random.default_rng(1))
     checkpoints = [40, 200, training.shape[1]]
     accessor = reader(X[None], y[None], len(RADII), checkpoints, training)
-    for n, W in offline.fit(accessor, {"B": RADII}, checkpoints, problem=problem):
+    for n, W in minimised(problem, accessor, RADII, checkpoints):
         for rows, w in zip(training, W, strict=True):
             assert_optimal(problem, X[rows[:n]], y[rows[:n]], w)
     bill = accessor.bill()

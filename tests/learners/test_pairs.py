@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from budgetreg.learners.declaration import SideInformation
+from budgetreg.learners.pairs import Baseline
 from budgetreg.learners.pairs import core as pairs
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
@@ -27,7 +29,8 @@ def estimates(monkeypatch, X, y, k, drawn=None, seed=0, orders=None, checkpoints
         checkpoints = [orders.shape[1]] if checkpoints is None else checkpoints
         accessor = Accessor(Table(X, y), orders, 1, k, checkpoints)
         rngs = [np.random.default_rng([seed, f]) for f in range(len(orders))]
-        list(pairs.fit(accessor, {"B": np.ones(1)}, checkpoints, rngs, k=k, problem="correlation"))
+        learner = Baseline(name="naive", update="correlation")
+        list(learner.fit(accessor, {"B": np.ones(1)}, checkpoints, rngs, SideInformation(k)))
     return found[-len(orders) :], accessor
 
 
@@ -88,7 +91,8 @@ def test_streams_do_not_depend_on_other_streams(monkeypatch):
     def regressors(streams, problem):
         accessor = Accessor(Table(X, y), orders[streams], len(RADII), 4, [40])
         rngs = [np.random.default_rng(f) for f in streams]
-        ((_, W),) = pairs.fit(accessor, {"B": RADII}, [40], rngs, k=4, problem=problem)
+        learner = Baseline(name="test", update=problem)
+        ((_, W),) = learner.fit(accessor, {"B": RADII}, [40], rngs, SideInformation(4))
         return W
 
     for problem in ("program", "correlation"):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from budgetreg.learners.partial import core as partial
-from budgetreg.learners.two_phase import core as two_phase
+from budgetreg.learners.declaration import BudgetSplit, SideInformation
+from budgetreg.learners.partial import GradientLearner
+from budgetreg.learners.two_phase import TwoPhaseLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, Proportional, next_block, uniform
@@ -56,7 +57,9 @@ def run(
         itemised=itemised,
     )
     rngs = [generator("test", f) for f in streams]
-    outputs = dict(partial.fit(accessor, settings, checkpoints, rngs, **{"inner_product": "weight", **options}))
+    split = BudgetSplit(options.pop("k_x"), options.pop("k_ip"))
+    given = SideInformation(k, split, options.pop("moments", None), prices=options.pop("prices", None))
+    outputs = dict(GradientLearner(name="test", **options).fit(accessor, settings, checkpoints, rngs, given))
     return outputs, accessor.bill()
 
 
@@ -265,20 +268,16 @@ def test_two_phases_equal_their_listings(update, etas, inner_product, smoothing)
         update, rows[m_1:], targets[m_1:], rng, 500, Proportional(q), 3, 2, 2.0, etas[1], q=q, s=s, start=start
     )
     accessor = Accessor(Table(X, y, SCALE), order[None], 1, 5, [100, 500, 800])
+    learner = TwoPhaseLearner(
+        name="test", update=update, inner_product=inner_product, phase_one=0.375, smoothing=smoothing, mix=0.1
+    )
     outputs = dict(
-        two_phase.fit(
+        learner.fit(
             accessor,
             {"B": np.array([2.0]), "eta": np.array([etas[0]]), "eta_two": np.array([etas[1]])},
             [100, 500, 800],
             [generator("test", 0)],
-            update=update,
-            inner_product=inner_product,
-            k_x=3,
-            k_ip=2,
-            average="all",
-            phase_one=0.375,
-            smoothing=smoothing,
-            mix=0.1,
+            SideInformation(5, BudgetSplit(3, 2)),
         )
     )
     np.testing.assert_allclose(outputs[100][0, :, 0], early[:100].mean(axis=0), rtol=0, atol=1e-12)

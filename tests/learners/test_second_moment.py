@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from budgetreg.learners.declaration import SideInformation
+from budgetreg.learners.second_moment import SecondMomentLearner, importance
 from budgetreg.learners.second_moment import core as second_moment
-from budgetreg.learners.second_moment import importance
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling import designs
@@ -139,7 +140,8 @@ def test_output_is_orthonormal():
     data = table(200, 8)
     accessor = Accessor(data, np.arange(200)[None].repeat(2, axis=0), 1, 3, [20, 200])
     rngs = [np.random.default_rng(f) for f in range(2)]
-    for checkpoint, V in second_moment.fit(accessor, {}, [20, 200], rngs, k=3, n_components=2, update="active"):
+    learner = SecondMomentLearner(name="popca", n_components=2, update="active")
+    for checkpoint, V in learner.fit(accessor, {}, [20, 200], rngs, SideInformation(3)):
         assert checkpoint in (20, 200) and V.shape == (2, 1, 8, 2)
         np.testing.assert_allclose(V.transpose(0, 1, 3, 2) @ V, np.eye(2)[None, None].repeat(2, axis=0), atol=1e-12)
 

@@ -5,7 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from budgetreg.learners.streaming import core as streaming
+from budgetreg.learners import streaming
+from budgetreg.learners.declaration import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling.draws import subset
@@ -29,7 +30,8 @@ def run(X, update, streams=(0,), values=None, checkpoints=None, *, k=K, n=N, mak
     accessor = make(Table(X, np.zeros(len(X))), orders, len(values), k, checkpoints)
     rngs = [np.random.default_rng([9, f]) for f in streams]
     settings = {name: np.array(values)}
-    return dict(streaming.fit(accessor, settings, checkpoints, rngs, k=k, n_components=n, update=update)), accessor
+    learner = streaming.StreamingLearner(name="test", n_components=n, update=update)
+    return dict(learner.fit(accessor, settings, checkpoints, rngs, SideInformation(k))), accessor
 
 
 def projection(V):
