@@ -77,7 +77,7 @@ def _processor() -> dict[str, str | None]:
     libraries = [library for library in threadpool_info() if library.get("user_api") == "blas"]
     # Others, such as scipy's, are only there if something has loaded them, and the record must not depend on that.
     home = str(Path(np.__file__).resolve().parent)
-    of_numpy = [one for one in libraries if os.path.realpath(str(one.get("filepath", ""))).startswith(home)]
+    of_numpy = [each for each in libraries if os.path.realpath(str(each.get("filepath", ""))).startswith(home)]
     library = (of_numpy or libraries or [{}])[0]
     blas = f"{library['internal_api']} {library.get('version') or ''}".strip() if library else None
     return {"machine": platform.machine(), "blas": blas, "core": library.get("architecture")}

@@ -58,7 +58,7 @@ def find_folders(folders: Iterable[Path]) -> list[Path]:
     DataError
         If a folder does not exist, or no ``curves.csv`` is at or below it.
     """
-    found: dict[Path, Path] = {}
+    places: dict[Path, Path] = {}
     for folder in map(Path, folders):
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder")
@@ -66,8 +66,8 @@ def find_folders(folders: Iterable[Path]) -> list[Path]:
         if not below:
             raise DataError(f"{folder}: no {CURVES} in it or below it; is the run finished?")
         for path in below:
-            found.setdefault(path.resolve(), path)
-    return list(found.values())
+            places.setdefault(path.resolve(), path)
+    return list(places.values())
 
 
 def read(folder: Path) -> Results:

@@ -214,22 +214,22 @@ def _folder_names(folders: Sequence[Path]) -> list[str]:
     return ["/".join(part[-depth:]) for part in parts]
 
 
-def _agree(one: Series, other: Series) -> bool:
+def _agree(first: Series, second: Series) -> bool:
     keys = ["repetition", "examples"]
-    priced = [COST] if COST in one.points and COST in other.points else []
-    values = ["attributes", *priced, *_measures(one.points)]
-    if set(one.points["examples"]) != set(other.points["examples"]):
+    priced = [COST] if COST in first.points and COST in second.points else []
+    values = ["attributes", *priced, *_measures(first.points)]
+    if set(first.points["examples"]) != set(second.points["examples"]):
         return False
-    both = one.points.merge(other.points, on=keys, suffixes=("", "_other"))
+    both = first.points.merge(second.points, on=keys, suffixes=("", "_other"))
     return bool(both[values].equals(both[[f"{value}_other" for value in values]].set_axis(values, axis=1)))
 
 
-def _union(one: Series, other: Series) -> Series:
-    points = pd.concat([one.points, other.points]).drop_duplicates(["repetition", "examples"])
-    runs = pd.concat([one.runs, other.runs])
+def _union(first: Series, second: Series) -> Series:
+    points = pd.concat([first.points, second.points]).drop_duplicates(["repetition", "examples"])
+    runs = pd.concat([first.runs, second.runs])
     if "repetition" in runs:
         runs = runs.drop_duplicates("repetition")
-    return replace(one, points=points.sort_values(["repetition", "examples"], ignore_index=True), runs=runs)
+    return replace(first, points=points.sort_values(["repetition", "examples"], ignore_index=True), runs=runs)
 
 
 def read_folder(folder: Path) -> list[Series]:

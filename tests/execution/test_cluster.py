@@ -128,8 +128,8 @@ def own_data(tmp_path, monkeypatch):
 def test_workers_find_the_data_by_their_path(cluster, own_data, monkeypatch):
     here = api.run({**own_data, "out": "here"})
     elsewhere = {"backend": "dask", "backend.address": cluster.address}
-    found = api.run({**own_data, **elsewhere, "out": "there"})
-    assert len(found.curves) == len(here.curves) > 0
+    there = api.run({**own_data, **elsewhere, "out": "there"})
+    assert len(there.curves) == len(here.curves) > 0
     assert curves(Path("there")) == curves(Path("here"))
     assert api.plan({**own_data, **elsewhere}).folder == api.plan(own_data).folder
     monkeypatch.setitem(sys.modules, "distributed", None)  # verifying needs no scheduler

@@ -1,4 +1,4 @@
-"""Single inverted bits in the files of a run: each is told in one line or does not matter; no result silently changes.
+"""Single inverted bits in the files of a run are reported in one line or change nothing; no result changes silently.
 
 ``FLIPS=200 pytest tests/results/test_damage.py`` tries more than the few for each file that a test has time for.
 """
@@ -30,7 +30,7 @@ NAMES = ("journal.jsonl", "manifest.json", "curves.csv", "runs.csv")
 
 
 def fill(folder: Path) -> None:
-    """Compute what is missing of a run, and write its tables."""
+    """Compute the missing repetitions of a run, and write its tables."""
     with Store.open(folder, toy_plan(folder)) as store:
         for repetition in store.missing():
             store.add(toy_entry(repetition))
@@ -48,11 +48,11 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in NAMES}
 
 
-def told(series: list[Series]) -> list[object]:
-    """All that a figure or a table is made of."""
+def drawn(series: list[Series]) -> list[object]:
+    """Return everything that a figure or a table shows."""
     return [
-        (one.label, one.config, one.d, one.points.to_csv(), one.runs.drop(columns=["seconds"]).to_csv())
-        for one in series
+        (curve.label, curve.config, curve.d, curve.points.to_csv(), curve.runs.drop(columns=["seconds"]).to_csv())
+        for curve in series
     ]
 
 
@@ -62,8 +62,10 @@ def one_line(error: UserError) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_bit_in_a_file_of_a_run(run: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    whole, expected, kept = contents(run), told(read_series([run])), tmp_path / "kept"
+def test_an_inverted_bit_is_reported_or_changes_nothing(
+    run: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, expected, kept = contents(run), drawn(read_series([run])), tmp_path / "kept"
     rng = np.random.default_rng(0)
     shutil.copytree(run, kept)
     caught = 0
@@ -72,7 +74,7 @@ def test_a_bit_in_a_file_of_a_run(run: Path, tmp_path: Path, name: str, capsys: 
         shutil.copytree(kept, run)
         flip(run / name, rng)
         try:
-            assert told(read_series([run])) == expected
+            assert drawn(read_series([run])) == expected
         except DataError as error:
             caught += name in one_line(error)
         code, damage = main(["status", str(run)]), capsys.readouterr().err
@@ -80,7 +82,7 @@ def test_a_bit_in_a_file_of_a_run(run: Path, tmp_path: Path, name: str, capsys: 
         assert code == 0 or name in damage
         try:
             fill(run)
-        except UserError as error:  # a manifest that cannot tell whose the results are
+        except UserError as error:  # nobody knows whose results a damaged manifest describes
             assert name == "manifest.json"
             assert name in one_line(error)
             continue
@@ -90,7 +92,7 @@ def test_a_bit_in_a_file_of_a_run(run: Path, tmp_path: Path, name: str, capsys: 
     assert caught >= {"journal.jsonl": 0, "manifest.json": 0.95 * FLIPS - 1}.get(name, FLIPS)
 
 
-def test_a_damaged_line_of_the_journal_is_told_and_computed_again(run: Path) -> None:
+def test_a_damaged_line_of_the_journal_is_reported_and_computed_again(run: Path) -> None:
     whole = contents(run)
     lines = whole["journal.jsonl"].splitlines(keepends=True)
     (run / "journal.jsonl").write_bytes(lines[0] + lines[1].replace(b"900", b"901") + lines[2])
@@ -125,7 +127,7 @@ def test_a_manifest_without_its_digest_is_damaged(run: Path) -> None:
 
 
 @pytest.mark.parametrize("killed_at", ["curves.csv", "runs.csv"])
-def test_killed_while_tables_change_a_run_is_not_called_damaged(
+def test_a_run_that_was_killed_while_its_tables_change_is_not_damaged(
     run: Path, monkeypatch: pytest.MonkeyPatch, killed_at: str
 ) -> None:
     write = store_module.write_atomically
@@ -152,7 +154,7 @@ def test_a_reader_waits_for_a_writer_that_is_between_two_files(run: Path, monkey
     assert read_tables(run, ["curves.csv"]) == {"curves.csv": curves}
 
 
-def test_merged_results_tell_which_table_is_damaged(run: Path) -> None:
+def test_merged_results_name_the_damaged_table(run: Path) -> None:
     (run / "runs.csv").write_bytes((run / "runs.csv").read_bytes().replace(b"900", b"901"))
     with pytest.raises(Damaged, match=r"runs\.csv is damaged"):
         merged._tables(run)

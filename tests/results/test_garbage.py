@@ -1,4 +1,4 @@
-"""What is removed, and what never is: links, foreign files, folders in use."""
+"""Garbage: what is removed, and what is not: links, foreign files, folders in use."""
 
 import pytest
 from filelock import FileLock
@@ -9,12 +9,12 @@ from budgetreg.files.garbage import Garbage
 @pytest.fixture
 def folder(tmp_path):
     """A folder with a folder in it, both with files of ours."""
-    found = tmp_path / "ours"
-    (found / "inner").mkdir(parents=True)
-    (found / "a.npy").write_bytes(b"12345")
-    (found / "inner" / "b.npy").write_bytes(b"123")
-    (found / ".lock").touch()
-    return found
+    ours = tmp_path / "ours"
+    (ours / "inner").mkdir(parents=True)
+    (ours / "a.npy").write_bytes(b"12345")
+    (ours / "inner" / "b.npy").write_bytes(b"123")
+    (ours / ".lock").touch()
+    return ours
 
 
 def garbage(folder):
@@ -47,7 +47,7 @@ def test_a_folder_with_a_foreign_file_stays_whole(folder, place):
 
 
 @pytest.mark.parametrize("to_folder", [True, False])
-def test_links_are_not_followed_nor_removed(folder, tmp_path, to_folder):
+def test_links_are_neither_followed_nor_removed(folder, tmp_path, to_folder):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "c.npy").write_bytes(b"precious")
@@ -60,13 +60,13 @@ def test_links_are_not_followed_nor_removed(folder, tmp_path, to_folder):
     assert (elsewhere / "c.npy").read_bytes() == b"precious"
 
 
-def test_what_is_gone_already_is_no_error(tmp_path):
+def test_removing_a_missing_folder_is_no_error(tmp_path):
     gone = Garbage(tmp_path / "gone", "it was", lock=tmp_path / "gone" / ".lock")
     assert (gone.size(), gone.remove()) == (None, False)
     assert not (tmp_path / "gone").exists()
 
 
-def test_what_tells_that_a_folder_is_ours_is_removed_last(folder, monkeypatch):
+def test_the_files_that_mark_a_folder_as_ours_are_removed_last(folder, monkeypatch):
     def killed(path, **rest):
         if path.name == "a.npy":
             raise OSError("killed")

@@ -1,4 +1,4 @@
-"""What was learned is kept through kills and damage, has the same bytes, and predicts other tables."""
+"""Models survive kills and damage, have the same bytes again, and predict other tables."""
 
 import io
 import json
@@ -22,12 +22,12 @@ Y = np.array([3.0, 4.0, 5.0, 7.0])
 
 
 def entry(repetition, learned=LEARNED):
-    one = toy_entry(repetition)
-    return {**one, "result": {**one["result"], "model": packed(learned[repetition])}}
+    toy = toy_entry(repetition)
+    return {**toy, "result": {**toy["result"], "model": packed(learned[repetition])}}
 
 
 def fill(folder, repetitions=(0, 1, 2), asked=3, learned=LEARNED, **facts):
-    """Write what is missing of some repetitions; return which those were."""
+    """Compute those of some repetitions that are missing, and return them."""
     with Store.open(folder, toy_plan(folder, repetitions=asked, **facts)) as store:
         missing = [number for number in store.missing() if number in repetitions]
         for repetition in missing:
@@ -37,8 +37,8 @@ def fill(folder, repetitions=(0, 1, 2), asked=3, learned=LEARNED, **facts):
 
 
 def expected(X, repetitions=(0, 1, 2)):
-    own = [LEARNED[r]["b"] + (X - LEARNED[r]["c"]) @ LEARNED[r]["w"] for r in repetitions]
-    return np.mean(own, axis=0)
+    predictions = [LEARNED[r]["b"] + (X - LEARNED[r]["c"]) @ LEARNED[r]["w"] for r in repetitions]
+    return np.mean(predictions, axis=0)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def numbers(out):
     return [float(line) for line in lines]
 
 
-def test_the_file_holds_what_was_learned_in_the_order_of_the_repetitions(tmp_path):
+def test_the_file_holds_the_models_in_the_order_of_the_repetitions(tmp_path):
     fill(tmp_path, [2], names=NAMES, target="y")
     fill(tmp_path, [0, 1], names=NAMES, target="y")
     with np.load(tmp_path / "model.npz", allow_pickle=False) as file:
@@ -73,7 +73,7 @@ def test_the_file_holds_what_was_learned_in_the_order_of_the_repetitions(tmp_pat
     assert arrays["repetitions"].tolist() == [0, 1, 2]
     assert (arrays["names"].tolist(), str(arrays["target"])) == (list(NAMES), "y")
     for name in ("w", "b", "c"):
-        np.testing.assert_array_equal(arrays[name], np.stack([one[name] for one in LEARNED]))
+        np.testing.assert_array_equal(arrays[name], np.stack([model[name] for model in LEARNED]))
     assert arrays.keys() <= json.loads((tmp_path / "manifest.json").read_text())["arrays"].keys()
 
 
@@ -84,7 +84,7 @@ def test_the_same_models_have_the_same_bytes(tmp_path, run):
 
 
 @pytest.mark.parametrize("kept", range(4))
-def test_a_kill_between_model_and_journal_is_made_good(tmp_path, run, kept):
+def test_a_run_killed_between_model_and_journal_computes_the_repetition_again(tmp_path, run, kept):
     """Of three repetitions so many are in the journal; the models of all are there, the last cut short."""
     cut = tmp_path / "cut"
     shutil.copytree(run, cut)
@@ -98,7 +98,7 @@ def test_a_kill_between_model_and_journal_is_made_good(tmp_path, run, kept):
     assert (cut / "model.npz").read_bytes() == (run / "model.npz").read_bytes()
 
 
-def test_what_is_damaged_is_told_and_computed_again(run, capsys):
+def test_damaged_models_are_reported_and_computed_again(run, capsys):
     whole = (run / "model.npz").read_bytes()
     lines = (run / "models.jsonl").read_bytes().splitlines(keepends=True)
     (run / "models.jsonl").write_bytes(lines[0] + lines[1].replace(b"3", b"4", 1) + lines[2])
@@ -118,7 +118,7 @@ def test_what_is_damaged_is_told_and_computed_again(run, capsys):
         assert (run / "model.npz").read_bytes() == whole
 
 
-def test_columns_are_matched_by_name_and_the_target_is_left_out(tmp_path, run, capsys):
+def test_columns_are_matched_by_name_without_the_target(tmp_path, run, capsys):
     shuffled = {"rich": X[:, 2], "y": Y, "id": [4, 3, 2, 1], "old": X[:, 0], "tall": X[:, 1]}
     code, out, err = predict(capsys, run, table(tmp_path / "new.csv", shuffled))
     assert code == 0
@@ -130,7 +130,7 @@ def test_columns_are_matched_by_name_and_the_target_is_left_out(tmp_path, run, c
     assert (code, err) == (0, "")
 
 
-def test_without_names_the_order_counts(tmp_path, run, capsys):
+def test_columns_without_names_are_matched_by_their_order(tmp_path, run, capsys):
     np.savez(tmp_path / "new.npz", X=X, y=Y)
     code, out, err = predict(capsys, run, tmp_path / "new.npz", f"out={tmp_path / 'p.csv'}")
     assert (code, out) == (0, f"{tmp_path / 'p.csv'}\n")
@@ -147,7 +147,7 @@ def test_without_names_the_order_counts(tmp_path, run, capsys):
     assert numbers(out) == pytest.approx(expected(np.array([[2.0, 120, 4], [0, 1, 1]])))
 
 
-def test_no_error_is_told_of_labels_where_numbers_were_learned(tmp_path, run, capsys):
+def test_no_error_is_computed_for_labels_when_numbers_were_learned(tmp_path, run, capsys):
     labels = table(tmp_path / "new.csv", {**dict(zip(NAMES, X.T, strict=True)), "y": ["a", "b", "a", "b"]})
     code, out, err = predict(capsys, run, labels)
     assert numbers(out) == pytest.approx(expected(X))
@@ -156,7 +156,7 @@ def test_no_error_is_told_of_labels_where_numbers_were_learned(tmp_path, run, ca
     )  # fmt: skip
 
 
-def test_what_cannot_be_predicted_is_one_line(tmp_path, run, capsys):
+def test_predictions_that_are_impossible_are_one_line(tmp_path, run, capsys):
     short = table(tmp_path / "short.csv", {"rich": X[:, 2], "old": X[:, 0]})
     np.savez(tmp_path / "wide.npz", X=np.ones((2, 4)))
     empty = table(tmp_path / "empty.csv", dict(zip(NAMES, X.astype(str).T, strict=True)))
@@ -180,12 +180,12 @@ def test_what_cannot_be_predicted_is_one_line(tmp_path, run, capsys):
         ((run, empty, "repetitions=1"), 2, "repetitions: predict takes repetition=all, repetition=N and out=FILE"),
         ((run,), 2, "TABLE"),
     ]:
-        found, out, err = predict(capsys, *words)
-        assert (found, out, err.count("\n")) == (code, "", 1), err
+        exit_code, out, err = predict(capsys, *words)
+        assert (exit_code, out, err.count("\n")) == (code, "", 1), err
         assert said in err
 
 
-def test_models_are_readable_without_us(run):
+def test_numpy_alone_reads_a_model(run):
     with np.load(io.BytesIO((run / "model.npz").read_bytes()), allow_pickle=False) as file:
         w, b, c = (file[name] for name in ("w", "b", "c"))
     np.testing.assert_allclose(np.mean(b + ((X[:, None] - c) * w).sum(axis=2), axis=1), expected(X))

@@ -41,24 +41,27 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_other_prices_are_those_of_a_run_with_them(made: Path) -> None:
-    (found,) = repriced([made / "bundled"], made / "other.csv")
-    (own,) = read_series([made / "other"])
+def test_repricing_gives_the_costs_of_a_run_with_those_prices(made: Path) -> None:
+    (series,) = repriced([made / "bundled"], made / "other.csv")
+    (reference,) = read_series([made / "other"])
     (before,) = read_series([made / "bundled"])
-    pd.testing.assert_frame_equal(found.points, own.points, check_exact=True)
-    assert not found.points["cost"].equals(before.points["cost"])
-    assert (found.unit, repriced([made / "bundled"], made / "other.csv", "minutes")[0].unit) == ("EUR", "minutes")
+    pd.testing.assert_frame_equal(series.points, reference.points, check_exact=True)
+    assert not series.points["cost"].equals(before.points["cost"])
+    assert (series.unit, repriced([made / "bundled"], made / "other.csv", "minutes")[0].unit) == (
+        "EUR",
+        "minutes",
+    )
 
 
-def test_equal_prices_keep_what_a_list_to_come_needs(made: Path) -> None:
-    (found,) = repriced([made / "equal"], made / "other.csv")
-    (own,) = read_series([made / "other"])
-    pd.testing.assert_frame_equal(found.points, own.points, check_exact=True)
+def test_runs_with_equal_prices_record_what_repricing_needs(made: Path) -> None:
+    (series,) = repriced([made / "equal"], made / "other.csv")
+    (reference,) = read_series([made / "other"])
+    pd.testing.assert_frame_equal(series.points, reference.points, check_exact=True)
     (before,) = read_series([made / "equal"])
     assert (before.points["cost"] == before.points["attributes"]).all()
 
 
-def test_what_was_revealed_adds_up_to_the_bill(made: Path) -> None:
+def test_recorded_reveals_add_up_to_the_bill(made: Path) -> None:
     reveals = pd.read_csv(made / "bundled" / "reveals.csv")
     assert tuple(reveals["attribute"].unique()) == NAMES
     (before,) = read_series([made / "bundled"])
@@ -67,18 +70,18 @@ def test_what_was_revealed_adds_up_to_the_bill(made: Path) -> None:
     pd.testing.assert_series_equal(sums, paid, check_names=False, check_dtype=False)
 
 
-def test_runs_that_heeded_their_prices_are_refused(made: Path) -> None:
+def test_runs_with_price_aware_draws_are_refused(made: Path) -> None:
     with pytest.raises(ConfigError, match=r"heeding: the draws of ddaerr depend on its prices.*algo.prices=ignored"):
         repriced([made / "heeding"], made / "other.csv")
 
 
-def test_runs_without_prices_kept_nothing(made: Path) -> None:
+def test_runs_without_prices_record_no_reveals(made: Path) -> None:
     assert not (made / "plain" / "reveals.csv").exists()
     with pytest.raises(DataError, match=r"there is no reveals.csv in it, .* run it again, .* dataset.costs=equal$"):
         repriced([made / "plain"], made / "other.csv")
 
 
-def test_damage_is_told(made: Path, tmp_path: Path) -> None:
+def test_damaged_reveals_are_reported(made: Path, tmp_path: Path) -> None:
     hurt = tmp_path / "hurt"
     shutil.copytree(made / "bundled", hurt)
     content = (hurt / "reveals.csv").read_text()
@@ -93,23 +96,25 @@ def test_damage_is_told(made: Path, tmp_path: Path) -> None:
             repriced([hurt], made / "other.csv")
 
 
-def test_the_command_leaves_figure_and_table(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_a_figure_and_a_table(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert reprice([str(made / "bundled"), f"costs={made / 'other.csv'}", "unit=CHF", "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     names = ["repriced.csv", "repriced.pdf", "repriced.png", "repriced.txt"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     assert all(str(tmp_path / name) in out for name in names)
     assert "CHF" in out
-    (own,) = read_series([made / "other"])
-    assert pd.read_csv(tmp_path / "repriced.csv")["cost"].tolist() == own.points["cost"].tolist()
-    told = " ".join((tmp_path / "repriced.txt").read_text().split())
-    assert "money spent in training" in told
-    assert "in CHF" in told
-    assert "prices: of other.csv, which draws do not heed" in told
-    assert str(made) not in told
+    (reference,) = read_series([made / "other"])
+    assert pd.read_csv(tmp_path / "repriced.csv")["cost"].tolist() == reference.points["cost"].tolist()
+    caption = " ".join((tmp_path / "repriced.txt").read_text().split())
+    assert "money spent in training" in caption
+    assert "in CHF" in caption
+    assert "prices: of other.csv, which draws do not heed" in caption
+    assert str(made) not in caption
 
 
 @pytest.mark.parametrize("words", [["runs"], ["costs=list.csv"], ["runs", "costs="]])
-def test_a_folder_and_a_list_are_needed(words: list[str]) -> None:
+def test_the_command_needs_a_folder_and_a_list(words: list[str]) -> None:
     with pytest.raises(ConfigError, match="a folder and a price list are needed"):
         reprice(words)

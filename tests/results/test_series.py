@@ -36,9 +36,9 @@ def test_repetitions_are_grouped_by_examples_although_attributes_differ(tmp_path
 
 
 def test_one_repetition_has_no_standard_deviation_and_no_band(tmp_path: Path) -> None:
-    one = read_series([write_run(tmp_path / "one", repetitions=1)])
-    assert mean_curve(one[0].points)["test_relative_sd"].isna().all()
-    assert len(draw(one)[0].axes[0].collections) == 0
+    series = read_series([write_run(tmp_path / "one", repetitions=1)])
+    assert mean_curve(series[0].points)["test_relative_sd"].isna().all()
+    assert len(draw(series)[0].axes[0].collections) == 0
     two = read_series([write_run(tmp_path / "two", repetitions=2)])
     assert len(draw(two)[0].axes[0].collections) == 1
 
@@ -59,7 +59,7 @@ def test_folders_are_found_below_those_given_once_and_in_order(tmp_path: Path) -
     assert find_folders([tmp_path / "b", tmp_path]) == [tmp_path / "b", tmp_path / "a/1", tmp_path / "a/2"]
 
 
-def test_a_label_says_k_only_if_several_occur(tmp_path: Path) -> None:
+def test_a_label_contains_k_only_if_there_are_several(tmp_path: Path) -> None:
     four, aer = write_run(tmp_path / "4"), write_run(tmp_path / "aer", algo="aer")
     assert labels(four, aer) == ["aelr", "aer"]
     assert labels(four, write_run(tmp_path / "8", k=8)) == ["aelr k=4", "aelr k=8"]
@@ -79,14 +79,14 @@ def test_a_label_says_k_only_if_several_occur(tmp_path: Path) -> None:
         ({"algo__grid": {"B": [3.0]}}, ["aelr grid.B=[1,2]", "aelr grid.B=[3]"]),
     ],
 )
-def test_runs_of_one_learner_are_told_apart_by_the_keys_that_differ(
+def test_runs_of_one_learner_are_labelled_by_the_keys_that_differ(
     tmp_path: Path, changes: Mapping[str, Any], expected: list[str]
 ) -> None:
     folders = write_run(tmp_path / "one"), write_run(tmp_path / "two", shift=0.1, **changes)
     assert labels(*folders) == expected
 
 
-def test_runs_that_differ_only_in_what_changes_no_result_are_one_series(tmp_path: Path) -> None:
+def test_runs_that_differ_only_in_keys_without_effect_are_one_series(tmp_path: Path) -> None:
     few = write_run(tmp_path / "few", repetitions=2)
     many = write_run(tmp_path / "many", repetitions=5, n_jobs=8, out="/elsewhere", experiment="paper/fig1")
     for order in ([few, many], [many, few]):
@@ -95,17 +95,17 @@ def test_runs_that_differ_only_in_what_changes_no_result_are_one_series(tmp_path
         assert sorted(series.runs["repetition"]) == [0, 1, 2, 3, 4]
 
 
-def test_results_that_contradict_each_other_are_not_merged(tmp_path: Path) -> None:
+def test_contradictory_results_are_not_merged(tmp_path: Path) -> None:
     folders = write_run(tmp_path / "old/run"), write_run(tmp_path / "new/run", shift=0.1)
     assert labels(*folders) == ["aelr (new/run)", "aelr (old/run)"]
 
 
 @given(st.lists(st.fixed_dictionaries({"a": st.floats(0, 1), "b": st.sampled_from([None, "x", "y"])}), min_size=1))
-def test_differences_are_equal_only_for_equal_configurations(configs: list[dict[str, Any]]) -> None:
+def test_variants_are_equal_only_for_equal_configurations(configs: list[dict[str, Any]]) -> None:
     texts = variants(configs)
-    for text, one in zip(texts, configs, strict=True):
+    for text, config in zip(texts, configs, strict=True):
         for other_text, other in zip(texts, configs, strict=True):
-            assert (text == other_text) == (one == other)
+            assert (text == other_text) == (config == other)
 
 
 def test_floats_are_read_back_exactly(tmp_path: Path) -> None:
@@ -152,14 +152,14 @@ def test_missing_folders_and_damaged_manifests_are_refused(tmp_path: Path) -> No
             read_series([folder])
 
 
-def test_a_checkpoint_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
+def test_a_repeated_checkpoint_is_refused(tmp_path: Path) -> None:
     file = write_run(tmp_path / "run") / "curves.csv"
     file.write_text(file.read_text() + file.read_text().splitlines(keepends=True)[-1])
     with pytest.raises(DataError, match="holds a checkpoint of a repetition twice"):
         read_series([file.parent])
 
 
-def test_a_folder_that_vanishes_while_others_are_looked_for_is_left_out(tmp_path, monkeypatch):
+def test_a_folder_that_vanishes_during_the_search_is_left_out(tmp_path, monkeypatch):
     for name in ("a", "b", "c"):
         write_run(tmp_path / name)
     scandir = os.scandir

@@ -66,7 +66,7 @@ def test_names_with_commas_stay_one_column(tmp_path):
     assert table(tmp_path / "curves.csv")[0]["experiment"] == 'a,"b"'
 
 
-def test_manifest_tells_configuration_versions_and_meaning(tmp_path):
+def test_the_manifest_records_configuration_versions_and_meanings(tmp_path):
     fill(tmp_path, [0, 1], notes=("a note",))
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert manifest["schema_version"] == SCHEMA_VERSION
@@ -78,7 +78,7 @@ def test_manifest_tells_configuration_versions_and_meaning(tmp_path):
     assert manifest["columns"]["curves.csv"].keys() == CURVE_COLUMNS.keys()
 
 
-def test_a_begun_folder_is_recognisable_before_anything_is_finished(tmp_path):
+def test_a_new_folder_has_a_manifest_before_a_repetition_is_finished(tmp_path):
     folder = tmp_path / "new" / "folder"
     with Store.open(folder, toy_plan(folder)):
         assert json.loads((folder / "manifest.json").read_text())["status"] == "incomplete"
@@ -130,28 +130,28 @@ def test_another_configuration_is_refused_with_both_values(tmp_path):
     fill(tmp_path, [0])  # the refusal left the folder unlocked
 
 
-def test_at_most_three_differing_keys_are_told(tmp_path):
+def test_at_most_three_differing_keys_are_listed(tmp_path):
     fill(tmp_path, [0])
     with pytest.raises(ConfigError, match=r"and 1 more\)") as error:
         Store.open(tmp_path, toy_plan(tmp_path, k=5, seed=1, algo_name="other", n_train=91)).__enter__()
     assert str(error.value).count(" asked") == 3
 
 
-def test_data_that_changed_under_the_same_configuration_are_noticed(tmp_path):
+def test_changed_data_are_refused_under_the_same_configuration(tmp_path):
     fill(tmp_path, [0])
     with pytest.raises(ConfigError, match=r"data.n_train=90 there but 91 asked"):
         Store.open(tmp_path, toy_plan(tmp_path, n_train=91)).__enter__()
 
 
 @pytest.mark.parametrize("name", ["curves.csv", "journal.jsonl", "manifest.json"])
-def test_files_of_others_are_never_written_over(tmp_path, name):
+def test_files_of_others_are_never_overwritten(tmp_path, name):
     (tmp_path / name).write_text("{}")
     with pytest.raises(ConfigError, match=f"holds a {name} that no run of ours left"):
         Store.open(tmp_path, toy_plan(tmp_path)).__enter__()
     assert (tmp_path / name).read_text() == "{}"
 
 
-def test_other_files_are_left_alone(tmp_path):
+def test_other_files_stay_as_they_are(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     fill(tmp_path, [0])
     assert (tmp_path / "notes.txt").read_text() == "mine"
@@ -182,7 +182,7 @@ def test_fewer_and_more_repetitions_share_a_folder(tmp_path):
     assert (tmp_path / "curves.csv").read_bytes() == three
 
 
-def test_failures_are_kept_apart_and_tried_again(tmp_path):
+def test_failures_have_their_rows_and_are_tried_again(tmp_path):
     plan = toy_plan(tmp_path, repetitions=2)
     with Store.open(tmp_path, plan) as store:
         store.add({"repetition": 0, "status": "failed", "seconds": 0.1, "message": "ZeroDivisionError: no"})
@@ -200,12 +200,12 @@ def test_failures_are_kept_apart_and_tried_again(tmp_path):
     assert read_status(tmp_path).failed == 0
 
 
-def test_results_of_other_versions_are_told_and_recorded(tmp_path, monkeypatch):
+def test_results_of_other_versions_are_noted_and_recorded(tmp_path, monkeypatch):
     fill(tmp_path, [0])
     first = json.loads((tmp_path / "manifest.json").read_text())
     other = {"versions": {"python": "4.0"}, "git": {"commit": None, "dirty": None}, "processor": {"machine": "abacus"}}
     monkeypatch.setattr(store_module, "provenance", lambda: other)
-    with Store.open(tmp_path, toy_plan(tmp_path, repetitions=1)) as store:  # nothing to compute: nothing new
+    with Store.open(tmp_path, toy_plan(tmp_path, repetitions=1)) as store:  # nothing is computed, so nothing changes
         assert store.notes == ()
         store.finish()
     assert json.loads((tmp_path / "manifest.json").read_text()) == first
@@ -249,7 +249,7 @@ def test_an_impossible_folder_is_one_line(tmp_path):
         Store.open(tmp_path / "file" / "below", toy_plan(tmp_path)).__enter__()
 
 
-def test_leftovers_of_a_killed_writer_are_removed(tmp_path):
+def test_temporary_files_of_a_killed_writer_are_removed(tmp_path):
     fill(tmp_path, [0])
     (tmp_path / ".curves.csv.123456.tmp").write_text("half")
     (tmp_path / ".theirs.csv.123456.tmp").write_text("theirs")
@@ -272,10 +272,10 @@ def test_status_of_a_folder_without_a_run(tmp_path, content):
         read_status(tmp_path)
 
 
-def test_results_read_back_are_those_written(tmp_path):
+def test_results_read_back_equal_the_results_written(tmp_path):
     plan = fill(tmp_path, [0])
     result = toy_result(0)
-    del result["model"]  # which lies in a file of its own
+    del result["model"]  # the model has its own file
     with Store.open(tmp_path, plan) as store:
         assert [entry["result"] for entry in store.finished()] == [result]
 
