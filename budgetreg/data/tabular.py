@@ -155,7 +155,7 @@ def parse_file(options: Mapping[str, Any]) -> File:
     target = options.get("target")
     target = None if target is None else str(target)
     if path.is_dir() and not (path / "X.npy").exists():
-        raise DataError(f"{path} is a folder without X.npy (dataset.path)")
+        raise DataError(f"{path} is a folder without X.npy: save the attributes there, or name a file (dataset.path)")
     if opener(path) is None:
         raise ConfigError(
             f"dataset.path must end in {', '.join(FORMATS)} (text also compressed: {', '.join(COMPRESSIONS)}), or be a "

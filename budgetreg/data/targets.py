@@ -47,7 +47,7 @@ def as_target(column: Any, where: str, place: Callable[[int], str]) -> tuple[np.
     """
     empty = np.flatnonzero(column.isna())
     if empty.size:
-        raise DataError(f"{where}: {place(int(empty[0]))}: empty or NaN")
+        raise DataError(f"{where}: {place(int(empty[0]))}: empty or NaN; every row needs a target")
     numeric = column.dtype.kind in "biuf"
     values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).to_numpy(dtype=object)
     distinct = np.unique(values).tolist()
@@ -58,7 +58,9 @@ def as_target(column: Any, where: str, place: Callable[[int], str]) -> tuple[np.
             need = "has a decimal comma: write numbers with a point"
         raise DataError(f"{where}: {place(row)}: {values[row]!r} {need}")
     if numeric and not np.isfinite(values).all():
-        raise DataError(f"{where}: {place(int(np.flatnonzero(~np.isfinite(values))[0]))}: infinite")
+        raise DataError(
+            f"{where}: {place(int(np.flatnonzero(~np.isfinite(values))[0]))}: infinite; targets must be finite"
+        )
     if len(distinct) != 2:
         check_size(float(np.abs(values).max()), where)
         return np.ascontiguousarray(values), False, ()

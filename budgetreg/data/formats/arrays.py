@@ -20,7 +20,7 @@ from budgetreg.data.formats.chunks import (
     STORED,
     ChunkedTable,
     check_finite,
-    one_line,
+    damage_reported,
     rows_per_chunk,
     shown,
 )
@@ -50,7 +50,7 @@ def open_npz(path: Path, target: str | None, missing: bool = False) -> ChunkedTa
         If it has no such arrays.
     """
     if not zipfile.is_zipfile(path):
-        raise DataError(f"{path} is {'empty' if path.stat().st_size == 0 else 'not an NPZ file'}")
+        raise DataError(f"{path} is {'empty' if path.stat().st_size == 0 else 'not an NPZ file of numpy.savez'}")
     with zipfile.ZipFile(path) as archive:
         names = [name.removesuffix(".npy") for name in archive.namelist()]
     return _table(path, names, target, partial(_member, path), missing)
@@ -90,11 +90,9 @@ def _table(path: Path, names: list[str], target: str | None, open_array: _Open, 
     for wanted in filter(None, ("X", name)):
         if wanted not in names:
             raise DataError(f"{path}: no array {wanted!r}{nearest(wanted, names)}; arrays: {shown(names)}")
-    try:
+    with damage_reported(path, *_DAMAGE):
         X = _header(open_array, "X")
         y = _header(open_array, name) if name else _Header(X.shape[:1], False, np.dtype(float))
-    except _DAMAGE as error:
-        raise DataError(f"{path} cannot be read: {one_line(error)}") from error
     if len(X.shape) != 2 or y.shape != X.shape[:1]:
         raise DataError(f"{path}: X has shape {X.shape} and {name} {y.shape}; (n, d) and (n,) are needed")
     if X.shape[0] == 0 or X.shape[1] < 2:
@@ -103,18 +101,12 @@ def _table(path: Path, names: list[str], target: str | None, open_array: _Open, 
         raise DataError(f"{path}: X holds {X.dtype} and {name} {y.dtype}; numbers (or text in {name}) are needed")
     in_order = not X.fortran
     if not in_order and X.nbytes > IN_MEMORY:
-        raise DataError(f"{path}: X is in Fortran order and cannot be read row by row: save np.ascontiguousarray(X)")
+        raise DataError(f"{path}: X is in Fortran order and too large for memory: save np.ascontiguousarray(X)")
     mapped = None
     if path.is_dir() and in_order and X.dtype in STORED and X.dtype.isnative and not missing:
-        try:
+        with damage_reported(path / "X.npy", ValueError):
             mapped = np.load(path / "X.npy", mmap_mode="r")
-        except ValueError as error:
-            raise DataError(f"{path / 'X.npy'} cannot be read: {one_line(error)}") from error
     return ChunkedTable(name, X.nbytes, _chunks(path, X, name, open_array, missing), mapped, missing=missing)
-
-
-def _entry(path: Path, start: int, row: int, column: int) -> str:
-    return f"{path}: row {start + row + 1}, column {column + 1} of X"
 
 
 _DAMAGE = (ValueError, EOFError, zipfile.BadZipFile, zlib.error)
@@ -139,7 +131,7 @@ def _chunks(
     n, d = header.shape
     step = n if header.fortran else rows_per_chunk(d)
     targets = None
-    try:
+    with damage_reported(path, *_DAMAGE):
         if name:
             with open_array(name) as file:
                 y = np.lib.format.read_array(file, allow_pickle=False)
@@ -152,8 +144,6 @@ def _chunks(
                 X = np.frombuffer(content, header.dtype).reshape((r, d), order="F" if header.fortran else "C")
                 stored = X.dtype if X.dtype in STORED and X.dtype.isnative else np.float64
                 X = np.ascontiguousarray(X, dtype=stored)
-                check_finite(X, missing, partial(_entry, path, start))
+                check_finite(path, X, missing, start)
                 yield X, None if targets is None else targets[start : start + r]
             file.read(1)  # past the end, where a ZIP file's checksum is compared
-    except _DAMAGE as error:
-        raise DataError(f"{path} cannot be read: {one_line(error)}") from error

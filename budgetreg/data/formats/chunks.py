@@ -115,6 +115,15 @@ def reading(path: object, key: str = "") -> Iterator[None]:
 
 
 @contextmanager
+def damage_reported(path: Path, *errors: type[Exception]) -> Iterator[None]:
+    """Turn errors that mean a damaged file into a DataError."""
+    try:
+        yield
+    except errors as error:
+        raise DataError(f"{path} cannot be read, and may be damaged: {one_line(error)}") from error
+
+
+@contextmanager
 def unpacked(path: Path) -> Iterator[BinaryIO]:
     """Open a file of text; one with the ending of a compression is decompressed.
 
@@ -123,11 +132,9 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
     DataError
         If the compressed data turn out to be damaged while they are read.
     """
-    try:
-        with COMPRESSIONS.get(path.suffix.lower(), open)(path, "rb") as file:
-            yield file
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise DataError(f"{path} cannot be read: {one_line(error)}") from error
+    damage = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+    with damage_reported(path, *damage), COMPRESSIONS.get(path.suffix.lower(), open)(path, "rb") as file:
+        yield file
 
 
 def size_of_text(path: Path) -> int:
@@ -149,27 +156,38 @@ def first_not_finite(X: np.ndarray, missing: np.ndarray | None = None) -> tuple[
     return (int(rows[0]), int(np.flatnonzero(~finite[rows[0]])[0])) if rows.size else None
 
 
-def check_finite(X: np.ndarray, missing: bool, where: Callable[[int, int], str]) -> None:
+def cell(path: Path, place: str, column: str | int) -> str:
+    """Return the place of a value in messages, its column given by name or by number from 1."""
+    return f"{path}: {place}, column {column!r}"
+
+
+def check_finite(path: Path, X: np.ndarray, missing: bool, done: int, names: Sequence[str] = ()) -> None:
     """Refuse attributes that are infinite, or NaN unless NaN means a missing value.
 
     Parameters
     ----------
+    path : Path
+        The file, for messages.
     X : ndarray of shape (r, d)
-        Attributes.
+        Attributes of a chunk.
     missing : bool
         Whether attributes may be missing.
-    where : callable
-        Returns the place of an entry, given by row and column, for the message.
+    done : int
+        Number of rows before the chunk.
+    names : sequence of str
+        The attributes' names, if the file has them.
 
     Raises
     ------
     DataError
-        If there is such an entry.
+        If there is such an attribute.
     """
     entry = first_not_finite(X, np.isnan(X) if missing else None)
     if entry is not None:
+        row, column = entry
+        where = cell(path, data_row(done + row), names[column] if names else column + 1)
         value = X[entry]
-        raise (EmptyCellError if np.isnan(value) else DataError)(f"{where(*entry)}: {value} is not a finite number")
+        raise (EmptyCellError if np.isnan(value) else DataError)(f"{where}: {value} is not a finite number")
 
 
 def is_number(field: str) -> bool:
@@ -220,7 +238,7 @@ def target_of(names: list[str], target: str | None, path: Path, note: str = "") 
         raise DataError(f"{path} has {len(names)} column(s){note}; {need} are needed")
     for repeated, count in Counter(names).items():
         if count > 1:
-            raise DataError(f"{path}: two columns are named {repeated!r}")
+            raise DataError(f"{path}: two columns are named {repeated!r}: rename one")
     name = names[-1] if target is None else target
     if name not in (*names, NO_TARGET):
         raise DataError(f"{path}: no column {name!r}{nearest(name, names)}; columns: {shown(names)}")

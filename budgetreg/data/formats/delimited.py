@@ -19,6 +19,7 @@ from budgetreg.data.formats.chunks import (
     ONE_HOT,
     ChunkedTable,
     EmptyCellError,
+    cell,
     data_row,
     first_not_finite,
     has_decimal_comma,
@@ -100,21 +101,21 @@ def _numbers(path: Path, separator: str, frame: "pd.DataFrame", done: int, missi
     place = first_not_finite(X, frame.isna().to_numpy() if missing else None)
     if place is not None:
         row, column = place
-        where = f"{path}: {_place(path, separator, done + row)}, column {frame.columns[column]!r}"
-        cell: Any = frame.iloc[row, column]
-        if pd.isna(cell):
+        where = cell(path, _place(path, separator, done + row), frame.columns[column])
+        value: Any = frame.iloc[row, column]
+        if pd.isna(value):
             raise EmptyCellError(f"{where}: empty or NaN")
-        raise DataError(f"{where}: {_fault(str(cell))}")
+        raise DataError(f"{where}: {_fault(str(value))}")
     return np.ascontiguousarray(X)
 
 
-def _fault(cell: str) -> str:
+def _fault(text: str) -> str:
     """Return what is wrong with a cell that is not empty and not a finite number."""
-    if is_number(cell):
-        return f"{cell!r} is not a finite number"
-    if has_decimal_comma(cell):
-        return f"{cell!r} has a decimal comma: write numbers with a point"
-    return f"{cell!r} is not a number{ONE_HOT}"
+    if is_number(text):
+        return f"{text!r} is not a finite number"
+    if has_decimal_comma(text):
+        return f"{text!r} has a decimal comma: write numbers with a point"
+    return f"{text!r} is not a number{ONE_HOT}"
 
 
 def _place(path: Path, separator: str, row: int) -> str:

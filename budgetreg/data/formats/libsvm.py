@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from budgetreg.data.formats.chunks import ChunkedTable, SparseRows, size_of_text, unpacked
+from budgetreg.data.formats.chunks import ChunkedTable, SparseRows, damage_reported, size_of_text, unpacked
 from budgetreg.errors import DataError
 
 if TYPE_CHECKING:
@@ -52,20 +52,17 @@ def _chunks(path: Path, targets: bool) -> Iterator[tuple[SparseRows, "pd.Series[
     from sklearn.datasets import load_svmlight_file
 
     lines = 0
-    try:
-        with unpacked(path) as file:
-            for block in _whole_lines(file):
-                try:
-                    X, y = load_svmlight_file(io.BytesIO(block), zero_based=True)
-                except (ValueError, OverflowError) as error:
-                    raise DataError(f"{path}: {_first_fault(block, lines) or error}") from error
-                if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-                    raise DataError(f"{path}: {_first_fault(block, lines)}")
-                rows = SparseRows(np.diff(X.indptr), X.indices.astype(np.int32), X.data)
-                yield rows, pd.Series(y) if targets else None
-                lines += block.count(b"\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
+    with damage_reported(path, UnicodeDecodeError), unpacked(path) as file:
+        for block in _whole_lines(file):
+            try:
+                X, y = load_svmlight_file(io.BytesIO(block), zero_based=True)
+            except (ValueError, OverflowError) as error:
+                raise DataError(f"{path}: {_first_fault(block, lines) or error}") from error
+            if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+                raise DataError(f"{path}: {_first_fault(block, lines)}")
+            rows = SparseRows(np.diff(X.indptr), X.indices.astype(np.int32), X.data)
+            yield rows, pd.Series(y) if targets else None
+            lines += block.count(b"\n")
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[bytes]:

@@ -4,7 +4,6 @@ Messages count rows from 1.
 """
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,10 @@ from budgetreg.data.formats.chunks import (
     STORED,
     ChunkedTable,
     EmptyCellError,
+    cell,
     check_finite,
+    damage_reported,
+    data_row,
     one_line,
     rows_per_chunk,
     target_of,
@@ -69,29 +71,23 @@ def open_parquet(path: Path, target: str | None, missing: bool = False) -> Chunk
     return ChunkedTable(target_name, n * len(kinds) * stored.itemsize, chunks, names=list(kinds), missing=missing)
 
 
-def _entry(path: Path, done: int, attributes: list[str], row: int, column: int) -> str:
-    return f"{path}: data row {done + row + 1}, column {attributes[column]!r}"
-
-
 def _chunks(
     path: Path, file: Any, attributes: list[str], target: str, stored: np.dtype[Any], missing: bool
 ) -> Iterator[tuple[np.ndarray, "pd.Series[Any] | None"]]:
     import pyarrow as pa
 
     done = 0
-    try:
+    with damage_reported(path, pa.ArrowException):
         for batch in file.iter_batches(rows_per_chunk(len(attributes)), columns=[*attributes, *filter(None, [target])]):
             X = np.empty((batch.num_rows, len(attributes)), dtype=stored)
             for i, name in enumerate(attributes):
                 column = batch.column(name)
                 if column.null_count and not missing:
                     row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-                    raise EmptyCellError(f"{_entry(path, done, attributes, row, i)}: empty")
+                    raise EmptyCellError(f"{cell(path, data_row(done + row), name)}: empty")
                 if column.null_count:
                     column = column.cast(pa.float64())  # booleans would become objects
                 X[:, i] = column.to_numpy(zero_copy_only=False)
-            check_finite(X, missing, partial(_entry, path, done, attributes))
+            check_finite(path, X, missing, done, attributes)
             yield X, batch.column(target).to_pandas() if target else None
             done += len(X)
-    except pa.ArrowException as error:
-        raise DataError(f"{path} cannot be read: {one_line(error)}") from error
