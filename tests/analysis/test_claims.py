@@ -1,4 +1,4 @@
-"""Claims and savings, on curves made up so that the answer is known."""
+"""Claims and savings, on synthetic curves with a known answer."""
 
 import csv
 from collections.abc import Callable
@@ -36,12 +36,12 @@ def series(
     examples: np.ndarray = EXAMPLES,
     **keys: Any,
 ) -> Series:
-    """A learner whose error is a curve, plus noise that is the same for all learners of a repetition, plus its own."""
+    """Return a learner whose error is a curve plus noise: common to all learners of a repetition, and separate."""
     rows = []
     for repetition in range(repetitions):
         split = np.random.default_rng(repetition).normal() * shared
-        own = np.random.default_rng([repetition, *algo.encode()]).normal(size=examples.size) * noise
-        for m, value in zip(examples, curve(examples.astype(float)) + split + own, strict=True):
+        separate = np.random.default_rng([repetition, *algo.encode()]).normal(size=examples.size) * noise
+        for m, value in zip(examples, curve(examples.astype(float)) + split + separate, strict=True):
             rows.append((repetition, m, k * m, value, value))
     points = pd.DataFrame(rows, columns=["repetition", "examples", "attributes", "test_relative", "error"])
     config = {"algo": {"core": core}, **keys}
@@ -59,7 +59,7 @@ def falling(level: float) -> Callable[[np.ndarray], np.ndarray]:
 BELOW = {"kind": "below", "a": "a", "b": "b"}
 
 
-def test_paired_differences_decide_what_spread_would_hide() -> None:
+def test_paired_differences_decide_despite_a_large_spread() -> None:
     a, b = series("a", falling(0.4)), series("b", falling(0.5))
     assert a.points["test_relative"].std() > 0.5  # five times the difference
     assert verdict(BELOW, a, b) == "holds"
@@ -73,8 +73,8 @@ def test_a_lies_below_b_only_from_where_they_have_crossed() -> None:
     assert verdict({**BELOW, "from": 400}, a, b) == "holds"  # 100 examples of 4 attributes
 
 
-def test_curves_are_compared_where_both_are_and_nowhere_else() -> None:
-    """The first begins earlier, where it is lower, and ends earlier, before the second rises."""
+def test_below_compares_curves_only_where_both_exist() -> None:
+    """The first curve begins earlier, with lower errors, and ends before the second one rises."""
     a = series("a", lambda m: np.where(m <= 10, 0.1, 0.5), examples=EXAMPLES[:-2])
     b = series("b", lambda m: np.where(m > 250, 0.9, 0.4), examples=EXAMPLES[1:])
     assert verdict(BELOW, a, b) == "fails"
@@ -82,8 +82,8 @@ def test_curves_are_compared_where_both_are_and_nowhere_else() -> None:
     assert verdict(BELOW, a, series("b", falling(0.6), examples=EXAMPLES[-1:])) == "undecided"
 
 
-def test_who_buys_more_is_asked_at_any_spending() -> None:
-    """The first has ended when the second begins: until then that is worth 1, and then the first stays what it was."""
+def test_buys_more_compares_curves_at_any_spending() -> None:
+    """The first curve ends before the second begins. Until then, the second has error 1; the first keeps its last."""
     more = {**BELOW, "kind": "buys_more"}
     a = series("a", lambda m: np.where(m <= 10, 1.1, 0.5), examples=EXAMPLES[:4], shared=0)
     b = series("b", lambda m: 0.6 + 0 * m, examples=EXAMPLES[4:], shared=0)
@@ -100,7 +100,7 @@ def test_who_buys_more_is_asked_at_any_spending() -> None:
 
 
 def test_curves_are_compared_between_their_checkpoints() -> None:
-    """The second begins at 50 examples, midway (in logarithms) along the first one's fall from 20 to 125."""
+    """The second curve begins at 50 examples, halfway (in logarithms) between two checkpoints of the first."""
     a = series("a", lambda m: np.where(m <= 20, 0.9, 0.1), examples=np.array([20, 125, 1000]))
     b = series("b", lambda m: 0.4 + 0 * m, examples=np.array([50, 1000]))
     assert judge(parse({"id": "one", "says": "so", **BELOW}), [a, b], {}).estimate.value == pytest.approx(0.1, abs=0.02)
@@ -118,13 +118,13 @@ def test_few_repetitions_decide_nothing() -> None:
     assert verdict(BELOW, *few) == "undecided"
 
 
-def test_what_is_missing_is_told() -> None:
+def test_a_missing_curve_is_named() -> None:
     claim = parse({"id": "one", "says": "so", **BELOW})
-    told = judge(claim, [series("a", falling(0.4))], {})
-    assert (told.verdict, told.note, told.repetitions) == ("undecided", "no curve of algo=b", 0)
+    result = judge(claim, [series("a", falling(0.4))], {})
+    assert (result.verdict, result.note, result.repetitions) == ("undecided", "no curve of algo=b", 0)
 
 
-def test_the_share_of_a_gap() -> None:
+def test_a_ratio_may_subtract_a_common_error() -> None:
     curves = [series(name, falling(level), shared=0) for name, level in (("good", 0.4), ("mine", 0.55), ("poor", 0.8))]
     claim = {"kind": "ratio", "a": "mine", "b": "poor", "minus": "good"}  # 0.15 of 0.4
     assert verdict({**claim, "within": [0.3, 0.45]}, *curves) == "holds"
@@ -132,8 +132,8 @@ def test_the_share_of_a_gap() -> None:
     assert verdict({"kind": "ratio", "a": "mine", "b": "poor", "within": [None, 0.8]}, *curves) == "holds"
 
 
-def test_no_end_of_a_ratio_s_interval_is_negative() -> None:
-    """One repetition of ten has nearly all of the error: the mean, and so the ratio, is hardly known."""
+def test_the_interval_of_a_ratio_is_positive() -> None:
+    """One repetition of ten has nearly all of the error, so that mean and ratio are very uncertain."""
     a, b = series("a", falling(0.5), shared=0), series("b", falling(0.5), shared=0)
     a.points["test_relative"] *= np.where(a.points["repetition"] == 0, 20.0, 0.1)
     claim = parse({"id": "one", "says": "so", "kind": "ratio", "a": "a", "b": "b", "within": [None, 0.5]})
@@ -141,8 +141,8 @@ def test_no_end_of_a_ratio_s_interval_is_negative() -> None:
     assert 0 < estimate.low < estimate.value < estimate.high
 
 
-def test_the_slope_of_the_worst_of_a_sweep() -> None:
-    """Each curve is flat at its own place, and all of them together fall like m^(-1/2)."""
+def test_a_slope_can_be_that_of_the_worst_curve() -> None:
+    """Each curve is flat in another place, and the largest of them falls like m^(-1/2)."""
     steps = [
         series("a", lambda m, c=c: np.minimum(c, m**-0.5) * (m <= 1.5 * c**-2), noise=1e-6, shared=0, bias=c)
         for c in EXAMPLES**-0.5
@@ -154,7 +154,7 @@ def test_the_slope_of_the_worst_of_a_sweep() -> None:
     assert verdict({**claim, "across": None, "within": [-1.1, -0.9]}, line) == "holds"
 
 
-def test_published_curves_and_values() -> None:
+def test_near_compares_with_published_points_or_a_value() -> None:
     published = {("a", "attributes"): (4.0 * EXAMPLES, falling(0.45)(EXAMPLES.astype(float)))}
     a = series("a", falling(0.4), shared=0)
     near = {"kind": "near", "a": "a"}
@@ -170,7 +170,7 @@ def test_published_curves_and_values() -> None:
 
 
 def test_every_published_point_decides() -> None:
-    """One point is farthest off, and well known to be within the tolerance; another is nearer, and hardly known."""
+    """The farthest point is certainly within the tolerance; a nearer one is very uncertain."""
     a = series("a", lambda m: 0.44 + 0 * m, shared=0, noise=1e-4, examples=EXAMPLES[:2])
     wild = np.random.default_rng(0).normal(size=REPETITIONS)
     a.points.loc[a.points["examples"] == 20, "test_relative"] = 0.435 + 0.04 * (wild - wild.mean()) / wild.std()
@@ -181,7 +181,7 @@ def test_every_published_point_decides() -> None:
 
 
 def test_a_value_outside_few_repetitions_is_not_outside_their_spread() -> None:
-    """Where one in twenty lies beyond, ten repetitions have none there more often than not."""
+    """If one repetition in twenty lies beyond a value, ten repetitions usually have none there."""
     published = {("a", "attributes"): (np.array([4000.0]), np.array([-9.0]))}
     few, many = (series("a", falling(0.4), repetitions=n) for n in (10, 100))
     inside = {"kind": "inside", "a": "a"}
@@ -197,7 +197,7 @@ def test_standard_deviations_are_compared() -> None:
 
 
 @pytest.mark.parametrize(("gaps", "expected"), [((0.1, 0.2, 0.4), "holds"), ((0.1, 0.4, 0.2), "fails")])
-def test_a_gap_that_grows(gaps: tuple[float, ...], expected: str) -> None:
+def test_monotone_judges_a_gap_over_a_variable(gaps: tuple[float, ...], expected: str) -> None:
     curves = [
         series(name, falling(level), dataset={"alpha": -alpha})
         for alpha, gap in enumerate(gaps)
@@ -207,8 +207,8 @@ def test_a_gap_that_grows(gaps: tuple[float, ...], expected: str) -> None:
     assert verdict(claim, *curves) == expected
 
 
-def test_gaps_are_compared_where_all_curves_have_come() -> None:
-    """A gap grows along each curve; the third stops early, and has the widest gap of all by then."""
+def test_monotone_compares_at_the_last_common_point() -> None:
+    """The gap grows along each curve; the third curve ends early, with the widest gap of all at that point."""
     curves = [
         series(name, lambda m, s=sign * (1 + alpha): 1 + s * m / 1000, examples=examples, dataset={"alpha": alpha})
         for alpha, examples in enumerate([EXAMPLES, EXAMPLES, EXAMPLES[:4]])
@@ -219,8 +219,8 @@ def test_gaps_are_compared_where_all_curves_have_come() -> None:
     assert judgement.estimate.value == pytest.approx(0.02, abs=0.01)  # at 100 examples
 
 
-def test_the_exponent_leaves_out_what_never_gets_there() -> None:
-    """A learner that needs 2 (d/k)^2 examples; with the fewest attributes it never gets there."""
+def test_an_exponent_leaves_out_curves_above_the_level() -> None:
+    """A learner needs 2 (d/k)^2 examples; with the fewest attributes it never reaches the level."""
     curves = [series("a", lambda m, k=k: 2 * (16 / k) ** 2 / m, k=k, noise=1e-4, shared=0) for k in (8, 4, 2)] + [
         series("a", lambda m: 1 + 0 * m, k=1, noise=1e-4, shared=0)
     ]
@@ -228,8 +228,8 @@ def test_the_exponent_leaves_out_what_never_gets_there() -> None:
     assert verdict({**claim, "within": [1.8, 2.2]}, *curves) == "holds"
     assert verdict({**claim, "within": [0.8, 1.2]}, *curves) == "fails"
     assert verdict({**claim, "within": [1.8, 2.2], "level": 0.001}, *curves) == "undecided"
-    told = judge(parse({"id": "one", "says": "so", **claim, "within": [1.8, 2.2]}), curves, {})
-    assert told.note == "left out: d/k = 16"
+    result = judge(parse({"id": "one", "says": "so", **claim, "within": [1.8, 2.2]}), curves, {})
+    assert result.note == "left out: d/k = 16"
 
 
 @pytest.mark.parametrize(
@@ -241,14 +241,14 @@ def test_the_exponent_leaves_out_what_never_gets_there() -> None:
         ({"kind": "ratio", "a": "a", "b": "b", "within": [2, 1]}, "two increasing numbers"),
     ],
 )
-def test_mistakes_in_a_claim(claim: dict[str, Any], message: str) -> None:
+def test_a_mistake_in_a_claim_is_refused(claim: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         parse({"id": "one", "says": "so", **claim})
 
 
 @pytest.mark.parametrize("repetitions", [5, 10, 40])
-def test_intervals_hold_what_they_promise(repetitions: int) -> None:
-    """The mean of normal numbers lies beyond each end in about 5 of 100 cases."""
+def test_intervals_cover_the_mean_at_their_level(repetitions: int) -> None:
+    """The mean of a normal distribution lies beyond each end in about 5 of 100 cases."""
     draws = np.random.default_rng(0).normal(size=(1000, repetitions))
     resampled = weights(repetitions)
     ends = [basic(resampled @ draw, repetitions) for draw in draws]
@@ -257,8 +257,8 @@ def test_intervals_hold_what_they_promise(repetitions: int) -> None:
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.8])
-def test_the_largest_of_many_is_not_taken_for_more_than_it_is(correlation: float) -> None:
-    """Eight means are estimated, all of them 0: the largest of the estimates lies above, its interval seldom does."""
+def test_the_interval_of_a_largest_mean_covers_the_largest_expectation(correlation: float) -> None:
+    """Eight expectations are 0: the largest estimate lies above 0, but its interval seldom does."""
     repetitions, means = 20, 8
     random = np.random.default_rng(1)
     noise = random.normal(size=(500, repetitions, means)) * np.sqrt(1 - correlation)
@@ -271,7 +271,7 @@ def test_the_largest_of_many_is_not_taken_for_more_than_it_is(correlation: float
 
 
 @pytest.mark.parametrize(("count", "n"), [(0, 10), (3, 10), (50, 50), (1, 100)])
-def test_ends_of_a_share_are_where_the_count_is_that_rare(count: int, n: int) -> None:
+def test_the_interval_of_a_share_is_exact(count: int, n: int) -> None:
     own = of_share(count, n)
     at_least = 1 - binom.cdf(count - 1, n, own.low)
     assert at_least == pytest.approx(0.05) if count else own.low == 0
@@ -291,7 +291,7 @@ def test_a_crossing_is_the_first_point_at_the_level(values: list[float], level: 
         assert all(value > level for x, value in zip(curve.x, values, strict=True) if x < at * (1 - 1e-9))
 
 
-def test_savings_against_the_best_full_information() -> None:
+def test_savings_compare_with_the_best_full_information_learner() -> None:
     """Errors of 40/attributes and 8/attributes cross .1 at 400 and 80 attributes."""
     own = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
     full = series("full", lambda m: 10 / m, shared=0, noise=1e-5, core="exact")
@@ -306,7 +306,7 @@ def test_savings_against_the_best_full_information() -> None:
     assert at["worse"].factor_is == "at most"
 
 
-def test_savings_at_one_level_against_the_one_that_is_named() -> None:
+def test_savings_compare_at_one_level_with_a_named_learner() -> None:
     own = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
     other = series("other", lambda m: 10 / m, shared=0, noise=1e-5)
     mine, against = savings([own, other], "error", 0.1, reference="other")
@@ -322,7 +322,7 @@ def test_savings_at_one_level_against_the_one_that_is_named() -> None:
     assert never[0].factor_is == "unknown"
 
 
-def test_savings_in_money_and_in_a_table() -> None:
+def test_savings_in_money_have_their_columns() -> None:
     """Errors of 8/attributes and 40/attributes cross .1 at 80 attributes of 30 EUR and at 400 of 2 EUR."""
     own = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
     full = series("full", lambda m: 10 / m, shared=0, noise=1e-5, core="exact")
@@ -334,8 +334,8 @@ def test_savings_in_money_and_in_a_table() -> None:
     at = {one.label: one for one in money if one.error == 0.1}
     assert at["mine"].needed.value == pytest.approx(2400, rel=0.05)
     assert at["mine"].factor.value == pytest.approx(1 / 3, rel=0.1)
-    told = savings_csv({"a panel": plain, "another": plain}, "error", {"a panel": ("EUR", money)})
-    rows = list(csv.DictReader(told.decode().splitlines()))
+    result = savings_csv({"a panel": plain, "another": plain}, "error", {"a panel": ("EUR", money)})
+    rows = list(csv.DictReader(result.decode().splitlines()))
     assert list(rows[0])[: len(SAVING_COLUMNS)] == list(SAVING_COLUMNS)
     found = {(row["panel"], row["error"], row["learner"]): row for row in rows}
     mine = found["a panel", "0.1", "mine"]
@@ -346,8 +346,8 @@ def test_savings_in_money_and_in_a_table() -> None:
     assert {found["another", "0.1", "mine"][column] for column in MONEY_COLUMNS} == {""}
 
 
-def test_an_interval_has_no_end_where_the_curve_has_none() -> None:
-    """Half of the repetitions never fall to .5, though their mean does: nobody knows how many it may take."""
+def test_an_interval_beyond_the_curve_has_no_end() -> None:
+    """The mean falls to .5, but half of the repetitions do not: the upper end is unknown."""
     own = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
     own.points["error"] = np.where(own.points["repetition"] % 2, 0.9, 10 / own.points["examples"] ** 0.5 / 3)
     full = series("full", lambda m: 10 / m, shared=0, noise=1e-5, core="exact")

@@ -1,4 +1,4 @@
-"""Drawing curves: numbers through public functions, figures through their files."""
+"""Figures of curves: their axes, bands, legends and captions."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ from budgetreg.results.series import read_series
 from tests.written_runs import EXAMPLES, add_svr_loss, config, edit_manifest, write_run
 
 
-def test_by_default_files_appear_in_the_only_folder(tmp_path: Path) -> None:
+def test_by_default_files_go_into_the_only_folder(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
     assert plot_folders([folder]) == [folder / f"curves.{ending}" for ending in ("png", "pdf", "txt")]
     assert all((folder / f"curves.{ending}").stat().st_size for ending in ("png", "pdf", "txt"))
@@ -38,7 +38,7 @@ def test_the_same_curves_give_the_same_bytes_in_any_process(tmp_path: Path) -> N
     with matplotlib.rc_context({"font.size": 20, "font.family": "serif", "lines.linewidth": 9}):
         written = plot_folders(folders, tmp_path / "new/folder", "fig1")
     assert dict(matplotlib.rcParams) == before
-    # Several folders and no place named: the working directory.
+    # For several folders, the default is the working directory.
     script = "import sys; from pathlib import Path; from budgetreg.figures.curves import plot_folders\n"
     script += "plot_folders(map(Path, sys.argv[1:]), name='fig1')"
     arguments = [sys.executable, "-c", script, *map(str, reversed(folders))]
@@ -53,7 +53,7 @@ def test_the_same_curves_give_the_same_bytes_in_any_process(tmp_path: Path) -> N
     assert b"atplotlib" not in first[0] + first[1]
 
 
-def test_the_caption_says_how_the_figure_was_made_and_no_path(tmp_path: Path) -> None:
+def test_the_caption_says_how_the_figure_was_made_without_paths(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", dataset__center="full", tuning__at="each", seed=17)
     text = caption("fig", read_series([folder]), [])
     flowing = " ".join(text.split())
@@ -73,13 +73,13 @@ def test_the_caption_says_how_the_figure_was_made_and_no_path(tmp_path: Path) ->
     assert str(tmp_path) not in text
 
 
-def test_the_caption_tells_of_what_is_missing(tmp_path: Path) -> None:
+def test_the_caption_says_what_is_missing(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
     edit_manifest(folder, config=config(repetitions=10))
     assert "2 repetitions (of 10 asked for)" in caption("fig", read_series([folder]), [])
 
 
-def test_what_all_curves_share_is_said_once(tmp_path: Path) -> None:
+def test_the_caption_says_once_what_all_curves_share(tmp_path: Path) -> None:
     write_run(tmp_path / "1")
     write_run(tmp_path / "2", algo="aer", algo__average="last")
     text = caption("fig", read_series([tmp_path]), [])
@@ -88,13 +88,13 @@ def test_what_all_curves_share_is_said_once(tmp_path: Path) -> None:
     assert text.index("mnist_3v5, aer") < text.index("last iterate")
 
 
-def test_every_setting_that_matters_is_in_the_caption() -> None:
+def test_the_caption_has_every_setting_that_changes_results() -> None:
     text = "\n".join(about_config(config(algo__novelty=7, dataset__alpha=-0.5)))
     assert "algo.novelty=7" in text
     assert "dataset.alpha=-0.5" in text
 
 
-def test_a_panel_per_data_set_and_the_same_dash_for_a_label_in_all(tmp_path: Path) -> None:
+def test_each_data_set_has_a_panel_and_each_label_one_dash(tmp_path: Path) -> None:
     write_run(tmp_path / "1")
     write_run(tmp_path / "2", algo__split="even")
     write_run(tmp_path / "3", dataset="digits_3v5", algo__split="even")
@@ -106,7 +106,7 @@ def test_a_panel_per_data_set_and_the_same_dash_for_a_label_in_all(tmp_path: Pat
         "mnist_3v5, k = 4",
         "power_law, k = 4",
     ]
-    # Each panel: one line at the zero predictor's error and one per series.
+    # Each panel has a line at the zero predictor's error and one per series.
     assert [len(ax.lines) for ax in visible] == [2, 3, 2]
     dashes = [line.get_linestyle() for line in visible[1].lines[1:]]
     assert len(set(dashes)) == 2
@@ -125,28 +125,28 @@ def test_the_legend_defines_the_band(tmp_path: Path) -> None:
 
 
 def test_runs_at_equal_examples_are_drawn_against_examples(tmp_path: Path) -> None:
-    one = write_run(tmp_path / "one", axis="examples")
-    (ax,) = draw(read_series([one]))[0].axes
+    run = write_run(tmp_path / "one", axis="examples")
+    (ax,) = draw(read_series([run]))[0].axes
     assert ax.lines[1].get_xdata().tolist() == list(EXAMPLES)
     assert ax.get_xlabel() == "training examples (log scale)"
-    assert plot_folders([one])[2].read_text().startswith("curves: test error against training examples\n\nx: training")
-    (ax,) = draw(read_series([one, write_run(tmp_path / "two", algo="aer")]))[0].axes
+    assert plot_folders([run])[2].read_text().startswith("curves: test error against training examples\n\nx: training")
+    (ax,) = draw(read_series([run, write_run(tmp_path / "two", algo="aer")]))[0].axes
     assert ax.lines[1].get_xdata().tolist() == [39.5, 159.5, 639.5]
     assert "attributes" in ax.get_xlabel()
 
 
-def test_the_svr_loss_is_drawn_where_all_learners_have_it(tmp_path: Path) -> None:
-    one = add_svr_loss(write_run(tmp_path / "one", algo="aesvr"))
-    (ax,) = draw(read_series([one]))[0].axes
+def test_the_svr_loss_is_drawn_if_all_learners_have_it(tmp_path: Path) -> None:
+    run = add_svr_loss(write_run(tmp_path / "one", algo="aesvr"))
+    (ax,) = draw(read_series([run]))[0].axes
     (line,) = ax.lines  # of whose zero predictor nothing is known
     assert line.get_ydata().tolist() == pytest.approx([0.95 / 2, 0.85 / 2, 0.75 / 2])
     low, high = ax.get_ylim()
     assert low < 0.75 / 2 < 0.95 / 2 < high < 1
     assert "residual" in ax.get_ylabel()
-    text = caption("fig", read_series([one]), [])
+    text = caption("fig", read_series([run]), [])
     assert "max(|residual| - delta, 0)" in text
     assert "answers zero" not in text
-    (ax,) = draw(read_series([one, write_run(tmp_path / "two", algo="aerr")]))[0].axes
+    (ax,) = draw(read_series([run, write_run(tmp_path / "two", algo="aerr")]))[0].axes
     assert ax.lines[1].get_ydata().tolist() == pytest.approx([0.95, 0.85, 0.75])
 
 
@@ -173,7 +173,7 @@ def bounded_run(folder: Path, algo: str, **changes: Any) -> Path:
 
 
 @pytest.mark.parametrize("algo", THEOREMS)
-def test_a_bound_has_the_height_that_the_theorem_gives_it(tmp_path: Path, algo: str) -> None:
+def test_a_bound_has_the_value_of_its_theorem(tmp_path: Path, algo: str) -> None:
     figure, remarks = draw(read_series([bounded_run(tmp_path / "run", algo)]))
     _, curve, bound = figure.axes[0].lines
     assert bound.get_ydata().tolist() == pytest.approx([0.75 + THEOREMS[algo](m) for m in LONG])
@@ -184,7 +184,7 @@ def test_a_bound_has_the_height_that_the_theorem_gives_it(tmp_path: Path, algo: 
     assert "in place of the unknown risk of the best regressor" in remarks[0]
 
 
-def test_bounds_stand_on_the_least_error_of_all_learners(tmp_path: Path) -> None:
+def test_bounds_start_from_the_least_error_of_all_learners(tmp_path: Path) -> None:
     write_run(tmp_path / "aer", algo="aer", dataset="sphere", examples=LONG, shift=-0.2)
     bounded_run(tmp_path / "aelr", "aelr")
     (ax,) = draw(read_series([tmp_path]))[0].axes
@@ -204,9 +204,7 @@ def test_bounds_stand_on_the_least_error_of_all_learners(tmp_path: Path) -> None
         ("aelr", {"algo__update": "pegasos"}, None),
     ],
 )
-def test_bounds_that_say_nothing_are_not_drawn(
-    tmp_path: Path, algo: str, changes: Mapping[str, Any], said: str | None
-) -> None:
+def test_vacuous_bounds_are_not_drawn(tmp_path: Path, algo: str, changes: Mapping[str, Any], said: str | None) -> None:
     figure, remarks = draw(read_series([bounded_run(tmp_path / "run", algo, **changes)]))
     assert len(figure.axes[0].lines) == 2
     assert "bound" not in figure.legends[0].get_texts()[-1].get_text()
@@ -223,7 +221,7 @@ def test_targets_beyond_the_radius_have_no_bound(tmp_path: Path) -> None:
     assert "|y| <= B" in remarks[0]
 
 
-def test_learners_of_one_kind_never_look_alike() -> None:
+def test_no_two_learners_share_colour_and_marker() -> None:
     names = catalogue.options("algo")
     assert len(set(map(style, names))) == len(names)
     figures = [
@@ -238,7 +236,7 @@ def test_learners_of_one_kind_never_look_alike() -> None:
     assert style("somebody's new one") == style("somebody's new one")
 
 
-def test_the_figure_of_a_run_tells_nothing_of_those_below_it(tmp_path: Path) -> None:
+def test_the_figure_of_a_run_leaves_out_runs_in_folders_below(tmp_path: Path) -> None:
     names = [path.name for path in plot_run(write_run(tmp_path / "run"))]
     assert names == ["curve.png", "curve.pdf", "curve.txt"]
     alone = [(tmp_path / "run" / name).read_bytes() for name in names]

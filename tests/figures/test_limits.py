@@ -1,4 +1,4 @@
-"""What the y axis of a panel shows of curves and bands."""
+"""The range of a panel's y axis."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ def mean_frame(*values: float, sd: float = np.nan) -> pd.DataFrame:
     return pd.DataFrame({"test_relative": values, "test_relative_sd": sd})
 
 
-def test_early_blow_ups_are_clipped_and_counted() -> None:
+def test_large_early_values_are_clipped_and_counted() -> None:
     shown = y_range([mean_frame(50, 3, 0.9, 0.8), mean_frame(0.99, 0.9, 0.8, 0.7)])
     assert (shown.high, shown.clipped, shown.largest, shown.log) == (2, 2, 50, False)
     assert y_range([mean_frame(np.inf, 1, 0.9, 0.8)]).clipped == 1
@@ -30,7 +30,7 @@ def test_published_values_are_shown_up_to_the_limit() -> None:
     assert y_range([mean_frame(0.9, 0.8)], published=[50]).high < 2
 
 
-def test_bands_are_shown_whole_unless_they_pass_the_limit() -> None:
+def test_bands_are_shown_up_to_the_limit() -> None:
     shown = y_range([mean_frame(0.9, 0.8, 0.7, sd=0.5)])
     assert shown.low < 0.2 < 1.4 < shown.high
     assert y_range([mean_frame(0.9, 0.8, sd=50)]).high < 3

@@ -1,4 +1,4 @@
-"""Figures and tables of runs with prices: money on the axis where all have prices in one unit, and in the words."""
+"""Figures and tables of runs with prices show money if all have prices in one unit."""
 
 from pathlib import Path
 
@@ -20,9 +20,9 @@ from tests.written_runs import write_run
 
 
 def priced(folder: Path, algo: str = "aelr", unit: str | None = "EUR", price: float = 2.5, **changes: object) -> Path:
-    """What a run leaves whose attributes all cost the same."""
-    own = {"dataset__costs": "/somewhere/prices.csv", "dataset__unit": unit, **changes}
-    write_run(folder, algo, **own)  # type: ignore[arg-type]
+    """Write a run whose attributes all cost the same."""
+    settings = {"dataset__costs": "/somewhere/prices.csv", "dataset__unit": unit, **changes}
+    write_run(folder, algo, **settings)  # type: ignore[arg-type]
     table = pd.read_csv(folder / "curves.csv")
     table.insert(7, "cost", price * table["attributes"])
     table.to_csv(folder / "curves.csv", index=False)
@@ -34,23 +34,23 @@ def x_of(*folders: Path) -> tuple[str, str]:
     return x.column, x.label
 
 
-def test_money_where_all_have_prices_in_one_unit(tmp_path: Path) -> None:
-    one, two = priced(tmp_path / "a"), priced(tmp_path / "b", "aerr")
-    assert x_of(one, two) == ("cost", "spent on attributes in training, in EUR")
+def test_the_axis_is_money_if_all_have_prices_in_one_unit(tmp_path: Path) -> None:
+    first, second = priced(tmp_path / "a"), priced(tmp_path / "b", "aerr")
+    assert x_of(first, second) == ("cost", "spent on attributes in training, in EUR")
     assert x_of(priced(tmp_path / "c", unit=None)) == ("cost", "spent on attributes in training, in cost units")
-    assert x_of(one, write_run(tmp_path / "d", "aer"))[0] == "attributes"
-    assert x_of(one, priced(tmp_path / "e", "aer", unit="minutes"))[0] == "attributes"
+    assert x_of(first, write_run(tmp_path / "d", "aer"))[0] == "attributes"
+    assert x_of(first, priced(tmp_path / "e", "aer", unit="minutes"))[0] == "attributes"
     assert x_of(priced(tmp_path / "f", axis="examples"))[0] == "examples"
 
 
-def test_the_mean_of_what_was_paid(tmp_path: Path) -> None:
+def test_the_axis_shows_the_mean_cost(tmp_path: Path) -> None:
     (series,) = read_series([priced(tmp_path)])
     curve = mean_curve(series.points)
     np.testing.assert_array_equal(curve["cost"], 2.5 * curve["attributes"])
     assert "cost" not in mean_curve(series.points.drop(columns="cost"))
 
 
-def test_a_figure_may_ask_for_money_where_there_is_any(tmp_path: Path) -> None:
+def test_a_figure_may_ask_for_money_if_there_are_prices(tmp_path: Path) -> None:
     both = read_series([priced(tmp_path / "a"), write_run(tmp_path / "b", "aer")])
     assert axes_of(both, Drawing(x="cost"))[0].label.endswith("in EUR")
 
@@ -58,22 +58,22 @@ def test_a_figure_may_ask_for_money_where_there_is_any(tmp_path: Path) -> None:
         return ResampledCurves(both, "test_relative", "cost").means(series).x.tolist()
 
     assert paid(both[0]) == [2.5 * 39.5, 2.5 * 159.5, 2.5 * 639.5]
-    with pytest.raises(ConfigError, match=r"x: cost: aer has no prices \(dataset.costs\)"):
+    with pytest.raises(ConfigError, match=r"x: cost: aer has no prices: set dataset\.costs"):
         paid(both[1])
 
 
-def test_captions_tell_money_and_whether_draws_heed_it(tmp_path: Path) -> None:
+def test_captions_say_the_cost_and_whether_draws_are_price_aware(tmp_path: Path) -> None:
     runs = [
         priced(tmp_path / "a"),
         priced(tmp_path / "b", k=5, algo__data_point="moment", algo__inner_product="moment", algo__update="ogd"),
         write_run(tmp_path / "c", k=6),
     ]
-    told = [" ".join(caption("title", read_series([run]), []).split()) for run in runs]
-    assert "1599 EUR" in told[0]
-    assert "prices: of prices.csv, which draws do not heed" in told[0]
-    assert "prices: of prices.csv, which draws heed" in told[1]
-    assert "prices" not in told[2]
-    assert all("algo.prices" not in text and "/somewhere" not in text for text in told)
+    captions = [" ".join(caption("title", read_series([run]), []).split()) for run in runs]
+    assert "1599 EUR" in captions[0]
+    assert "prices: of prices.csv, which draws do not heed" in captions[0]
+    assert "prices: of prices.csv, which draws heed" in captions[1]
+    assert "prices" not in captions[2]
+    assert all("algo.prices" not in text and "/somewhere" not in text for text in captions)
 
 
 def test_tables_have_a_column_for_each_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,7 +99,7 @@ def test_tables_have_a_column_for_each_unit(tmp_path: Path, capsys: pytest.Captu
         (["algo=aesvr"], "on average at most 27,816 EUR"),
     ],
 )
-def test_a_plan_tells_the_most_that_a_run_can_cost(
+def test_a_plan_shows_the_most_that_a_run_can_cost(
     keys: list[str], most: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     console().print(plan_table(planned("dataset=diabetes", "dataset.costs=bundled", "dataset.unit=EUR", "k=4", *keys)))

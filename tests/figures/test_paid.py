@@ -1,4 +1,4 @@
-"""Curves against everything that was paid for, tuning included."""
+"""Curves against all that was paid for, including tuning."""
 
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,11 @@ from budgetreg.results.series import mean_curve, read_series
 from tests.written_runs import edit_manifest, write_run
 
 N, D = 160, 10
-"""A run of 10, 40 and 160 examples pays for 40, 160 and 640 attributes, less half a one on average."""
+"""Mean attributes, as a run of 10, 40 and 160 examples pays for 40, 160 and 640 attributes, less 0 or 1."""
 
 
 def paid_run(folder: Path, cells_tuning: int, rows_full: int, axis: str = "paid", **changes: Any) -> Path:
-    """Write a run whose tuning revealed so much, in the mean of two repetitions."""
+    """Write a run with the given mean bill of tuning over two repetitions."""
     write_run(folder, axis=axis, d=D, **changes)
     runs = pd.read_csv(folder / "runs.csv")
     runs["cells_tuning"], runs["rows_full"] = [cells_tuning - 1, cells_tuning + 1], rows_full
@@ -39,12 +39,14 @@ def paid_run(folder: Path, cells_tuning: int, rows_full: int, axis: str = "paid"
         (1300, N, [1600, 1600, 1939.5]),  # what is drawn twice is charged twice
     ],
 )
-def test_what_was_paid_by_each_checkpoint(tmp_path: Path, cells_tuning: int, rows_full: int, paid: list[float]) -> None:
+def test_each_checkpoint_includes_the_bill_of_tuning(
+    tmp_path: Path, cells_tuning: int, rows_full: int, paid: list[float]
+) -> None:
     (series,) = read_series([paid_run(tmp_path / "run", cells_tuning, rows_full)])
     assert along("paid", series, mean_curve(series.points)).tolist() == paid
 
 
-def test_only_the_last_checkpoint_that_tuning_has_paid_for_is_attainable(tmp_path: Path) -> None:
+def test_checkpoints_at_the_same_bill_show_the_last_one(tmp_path: Path) -> None:
     (series,) = read_series([paid_run(tmp_path / "run", 1300, N)])
     rows = ResampledCurves([series], "test_relative", "paid").rows(series)
     assert rows.x.tolist() == [1600, 1939.5]
@@ -53,7 +55,7 @@ def test_only_the_last_checkpoint_that_tuning_has_paid_for_is_attainable(tmp_pat
 
 
 def lines(path: Path) -> tuple[list[list[float]], list[str], str]:
-    """Return where the curves of a figure lie, its legend, and its caption."""
+    """Return the points of a figure's curves, its legend and its caption."""
     series = read_series([path])
     figure, remarks = draw(series)
     curves = [list(line.get_xdata()) for line in figure.axes[0].lines[1:]]  # after the zero predictor's
@@ -61,20 +63,20 @@ def lines(path: Path) -> tuple[list[list[float]], list[str], str]:
     return curves, texts, " ".join(caption("fig", series, remarks).split())
 
 
-def test_curves_end_where_the_total_does_and_those_without_a_point_are_told(tmp_path: Path) -> None:
+def test_curves_end_at_the_total_and_the_caption_names_those_without_a_point(tmp_path: Path) -> None:
     paid_run(tmp_path / "1", 1, 0)
     paid_run(tmp_path / "2", 100, 0, algo="aerr")
     paid_run(tmp_path / "3", 1300, N, algo="aer")
     curves, legend, text = lines(tmp_path)
     # The total is 4 attributes of each of 160 examples.
     assert curves == [[40.5, 160.5], [139.5, 259.5]]
-    assert [one for one in legend if "no point" in one] == ["aer: no point, as tuning passes the total"]
+    assert [text for text in legend if "no point" in text] == ["aer: no point, as tuning passes the total"]
     assert "no point of aer, as what tuning pays for passes the total" in text
     assert "x: attributes paid for" in text
 
 
 def priced_run(folder: Path, price: float, cost_cells: float, cost_rows: float, **changes: Any) -> Path:
-    """Write a run whose attributes all cost the same, and whose tuning revealed cells that cost so much."""
+    """Write a run whose attributes all cost the same, with the given cost of tuning."""
     paid_run(folder, 1300, N, dataset__costs="prices.csv", dataset__unit="EUR", **changes)
     curves = pd.read_csv(folder / "curves.csv")
     curves.assign(cost=price * curves["attributes"]).to_csv(folder / "curves.csv", index=False)
@@ -83,14 +85,14 @@ def priced_run(folder: Path, price: float, cost_cells: float, cost_rows: float, 
     return folder
 
 
-def test_with_prices_all_that_was_paid_is_money(tmp_path: Path) -> None:
+def test_with_prices_the_axis_paid_is_money(tmp_path: Path) -> None:
     priced_run(tmp_path / "1", 2, 100, 0)
     priced_run(tmp_path / "2", 3, 10, 500, algo="aerr")
     series = read_series([tmp_path])
     assert axes_of(series)[0].column == "paid_cost"
     assert along("paid_cost", series[0], mean_curve(series[0].points)).tolist() == [179, 419, 1379]
     curves, _, text = lines(tmp_path)
-    # They end where their final runs alone do: at 1279 and 1918.5 EUR.
+    # They end with their final runs, at 1279 and 1918.5 EUR.
     assert curves == [[179, 419], [500]]  # of two checkpoints that tuning pays for, the last
     assert "x: what attributes cost, in EUR: what pilot and final run were charged" in text
     priced_run(tmp_path / "1", 2, 100, 0, total=400)
@@ -102,27 +104,27 @@ def test_with_prices_all_that_was_paid_is_money(tmp_path: Path) -> None:
         lines(tmp_path)
 
 
-def test_with_several_units_what_was_paid_is_attributes(tmp_path: Path) -> None:
+def test_with_several_units_the_axis_paid_is_attributes(tmp_path: Path) -> None:
     priced_run(tmp_path / "1", 2, 100, 0, total=400)
     paid_run(tmp_path / "2", 1, 0, algo="aerr")
     curves, _, _ = lines(tmp_path)
     assert curves == [[40.5, 160.5]]  # 640 attributes at most; the other's tuning passes that, and its 400 are EUR
 
 
-def test_a_run_without_a_point_leaves_a_figure_all_the_same(tmp_path: Path) -> None:
+def test_a_run_without_a_point_has_a_figure(tmp_path: Path) -> None:
     paid_run(tmp_path, 1300, N)
     assert all(path.stat().st_size for path in plot_run(tmp_path))
     assert lines(tmp_path)[0] == []
 
 
-def test_a_recipe_may_draw_by_what_was_paid_and_end_nothing(tmp_path: Path) -> None:
+def test_a_recipe_may_draw_by_paid_attributes_without_a_total(tmp_path: Path) -> None:
     series = read_series([paid_run(tmp_path, 1300, N, axis="attributes")])
     assert axes_of(series)[0].column == "attributes"
     figure, _ = draw(series, parse({"x": "paid"}))
     assert list(figure.axes[0].lines[1].get_xdata()) == [1600, 1939.5]
 
 
-def test_a_single_point_has_a_band_all_the_same(tmp_path: Path) -> None:
+def test_a_single_point_has_a_band(tmp_path: Path) -> None:
     series = read_series([paid_run(tmp_path, 1, N, axis="attributes")])
     (ax,) = draw(series, parse({"x": "paid"}))[0].axes
     assert list(ax.lines[1].get_xdata()) == [1600]
@@ -132,13 +134,13 @@ def test_a_single_point_has_a_band_all_the_same(tmp_path: Path) -> None:
     assert [low[1], high[1]] == pytest.approx([errors.mean() - errors.std(ddof=1), errors.mean() + errors.std(ddof=1)])
 
 
-def test_runs_that_are_not_all_to_be_drawn_by_it_are_not(tmp_path: Path) -> None:
+def test_the_axis_is_paid_only_if_all_runs_ask_for_it(tmp_path: Path) -> None:
     paid_run(tmp_path / "1", 1300, N)
     paid_run(tmp_path / "2", 100, 0, axis="attributes", algo="aerr")
     assert lines(tmp_path)[0] == [[39.5, 159.5, 639.5]] * 2
 
 
-def test_runs_that_did_not_count_cells_cannot_be_drawn_against_all_that_was_paid(tmp_path: Path) -> None:
+def test_runs_without_counts_of_cells_are_refused_on_the_axis_paid(tmp_path: Path) -> None:
     write_run(tmp_path, axis="paid")
     with pytest.raises(DataError, match="does not count cells: run it again"):
         lines(tmp_path)

@@ -1,4 +1,4 @@
-"""What runs of subspace learners leave: their columns, tables and figures."""
+"""Columns, tables and figures of runs that learn subspaces."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ EXCESS = (0.3, 0.02, 0.001)
 
 
 def write_run(folder: Path, algo: str = "popca", kind: str = "coins", k: int = 4, excess=EXCESS, repetitions=2) -> Path:
-    """Write a run whose excess loss falls, the more the later the repetition; the least relative error is 0.2."""
+    """Write a run whose excess loss falls, faster in later repetitions; the least relative error is 0.2."""
     rows = [
         {
             "experiment": "",
@@ -69,7 +69,7 @@ def curves_of(figure):
     return [line for line in figure.axes[0].get_lines() if line.get_marker() != "None"]
 
 
-def test_a_run_writes_the_columns_of_what_it_learns(tmp_path):
+def test_a_run_writes_the_columns_of_its_task(tmp_path):
     point = {"examples": 5, "attributes": 10, "excess_loss": 0.1, "relative_error": 0.3, "principal_angle": 4.0}
     result = {"repetition": 0, "curve": [point], "run": {"edge": ""}, "model": packed({"V": np.eye(3)})}
     plan = toy_plan(tmp_path, repetitions=1, n_components=2)
@@ -80,8 +80,8 @@ def test_a_run_writes_the_columns_of_what_it_learns(tmp_path):
     assert lines[0] == ",".join(SUBSPACE_COLUMNS)
     assert lines[0].endswith("k,repetition,examples,attributes,excess_loss,relative_error,principal_angle")
     assert lines[1].endswith("4,0,5,10,0.1,0.3,4.0")
-    told = json.loads((tmp_path / "manifest.json").read_text())["columns"]["curves.csv"]
-    assert told == SUBSPACE_COLUMNS
+    columns = json.loads((tmp_path / "manifest.json").read_text())["columns"]["curves.csv"]
+    assert columns == SUBSPACE_COLUMNS
 
 
 def test_curves_are_read_and_averaged(tmp_path):
@@ -102,7 +102,7 @@ def test_subspaces_and_regressors_do_not_mix(tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_where_the_law_is_known_figures_show_the_excess_loss_on_logarithmic_axes(tmp_path):
+def test_figures_of_known_distributions_show_the_excess_loss_on_logarithmic_axes(tmp_path):
     coins = read_series([write_run(tmp_path / "coins")])
     mnist = read_series([write_run(tmp_path / "mnist", kind="mnist")])
     assert [axes_of(series)[1].column for series in (coins, mnist, [*coins, *mnist])] == [
@@ -119,7 +119,7 @@ def test_where_the_law_is_known_figures_show_the_excess_loss_on_logarithmic_axes
 @pytest.mark.parametrize(
     ("excess", "below", "low"), [((0.3, 0.0, 0.001), 1, 0.001), ((0.3, 1e-17, 0.0), 2, 0.3), ((0.0, 0.0, 0.0), 0, 1.0)]
 )
-def test_values_that_are_zero_or_rounding_leave_a_logarithmic_axis_whole(tmp_path, excess, below, low):
+def test_a_logarithmic_axis_ignores_zeros_and_rounding(tmp_path, excess, below, low):
     series = read_series([write_run(tmp_path / "run", excess=excess, repetitions=1)])
     shown = y_range([mean_curve(series[0].points)], EXCESS_LOSS)
     assert shown.log
@@ -129,16 +129,16 @@ def test_values_that_are_zero_or_rounding_leave_a_logarithmic_axis_whole(tmp_pat
     assert any(f"{below or 3} mean value" in remark and "as small as rounding" in remark for remark in remarks)
 
 
-def test_captions_speak_of_subspaces(tmp_path):
+def test_captions_describe_subspaces(tmp_path):
     text = caption("title", read_series([write_run(tmp_path / "run")]), [])
     for part in ("best one of as many", "leading eigenvectors of the estimated", "n_components=2", "no test part"):
         assert part in " ".join(text.split())
     assert "cross-validation" not in text
 
 
-def test_each_learner_is_told_in_words_and_has_a_style_of_its_own(tmp_path):
-    told = {"algo": {"core": "second_moment", "update": "passive", "grid": {}}, "tuning": {"name": "cv"}}
-    (learner,) = [line for line in about_config(told) if line.startswith("learner")]
+def test_each_learner_has_a_description_and_a_style(tmp_path):
+    config = {"algo": {"core": "second_moment", "update": "passive", "grid": {}}, "tuning": {"name": "cv"}}
+    (learner,) = [line for line in about_config(config) if line.startswith("learner")]
     assert "leading eigenvectors" in learner
     assert "k per example on average" in learner
     names = ["popca", "popca_passive", "popca_importance", "mbeg", "mbeg_plus"]
@@ -152,18 +152,18 @@ def test_budgets_of_one_learner_look_different(tmp_path):
     assert len({(line.get_color(), line.get_linestyle(), line.get_markerfacecolor()) for line in lines}) == 6
 
 
-def test_a_dash_is_the_same_budget_for_all_learners(tmp_path):
+def test_a_dash_stands_for_the_same_budget_of_all_learners(tmp_path):
     series = read_series([write_run(tmp_path / f"{a}{k}", a, k=k) for a, k in (("oja", 2), ("oja", 4), ("popca", 4))])
     assert [line.get_linestyle() for line in curves_of(draw(series)[0])] == ["-", "--", "--"]
 
 
-def test_rounding_is_0_in_tables(tmp_path):
+def test_tables_show_rounding_as_0(tmp_path):
     text = text_of(run_table(write_run(tmp_path / "run", excess=(0.3, 1e-17, 0.001))))
     assert "0 ± 0 " in text
     assert "e-17" not in text
 
 
-def test_tables_tell_excess_loss_and_relative_error(tmp_path):
+def test_tables_show_excess_loss_and_relative_error(tmp_path):
     write_run(tmp_path / "worse", "oja", excess=(0.3, 0.2, 0.1))
     write_run(tmp_path / "better", "popca")
     text = text_of(run_table(tmp_path / "better"))

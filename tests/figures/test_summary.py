@@ -23,7 +23,7 @@ def text(table: Table) -> str:
 
 
 def rows(table: Table) -> list[list[str]]:
-    """Cells of the rows."""
+    """Return the cells of a table, row by row."""
     return [list(cells) for cells in zip(*(column.cells for column in table.columns), strict=True)]
 
 
@@ -73,7 +73,7 @@ def test_run_table_shows_each_checkpoint_with_mean_and_deviation(tmp_path: Path)
     assert rows(table)[-1] == ["300", "1200", "0.75 ± 0.071", "1.5 ± 0.14", "0.25 ± 0"]
 
 
-def test_svr_loss_is_shown_where_there_is_one(tmp_path: Path) -> None:
+def test_the_svr_loss_is_shown_if_there_is_one(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", rate=None, svr=0.125)
     assert rows(run_table(folder))[-1][3:] == ["1.5 ± 0.14", "0.125 ± 0"]
     assert rows(run_table(write_run(tmp_path / "none", rate=None)))[-1][3:] == ["1.5 ± 0.14"]
@@ -101,10 +101,10 @@ def test_one_repetition_has_no_deviation_and_regression_no_error_rate(tmp_path: 
 
 
 def test_merged_results_name_the_learner_in_each_row(tmp_path: Path) -> None:
-    one, other = write_run(tmp_path / "1"), write_run(tmp_path / "2", algo="aer")
-    merged = pd.concat([pd.read_csv(folder / "curves.csv") for folder in (one, other)])
-    merged.to_csv(one / "curves.csv", index=False)
-    table = run_table(one)
+    run, other = write_run(tmp_path / "1"), write_run(tmp_path / "2", algo="aer")
+    merged = pd.concat([pd.read_csv(folder / "curves.csv") for folder in (run, other)])
+    merged.to_csv(run / "curves.csv", index=False)
+    table = run_table(run)
     assert table.row_count == 6
     assert [row[0] for row in rows(table)] == ["aelr"] * 3 + ["aer"] * 3
 
@@ -119,13 +119,13 @@ def test_comparison_puts_the_best_first_within_each_data_set(tmp_path: Path) -> 
     assert cells[2][7] == "-"
 
 
-def test_learners_on_full_rows_are_ranked_apart(tmp_path: Path) -> None:
+def test_learners_on_full_rows_are_ranked_separately(tmp_path: Path) -> None:
     levels = {"aelr": 0.7, "aer": 0.8, "lasso": 0.1, "ridge": 0.2}
     for algo, level in levels.items():
         write_run(tmp_path / algo, algo, relative=tuple(level + 0.3 * (r % 2) for r in range(6)))
     cells = rows(comparison_table([tmp_path]))
     assert [row[:2] for row in cells] == [["aelr", "k"], ["aer", "k"], ["lasso", "all"], ["ridge", "all"]]
-    # The repetitions differ by far more than the learners, and all alike: that their difference is the same is seen.
+    # Repetitions differ far more than learners, but the difference of the learners is the same in each.
     assert [row[-2] for row in cells] == ["-", "0.1 (0.1 to 0.1)", "-", "0.1 (0.1 to 0.1)"]
 
 
@@ -137,7 +137,7 @@ def test_runs_without_a_repetition_in_common_are_still_ranked(tmp_path: Path) ->
     assert [(row[0], row[-2]) for row in rows(comparison_table([tmp_path]))] == [("aer", "-"), ("aelr", "-")]
 
 
-def test_what_is_the_same_is_told_once(tmp_path: Path) -> None:
+def test_columns_with_one_value_are_in_the_title(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
     curves = pd.read_csv(folder / "curves.csv")
     curves.assign(test_mse=curves["test_relative"]).to_csv(folder / "curves.csv", index=False)
@@ -152,7 +152,7 @@ def test_folders_without_curves_are_refused(tmp_path: Path) -> None:
             table()
 
 
-def test_the_table_of_a_run_tells_nothing_of_those_below_it(tmp_path: Path) -> None:
+def test_the_table_of_a_run_leaves_out_runs_in_folders_below(tmp_path: Path) -> None:
     write_run(tmp_path / "run")
     alone = text(run_table(tmp_path / "run"))
     write_run(tmp_path / "run" / "below" / "it", algo="aer", relative=(0.1,))
@@ -160,6 +160,6 @@ def test_the_table_of_a_run_tells_nothing_of_those_below_it(tmp_path: Path) -> N
     assert "aer " in text(comparison_table([tmp_path]))
 
 
-def test_a_run_that_vanished_is_one_line(tmp_path: Path) -> None:
+def test_a_deleted_run_is_an_error_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"gone: no such folder$"):
         run_table(tmp_path / "gone")
