@@ -1,7 +1,7 @@
 """``budgetreg run``: Hydra composes the configuration, or those of a sweep; each becomes a plan, then a run.
 
-Hydra runs the cells of a sweep here, in worker processes or on other machines, and drops what they return. So
-each cell writes its outcome into a scratch folder; messages and the exit code come from one place at the end.
+Hydra runs the cells of a sweep in this process, in workers or on other machines, and drops what they return. Each cell
+therefore writes its outcome into a scratch folder, from which the command prints all messages at the end.
 """
 
 import json
@@ -29,24 +29,25 @@ from budgetreg.notices import held, say
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+    from budgetreg.protocol.configuration import Config
     from budgetreg.protocol.plan import Plan
 
-_DEATH_OF_A_JOB = "UncompletedJobError"  # as submitit tells it
+_DEATH_OF_A_JOB = "UncompletedJobError"  # the exception of submitit
 _Act = Callable[["Plan"], dict[str, Any]]
-"""Does something with a plan, and returns the exit code and, of runs, the choices."""
+"""Executes or prints a plan, and returns the exit code and, for a run, the choices of its tuning."""
 
-_ADDED = "++"  # before an override of a key that may not be there
+_ADDED = "++"  # before an override that may add a key
 _MEMORY = "JOBLIB_TEMP_FOLDER"  # where joblib keeps what its workers share
-_SCRATCH = "BUDGETREG_SCRATCH"  # inherited by worker processes; conf/config.yaml uses it too
+_SCRATCH = "BUDGETREG_SCRATCH"  # worker processes inherit it, and conf/config.yaml uses it
 
 _HELP = """usage: budgetreg run [-m] [--dry-run] [KEY=VALUE ...]
 
-Run one learner on one data set and leave its curve in a folder. Interrupted, the same command resumes.
+Run one learner on one data set and write its curve into a folder. If interrupted, the same command resumes.
 
 options:
-  -m, --multirun  sweep: KEY=VALUE,VALUE runs every combination; algo=all_budgeted, all_full and all_subspaces are
-                  all learners on a budget, all on full rows, and all of subspaces
-  --dry-run       print the plan and its attribute bill, run nothing
+  -m, --multirun  sweep: KEY=VALUE,VALUE runs every combination; algo=all_budgeted, all_full and all_subspaces stand
+                  for all learners on a budget, all on full rows, and all of subspaces
+  --dry-run       print the plan and the attributes that it costs, run nothing
   --cfg PART      print the configuration, run nothing: PART is job, or hydra for the settings of Hydra, or all
   --package KEY   with --cfg: print only what is below a key, such as algo
   --resolve       with --cfg: replace interpolations by their values
@@ -57,20 +58,20 @@ groups:
 {groups}
 
 keys (see --cfg job for all of them):
-  k              attributes of one training example that a learner may see, everything included
-  repetitions    random splits
+  k              attributes of each training example that a learner may see, all uses together
+  repetitions    number of random splits
   seed           whole number
-  checkpoints    how many points of the curve, or a list: numbers of examples, or shares such as [0.1,1]
-  axis           attributes: learners end at the same bill; examples: at the same examples
+  checkpoints    number of points of the curve, or a list: numbers of examples, or shares such as [0.1,1]
+  axis           attributes: learners end at the same number of attributes; examples: of examples
   total          attributes, or money with dataset.costs, that every learner ends at, whatever its k
-  protocol       a preset of a recipe that has them
-  n_jobs         repetitions worked on at the same time
-  out            folder of the results; a sweep makes one below it for each cell
+  protocol       a preset, for recipes that have presets
+  n_jobs         repetitions computed at the same time
+  out            folder of the results; a sweep makes a folder below it for each cell
   algo.split     literal, even, or the number of draws for the inner product
   algo.average   all, suffix or last
   tuning.at      end or each
-  dataset.ranges CSV file with the columns attribute,low,high: scale and zero that no pilot has to pay for
-  dataset.costs  price list, a CSV file with the columns attribute,cost: the bill is in money, too
+  dataset.ranges CSV file with the columns attribute,low,high, from which the scale comes instead of a pilot
+  dataset.costs  price list, a CSV file with the columns attribute,cost: costs are shown in money, too
 
 shell completion: eval "$(budgetreg run -sc install=bash)\""""
 
@@ -81,13 +82,13 @@ def main(argv: list[str]) -> int:
     Parameters
     ----------
     argv : list of str
-        What follows ``run`` on the command line: Hydra's options and overrides, and ``--dry-run``.
+        What follows ``run`` on the command line: options, and overrides in Hydra's grammar.
 
     Returns
     -------
     int
-        0, 1 if some repetitions failed, 2 for a mistake in the configuration, 3 if data are missing, 130 if
-        interrupted; of a sweep the worst of its cells.
+        0; 1 if repetitions failed; 2 for a mistake in the configuration; 3 if data are missing; 130 if interrupted.
+        A sweep returns the highest code of its cells.
 
     Raises
     ------
@@ -103,7 +104,7 @@ def main(argv: list[str]) -> int:
         return 0
     pin_blas_threads()
     options = _options(argv)
-    from budgetreg.data.cache import remove_abandoned  # here, as --help needs none of what these load
+    from budgetreg.data.cache import remove_abandoned  # here, as --help does not need them
     from budgetreg.execution.scratch import scratch_folder
 
     remove_abandoned()
@@ -112,7 +113,7 @@ def main(argv: list[str]) -> int:
             scratch = stack.enter_context(scratch_folder())
         os.environ[_SCRATCH] = str(scratch)
         if _MEMORY not in os.environ:
-            # Of a launcher that is killed at the wrong moment, joblib leaves a folder: there, the next run removes it.
+            # If a launcher is killed, joblib may leave a folder, which the next run removes from there.
             os.environ[_MEMORY] = str(scratch)
             stack.callback(os.environ.pop, _MEMORY, None)
         try:
@@ -123,7 +124,7 @@ def main(argv: list[str]) -> int:
             return 130
         if not shown and not any(scratch.glob("*.json")):
             swept = [word for word in options.words if "(" in word] or ["the sweep"]
-            _refuse(f"nothing to run: {' '.join(swept)} gives no value")
+            _refuse(f"nothing to run: {' '.join(swept)} has no value")
         return _report(scratch)
 
 
@@ -196,7 +197,7 @@ def _hydra(options: Namespace, task: Callable[["DictConfig"], None]) -> bool:
                 application.launch(words, task, sweep=options.multirun)
     except UserError:
         raise
-    except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:  # the task itself raises nothing
+    except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:  # our task raises nothing
         raise hydra_errors.as_config_error(error, options.words) from error
     except Exception as error:
         # Hydra checks few of its own settings, so a wrong one can fail anywhere.
@@ -219,13 +220,13 @@ def _shell_request(words: list[str]) -> tuple[str, str]:
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Whether an error was raised below the task, and hence is a bug of ours rather than what Hydra makes of words."""
+    """Whether an error was raised inside our task, and so is a bug of ours rather than a mistake in the words."""
     frames = traceback.walk_tb(error.__traceback__)
     return any(frame.f_code in (run_cell.__code__, print_cell.__code__) for frame, _ in frames)
 
 
 def _expanded(word: str) -> str:
-    """Put the learners of a group in place of its name, before Hydra looks for a file of that name."""
+    """Replace the name of a group of learners by its learners, before Hydra looks for a file of that name."""
     key, _, names = word.partition("=")
     if key != "algo":
         return word
@@ -235,10 +236,10 @@ def _expanded(word: str) -> str:
 
 
 def _whatever_is_swept(words: list[str]) -> list[str]:
-    """Let the keys of a group that a sweep varies be those of any of its options: what each has is checked later.
+    """Allow every key below a group that a sweep varies; whether an option has the key is checked later.
 
-    Hydra composes the default options first, and would refuse a key that only those of the sweep have. So it would a
-    parameter that is given, and that only a learner of another package has.
+    Hydra composes the default options first, and would refuse a key that only other options of the sweep have. The same
+    holds for a tuning parameter that only a learner of another package has.
     """
     swept = tuple(word.partition("=")[0] + "." for word in words if "," in word.partition("=")[2])
     ours = {f"tuning.{key}" for key in catalogue.content("tuning", "fixed")}
@@ -255,9 +256,9 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _cell(cfg: "DictConfig", act: _Act) -> None:
-    """Do something with the plan of one configuration, and write down what came of it."""
+    """Execute or print the plan of one configuration, and write its outcome into the scratch folder."""
     in_worker = multiprocessing.parent_process() is not None  # of a launcher
-    with ExitStack() as stack:  # the streams of the command itself are patient already, and it says nothing twice
+    with ExitStack() as stack:  # in the command itself, the streams are patient already and messages are said once
         streams = stack.enter_context(PatientStreams())
         notes: list[str] = stack.enter_context(held()) if in_worker else []
         number, outcome = _outcome(cfg, act)
@@ -267,13 +268,13 @@ def _cell(cfg: "DictConfig", act: _Act) -> None:
     try:
         with os_errors_explained("write temporary files"):
             Path(os.environ[_SCRATCH], f"{number:06}.json").write_text(json.dumps(outcome), encoding="utf-8")
-    except UserError as error:  # which cannot be told any other way
+    except UserError as error:  # which cannot be reported through the scratch folder
         print(f"budgetreg: {error}", file=sys.stderr)
         raise SystemExit(error.exit_code) from error  # Hydra adds a line of its own to any other exception
 
 
 def _outcome(cfg: "DictConfig", act: _Act) -> tuple[int, dict[str, Any]]:
-    """Do something with the plan of one configuration; return its number in the sweep and what came of it."""
+    """Execute or print the plan of one configuration; return its number in the sweep, and its outcome."""
     from hydra.core.hydra_config import HydraConfig
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.types import RunMode
@@ -284,7 +285,7 @@ def _outcome(cfg: "DictConfig", act: _Act) -> tuple[int, dict[str, Any]]:
 
     hydra = HydraConfig.get()
     swept = hydra.mode == RunMode.MULTIRUN
-    # Not resolved: `k=${missing}` is a mistake to be found below, in the value.
+    # Not resolved, as the error of `k=${missing}` must be that of its value, below.
     job: Any = OmegaConf.to_container(hydra.job, resolve=False)
     overrides: str = job["override_dirname"].replace(_ADDED, "")
     outcome: dict[str, Any] = {"code": 0, "message": "", "folder": None, "made": False, "left_out": False}
@@ -293,13 +294,16 @@ def _outcome(cfg: "DictConfig", act: _Act) -> tuple[int, dict[str, Any]]:
         given = parser.parse_overrides(OmegaConf.to_container(hydra.overrides.task))  # type: ignore[arg-type]
         choice = {override.key_or_group: override.value() for override in given}
         config = validate(cfg, choice)
+        idle = [] if swept else sorted(choice.keys() & _without_effect(config))
+        if idle:
+            say(f"{', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect on {config.algo.name}")
         if config.out is not None:
             refuse_root(config.out)
         if swept and config.out is not None:
             config = replace(config, out=str(Path(config.out, overrides.replace("/", "_"))))
         config = replace(config, out=str(config.folder()))
         outcome["folder"] = config.out
-        from budgetreg.protocol.plan import make_plan  # here, because a mistake above need not wait for numpy
+        from budgetreg.protocol.plan import make_plan  # here, as mistakes above are reported without numpy
 
         outcome["left_out"] = swept and left_out(choice, OmegaConf.to_container(cfg.omit))
         if not outcome["left_out"]:
@@ -311,6 +315,23 @@ def _outcome(cfg: "DictConfig", act: _Act) -> tuple[int, dict[str, Any]]:
     except Exception:
         outcome.update(code=1, message=traceback.format_exc())
     return hydra.job.num if swept else 0, outcome
+
+
+def _without_effect(config: "Config") -> set[str]:
+    """Return the keys of the learner and its tuning that do not change the results of a configuration."""
+    from budgetreg.config.options import options_of
+    from budgetreg.config.sections import tuning_options
+    from budgetreg.learners import parameters
+    from budgetreg.learners.online import IGNORABLE
+
+    learner, chosen = config.algo, config.identity().get("tuning", {})
+    known = {parameter.name: parameter.what for parameter in parameters().values()}
+    tuning = tuning_options(config.tuning.name, known).keys() - {"name", "widen"}
+    return {
+        *(f"algo.{key}" for key in IGNORABLE if key not in options_of(type(learner))),
+        *(f"algo.{key}" for key in learner.inactive_options),
+        *(f"tuning.{key}" for key in tuning if key not in chosen),
+    }
 
 
 def _execute(plan: "Plan") -> dict[str, Any]:
@@ -334,12 +355,12 @@ def _print_plan(plan: "Plan") -> dict[str, Any]:
 
 
 def _report(scratch: Path) -> int:
-    """Print what the cells had to say and, after a sweep, how to merge its curves; return the worst exit code."""
+    """Print the messages of the cells and how to merge the curves of a sweep; return the highest exit code."""
     from budgetreg.execution.choices import Choices, remarks
 
     outcomes = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(scratch.glob("*.json"))]
-    told = [note for outcome in outcomes for note in outcome["notes"]]
-    for line in told + remarks(Choices(**outcome["choices"]) for outcome in outcomes if outcome.get("choices")):
+    notes = [note for outcome in outcomes for note in outcome["notes"]]
+    for line in notes + remarks(Choices(**outcome["choices"]) for outcome in outcomes if outcome.get("choices")):
         say(line)
     for outcome in outcomes:
         if outcome["message"]:

@@ -271,6 +271,25 @@ def test_a_sweep_over_a_group_of_learners(capsys: pytest.CaptureFixture[str], he
     assert (answer.code, "several values need run -m (a sweep)\n" in one_line(answer.err)) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("algo=aemr algo.split=even", "algo.split has no effect on aemr"),
+        ("algo=aelr algo.literal_split=half algo.split=even", "algo.literal_split has no effect on aelr"),
+        ("algo=aemr algo.average=last tuning.folds=3", "algo.average, tuning.folds have no effect on aemr"),
+        ("algo=ridge tuning=fixed tuning.B=1 tuning.eta=1", "tuning.eta has no effect on ridge"),
+        ("algo=aelr algo.split=even tuning.folds=3 tuning.at=each n_jobs=2", ""),
+        ("algo=ridge tuning=theory tuning.B=1", ""),
+        ("-m algo=aemr,aelr algo.split=even", ""),
+    ],
+)
+def test_an_option_without_effect_gives_a_warning_outside_sweeps(
+    capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan], line: str, said: str
+) -> None:
+    answer = budgetreg(capsys, f"run {line}")
+    assert (answer.code, answer.err) == (0, f"budgetreg: {said}\n" if said else "")
+
+
 def test_paths_of_overrides_may_begin_at_home(
     capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,7 +331,7 @@ def test_what_a_recipe_leaves_out_is_not_run_unless_asked_for(
 def test_a_sweep_without_values_is_a_mistake(capsys: pytest.CaptureFixture[str], here: Path, sweep: str) -> None:
     answer = budgetreg(capsys, f"run -m {sweep} n_jobs=1")
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err == f"budgetreg: nothing to run: {sweep} gives no value (see budgetreg run --help)\n"
+    assert answer.err == f"budgetreg: nothing to run: {sweep} has no value (see budgetreg run --help)\n"
 
 
 def test_a_launchers_worker_that_dies_is_one_line(
