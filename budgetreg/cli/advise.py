@@ -1,4 +1,4 @@
-"""``budgetreg advise``: which learner, and which k, make most of a total of attributes, or of money."""
+"""``budgetreg advise``: find the learner and the k with the least error for a total of attributes, or of money."""
 
 import hashlib
 import json
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from budgetreg.protocol.plan import Plan
 
 ALL = "all"
-"""In place of a budget: learners that see full rows."""
+"""In place of a budget k: learners that see full rows."""
 
-_ABOUT = """Tell which learner and which k make most of a total of attributes, or of money if they have prices: runs
-a sweep (what is there is not computed again), then answers with a table, a figure and a sentence. Defaults:
-k=2,4,8,... up to half the attributes, and all (full rows); aemr, which needs no tuning, and all learners on full
-rows. algo=all_budgeted compares the published ones, too."""
+_ABOUT = """Find the learner and the k with the least error for a total of attributes, or of money if attributes have
+prices. The command runs a sweep, reusing finished runs, and prints a table, a figure and a sentence. Defaults:
+k=2,4,8,... up to half the attributes, and all (full rows); aemr, which needs no tuning, and all learners on full rows.
+algo=all_budgeted compares the published learners, too."""
 _DIGITS = 8  # of the digest in a folder's name
 _OWN = ("total", "k", "algo", "out")
 _REFUSED = ("hydra", "experiment", "axis")
 
 
 def main(argv: list[str]) -> int:
-    """Run the sweep as far as it is missing, and answer.
+    """Run what is missing of the sweep, and print the advice.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ def main(argv: list[str]) -> int:
     Raises
     ------
     ConfigError
-        If something cannot be asked, or no learner can work with it.
+        If a word is invalid, or no learner can run with the choices.
     DataError
         If the data are missing or unusable.
     """
-    told = "total=T (needed), k=2,4,all, algo=NAME,NAME, out=DIR, and keys of budgetreg run, one value each"
-    words = Parser("advise", _ABOUT).words(argv, "*", "KEY=VALUE", told)
+    help_text = "total=T (required), k=2,4,all, algo=NAME,NAME, out=DIR, and keys of budgetreg run, one value each"
+    words = Parser("advise", _ABOUT).words(argv, "*", "KEY=VALUE", help_text)
     pin_blas_threads()
     from budgetreg.execution.choices import remarks
 
@@ -72,12 +72,12 @@ def main(argv: list[str]) -> int:
 
 
 def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return what is advise's own, as text, and the other choices, as Hydra's grammar reads them.
+    """Return the options of advise, as text, and the other choices, read by Hydra's grammar.
 
     Raises
     ------
     ConfigError
-        If a word cannot be read, or is of no use here.
+        If a word cannot be read, or is not for advise.
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException

@@ -1,4 +1,4 @@
-"""``budgetreg check``: the checks that every learner has to pass, as a table of ticks."""
+"""``budgetreg check``: the checks that every learner must pass, as a table."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from budgetreg.checks import CheckResult, Subject
 
 _MARKS = {True: "✓", False: "✗", None: "–"}
-_ABOUT = """Check learners, as their files have them and with each option changed: unbiased estimates and their second
-moments (exactly, over all draws), agreement with full information at k = d, steps that are clipped or projected,
-outputs that minimise, the budget, same seed same bytes, permuted attributes, values never shown, budgets too small."""
+_ABOUT = """Check learners, as their files configure them and with each option changed: that estimates are unbiased and
+have the right second moments (exactly, over all draws); that k = d agrees with full information; that steps are clipped
+and projected, and outputs are minimisers; that the budget holds, equal seeds give equal bytes, the order of attributes
+does not matter, hidden values have no influence, and budgets that are too small are refused."""
 
 
 def main(argv: list[str]) -> int:
@@ -36,23 +37,23 @@ def main(argv: list[str]) -> int:
     Raises
     ------
     ConfigError
-        If there is no such learner, or its file describes none.
+        If there is no such learner, or its file is no learner.
     """
     parser = Parser("check", _ABOUT)
     parser.add_argument("algo", nargs="?", metavar="algo=NAME,NAME", help="learners; all of them by default")
     names = _learners(parser.parse_args(argv).algo)
     pin_blas_threads()
-    from budgetreg.checks import verdicts  # here, because numpy is slow to load and --help is not
+    from budgetreg.checks import verdicts as check_results  # here, as numpy is slow to load and --help is not
 
-    found = {}
-    with Console(stderr=True).status("", spinner="line") as status:  # of ASCII letters; it is shown on a terminal alone
+    results = {}
+    with Console(stderr=True).status("", spinner="line") as status:  # in ASCII; shown only on a terminal
         for name in names:
             status.update(f"checking {name}")
-            found[name] = list(verdicts(_composed(name)))
-    console().print(_table(found))
-    for line in _reasons(found):
+            results[name] = list(check_results(_composed(name)))
+    console().print(_table(results))
+    for line in _reasons(results):
         console().print(line)
-    return 1 if any(verdict.passed is False for own in found.values() for verdict in own) else 0
+    return 1 if any(verdict.passed is False for verdicts in results.values() for verdict in verdicts) else 0
 
 
 def _composed(name: str) -> "Subject":
@@ -69,32 +70,32 @@ def _composed(name: str) -> "Subject":
         raise as_config_error(error, [f"algo={name}"]) from error
 
 
-def _table(found: Mapping[str, list["CheckResult"]]) -> Table:
-    """Return a row for each learner: what came of it, and a cross where that or a variant of it has failed."""
-    checks = list(dict.fromkeys(verdict.check for own in found.values() for verdict in own))
+def _table(results: Mapping[str, list["CheckResult"]]) -> Table:
+    """Return a row for each learner; a cross means that the learner or a variant of it failed."""
+    checks = list(dict.fromkeys(verdict.check for verdicts in results.values() for verdict in verdicts))
     table = Table("algo", box=None, pad_edge=False)
     for check in checks:
         table.add_column(check, justify="center")
-    for name, own in found.items():
-        passed = {verdict.check: verdict.passed for verdict in own if not verdict.changes}
-        passed |= {verdict.check: False for verdict in own if verdict.passed is False}
+    for name, verdicts in results.items():
+        passed = {verdict.check: verdict.passed for verdict in verdicts if not verdict.changes}
+        passed |= {verdict.check: False for verdict in verdicts if verdict.passed is False}
         table.add_row(name, *(_MARKS[passed[check]] for check in checks))
     return table
 
 
-def _reasons(found: Mapping[str, list["CheckResult"]]) -> list[str]:
-    """Return why learners were excused, each reason once, then what failed; variants only if the learner was not."""
-    excused: dict[tuple[str, str], list[str]] = {}
+def _reasons(results: Mapping[str, list["CheckResult"]]) -> list[str]:
+    """Return why checks were skipped, each reason once, then what failed."""
+    skipped: dict[tuple[str, str], list[str]] = {}
     failed = []
-    for name, own in found.items():
-        as_composed = {verdict.check for verdict in own if verdict.passed is None and not verdict.changes}
-        for verdict in own:
+    for name, verdicts in results.items():
+        as_composed = {verdict.check for verdict in verdicts if verdict.passed is None and not verdict.changes}
+        for verdict in verdicts:
             who = f"{name} {verdict.changes}".rstrip()
             if verdict.passed is False:
                 failed.append(f"{_MARKS[False]} {who}, {verdict.check}: {verdict.reason}")
             elif verdict.passed is None and not (verdict.changes and verdict.check in as_composed):
-                excused.setdefault((verdict.check, verdict.reason), []).append(who)
-    reasons = [f"{_MARKS[None]} {check}: {reason} ({', '.join(names)})" for (check, reason), names in excused.items()]
+                skipped.setdefault((verdict.check, verdict.reason), []).append(who)
+    reasons = [f"{_MARKS[None]} {check}: {reason} ({', '.join(names)})" for (check, reason), names in skipped.items()]
     return reasons + failed
 
 

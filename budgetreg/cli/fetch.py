@@ -15,7 +15,7 @@ from budgetreg.execution.scratch import remove_abandoned, scratch_folder
 
 _DIGITS: Mapping[str, tuple[int, int] | None] = {"mnist_3v5": (3, 5), "mnist": None}
 _ROOT_KEY = "dataset.root"
-_SCRATCH = ".fetch-"  # begins the names of folders of downloads that are under way
+_SCRATCH = ".fetch-"  # prefix of the folders of unfinished downloads
 _DESCRIPTION = "Obtain MNIST's original files, check them and prepare the arrays that runs map into memory."
 
 
@@ -53,17 +53,17 @@ def main(argv: list[str]) -> int:
 
 
 def fetch(name: str, root: str, checksums: Mapping[str, str] = mnist.CHECKSUMS) -> str:
-    """Make the data set `name` ready below `root`, downloading only what is missing or wrong.
+    """Prepare a data set below a folder; only missing or wrong files are downloaded.
 
     Returns
     -------
     str
-        One line: what is where.
+        One line that says where the files are.
 
     Raises
     ------
     DataError
-        If torchvision is needed and not installed, the download fails, or a folder cannot be written.
+        If torchvision is needed but not installed, the download fails, or a folder cannot be written.
     """
     remove_abandoned(_SCRATCH, mnist.raw_folder(root))
     wrong = mnist.faults(root, checksums)
@@ -86,7 +86,7 @@ def _root(overrides: list[str]) -> str:
 
 
 def _download(root: str, wrong: Mapping[str, str], checksums: Mapping[str, str]) -> None:
-    """Replace the files in `wrong`; a download that fails leaves what is there as it was."""
+    """Replace the wrong files; a download that fails changes nothing."""
     datasets = _torchvision_datasets()
     raw = mnist.raw_folder(root)
     try:
@@ -97,7 +97,7 @@ def _download(root: str, wrong: Mapping[str, str], checksums: Mapping[str, str])
             still_wrong = mnist.faults(scratch, checksums)
             if still_wrong:
                 problems = "; ".join(f"{file}: {problem}" for file, problem in still_wrong.items())
-                raise DataError(f"the download of MNIST did not give the original files ({problems})")
+                raise DataError(f"the download does not have the original files of MNIST ({problems}): try again")
             for file in wrong:
                 os.replace(mnist.raw_folder(scratch) / file, raw / file)
     except OSError as error:
@@ -108,7 +108,7 @@ def _download(root: str, wrong: Mapping[str, str], checksums: Mapping[str, str])
 
 def _torchvision_datasets() -> Any:
     try:
-        from torchvision import datasets  # the only use of torchvision, slow to import and an extra
+        from torchvision import datasets  # here, as torchvision is an extra and slow to load
     except ImportError as error:
         raise DataError(
             "downloading MNIST needs torchvision: pip install '.[mnist]' (in a clone: make mnist)"
@@ -119,10 +119,10 @@ def _torchvision_datasets() -> Any:
 def _call_torchvision(datasets: Any, root: str | Path) -> None:
     quiet = None if sys.stderr.isatty() else io.StringIO()
     try:
-        # Progress is no result: never on stdout, and nowhere if nobody looks.
+        # Progress goes to stderr, and only on a terminal.
         with contextlib.redirect_stdout(quiet or sys.stderr), contextlib.redirect_stderr(quiet or sys.stderr):
             datasets.MNIST(str(root), download=True)
-    except Exception as error:  # whatever a server, a proxy or a mirror can do to a download
+    except Exception as error:  # a download can fail in any way
         raise DataError(
             f"the download of MNIST failed: {' '.join(str(error).split()) or type(error).__name__}"
         ) from error

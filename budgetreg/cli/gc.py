@@ -1,4 +1,4 @@
-"""``budgetreg gc``: remove what nothing refers to, having shown it and asked."""
+"""``budgetreg gc``: list what nothing refers to, and remove it once the user confirms."""
 
 import os
 import sys
@@ -14,15 +14,14 @@ from budgetreg.errors import DataError
 if TYPE_CHECKING:
     from budgetreg.files.garbage import Garbage
 
-_ABOUT = """Remove what nothing refers to: runs of recipes that are stale, cached arrays of earlier layouts or of files
-that are gone or changed, temporary files and folders of processes that were killed. All is listed first. Runs that no
-recipe made stay, and so does whatever is in use, is referred to by merged results, or has files in it that are not
-ours."""
+_ABOUT = """Remove what nothing refers to, once you confirm: stale runs of recipes, cached arrays of earlier layouts or
+of files that were removed or changed, and temporary files of processes that were killed. Runs that no recipe made are
+kept, as is everything that is in use, that merged results refer to, or that contains other files."""
 _PLACES = (Path("runs"), Path("results"))
 
 
 def main(argv: list[str]) -> int:
-    """List what can be removed, and remove it if that is wanted.
+    """List what can be removed, and remove it if the user confirms.
 
     Parameters
     ----------
@@ -37,7 +36,7 @@ def main(argv: list[str]) -> int:
     Raises
     ------
     DataError
-        If a folder is missing, or merged results are damaged: what they refer to is not known then.
+        If a folder is missing, or merged results are damaged, so that what they refer to is unknown.
     """
     parser = Parser("gc", _ABOUT)
     parser.add_argument(
@@ -46,27 +45,27 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--yes", action="store_true", help="do not ask; without it and a terminal nothing is removed")
     arguments = parser.parse_args(argv)
     for folder in arguments.folders:
-        if not os.path.isdir(folder):  # which no name is too long for
+        if not os.path.isdir(folder):  # which accepts names of any length
             raise DataError(f"{folder}: no such folder")
     folders = arguments.folders or [folder for folder in _PLACES if folder.is_dir()]
-    found = [(garbage, size) for garbage in _garbage(folders) if (size := garbage.size()) is not None]
-    if not found:
+    removable = [(garbage, size) for garbage in _garbage(folders) if (size := garbage.size()) is not None]
+    if not removable:
         print("nothing to remove")
         return 0
-    console().print(_table(found))
-    if not (arguments.yes or _agreed(len(found))):
+    console().print(_table(removable))
+    if not (arguments.yes or _agreed(len(removable))):
         return 0
-    kept = [garbage for garbage, _ in found if not garbage.remove()]
-    freed = sum(size for garbage, size in found if garbage not in kept)
-    print(f"removed: {len(found) - len(kept)}, {_bytes(freed)}")
+    kept = [garbage for garbage, _ in removable if not garbage.remove()]
+    freed = sum(size for garbage, size in removable if garbage not in kept)
+    print(f"removed: {len(removable) - len(kept)}, {_bytes(freed)}")
     for garbage in kept:
         print(f"budgetreg: {garbage.path}: in use, or cannot be removed", file=sys.stderr)
     return 1 if kept else 0
 
 
 def _garbage(folders: Sequence[Path]) -> "Iterator[Garbage]":
-    """Give all there is, a folder that is removed as a whole without its files."""
-    from budgetreg.data import unused  # here, because Hydra and numpy are slow to load and --help is not
+    """Give everything that can be removed; of a folder, the folder alone."""
+    from budgetreg.data import unused  # here, as Hydra and numpy are slow to load and --help is not
     from budgetreg.execution.scratch import abandoned
     from budgetreg.reproduce.receipts import outdated_receipts
     from budgetreg.reproduce.stale_runs import stale_runs
@@ -85,18 +84,18 @@ def _garbage(folders: Sequence[Path]) -> "Iterator[Garbage]":
     yield from abandoned()
 
 
-def _table(found: "Sequence[tuple[Garbage, int]]") -> Table:
+def _table(removable: "Sequence[tuple[Garbage, int]]") -> Table:
     table = Table("what", box=None, pad_edge=False, show_footer=True)
     table.columns[0].footer = "together"
-    table.add_column("size", justify="right", footer=_bytes(sum(size for _, size in found)))
+    table.add_column("size", justify="right", footer=_bytes(sum(size for _, size in removable)))
     table.add_column("why", overflow="fold")
-    for garbage, size in found:
+    for garbage, size in removable:
         table.add_row(str(garbage.path), _bytes(size), garbage.why)
     return table
 
 
 def _agreed(number: int) -> bool:
-    """Ask on a terminal; without one, say how to have it done."""
+    """Ask on a terminal; without one, say which option removes it."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         print("budgetreg: nothing was removed (--yes removes these)", file=sys.stderr)
         return False

@@ -1,4 +1,4 @@
-"""A plan as a table: what would be run, and what it would pay."""
+"""A plan as a table: what would be run, and what it would cost."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def plan_table(plan: "Plan") -> Table:
-    """Tabulate a plan and its attribute bill.
+    """Return a table of a plan and the attributes that it costs.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def plan_table(plan: "Plan") -> Table:
 
 
 def _rows(plan: "Plan") -> dict[str, str]:
-    from budgetreg.protocol.widening import widest  # here, as a plan that is printed has loaded it
+    from budgetreg.protocol.widening import widest  # here, as it is slow to load
 
     config, tuning = plan.config, plan.config.tuning
     settings = max((len(values) for values in plan.settings.values()), default=1)
@@ -57,21 +57,21 @@ def _rows(plan: "Plan") -> dict[str, str]:
 
 
 def _money(plan: "Plan") -> dict[str, str]:
-    """Return what is known beforehand of prices: what they are, and the most that a final run can cost."""
+    """Return the prices, and the most that a final run can cost."""
     from budgetreg.protocol.spending import Spending
 
     prices = plan.prices
     if prices is None:
         return {}
     costs, steps = sorted(prices.costs, reverse=True), plan.checkpoints[-1] - plan.lead
-    dearest = prices.row if plan.config.algo.observation is Observation.ALL else plan.per_example * costs[0]
+    most_expensive = prices.row if plan.config.algo.observation is Observation.ALL else plan.per_example * costs[0]
     most = "at most" if plan.budget else "on average at most"
     spending = Spending(plan.config, plan.n_train, plan.d, plan.budget_split, prices)
     total = f"{plan.config.total} {prices.unit}, at {spending.price:.4g} for an attribute as is expected of its draws"
     return {
         **({"total": total} if spending.in_money else {}),
         "prices": f"{costs[-1]:g} to {costs[0]:g} {prices.unit} for an attribute, {prices.row:g} for a full row",
-        "bill: one final run, in money": f"{most} {plan.lead * prices.row + steps * dearest:,.6g} {prices.unit}",
+        "bill: one final run, in money": f"{most} {plan.lead * prices.row + steps * most_expensive:,.6g} {prices.unit}",
     }
 
 
@@ -87,7 +87,7 @@ def _widening(times: int) -> str:
 
 
 def _more(plan: "Plan", widened: int) -> str:
-    return f", {widened:,} if its grid grows as often as it may" if plan.tuned and plan.config.tuning.widen else ""
+    return f", {widened:,} if its grid grows as often as allowed" if plan.tuned and plan.config.tuning.widen else ""
 
 
 def _split(plan: "Plan") -> str:

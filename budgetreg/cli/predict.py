@@ -7,9 +7,9 @@ from budgetreg.cli.common import Parser, whole_number
 from budgetreg.errors import ConfigError
 from budgetreg.notices import say
 
-_ABOUT = """Predict the target for the rows of a table (CSV, Parquet, NPZ, LIBSVM, ...) by what a run has learned.
-Columns are matched by name where there are names, else by order; a column named as the target is left out, and the
-error told. Of two labels, -1 and +1, the sign of a prediction tells which."""
+_ABOUT = """Predict the target of the rows of a table (CSV, Parquet, NPZ, LIBSVM, ...) with what a run has learned.
+Columns are matched by name if they have names, else by order. If the table has the target, the error is printed. With
+labels -1 and +1, the sign of a prediction is the label."""
 
 
 def main(argv: list[str]) -> int:
@@ -23,7 +23,7 @@ def main(argv: list[str]) -> int:
     Raises
     ------
     ConfigError
-        If an option is none, or the run cannot predict.
+        If an option is invalid, or the run cannot predict.
     DataError
         If there is no model, or the table does not fit it.
     """
@@ -34,18 +34,18 @@ def main(argv: list[str]) -> int:
         "options",
         nargs="*",
         metavar="KEY=VALUE",
-        help="repetition=N: by what that repetition has learned (default: all, the mean of their predictions); "
-        "out=FILE: where the predictions go (default: stdout)",
+        help="repetition=N: the repetition whose regressor predicts (default: all, the mean of their predictions); "
+        "out=FILE: where the predictions are written (default: stdout)",
     )
     arguments = parser.parse_args(argv)
     repetition, out = _options(arguments.options)
-    from budgetreg.files.writing import write_atomically  # here, because numpy is slow to load and --help is not
+    from budgetreg.files.writing import write_atomically  # here, as numpy is slow to load and --help is not
     from budgetreg.results.predictions import predict
 
-    found = predict(arguments.folder.expanduser(), arguments.table.expanduser(), repetition)
-    for line in found.notes:
+    predictions = predict(arguments.folder.expanduser(), arguments.table.expanduser(), repetition)
+    for line in predictions.notes:
         say(line)
-    content = "\n".join(["prediction", *map(repr, found.values.tolist()), ""])
+    content = "\n".join(["prediction", *map(repr, predictions.values.tolist()), ""])
     if out is None:
         sys.stdout.write(content)
     else:

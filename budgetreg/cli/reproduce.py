@@ -1,4 +1,4 @@
-"""``budgetreg reproduce``: the figures of the papers, with each claim judged."""
+"""``budgetreg reproduce``: reproduce the figures of the papers, and judge their claims."""
 
 import sys
 from collections.abc import Sequence
@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from budgetreg.cli.common import Parser, console, refuse_root
+from budgetreg.cli.common import Parser, console, refuse_root, report_error
 from budgetreg.errors import ConfigError, UserError, nearest
 from budgetreg.execution.workers import pin_blas_threads
 
 if TYPE_CHECKING:
     from budgetreg.reproduce.reproduction import ClaimRow
 
-_KEYS = {  # what may be given: it changes no result
-    "n_jobs": "repetitions worked on at the same time",
+_KEYS = {  # keys that change no result
+    "n_jobs": "repetitions computed at the same time",
     "dataset.root": "folder that holds MNIST/raw",
-    "backend.batch_size": "replicas that advance together at most",
+    "backend.batch_size": "largest number of replicas that advance together",
     "out": "folder of the merged results, results by default",
 }
 _QUICK = Path("runs", "quick")
@@ -35,8 +35,8 @@ def main(argv: list[str]) -> int:
     Returns
     -------
     int
-        0; the exit code of the worst mistake if recipes could not be finished: 1, 2, or 3 if data are missing. A claim
-        that fails is a finding, no mistake.
+        0; if recipes could not be finished, the highest exit code of their mistakes: 1, 2, or 3 if data are missing.
+        A claim that fails is a finding, not a mistake.
 
     Raises
     ------
@@ -45,12 +45,12 @@ def main(argv: list[str]) -> int:
     KeyboardInterrupt
         The same command resumes.
     """
-    parser = Parser("reproduce", "Run, draw and judge the figures of the papers; only what is missing is computed.")
+    parser = Parser("reproduce", "Compute, draw and judge the figures of the papers; only what is missing is computed.")
     parser.add_argument("words", nargs="*", metavar="NAME | KEY=VALUE", help=_help())
-    parser.add_argument("--quick", action="store_true", help="two repetitions, into runs/quick: a look, no verdict")
+    parser.add_argument("--quick", action="store_true", help="two repetitions, into runs/quick, without verdicts")
     arguments = parser.parse_intermixed_args(argv)
     pin_blas_threads()
-    from budgetreg.reproduce import recipes  # here, because Hydra and numpy are slow to load and --help is not
+    from budgetreg.reproduce import recipes  # here, as Hydra and numpy are slow to load and --help is not
     from budgetreg.reproduce.gallery import refuse_foreign, write_gallery
     from budgetreg.reproduce.reproduction import Places, reproduce, reproduce_quickly
 
@@ -60,13 +60,13 @@ def main(argv: list[str]) -> int:
     refuse_root(out)
     refuse_foreign(out)
     places = Places(_QUICK if arguments.quick else Path("runs"), out)
-    read = [recipes.read_recipe(name, given) for name in asked or recipes.names()]
+    chosen = [recipes.read_recipe(name, given) for name in asked or recipes.names()]
     codes = [0]
-    for recipe in read:
+    for recipe in chosen:
         try:
             claims = (reproduce_quickly if arguments.quick else reproduce)(recipe, places)
         except UserError as error:
-            print(f"budgetreg: {' '.join(str(error).split())} (in {recipe.name})", file=sys.stderr)
+            report_error(error, f"in {recipe.name}")
             codes.append(error.exit_code)
             continue
         except KeyboardInterrupt:
@@ -89,7 +89,7 @@ def _setting(word: str) -> tuple[str, object]:
     key, _, text = word.partition("=")
     if key not in _KEYS:
         raise ConfigError(
-            f"{word}: a reproduction keeps to its recipe{nearest(key, _KEYS)}; keys that change no result: "
+            f"{word}: reproduce follows the recipe{nearest(key, _KEYS)}; keys that change no result: "
             f"{', '.join(_KEYS)} (others: budgetreg run experiment=NAME {word})"
         )
     if not text:
@@ -104,6 +104,6 @@ def _table(name: str, rows: Sequence["ClaimRow"]) -> Table:
         table.add_column(head)
     for row in rows:
         ends = f"{row['interval_low']} to {row['interval_high']}" if row["interval_low"] else "-"
-        told = [row["claim"], *([row["protocol"]] if presets else []), row["verdict"], row["estimate"] or "-", ends]
-        table.add_row(*map(Text, [*told, row["wanted"], row["note"] or row["says"]]))
+        cells = [row["claim"], *([row["protocol"]] if presets else []), row["verdict"], row["estimate"] or "-", ends]
+        table.add_row(*map(Text, [*cells, row["wanted"], row["note"] or row["says"]]))
     return table

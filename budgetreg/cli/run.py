@@ -322,7 +322,7 @@ def _without_effect(config: "Config") -> set[str]:
     from budgetreg.config.options import options_of
     from budgetreg.config.sections import tuning_options
     from budgetreg.learners import parameters
-    from budgetreg.learners.online import IGNORABLE
+    from budgetreg.learners.bases import IGNORABLE
 
     learner, chosen = config.algo, config.identity().get("tuning", {})
     known = {parameter.name: parameter.what for parameter in parameters().values()}

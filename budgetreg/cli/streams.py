@@ -1,24 +1,24 @@
-"""Standard streams that cannot spoil a command: closed, full, a pipe that nobody reads on, or without some letters.
+"""Standard streams that never end a command: closed, full, without a reader, or unable to encode some letters.
 
-What a command has computed is on the disk. That its words reach nobody must neither end it nor change what it answers;
-only if a disk is full is that told, and an answer of its own. Nothing heavy is imported here: ``--help`` needs it.
+The results of a command are on the disk. Output that cannot be written must therefore neither end the command nor
+change its exit code, unless the disk is full. Nothing heavy is imported here, as ``--help`` needs this module.
 """
 
 import codecs
 import os
 import sys
 
-TYPE_CHECKING = False  # as `typing` has it, which is slow to load
+TYPE_CHECKING = False  # not imported from `typing`, which is slow to load
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, TextIO
 
-_ERRORS = "budgetreg"  # name of what writes the letters that a terminal has not
+_ERRORS = "budgetreg"  # name of the handler for letters that an encoding lacks
 _ASCII = {"✓": "+", "✗": "x", "–": "-", "±": "+-", "×": "x", "²": "^2", "≥": ">=", "≤": "<=", "…": "...", "─": "-"}
 
 
 class _Patient:
-    """A text stream that drops what it cannot write, and remembers why."""
+    """A text stream that drops what it cannot write, and keeps the first error."""
 
     def __init__(self, stream: "TextIO") -> None:
         self._stream = stream
@@ -46,16 +46,16 @@ class _Patient:
 
     def _give_up(self, error: OSError) -> None:
         self.problem = self.problem or error
-        try:  # what is left in its buffer would be tried again, at the latest when Python ends
+        try:  # else the rest of the buffer would be written again, at the latest when Python ends
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, self._stream.fileno())
             os.close(null)
-        except (OSError, ValueError):  # a stream of a test, without a file
+        except (OSError, ValueError):  # in tests, the stream may have no file
             pass
 
 
 class PatientStreams:
-    """Make stdout and stderr patient in a block; within another such block this does nothing."""
+    """Make stdout and stderr patient in a block; a nested block changes nothing."""
 
     def __init__(self) -> None:
         self._before: list[tuple[str, Any, str | None]] = []
@@ -69,7 +69,7 @@ class PatientStreams:
             if isinstance(stream, _Patient):
                 continue
             errors = getattr(stream, "errors", None)
-            # Letters that are not there end no command. On stderr Python itself writes them as numbers.
+            # Letters that the encoding lacks must not raise. On stderr Python escapes them itself.
             replaced = errors if errors in ("strict", "surrogateescape") and hasattr(stream, "reconfigure") else None
             if replaced:
                 stream.reconfigure(errors=_ERRORS)
@@ -78,7 +78,7 @@ class PatientStreams:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Flush the streams, and put those back that were there."""
+        """Flush the streams, and restore the original ones."""
         for name, stream, replaced in self._before:
             getattr(sys, name).flush()
             if replaced:
@@ -86,12 +86,12 @@ class PatientStreams:
             setattr(sys, name, stream)
 
     def lost(self) -> str:
-        """Return, within the block, why some of stdout cannot be written.
+        """Return why some output could not be written to stdout; to be called in the block.
 
         Returns
         -------
         str
-            Empty if all of it was, or if its reader has left, such as ``head``, which has seen enough.
+            Empty if everything was written, or if the reader stopped reading, as ``head`` does.
         """
         sys.stdout.flush()
         problem = sys.stdout.problem if isinstance(sys.stdout, _Patient) else None
@@ -101,19 +101,19 @@ class PatientStreams:
 
 
 def _open_closed() -> None:
-    """Let what was closed before we began lead nowhere: the next file opened, a journal say, would take its place."""
+    """Open closed standard streams on the null device, as the next file opened would take their place."""
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(descriptor)
         except OSError:
-            null = os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free, which is this one
+            null = os.open(os.devnull, os.O_RDWR)  # which takes the lowest free number: this one
             os.set_inheritable(null, True)
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(descriptor, "w" if descriptor else "r", encoding="utf-8", closefd=False))
 
 
 def _spelled(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Write letters that an encoding has not by ones that all have, and bytes of file names as they are."""
+    """Replace letters that an encoding lacks by ASCII; write the bytes of file names as they are."""
     assert isinstance(error, UnicodeEncodeError)
     letters = error.object[error.start : error.end]
     if all("\udc80" <= letter <= "\udcff" for letter in letters):

@@ -311,7 +311,7 @@ def test_mistakes_are_one_line(recipe: Path, capsys: pytest.CaptureFixture[str])
         return message
 
     assert "did you mean 'paper/toy'" in refused("paper/toys")
-    assert "keeps to its recipe" in refused("paper/toy", "repetitions=3")
+    assert "reproduce follows the recipe" in refused("paper/toy", "repetitions=3")
     recipe.write_text(RECIPE.replace("kind: below", "kind: under"))
     assert "paper/toy: claims: ridge_below: under: no such kind" in refused("paper/toy")
     recipe.write_text(RECIPE.replace("panels:", "panles:"))
