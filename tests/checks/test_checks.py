@@ -24,16 +24,19 @@ from budgetreg.metering.centring import Origin
 from budgetreg.sampling import designs
 from budgetreg.sampling.draws import BLOCK
 from tests.checks.breaking import failure, running, with_draws
+from tests.tiers import quick_but, slow_but
 
 
-@pytest.mark.parametrize("name", catalogue.options("algo"))
+@pytest.mark.parametrize("name", quick_but(("aemr", "aeml", "aefa", "aemr_cv"), catalogue.options("algo")))
 def test_learner(name):
     """As its file has it; `budgetreg check` takes its options one by one, too."""
     verdicts = [checks.verdict(checks.examined(name), check) for check in checks.CHECKS]
     assert [verdict for verdict in verdicts if verdict.passed is False] == []
 
 
-@pytest.mark.parametrize("name", ["aelr", "ddaerr_two_phase", "aesvr", "mbeg", "popca", "online_ridge"])
+@pytest.mark.parametrize(
+    "name", slow_but(("popca", "online_ridge"), ["aelr", "ddaerr_two_phase", "aesvr", "mbeg", "popca", "online_ridge"])
+)
 def test_options(name):
     verdicts = list(checks.verdicts(checks.examined(name)))
     assert [verdict.check for verdict in verdicts] == list(checks.CHECKS) * len({own.changes for own in verdicts})
