@@ -67,6 +67,7 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
     return line.removeprefix("budgetreg: ")
 
 
+@pytest.mark.slow
 def test_its_readme_shows_what_is_printed_and_runs_leave_honest_curves(budgetreg: Command, tmp_path: Path) -> None:
     text = re.sub(r"(?m)^    ", "", (EXAMPLE / "README.md").read_text(encoding="utf-8"))
     told = re.findall(r"(?m)^\$ budgetreg (.+)\n((?:(?!\$ |$).*\n)+)", text)
