@@ -146,7 +146,7 @@ def test_what_another_package_gets_wrong_is_told_in_one_line(
         ("budgetreg.learners.pairs:NOTHING", "cannot be loaded: AttributeError: .* has no attribute 'NOTHING'"),
         ("not a module!", "cannot be loaded: "),
         (":Learner", "cannot be loaded: "),
-        ("budgetreg.data.sphere:KINDS", "must be a class of learners, derived from Learner, not a tuple"),
+        ("budgetreg.data.noisy_linear:KINDS", "must be a class of learners, derived from Learner, not a tuple"),
         ("budgetreg.learners.bases:SplitBudgetLearner", "must be a class of learners, .* not the class SplitBudget"),
         ("budgetreg.learners.pairs:Baseline", "brings the name pairs, which is taken"),
     ],

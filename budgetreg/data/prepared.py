@@ -153,7 +153,7 @@ def from_folder(folder: Path, uncopied: Path) -> Prepared | None:
 
 
 def _readable(table: ChunkedTable, path: Path) -> Iterator[tuple[np.ndarray | SparseRows, Any]]:
-    """Yield the chunks; an error of reading them is thus told apart from one of writing."""
+    """Yield the chunks, with a message for errors of reading them, but not for errors of writing."""
     with reading(path):
         yield from table.chunks
 

@@ -57,7 +57,7 @@ def test_parts_that_do_not_fit_are_refused(changes: dict[str, Any]) -> None:
 
 
 def test_an_unknown_kind_is_refused_with_the_choices() -> None:
-    with pytest.raises(ConfigError, match=r"digits, .*mnist, power_law, sphere, file"):
+    with pytest.raises(ConfigError, match=r"digits, .*mnist, gaussian, sphere, power_law, file"):
         load(config("minst"), 0, 0)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from budgetreg.config.catalogue import conf_dir
-from budgetreg.data.sphere import Sphere
+from budgetreg.data.noisy_linear import Sphere
 from budgetreg.learners.declaration import BudgetSplit, SideInformation
 from budgetreg.learners.svr import SupportVectorLearner
 from budgetreg.learners.svr.core import GenEst, PlugIn

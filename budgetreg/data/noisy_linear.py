@@ -1,18 +1,11 @@
-"""A noisy linear target over attributes with common factors, correlated neighbours, both or neither.
-
-Attributes and target have mean 0 and variance 1. With loadings l, common factors f and unique parts u,
-
-    x_i = (<l_i, f> + u_i) / sqrt(1 + |l_i|^2),    u_1 = e_1,    u_i = rho u_{i-1} + sqrt(1 - rho^2) e_i,
-
-where f and e are independent, all of variance 1. Without factors and with ``rho = 0`` the attributes are independent.
-"""
+"""Distributions with a noisy linear target: correlated or heavy-tailed attributes, and attributes on the sphere."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from budgetreg.config.options import option
-from budgetreg.config.requirements import NOTHING, NUMBER, Requirement, whole
+from budgetreg.config.requirements import NOT_NEGATIVE, NOTHING, NUMBER, Requirement, whole
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.distribution import Examples, KeyedDistribution, StreamFactory, count, short
 from budgetreg.data.kind import DatasetKind
@@ -26,7 +19,13 @@ _LEAST_TAILS = 3
 
 @dataclass(frozen=True)
 class Gaussian(KeyedDistribution):
-    """A factor model of the attributes and a linear model of the target.
+    """Attributes with common factors, correlated neighbours, both or neither, and a noisy linear target.
+
+    Attributes and target have mean 0 and variance 1. With loadings l, common factors f and unique parts u,
+
+        x_i = (<l_i, f> + u_i) / sqrt(1 + |l_i|^2),    u_1 = e_1,    u_i = rho u_{i-1} + sqrt(1 - rho^2) e_i,
+
+    where f and e are independent, all of variance 1. Without factors and with ``rho = 0`` attributes are independent.
 
     Parameters
     ----------
@@ -120,4 +119,51 @@ class Gaussian(KeyedDistribution):
         return float(by_factors + by_unique)
 
 
-KINDS = (DatasetKind.of("gaussian", Gaussian),)
+@dataclass(frozen=True)
+class Sphere(KeyedDistribution):
+    """Attributes uniform on the unit sphere, ``y = <w*, x> +`` Gaussian noise, ``|w*|_2 = 1``, clipped to ``|y| <= 1``.
+
+    All assumptions of the ridge theorems hold.
+
+    Parameters
+    ----------
+    d : int
+        Number of attributes.
+    noise : float
+        Standard deviation of the noise, at least 0.
+    n, n_test : int
+        Numbers of training and of test examples.
+    """
+
+    d: int = count("attributes")
+    noise: float = option("the standard deviation of the noise", NOT_NEGATIVE)
+    n: int = count("training examples")
+    n_test: int = count("test examples")
+    key = "sphere"
+
+    @property
+    def name(self) -> str:
+        """Name of the distribution."""
+        return f"sphere_d{self.d}_noise{float(self.noise)!r}"
+
+    def target(self, seed: int, repetition: int) -> np.ndarray:
+        """Return the regressor ``w*`` of a draw, uniform on the unit sphere, shape (d,)."""
+        return _directions(self.streams(seed, repetition)("target").standard_normal((1, self.d)))[0]
+
+    def draw(self, seed: int, repetition: int) -> Dataset:
+        """Draw ``w*`` and the examples, training part first."""
+        w = self.target(seed, repetition)
+
+        def examples(streams: StreamFactory, n: int) -> Examples:
+            normals = streams().standard_normal((n, self.d + 1))
+            X = _directions(normals[:, :-1])
+            return X, np.clip(np.vecdot(X, w) + self.noise * normals[:, -1], -1, 1)
+
+        return self.draw_parts(seed, repetition, examples)
+
+
+def _directions(vectors: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+KINDS = (DatasetKind.of("gaussian", Gaussian), DatasetKind.of("sphere", Sphere, domain="2-ball"))

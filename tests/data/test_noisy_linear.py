@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm, t
 
 from budgetreg.data import load
-from budgetreg.data.gaussian import Gaussian
+from budgetreg.data.noisy_linear import Gaussian
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import DatasetConfig
 
