@@ -1,4 +1,4 @@
-"""What the command ``run`` does, to be called: from choices to results; and results read back."""
+"""The command ``run`` as functions: from choices to results, and reading results back."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def run(choices: Mapping[str, Any], *, draw: bool = False) -> "Results":
-    """Run one learner on one data set, or what is missing of it, and return what it left in its folder.
+    """Run one learner on one data set, as far as results are missing, and return the results.
 
     Parameters
     ----------
     choices : mapping of str to Any
-        What follows ``budgetreg run`` on the command line: groups with the names of their options, and dotted keys with
-        values, as in ``{"algo": "aelr", "k": 4, "dataset.center": "full", "out": "runs/here"}``.
+        The choices of ``budgetreg run``: groups with the names of their options, and dotted keys with
+        values, such as ``{"algo": "aelr", "k": 4, "dataset.center": "full", "out": "runs/here"}``.
     draw : bool
-        Whether the learning curve is drawn in the folder, too.
+        Whether to draw the learning curve into the folder.
 
     Returns
     -------
@@ -32,13 +32,13 @@ def run(choices: Mapping[str, Any], *, draw: bool = False) -> "Results":
     Raises
     ------
     ConfigError
-        If something cannot be chosen, or does not fit the data; the message says what is possible.
+        If a choice is impossible, or does not fit the data; the message lists what is possible.
     DataError
         If the data are missing or unusable.
     UnfinishedError
         If repetitions have failed.
     KeyboardInterrupt
-        What is finished is kept; the same call resumes.
+        Finished repetitions are kept; the same call resumes.
     """
     from budgetreg.execution.choices import remarks
 
@@ -51,7 +51,7 @@ def run(choices: Mapping[str, Any], *, draw: bool = False) -> "Results":
 
 
 def plan(choices: Mapping[str, Any]) -> "Plan":
-    """Return what `run` would run, and its attribute bill; the parameters and exceptions are those of `run`."""
+    """Return what `run` would run, and what it would cost; parameters and exceptions are those of `run`."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
@@ -71,7 +71,7 @@ def plan(choices: Mapping[str, Any]) -> "Plan":
 def carry_out(plan: "Plan", *, draw: bool = True) -> "RunOutcome":
     """Run what is missing of a plan and draw its learning curve; see `budgetreg.execution.runner.execute`.
 
-    What its tuning came to is left for the caller to tell.
+    The caller reports the choices of the tuning.
     """
     from budgetreg.execution.runner import execute
 
@@ -79,7 +79,7 @@ def carry_out(plan: "Plan", *, draw: bool = True) -> "RunOutcome":
 
 
 def load(folder: str | Path) -> "Results":
-    """Read what a run left in its folder, or a reproduction in that of its merged results.
+    """Read the results of a run from its folder, or the merged results of a reproduction.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def load(folder: str | Path) -> "Results":
     Raises
     ------
     DataError
-        If there is nothing to read, or a file is damaged.
+        If there are no results, or a file is damaged.
     """
     from budgetreg.results.reading import read
 

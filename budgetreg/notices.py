@@ -27,6 +27,12 @@ def say(message: str) -> None:
     print(f"budgetreg: {line}", file=sys.stderr)
 
 
+def say_on_terminal(message: str) -> None:
+    """Print a notice about progress, if stderr is a terminal."""
+    if sys.stderr.isatty():
+        print(f"budgetreg: {message}", file=sys.stderr)
+
+
 @contextmanager
 def each_once() -> Iterator[None]:
     """Print no notice twice in the block, which is a command: the cells of a sweep share most of their notices."""

@@ -100,9 +100,3 @@ def whole_number(name: str, text: str, least: int) -> int:
 def report_error(error: UserError, where: str) -> None:
     """Print a user's mistake as one line on stderr, while the command goes on."""
     print(f"budgetreg: {' '.join(str(error).split())} ({where})", file=sys.stderr)
-
-
-def say_on_terminal(message: str) -> None:
-    """Print a message on stderr if it is a terminal."""
-    if sys.stderr.isatty():
-        print(f"budgetreg: {message}", file=sys.stderr)

@@ -6,10 +6,11 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from budgetreg.cli.common import Parser, console, report_error, say_on_terminal, whole_number
+from budgetreg.cli.common import Parser, console, report_error, whole_number
 from budgetreg.errors import ConfigError, DataError, UserError, nearest
 from budgetreg.execution.workers import pin_blas_threads
 from budgetreg.files.writing import files_below
+from budgetreg.notices import say_on_terminal
 
 if TYPE_CHECKING:
     from rich.table import Table

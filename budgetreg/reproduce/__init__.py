@@ -1,1 +1,1 @@
-"""Reproductions: a paper's recipe, its runs merged into results to be committed, judged and drawn; no learner."""
+"""Reproductions of figures: a recipe is run, and its runs are merged, judged and drawn."""

@@ -1,4 +1,4 @@
-"""``results/README.md``: each figure with what its paper says and what was found, made from the results alone."""
+"""``results/README.md``: each figure with its claims and their verdicts, written from the results alone."""
 
 import csv
 from collections import Counter
@@ -42,18 +42,18 @@ _MARKS = {"holds": "**holds**", "fails": "**fails**", "undecided": "*undecided*"
 
 
 def refuse_foreign(results: Path) -> None:
-    """Refuse a folder whose ``README.md`` is not a gallery, as it would be replaced by one.
+    """Refuse a folder whose ``README.md`` is not a gallery, which the gallery would replace.
 
     Raises
     ------
     ConfigError
-        If it holds one.
+        If it holds such a file.
     """
     path = results / "README.md"
     with os_errors_explained(f"read {path}"):
         foreign = path.exists() and not path.read_bytes().startswith(_HEAD.partition("\n")[0].encode())
     if foreign:
-        raise ConfigError(f"{path} is no gallery of figures, and would be replaced by one: give another out")
+        raise ConfigError(f"{path} is no gallery of figures, and would be replaced by one: choose another out")
 
 
 def write_gallery(results: Path) -> Path:
@@ -81,21 +81,21 @@ def write_gallery(results: Path) -> Path:
 
 
 def _tally(results: Path) -> Iterator[str]:
-    """Count the verdicts of each figure; a claim counts once for each preset."""
+    """Give a table of the verdicts of each figure; a claim counts once for each preset."""
     files = sorted(results.glob(f"*/*/{CLAIMS}"))
     counts = {file: Counter(row["verdict"] for row in _rows(file)) for file in files}
-    told = {file: own for file, own in counts.items() if own}
-    if told:
+    judged = {file: verdicts for file, verdicts in counts.items() if verdicts}
+    if judged:
         yield f"| figure | {' | '.join(_MARKS)} |\n|---|{'---|' * len(_MARKS)}"
-        for file, own in told.items():
+        for file, verdicts in judged.items():
             name = file.parent.relative_to(results).as_posix()
-            yield f"| [{name}](#{name.replace('/', '')}) | {' | '.join(str(own[mark]) for mark in _MARKS)} |"
-        total = sum(told.values(), Counter())
+            yield f"| [{name}](#{name.replace('/', '')}) | {' | '.join(str(verdicts[mark]) for mark in _MARKS)} |"
+        total = sum(judged.values(), Counter())
         yield f"| all | {' | '.join(str(total[mark]) for mark in _MARKS)} |\n"
 
 
 def _figure(path: Path, name: str) -> Iterator[str]:
-    """Give the blocks of a folder of results, or of a picture with a caption; of anything else none."""
+    """Give the blocks of a folder of results, or of a picture with a caption; nothing for other files."""
     if (path / MANIFEST).is_file():
         manifest = _manifest(path)
         if manifest is not None:
@@ -149,7 +149,7 @@ def _claims(path: Path, head: str) -> Iterator[str]:
 
 
 def _savings(path: Path) -> Iterator[str]:
-    """Tell for each panel what its learners need at the error that most of them reach, the least of those."""
+    """Give a table of what learners need, for each panel at the least error that most learners reach."""
     panels: dict[str, dict[float, list[dict[str, str]]]] = {}
     for row in _rows(path):
         if row["reference"]:
@@ -163,8 +163,8 @@ def _savings(path: Path) -> Iterator[str]:
     yield f"| panel | error | {' | '.join(learners)} |\n|---|---|{'---|' * len(learners)}"
     for panel, levels in panels.items():
         error = max(levels, key=lambda error: (sum(not row["attributes_are"] for row in levels[error]), -error))
-        told = {row["learner"]: row for row in levels[error]}
-        cells = [_needed(told[learner]) if learner in told else "" for learner in learners]
+        by_learner = {row["learner"]: row for row in levels[error]}
+        cells = [_needed(by_learner[learner]) if learner in by_learner else "" for learner in learners]
         yield f"| {panel} | {error:g} | {' | '.join(cells)} |"
     yield ""
 

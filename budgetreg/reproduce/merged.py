@@ -1,8 +1,8 @@
 """The merged results of a figure: the curves of all its runs in one folder, which can be committed.
 
-``curves.csv`` and ``runs.csv`` are those of the runs, with a column that says which cell of the recipe a row belongs
-to; ``manifest.json`` says of each cell which configuration, data and source its rows come from. A cell's rows are
-current if the digest of its configuration is that of the recipe, and they hold as many repetitions; no time counts.
+``curves.csv`` and ``runs.csv`` have the rows of the runs, with a column that names the cell of the recipe.
+``manifest.json`` records the configuration, the data and the source of each cell. The rows of a cell are current if the
+digest of its configuration is that of the recipe and they have as many repetitions.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ from budgetreg.results.tables import as_csv, expanded, meanings_of, rows_of
 
 @dataclass(frozen=True)
 class CellResults:
-    """What was computed for one cell.
+    """The results of one cell.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class CellResults:
     source : dict
         Versions, commit and processor of what computed it.
     curves, runs : list of dict
-        Rows of the tables, as they stand there.
+        Rows of the tables, as text.
     """
 
     config: Tree
@@ -54,25 +54,25 @@ class CellResults:
     runs: list[dict[str, str]]
 
     def holds(self, repetitions: int) -> bool:
-        """Whether it has as many repetitions, from the first on, and of all of them equally much."""
+        """Whether the first so many repetitions are complete."""
         return not lacking(self.curves, self.runs, repetitions)
 
 
 def lacking(curves: Sequence[Mapping[str, str]], runs: Sequence[Mapping[str, str]], repetitions: int) -> list[int]:
-    """Return which of the first so many repetitions the rows of a cell do not hold, or not with all checkpoints."""
+    """Return which of the first so many repetitions are missing in the rows of a cell, or lack checkpoints."""
     points = Counter(int(row["repetition"]) for row in curves)
-    told = Counter(int(row["repetition"]) for row in runs)
+    ends = Counter(int(row["repetition"]) for row in runs)
     whole = max((points[number] for number in range(repetitions)), default=0)
-    return [number for number in range(repetitions) if not whole or points[number] != whole or told[number] != 1]
+    return [number for number in range(repetitions) if not whole or points[number] != whole or ends[number] != 1]
 
 
 def has_tables(folder: Path) -> bool:
-    """Whether there are tables in the folder of a run; a run that was killed may have left none, or only one."""
+    """Whether both tables are in a folder; a run that was killed may have left none, or one."""
     return all((folder / name).is_file() for name in (CURVES, RUNS))
 
 
 def held(folder: Path) -> int:
-    """Return how many repetitions were asked of the merged results in a folder; 0 if there are none.
+    """Return the largest number of repetitions of the merged results in a folder; 0 if there are none.
 
     Raises
     ------
@@ -89,28 +89,29 @@ def read_rows(folder: Path) -> dict[str, dict[str, list[dict[str, str]]]]:
     Raises
     ------
     Damaged
-        If one has another content than its digest describes.
+        If the content of one does not match its digest.
     DataError
-        If one is not there, or is no table of cells.
+        If one is missing, or is no table of cells.
     """
     if not has_tables(folder):
-        raise DataError(f"{folder}: {CURVES} or {RUNS} is missing: the command that made them writes them anew")
-    found: dict[str, dict[str, list[dict[str, str]]]] = {}
+        raise DataError(f"{folder}: {CURVES} or {RUNS} is missing: reproduce the figure again")
+    cells: dict[str, dict[str, list[dict[str, str]]]] = {}
     with _undamaged(folder):
         for name, rows in _tables(folder).items():
             for row in rows:
-                if None in row.values():  # what `DictReader` gives for columns that are not there
-                    raise ValueError(f"{name} has a row that is not whole")
-                found.setdefault(row[CELL], {CURVES: [], RUNS: []})[name].append(row)
-    return found
+                if None in row.values():  # where `DictReader` finds no value
+                    raise ValueError(f"{name} has an incomplete row")
+                cells.setdefault(row[CELL], {CURVES: [], RUNS: []})[name].append(row)
+    return cells
 
 
 def find_runs(folder: Path) -> dict[str, Path]:
-    """Return the folders of runs at or below a folder, by the digest of their configuration; the fullest of equals.
+    """Return the folders of the runs in and below a folder, by the digest of their configuration.
 
-    Those with a damaged manifest are told and left out.
+    Of several runs of one configuration, it is the one with most repetitions. Runs with a damaged manifest are
+    reported and left out.
     """
-    found: dict[str, tuple[int, Path]] = {}
+    fullest: dict[str, tuple[int, Path]] = {}
     for path in files_below(folder, MANIFEST):
         try:
             manifest = read_manifest(path.parent)
@@ -120,18 +121,18 @@ def find_runs(folder: Path) -> dict[str, Path]:
         if manifest is not None:
             done = manifest["repetitions_done"]
             identity = manifest["identity_digest"]
-            if identity not in found or done > found[identity][0]:
-                found[identity] = done, path.parent
-    return {identity: path for identity, (_, path) in found.items()}
+            if identity not in fullest or done > fullest[identity][0]:
+                fullest[identity] = done, path.parent
+    return {identity: path for identity, (_, path) in fullest.items()}
 
 
 def read_run(folder: Path, cell: Cell) -> CellResults:
-    """Read what a run of a cell left, without the repetitions that the recipe does not ask for.
+    """Return the results of a run of a cell, limited to the repetitions of the recipe.
 
     Raises
     ------
     DataError
-        If there is none, or a file is damaged.
+        If there is no run, or a file is damaged.
     """
     manifest = run_manifest(folder)
     with _undamaged(folder):
@@ -146,7 +147,7 @@ def read_run(folder: Path, cell: Cell) -> CellResults:
 
 
 def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
-    """Return what merged results hold of some cells, by name: those that are current.
+    """Return the current results of some cells, by name, from a folder of merged results.
 
     Raises
     ------
@@ -159,28 +160,30 @@ def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
     with _undamaged(folder):
         entries = {entry["identity_digest"]: entry for entry in manifest["cells"]}
         try:
-            tables = _tables(folder)
+            rows = read_rows(folder)
         except Damaged as error:
-            say(f"{error}: not taken as it is, but made again")
+            say(f"{error}: it is not used, but made again")
             return {}
-        found = {}
+        current = {}
         for cell in cells:
             entry = entries.get(cell.digest)
-            if entry is not None:
-                own = {name: [row for row in rows if row[CELL] == entry[CELL]] for name, rows in tables.items()}
-                found[cell.name] = CellResults(
-                    config=_as_asked(merge(manifest["config"], entry["config"]), cell),
-                    data=entry["data"],
-                    source=manifest["sources"][entry["source"]],
-                    curves=_asked(own[CURVES], cell),
-                    runs=_asked(own[RUNS], cell),
-                )
-        asked = {cell.name: cell.config.repetitions for cell in cells}
-        return {name: own for name, own in found.items() if own.holds(asked[name])}
+            tables = rows.get(entry[CELL]) if entry else None
+            if entry is None or tables is None:
+                continue
+            results = CellResults(
+                config=_as_asked(merge(manifest["config"], entry["config"]), cell),
+                data=entry["data"],
+                source=manifest["sources"][entry["source"]],
+                curves=_asked(tables[CURVES], cell),
+                runs=_asked(tables[RUNS], cell),
+            )
+            if results.holds(cell.config.repetitions):
+                current[cell.name] = results
+        return current
 
 
-def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]) -> None:
-    """Write the merged tables and the manifest of a recipe, all of whose cells were found.
+def write_results(folder: Path, recipe: Recipe, by_name: Mapping[str, CellResults]) -> None:
+    """Write the merged tables and the manifest of a recipe from the results of all its cells.
 
     Raises
     ------
@@ -189,17 +192,17 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
     """
     with os_errors_explained(f"create {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-    results = [found[cell.name] for cell in recipe.cells]
+    results = [by_name[cell.name] for cell in recipe.cells]
     rows = {
-        CURVES: [{**row, CELL: cell.name} for cell in recipe.cells for row in found[cell.name].curves],
-        RUNS: [{**row, CELL: cell.name} for cell in recipe.cells for row in found[cell.name].runs],
+        CURVES: [{**row, CELL: cell.name} for cell in recipe.cells for row in by_name[cell.name].curves],
+        RUNS: [{**row, CELL: cell.name} for cell in recipe.cells for row in by_name[cell.name].runs],
     }
     heads = meanings_of(rows)
-    tables = {name: as_csv([*expanded(heads[name], own), CELL], own) for name, own in rows.items()}
-    base = common([own.config for own in results])
+    tables = {name: as_csv([*expanded(heads[name], table), CELL], table) for name, table in rows.items()}
+    base = common([cell_results.config for cell_results in results])
     sources: list[Tree] = []
-    for own in results:
-        sources += [own.source] if own.source not in sources else []
+    for cell_results in results:
+        sources += [cell_results.source] if cell_results.source not in sources else []
     manifest = {
         "recipe": recipe.name,
         "title": recipe.title,
@@ -214,20 +217,20 @@ def write_results(folder: Path, recipe: Recipe, found: Mapping[str, CellResults]
                 "identity_digest": cell.digest,
                 "version": cell.config.identity()["algo"]["version"],
                 "repetitions": cell.config.repetitions,
-                "config": ordered(diff(own.config, base)),
-                "data": own.data,
-                "source": sources.index(own.source),
+                "config": ordered(diff(cell_results.config, base)),
+                "data": cell_results.data,
+                "source": sources.index(cell_results.source),
             }
-            for cell, own in zip(recipe.cells, results, strict=True)
+            for cell, cell_results in zip(recipe.cells, results, strict=True)
         ],
     }
     with os_errors_explained(f"write {folder}"):
         if any(not (folder / name).is_file() or (folder / name).read_bytes() != new for name, new in tables.items()):
-            # Killed while the tables change, we leave none that a manifest calls something else.
+            # If the process is killed while the tables change, no manifest must describe the wrong ones.
             (folder / MANIFEST).unlink(missing_ok=True)
     for name, content in tables.items():
         write_atomically(folder / name, content)
-    # Last: it vouches for the tables.
+    # Last, as it holds the digests of the tables.
     write_manifest(folder, manifest, {name: digest(content) for name, content in tables.items()})
 
 
@@ -246,7 +249,7 @@ def _undamaged(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{folder}: its results are damaged ({error}): remove the folder to have them anew") from error
+        raise DataError(f"{folder}: its results are damaged ({error}): remove the folder and reproduce it") from error
 
 
 def _tables(folder: Path) -> dict[str, list[dict[str, str]]]:

@@ -1,7 +1,7 @@
-"""A figure of images: some training examples in full, and what is seen of them by who may look at k pixels of each.
+"""A figure of images: some training examples in full, and with only k pixels of each visible.
 
-As Figure 1 of Cesa-Bianchi, Shalev-Shwartz & Shamir (2010), with images and pixels of our own draw. Both rows go
-through the accessor, which charges for what it reveals.
+It follows Figure 1 of Cesa-Bianchi, Shalev-Shwartz & Shamir (2010), with images and pixels drawn by us. Both rows come
+from the accessor, which charges for what it reveals.
 """
 
 import math
@@ -29,12 +29,12 @@ from budgetreg.sampling.draws import subset
 from budgetreg.streams import generator
 
 IMAGES = 6
-_UNSEEN = "#93A4BD"  # a bluish grey, which no pixel has
+_UNSEEN = "#93A4BD"  # a bluish grey, which differs from every pixel
 
 
 @dataclass(frozen=True)
 class Picture:
-    """What is shown.
+    """The images of the figure.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Picture:
         Numbers of the training examples.
     full : ndarray of float, shape (images, side, side)
     partial : ndarray of float, shape (images, side, side)
-        The same, NaN where a pixel was not seen.
+        The same, with NaN for the pixels that were not seen.
     k : int
         Pixels seen of each image.
     """
@@ -54,12 +54,12 @@ class Picture:
 
 
 def reproduce_picture(recipe: Recipe, folder: Path, name: str) -> None:
-    """Draw the images of a recipe, unless those that are there come from the same configuration.
+    """Draw the images of a recipe, unless the existing ones have the same configuration.
 
     Parameters
     ----------
     recipe : Recipe
-        Of a single cell; no learner is run.
+        A recipe with a single cell; no learner is run.
     folder : Path
         Where ``<name>.png``, ``<name>.pdf``, ``<name>.txt`` and ``manifest.json`` go.
     name : str
@@ -67,7 +67,7 @@ def reproduce_picture(recipe: Recipe, folder: Path, name: str) -> None:
     Raises
     ------
     ConfigError
-        If the attributes of the data set are no pixels of square images.
+        If the attributes of the data set are not the pixels of square images.
     UserError
         If data are missing, or a file cannot be read or written.
     """
@@ -97,17 +97,17 @@ def reproduce_picture(recipe: Recipe, folder: Path, name: str) -> None:
             }
         ],
     }
-    # Last: it vouches for the figure.
+    # Last, as a manifest means that the figure is complete.
     write_manifest(folder, manifest, {})
 
 
 def reveal_images(plan: Plan) -> Picture:
-    """Reveal some training images, in full and with k pixels each, drawn without replacement.
+    """Return some training images in full, and with k random pixels each, drawn without replacement.
 
     Raises
     ------
     ConfigError
-        If the attributes of the data set are no pixels of square images.
+        If the attributes of the data set are not the pixels of square images.
     """
     data = load(plan.config.dataset, plan.config.seed, 0)
     side = math.isqrt(plan.d)
@@ -127,7 +127,7 @@ def reveal_images(plan: Plan) -> Picture:
 
 
 def draw(picture: Picture) -> Figure:
-    """Draw two rows of images: what they are, and what is seen of them."""
+    """Draw two rows of images: in full, and with the visible pixels alone."""
     figure = Figure((1.1 * len(picture.order), 2.3), layout="constrained")
     axes = figure.subplots(2, len(picture.order), squeeze=False)
     colours = colormaps["gray"].with_extremes(bad=_UNSEEN)
@@ -142,7 +142,7 @@ def draw(picture: Picture) -> Figure:
 
 
 def text(name: str, dataset: str, picture: Picture) -> str:
-    """Say what the figure shows, pixel by pixel."""
+    """Return the caption, which lists the visible pixels of each image."""
     pixels = picture.full[0].size
     lines = [
         f"{name}: training images of {dataset}, and the same with {picture.k} random pixels visible",

@@ -1,4 +1,4 @@
-"""Recipes: what a paper's figure needs run, how it is drawn, what differs from the paper, and what is claimed of it."""
+"""Recipes: the runs of a figure, how it is drawn, what differs from the paper, and which claims are judged."""
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,11 @@ from budgetreg.figures.drawing import parse as parse_drawing
 from budgetreg.protocol.configuration import Config, left_out, validate
 
 PUBLISHED = "published.csv"
-_PRESENTATION: Mapping[str, Any] = {"figure": {}, "differs": [], "claims": []}  # keys that no cell needs, emptied
+_PRESENTATION: Mapping[str, Any] = {
+    "figure": {},
+    "differs": [],
+    "claims": [],
+}  # keys that no cell needs, and what cells have instead
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Cell:
     Attributes
     ----------
     name : str
-        What it sets, such as ``algo=aer,protocol=paper``.
+        The keys that it sets, such as ``algo=aer,protocol=paper``.
     config : Config
     """
 
@@ -48,7 +52,7 @@ class Cell:
 
     @cached_property
     def digest(self) -> str:
-        """Of the configuration as far as it can change a result."""
+        """The digest of everything in the configuration that can change a result."""
         return self.config.digest()
 
 
@@ -61,18 +65,18 @@ class Recipe:
     name : str
         Such as ``hazan_koren_2012/fig1``.
     title : str
-        The first comment of its file.
+        The first comment in its file.
     cells : tuple of Cell
-        What is run.
+        Its runs.
     protocols : tuple of str
-        Its presets, each of which is run; empty if it has none.
+        Its presets; empty if it has none.
     drawing : Drawing
         How its figure is drawn.
     differs : tuple of str
         What differs from the paper, and why.
     claims : tuple of Claim
     published : mapping
-        By learner and variable of the x axis: where the published points lie, and their values.
+        By learner and variable of the x axis: the positions of the published points, and their values.
     """
 
     name: str
@@ -91,19 +95,19 @@ def names() -> list[str]:
 
 
 def read_recipe(name: str, given: Mapping[str, Any] | None = None) -> Recipe:
-    """Read a recipe, its sweep and presets expanded into cells.
+    """Read a recipe, and expand its sweep and presets into cells.
 
     Parameters
     ----------
     name : str
         Such as ``hazan_koren_2012/fig1``.
     given : mapping, optional
-        Keys that change no result, such as ``n_jobs``; ``dataset.root`` is for those cells that have it.
+        Keys that change no result, such as ``n_jobs``; ``dataset.root`` is set in the cells that have the key.
 
     Raises
     ------
     ConfigError
-        If there is no such recipe, or something in it is not what it must be; the message names the recipe.
+        If there is no such recipe, or it has a mistake; the message names the recipe.
     """
     if name not in names():
         raise ConfigError(f"{name}: no such recipe{nearest(name, names())}; recipes: {', '.join(names())}")
@@ -124,7 +128,7 @@ def _read(name: str, given: Mapping[str, Any]) -> Recipe:
     claims = tuple(map(parse_claim, content["claims"]))
     repeated = {claim.id for claim in claims if sum(claim.id == other.id for other in claims) > 1}
     if repeated:
-        raise ConfigError(f"claims: {', '.join(sorted(repeated))}: an id that is not the only one")
+        raise ConfigError(f"claims: {', '.join(sorted(repeated))}: every claim needs an id of its own")
     published = published_points(name)
     return Recipe(
         name=name,
@@ -141,7 +145,7 @@ def _read(name: str, given: Mapping[str, Any]) -> Recipe:
 def _combinations(
     sweep: Mapping[Any, Any], protocols: Sequence[str], omit: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return all combinations of a sweep and of presets but those that a recipe leaves out."""
+    """Return all combinations of a sweep and of presets except those that a recipe leaves out."""
     swept = OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in sweep.items()])
     axes = [_choices(override) for override in swept]
     if protocols:
@@ -172,7 +176,7 @@ def _written(value: Any) -> str:
 
 
 def published_points(name: str) -> Published:
-    """Read the published points of a figure, which stand in a file beside its recipe."""
+    """Read the published points of a figure from the file beside its recipe."""
     folder, _, figure = name.rpartition("/")
     path = catalogue.conf_dir() / "experiment" / folder / PUBLISHED
     points: dict[tuple[str, str], list[tuple[float, float]]] = {}
@@ -181,4 +185,4 @@ def published_points(name: str) -> Published:
             for row in csv.DictReader(file):
                 if row["figure"] == figure:
                     points.setdefault((row["algo"], row["axis"]), []).append((float(row["x"]), float(row["value"])))
-    return {curve: (np.array(own).T[0], np.array(own).T[1]) for curve, own in points.items()}
+    return {curve: (np.array(pairs).T[0], np.array(pairs).T[1]) for curve, pairs in points.items()}

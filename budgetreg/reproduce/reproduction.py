@@ -1,8 +1,8 @@
-"""Reproducing a paper's figure: what is missing of its recipe is run, all of it merged, judged and drawn."""
+"""Reproducing a figure: the missing cells of its recipe are run, and all cells are merged, judged and drawn."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from budgetreg.analysis.claims import ClaimResult, judge, undecided
@@ -14,7 +14,7 @@ from budgetreg.figures.axes import axes_of
 from budgetreg.figures.drawing import worst
 from budgetreg.files.integrity import Damaged
 from budgetreg.files.writing import write_atomically
-from budgetreg.notices import say
+from budgetreg.notices import say, say_on_terminal
 from budgetreg.reproduce.merged import CellResults, find_runs, has_tables, held, read_results, read_run, write_results
 from budgetreg.reproduce.receipts import Receipt
 from budgetreg.reproduce.recipes import Cell, Recipe
@@ -30,7 +30,7 @@ ClaimRow = dict[str, str]
 
 @dataclass(frozen=True)
 class Places:
-    """Where runs are kept, and where merged results go; both have a folder for each recipe."""
+    """The folders of runs and of merged results; both have a folder for each recipe."""
 
     runs: Path
     results: Path
@@ -84,7 +84,7 @@ def reproduce(recipe: Recipe, places: Places) -> list[ClaimRow]:
     UserError
         If data are missing, or a file cannot be read or written.
     KeyboardInterrupt
-        What is finished is kept, as in `budgetreg.execution.runner.execute`.
+        Finished repetitions are kept, as in `budgetreg.execution.runner.execute`.
     """
     folder = places.results / recipe.name
     receipt = Receipt(recipe, places.results)
@@ -118,33 +118,33 @@ def report(recipe: Recipe, results: Path) -> None:
     measure = axes_of(series, recipe.drawing)[1].column
     panels = _panels(recipe, series, measure)
     write_atomically(folder / CLAIMS, claims_csv(judged(recipe, results)))
-    saved = {name: _savings(own, measure) for name, own in panels}
-    units = {name: unit for name, own in panels if saved[name] and (unit := common_unit(own))}
-    money = {name: (units[name], _savings(own, measure, COST)) for name, own in panels if name in units}
+    saved = {name: _savings(curves, measure) for name, curves in panels}
+    units = {name: unit for name, curves in panels if saved[name] and (unit := common_unit(curves))}
+    money = {name: (units[name], _savings(curves, measure, COST)) for name, curves in panels if name in units}
     write_atomically(folder / SAVINGS, savings_csv(saved, measure, money))
     from budgetreg.figures import curves, dot_plots, scaling  # here, as matplotlib is slow to load
 
     plots_of = {"curves": curves.plot_series, "dots": dot_plots.plot_dots, "scaling": scaling.plot_scaling}
-    drawn = [one for _, own in panels for one in own]
+    drawn = [curve for _, of_panel in panels for curve in of_panel]
     for name, drawing in recipe.drawing.figures(_FIGURE).items():
         plots_of[drawing.kind](drawn, folder, name, drawing)
 
 
 def judged(recipe: Recipe, results: Path) -> Iterator[ClaimResult]:
-    """Judge the claims of a recipe by merged results, under each of its presets unless a claim says which it means.
+    """Judge the claims of a recipe by its merged results, each under every preset unless the claim names presets.
 
     Parameters
     ----------
     recipe, results
         As for `report`.
     """
-    own = read_folder(results / recipe.name)
+    read = cache(read_folder)  # several claims may refer to the same results
     for claim in recipe.claims:
         missing = [name for name in claim.also if not (results / name / CURVES).exists()]
-        others = [results / name for name in claim.also if name not in missing]
-        series = [*own, *(one for folder in others for one in read_folder(folder))]
-        own_preset = claim.options["where"].get("protocol", "")
-        for protocol in [own_preset] if claim.names_presets else recipe.protocols or [""]:
+        names = [recipe.name, *(name for name in claim.also if name not in missing)]
+        series = [curve for name in names for curve in read(results / name)]
+        named = claim.options["where"].get("protocol", "")
+        for protocol in [named] if claim.names_presets else recipe.protocols or [""]:
             if missing:
                 yield undecided(claim, protocol, f"without the results of {', '.join(missing)}")
             else:
@@ -152,26 +152,26 @@ def judged(recipe: Recipe, results: Path) -> Iterator[ClaimResult]:
 
 
 def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[str, CellResults]]:
-    """Run some cells, unless complete runs of them lie there; a new one has a folder named by cell and digest."""
+    """Give the results of some cells, which are run unless there are complete runs of them in a folder."""
     from budgetreg.execution.choices import remarks
     from budgetreg.execution.runner import execute
-    from budgetreg.protocol.plan import make_plan  # here, as current results need nothing of what computes
+    from budgetreg.protocol.plan import make_plan  # here, as current results do not need it
 
     known = find_runs(folder) if folder.is_dir() else {}
     unfinished, choices = [], []
     for number, cell in enumerate(cells, 1):
         place = known.get(cell.digest, folder / f"{cell.name}-{cell.digest[:8]}")
-        _say(f"{recipe.name}: {cell.name} ({number} of {len(cells)})")
-        done = _left_by_run(place, cell) if cell.digest in known else None
-        if done is None or not done.holds(cell.config.repetitions):
+        say_on_terminal(f"{recipe.name}: {cell.name} ({number} of {len(cells)})")
+        results = _results_of_run(place, cell) if cell.digest in known else None
+        if results is None or not results.holds(cell.config.repetitions):
             outcome = execute(make_plan(replace(cell.config, out=str(place))))
             choices.append(outcome.choices)
             if outcome.failed:
                 unfinished.append(cell.name)
                 continue
-            done = read_run(place, cell)
-            known[cell.digest] = place  # presets may leave a learner as it is
-        yield cell.name, done
+            results = read_run(place, cell)
+            known[cell.digest] = place  # another preset may have the same configuration
+        yield cell.name, results
     for remark in remarks(filter(None, choices)):
         say(f"{recipe.name}: {remark}")
     if unfinished:
@@ -179,8 +179,8 @@ def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[
         raise UnfinishedError(f"{recipe.name}: repetitions of {failed} failed; the same command tries again")
 
 
-def _left_by_run(place: Path, cell: Cell) -> CellResults | None:
-    """Return what a run has left; None if it has left no tables, or damaged ones: its journal gives them again."""
+def _results_of_run(place: Path, cell: Cell) -> CellResults | None:
+    """Return the results of a run; None if its tables are missing or damaged, which its journal restores."""
     if not has_tables(place):
         return None
     try:
@@ -190,35 +190,32 @@ def _left_by_run(place: Path, cell: Cell) -> CellResults | None:
 
 
 def _panels(recipe: Recipe, series: Sequence[Series], measure: str) -> list[tuple[str, list[Series]]]:
-    """Give the series of each panel the labels that tell them apart there."""
+    """Return the series of each panel, with labels that are unique there."""
     names = dict.fromkeys(map(recipe.drawing.panel, series))
-    panels = {name: [one for one in series if recipe.drawing.panel(one) == name] for name in names}
+    panels = {name: [curve for curve in series if recipe.drawing.panel(curve) == name] for name in names}
     key = recipe.drawing.worst
-    told = (lambda own: list(worst(own, key, measure))) if key else (lambda own: _told_apart(own, recipe))
-    return [(name, told(own)) for name, own in panels.items()]
+    return [
+        (name, list(worst(curves, key, measure)) if key else _labelled(curves, recipe))
+        for name, curves in panels.items()
+    ]
 
 
-def _told_apart(series: Sequence[Series], recipe: Recipe) -> list[Series]:
-    """Give the series of a panel their labels, with the preset if there are several."""
-    presets = dict.fromkeys(str(one.config.get("protocol")) for one in series)
+def _labelled(series: Sequence[Series], recipe: Recipe) -> list[Series]:
+    """Return the series of a panel with their labels, and with the preset if there are several."""
+    presets = dict.fromkeys(str(curve.config.get("protocol")) for curve in series)
     if len(presets) == 1:
         return labelled(series)
     return [
-        replace(one, label=f"{one.label}, {recipe.drawing.titles.get(preset, preset)}")
+        replace(curve, label=f"{curve.label}, {recipe.drawing.titles.get(preset, preset)}")
         for preset in presets
-        for one in labelled(one for one in series if one.config.get("protocol") == preset)
+        for curve in labelled(curve for curve in series if curve.config.get("protocol") == preset)
     ]
 
 
 def _savings(series: Sequence[Series], measure: str, x: str = "attributes") -> list[Saving]:
-    if len({one.label for one in series}) < len(series):  # of many data sets, each with a curve of its own
+    if len({curve.label for curve in series}) < len(series):  # a learner has one curve for each of several data sets
         return []
     try:
         return savings(series, measure, x=x)
     except Incomparable:
         return []
-
-
-def _say(message: str) -> None:
-    if sys.stderr.isatty():
-        print(f"budgetreg: {message}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Runs of recipes that their recipe does not ask for any more, and that no merged results came from."""
+"""Stale runs: the recipe does not ask for them any more, and no merged results refer to them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,15 +21,15 @@ _OF_A_CELL = re.compile(r"(.+=.+)-[0-9a-f]{8}")  # as a reproduction names the f
 def stale_runs(folder: Path, results: Sequence[Path]) -> Iterator[Garbage]:
     """Give the folders of stale runs in and below a folder.
 
-    Only those that a reproduction made are looked at, directly below the folder of their recipe: what somebody ran
-    otherwise, perhaps with another k, was never meant to be the recipe's.
+    Only runs that a reproduction made are considered: they lie directly below the folder of their recipe. Other runs of
+    a recipe, such as those with another k, are the user's own.
 
     Parameters
     ----------
     folder : Path
-        Where runs are; links are not followed.
+        A folder of runs; links are not followed.
     results : sequence of Path
-        Folders in and below which there may be merged results: a run that they refer to stays.
+        Folders with merged results in or below them; the runs that they refer to are kept.
     """
     kept = {digest for place in results if place.is_dir() for digest in _referred(place)}
     recipes: dict[str, Recipe | None] = {}
@@ -37,7 +37,7 @@ def stale_runs(folder: Path, results: Sequence[Path]) -> Iterator[Garbage]:
         place = path.parent
         try:
             manifest = read_manifest(place)
-        except UserError:  # damaged: whose it is, nobody can tell
+        except UserError:  # damaged, so it is unknown whose it is
             continue
         if manifest is None or manifest["identity_digest"] in kept:
             continue
@@ -52,7 +52,7 @@ def stale_runs(folder: Path, results: Sequence[Path]) -> Iterator[Garbage]:
 
 
 def _is_below(place: Path, name: str) -> bool:
-    """Whether a folder lies directly below that of a recipe."""
+    """Whether a folder lies directly below the folder of a recipe."""
     parts = tuple(name.split("/"))
     return place.absolute().parent.parts[-len(parts) :] == parts
 
@@ -62,10 +62,10 @@ def _referred(place: Path) -> Iterator[str]:
         try:
             record = read_merged_manifest(path.parent)
         except DataError as error:
-            if (path.parent / JOURNAL).exists():  # a run, which refers to nothing
+            if (path.parent / JOURNAL).exists():  # a run, which refers to no other
                 continue
-            # What it refers to is not known, and might be anything.
-            raise DataError(f"{error}; nothing is removed before that is put right") from error
+            # It might refer to any run.
+            raise DataError(f"{error}; nothing is removed until that is repaired") from error
         for entry in record["cells"] if record else ():
             yield entry["identity_digest"]
 
@@ -76,7 +76,7 @@ def _recipe(name: str) -> Recipe | None:
     try:
         return read_recipe(name)
     except UserError as error:
-        say(f"{error}; its runs are left alone")
+        say(f"{error}; its runs are kept")
         return None
 
 
@@ -84,4 +84,4 @@ def _why(manifest: Mapping[str, Any], cell: str, recipe: Recipe) -> str:
     now = next((one.config.identity() for one in recipe.cells if one.name == cell), None)
     if now is None:
         return f"stale: {recipe.name} has no such cell"
-    return f"stale: {', '.join(changes(manifest['identity'], now)) or 'its digest is another now'}"
+    return f"stale: {', '.join(changes(manifest['identity'], now)) or 'its digest has changed'}"

@@ -193,7 +193,7 @@ def test_stale_runs_are_those_that_neither_recipe_nor_results_refer_to(recipe: P
 def test_nothing_is_stale_while_it_is_unknown_what_results_refer_to(recipe: Path) -> None:
     recipe.write_text(RECIPE.replace("split: even", "split: 1"))
     (FOLDER / "manifest.json").write_text("{")
-    with pytest.raises(DataError, match="nothing is removed before that is put right"):
+    with pytest.raises(DataError, match="nothing is removed until that is repaired"):
         stale()
 
 
