@@ -1,4 +1,4 @@
-"""The accessor: every reveal is counted, and none goes past the budget."""
+"""The accessor counts every reveal, and no reveal exceeds the budget."""
 
 import numpy as np
 import pytest
@@ -22,13 +22,13 @@ def test_values_are_those_of_the_named_examples():
     attributes = np.array([[[5], [0]], [[1], [2]]])
     expected = X[[[3, 0], [2, 1]], attributes[..., 0]] * 0.5 - 1.0
     np.testing.assert_array_equal(a.reveal_block(attributes)[..., 0], expected)
-    own = np.array([[[4, 0], [3, 2]]])
-    expected = X[[[0, 0], [1, 1]], own[0]] * 0.5 - 1.0
-    np.testing.assert_array_equal(a.reveal(np.array([1, 1]), own, ALL)[0], expected)
+    attributes_of_replicas = np.array([[[4, 0], [3, 2]]])
+    expected = X[[[0, 0], [1, 1]], attributes_of_replicas[0]] * 0.5 - 1.0
+    np.testing.assert_array_equal(a.reveal(np.array([1, 1]), attributes_of_replicas, ALL)[0], expected)
     np.testing.assert_array_equal(a.targets(), [[3, 0], [2, 1]])
 
 
-def test_bill_counts_every_draw_even_repeated_ones():
+def test_repeated_draws_are_charged_again():
     a = accessor()
     a.open(0, 1)
     a.reveal_block(np.zeros((2, 1, 2), dtype=int))
@@ -43,7 +43,7 @@ def test_bill_counts_every_draw_even_repeated_ones():
     assert bill.most.max() == 3
 
 
-def test_unpaid_replicas_get_nothing():
+def test_replicas_that_do_not_pay_get_zeros():
     a = accessor()
     a.open(0, 1)
     paid = np.array([[False, True], [True, True]])
@@ -51,7 +51,7 @@ def test_unpaid_replicas_get_nothing():
     np.testing.assert_array_equal(values[0], np.where(paid, (X[[3, 2], 5] * 0.5)[:, None], 0))
 
 
-@pytest.mark.parametrize("way", ["block", "own", "pay", "rows"])
+@pytest.mark.parametrize("way", ["block", "example", "pay", "rows"])
 def test_overspend_is_refused(way):
     a = accessor()
     if way == "rows":
@@ -63,29 +63,29 @@ def test_overspend_is_refused(way):
     with pytest.raises(BudgetExceeded, match="would cost 4 attributes; the budget is 3"):
         if way == "block":
             a.reveal_block(np.zeros((2, 1, 2), dtype=int))
-        elif way == "own":
+        elif way == "example":
             a.reveal(np.array([0, 0]), np.zeros((2, 2, 2), dtype=int), ALL)
         else:
             a.pay(np.full((2, 1, 2), 2))
     assert a.bill().most.max() == 2
 
 
-def test_one_replica_over_its_budget_is_enough():
+def test_one_replica_over_its_budget_is_refused():
     a = accessor(budget=1)
     a.open(0, 1)
     a.pay(np.array([[[1, 0]], [[0, 0]]]))
-    alone = np.array([[True, False], [False, False]])  # the others' savings are not its own
+    alone = np.array([[True, False], [False, False]])  # the other replicas' savings do not help it
     with pytest.raises(BudgetExceeded):
         a.reveal(np.array([0, 0]), np.zeros((1, 2, 2), dtype=int), alone)
 
 
-def test_a_stream_that_has_ended_is_shown_nothing_and_pays_nothing():
+def test_a_stream_that_has_ended_gets_zeros_and_pays_nothing():
     a = Accessor(Table(X, np.arange(4.0)), Streams(ORDERS, np.array([3, 1])), 2, 4, (1, 3))
     a.open(0, 3)
     there = np.array([[1, 1, 1], [1, 0, 0]])
     np.testing.assert_array_equal(a.reveal_block(np.full((2, 3, 1), 5))[..., 0], X[ORDERS, 5] * there)
-    own = a.reveal(np.array([1, 1]), np.full((1, 2, 2), 5), ALL)
-    np.testing.assert_array_equal(own[0], [[5, 5], [0, 0]])
+    values = a.reveal(np.array([1, 1]), np.full((1, 2, 2), 5), ALL)
+    np.testing.assert_array_equal(values[0], [[5, 5], [0, 0]])
     some = a.reveal_some(2, np.full((2, 2, 1), 5), np.ones((2, 2, 1), dtype=bool))
     np.testing.assert_array_equal(some[..., 0], [[11, 11], [0, 0]])
     a.pay(np.ones((2, 3, 2), dtype=int))
@@ -110,19 +110,19 @@ def test_examples_are_opened_in_order_and_once():
             a.open(start, stop)
 
 
-def test_some_attributes_of_a_block_are_revealed_and_the_others_are_neither_paid_for_nor_looked_at():
-    values = np.where(np.arange(6) < 4, X, np.nan)
-    a = Accessor(Table(values, np.zeros(4)), ORDERS, 2, 2, (3,))
+def test_attributes_of_a_block_that_are_not_drawn_are_free_and_come_out_as_0():
+    stored = np.where(np.arange(6) < 4, X, np.nan)
+    a = Accessor(Table(stored, np.zeros(4)), ORDERS, 2, 2, (3,))
     a.open(0, 3)
     attributes = np.tile([0, 5, 3], (2, 3, 1))
     drawn = np.tile([True, False, True], (2, 3, 1))
     drawn[1, 2] = False
-    found = a.reveal_block(attributes, drawn)
-    np.testing.assert_array_equal(found[0], [[18, 0, 21], [0, 0, 3], [6, 0, 9]])
-    np.testing.assert_array_equal(found[1, 2], [0, 0, 0])
+    values = a.reveal_block(attributes, drawn)
+    np.testing.assert_array_equal(values[0], [[18, 0, 21], [0, 0, 3], [6, 0, 9]])
+    np.testing.assert_array_equal(values[1, 2], [0, 0, 0])
     np.testing.assert_array_equal(a.bill().total, [[6, 6], [4, 4]])
     assert (a.bill().most == 2).all()
-    b = Accessor(Table(values, np.zeros(4)), ORDERS, 2, 1, (3,))
+    b = Accessor(Table(stored, np.zeros(4)), ORDERS, 2, 1, (3,))
     b.open(0, 3)
     with pytest.raises(BudgetExceeded):
         b.reveal_block(attributes, drawn)

@@ -1,4 +1,4 @@
-"""Sets of cells, and the record of what an accessor reveals to whom."""
+"""Sets of cells, and the log of what an accessor reveals to whom."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ N, D = 7, 5
 
 @pytest.fixture(params=["a byte each", "listed"])
 def kept(request, monkeypatch):
-    """Both ways in which cells are kept, the second with lists that are put together again and again."""
+    """Test both ways in which cells are kept; the lists of the second one are joined often."""
     if request.param == "listed":
         monkeypatch.setattr(module, "DENSE", 0)
         monkeypatch.setattr(module, "_PENDING", 3)
@@ -51,11 +51,11 @@ def test_a_set_of_cells_is_a_set_of_pairs(dense, batches, rows):
         by_attribute = cells.by_attribute(np.array(sorted(rows), dtype=int))
         assert by_attribute.tolist() == [in_rows.count(attribute) for attribute in range(D)]
         everywhere = [(row, attribute) for row in range(N) for attribute in range(D)]
-        found = cells.holds(np.arange(N * D))
-        assert found.tolist() == [pair in pairs for pair in everywhere]
+        held = cells.holds(np.arange(N * D))
+        assert held.tolist() == [pair in pairs for pair in everywhere]
 
 
-def test_many_rows_are_counted_panel_by_panel(kept):
+def test_many_rows_are_counted_block_by_block(kept):
     n = 2 * BLOCK_ROWS + 3
     cells = Cells(n, 2)
     cells.add(np.arange(0, 2 * n, 3))
@@ -63,7 +63,7 @@ def test_many_rows_are_counted_panel_by_panel(kept):
 
 
 def opened(n_separate, lengths=None):
-    """Two streams over rows 0, 1, 2 and 3, 4, 5, whose cells are counted from row 1 on, with two settings."""
+    """Return two streams over rows 0, 1, 2 and 3, 4, 5 with two settings; their cells begin in row 1."""
     cells = Cells(N, D)
     record = RevealLog(cells, np.array([1, 1]), n_separate)
     table = Table(np.arange(30.0).reshape(6, 5), np.zeros(6))
@@ -80,7 +80,7 @@ def single(seen):
     return rows.tolist(), [divmod(int(cell), D) for cell in cells]
 
 
-def test_each_way_to_a_value_is_recorded(kept):
+def test_every_reveal_is_recorded(kept):
     cells, record, accessor = opened(n_separate=1)
     accessor.open(0, 2)
     accessor.reveal_block(np.array([[[0, 0], [1, 2]], [[4, 4], [0, 1]]]))
@@ -96,14 +96,14 @@ def test_each_way_to_a_value_is_recorded(kept):
     assert single(record.seen(0, 0)) == ([6], [(4, 3), (4, 4), (5, 0), (5, 1)])
 
 
-def test_rows_in_full_are_recorded_once(kept):
+def test_full_rows_are_recorded_once(kept):
     cells, record, accessor = opened(n_separate=1)
     list(accessor.distinct_rows(0, 2))
     assert cells.by_attribute(np.arange(N)).tolist() == [2] * D
     assert single(record.seen(0, 1)) == ([4, 5], [])
 
 
-def test_what_lies_beyond_the_end_of_a_stream_is_not_seen(kept):
+def test_nothing_is_recorded_after_the_end_of_a_stream(kept):
     cells, record, accessor = opened(n_separate=1, lengths=np.array([1, 3]))
     accessor.open(0, 2)
     accessor.reveal_block(np.zeros((2, 2, 1), dtype=int))
@@ -112,7 +112,7 @@ def test_what_lies_beyond_the_end_of_a_stream_is_not_seen(kept):
     assert single(record.seen(0, 0)) == ([], [(4, 0), (5, 0), (5, 1)])
 
 
-def test_what_is_refused_is_not_recorded(kept):
+def test_refused_reveals_are_not_recorded(kept):
     cells = Cells(N, D)
     table = Table(np.zeros((6, D)), np.zeros(6))
     accessor = Accessor(table, np.arange(6)[None], 1, 1, log=RevealLog(cells, np.array([0]), 0))

@@ -1,4 +1,4 @@
-"""Cells without a value: draws that meet one are charged nothing and reveal nothing, whatever is stored there."""
+"""Missing values: drawing one is free and returns 0, whatever is stored there."""
 
 import numpy as np
 import pytest
@@ -23,80 +23,80 @@ def accessor(X=POISONED, **more) -> Accessor:
     return made
 
 
-def test_what_is_drawn_and_missing_costs_nothing_and_comes_out_as_0():
+def test_missing_values_are_free_and_come_out_as_0():
     cells = Cells(M, D)
-    own = accessor(log=RevealLog(cells, np.zeros(1, dtype=int), 0), itemised=True)
+    a = accessor(log=RevealLog(cells, np.zeros(1, dtype=int), 0), itemised=True)
     drawn = np.ones((1, M, D), dtype=bool)
     drawn[0, 2, 0] = False
     attributes = np.broadcast_to(np.arange(D), (1, M, D))
-    values = own.reveal_block(attributes, drawn)
+    values = a.reveal_block(attributes, drawn)
     there = MASK & drawn[0]
     np.testing.assert_array_equal(values[0], np.where(there, 2 * STORED - 1, 0))
-    np.testing.assert_array_equal(own.available(attributes)[0], MASK)
-    bill = own.bill()
+    np.testing.assert_array_equal(a.available(attributes)[0], MASK)
+    bill = a.bill()
     assert bill.total.tolist() == [[there.sum()] * 2]
     assert bill.most.tolist() == [[2, 2]]
     np.testing.assert_array_equal(bill.reveals.total()[0, 0], there.sum(axis=0))
     np.testing.assert_array_equal(cells.by_attribute(np.arange(M)), there.sum(axis=0))
 
 
-def test_each_replica_pays_for_what_its_own_draws_meet():
-    own = accessor()
+def test_each_replica_pays_for_the_values_that_it_draws():
+    a = accessor()
     position, paid = np.array([1]), np.array([[True, False]])
     j = np.array([[[0, 1]], [[1, 1]], [[2, 2]]])  # (n, F, G)
-    np.testing.assert_array_equal(own.reveal(position, j, paid)[:, 0, 0], [0, *(2 * STORED[1, 1:] - 1)])
-    own.pay_for(np.array([0]), j, np.array([[True, True]]))
-    some = own.reveal_some(3, np.array([[[0, 1], [1, 2]]]), np.ones((1, 2, 2), dtype=bool))
+    np.testing.assert_array_equal(a.reveal(position, j, paid)[:, 0, 0], [0, *(2 * STORED[1, 1:] - 1)])
+    a.pay_for(np.array([0]), j, np.array([[True, True]]))
+    some = a.reveal_some(3, np.array([[[0, 1], [1, 2]]]), np.ones((1, 2, 2), dtype=bool))
     assert not some.any()
-    assert own.bill().total.tolist() == [[4, 2]]
+    assert a.bill().total.tolist() == [[4, 2]]
 
 
-def test_a_budget_is_passed_by_what_is_there():
-    own = accessor(budget=2)
-    own.reveal_block(np.array([[[0, 1, 2], [0, 1, 2], [0, 1, 1], [0, 1, 2]]])[:, :, :2])
+def test_missing_values_do_not_count_against_the_budget():
+    a = accessor(budget=2)
+    a.reveal_block(np.array([[[0, 1, 2], [0, 1, 2], [0, 1, 1], [0, 1, 2]]])[:, :, :2])
     with pytest.raises(BudgetExceeded):
-        own.reveal_block(np.zeros((1, M, 1), dtype=int))
-    own.reveal(np.array([3]), np.zeros((9, 1, 2), dtype=int), np.ones((1, 2), dtype=bool))
+        a.reveal_block(np.zeros((1, M, 1), dtype=int))
+    a.reveal(np.array([3]), np.zeros((9, 1, 2), dtype=int), np.ones((1, 2), dtype=bool))
 
 
-def test_means_are_those_of_what_was_there():
+def test_running_means_skip_missing_values():
     table = Table(POISONED, np.zeros(4), available=MASK)
-    own = Accessor(table, np.arange(M)[None], 1, 3, centring=Centring(attributes=True))
-    own.open(0, 3)
+    a = Accessor(table, np.arange(M)[None], 1, 3, centring=Centring(attributes=True))
+    a.open(0, 3)
     everything = np.broadcast_to(np.arange(D), (1, 3, D))
-    np.testing.assert_array_equal(own.reveal_block(everything)[0], np.where(MASK, STORED, 0)[:3])
-    own.open(3, 4)
-    (origin,) = own.origins(4)
+    np.testing.assert_array_equal(a.reveal_block(everything)[0], np.where(MASK, STORED, 0)[:3])
+    a.open(3, 4)
+    (origin,) = a.origins(4)
     np.testing.assert_allclose(origin.shift, np.nanmean(POISONED[:3], axis=0))
 
 
-def test_full_rows_are_not_for_tables_with_gaps():
-    own = Accessor(Table(STORED, np.zeros(4), available=MASK), np.arange(M)[None], 1, 3)
+def test_full_rows_need_a_complete_table():
+    a = Accessor(Table(STORED, np.zeros(4), available=MASK), np.arange(M)[None], 1, 3)
     with pytest.raises(AssertionError):
-        own.rows(0, 4)
+        a.rows(0, 4)
 
 
-def test_tables_one_above_the_other_keep_their_masks_and_shares():
+def test_stacked_tables_keep_their_masks_and_shares():
     shares = [np.full((D, D), 0.25) + np.eye(D) / 2, np.full((D, D), 0.5)]
-    one, other = (
-        Table(STORED, np.zeros(4), available=mask, together=own)
-        for mask, own in zip((MASK, ~MASK), shares, strict=True)
+    first, second = (
+        Table(STORED, np.zeros(4), available=mask, together=share)
+        for mask, share in zip((MASK, ~MASK), shares, strict=True)
     )
-    table, offsets = stack([one, other])
-    own = Accessor(table, np.array([[0, 1], [5, 6]]), 1, None)
-    own.open(0, 2)
-    found = own.available(np.broadcast_to(np.arange(D), (2, 2, D)))
-    np.testing.assert_array_equal(found, [MASK[:2], ~MASK[1:3]])
-    np.testing.assert_array_equal(own.together(*np.ogrid[:2, :D, :D]), shares)
-    np.testing.assert_array_equal(own.together(np.array([1, 0]), np.array([2, 1]), np.array([2, 1])), [0.5, 0.75])
-    alone, _ = stack([one, one])
-    assert alone is one
+    table, offsets = stack([first, second])
+    a = Accessor(table, np.array([[0, 1], [5, 6]]), 1, None)
+    a.open(0, 2)
+    available = a.available(np.broadcast_to(np.arange(D), (2, 2, D)))
+    np.testing.assert_array_equal(available, [MASK[:2], ~MASK[1:3]])
+    np.testing.assert_array_equal(a.together(*np.ogrid[:2, :D, :D]), shares)
+    np.testing.assert_array_equal(a.together(np.array([1, 0]), np.array([2, 1]), np.array([2, 1])), [0.5, 0.75])
+    alone, _ = stack([first, first])
+    assert alone is first
     assert offsets == [0, 4]
 
 
-def test_where_all_is_there_nothing_has_to_be_divided():
-    own = Accessor(Table(STORED, np.zeros(4)), np.arange(M)[None], 1, None)
-    own.open(0, M)
-    assert own.complete
-    assert own.available(np.zeros((1, M, 2), dtype=int)).all()
-    assert own.together(*np.ogrid[:1, :D, :D]).tolist() == np.ones((1, D, D)).tolist()
+def test_shares_of_a_complete_table_are_1():
+    a = Accessor(Table(STORED, np.zeros(4)), np.arange(M)[None], 1, None)
+    a.open(0, M)
+    assert a.complete
+    assert a.available(np.zeros((1, M, 2), dtype=int)).all()
+    assert a.together(*np.ogrid[:1, :D, :D]).tolist() == np.ones((1, D, D)).tolist()

@@ -1,4 +1,4 @@
-"""The itemised bill: as many reveals of each attribute as a literal count of what was asked for."""
+"""The itemised bill equals a literal count of the attributes that were asked for."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def counted(f, g, reveals):
     return np.bincount(reveals[f][g], minlength=6)
 
 
-def test_every_way_to_a_value_is_counted_where_its_example_lies():
+def test_every_reveal_is_counted_before_the_next_checkpoint():
     a = accessor()
     a.open(0, 2)
     a.reveal_block(np.array([[[5, 5], [0, 1]], [[1, 2], [3, 3]]]))
@@ -44,14 +44,14 @@ def test_every_way_to_a_value_is_counted_where_its_example_lies():
 
 
 @pytest.mark.parametrize("way", ["rows", "distinct_rows"])
-def test_full_rows(way):
+def test_full_rows_count_each_attribute_once(way):
     a = accessor()
     list(getattr(a, way)(0, 3))
     np.testing.assert_array_equal(a.bill().reveals.total(), 3)
     np.testing.assert_array_equal(a.bill().reveals.until(1), 1)
 
 
-def test_streams_that_have_ended_are_not_counted():
+def test_nothing_is_counted_after_the_end_of_a_stream():
     a = accessor(lengths=np.array([3, 1]))
     a.open(0, 3)
     a.reveal_block(np.full((2, 3, 1), 5))
@@ -62,14 +62,14 @@ def test_streams_that_have_ended_are_not_counted():
     np.testing.assert_array_equal(total[1, 0], [0, 0, 0, 0, 0, 1])
 
 
-def test_draws_without_a_name_cannot_be_itemised():
+def test_an_itemised_bill_needs_named_draws():
     a = accessor()
     a.open(0, 1)
     with pytest.raises(AssertionError):
         a.pay(np.ones((2, 1, 2), dtype=int))
 
 
-def test_nothing_is_counted_unasked():
+def test_a_bill_is_itemised_only_on_request():
     a = Accessor(Table(X, np.zeros(4)), ORDERS, 2, None, (3,))
     a.open(0, 3)
     assert a.bill().reveals is None

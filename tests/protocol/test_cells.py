@@ -1,4 +1,4 @@
-"""The honest bill: what tuning and final run reveal, counted against literal sets of (example, attribute) pairs."""
+"""The cells that tuning and final run reveal equal literal sets of pairs of an example and an attribute."""
 
 from collections import defaultdict
 
@@ -17,10 +17,14 @@ STEPS = "algo.grid={B: [1, 3], eta: [1, 10]}"
 RADII = "algo.grid={B: [0.3, 1, 3]}"
 CASES = {
     "aelr": ["algo=aelr", STEPS],
-    "each": ["algo=aerr", "algo.grid={B: [1, 3], eta: [0.1, 1, 10]}", "tuning.at=each"],  # the last chooses another
+    "each": [
+        "algo=aerr",
+        "algo.grid={B: [1, 3], eta: [0.1, 1, 10]}",
+        "tuning.at=each",
+    ],  # choices differ
     "no-pilot": ["algo=aerr", STEPS, "pilot=0", "dataset.scale=max_abs", "intercept=none", "dataset.center=none"],
     "few": ["algo=aerr", STEPS, "pilot=9", "checkpoints=[12,30]"],  # folds end with the final run
-    "all": ["algo=ddaelr", STEPS, "checkpoints=3"],  # they do not
+    "all": ["algo=ddaelr", STEPS, "checkpoints=3"],  # folds end before the final run
     "control": ["algo=aerr", STEPS, "algo.split=2", "algo.control_variate=mean", "pilot=5"],
     "two-phases": ["algo=ddaelr_two_phase", "algo.grid={B: [1, 3], eta: [1], eta_two: [1, 10]}"],
     "aesvr": ["algo=aesvr", "k=6", STEPS, "checkpoints=[40,80]"],
@@ -35,7 +39,7 @@ CASES = {
 
 
 class Watcher(Accessor):
-    """Takes down literal pairs for every stream and setting, by the arguments and its own reckoning of ends."""
+    """Notes pairs for every stream and setting, from the arguments and the ends of the streams."""
 
     def __init__(self, table, streams, *args, **others):
         super().__init__(table, streams, *args, **others)
@@ -74,9 +78,9 @@ class Watcher(Accessor):
             self.note(f, g, t, i)
 
     def rows(self, start, stop):
-        found = super().rows(start, stop)
+        examples = super().rows(start, stop)
         self.everything()
-        return found
+        return examples
 
     def distinct_rows(self, start, stop):
         yield from super().distinct_rows(start, stop)
@@ -84,11 +88,13 @@ class Watcher(Accessor):
 
 
 def counts(plan, repetitions):
-    return [{name: one["run"][name] for name in COUNTS} for one in protocol.run_repetitions(plan, repetitions, str)]
+    return [
+        {name: result["run"][name] for name in COUNTS} for result in protocol.run_repetitions(plan, repetitions, str)
+    ]
 
 
 def literally(plan, repetition, monkeypatch, kind=Watcher):
-    """Return the row of a run, and the literal sets of cells that tuning and final run, with the pilot, have seen."""
+    """Return the row of a run, and the sets of cells that tuning and final run, with the pilot, have seen."""
     watchers, made = [], []
     advance = protocol.advance
 
@@ -99,29 +105,29 @@ def literally(plan, repetition, monkeypatch, kind=Watcher):
     def noted(plan, table, together, settings, *rest):
         before = len(watchers)
         results = advance(plan, table, together, settings, *rest)
-        streams = [(own, f) for own in watchers[before:] for f in range(own.n_streams)]
-        made.extend((one, own, f, settings) for one, (own, f) in zip(together, streams, strict=True))
+        streams = [(watcher, f) for watcher in watchers[before:] for f in range(watcher.n_streams)]
+        made.extend((each, watcher, f, settings) for each, (watcher, f) in zip(together, streams, strict=True))
         return results
 
     monkeypatch.setattr(passes, "Accessor", watched)
     monkeypatch.setattr(protocol, "advance", noted)
-    (found,) = protocol.run_repetitions(plan, [repetition], str)
-    run = found["run"]
+    (result,) = protocol.run_repetitions(plan, [repetition], str)
+    run = result["run"]
     of_tuning, of_run = set(), set()
-    for one, own, f, settings in made:
-        for g in range(own.n_settings):
+    for each, watcher, f, settings in made:
+        for g in range(watcher.n_settings):
             chosen = all(values[g] == run[f"p_{name}"] for name, values in settings.items())
-            if one.stage != "final":
-                of_tuning |= own.pairs[f, g]
+            if each.stage != "final":
+                of_tuning |= watcher.pairs[f, g]
             elif chosen:
-                of_run |= own.pairs[f, g]
-        if one.stage == "final":
-            of_run |= {(int(row), i) for row in one.pilot for i in range(plan.d)}
+                of_run |= watcher.pairs[f, g]
+        if each.stage == "final":
+            of_run |= {(int(row), i) for row in each.pilot for i in range(plan.d)}
     return run, of_tuning, of_run
 
 
 def counted_right(plan, run, of_tuning, of_run):
-    """Compare with literal sets the cells that a run tells, and what they cost."""
+    """Compare the cells that a run reports, and what they cost, with literal sets."""
     costs = plan.prices.costs
     assert run["cells_run"] == len(of_run)
     assert run["cells_tuning"] == len(of_tuning - of_run)
@@ -132,7 +138,7 @@ def counted_right(plan, run, of_tuning, of_run):
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_cells_are_those_of_a_literal_set(case, monkeypatch):
+def test_cells_equal_a_literal_set(case, monkeypatch):
     plan = planned(*QUICK, *case, "dataset.costs=bundled")
     run, of_tuning, of_run = literally(plan, 1, monkeypatch)
     counted_right(plan, run, of_tuning, of_run)
@@ -140,16 +146,16 @@ def test_cells_are_those_of_a_literal_set(case, monkeypatch):
 
 
 @pytest.mark.parametrize("case", ["aelr", "ridge", "aesvr", "chosen"])
-def test_counts_hang_on_nothing_that_runs_beside(case, monkeypatch):
+def test_counts_do_not_depend_on_what_runs_together(case, monkeypatch):
     reference = counts(planned(*QUICK, *CASES[case]), [0, 1])
     alone = planned(*QUICK, *CASES[case], "backend.batch_size=1")
     assert counts(alone, [1, 0]) == reference[::-1]
     assert counts(alone, [1]) == reference[1:]
-    monkeypatch.setattr(cells, "DENSE", 0)  # as of tables too large for a byte per cell
+    monkeypatch.setattr(cells, "DENSE", 0)  # as for tables too large for a byte per cell
     assert counts(planned(*QUICK, *CASES[case]), [0, 1]) == reference
 
 
-def test_data_that_each_repetition_draws_for_itself_are_counted_apart():
+def test_data_drawn_for_each_repetition_are_counted_separately():
     of_its_own = ["dataset=power_law", "dataset.n=60", "dataset.n_test=5", "dataset.d=6", "algo=aerr", STEPS]
     plan = planned(*of_its_own, "k=4", "tuning.folds=3", "repetitions=3", "checkpoints=2")
     assert plan.repetitions_at_once > 1
@@ -159,7 +165,7 @@ def test_data_that_each_repetition_draws_for_itself_are_counted_apart():
     assert counts(official, [0, 2])[1] == counts(official, [2])[0]
 
 
-def test_the_axis_of_what_is_paid_changes_no_number_and_says_when_it_shows_none():
+def test_axis_paid_changes_no_number_and_notes_when_no_point_is_drawn():
     plans = {axis: planned(*QUICK, *CASES["ridge"], f"axis={axis}") for axis in ("attributes", "paid", "examples")}
     identities = {axis: plan.config.identity() for axis, plan in plans.items()}
     assert identities["paid"] == identities["attributes"] != identities["examples"]

@@ -1,4 +1,4 @@
-"""Centring by running means of revealed attributes: as written out literally, honest, and the same in any batch."""
+"""Centring by running means of revealed attributes: equal to a listing, and the same in any batch."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def planned(*overrides):
 
 
 def running_means(X, attributes):
-    """Return for each example the means of what was drawn for the blocks before its own, example by example."""
+    """Return for each example the means of what was drawn for earlier blocks, example by example."""
     means, total, count = np.zeros(X.shape), np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for t, (x, drawn) in enumerate(zip(X, attributes, strict=True)):
         means[t] = means[t - 1] if t % BLOCK else [s / n if n else 0.0 for s, n in zip(total, count, strict=True)]
@@ -66,21 +66,23 @@ def test_each_kind_of_reveal_subtracts_the_means_of_earlier_blocks():
     accessor.reveal(np.array([0, 0]), np.full((1, 2, 2), 2), everyone)
     np.testing.assert_array_equal(_shifts(accessor, 2), np.zeros((2, 3)))
     accessor.open(2, 3)
-    one = [2 * (2 * X[4, 0] + X[0, 0]) / 3, 2 * X[0, 1], 0.0]
+    first = [2 * (2 * X[4, 0] + X[0, 0]) / 3, 2 * X[0, 1], 0.0]
     two = [0.0, X[2, 1] + X[3, 1], X[2, 2] + X[3, 2]]
-    np.testing.assert_allclose(_shifts(accessor, 3), [one, two], rtol=1e-15)
-    expected = 2 * X[[1, 0]] - [one, two]
-    own = np.array([[[0, 1], [2, 0]]])
+    np.testing.assert_allclose(_shifts(accessor, 3), [first, two], rtol=1e-15)
+    expected = 2 * X[[1, 0]] - [first, two]
+    attributes = np.array([[[0, 1], [2, 0]]])
     np.testing.assert_allclose(accessor.reveal_block(np.array([[[2]], [[1]]]))[:, 0, 0], expected[[0, 1], [2, 1]])
-    np.testing.assert_allclose(accessor.reveal(np.array([0, 0]), own, everyone)[0], expected[[[0], [1]], own[0]])
-    some = accessor.reveal_some(0, own.transpose(1, 2, 0), np.array([[[True], [False]], [[True], [True]]]))
-    np.testing.assert_allclose(some[..., 0], expected[[[0], [1]], own[0]] * [[1, 0], [1, 1]])
+    np.testing.assert_allclose(
+        accessor.reveal(np.array([0, 0]), attributes, everyone)[0], expected[[[0], [1]], attributes[0]]
+    )
+    some = accessor.reveal_some(0, attributes.transpose(1, 2, 0), np.array([[[True], [False]], [[True], [True]]]))
+    np.testing.assert_allclose(some[..., 0], expected[[[0], [1]], attributes[0]] * [[1, 0], [1, 1]])
     with pytest.raises(BudgetExceeded):
         accessor.reveal_block(np.zeros((2, 1, 2), dtype=int))
     np.testing.assert_array_equal(accessor.bill().total, [[8, 7], [8, 8]])
 
 
-def test_full_rows_are_centred_in_blocks_whatever_is_read_at_a_time():
+def test_full_rows_are_centred_in_blocks_however_many_are_read_at_once():
     X = np.random.default_rng(1).random((600, 4))
     orders = np.stack([np.random.default_rng(f).permutation(600) for f in range(2)])
     accessor = Accessor(Table(X, np.zeros(600)), orders, 1, 4, [600], centring=CENTRED)
@@ -117,7 +119,7 @@ def test_learners_equal_their_listings_on_centred_examples(algo, listing, names,
             np.testing.assert_allclose(shift[f], means[c - 1], rtol=0, atol=1e-14, err_msg=f"at {c}")
 
 
-def test_values_that_are_not_bought_change_neither_regressors_nor_means():
+def test_unrevealed_values_change_neither_regressors_nor_means():
     plan = planned("algo=aerr", "k=3")
     X, y = problem(500, 40)
     settings, order = {"B": np.array([1.5]), "eta": np.array([0.1])}, np.arange(500)[None]
@@ -162,11 +164,11 @@ def test_repetitions_have_the_same_numbers_together_and_alone(learner):
     assert results == [protocol.run_repetitions(alone, [r], lambda done: None)[0] for r in (1, 0)]
 
 
-def test_errors_are_those_of_rows_centred_as_the_regressors_saw_them(monkeypatch):
-    """Test errors and held-out losses follow from the learner's own regressors and means."""
+def test_errors_are_computed_on_rows_centred_like_those_learned_from(monkeypatch):
+    """Test errors and held-out losses follow from the regressors and means of the learner."""
     plan = planned("algo=aerr", "k=5", "dataset=power_law", "dataset.d=8", GRID, *SMALL, "tuning.at=each")
     losses = []
-    monkeypatch.setattr(protocol, "winners", lambda own: losses.append(own) or winners(own))
+    monkeypatch.setattr(protocol, "winners", lambda loss: losses.append(loss) or winners(loss))
     (result,) = protocol.run_repetitions(plan, [0], lambda done: None)
     data = load(plan.config.dataset, 0, 0)
     table = Table(data.X, data.y, data.scale)
@@ -182,10 +184,10 @@ def test_errors_are_those_of_rows_centred_as_the_regressors_saw_them(monkeypatch
 
     order = generator("order", 0, data.name, 0).permutation(np.arange(450))
     training, held_out = folds(order, 3, generator("folds", 0, data.name, 0))
-    for f, (own, rows) in enumerate(zip(training, held_out, strict=True)):
-        expected = list(errors(own, [100, 300], f"fold {f}", rows))
+    for f, (in_fold, rows) in enumerate(zip(training, held_out, strict=True)):
+        expected = list(errors(in_fold, [100, 300], f"fold {f}", rows))
         np.testing.assert_allclose(losses[0][:, f], expected, rtol=1e-12)
     expected = errors(order, [100, 300, 450], "final", np.arange(450, 480))
     chosen = winners(losses[0])
-    for point, own, best in zip(result["curve"], expected, [*chosen, chosen[-1]], strict=True):
-        assert point["test_mse"] == pytest.approx(own[best], rel=1e-12)
+    for point, error, best in zip(result["curve"], expected, [*chosen, chosen[-1]], strict=True):
+        assert point["test_mse"] == pytest.approx(error[best], rel=1e-12)

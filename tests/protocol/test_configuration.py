@@ -75,7 +75,7 @@ def refusal(config: DictConfig) -> str:
         ("petrels", "streaming", {"forgetting"}),
     ],
 )
-def test_learners(default: DictConfig, name: str, core: str, parameters: set[str]) -> None:
+def test_each_learner_composes(default: DictConfig, name: str, core: str, parameters: set[str]) -> None:
     algo = validate(choosing(default, algo=name)).algo
     assert (algo.name, algo.core, set(algo.grid)) == (name, core, parameters)
     assert hasattr(algo, "split") == (core == "partial")
@@ -103,11 +103,11 @@ def test_every_learner_has_a_file() -> None:
         *("power_law", "gaussian", "sphere", "three_bits"),
     ],
 )
-def test_data_sets(default: DictConfig, name: str) -> None:
+def test_each_data_set_composes(default: DictConfig, name: str) -> None:
     assert validate(choosing(default, dataset=name)).dataset.name == name
 
 
-def test_options_of_a_data_set(default: DictConfig) -> None:
+def test_a_data_set_has_its_options(default: DictConfig) -> None:
     config = changed(choosing(default, dataset="mnist"), dataset__digits=[1, 7], dataset__root="here")
     assert dict(validate(config).dataset.options) == {"root": "here", "digits": (1, 7)}
 
@@ -118,7 +118,7 @@ def test_a_file_needs_its_path(default: DictConfig) -> None:
     assert validate(changed(config, dataset__path="a.csv")).dataset.options["target"] is None
 
 
-def test_theory_takes_a_radius_or_leaves_it_to_cross_validation(default: DictConfig) -> None:
+def test_tuning_by_theory_accepts_a_radius(default: DictConfig) -> None:
     config = choosing(default, tuning="theory")
     assert dict(validate(config).tuning.values) == {}
     assert dict(validate(changed(config, tuning__B=2)).tuning.values) == {"B": 2.0}
@@ -137,7 +137,7 @@ def test_a_recipe_sets_keys_of_a_learner_unless_they_are_given_by_hand(default: 
     assert "algo.gird: no such key" in refusal(changed(default, learners={"aelr": {"gird": 1}}))
 
 
-def test_what_only_some_learners_of_a_kind_have(default: DictConfig) -> None:
+def test_options_that_a_learner_lacks_are_refused(default: DictConfig) -> None:
     popca = choosing(default, algo="popca")
     assert validate(changed(popca, algo__replacement=True)).algo.replacement is True
     assert "must be true or false" in refusal(changed(popca, algo__replacement=1))
@@ -155,7 +155,7 @@ def test_what_only_some_learners_of_a_kind_have(default: DictConfig) -> None:
     assert "algo.n_components=0" in refusal(changed(popca, algo__n_components=0))
 
 
-def test_fixed_parameters_are_those_the_learner_has(default: DictConfig) -> None:
+def test_fixed_tuning_takes_the_parameters_of_the_learner(default: DictConfig) -> None:
     config = changed(choosing(default, tuning="fixed"), tuning__B=2, tuning__lambda=3)
     assert dict(validate(choosing(config, algo="aer")).tuning.values) == {"B": 2.0, "lambda": 3.0}
     assert dict(validate(choosing(config, algo="lasso")).tuning.values) == {"B": 2.0}
@@ -169,7 +169,7 @@ def test_fixed_parameters_are_those_the_learner_has(default: DictConfig) -> None
         ("hazan_koren_2012/fig2", 56, ["aerr", "aer", "ridge"]),
     ],
 )
-def test_recipes(composed: Compose, recipe: str, k: int, algos: list[str]) -> None:
+def test_recipes_compose(composed: Compose, recipe: str, k: int, algos: list[str]) -> None:
     sweep = compose("config", overrides=[f"experiment={recipe}"], return_hydra_config=True).hydra
     assert sweep.mode.name == "MULTIRUN"
     assert sweep.sweeper.params.algo.split(",") == algos
@@ -190,7 +190,7 @@ def test_the_table_of_all_pairs_of_digits(composed: Compose) -> None:
     assert sweep.algo.split(",") == ["baseline", "aer", "ridge", "lasso"]
 
 
-def test_recipes_give_way_to_the_command_line(composed: Compose) -> None:
+def test_the_command_line_overrules_recipes(composed: Compose) -> None:
     recipe = "experiment=hazan_koren_2012/fig2"
     config = validate(composed(recipe, "algo=aerr", "repetitions=2", "dataset=digits_3v5", "algo.split=literal"))
     assert (config.repetitions, config.dataset.name, config.algo.split) == (2, "digits_3v5", "literal")
@@ -199,18 +199,18 @@ def test_recipes_give_way_to_the_command_line(composed: Compose) -> None:
 
 @pytest.mark.parametrize("key", ["k", "repetitions", "n_jobs", "seed", "checkpoints"])
 @pytest.mark.parametrize("value", [-1, True, 2.5, "abc", None])
-def test_whole_numbers(default: DictConfig, key: str, value: Any) -> None:
+def test_numbers_must_be_whole(default: DictConfig, key: str, value: Any) -> None:
     assert refusal(changed(default, **{key: value})).startswith(f"{key}={json.dumps(value).strip(chr(34))}: ")
 
 
 @pytest.mark.parametrize("key", ["k", "repetitions", "n_jobs", "checkpoints"])
-def test_zero_is_too_few(default: DictConfig, key: str) -> None:
+def test_zero_is_refused(default: DictConfig, key: str) -> None:
     assert "at least 1" in refusal(changed(default, **{key: 0}))
     assert validate(changed(default, seed=0)).seed == 0
 
 
 @given(st.lists(st.integers(-2, 30), max_size=4))
-def test_checkpoints_increase(default: DictConfig, examples: list[int]) -> None:
+def test_checkpoints_must_increase(default: DictConfig, examples: list[int]) -> None:
     config = changed(default, checkpoints=examples)
     if examples and examples[0] >= 1 and examples == sorted(set(examples)):
         assert validate(config).checkpoints == tuple(examples)
@@ -247,7 +247,7 @@ def test_checkpoints_increase(default: DictConfig, examples: list[int]) -> None:
         ("kk", 3, "did you mean 'k'?"),
     ],
 )
-def test_refusals_say_what_is_possible(default: DictConfig, key: str, value: Any, possible: str) -> None:
+def test_errors_list_the_valid_choices(default: DictConfig, key: str, value: Any, possible: str) -> None:
     message = refusal(changed(default, **{key: value}))
     assert message.startswith(key.replace("__", "."))
     assert possible in message
@@ -261,27 +261,27 @@ def test_the_address_of_a_scheduler_changes_no_result(default: DictConfig, addre
 
 
 @pytest.mark.parametrize("address", ["", "localhost", "8786", "localhost:8786", "tls://a:1", "tcp://a", "tcp://a:b", 1])
-def test_what_is_no_address_of_a_scheduler(default: DictConfig, address: object) -> None:
+def test_a_malformed_address_of_a_scheduler_is_refused(default: DictConfig, address: object) -> None:
     message = refusal(changed(choosing(default, backend="dask"), backend__address=address))
     assert message.startswith(f"backend.address={address}: the address of dask's scheduler must be tcp://HOST:PORT")
 
 
-def test_the_address_of_a_scheduler_has_to_be_said(default: DictConfig) -> None:
+def test_the_address_of_a_scheduler_is_required(default: DictConfig) -> None:
     assert refusal(choosing(default, backend="dask")) == "backend.address: a value is needed: backend.address=VALUE"
 
 
-def test_a_missing_key(default: DictConfig) -> None:
+def test_a_missing_key_is_named(default: DictConfig) -> None:
     config = default.copy()
     with open_dict(config):
         del config["k"]
     assert refusal(config) == "k: the attribute budget is missing"
 
 
-def test_message_of_a_bad_value(default: DictConfig) -> None:
+def test_a_bad_value_is_named_with_its_rule(default: DictConfig) -> None:
     assert refusal(changed(default, k=0)) == "k=0: the attribute budget must be a whole number of at least 1"
 
 
-def test_what_a_learner_has_no_use_for_changes_nothing(default: DictConfig) -> None:
+def test_options_that_a_learner_ignores_do_not_change_the_identity(default: DictConfig) -> None:
     plain = choosing(default, algo="ridge")
     swept = validate(changed(plain, algo__split="even", algo__average="last"))
     assert swept.algo == validate(plain).algo
@@ -290,11 +290,11 @@ def test_what_a_learner_has_no_use_for_changes_nothing(default: DictConfig) -> N
 
 
 def otherwise_executed(config: DictConfig) -> DictConfig:
-    """Return a copy in which all that changes no result is changed."""
+    """Return a copy in which every key that changes no result is changed."""
     return changed(config, n_jobs=7, repetitions=99, out="x", backend__batch_size=3, dataset__root="y")
 
 
-def test_identity_is_what_decides_the_results(default: DictConfig) -> None:
+def test_identity_changes_with_the_keys_that_decide_the_results(default: DictConfig) -> None:
     config = choosing(default, dataset="mnist_3v5")
     identity = validate(config).identity()
     assert validate(otherwise_executed(config)).identity() == identity
@@ -309,7 +309,7 @@ def test_identity_is_what_decides_the_results(default: DictConfig) -> None:
     assert json.loads(json.dumps(identity)) == identity
 
 
-def test_honest_tuning_is_for_those_that_choose_nothing_on_full_rows(default: DictConfig) -> None:
+def test_tuning_honest_refuses_learners_that_choose_on_full_rows(default: DictConfig) -> None:
     with pytest.raises(ConfigError, match="tuning=honest: aelr has B and eta chosen on rows") as refused:
         validate(choosing(default, algo="aelr", tuning="honest"))
     offered = str(refused.value).rpartition(": ")[2].split(", ")
@@ -326,7 +326,7 @@ def test_axis_decides_the_results_of_learners_that_see_more_than_k(default: Dict
     assert same.identity() != other.identity()
 
 
-def test_folder(default: DictConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_identity_decides_the_folder(default: DictConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     config = changed(choosing(default, dataset="mnist_3v5"), seed=3)
     folder = validate(config).folder()
@@ -336,21 +336,21 @@ def test_folder(default: DictConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert validate(changed(config, algo__split="even")).folder() != folder
 
 
-def test_folder_given_by_the_user(default: DictConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_out_overrules_the_folder(default: DictConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", "/home/someone")
     assert validate(changed(default, out="a/b")).folder() == tmp_path / "a" / "b"
     assert validate(changed(default, out="~/b")).folder() == Path("/home/someone/b")
 
 
-def test_folder_of_a_recipe(default: DictConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_recipe_names_the_folder(default: DictConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     folder = validate(changed(default, experiment="somebody_2012/fig1")).folder()
     assert folder.parent == tmp_path / "runs/somebody_2012/fig1/digits_3v5"
 
 
 @pytest.mark.parametrize("group", ["algo", "dataset", "tuning", "backend", "experiment"])
-def test_every_file_says_what_it_is(group: str) -> None:
+def test_every_file_begins_with_its_description(group: str) -> None:
     assert catalogue.options(group)
     for option in catalogue.options(group):
         assert len(catalogue.headline(group, option)) > 20

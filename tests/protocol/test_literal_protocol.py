@@ -27,7 +27,7 @@ DELTA, EPS = 0.05, 2.0
 
 @dataclass(frozen=True)
 class Case:
-    """A run: what is chosen on the command line, and what differs from the usual."""
+    """A run: its keys on the command line, and what differs from other runs."""
 
     algo: str
     k: int
@@ -44,7 +44,7 @@ class Case:
     more: dict[str, object] = field(default_factory=dict)
 
 
-# The numbers of examples are such that to round, or to round up, where the protocol rounds down makes a difference.
+# With these numbers of examples it matters that the protocol rounds down.
 SIZES = {"small": 75, "labels": 75, "long": 440, "power_law": 75}
 
 
@@ -58,7 +58,7 @@ def table(name):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with the tables as files: floats in full, target last."""
+    """Return a folder with the tables as files: floats with all digits, target last."""
     path = tmp_path_factory.mktemp("literal")
     for name in ("small", "labels", "long"):
         X, y = table(name)
@@ -90,7 +90,7 @@ def averages(iterates, rule):
 
 
 def revealed_means(X, attributes):
-    """Return by which means each example is centred: of what was drawn for data points in the blocks before its own."""
+    """Return the means that centre each example: of what was drawn for data points in earlier blocks."""
     means = np.zeros(X.shape)
     for t in range(len(X)):
         seen = [(i, X[s, i]) for s in range(t - t % BLOCK) for i in attributes[s]] if t % BLOCK == 0 else []
@@ -114,7 +114,7 @@ def one_phase(listing, guided=False):
 
 
 def two_phases(case, X, y, rng, setting, moments):
-    """AERR on the first tenth, which estimates the moments; one never drawn is unknown and takes the others' mean."""
+    """AERR on the first tenth estimates the moments; an attribute that was never drawn gets the mean of the others."""
     m_1, k_ip = len(y) // 10, case.k // 2
     attributes, uniforms = draws(rng, m_1, case.k - k_ip, k_ip)
     early, paid_1 = zip(
@@ -140,7 +140,7 @@ two_phases.unknown = 0
 
 
 def ridge(case, X, y, rng, setting, moments):
-    """The minimiser on the 2-ball: ``(X'X + penalty)^-1 X'y`` with the least penalty that leads into the ball."""
+    """Return the minimiser on the 2-ball: ``(X'X + penalty)^-1 X'y`` with the least penalty that leads there."""
     outputs = []
     for t in range(1, len(y) + 1):
         values, vectors = np.linalg.eigh(X[:t].T @ X[:t])
@@ -221,7 +221,7 @@ def candidates(case, m, everything):
     unit = {
         "aerr": lambda B: {"eta": sqrt((k - 1) / (2 * D * m))},
         "aelr": lambda B: {"eta": sqrt(2 * (k - 1) * log(2 * D) / (5 * m * D)) / (4 * B)},
-        # The unit is one for all repetitions, and so of all examples; the draws know the training part alone.
+        # All repetitions share the unit, which is of all examples; draws use only the training part.
         "ddaerr": lambda B: {"eta": 1 / sqrt(m * (np.sqrt(np.mean(everything**2, axis=0)).sum() ** 2 / half + 1))},
         "ddaerr_two_phase": lambda B: {
             "eta": sqrt(half / (2 * D * m_1)),
@@ -236,12 +236,12 @@ def candidates(case, m, everything):
     settings = [{"B": B} for B in case.grid["B"]]
     for name, multiples in case.grid.items():
         if name != "B":
-            settings = [{**one, name: v * unit(one["B"])[name]} for one in settings for v in multiples]
+            settings = [{**setting, name: v * unit(setting["B"])[name]} for setting in settings for v in multiples]
     return settings
 
 
 def literal(case, name, X, y, repetition, everything):
-    """Return what a repetition leaves: the points of its curve, and its row of the runs."""
+    """Return what a repetition reports: the points of its curve, and its row of the runs."""
     n, learn, identity = len(y), LEARNERS[case.algo], (case.seed, name, repetition)
     if case.split == "official":
         train, test = np.arange(SIZES["power_law"]), np.arange(SIZES["power_law"], n)
@@ -251,7 +251,7 @@ def literal(case, name, X, y, repetition, everything):
     m = len(train)
     order = generator("order", *identity).permutation(train)
     place = generator("folds", *identity).permutation(m) % F
-    # Shares of an axis of k m attributes are as many examples as they buy.
+    # A share of an axis of k m attributes is the number of examples that it pays for.
     price = D if case.algo in FULL_INFORMATION and case.axis == "attributes" else case.k
     shares = isinstance(case.checkpoints[-1], float)
     checkpoints = [int(c * case.k * m // price) for c in case.checkpoints] if shares else list(case.checkpoints)
@@ -375,7 +375,7 @@ CASES = {
     "two-phases": Case("ddaerr_two_phase", 4, {**GRID, "eta_two": [0.5, 2]}, at="each", seed=5),
     "bills": Case("aesvr", 6, {"B": [0.4, 1.0, 1.5], "eta": [1, 4, 16]}, at="each", seed=1),
     "bills-end": Case("aesvr", 5, {"B": [0.4, 1.0, 1.5], "eta": [1, 4, 16]}, seed=3, more=ALONE),
-    # The largest cost is in the first block in one repetition, in the second one in the other.
+    # The largest cost is in the first block of one repetition, and in the second block of the other.
     "bills-long": Case(
         "aesvr", 6, {"B": [1.0], "eta": [0.1]}, table="long", seed=2, tuning="fixed", checkpoints=(250, 270, 396)
     ),
@@ -399,7 +399,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_runs_are_what_the_protocol_says(case, folder, tmp_path):
+def test_runs_equal_the_protocol_written_out(case, folder, tmp_path):
     two_phases.unknown = 0
     given = choices(case, folder)
     budgetreg.run({**given, "repetitions": 2, "out": str(tmp_path)})
@@ -407,7 +407,7 @@ def test_runs_are_what_the_protocol_says(case, folder, tmp_path):
     assert len(curves) == 2 * len(case.checkpoints) and len(runs) == 2
     everything = None
     for repetition in range(2):
-        if case.table == "power_law":  # whose law is not of interest here
+        if case.table == "power_law":  # its excess loss is tested elsewhere
             data = load(plan(given).config.dataset, case.seed, repetition)
             name, X, y = data.name, data.X * data.scale, data.y
         else:
@@ -415,9 +415,9 @@ def test_runs_are_what_the_protocol_says(case, folder, tmp_path):
         if everything is None:
             everything = X - X.mean(axis=0) if case.center == "full" else X
         curve, run = literal(case, name, X, y, repetition, everything)
-        own = [row for row in curves if row["repetition"] == str(repetition)]
+        points = [row for row in curves if row["repetition"] == str(repetition)]
         labels = {"algo": case.algo, "dataset": name, "k": case.k}
-        for row, point in zip(own, curve, strict=True):
+        for row, point in zip(points, curve, strict=True):
             assert_equal(row, labels | point)
         assert_equal(runs[repetition], {**labels, "repetition": repetition, **run})
     if case.algo == "ddaerr_two_phase":

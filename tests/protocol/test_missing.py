@@ -1,4 +1,4 @@
-"""Runs on tables of which values are missing: what is refused, what is paid, who is judged, and that nothing peeks."""
+"""Runs on tables with missing values: refusals, bills, tests on complete rows, and nothing unrevealed is used."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ RNG = np.random.default_rng(5)
 X = RNG.normal(3, 2, (N, D)) * np.arange(1, D + 1)
 Y = X @ np.linspace(-1, 1, D) + RNG.normal(size=N)
 GAPS = RNG.random((N, D)) < 0.12
-GAPS[:, 3] |= GAPS[:, 2]  # as a device that fails takes both
+GAPS[:, 3] |= GAPS[:, 2]  # as if one device measured both
 KEYS = ["dataset=file", "dataset.missing=unavailable", "k=4", "tuning.folds=3", "tuning.widen=0", "repetitions=2"]
 KEYS += ["checkpoints=3"]
 STEPS, RADII = "algo.grid={B: [1, 3], eta: [1, 10]}", "algo.grid={B: [0.3, 1, 3]}"
@@ -57,15 +57,15 @@ def run(plan, repetitions=(0, 1)):
 
 
 def of(path: str, algo: str, *more: str):
-    own = [REGRESSORS[algo]] if algo in REGRESSORS else [SUBSPACES[algo], "algo.n_components=2", "dataset.target=y"]
-    return planned(*KEYS, path, f"algo={algo}", *own, *more)
+    options = [REGRESSORS[algo]] if algo in REGRESSORS else [SUBSPACES[algo], "algo.n_components=2", "dataset.target=y"]
+    return planned(*KEYS, path, f"algo={algo}", *options, *more)
 
 
 @pytest.mark.parametrize("algo", [*REGRESSORS, *SUBSPACES])
-def test_every_reveal_is_of_a_cell_that_is_there_and_is_paid(path, monkeypatch, algo):
+def test_reveals_of_available_cells_are_paid_and_others_are_free(path, monkeypatch, algo):
     plan = of(path, algo)
     there = ~GAPS
-    found: list[tuple[np.ndarray, ...]] = []
+    bills: list[tuple[np.ndarray, ...]] = []
 
     class Watcher(Accessor):
         def reveal_block(self, attributes, drawn=None):
@@ -76,7 +76,7 @@ def test_every_reveal_is_of_a_cell_that_is_there_and_is_paid(path, monkeypatch, 
 
         def bill(self):
             bill = super().bill()
-            found.append((bill.most, bill.total))
+            bills.append((bill.most, bill.total))
             return bill
 
     monkeypatch.setattr(passes, "Accessor", Watcher)
@@ -86,25 +86,25 @@ def test_every_reveal_is_of_a_cell_that_is_there_and_is_paid(path, monkeypatch, 
             assert row["attributes_max"] <= 4
             assert row["attributes_total"] <= plan.attributes_final
             assert row["attributes_tuning"] <= plan.attributes_tuning
-        # As often as a cell is missing, nothing is bought; and a repeated draw is paid again.
+        # Drawing a missing value is free; a repeated draw is charged again.
         assert 0 < row["attributes_mean"] < 4
         assert row["cells_run"] <= row["attributes_total"]
         assert row["cells_run"] + row["cells_tuning"] <= there.sum()
         assert result["curve"][-1]["attributes"] == row["attributes_total"]
-    assert found
+    assert bills
 
 
 @pytest.mark.parametrize("algo", [*REGRESSORS, *SUBSPACES])
 def test_what_is_stored_in_missing_cells_changes_nothing(path, monkeypatch, algo):
     plan = of(path, algo)
     expected = run(plan)
-    told = load(plan.config.dataset, 0, 0, targets=plan.config.algo.predicts)
-    poisoned = np.where(GAPS, np.nan, np.asarray(told.X))
+    data = load(plan.config.dataset, 0, 0, targets=plan.config.algo.predicts)
+    poisoned = np.where(GAPS, np.nan, np.asarray(data.X))
 
     for module in (planning, splitting):
-        monkeypatch.setattr(module, "load", lambda *args, **more: replace(told, X=poisoned))
+        monkeypatch.setattr(module, "load", lambda *args, **more: replace(data, X=poisoned))
     assert repr(run(plan)) == repr(expected)
-    assert "nan" not in repr([one["curve"] for one in expected])
+    assert "nan" not in repr([result["curve"] for result in expected])
 
 
 @pytest.mark.parametrize("algo", ["baseline", "aerr", "mbeg_plus"])
@@ -114,7 +114,7 @@ def test_no_repetition_depends_on_another(path, algo, more):
     assert repr(run(plan, [1])) == repr(run(plan)[1:])
 
 
-def test_a_pilot_and_whoever_is_judged_are_complete(path, monkeypatch):
+def test_the_pilot_and_tested_rows_are_complete(path, monkeypatch):
     plan = of(path, "aerr", "pilot=7")
     judged, tables = [], []
     task = type(plan.config.algo.task)
@@ -122,7 +122,7 @@ def test_a_pilot_and_whoever_is_judged_are_complete(path, monkeypatch):
         usual = getattr(task, name)
 
         def watched(self, *args, usual=usual):
-            judged.append(next(one for one in args if isinstance(one, np.ndarray)))
+            judged.append(next(value for value in args if isinstance(value, np.ndarray)))
             return usual(self, *args)
 
         monkeypatch.setattr(task, name, watched)
@@ -147,8 +147,8 @@ def test_a_pilot_and_whoever_is_judged_are_complete(path, monkeypatch):
         np.testing.assert_allclose(split.table.together, mask.T @ mask / len(mask), rtol=1e-12)
 
 
-def test_a_pilot_leaves_no_trace_in_the_order(path):
-    """Complete rows are as frequent at the beginning of what follows as at its end."""
+def test_the_pilot_does_not_change_the_distribution_of_the_order(path):
+    """After the pilot, complete rows are as frequent at the beginning of the order as at its end."""
     plan = of(path, "aerr", "pilot=20")
     first, last = np.zeros(2), np.zeros(2)
     for repetition in range(60):
@@ -162,7 +162,7 @@ def test_a_pilot_leaves_no_trace_in_the_order(path):
     assert abs(first[0] / first[1] - last[0] / last[1]) < 4 * error
 
 
-def test_means_and_moments_beforehand_are_those_of_what_is_there(path):
+def test_means_and_moments_skip_missing_values(path):
     data = load(of(path, "aerr").config.dataset, 0, 0)
     train = np.arange(10, 90)
     known = np.where(GAPS, np.nan, X)[train]
@@ -171,9 +171,9 @@ def test_means_and_moments_beforehand_are_those_of_what_is_there(path):
     np.testing.assert_allclose(second_moments(table, train), np.nanvar(known, axis=0))
 
 
-# What else is told of attributes: ranges in place of a pilot, and prices.
+# Other lists of attributes: ranges instead of a pilot, and prices.
 
-FIXED = {"B": 30, "eta": 0.01, "eta_two": 0.02, "lambda": 1}  # grids have units of their own
+FIXED = {"B": 30, "eta": 0.01, "eta_two": 0.02, "lambda": 1}  # because the units of grids differ
 LOW, HIGH = X.min(axis=0), X.max(axis=0) + 1
 COSTS = (1.0, 2.0, 2.0, 5.0, 10.0, 0.5)
 
@@ -196,23 +196,23 @@ def prices(tmp_path):
 
 
 @pytest.mark.parametrize("algo", [*REGRESSORS, "popca", "mbeg_plus"])
-def test_a_run_in_ranges_is_that_on_a_table_scaled_by_hand(path, ranges, tmp_path, algo):
+def test_a_run_in_ranges_equals_that_on_a_table_scaled_by_hand(path, ranges, tmp_path, algo):
     (tmp_path / "by_hand").mkdir()
     by_hand = written(tmp_path / "by_hand", (X - (LOW + HIGH) / 2) / ((HIGH - LOW) / 2), GAPS)
     pilot = "pilot=6" if algo.startswith("ddaelr") else "pilot=0"
     fixed = [word for word in KEYS if not word.startswith("tuning.")] + ["tuning=fixed", f"algo={algo}", pilot]
-    # Of a single example, counted from itself, round-off alone is left.
+    # After centring, a single example is 0 but for rounding.
     fixed += [f"tuning.{name}={value}" for name, value in FIXED.items()] + ["checkpoints=[10,108]"]
     fixed += ["algo.n_components=2", "dataset.target=y"] if algo in SUBSPACES else []
-    one, other = planned(*fixed, path, ranges), planned(*fixed, by_hand, "dataset.scale=none")
-    for own, wanted in zip(run(one), run(other), strict=True):
-        for point, same in zip(own["curve"], wanted["curve"], strict=True):
+    ranged, scaled = planned(*fixed, path, ranges), planned(*fixed, by_hand, "dataset.scale=none")
+    for result, wanted in zip(run(ranged), run(scaled), strict=True):
+        for point, same in zip(result["curve"], wanted["curve"], strict=True):
             assert point["attributes"] == same["attributes"]
-            errors = [[value for value in told.values() if value is not None] for told in (point, same)]
+            errors = [[value for value in columns.values() if value is not None] for columns in (point, same)]
             np.testing.assert_allclose(*errors, rtol=1e-6)
 
 
-def test_ranges_spare_the_pilot_that_too_few_complete_rows_could_not_be(tmp_path, ranges):
+def test_ranges_replace_a_pilot_when_too_few_rows_are_complete(tmp_path, ranges):
     gaps = GAPS.copy()
     gaps[np.arange(N), np.arange(N) % D] = True
     gaps[np.arange(N) % 40 == 0] = False
@@ -226,7 +226,7 @@ def test_ranges_spare_the_pilot_that_too_few_complete_rows_could_not_be(tmp_path
 
 
 class Seeing(Watcher):
-    """Takes down no pair without a value."""
+    """Notes no pair without a value."""
 
     def note(self, f, g, position, attribute):
         if not GAPS[self.order[f, self.begin + position] % N, attribute]:
@@ -234,7 +234,7 @@ class Seeing(Watcher):
 
 
 @pytest.mark.parametrize("algo", REGRESSORS)
-def test_money_pays_for_what_was_there_alone(path, prices, monkeypatch, algo):
+def test_missing_values_cost_no_money(path, prices, monkeypatch, algo):
     plan = of(path, algo, *prices)
     row, of_tuning, of_run = literally(plan, 1, monkeypatch, Seeing)
     counted_right(plan, row, of_tuning, of_run)
@@ -249,13 +249,13 @@ def test_money_pays_for_what_was_there_alone(path, prices, monkeypatch, algo):
     assert min(COSTS) * row["attributes_tuning"] <= row["cost_tuning"] <= max(COSTS) * row["attributes_tuning"]
 
 
-def test_prices_change_no_number_of_a_run_but_money(path, prices):
+def test_prices_change_only_the_cost_of_a_run(path, prices):
     for plain, priced in zip(run(of(path, "aerr")), run(of(path, "aerr", *prices)), strict=True):
         assert {**priced["run"], **plain["run"]} == priced["run"]
-        assert [{**point, "cost": 0} for point in plain["curve"]] == [{**one, "cost": 0} for one in priced["curve"]]
+        assert [{**point, "cost": 0} for point in plain["curve"]] == [{**point, "cost": 0} for point in priced["curve"]]
 
 
-def test_a_total_is_what_would_be_paid_if_nothing_were_missing(path, prices):
+def test_a_total_is_planned_as_if_nothing_were_missing(path, prices):
     fixed = [ONE_STEP, "k=3", "pilot=2"]
     for more, total, spent in (([], 250, "attributes_total"), (prices, 800, "cost_total")):
         plan = of(path, "aerr", *fixed, *more, f"total={total}")
@@ -264,45 +264,45 @@ def test_a_total_is_what_would_be_paid_if_nothing_were_missing(path, prices):
         assert paid == pytest.approx(total * (1 - GAPS.mean()), rel=0.08)
 
 
-def test_what_tuning_sees_in_full_are_complete_rows(path, prices):
+def test_tuning_sees_complete_rows_in_full(path, prices):
     complete = int((~GAPS.any(axis=1)).mean() * 108)
     few, many = (of(path, "aerr", *prices, "axis=paid", f"total={total}", "pilot=3") for total in (300, 1200))
-    told = f"the complete rows of its held-out folds, {complete * sum(COSTS):,.10g} EUR where the total pays for"
+    note_text = f"the complete rows of its held-out folds, {complete * sum(COSTS):,.10g} EUR where the total pays for"
     assert complete * sum(COSTS) < 1200 < 108 * sum(COSTS)
-    assert any(told in note for note in few.notes)
+    assert any(note_text in note for note in few.notes)
     assert not any("axis=paid" in note for note in many.notes)
 
 
 def refused(error: type[Exception], *keys: str) -> str:
-    with pytest.raises(error) as told:
+    with pytest.raises(error) as caught:
         planned(*KEYS, *keys)
-    assert "\n" not in str(told.value)
-    return str(told.value)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
 
 
 @pytest.mark.parametrize("algo", ["ridge", "lasso", "online_ridge", "online_lasso", "aesvr"])
-def test_learners_that_need_every_value_name_those_that_do_not(path, algo):
-    told = refused(ConfigError, path, f"algo={algo}")
-    assert algo in told.partition(":")[2].partition(";")[0]
-    for one in REGRESSORS:
-        assert one in told.rpartition(":")[2]
-    assert "popca" not in told
+def test_learners_that_need_every_value_are_refused_with_alternatives(path, algo):
+    message = refused(ConfigError, path, f"algo={algo}")
+    assert algo in message.partition(":")[2].partition(";")[0]
+    for able in REGRESSORS:
+        assert able in message.rpartition(":")[2]
+    assert "popca" not in message
 
 
-def test_control_variates_and_subspaces_of_full_rows_are_refused_too(path):
+def test_control_variates_and_full_rows_are_refused(path):
     assert "aerr needs every value" in refused(ConfigError, path, "algo=aerr", "algo.control_variate=mean")
     subspaces = ["pilot=0", "algo.n_components=2", "dataset.target=y"]
     for algo in ("pca", "zero_filled_pca", "oja", "grouse"):
-        told = refused(ConfigError, path, f"algo={algo}", *subspaces)
-        assert "popca_importance" in told
-        assert "baseline" not in told
+        message = refused(ConfigError, path, f"algo={algo}", *subspaces)
+        assert "popca_importance" in message
+        assert "baseline" not in message
 
 
-def test_tables_that_tell_too_little(tmp_path):
+def test_attributes_never_seen_together_are_refused(tmp_path):
     gaps = GAPS.copy()
     gaps[::2, 1], gaps[1::2, 4] = True, True
-    told = refused(DataError, written(tmp_path, X, gaps), "algo=aerr")
-    assert f"attributes 'b' and 'e' never both have a value in {N} training examples" in told
+    message = refused(DataError, written(tmp_path, X, gaps), "algo=aerr")
+    assert f"attributes 'b' and 'e' never both have a value in {N} training examples" in message
     gaps[:, 4] = True
     assert "attribute 'e' never has a value in" in refused(DataError, written(tmp_path, X, gaps), "algo=aerr")
     gaps = GAPS.copy()
@@ -310,7 +310,7 @@ def test_tables_that_tell_too_little(tmp_path):
     assert "every row has a missing value" in refused(DataError, written(tmp_path, X, gaps), "algo=aerr")
 
 
-def test_attributes_that_are_there_together_in_no_example_of_a_repetition(path):
+def test_shares_need_each_pair_in_the_training_part(path):
     data = load(of(path, "aerr").config.dataset, 0, 0)
     apart = np.flatnonzero(GAPS[:, 2])
     with pytest.raises(DataError, match="attribute 'c' never has a value in"):
@@ -318,7 +318,7 @@ def test_attributes_that_are_there_together_in_no_example_of_a_repetition(path):
     assert table_of("none", data, apart).together is None  # learners that need no shares
 
 
-def test_too_few_complete_rows(tmp_path):
+def test_too_few_complete_rows_are_refused(tmp_path):
     few = np.ones((N, D), dtype=bool)
     few[:, :3] = GAPS[:, :3]
     few[np.arange(N) % 3 == 0, 3:] = False
@@ -335,23 +335,23 @@ def test_too_few_complete_rows(tmp_path):
     assert "pilot=1: too few rows" in refused(ConfigError, path, "algo=baseline", RADII)
 
 
-def test_a_plan_says_what_is_assumed_and_a_table_without_gaps_nothing(tmp_path, path):
+def test_a_plan_notes_missing_values_only_if_there_are_any(tmp_path, path):
     notes = " ".join(of(path, "aerr").notes)
     assert f"{GAPS.mean():.1%} of all cells have no value" in notes
     assert notes.count("missing completely at random, which is assumed") == 1
     assert f"({np.count_nonzero(~GAPS.any(axis=1))} of {N})" in notes
     whole = written(tmp_path, X, np.zeros_like(GAPS))
-    own = [*KEYS[2:], "dataset=file", whole, "algo=aerr", STEPS]
-    said, unsaid = planned(*own, "dataset.missing=unavailable"), planned(*own)
+    keys = [*KEYS[2:], "dataset=file", whole, "algo=aerr", STEPS]
+    said, unsaid = planned(*keys, "dataset.missing=unavailable"), planned(*keys)
     assert said.notes == unsaid.notes
     assert repr(run(said)) == repr(run(unsaid))
     assert "missing" not in unsaid.config.identity()["dataset"]
     assert said.config.identity()["dataset"]["missing"] == "unavailable"
-    planned(*own[:-2], "dataset.missing=unavailable", "algo=ridge")  # nothing that it needs is missing
+    planned(*keys[:-2], "dataset.missing=unavailable", "algo=ridge")  # no value is missing
     assert data_room.load(said.config.dataset, 0, 0).available is None
 
 
-def test_other_words_than_these_two(path):
-    told = refused(ConfigError, path, "algo=aerr", "dataset.missing=impute")
-    assert "refuse" in told
-    assert "unavailable" in told
+def test_unknown_treatments_of_missing_values_are_refused(path):
+    message = refused(ConfigError, path, "algo=aerr", "dataset.missing=impute")
+    assert "refuse" in message
+    assert "unavailable" in message

@@ -1,4 +1,4 @@
-"""What a repetition has learned, in units of the columns as they are stored: it has the errors that the curve tells."""
+"""The model of a repetition, in units of the stored columns, has the errors of its curve."""
 
 import json
 
@@ -53,7 +53,7 @@ def test_a_model_has_the_error_of_the_last_checkpoint(keys):
         assert not model["c"].any()
 
 
-def test_a_model_of_a_subspace_loses_what_the_last_checkpoint_says():
+def test_a_subspace_has_the_error_of_the_last_checkpoint():
     plan = planned("k=4", "checkpoints=2", "algo=popca", "algo.n_components=2", OWN, "dataset.center=full")
     point, model = run(plan, 0)
     X = (rows_of_test(plan, 0)[0] - model["c"]) * model["scale"]

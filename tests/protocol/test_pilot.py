@@ -1,4 +1,4 @@
-"""The pilot: full rows that are bought first, on the bill, and all that is known beforehand comes from them."""
+"""The pilot: full rows that are bought first and charged; all side information comes from them."""
 
 import numpy as np
 import pytest
@@ -23,17 +23,17 @@ def run(plan, repetitions=(0,)):
 @pytest.mark.parametrize(("algo", "grid"), [("aerr", GRID), ("ddaelr", GRID), ("ridge", "algo.grid={B: [1, 3]}")])
 def test_the_curve_begins_at_the_cost_of_the_pilot_and_ends_at_the_same_bill(algo, grid):
     plan = planned(*OWN, f"algo={algo}", grid, "pilot=8", "algo.split=2" if algo != "ridge" else "k=4")
-    ((_, total), *_) = [(len(one["curve"]), one["run"]["attributes_total"]) for one in run(plan)]
+    ((_, total), *_) = [(len(result["curve"]), result["run"]["attributes_total"]) for result in run(plan)]
     assert total <= 4 * plan.n_train
     assert total > 4 * plan.n_train - 10
     for point in run(plan)[0]["curve"]:
-        beside = point["examples"] - 8
+        after = point["examples"] - 8
         # The first step of learners on a budget costs what the data point does, as w is 0.
-        assert point["attributes"] == 80 + (beside * 10 if algo == "ridge" else beside * 4 - 2)
-        assert beside > 0
+        assert point["attributes"] == 80 + (after * 10 if algo == "ridge" else after * 4 - 2)
+        assert after > 0
 
 
-def test_learners_on_a_budget_step_on_what_follows_the_pilot_and_others_on_the_pilot_first(monkeypatch):
+def test_budgeted_learners_skip_the_pilot_and_others_begin_with_it(monkeypatch):
     passes = {}
 
     def advance(plan, table, together, *rest):
@@ -54,7 +54,7 @@ def test_learners_on_a_budget_step_on_what_follows_the_pilot_and_others_on_the_p
         np.testing.assert_array_equal(fold.order[:8], pilot)
 
 
-def test_nothing_but_the_pilot_is_looked_at_beforehand():
+def test_only_the_pilot_is_read_before_the_pass():
     rng = np.random.default_rng(0)
     X = np.full((30, 3), np.nan)
     pilot = np.array([4, 17, 9, 2])
@@ -68,19 +68,19 @@ def test_nothing_but_the_pilot_is_looked_at_beforehand():
     np.testing.assert_array_equal(table_of("none", data, np.arange(25), pilot).rows(pilot), 0.5 * X[pilot])
 
 
-def test_spreads_of_attributes_that_are_the_same_in_all_rows():
+def test_spreads_of_constant_attributes():
     X = np.array([[1.0, 3.0, 0.0, 10.0], [2.0, 3.0, 0.0, 50.0], [3.0, 3.0, 0.0, 30.0]])
     np.testing.assert_allclose(spreads(X), [1, 3, 10.5, 20])
     np.testing.assert_array_equal(spreads(np.zeros((2, 3))), 1)
 
 
-def test_means_go_on_from_the_pilot():
+def test_running_means_continue_from_the_pilot():
     rng = np.random.default_rng(1)
     X, y = rng.normal(3, 1, (300, 2)), rng.normal(7, 1, 300)
     pilot = np.array([[290, 291, 292]])
     accessor = Accessor(Table(X, y), Streams(np.arange(280)[None], pilot=pilot), 1, 1, centring=Centring(True, True))
-    for rows, own in zip(accessor.pilot(), (X[pilot], y[pilot]), strict=True):
-        np.testing.assert_array_equal(rows, own)
+    for rows, expected in zip(accessor.pilot(), (X[pilot], y[pilot]), strict=True):
+        np.testing.assert_array_equal(rows, expected)
     accessor.open(0, 256)
     first = X[pilot[0]].mean(axis=0)
     np.testing.assert_allclose(accessor.reveal_block(np.zeros((1, 256, 1), dtype=int))[0, :, 0], X[:256, 0] - first[0])
@@ -92,20 +92,20 @@ def test_means_go_on_from_the_pilot():
 
 
 @pytest.mark.parametrize("algo", ["aerr", "ddaelr", "online_ridge"])
-def test_repetitions_with_pilots_of_their_own_have_the_same_numbers_together_and_alone(algo):
+def test_repetitions_with_pilots_have_the_same_numbers_together_and_alone(algo):
     together, alone = (planned(*OWN, f"algo={algo}", GRID, f"backend.batch_size={size}") for size in (4096, 1))
     assert run(together, [1, 0]) == [run(alone, [r])[0] for r in (1, 0)]
 
 
-def test_tables_of_several_scales_keep_theirs():
+def test_stacked_tables_keep_their_scales():
     X = np.arange(12.0).reshape(4, 3)
     tables = [Table(X, np.zeros(4), scale, -scale) for scale in (np.array([1.0, 2, 3]), np.array([4.0, 5, 6]))]
     table, offsets = stack(tables)
     rows = np.array([3, 0])
-    for one, offset in zip(tables, offsets, strict=True):
-        np.testing.assert_array_equal(table.rows(rows + offset), one.rows(rows))
+    for each, offset in zip(tables, offsets, strict=True):
+        np.testing.assert_array_equal(table.rows(rows + offset), each.rows(rows))
         np.testing.assert_array_equal(
-            table.entries(rows + offset, np.array([2, 1])), one.entries(rows, np.array([2, 1]))
+            table.entries(rows + offset, np.array([2, 1])), each.entries(rows, np.array([2, 1]))
         )
 
 
@@ -119,7 +119,7 @@ def test_tables_of_several_scales_keep_theirs():
         (["algo=popca", "algo.n_components=2", "pilot=3"], "pilot=3: popca learns a subspace, and takes none; use 0"),
     ],
 )
-def test_impossible_pilots(keys, said):
+def test_impossible_pilots_are_refused(keys, said):
     with pytest.raises(ConfigError) as refusal:
         planned("dataset=diabetes", "k=4", *keys)
     assert said in str(refusal.value)

@@ -1,4 +1,4 @@
-"""Prices: the bill in money is the literal sum over what was revealed, and nothing else changes by it."""
+"""Prices: the bill in money is the sum over what was revealed, and prices change nothing else."""
 
 from pathlib import Path
 
@@ -50,20 +50,20 @@ def test_money_is_the_sum_of_the_prices_of_what_was_revealed(algo, grid):
 
 
 @pytest.mark.parametrize(("algo", "grid"), [("ddaerr", GRID), ("aelr", GRID), ("ridge", BALLS)])
-def test_prices_that_are_ignored_change_no_other_number(algo, grid):
+def test_ignored_prices_change_only_the_cost(algo, grid):
     ignored = [] if algo == "ridge" else ["algo.prices=ignored"]
     _, with_prices = run(f"algo={algo}", grid, "dataset.costs=bundled", *ignored)
     _, without = run(f"algo={algo}", grid)
     for priced, plain in zip(with_prices, without, strict=True):
         assert set(COST_OF_RUNS) == priced["run"].keys() - plain["run"].keys()
         assert {**priced["run"], **plain["run"]} == priced["run"]
-        assert [{**one, "cost": two["cost"]} for one, two in zip(plain["curve"], priced["curve"], strict=True)] == (
-            priced["curve"]
-        )
+        assert [
+            {**point, "cost": other["cost"]} for point, other in zip(plain["curve"], priced["curve"], strict=True)
+        ] == (priced["curve"])
         assert priced.keys() - plain.keys() == {"reveals"}
 
 
-def test_draws_that_heed_prices_pay_less_for_as_many_attributes():
+def test_price_aware_draws_cost_less_for_as_many_attributes():
     (_, heeding), (_, ignoring) = (
         run("algo=ddaerr", GRID, "dataset.costs=bundled", f"algo.prices={heed}") for heed in ("aware", "ignored")
     )
@@ -72,7 +72,7 @@ def test_draws_that_heed_prices_pay_less_for_as_many_attributes():
     assert last[0]["cost"] < 0.8 * last[1]["cost"]
 
 
-def test_two_runs_of_the_same_bytes_in_any_batch():
+def test_priced_runs_have_the_same_numbers_in_any_batch():
     keys = ["algo=aerr", GRID, "dataset.costs=bundled"]
     _, together = run(*keys, repetitions=(0, 1))
     for repetition in (0, 1):
@@ -80,7 +80,7 @@ def test_two_runs_of_the_same_bytes_in_any_batch():
         assert alone == [together[repetition]]
 
 
-def test_what_decides_a_result():
+def test_prices_decide_the_results_of_price_aware_learners():
     def identity(*keys):
         return planned(*OWN, *keys).config.identity()
 
@@ -89,7 +89,7 @@ def test_what_decides_a_result():
     priced = identity("algo=ddaerr", "dataset.costs=bundled")
     assert priced != identity("algo=ddaerr")
     assert identity("algo=ddaerr", "dataset.costs=bundled", "algo.prices=ignored") != priced
-    # Nothing of AERR is guided, and of DDAELR nothing but the inner product's draws.
+    # Prices guide no draw of AERR, and of DDAELR only those for the inner product.
     for algo, *more in (("aerr",), ("ddaelr", "algo.inner_product=weight")):
         heeding, ignoring = (
             identity(f"algo={algo}", *more, "dataset.costs=bundled", f"algo.prices={heed}")
@@ -98,7 +98,7 @@ def test_what_decides_a_result():
         assert heeding == ignoring
 
 
-def test_the_step_size_of_theory_knows_how_spread_draws_that_heed_prices_are(tmp_path: Path):
+def test_the_step_size_of_theory_accounts_for_price_aware_draws(tmp_path: Path):
     flat = pd.DataFrame({"attribute": range(1, 11), "cost": 3.0})
     flat.to_csv(tmp_path / "flat.csv", index=False)
     etas = [
@@ -113,7 +113,7 @@ def test_the_step_size_of_theory_knows_how_spread_draws_that_heed_prices_are(tmp
     assert etas[2] == pytest.approx(1 / np.sqrt(m * (H / k_x + 1)), rel=1e-12)
 
 
-def test_a_plan_is_made_of_the_list_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_plan_keeps_the_price_list_that_it_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     prices = pd.DataFrame({"attribute": range(1, 11), "cost": 3.0})
     prices.to_csv(tmp_path / "prices.csv", index=False)
     monkeypatch.chdir(tmp_path)

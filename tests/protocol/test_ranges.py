@@ -1,4 +1,4 @@
-"""Ranges in place of a pilot: a run on a table is that on the same table, counted in ranges by hand."""
+"""Ranges instead of a pilot: a run on a table equals that on the table scaled by hand."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ FIXED = ["k=4", "tuning=fixed", "tuning.B=40", "tuning.eta=0.01", "checkpoints=4
 
 @pytest.fixture
 def tables(tmp_path):
-    """Return keys of a table with ranges, and of the same table as they make it."""
+    """Return keys of a table with ranges, and of the same table scaled by hand."""
     X, y = datasets.load_diabetes(return_X_y=True, scaled=False)
     names = [*"abcdefghij", "y"]
     pd.DataFrame(np.c_[X, y], columns=names).to_csv(tmp_path / "table.csv", index=False)
@@ -36,18 +36,18 @@ def run(*keys):
 
 @pytest.mark.parametrize("center", ["none", "revealed", "full"])
 @pytest.mark.parametrize("algo", ["aerr", "aelr", "baseline", "ridge", "ddaerr"])
-def test_a_run_in_ranges_is_that_on_a_table_scaled_by_hand(tables, algo, center):
+def test_a_run_in_ranges_equals_that_on_a_table_scaled_by_hand(tables, algo, center):
     known, by_hand = tables
     more = [f"algo={algo}", f"dataset.center={center}", *(["pilot=8"] if algo == "ddaerr" else [])]
     more += [] if algo == "ddaerr" else ["pilot=0"]
-    for one, other in zip(run(*known, *more), run(*by_hand, *more), strict=True):
-        assert [point["attributes"] for point in one["curve"]] == [point["attributes"] for point in other["curve"]]
+    for ours, theirs in zip(run(*known, *more), run(*by_hand, *more), strict=True):
+        assert [point["attributes"] for point in ours["curve"]] == [point["attributes"] for point in theirs["curve"]]
         np.testing.assert_allclose(
-            [point["test_mse"] for point in one["curve"]], [point["test_mse"] for point in other["curve"]], rtol=1e-8
+            [point["test_mse"] for point in ours["curve"]], [point["test_mse"] for point in theirs["curve"]], rtol=1e-8
         )
 
 
-def test_no_pilot_is_bought_but_for_moments(tables):
+def test_a_pilot_is_bought_only_for_moments(tables):
     known, _ = tables
     pilots = {algo: planned("dataset=file", *known, f"algo={algo}", "k=4") for algo in ("aerr", "ridge", "ddaerr")}
     assert [plan.pilot for plan in pilots.values()] == [0, 0, 8]
@@ -56,14 +56,14 @@ def test_no_pilot_is_bought_but_for_moments(tables):
     assert planned("dataset=file", *known, "k=4", "pilot=3").pilot == 3
 
 
-def test_the_step_size_of_theory_looks_at_no_column(tables):
+def test_the_step_size_of_theory_reads_no_column(tables):
     known, _ = tables
     plan = planned("dataset=file", *known, "algo=ddaerr", "k=4", "tuning=theory", "tuning.B=1")
     m = plan.checkpoints[-1] - plan.pilot
     assert plan.settings["eta"][0] == pytest.approx(1 / np.sqrt(m * (10**2 / 3 / plan.budget_split.k_x + 1)))
 
 
-def test_a_list_that_was_changed_is_not_resumed(tables, tmp_path, capsys):
+def test_a_changed_list_of_ranges_is_not_resumed(tables, tmp_path, capsys):
     known, _ = tables
     line = ["run", "dataset=file", *known, *FIXED, "algo=aerr", "repetitions=1", f"out={tmp_path / 'run'}"]
     assert main(line) == 0

@@ -28,7 +28,7 @@ def test_streams_are_keyed_by_identity():
         ("folds", 0, "mnist_3v5", 1),
         ("order", 0, "a"),
     ]
-    # The parts are kept apart: no two identities can run into the same text.
+    # Parts are separated, so that no two identities give the same text.
     others += [("order", 0, "mnist_3v5,1"), ("order", "0", "mnist_3v5", 1)]
     assert len({generator(*identity).random() for identity in others} | {first[0]}) == 7
 
@@ -45,7 +45,7 @@ def test_folds_hold_out_everything_once_and_keep_the_order(n, n_folds):
         assert (np.diff([place[row] for row in rows]) > 0).all()
 
 
-def test_winner_of_each_choice_over_folds():
+def test_the_winner_has_the_least_mean_loss_over_folds():
     losses = np.array([[[3.0, 1.0, 2.0], [3.0, 2.0, 2.0]], [[1.0, np.nan, 2.0], [4.0, 0.0, 1.0]]])
     np.testing.assert_array_equal(winners(losses), [1, 2])
 
@@ -63,7 +63,7 @@ def test_edges_are_named():
 
 
 def test_step_sizes_of_the_theorems():
-    """Values worked out by hand from the statements."""
+    """The values are worked out by hand from the statements of the theorems."""
     assert ogd_step(d=50, m=100, k_x=4) == pytest.approx(0.02)
     assert ogd_step(d=50, m=100, k_x=None) == pytest.approx(0.1)
     assert eg_step(B=2.0, d=50, m=100, k_x=4) == pytest.approx(sqrt(2 * 4 * log(100) / (5 * 100 * 50)) / 8)
@@ -112,7 +112,7 @@ def test_repetitions_have_the_same_numbers_together_and_alone(learner):
         assert run_repetitions(plans[1], [result["repetition"]], lambda done: None) == [result]
 
 
-def test_a_single_choice_is_that_of_the_last_checkpoint():
+def test_tuning_at_the_end_chooses_like_the_last_checkpoint():
     learner = ["algo=aerr", "k=6", "dataset=power_law", "dataset.d=40", *SMALL]
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         each, once = (make_plan(validate(compose("config", [*learner, f"tuning.at={at}"]))) for at in ("each", "end"))
@@ -122,8 +122,8 @@ def test_a_single_choice_is_that_of_the_last_checkpoint():
     assert single["curve"] != several["curve"]
 
 
-def test_edges_of_earlier_checkpoints_are_told_too():
-    """With a grid of two values every choice is at one end of it; a single choice leaves nothing to tell."""
+def test_edges_of_earlier_checkpoints_are_reported():
+    """In a grid of two values every choice is on an edge; a single checkpoint has no earlier ones."""
     learner = ["algo=aerr", "k=6", "dataset=power_law", "dataset.d=40", "algo.grid={B:[4],eta:[0.1,10]}", *SMALL]
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         each, last = (make_plan(validate(compose("config", [*learner, *more]))) for more in ([], ["checkpoints=[150]"]))
@@ -134,7 +134,7 @@ def test_edges_of_earlier_checkpoints_are_told_too():
 
 @pytest.mark.parametrize("average", ["all", "suffix"])
 def test_final_runs_have_the_same_numbers_beside_the_folds_and_after_them(average):
-    """The bill and the errors of the settings chosen, up to round-off: stops at other checkpoints move last bits."""
+    """Bill and errors agree up to rounding: stopping at other checkpoints changes the last bits."""
     keys = ["algo=aerr", "k=6", f"algo.average={average}", "dataset=power_law", "dataset.d=40", *SMALL]
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         plan = make_plan(validate(compose("config", keys)))
@@ -142,12 +142,12 @@ def test_final_runs_have_the_same_numbers_beside_the_folds_and_after_them(averag
     (beside,) = run_repetitions(plan, [0], lambda done: None)
     (after,) = run_repetitions(replace(plan, one_pass=False), [0], lambda done: None)
     assert beside["run"] == after["run"]
-    for one, other in zip(beside["curve"], after["curve"], strict=True):
-        assert one.pop("test_error_rate") == other.pop("test_error_rate")
-        assert one == pytest.approx(other, rel=1e-9)
+    for first, second in zip(beside["curve"], after["curve"], strict=True):
+        assert first.pop("test_error_rate") == second.pop("test_error_rate")
+        assert first == pytest.approx(second, rel=1e-9)
 
 
-def test_offline_learners_keep_a_repetition_s_folds_together():
+def test_offline_learners_advance_all_folds_of_a_repetition_together():
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         plan = make_plan(validate(compose("config", ["algo=ridge", "k=64", "backend.batch_size=1"])))
     assert (plan.streams_at_once, plan.repetitions_at_once) == (10, 1)

@@ -1,4 +1,4 @@
-"""Runs of learners of subspaces: what is planned and refused, who judges, what repetitions depend on, bounds."""
+"""Runs of learners of subspaces: plans and refusals, tests, repetitions, bounds."""
 
 from dataclasses import replace
 from functools import cache
@@ -45,7 +45,7 @@ def refusal(config, **algo):
     return str(caught.value)
 
 
-def test_what_has_no_parameters_is_not_tuned():
+def test_learners_without_parameters_are_not_tuned():
     plan = make_plan(configured("popca"))
     assert (plan.settings, plan.n_settings, plan.tuned, plan.attributes_tuning) == ({}, 1, False, 0)
     assert (plan.n_train, plan.n_test, plan.per_example, plan.budget) == (300, 0, 4, 4)
@@ -58,9 +58,9 @@ def test_what_has_no_parameters_is_not_tuned():
 def test_memory_of_a_replica_grows_with_the_square_of_the_attributes():
     plan = make_plan(configured("popca"))
     assert plan.streams_at_once == plan.config.backend.batch_size
-    some, few, one = (streams_at_once(plan.config, d, 1, 12, False) for d in (784, 2 * 784, 10**5))
+    some, few, least = (streams_at_once(plan.config, d, 1, 12, False) for d in (784, 2 * 784, 10**5))
     assert 1 < some < 40 and some == 4 * few + some % 4
-    assert one == 1
+    assert least == 1
 
 
 def test_impossible_budgets_and_dimensions_are_refused():
@@ -68,8 +68,8 @@ def test_impossible_budgets_and_dimensions_are_refused():
     for update in ("active", "importance", "zero_filled"):
         assert "at least 2" in refusal(replace(popca, k=1), update=update)
     for update in ("passive", "full"):
-        one = replace(popca, k=1, algo=having(popca.algo, update=update))
-        assert make_plan(replace(one, checkpoints=1)).checkpoints
+        changed = replace(popca, k=1, algo=having(popca.algo, update=update))
+        assert make_plan(replace(changed, checkpoints=1)).checkpoints
     assert "must be below d=8" in refusal(popca, n_components=8)
     assert "must all have the same centre" in refusal(replace(popca, dataset=replace(popca.dataset, center="revealed")))
     mbeg = configured("mbeg")
@@ -120,8 +120,8 @@ def test_repetitions_have_the_same_numbers_together_and_alone(algo):
         assert last["attributes"] <= 1.1 * 1200
 
 
-def test_judges_measure_distances():
-    """Against distances of test examples from the subspace, and against a law that is known."""
+def test_errors_are_distances_from_the_subspace():
+    """Compare with distances of test examples from the subspace, and with a known distribution."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 6)) * np.arange(1, 7)
     y, shift = np.zeros(50), rng.normal(size=6)
@@ -143,8 +143,8 @@ def test_judges_measure_distances():
 
 
 def series(algo, k=2, kind="coins", **config):
-    one = {"core": "second_moment", "update": "active", "n_components": 1, "replacement": False, **config}
-    nested = {"algo": one, "dataset": {"kind": kind, "center": "none"}}
+    section = {"core": "second_moment", "update": "active", "n_components": 1, "replacement": False, **config}
+    nested = {"algo": section, "dataset": {"kind": kind, "center": "none"}}
     return Series("coins", algo, k, "", algo, pd.DataFrame(), pd.DataFrame(), nested, 16, Path(), 1000)
 
 
@@ -159,12 +159,12 @@ def test_bounds_of_theorems_on_excess_losses():
         series("mbeg", core="mbeg", update="pairs", alpha="theory", output="decompose"),
         series("top", core="mbeg", update="pairs", alpha="theory", output="top"),
     ]
-    found = bounds(shown, [curve] * len(shown), "excess_loss")
-    assert set(found.lines) == {"popca", "popca_passive", "pca", "mbeg"}
-    np.testing.assert_allclose(found.lines["popca"], sqrt(16 * 15 / 2) / np.array([10, 1000]))
-    np.testing.assert_allclose(found.lines["popca_passive"], 8 / np.array([10, 1000]))
-    np.testing.assert_allclose(found.lines["pca"], 1 / np.array([10, 1000]))
-    # 2 d^4 r log(d) / (d + r) = 4.0e4 examples and more: before them, the theorem says nothing.
-    np.testing.assert_allclose(found.lines["mbeg"], [np.nan, sqrt(8 * 18 / 2 * log(16)) / 1000])
-    assert "Theorem 7" in found.remark
+    drawn = bounds(shown, [curve] * len(shown), "excess_loss")
+    assert set(drawn.lines) == {"popca", "popca_passive", "pca", "mbeg"}
+    np.testing.assert_allclose(drawn.lines["popca"], sqrt(16 * 15 / 2) / np.array([10, 1000]))
+    np.testing.assert_allclose(drawn.lines["popca_passive"], 8 / np.array([10, 1000]))
+    np.testing.assert_allclose(drawn.lines["pca"], 1 / np.array([10, 1000]))
+    # 2 d^4 r log(d) / (d + r) = 4.0e4 examples or more are needed: before that, the theorem says nothing.
+    np.testing.assert_allclose(drawn.lines["mbeg"], [np.nan, sqrt(8 * 18 / 2 * log(16)) / 1000])
+    assert "Theorem 7" in drawn.remark
     assert not bounds(shown, [curve] * len(shown), "principal_angle").lines

@@ -1,4 +1,4 @@
-"""A total: every learner ends at the same spending, whatever its k, the pilot's rows among it."""
+"""A total: every learner ends at the same spending, whatever its k; the pilot is part of it."""
 
 import pytest
 
@@ -11,7 +11,7 @@ OWN = ["dataset=diabetes", "tuning=fixed", "tuning.B=60", "tuning.eta=0.01", "re
 
 @pytest.mark.parametrize("algo", ["aerr", "ddaelr", "baseline", "ridge", "online_lasso"])
 @pytest.mark.parametrize("k", [2, 4, 10])
-def test_every_learner_spends_the_total_to_less_than_an_example(algo, k):
+def test_every_learner_spends_the_total_but_for_less_than_one_example(algo, k):
     plan = planned(*OWN, f"algo={algo}", f"k={k}", "total=700")
     (result,) = run_repetitions(plan, [0], lambda done: None)
     spent = result["run"]["attributes_total"]
@@ -21,7 +21,7 @@ def test_every_learner_spends_the_total_to_less_than_an_example(algo, k):
     assert result["curve"][-1]["examples"] == plan.pilot + (700 - plan.pilot * plan.d) // plan.per_example
 
 
-def test_who_has_seen_all_examples_ends_earlier_and_says_so():
+def test_a_learner_that_has_seen_all_examples_ends_earlier_with_a_note():
     few = planned(*OWN, "algo=aerr", "k=2", "total=3000")
     assert few.checkpoints[-1] == few.n_train
     assert few.attributes_final == few.pilot * 10 + 2 * (few.n_train - few.pilot) < 3000
@@ -44,7 +44,7 @@ def test_shares_of_the_axis_are_shares_of_the_total():
     assert plan.checkpoints == (87, 175)
 
 
-def test_no_total_changes_no_identity_and_one_does():
+def test_a_total_changes_the_identity():
     without, given, other = (
         planned(*OWN, "k=4", *more).config.identity() for more in ([], ["total=700"], ["total=701"])
     )
@@ -59,8 +59,8 @@ EUR = ["dataset.costs=bundled", "dataset.unit=EUR"]
 
 @pytest.mark.parametrize("k", [2, 4, 8])
 @pytest.mark.parametrize(("algo", "apart"), [("aelr", 0.1), ("baseline", 0.1), ("aer", 0.15), ("ddaelr", 0.25)])
-def test_with_prices_the_total_is_money_and_draws_come_to_about_it(algo, apart, k):
-    """Which attributes the weights and moments favour, and what these cost, nobody knows beforehand."""
+def test_with_prices_the_total_is_money_and_draws_cost_about_as_much(algo, apart, k):
+    """The attributes that weights and moments favour, and their prices, are not known beforehand."""
     plan = planned(*OWN, *EUR, f"algo={algo}", f"k={k}", "total=4000", "pilot=5", "tuning.lambda=1")
     results = run_repetitions(plan, [0, 1, 2], lambda done: None)
     paid = sum(result["run"]["cost_total"] for result in results) / 3
@@ -68,7 +68,7 @@ def test_with_prices_the_total_is_money_and_draws_come_to_about_it(algo, apart, 
     assert paid == pytest.approx(4000, rel=apart)
 
 
-def test_full_rows_end_below_the_money_by_less_than_a_row():
+def test_full_rows_spend_the_money_but_for_less_than_one_row():
     for total, rows in ((7500, 100), (7499, 99), (75, 1)):
         plan = planned(*OWN, *EUR, "algo=ridge", f"total={total}", "pilot=0", "dataset.scale=none", "k=4")
         assert plan.checkpoints[-1] == rows  # of 75 EUR each
@@ -77,7 +77,7 @@ def test_full_rows_end_below_the_money_by_less_than_a_row():
     assert any(note.startswith("total=1000000 EUR: ridge ends at 3980 attributes") for note in everything.notes)
 
 
-def test_draws_that_heed_prices_buy_more():
+def test_price_aware_draws_buy_more():
     plans = {
         heed: planned(*OWN, *EUR, "algo=ddaerr", "k=4", "total=3000", f"algo.prices={heed}")
         for heed in ("aware", "ignored")
@@ -86,7 +86,7 @@ def test_draws_that_heed_prices_buy_more():
     assert {plan.pilot for plan in plans.values()} <= {3, 4}  # a tenth of 3000 EUR, at 75 each
 
 
-def test_equal_prices_of_1_buy_what_attributes_do():
+def test_prices_of_1_give_the_same_run_as_attributes():
     for algo in ("aerr", "ridge"):
         money, plain = (
             planned(*OWN, f"algo={algo}", "k=4", "total=700", *more) for more in (["dataset.costs=equal"], [])
@@ -109,7 +109,7 @@ def test_equal_prices_of_1_buy_what_attributes_do():
         ),
     ],
 )
-def test_money_that_buys_nothing(keys, said):
+def test_totals_that_buy_nothing_are_refused(keys, said):
     with pytest.raises(ConfigError) as refusal:
         planned("dataset=diabetes", "k=4", *EUR, *keys)
     assert said in str(refusal.value)
@@ -128,7 +128,7 @@ def test_money_that_buys_nothing(keys, said):
         (["total=700", "checkpoints=[20,30]"], "checkpoints=[20, 30]: these numbers of examples contradict total=700"),
     ],
 )
-def test_impossible_totals(keys, said):
+def test_impossible_totals_are_refused(keys, said):
     with pytest.raises(ConfigError) as refusal:
         planned("dataset=diabetes", "k=4", *keys)
     assert said in str(refusal.value)

@@ -1,4 +1,4 @@
-"""Grids that widen themselves: to the numbers that the larger grid gives, and on the bill of all of it."""
+"""Grids that grow: with the numbers of the larger grid, and with the bill of everything tried."""
 
 import json
 from types import SimpleNamespace
@@ -18,12 +18,12 @@ def run(plan, repetitions=(0,)):
     return run_repetitions(plan, list(repetitions), lambda done: None)
 
 
-def test_the_result_is_that_of_the_larger_grid_asked_for_at_once():
-    (found,) = run(planned(*NARROW, GRID, "tuning.widen=1"))
+def test_a_widened_grid_gives_the_result_of_the_larger_grid():
+    (result,) = run(planned(*NARROW, GRID, "tuning.widen=1"))
     (narrow,) = run(planned(*NARROW, GRID, "tuning.widen=0"))
     assert "B:high" in narrow["run"]["edge"]
     assert "widened" not in narrow
-    names = found.pop("widened").split()
+    names = result.pop("widened").split()
     grown = {
         "B:high": "B: [0.01, 0.02, 0.04, 0.08]",
         "eta:high": "eta: [0.5, 1, 2, 4]",
@@ -33,15 +33,15 @@ def test_the_result_is_that_of_the_larger_grid_asked_for_at_once():
     assert names == [word.partition(":")[0] for word in words]
     grid = ", ".join([*(grown[word] for word in words), *([] if "eta" in names else ["eta: [0.5, 1]"])])
     (asked,) = run(planned(*NARROW, f"algo.grid={{{grid}}}", "tuning.widen=0"))
-    assert found == asked
-    assert found["run"]["attributes_tuning"] > narrow["run"]["attributes_tuning"]
+    assert result == asked
+    assert result["run"]["attributes_tuning"] > narrow["run"]["attributes_tuning"]
 
 
-def test_a_repetition_widens_alone_as_with_others():
+def test_a_repetition_widens_alone_as_it_does_with_others():
     plan = planned(*NARROW, GRID, "tuning.at=each")
     assert plan.config.tuning.widen == 3
     together = run(plan, [2, 0, 1])
-    assert all("B" in one["widened"] for one in together)
+    assert all("B" in result["widened"] for result in together)
     alone = planned(*NARROW, GRID, "tuning.at=each", "backend.batch_size=1")
     assert [run(alone, [number])[0] for number in (2, 0, 1)] == together
 
@@ -56,13 +56,13 @@ def test_a_repetition_widens_alone_as_with_others():
         (["tuning.widen=0"], 1),
     ],
 )
-def test_the_most_that_widening_can_cost_is_known_beforehand(keys, most):
+def test_the_plan_knows_the_most_that_widening_can_cost(keys, most):
     plan = planned(*NARROW, GRID, *keys)
     assert widest(plan).attributes_tuning == most * plan.attributes_tuning
 
 
 class Toy:
-    """A plan whose best value is 2 ** the number of the repetition, on a grid that begins as 1, 2."""
+    """A plan whose grid begins as 1, 2 and whose repetitions have given best values, as powers of 2."""
 
     def __init__(self, low=0, high=1, unlimited=True):
         self.low, self.high, self.unlimited = low, high, unlimited
@@ -76,7 +76,7 @@ class Toy:
 
 
 def runs_of(best, **plan):
-    """Return by repetition the last result and how often it was run, where the best values are as told."""
+    """Return the last result of each repetition, and how often it ran, for given best values."""
     log, fractions = [], []
 
     def toy_run(plan, repetitions, progress):
@@ -92,13 +92,15 @@ def runs_of(best, **plan):
             )
         return results
 
-    found = widening(toy_run, Toy(**plan), list(best), fractions.append, 3)
+    results = widening(toy_run, Toy(**plan), list(best), fractions.append, 3)
     assert fractions == sorted(fractions)
     assert fractions[-1] <= 1
-    return [(one["grid"], one.get("widened"), log.count(number)) for one, number in zip(found, best, strict=True)]
+    return [
+        (result["grid"], result.get("widened"), log.count(number)) for result, number in zip(results, best, strict=True)
+    ]
 
 
-def test_a_grid_grows_until_the_best_is_inside_and_at_most_so_often():
+def test_a_grid_grows_until_the_best_value_is_inside():
     assert runs_of({3: 2, 0: 3, 1: 9, 2: -1, 7: 5}) == [
         ((0, 3), "B", 2),
         ((0, 5), "B", 3),
@@ -108,13 +110,13 @@ def test_a_grid_grows_until_the_best_is_inside_and_at_most_so_often():
     ]
 
 
-def test_what_cannot_have_other_values_does_not_grow():
+def test_grids_of_limited_parameters_do_not_grow():
     assert runs_of({0: 5}, unlimited=False) == [((0, 1), None, 1)]
     petrels = planned("algo=petrels", "k=8", "algo.n_components=2")
     assert not petrels.config.algo.in_grid("forgetting").unlimited
 
 
-def test_a_choice_before_the_last_checkpoint_counts():
+def test_a_choice_on_an_edge_at_an_earlier_checkpoint_widens_the_grid():
     log = []
 
     def toy_run(plan, repetitions, progress):
@@ -127,16 +129,16 @@ def test_a_choice_before_the_last_checkpoint_counts():
 
 
 @pytest.mark.parametrize("tuning", ["cv", "theory"])
-def test_grids_of_ones_own_data_widen_and_those_of_papers_do_not(tuning):
-    own, papers = (planned(f"tuning={tuning}", f"dataset={name}").config for name in ("diabetes", "digits_3v5"))
-    assert (own.tuning.widen, papers.tuning.widen) == (3, 0)
-    assert own.identity()["tuning"]["widen"] == 3
+def test_grids_widen_by_default_for_own_data_only(tuning):
+    own_data, papers = (planned(f"tuning={tuning}", f"dataset={name}").config for name in ("diabetes", "digits_3v5"))
+    assert (own_data.tuning.widen, papers.tuning.widen) == (3, 0)
+    assert own_data.identity()["tuning"]["widen"] == 3
     assert "widen" not in papers.identity()["tuning"]
     assert planned(f"tuning={tuning}", "tuning.widen=2").config.identity()["tuning"]["widen"] == 2
-    assert restored(json.loads(json.dumps(own.resolved))).identity() == own.identity()
+    assert restored(json.loads(json.dumps(own_data.resolved))).identity() == own_data.identity()
 
 
-def test_a_record_without_the_key_did_not_widen():
+def test_a_record_without_the_key_has_no_widening():
     recorded = json.loads(json.dumps(planned("dataset=diabetes").config.resolved))
     del recorded["tuning"]["widen"]
     assert restored(recorded).tuning.widen == 0
