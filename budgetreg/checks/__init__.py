@@ -1,8 +1,7 @@
 """Checks that every learner of ``conf/algo`` has to pass, generated from its configuration.
 
-A check takes a `Subject` and raises if it fails. What is expected of estimates, steps and minimisers, what an example
-costs, which values of options are tried, and what does not apply and why, the families declare; this room knows how a
-learner has to behave, whatever it is.
+A check takes a `Subject` and raises if it fails. The class of the learner declares its oracle, its costs, the values of
+options to try and the checks to skip. This package knows how any learner has to behave.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +12,7 @@ from budgetreg.checks.subject import Subject, examined
 from budgetreg.enumeration.expectations import CheckError
 from budgetreg.learners.declaration import Learner
 
-__all__ = ["CHECKS", "CheckError", "CheckResult", "Subject", "examined", "excuse", "verdict", "verdicts"]
+__all__ = ["CHECKS", "CheckError", "CheckResult", "Subject", "examined", "run_check", "run_checks", "skip_reason"]
 
 CHECKS: Mapping[str, Callable[[Subject], None]] = {
     "unbiased": lambda subject: subject.learner.oracle.unbiased(subject),
@@ -32,18 +31,18 @@ CHECKS: Mapping[str, Callable[[Subject], None]] = {
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What came of a check.
+    """The result of a check.
 
     Attributes
     ----------
     check : str
-        Its name in `CHECKS`.
+        Name of the check in `CHECKS`.
     passed : bool or None
-        None if the learner is excused.
+        Whether the learner passed; None if the check was skipped.
     reason : str
-        Why it is excused, or what failed; empty if passed.
+        Why the check was skipped, or what failed; empty if passed.
     changes : str
-        Which options are not those of its file, as ``key=value``; empty if all are.
+        Options that differ from the learner's file, as ``key=value``; empty if none does.
     """
 
     check: str
@@ -52,37 +51,37 @@ class CheckResult:
     changes: str = ""
 
 
-def excuse(learner: Learner, check: str) -> str | None:
-    """Return why a check does not apply to a learner, as its family declares; None if it does."""
+def skip_reason(learner: Learner, check: str) -> str | None:
+    """Return why a check does not apply to a learner; None if it applies."""
     if check == "origin" and not learner.predicts:
         return "a subspace contains 0, wherever that is"
     return learner.skipped_checks.get(check)
 
 
-def verdict(subject: Subject, check: str) -> CheckResult:
-    """Check a learner; any exception that it raises is a failure.
+def run_check(subject: Subject, check: str) -> CheckResult:
+    """Run one check; any exception that the learner raises is a failure.
 
     Parameters
     ----------
     subject : Subject
-        The learner.
+        The learner to check.
     check : str
         Name of the check in `CHECKS`.
     """
-    reason = excuse(subject.learner, check)
+    reason = skip_reason(subject.learner, check)
     if reason is not None:
         return CheckResult(check, None, reason, subject.changes)
     try:
         CHECKS[check](subject)
     except CheckError as error:
         return CheckResult(check, False, str(error), subject.changes)
-    except Exception as error:  # a learner that crashes has failed, and the others are still to be checked
+    except Exception as error:  # a learner that crashes has failed, and the others still have to be checked
         return CheckResult(check, False, f"{type(error).__name__}: {error}", subject.changes)
     return CheckResult(check, True, changes=subject.changes)
 
 
-def verdicts(subject: Subject) -> Iterator[CheckResult]:
-    """Yield the verdict of every check of a learner, then of its variants, in which options are changed."""
+def run_checks(subject: Subject) -> Iterator[CheckResult]:
+    """Yield the result of every check of a learner, then of its variants with changed options."""
     for variant in subject.variants():
         for check in CHECKS:
-            yield verdict(variant, check)
+            yield run_check(variant, check)

@@ -1,4 +1,4 @@
-"""Checks of how a learner behaves on a run: what it pays, what it depends on, which budgets it refuses."""
+"""Checks of how a learner behaves in a run: what it pays, what it depends on, which budgets it refuses."""
 
 from typing import Any
 
@@ -15,18 +15,18 @@ from budgetreg.streams import generator
 D, K = 8, 6
 
 _ROUNDING = 1e-6
-"""What rounding may change of a regressor, where zero is elsewhere."""
+"""Largest relative change of a regressor by rounding when the origin of the data moves."""
 
 _ERRORS = 5
-"""Standard errors that a mean may be off.  Seeds are fixed: what passes once passes always."""
+"""Largest deviation of a mean, in standard errors. Seeds are fixed, so a check that passes once always passes."""
 
 
 def budget(subject: Subject) -> None:
-    """Compare the bill with what the family declares that an example costs, which is no more than the budget.
+    """Check that the bill equals the declared cost of an example, which is at most the budget.
 
-    No value changes what is paid for it. So there are examples that are dense, sparse and all 0, at a regressor that
-    has moved; then, at ``w = 0``, which such examples leave as it is, nothing else. A bill that draws do not decide has
-    to be exact, the mean of any other within its standard errors.
+    No value may change what is paid for it. So one run has dense, sparse and all-zero examples, after a first example
+    that moves the regressor, and another run has all-zero examples alone, which leave it at ``w = 0``. A bill without
+    random draws has to be exact. Otherwise its mean has to lie within some standard errors.
     """
     plan, setting = subject.plan(D, K), _setting(subject, 0)
     cost = subject.learner.cost(D, K, {name: value for name, (value,) in setting.items()})
@@ -57,10 +57,9 @@ def budget(subject: Subject) -> None:
 
 
 def same_bytes(subject: Subject) -> None:
-    """Run the learner again, then each replica without the others.
+    """Check that a second run gives the same bytes, and each replica the same bytes without the others.
 
-    Two exceptions, of what no run parts: settings that one solution serves, and streams that share what they have in
-    common. Their company is the configuration's, so that bytes stay.
+    Settings that share one solution, and streams that share work, are not separated: no run separates them either.
     """
     m, F, checkpoints = 40, 3, [3, 40]
     table, orders = _table(m), np.stack([generator("check order", f).permutation(m) for f in range(F)])
@@ -69,17 +68,17 @@ def same_bytes(subject: Subject) -> None:
     expect(_equal(together, again), "the same seed gave other bytes")
     for g in range(2 if subject.learner.grid and not subject.learner.shares_settings else 0):
         alone, _ = subject.run(table, orders, _rngs(F), K, _setting(subject, g), checkpoints)
-        own = [np.take(W, [g], axis=2 if subject.learner.predicts else 1) for W in together]
-        expect(_equal(own, alone), "a setting's bytes depend on the other settings")
+        outputs = [np.take(W, [g], axis=2 if subject.learner.predicts else 1) for W in together]
+        expect(_equal(outputs, alone), "a setting's bytes depend on the other settings")
     for f in range(0 if subject.learner.batching is Batching.WITH_ITS_FOLDS else F):
         alone, _ = subject.run(table, orders[f : f + 1], _rngs(F)[f : f + 1], K, _settings(subject), checkpoints)
         expect(_equal([W[f : f + 1] for W in together], alone), "a stream's bytes depend on the other streams")
 
 
 def permutation(subject: Subject) -> None:
-    """Permute the attributes: the mean of the regressors after a few examples is permuted too, but for chance.
+    """Check that permuted attributes permute the mean of the regressors after a few examples, up to chance.
 
-    Of subspaces, the mean of the projections.
+    For subspaces, the mean of the projections is compared.
     """
     m, F = 12, subject.learner.check_streams if subject.draws else 1
     table, order = _table(m), np.roll(np.arange(D), 3)
@@ -100,7 +99,7 @@ def permutation(subject: Subject) -> None:
 
 
 def unobserved(subject: Subject) -> None:
-    """Run the learner again on examples whose values are NaN where it was not shown them."""
+    """Check that values that the learner did not see change nothing: NaN in their place gives the same bytes."""
     m, extra = 40, 5
     table, orders = _table(m + extra), generator("check order").permutation(m + extra)[None, :m]
     (W,), reveals = subject.run(table, orders, _rngs(1), K, _setting(subject, 0))
@@ -113,12 +112,11 @@ def unobserved(subject: Subject) -> None:
 
 
 def origin(subject: Subject) -> None:
-    """Let attributes and targets count from their means, those of a pilot at first.
+    """Check that the origin of attributes and targets does not matter where both are centred.
 
-    Examples that all have the same added to each attribute, and to the target, change the regressor's intercept as that
-    of a line would change, and nothing else: what a learner steps on does not depend on where zero is, hence its
-    estimates are unbiased for examples less the means of what came before. Values that were not shown, to the pilot
-    neither, change nothing.
+    A constant that is added to each attribute and to the target may change the intercept, as it changes that of a
+    line, and nothing else. Then the examples on which a learner steps do not depend on the origin, and its estimates
+    are unbiased for centred examples. Values that neither the learner nor the pilot saw change nothing.
     """
     m, extra, N = 300, 5, 4
     table = _table(m + extra + N)
@@ -142,9 +140,9 @@ def origin(subject: Subject) -> None:
 
 
 def refusal(subject: Subject) -> None:
-    """Ask for every budget from 1 on: those too small are refused in one line, the others suffice to run.
+    """Check that budgets that are too small are refused in one line, and that all larger ones run.
 
-    Who sees attributes in groups may refuse budgets that are no multiples of them.
+    A learner that sees attributes in groups may also refuse budgets that are not multiples of `Learner.k_multiple`.
     """
     multiple = subject.learner.k_multiple
     accepted: list[int] = []
@@ -162,7 +160,7 @@ def refusal(subject: Subject) -> None:
 
 
 def _table(m: int) -> Table:
-    """Return sparse examples with targets that depend on them, unlike for different attributes."""
+    """Return sparse examples with targets that depend on each attribute in a different way."""
     rng = generator("check examples", m)
     X = rng.standard_normal((m, D)) * (rng.random((m, D)) < 0.7) / np.sqrt(D)
     return Table(X, np.clip(X @ np.linspace(-1, 2, D), -1, 1))
@@ -173,7 +171,7 @@ def _rngs(F: int, purpose: str = "draws") -> list[np.random.Generator]:
 
 
 def _settings(subject: Subject) -> dict[str, list[float]]:
-    return {one.name: list(one.tried) for one in subject.learner.parameters}
+    return {parameter.name: list(parameter.tried) for parameter in subject.learner.parameters}
 
 
 def _setting(subject: Subject, g: int) -> dict[str, list[float]]:

@@ -1,4 +1,4 @@
-"""A learner under examination: composed as a run composes it, then run on examples of the check's own making."""
+"""The subject of the checks: a learner composed as for a run, which a check runs on examples of its own."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
 
 _RUN = {
-    "algo.average": "last",  # the iterates themselves, which tell the steps
+    "algo.average": "last",  # the iterates themselves, from which the steps follow
     "dataset": "sphere",
     "dataset.n": 20,
     "dataset.n_test": 5,
@@ -30,16 +30,16 @@ _RUN = {
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A learner and what runs it.
+    """A learner that is checked.
 
     Attributes
     ----------
     config : Config
-        Its configuration; a check sets budget and attributes to its own.
+        The configuration; a check replaces its budget and its attributes.
     wrapped : callable
-        What runs in place of the learner's `fit`: tests break it here.
+        Returns what runs in place of the learner's `fit`: tests break it here.
     changes : str
-        Which options are not those of its file, as ``key=value``; empty if all are.
+        Options that differ from the learner's file, as ``key=value``; empty if none does.
     """
 
     config: Config
@@ -53,23 +53,23 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """What the learner is called."""
+        """The name of the learner."""
         return self.learner.name
 
     @property
     def draws(self) -> bool:
-        """Whether it draws anything."""
+        """Whether the learner draws attributes."""
         return self.learner.observation is not Observation.ALL
 
     def other(self, name: str) -> "Subject":
-        """Return another learner of ``conf/algo``, under the same examination."""
+        """Return another learner of ``conf/algo`` as a subject."""
         return examined(name)
 
     def variants(self) -> Iterator["Subject"]:
-        """Yield the learner, then the same with options changed, see `budgetreg.checks.variants`."""
+        """Yield the learner, then its variants with changed options, see `budgetreg.checks.variants`."""
         for changes, learner in variants(self.learner):
-            told = " ".join(f"{key}={value}" for key, value in changes.items())
-            yield replace(self, config=replace(self.config, algo=learner), changes=told)
+            words = " ".join(f"{key}={value}" for key, value in changes.items())
+            yield replace(self, config=replace(self.config, algo=learner), changes=words)
 
     def plan(self, d: int, k: int) -> Plan:
         """Return the plan of a run on d attributes.
@@ -83,7 +83,7 @@ class Subject:
         return make_plan(replace(self.config, dataset=dataset, k=k))
 
     def draws_for(self, d: int, k: int) -> tuple[int, int]:
-        """Return how many draws a budget leaves for the data point and for the inner product."""
+        """Return the numbers of draws for the data point and for the inner product at a budget of k."""
         budget_split = self.plan(d, k).budget_split
         assert budget_split
         return budget_split
@@ -114,31 +114,31 @@ class Subject:
         k : int
             Attribute budget.
         settings : mapping of str to sequence of float
-            Parameters; those that the learner has are taken.
+            Parameters; those that the learner has are used.
         checkpoints : sequence of int, optional
-            Numbers of examples at which the iterate is wanted; that of all by default.
+            Numbers of examples at which an output is wanted; by default the number of all.
         opened : callable, optional
-            Told the number of examples opened so far at each new block.
+            Called at each new block with the number of examples opened so far.
         known : Table, optional
-            The examples from which learners that are given second moments have them; `table` by default.
+            Examples whose second moments a learner is given that needs them; `table` by default.
         pilot : ndarray of int, shape (F, N), optional
-            Rows that each stream knows beforehand. With them, attributes and targets count from their means.
+            Rows that each stream knows beforehand. With them, attributes and targets are centred on their means.
         costs : ndarray of float, shape (d,), optional
-            What attributes cost, for learners that heed it; by default what the laws are stated for.
+            Prices of attributes, for price-aware learners; by default those of the oracles.
 
         Returns
         -------
         outputs : list of ndarray, shape (F, d, G) or (F, G, d, n)
             Regressors or subspaces, one array for each checkpoint; with a pilot the intercept is one more attribute.
         reveals : Reveals
-            What it saw, and the bill.
+            What the learner saw, and the bill.
         """
         plan = self.plan(table.d, k)
-        # A step size such as eta_two, of a second phase, is that of the first unless it is given.
+        # A step size such as eta_two, of a second phase, equals that of the first unless it is given.
         names = {name: name if name in settings else name.partition("_")[0] for name in plan.settings}
-        own = {name: np.array(settings[names[name]], dtype=float) for name in plan.settings}
+        values = {name: np.array(settings[names[name]], dtype=float) for name in plan.settings}
         checkpoints = checkpoints or [orders.shape[1]]
-        n_settings = len(next(iter(own.values()), [None]))
+        n_settings = len(next(iter(values.values()), [None]))
         origin = pilot is not None
         centres_itself = self.learner.centres_itself
         centring = Centring(*[origin and not centres_itself] * 2)
@@ -146,12 +146,12 @@ class Subject:
         accessor = Accessor(table, streams, n_settings, plan.budget, checkpoints, opened, centring=centring, log=log)
         moments = np.square((known or table).rows(orders)).mean(axis=1) if self.learner.given_moments else None
         costs = prices(table.d) if costs is None else costs
-        heeded = costs if self.learner.cost_aware else None
-        given = SideInformation(k, plan.budget_split, moments, centred=origin, intercept=origin, prices=heeded)
+        costs = costs if self.learner.cost_aware else None
+        given = SideInformation(k, plan.budget_split, moments, centred=origin, intercept=origin, prices=costs)
         fit = self.wrapped(self.learner.fit)
-        outputs = contract.run(self.learner, accessor, own, checkpoints, list(rngs), given, fit)
-        found = [_with_intercept(W, origins) if origin else W for _, W, origins in outputs]
-        return found, Reveals(accessor.bill(), log.seen())
+        outputs = contract.run(self.learner, accessor, values, checkpoints, list(rngs), given, fit)
+        arrays = [_with_intercept(W, origins) if origin else W for _, W, origins in outputs]
+        return arrays, Reveals(accessor.bill(), log.seen())
 
 
 class Reveals(NamedTuple):
@@ -163,9 +163,9 @@ class Reveals(NamedTuple):
 
 
 class Recorder:
-    """Remembers which values an accessor returned, as its log.
+    """Records which values an accessor returned, as its log.
 
-    It records what was asked for and charged, not what was looked up: it does not see a learner that reads around it.
+    It records what was asked for and charged. It cannot see a learner that reads values without the accessor.
     """
 
     def __init__(self, d: int) -> None:
@@ -210,7 +210,7 @@ def _with_intercept(W: np.ndarray, origins: Sequence[Origin]) -> np.ndarray:
 
 @cache
 def examined(name: str) -> Subject:
-    """Return the learner of a file in ``conf/algo``, to be examined.
+    """Return the learner of a file in ``conf/algo`` as a subject.
 
     Raises
     ------

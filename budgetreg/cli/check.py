@@ -43,13 +43,13 @@ def main(argv: list[str]) -> int:
     parser.add_argument("algo", nargs="?", metavar="algo=NAME,NAME", help="learners; all of them by default")
     names = _learners(parser.parse_args(argv).algo)
     pin_blas_threads()
-    from budgetreg.checks import verdicts as check_results  # here, as numpy is slow to load and --help is not
+    from budgetreg.checks import run_checks  # here, as numpy is slow to load and --help is not
 
     results = {}
     with Console(stderr=True).status("", spinner="line") as status:  # in ASCII; shown only on a terminal
         for name in names:
             status.update(f"checking {name}")
-            results[name] = list(check_results(_composed(name)))
+            results[name] = list(run_checks(_composed(name)))
     console().print(_table(results))
     for line in _reasons(results):
         console().print(line)

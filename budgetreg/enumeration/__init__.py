@@ -1,5 +1,5 @@
-"""Exact laws: all that a learner may draw for an example, each outcome with its probability; what the checks build on.
+"""Exact distributions of what a learner may draw for an example, from which the checks compute expectations.
 
-Besides, steps outcome by outcome, and certificates that an output is the best for what was shown. It knows accessor and
-draws, and learners only as what runs under examination.
+The package also enumerates steps outcome by outcome, and certifies that an output is the best for what was shown. It
+knows the accessor and draws, but learners only as something that runs.
 """

@@ -1,4 +1,4 @@
-"""Certificates that an output is best: from what a learner was shown, without the solver that found it."""
+"""Certificates that an output is the best for what a learner was shown, without the solver that computed it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,17 +18,17 @@ RADII = (0.01, 0.5, 100.0)
 """Two at which the ball binds, and one at which it does not."""
 
 _TOLERANCE = 1e-9
-"""Of the scale of what is minimised."""
+"""Largest duality gap, as a share of the scale of what is minimised."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What a learner was shown of the examples up to a checkpoint, and what it made of it.
+    """What a learner was shown of the examples up to a checkpoint, and its output.
 
     Attributes
     ----------
     attributes : tuple of ndarray of int
-        Those seen of each example, in order.
+        The attributes seen of each example, in order.
     values : tuple of ndarray of float
         Their values.
     y : ndarray of float, shape (m,)
@@ -44,9 +44,9 @@ class Shown:
 
 
 def run(subject: LearnerUnderTest, settings: Mapping[str, Sequence[float]]) -> list[Shown]:
-    """Run a learner along two streams, of the same examples in different orders; return each at each checkpoint.
+    """Run a learner along two streams, the same examples in two orders; return each at each checkpoint.
 
-    The attributes are of unlike sizes, two are the same, and one is always 0.
+    The attributes differ in size, two of them are equal, and one is always 0.
     """
     rng, m = generator("check certificates"), CHECKPOINTS[-1]
     X = rng.standard_normal((m, D)) * np.geomspace(0.1, 10, D) * (rng.random((m, D)) < 0.8)
@@ -58,14 +58,14 @@ def run(subject: LearnerUnderTest, settings: Mapping[str, Sequence[float]]) -> l
     rngs = [generator("check certificates", f) for f in range(2)]
     outputs, _ = subject.run(table, orders, rngs, K, settings, CHECKPOINTS)
     for f, order in enumerate(orders):
-        # What one stream sees is known only of a run of its own, as rows do not tell which stream they were shown to.
+        # A run of this stream alone shows what it sees, as the rows of both streams are the same.
         again = [generator("check certificates", f)]
         _, reveals = subject.run(table, order[None], again, K, settings, CHECKPOINTS)
         rows, attributes = reveals.seen
         for checkpoint, output in zip(CHECKPOINTS, outputs, strict=True):
-            own = tuple(attributes[rows == row] for row in order[:checkpoint])
-            values = tuple(X[row, seen] for row, seen in zip(order[:checkpoint], own, strict=True))
-            shown.append(Shown(own, values, y[order[:checkpoint]], output[f]))
+            seen = tuple(attributes[rows == row] for row in order[:checkpoint])
+            values = tuple(X[row, each] for row, each in zip(order[:checkpoint], seen, strict=True))
+            shown.append(Shown(seen, values, y[order[:checkpoint]], output[f]))
     return shown
 
 
@@ -78,23 +78,23 @@ def least(
     norm: Callable[[np.ndarray], float],
     dual: Callable[[np.ndarray], float],
 ) -> None:
-    """Expect a regressor to minimise a convex function over the ball ``|w| <= B``.
+    """Expect a regressor to minimise a convex function f over the ball ``|w| <= B``.
 
-    No u of the ball has a value below f(w) by more than the duality gap ``<g, w> + B |g|_*``, g the gradient at w: that
-    is the least of ``<g, u - w>`` (M. Jaggi, Revisiting Frank-Wolfe, ICML 2013).
+    With the gradient g at w, no u in the ball has ``f(u) < f(w) - gap`` for the duality gap ``gap = <g, w> + B |g|_*``,
+    which is the maximum of ``<g, w - u>`` (M. Jaggi, Revisiting Frank-Wolfe, ICML 2013).
 
     Parameters
     ----------
     what : str
-        What is minimised.
+        What is minimised, for messages.
     w, gradient : ndarray of float, shape (d,)
     B : float
     scale : float
-        Of the function's values, in which a gap counts.
+        Scale of the function's values, of which a gap is a share.
     norm, dual : callable
-        The ball's, and the one dual to it.
+        The norm of the ball, and the dual norm.
     """
-    expect(norm(w) <= B * (1 + _TOLERANCE), f"a regressor of norm {norm(w):.6g} is put out for the radius {B:g}")
+    expect(norm(w) <= B * (1 + _TOLERANCE), f"a regressor of norm {norm(w):.6g} is returned for the radius {B:g}")
     gap = float(gradient @ w + B * dual(gradient))
     expect(gap <= _TOLERANCE * scale, f"{what} is up to {gap / scale:.2g} of its scale above its minimum at B={B:g}")
 

@@ -1,4 +1,4 @@
-"""What is expected of an estimate, and who is examined."""
+"""Expectations that raise, the learner under test, and the base class of what it is compared with."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -9,41 +9,35 @@ from budgetreg.metering.table import Table
 
 
 class CheckError(AssertionError):
-    """A learner does not do what it should; the message says what."""
+    """A learner fails a check; the message says in what."""
 
 
-def close(what: str, found: np.ndarray | float, expected: np.ndarray | float) -> None:
-    """Expect a mean to be what it must be, up to round-off."""
-    same(f"the mean of {what}", found, expected)
+def close(what: str, mean: np.ndarray | float, expected: np.ndarray | float) -> None:
+    """Expect a mean to equal its expected value, up to rounding."""
+    same(f"the mean of {what}", mean, expected)
 
 
-def same(what: str, found: np.ndarray | float, expected: np.ndarray | float) -> None:
-    """Expect numbers to be what they must be, up to round-off."""
-    off = float(np.abs(np.asarray(found) - expected).max() / np.abs(expected).max())
+def same(what: str, actual: np.ndarray | float, expected: np.ndarray | float) -> None:
+    """Expect numbers to equal other numbers, up to rounding."""
+    off = float(np.abs(np.asarray(actual) - expected).max() / np.abs(expected).max())
     expect(off < 1e-8, f"{what} is off by {off:.2g} of its size")
 
 
 def expect(holds: Any, otherwise: str) -> None:
-    """Do nothing if something holds.
-
-    Raises
-    ------
-    CheckError
-        If it does not.
-    """
+    """Raise a `CheckError` with the message `otherwise` unless a condition holds."""
     if not holds:
         raise CheckError(otherwise)
 
 
 class LearnerUnderTest(Protocol):
-    """A learner under examination, see `budgetreg.checks.subject.Subject`."""
+    """A learner that is checked, see `budgetreg.checks.subject.Subject`."""
 
     @property
     def name(self) -> str:
         """The learner's name."""
 
     def draws_for(self, d: int, k: int) -> tuple[int, int]:
-        """Return how many draws a budget leaves for the data point and for the inner product."""
+        """Return the numbers of draws for the data point and for the inner product at a budget of k."""
 
     def run(
         self,
@@ -55,13 +49,13 @@ class LearnerUnderTest(Protocol):
         checkpoints: Sequence[int] | None = None,
         opened: Callable[[int], None] = ...,
     ) -> tuple[list[np.ndarray], Any]:
-        """Run it along some streams; return its outputs at the checkpoints, and what it saw."""
+        """Run the learner along some streams; return its outputs at the checkpoints, and what it saw."""
 
     def other(self, name: str) -> "LearnerUnderTest":
-        """Return another learner of ``conf/algo``, under the same examination."""
+        """Return another learner of ``conf/algo``."""
 
     def __hash__(self) -> int:
-        """Two are equal only if they are the same object, as enumerated steps are cached for each."""
+        """Only the same object is equal, as enumerated steps are cached for each learner."""
 
 
 class Oracle:

@@ -1,4 +1,4 @@
-"""The law of a gradient estimate ``phi~ x~``, the product of two independent estimates, at one step of a learner."""
+"""The distribution of a gradient estimate ``phi~ x~``, a product of independent estimates, at one step of a learner."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,24 +10,24 @@ from budgetreg.enumeration.steps import LATE, STEP, Place, Step, enumerate_step,
 from budgetreg.updates.reference_updates import ReferenceUpdate
 
 D = 4
-"""Attributes of an enumerated step, and its budget: the least by which either estimate has two draws."""
+"""Attributes of an enumerated step, and its budget: the smallest that gives either estimate two draws."""
 
 _FEWER = 3
-"""Budget of a step that is looked at outcome by outcome."""
+"""Budget of a step that is compared outcome by outcome."""
 
 
 @dataclass(frozen=True)
 class DrawProbabilities:
-    """How the attributes of an example are drawn, as a family states it; nothing of it is observed.
+    """How a learner states that the attributes of an example are drawn; none of it is observed.
 
     Attributes
     ----------
     q, p : ndarray of float, shape (d,)
         Probabilities of each draw for the data point, and for the inner product.
     subset : bool
-        Whether the data point's attributes are drawn without replacement, then with equal probabilities.
+        Whether the data point's attributes are drawn without replacement, with equal probabilities.
     expected : ndarray of float, shape (d,), or None
-        What the attributes are expected to be: the inner product's draws estimate what differs from it.
+        Expected attributes: the draws for the inner product estimate the difference from them.
     """
 
     q: np.ndarray
@@ -38,7 +38,7 @@ class DrawProbabilities:
 
 @dataclass(frozen=True)
 class GradientOracle(Oracle):
-    """What is expected of a learner that follows estimates of ``(<w, x> - y) x``.
+    """Checks the steps of a learner that follows estimates of ``(<w, x> - y) x``.
 
     Attributes
     ----------
@@ -64,13 +64,13 @@ class GradientOracle(Oracle):
     first_phase: Callable[[int], int] = lambda m: 0
 
     def unbiased(self, subject: LearnerUnderTest) -> None:
-        """Compare the mean of the estimated gradient with ``(<w, x> - y) x``, where nothing clips or projects."""
+        """Check that the estimated gradient has the mean ``(<w, x> - y) x``, where nothing clips or projects."""
         step = self._step(subject, D)
-        found = step.mean(step.gradient(self.moves))
-        close("the gradient", found, (step.w @ step.x - step.y) * step.x)
+        mean = step.mean(step.gradient(self.moves))
+        close("the gradient", mean, (step.w @ step.x - step.y) * step.x)
 
     def second_moments(self, subject: LearnerUnderTest) -> None:
-        """Compare ``E |phi~ x~|^2 = E phi~^2 E |x~|^2`` with the formulas for the draws that are stated.
+        """Compare ``E |phi~ x~|^2 = E phi~^2 E |x~|^2`` with the formulas for the stated draws.
 
         With q of the data point and p of the inner product, all draws being independent,
         ``E |x~|^2 = (1/k_x) sum x_i^2/q_i + (1 - 1/k_x) |x|^2`` and, for z = x - mu with the expected attributes mu,
@@ -83,11 +83,11 @@ class GradientOracle(Oracle):
         product, u = step.w @ (step.x - mu), step.w @ mu - step.y
         single = sum_over(np.square(step.w * (step.x - mu)), stated.p)
         phi = single / k_ip + (1 - 1 / k_ip) * product**2 + 2 * u * product + u**2
-        found = np.square(step.gradient(self.moves)).sum(axis=1)
-        close("the gradient's square", step.mean(found), phi * point_square(step, stated, k_x))
+        squares = np.square(step.gradient(self.moves)).sum(axis=1)
+        close("the gradient's square", step.mean(squares), phi * point_square(step, stated, k_x))
 
     def full_information(self, subject: LearnerUnderTest) -> None:
-        """Compare, at k = d, the mean of the estimates with what full information gives."""
+        """Check that the mean of the estimates at k = d is the gradient from full information."""
         step = self._step(subject, D)
         expected = (step.w @ step.x - step.y) * step.x
         if self.counterpart is not None:
@@ -95,12 +95,12 @@ class GradientOracle(Oracle):
         close("the step", step.mean(step.gradient(self.moves)), expected)
 
     def boundary(self, subject: LearnerUnderTest) -> None:
-        """Compare outcomes of a step at which clip and projection act, one by one, with the listing's.
+        """Compare each outcome of a step at which clip and projection act with the paper's listing.
 
-        What is clipped and projected is the estimate that is unbiased, made of the attributes seen and their stated
-        probabilities: ``w_{t+1} = P(w_t - eta clip(g~))``, outcome by outcome. The mean of ``w_{t+1}`` is that of these
-        values, and not the one to which the mean gradient leads; theorems need no more, as P is the exact projection,
-        hence brings no two points further apart, and as nothing is clipped where their step sizes hold.
+        The unbiased estimate g~, computed from the attributes seen and their stated probabilities, is clipped and
+        projected: ``w_{t+1} = P(w_t - eta clip(g~))``, outcome by outcome. So the mean of ``w_{t+1}`` is not the point
+        to which the mean gradient leads. The theorems need no more: the exact projection P moves no two points apart,
+        and nothing is clipped at their step sizes.
         """
         step = self.edge_step(subject)
         if self.draws is None:
@@ -111,7 +111,7 @@ class GradientOracle(Oracle):
         compare_moves(step, self.moves, gradient)
 
     def edge_step(self, subject: LearnerUnderTest) -> Step:
-        """Return a step with fewer draws than attributes, at which clip or projection act."""
+        """Return a step with fewer draws than attributes, at which clip or projection acts."""
         return self._step(subject, _FEWER, edge=True)
 
     def _step(self, subject: LearnerUnderTest, k: int, edge: bool = False) -> Step:
@@ -124,7 +124,7 @@ class GradientOracle(Oracle):
 
 
 def estimates(step: Step, stated: DrawProbabilities, k_x: int) -> np.ndarray:
-    """Return ``phi~ x~`` of the attributes that each outcome saw, the first k_x of them for the data point: (N, d)."""
+    """Return ``phi~ x~`` of each outcome, (N, d); its first k_x attributes are those of the data point."""
     mu = np.zeros(len(step.x)) if stated.expected is None else stated.expected
     coefficients = np.divide(step.w, stated.p, out=np.zeros_like(step.w), where=stated.p > 0)
     terms = (coefficients * (step.x - mu))[step.attributes[:, k_x:]]
@@ -139,20 +139,20 @@ def points(step: Step, q: np.ndarray, k_x: int) -> np.ndarray:
 
 
 def compare_moves(step: Step, moves: ReferenceUpdate, gradient: np.ndarray) -> None:
-    """Compare where a learner has got to in each outcome with where gradients (N, d) lead by the listing."""
+    """Compare the regressor after each outcome with the one to which its gradient, (N, d), leads by the listing."""
     expected = step.follow(moves, gradient)
     free = np.isclose(moves.gradient(step.w[None], expected, step.place.t, step.place.settings), gradient)
-    expect(not free.all(), "neither clip nor projection acts where the check has them act")
+    expect(not free.all(), "neither clip nor projection acts in the step of this check")
     same("the regressor after a step that is clipped or projected", step.after, expected)
 
 
 def sum_over(squares: np.ndarray, probability: np.ndarray) -> float:
-    """Return the sum of squares over probabilities, both (d,); what never comes is not in it."""
-    comes = probability > 0
-    return float((squares[comes] / probability[comes]).sum())
+    """Return the sum of squares over probabilities, both (d,), without what has probability 0."""
+    possible = probability > 0
+    return float((squares[possible] / probability[possible]).sum())
 
 
 def point_square(step: Step, stated: DrawProbabilities, k_x: int) -> float:
-    """Return what the mean of ``|x~|^2`` must be, for k_x draws or a subset of k_x attributes."""
+    """Return the stated mean of ``|x~|^2``, for k_x draws or a subset of k_x attributes."""
     single = sum_over(np.square(step.x), stated.q) / k_x
     return single if stated.subset else single + (1 - 1 / k_x) * float(step.x @ step.x)

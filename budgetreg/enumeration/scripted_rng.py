@@ -1,8 +1,9 @@
-"""All that a learner may draw for one example, each outcome with its probability: exact laws, not samples.
+"""All outcomes of what a learner draws for one example, with their probabilities: exact distributions, not samples.
 
-A learner turns the numbers of its Generator into attributes. For one example these numbers are given here: each is a
-coordinate of the unit cube, and what the learner does is constant on boxes of it. The walls between them are found by
-asking the learner itself; one point of each box, weighted by its volume, gives the law to about 1e-9.
+A learner turns the numbers of its random generator into attributes. A `Scripted` generator gives these numbers for one
+example: each is a coordinate of the unit cube, and what the learner does is constant on boxes of the cube. The walls
+between the boxes are located by running the learner. One point of each box, weighted by the volume of the box, gives
+the distribution to about 1e-9.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,29 +17,29 @@ import numpy as np
 from budgetreg.sampling.draws import BLOCK
 
 _PARTS = (128, *(16,) * 6)
-"""Parts into which an interval with walls inside is divided, again and again; at first, a box may be no narrower."""
+"""Numbers of parts into which an interval with walls is divided repeatedly; no box may be narrower than the first."""
 
 _MOST_OUTCOMES = 2**14
 
 
 class Scripted:
-    """A Generator whose numbers for one example are given, the others being spread evenly.
+    """A random generator whose numbers for one example are given; all other numbers are spread evenly.
 
     Learners draw for a block of examples at a time, ``BLOCK`` rows in one or several calls.
 
     Parameters
     ----------
     rows : sequence of int or None
-        For each of these calls the example's row; None if it is not in that block.
+        The row of the example in each of these calls; None if the example is not in that block.
     script : ndarray of shape (n,)
-        Points of the unit interval, one for each number that is drawn for the example; further ones are 1/2.
+        Points of the unit interval, one for each number that is drawn for the example; further numbers are 1/2.
 
     Attributes
     ----------
     calls : int
-        How many of these calls there were.
+        Number of these calls so far.
     values : list of int
-        How many equally probable values each number for the example has; 0 for a continuum.
+        Number of equally probable values of each number for the example; 0 for a continuous one.
     """
 
     def __init__(self, rows: Sequence[int | None], script: Sequence[float] | np.ndarray = ()) -> None:
@@ -49,7 +50,7 @@ class Scripted:
     def integers(self, low: int, high: int | None = None, size: Any = None, **options: Any) -> np.ndarray:
         """Draw whole numbers, as a Generator does."""
         first, end = (0, low) if high is None else (low, high)
-        if np.ravel(size)[0] != BLOCK:  # the key of other streams, not draws for examples
+        if np.ravel(size)[0] != BLOCK:  # the key of another stream, not draws for examples
             return np.full(size, first, **options)
         numbers = first + _counted(size) % (end - first)
         return self._given(numbers, end - first, lambda u: first + np.floor(u * (end - first)))
@@ -66,11 +67,11 @@ class Scripted:
         row = self._rows[self.calls] if self.calls < len(self._rows) else None
         self.calls += 1
         if row is not None:
-            own = numbers[row]
-            given = self._script[len(self.values) : len(self.values) + own.size]
-            u = np.concatenate([given, np.full(own.size - given.size, 0.5)])
-            numbers[row] = inverse(u).reshape(own.shape)
-            self.values += [values] * own.size
+            shape, size = numbers[row].shape, numbers[row].size
+            given = self._script[len(self.values) : len(self.values) + size]
+            u = np.concatenate([given, np.full(size - given.size, 0.5)])
+            numbers[row] = inverse(u).reshape(shape)
+            self.values += [values] * size
         return numbers
 
 
@@ -85,14 +86,14 @@ def _golden(size: int | tuple[int, ...]) -> np.ndarray:
 
 
 def rows_of(example: int, opened: Sequence[tuple[int, int]]) -> list[int | None]:
-    """Return in which row of which call an example is, see `Scripted`.
+    """Return the row of an example in each call, see `Scripted`.
 
     Parameters
     ----------
     example : int
-        Its number, from 0.
+        Number of the example, from 0.
     opened : sequence of pairs (int, int)
-        For each block that was opened the number of calls before, and the number of examples up to its end.
+        For each opened block the number of calls before it, and the number of examples up to its end.
     """
     rows: list[int | None] = []
     start = 0
@@ -105,16 +106,16 @@ def rows_of(example: int, opened: Sequence[tuple[int, int]]) -> list[int | None]
 def outcomes(
     values: Sequence[int], act: Callable[[np.ndarray], np.ndarray], fixed: Mapping[int, float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find one script for each outcome.
+    """Return one script for each outcome, with its probability.
 
     Parameters
     ----------
     values : sequence of int
         See `Scripted`.
     act : callable
-        Returns what the learner does, shape (N, ...), by scripts of shape (N, n).
+        Maps scripts (N, n) to what the learner does, shape (N, ...).
     fixed : mapping of int to float
-        Numbers that do not vary, and the points of the unit interval given for them.
+        Numbers that do not vary, and their points of the unit interval.
 
     Returns
     -------
@@ -124,27 +125,27 @@ def outcomes(
     Raises
     ------
     ValueError
-        If there are too many.
+        If there are too many outcomes.
     """
     base = np.array([fixed.get(i, 0.5) for i in range(len(values))])
     edges = {i: np.linspace(0, 1, n + 1) for i, n in enumerate(values) if n}
     edges |= {i: np.array([0.0, 1.0]) for i in fixed}
     edges |= _walls(act, base, [i for i in range(len(values)) if i not in edges])
     ordered = [edges[i] for i in range(len(values))]
-    if prod(len(own) - 1 for own in ordered) > _MOST_OUTCOMES:
+    if prod(len(walls) - 1 for walls in ordered) > _MOST_OUTCOMES:
         raise ValueError("too many outcomes to enumerate")
-    points = [[fixed[i]] if i in fixed else (own[:-1] + own[1:]) / 2 for i, own in enumerate(ordered)]
-    widths = [np.diff(own) for own in ordered]
+    points = [[fixed[i]] if i in fixed else (walls[:-1] + walls[1:]) / 2 for i, walls in enumerate(ordered)]
+    widths = [np.diff(walls) for walls in ordered]
     return np.array(list(product(*points))), np.array(list(product(*widths))).prod(axis=1)
 
 
 def in_turn(n: int, act: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Find one script for each outcome where what a number does depends on those before it, but on none after it.
+    """Return one script for each outcome where the effect of a number depends only on the numbers before it.
 
     Parameters
     ----------
     n : int
-        How many numbers there are, all of a continuum.
+        Number of random numbers, all continuous.
     act : callable
         As for `outcomes`.
 
@@ -155,15 +156,15 @@ def in_turn(n: int, act: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray
     """
     scripts, probability = np.full((1, n), 0.5), np.ones(1)
     for i in range(n):
-        edges = [_walls(act, own, [i])[i] for own in scripts]
-        scripts = np.repeat(scripts, [len(own) - 1 for own in edges], axis=0)
-        scripts[:, i] = np.concatenate([(own[:-1] + own[1:]) / 2 for own in edges])
-        probability = np.concatenate([p * np.diff(own) for p, own in zip(probability, edges, strict=True)])
+        edges = [_walls(act, script, [i])[i] for script in scripts]
+        scripts = np.repeat(scripts, [len(walls) - 1 for walls in edges], axis=0)
+        scripts[:, i] = np.concatenate([(walls[:-1] + walls[1:]) / 2 for walls in edges])
+        probability = np.concatenate([p * np.diff(walls) for p, walls in zip(probability, edges, strict=True)])
     return scripts, probability
 
 
 def _walls(act: Callable[[np.ndarray], np.ndarray], base: np.ndarray, free: list[int]) -> dict[int, np.ndarray]:
-    """Return 0, the places where what the learner does changes with one number alone, and 1."""
+    """Return, for each free number, 0, the points at which its change alone changes the outcome, and 1."""
     number, low, high = np.array(free, dtype=int), np.zeros(len(free)), np.full(len(free), np.nextafter(1, 0))
 
     def acted(points: np.ndarray) -> np.ndarray:

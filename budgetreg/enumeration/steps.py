@@ -1,4 +1,4 @@
-"""One step of an online learner in all ways that its draws allow."""
+"""All outcomes of one step of an online learner."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ from budgetreg.sampling.draws import BLOCK
 from budgetreg.updates.reference_updates import ReferenceUpdate, iterates
 
 STEP = 9
-"""The step that is looked at: by then every attribute has been drawn."""
+"""The step that is enumerated: by then every attribute has been drawn."""
 
 LATE = BLOCK + 2
-"""The step that is looked at where it matters what was seen in blocks before its own."""
+"""The step that is enumerated where a step depends on what was seen in earlier blocks."""
 
 INSIDE = {"B": 50.0, "eta": 0.005, "lambda": 20.0}
-"""Parameters by which no step gets to the ball's boundary, nor to where exponentiated gradient clips."""
+"""Parameters with which no step reaches the boundary of the ball, or a gradient that is clipped."""
 
 EDGE = {**INSIDE, "B": 1.0}
-"""Parameters by which the step of an example that is large does, but no other one."""
+"""Parameters with which the step of a large example does, and no other step."""
 
 
 def prices(d: int) -> np.ndarray:
-    """Return what attributes cost in examinations of learners that heed it, shape (d,)."""
+    """Return the prices of attributes with which the checks run price-aware learners, shape (d,)."""
     return np.asarray(1.5 ** (np.arange(d) % 3) * 2.0 ** -(np.arange(d) % 2))
 
 
@@ -34,25 +34,25 @@ _STREAMS = 1024
 """Streams that run together."""
 
 _SOME = 64
-"""Outcomes that are looked at where it is not for their mean."""
+"""Number of outcomes that are compared where their mean is not needed."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Which step of a learner is looked at.
+    """The step of a learner that is enumerated.
 
     Attributes
     ----------
     t : int
-        Its number, `STEP` or `LATE`.
+        Number of the step, `STEP` or `LATE`.
     edge : bool
-        Whether projection and clip act, in some of its outcomes at least; then a few are taken by chance.
+        Whether projection and clip act in some of its outcomes; then a few outcomes are drawn at random.
     average : {'all', 'suffix', 'last'}
         Which iterates the learner's outputs average.
     first : int
-        Examples before its phase, of which the iterates are averaged apart.
+        Examples of an earlier phase, whose iterates are averaged separately.
     fixed : tuple of pairs (int, float)
-        Numbers drawn for the example that do not vary, see `scripts.outcomes`.
+        Numbers drawn for the example that do not vary, see `budgetreg.enumeration.scripted_rng.outcomes`.
     """
 
     t: int = STEP
@@ -67,12 +67,12 @@ class Place:
         return EDGE if self.edge else INSIDE
 
     def examples(self, d: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the examples X, (t+1, d), and targets, the last but one of which the step is for."""
+        """Return the examples X, (t+1, d), and targets; the step is that of the last but one."""
         rng = np.random.default_rng(3)
-        # All steps go the same way, so that the weights are alike and no attribute is drawn too seldom to be noticed.
+        # All steps have the same signs, so that the weights are similar and no attribute is drawn too rarely.
         X = rng.uniform(0.5, 1, (self.t + 1, d)) * rng.choice([-1, 1], d)
         y = rng.uniform(0.5, 1, self.t + 1)
-        X[STEP : self.t - 1] = 0  # steps that cost little time, and lead nowhere
+        X[STEP : self.t - 1] = 0  # these steps take little time and change nothing
         if self.edge:
             X[self.t - 1] *= 2 * 4.0 ** np.arange(d)
             y[self.t - 1] = 20
@@ -81,24 +81,24 @@ class Place:
 
 @dataclass(frozen=True)
 class Step:
-    """All outcomes of one step, or some of one at the edge.
+    """All outcomes of one step, or some outcomes of a step at which projection and clip act.
 
     Attributes
     ----------
     place : Place
-        Which it is.
+        The step.
     X, Y : ndarray of float, shapes (t+1, d) and (t+1,)
         All examples and targets.
     w : ndarray of shape (d,)
-        The regressor that meets the example.
+        The regressor before the step.
     probability : ndarray of shape (N,)
-        Of each outcome.
+        Probability of each outcome.
     after : ndarray of shape (N, d)
-        The regressors that it leads to.
+        The regressor after each outcome.
     attributes : ndarray of int, shape (N, n)
-        The attributes that it saw, in order; -1 where it saw fewer than in another outcome.
+        The attributes that each outcome saw, in order; -1 where it saw fewer than another outcome.
     earlier : tuple of ndarray of int
-        Those that the learner saw of each example before, which are the same in all outcomes.
+        The attributes that the learner saw of each earlier example, which are the same in all outcomes.
     """
 
     place: Place
@@ -112,12 +112,12 @@ class Step:
 
     @property
     def x(self) -> np.ndarray:
-        """The example, shape (d,)."""
+        """The example of the step, shape (d,)."""
         return np.asarray(self.X[self.place.t - 1])
 
     @property
     def y(self) -> float:
-        """Its target."""
+        """The target of the example."""
         return float(self.Y[self.place.t - 1])
 
     def mean(self, values: np.ndarray) -> np.ndarray:
@@ -125,17 +125,17 @@ class Step:
         return np.tensordot(self.probability, values, axes=1)
 
     def gradient(self, moves: ReferenceUpdate) -> np.ndarray:
-        """Return what was followed in each outcome, (N, d), unless the place is at the edge."""
+        """Return the gradient that each outcome followed, (N, d), for a step without projection and clip."""
         return moves.gradient(self.w[None], self.after, self.place.t, self.place.settings)
 
     def follow(self, moves: ReferenceUpdate, gradient: np.ndarray) -> np.ndarray:
-        """Return to where gradients lead, both (N, d)."""
+        """Return the regressors to which gradients lead, both (N, d)."""
         return moves.step(self.w, gradient, self.place.t, self.place.settings)
 
 
 @lru_cache(maxsize=8)
 def enumerate_step(subject: LearnerUnderTest, d: int, k: int, place: Place) -> Step:
-    """Take a step in all ways.
+    """Enumerate a step.
 
     Parameters
     ----------
@@ -144,12 +144,12 @@ def enumerate_step(subject: LearnerUnderTest, d: int, k: int, place: Place) -> S
     d, k : int
         Attributes and budget.
     place : Place
-        Which step.
+        The step.
 
     Raises
     ------
     CheckError
-        If the regressor that meets the example depends on what is drawn for it.
+        If the regressor before the step depends on what is drawn for its example.
     """
     X, y = place.examples(d)
     probe = Scripted(())
@@ -162,15 +162,15 @@ def enumerate_step(subject: LearnerUnderTest, d: int, k: int, place: Place) -> S
     def regressors(scripts: np.ndarray) -> np.ndarray:
         return _take(subject, X, y, k, place, rows, scripts)[1]
 
-    if place.edge:  # looked at one by one: their probabilities do not matter
+    if place.edge:  # compared one by one: their probabilities do not matter
         scripts, probability = np.random.default_rng(4).random((_SOME, len(probe.values))), np.full(_SOME, 1 / _SOME)
         for number, value in place.fixed:
             scripts[:, number] = value
     else:
         scripts, probability = outcomes(probe.values, regressors, dict(place.fixed))
     before, after, attributes = _take(subject, X, y, k, place, rows, scripts)
-    same = np.allclose(before, before[0], rtol=0, atol=1e-12)  # averages give iterates back but for rounding
-    expect(same, "the regressor that meets an example depends on what is drawn for it")
+    same = np.allclose(before, before[0], rtol=0, atol=1e-12)  # iterates are recovered from averages up to rounding
+    expect(same, "the regressor before a step depends on what is drawn for its example")
     earlier = tuple(seen(position)[0] for position in range(place.t - 1))
     return Step(place, X, y, before[0], probability, after, attributes, earlier)
 
@@ -178,13 +178,13 @@ def enumerate_step(subject: LearnerUnderTest, d: int, k: int, place: Place) -> S
 def exact_gradient(subject: LearnerUnderTest, step: Step, moves: ReferenceUpdate) -> np.ndarray:
     """Return the gradient (d,) that a learner with full information follows at the same regressor and example.
 
-    From ``w_1 = 0``, one example made for it leads the learner to the regressor.
+    One constructed example leads the learner from ``w_1 = 0`` to the regressor.
     """
     X = np.stack([moves.dual(step.w[None], INSIDE)[0] / INSIDE["eta"], step.x, step.x])
     table = Table(X, np.array([1.0, step.y, step.y]))
     settings = {name: [value] for name, value in INSIDE.items()}
     (before, after), _ = subject.run(table, np.arange(3)[None], [], len(step.w), settings, [2, 3])
-    expect(np.allclose(before[0, :, 0], step.w, rtol=1e-9), f"{subject.name} was not led to the regressor")
+    expect(np.allclose(before[0, :, 0], step.w, rtol=1e-9), f"{subject.name} does not reach the regressor of the step")
     gradient: np.ndarray = moves.gradient(before[:, :, 0], after[:, :, 0], 2, INSIDE)[0]
     return gradient
 
@@ -201,12 +201,12 @@ def _take(
     """Return the regressors (N, d) before and after the step, and the attributes seen, by scripts (N, n)."""
     parts = []
     for start in range(0, len(scripts), _STREAMS):
-        rngs = [Scripted(rows, own) for own in scripts[start : start + _STREAMS]]
+        rngs = [Scripted(rows, script) for script in scripts[start : start + _STREAMS]]
         before, after, seen = _run(subject, X, y, k, place, rngs)
         parts.append((before, after, seen(place.t - 1)))
     befores, afters, attributes = zip(*parts, strict=True)
-    most = max(own.shape[1] for own in attributes)
-    padded = [np.pad(own, ((0, 0), (0, most - own.shape[1])), constant_values=-1) for own in attributes]
+    most = max(part.shape[1] for part in attributes)
+    padded = [np.pad(part, ((0, 0), (0, most - part.shape[1])), constant_values=-1) for part in attributes]
     return np.concatenate(befores), np.concatenate(afters), np.concatenate(padded)
 
 
@@ -219,9 +219,9 @@ def _run(
     rngs: list[Scripted],
     opened: Callable[[int], None] = lambda stop: None,
 ) -> tuple[np.ndarray, np.ndarray, Callable[[int], np.ndarray]]:
-    """Return the regressors, and a function that gives the attributes (F, n) seen of the example at a position."""
+    """Return the regressors, and a function from the position of an example to the attributes (F, n) seen of it."""
     F, m = len(rngs), len(X)
-    orders = np.arange(F * m).reshape(F, m)  # rows of its own for each stream, by which the log tells them apart
+    orders = np.arange(F * m).reshape(F, m)  # each stream has its own rows, so that the log tells the streams apart
     table = Table(np.tile(X, (F, 1)), np.tile(y, F))
     settings = {name: [value] for name, value in place.settings.items()}
     marks = [m - 1, m] if place.average == "last" else list(range(1, m + 1))
@@ -231,12 +231,12 @@ def _run(
     rows, attributes = reveals.seen
 
     def seen(position: int) -> np.ndarray:
-        own = rows % m == position
-        stream = rows[own] // m
+        at = rows % m == position
+        stream = rows[at] // m
         order = np.argsort(stream, kind="stable")
         counts = np.bincount(stream, minlength=F)
         result = np.full((F, counts.max()), -1)
-        result[np.arange(counts.max()) < counts[:, None]] = attributes[own][order]
+        result[np.arange(counts.max()) < counts[:, None]] = attributes[at][order]
         return result
 
     before, after = (W[:, :, 0] for W in outputs)

@@ -1,6 +1,7 @@
-"""Learners: each a class in a module or package of its own; what is seen comes through the accessor alone.
+"""Learners: one class each, which sees values through the accessor alone.
 
-Learners know updates, samplers, solvers and theory, and nothing of splits, folds, files or figures.
+This module finds the classes by the value of ``algo.core``, builds learners from sections of the configuration, and
+names groups of learners.
 """
 
 import sys

@@ -29,17 +29,17 @@ IGNORABLE: Options = {
     "split": Option("the split of the budget", SPLIT | NOTHING, default=None),
     "average": Option("the averaging of iterates", AVERAGE | NOTHING, default=None),
 }
-"""Keys that learners without a use for them accept all the same, so that a sweep may set them for all."""
+"""Keys that all learners accept, with or without effect, so that a sweep may set them for all."""
 
 UPDATES: Mapping[str, str] = {
     "ogd": "online gradient descent in the 2-ball",
     "eg": "exponentiated gradient in the 1-ball",
     "pegasos": "regularised gradient descent (Pegasos) in the 1-ball",
 }
-"""In the words of captions."""
+"""Updates in the words of captions."""
 
 COUNTERPARTS = {"ogd": "online_ridge", "eg": "online_lasso"}
-"""By update, the learner whose gradients are exact."""
+"""By update, the learner with exact gradients."""
 
 
 def average_option() -> str:
@@ -49,7 +49,7 @@ def average_option() -> str:
 
 
 def update_option(*updates: str) -> str:
-    """Declare the update, one of a few, which makes a learner of its own: the checks try those that have a file."""
+    """Declare the update, one of a few. The checks do not vary it, as each value is a learner with its own file."""
     declared: str = option("the update", one_of(*updates), tried=())
     return declared
 
@@ -189,8 +189,8 @@ class PairwiseLearner(Learner):
         """
         if k < 2:
             raise ConfigError(
-                f"k={k}: {self.name} needs a budget of at least 2, as one attribute of each example tells nothing of "
-                "how attributes go together"
+                f"k={k}: {self.name} needs a budget of at least 2, as one attribute of each example does not show "
+                "how attributes vary together"
             )
         return None
 

@@ -180,10 +180,10 @@ def mixed(weights: np.ndarray, mix: float) -> np.ndarray:
 
 
 def _draws(learner: TwoPhaseLearner, step: Step, k_x: int) -> DrawProbabilities:
-    """State the draws: of weights that moments ``A + 13 eps/6`` give, a share of which is the same for all.
+    """State the draws: their weights follow from moments ``A + 13 eps/6``, mixed with equal weights.
 
-    ``A_i`` is the mean square of attribute i where the first phase's data points drew it, or if they never did, the
-    mean of the others; ``eps = min(1, d log(2d/0.05) / (k_x m_1))`` by theory (Kukliansky & Shamir 2015).
+    ``A_i`` is the mean square of attribute i where the first phase's data points drew it, or the mean of the others if
+    they never did; ``eps = min(1, d log(2d/0.05) / (k_x m_1))`` by theory (Kukliansky & Shamir 2015).
     """
     d, m_1 = len(step.w), _first_phase(learner, len(step.X))
     seen = data_points(step, m_1, k_x)

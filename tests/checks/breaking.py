@@ -7,10 +7,10 @@ from budgetreg import checks
 
 def failure(name, check, broken=None):
     """Return why a learner fails a check when its fit is what `broken` makes of it."""
-    verdict = checks.verdict(running(name, broken) if broken else replace(checks.examined(name)), check)
-    assert verdict.passed is False
-    assert "\n" not in verdict.reason
-    return verdict.reason
+    result = checks.run_check(running(name, broken) if broken else replace(checks.examined(name)), check)
+    assert result.passed is False
+    assert "\n" not in result.reason
+    return result.reason
 
 
 def running(name, broken):

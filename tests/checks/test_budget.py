@@ -75,4 +75,4 @@ def test_draws_that_are_charged_at_zero_though_nothing_is_drawn(monkeypatch):
 def test_a_declared_cost_beyond_the_budget(monkeypatch):
     subject = checks.examined("popca_passive")
     monkeypatch.setattr(SecondMomentLearner, "cost", lambda learner, d, k, settings: Cost(k + 1, k))
-    assert checks.verdict(subject, "budget").reason == "an example costs 7 attributes; the budget is 6"
+    assert checks.run_check(subject, "budget").reason == "an example costs 7 attributes; the budget is 6"

@@ -30,30 +30,30 @@ from tests.tiers import quick_but, slow_but
 @pytest.mark.parametrize("name", quick_but(("aemr", "aeml", "aefa", "aemr_cv"), catalogue.options("algo")))
 def test_learner(name):
     """As its file has it; `budgetreg check` takes its options one by one, too."""
-    verdicts = [checks.verdict(checks.examined(name), check) for check in checks.CHECKS]
-    assert [verdict for verdict in verdicts if verdict.passed is False] == []
+    results = [checks.run_check(checks.examined(name), check) for check in checks.CHECKS]
+    assert [result for result in results if result.passed is False] == []
 
 
 @pytest.mark.parametrize(
     "name", slow_but(("popca", "online_ridge"), ["aelr", "ddaerr_two_phase", "aesvr", "mbeg", "popca", "online_ridge"])
 )
 def test_options(name):
-    verdicts = list(checks.verdicts(checks.examined(name)))
-    assert [verdict.check for verdict in verdicts] == list(checks.CHECKS) * len({own.changes for own in verdicts})
-    assert [verdict for verdict in verdicts if verdict.passed is False] == []
+    results = list(checks.run_checks(checks.examined(name)))
+    assert [result.check for result in results] == list(checks.CHECKS) * len({result.changes for result in results})
+    assert [result for result in results if result.passed is False] == []
 
 
-def test_learners_of_the_papers_are_excused_from_little():
+def test_learners_of_the_papers_are_skip_few_checks():
     expected = dict(aer=1, aerr=1, aelr=1, baseline=1, naive=1, aesvr=2, online_lasso=4, lasso=5)
     expected |= dict(popca=2, popca_passive=3, popca_importance=3, mbeg=2, mbeg_plus=2, zero_filled_pca=4, pca=5)
-    excused = {
-        name: sum(checks.excuse(checks.examined(name).learner, check) is not None for check in checks.CHECKS)
+    skipped = {
+        name: sum(checks.skip_reason(checks.examined(name).learner, check) is not None for check in checks.CHECKS)
         for name in expected
     }
-    assert excused == expected
+    assert skipped == expected
     aesvr = checks.examined("aesvr").learner
     plug_in = replace(aesvr, residual="plug_in")
-    assert "biased" in checks.excuse(plug_in, "unbiased")
+    assert "biased" in checks.skip_reason(plug_in, "unbiased")
     assert {check for name in expected for check in checks.examined(name).learner.skipped_checks} <= set(checks.CHECKS)
 
 
@@ -67,8 +67,8 @@ def test_a_learner_that_never_draws_some_attribute(name, check):
 
 def test_a_learner_that_repeats_its_draws():
     learner = running("aelr", with_draws(lambda numbers, high: np.broadcast_to(numbers[:, :1], numbers.shape).copy()))
-    assert checks.verdict(learner, "unbiased").passed
-    assert checks.verdict(learner, "second moments").passed is False
+    assert checks.run_check(learner, "unbiased").passed
+    assert checks.run_check(learner, "second moments").passed is False
 
 
 def test_wrong_weights_in_the_series(monkeypatch):
@@ -78,7 +78,7 @@ def test_wrong_weights_in_the_series(monkeypatch):
 
 def test_pairs_with_replacement_and_pairs_on_the_diagonal(monkeypatch):
     monkeypatch.setattr(pairs, "subset", lambda rng, n, size: rng.integers(0, n, size=(BLOCK, size)))
-    assert checks.verdict(checks.examined("naive"), "unbiased").passed
+    assert checks.run_check(checks.examined("naive"), "unbiased").passed
     assert "square" in failure("naive", "second moments")
     monkeypatch.setattr(pairs, "subset", lambda rng, n, size: rng.integers(0, 4, size=(BLOCK, size)) * 5)
     assert "A" in failure("baseline", "unbiased")
@@ -223,7 +223,7 @@ def test_budgets_that_are_accepted_too_early(monkeypatch):
 def test_a_learner_without_an_oracle_and_a_crash(monkeypatch):
     subject = checks.examined("online_ridge")
     monkeypatch.setattr(ExactGradientLearner, "oracle", Oracle())
-    assert "online_ridge declares nothing to compare with" in checks.verdict(subject, "unbiased").reason
+    assert "online_ridge declares nothing to compare with" in checks.run_check(subject, "unbiased").reason
     assert failure("aer", "budget", lambda fit: lambda *args: 1 / 0).startswith("ZeroDivisionError")
 
 

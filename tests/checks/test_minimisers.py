@@ -13,7 +13,7 @@ from tests.checks.breaking import failure, with_outputs, with_settings
 @pytest.mark.parametrize(("name", "B"), [("ridge", 0.9999), ("lasso", 0.9999), ("baseline", 0.9999), ("lasso", 1.0001)])
 def test_the_minimiser_over_another_ball(name, B):
     said = failure(name, "minimiser", with_settings(B=B))
-    assert ("above its minimum" if B < 1 else "is put out for the radius") in said
+    assert ("above its minimum" if B < 1 else "is returned for the radius") in said
 
 
 @pytest.mark.parametrize("name", ["ridge", "lasso", "baseline"])

@@ -26,9 +26,9 @@ from tests.checks.breaking import changed, with_given, with_options, with_settin
 
 def fails(subject, check, reason):
     """Expect a learner to be unbiased, and to fail a check."""
-    unbiased = checks.verdict(subject, "unbiased")
+    unbiased = checks.run_check(subject, "unbiased")
     assert unbiased.passed is not False, unbiased
-    failed = checks.verdict(subject, check)
+    failed = checks.run_check(subject, check)
     assert failed.passed is False
     assert reason in failed.reason
 
@@ -48,7 +48,7 @@ def test_moments_that_guide_in_the_other_one_s_way(name, weights, monkeypatch):
 
 @pytest.mark.parametrize("name", ["ddaerr", "ddaelr", "ddaerr_two_phase", "ddaelr_two_phase"])
 def test_prices_that_are_not_heeded(name):
-    assert checks.verdict(changed(name), "second moments").passed
+    assert checks.run_check(changed(name), "second moments").passed
     fails(changed(name, with_given(prices=None)), "second moments", "square")
 
 
@@ -99,7 +99,7 @@ def test_a_control_variate_that_is_not_there():
 def test_a_control_variate_that_is_not_added_again(monkeypatch):
     split = ControlVariate.split
     monkeypatch.setattr(ControlVariate, "split", lambda *words: (split(*words)[0], 0))
-    assert checks.verdict(changed("aerr", control_variate="label"), "unbiased").passed is False
+    assert checks.run_check(changed("aerr", control_variate="label"), "unbiased").passed is False
 
 
 @pytest.mark.parametrize("name", ["mbeg", "mbeg_plus"])
@@ -111,7 +111,7 @@ def test_subsets_that_are_not_alike(monkeypatch):
     design = conditional_poisson(np.array([0.3, 0.6, 0.5, 0.6]), 2)
     monkeypatch.setattr(second_moment, "uniform_subset", lambda d, k: design if k == 2 else conditional_poisson([], 0))
     subject = changed("popca")
-    assert "C's square at k=2" in checks.verdict(subject, "second moments").reason
+    assert "C's square at k=2" in checks.run_check(subject, "second moments").reason
 
 
 def test_a_second_phase_that_prefers_large_attributes_too_much(monkeypatch):
@@ -151,7 +151,7 @@ def test_eigenvalues_that_are_not_capped(monkeypatch):
 
     monkeypatch.setattr(mbeg, "project", to_the_trace)
     subject = changed("mbeg")
-    assert checks.verdict(subject, "second moments").passed
+    assert checks.run_check(subject, "second moments").passed
     fails(subject, "boundary", "a pair after a step")
 
 
@@ -161,6 +161,6 @@ def test_an_oracle_that_compares_too_little(monkeypatch):
             pass
 
     monkeypatch.setattr(GradientLearner, "oracle", Short())
-    assert checks.verdict(changed("aerr"), "unbiased").passed
-    reason = checks.verdict(changed("aerr"), "second moments").reason
+    assert checks.run_check(changed("aerr"), "unbiased").passed
+    reason = checks.run_check(changed("aerr"), "second moments").reason
     assert "a reason for 'second moments' to its skipped_checks" in reason

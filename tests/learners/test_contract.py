@@ -136,7 +136,7 @@ def test_a_run_ends_with_one_line(
 
 def test_the_checks_report_a_broken_contract(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sgd_impute.ImputedGradientLearner, "fit", broken(lambda m, W: []))
-    result = checks.verdict(checks.examined("sgd_impute"), "same bytes")
+    result = checks.run_check(checks.examined("sgd_impute"), "same bytes")
     assert result.passed is False
     assert "ends without outputs at checkpoint 3" in result.reason
 
@@ -171,7 +171,7 @@ def test_a_gradient_oracle_needs_no_option_of_the_learner(monkeypatch: pytest.Mo
     subject = checks.examined("sgd_impute")
     algo = Bare(name="bare", grid=subject.learner.grid)
     bare = replace(subject, config=replace(subject.config, algo=algo))
-    assert checks.verdict(bare, "full at k=d").passed
+    assert checks.run_check(bare, "full at k=d").passed
 
 
 @pytest.mark.parametrize("d", [1, 5, 64, 131])

@@ -169,7 +169,7 @@ def test_streams_do_not_depend_on_others_or_on_checkpoints(impute):
 def test_iterative_imputation_passes_the_checks(check):
     """Except for checks of hundreds of imputations, which `budgetreg check` runs."""
     _, iterative = checks.examined("impute_ridge").variants()
-    found = checks.verdict(iterative, check)
+    found = checks.run_check(iterative, check)
     assert found.passed, found.reason
 
 

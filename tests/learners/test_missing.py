@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from budgetreg.checks import behaviour, excuse
+from budgetreg.checks import behaviour, skip_reason
 from budgetreg.checks.subject import Subject, examined
 from budgetreg.checks.variants import variants
 from budgetreg.enumeration import steps
@@ -69,7 +69,7 @@ def quick(names: list[str]) -> list[Any]:
 
 ABLE = [*able(predicts=True), *able(predicts=False)]
 GRADIENTS = members(lambda one: one.missing is Missing.WEIGHED and one.predicts and not one.centres_itself)
-CENTRED = [name for name in able(predicts=True) if excuse(examined(name).learner, "origin") is None]
+CENTRED = [name for name in able(predicts=True) if skip_reason(examined(name).learner, "origin") is None]
 
 
 # Estimates from stored sums, of one example, for each mask and each outcome of the draws.

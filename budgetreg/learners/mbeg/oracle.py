@@ -1,4 +1,4 @@
-"""The law of what pairs of attributes estimate of ``x x'``, drawn at some weight matrix, and of these matrices."""
+"""The distribution of estimates of ``x x'`` from pairs drawn by a weight matrix, and of the next weight matrix."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,9 @@ from budgetreg.metering.table import Table
 _X = np.array([0.7, -1.1, 0.4, 0.2])
 D = len(_X)
 _X_1 = np.array([0.5, 0.9, 1.2, -0.8])
-"""The example before, where the weight matrix itself counts."""
+"""The first example, which moves the weight matrix."""
 _ALPHA, _W = 0.3, np.array([0.4, 0.3, 0.2, 0.1])
-"""Share of uniform pairs, and the other pairs' probabilities, where MBEG is at some weight matrix."""
+"""Share of uniform pairs, and the diagonal of a weight matrix over n, for estimates of one example."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class PairsOracle(Oracle):
         _compare_pairs(self.learner, subject, 0.02)
 
     def full_information(self, subject: LearnerUnderTest) -> None:
-        """Compare the mean at k = d with ``x x'``, as draws repeat attributes."""
+        """Compare the mean at k = d with ``x x'``: draws may repeat attributes."""
         _compare_mean(self.learner, D)
 
     def boundary(self, subject: LearnerUnderTest) -> None:
-        """Compare the pairs that are drawn after a step so long that eigenvalues of W are capped at 1.
+        """Compare the pairs that are drawn after a step that is so long that eigenvalues of W are capped at 1.
 
         ``C^`` is unbiased; W is the projection of ``exp(log W + eta C^)`` in relative entropy, exactly: its
         eigenvectors stay, and its eigenvalues u become ``min(1, c u)``, of sum n. The mean of W is that of the
@@ -57,7 +57,7 @@ def _compare_mean(learner: MatrixGradientLearner, k: int) -> None:
 
 
 def _estimates(learner: MatrixGradientLearner, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return what the pairs of one example give for all outcomes, at a weight matrix with the diagonal ``n _W``."""
+    """Return the estimates from one example for all outcomes, at a weight matrix with the diagonal ``n _W``."""
     state = core.Weights(1, D, 1, np.array([_ALPHA]))
     state.move(np.array([0]), (np.diag(np.log(_W)) + np.log(D))[None] * np.eye(D), 1)
     pairs = k // 2
@@ -79,16 +79,16 @@ def _square(learner: MatrixGradientLearner, k: int) -> float:
     diagonal ``sum_s x_s^4 / p_ss``; from single attributes, ``sum_s (a_s + p_ss) x_s^4 / (2 a_s^2)``.
     """
     p = (1 - _ALPHA) * (_W[:, None] + _W) / (2 * D) + _ALPHA / D**2
-    own, a = np.diagonal(p), p.sum(axis=1)
+    p_ss, a = np.diagonal(p), p.sum(axis=1)
     products = np.square(np.outer(_X, _X)) / (2 * p)
-    diagonal = _X**4 / own if learner.update == "pairs" else (a + own) * _X**4 / (2 * a**2)
+    diagonal = _X**4 / p_ss if learner.update == "pairs" else (a + p_ss) * _X**4 / (2 * a**2)
     single = products.sum() - np.trace(products) + diagonal.sum()
     pairs, mean = k // 2, float(_X @ _X) ** 2
     return float(single / pairs + (1 - 1 / pairs) * mean)
 
 
 def _compare_pairs(learner: MatrixGradientLearner, subject: LearnerUnderTest, eta: float) -> None:
-    """Compare the pairs of a second example with the probabilities that the step of the first one gives them."""
+    """Compare the pairs of a second example with their probabilities after the step of the first."""
     k = 2
 
     def shown(rngs: list[Scripted]) -> list[np.ndarray]:
@@ -101,7 +101,9 @@ def _compare_pairs(learner: MatrixGradientLearner, subject: LearnerUnderTest, et
 
     def act(scripts: np.ndarray) -> np.ndarray:
         pairs = shown([Scripted([1] * 3, own) for own in scripts])[1::2]
-        return np.array([(own[0], own[-1]) for own in pairs])  # one that is seen alone is a pair with itself
+        return np.array(
+            [(pair[0], pair[-1]) for pair in pairs]
+        )  # an attribute that is seen alone is a pair with itself
 
     probe = Scripted([1] * 3)
     first = shown([probe])[0]
@@ -109,15 +111,15 @@ def _compare_pairs(learner: MatrixGradientLearner, subject: LearnerUnderTest, et
     w = np.diagonal(_weights(learner, eta, (first[0], first[-1]))) / learner.n_components
     p = (1 - alpha) * (w[:, None] + w) / (2 * D) + alpha / D**2
     scripts, probability = outcomes(probe.values, act, {})
-    found = np.zeros((D, D))
-    np.add.at(found, tuple(act(scripts).T), probability)
-    same("the probability of a pair after a step", found + found.T, 2 * p)
+    pairs = np.zeros((D, D))
+    np.add.at(pairs, tuple(act(scripts).T), probability)
+    same("the probability of a pair after a step", pairs + pairs.T, 2 * p)
 
 
 def _weights(learner: MatrixGradientLearner, eta: float, pair: tuple[int, int]) -> np.ndarray:
-    """Return W after the first step, which a pair of attributes leads to, drawn with ``p_sq = 1/d^2`` as all others."""
+    """Return W after the first step from a pair of attributes; all pairs have ``p_sq = 1/d^2`` there."""
     s, q = pair
-    expect(s != q, "the first pair was to be one of different attributes")
+    expect(s != q, "the first pair has to have different attributes")
     n, C = learner.n_components, np.zeros((D, D))
     C[s, q] = C[q, s] = _X_1[s] * _X_1[q] * D**2 / 2
     if learner.update == "singles":

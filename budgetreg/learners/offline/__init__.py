@@ -27,7 +27,7 @@ from budgetreg.metering.accessor import Accessor
 
 _PROBLEMS = {"ridge": "least squares in the 2-ball", "lasso": "least squares in the 1-ball"}
 _NORMS = {"ridge": (two_norm, two_norm), "lasso": (one_norm, largest)}
-"""Of the ball, and dual to it."""
+"""The norm of the ball, and the dual norm."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The law of what pairs of attributes estimate of one example: A of ``x x'`` and v of ``2 y x``."""
+"""The distribution of what pairs of attributes estimate of one example: A of ``x x'``, and v of ``2 y x``."""
 
 from dataclasses import dataclass
 
@@ -23,12 +23,12 @@ class PairEstimatesOracle(Oracle):
     update: str
 
     def unbiased(self, subject: LearnerUnderTest) -> None:
-        """Compare means with ``x x'`` and ``2 y x``, which full information has."""
+        """Compare the means with ``x x'`` and ``2 y x``."""
         for k in (2, 3):
             _compare_means(k)
 
     def second_moments(self, subject: LearnerUnderTest) -> None:
-        """Compare with the variance of a mean over n of d^2 pairs without replacement, known from survey sampling."""
+        """Compare with the variance of a mean over n of d^2 pairs without replacement, as in survey sampling."""
         k = 4
         A, v, probability = _estimates(k)
         n, pairs, norm = k // 2, D**2, float(_X @ _X)
@@ -39,14 +39,14 @@ class PairEstimatesOracle(Oracle):
         close("v's square", probability @ np.square(v).sum(axis=1), mean_v + share * (single_v - mean_v))
 
     def full_information(self, subject: LearnerUnderTest) -> None:
-        """Compare the means at k = d with what full information has."""
+        """Compare the means at k = d with ``x x'`` and ``2 y x``."""
         _compare_means(D)
 
     def minimiser(self, subject: LearnerUnderTest) -> None:
         """Certify the program's minimisers over 1-balls by their duality gaps, or compare the scaled correlations.
 
-        A and v are computed once more, from the pairs as they were shown. A is unbiased; with its negative eigenvalues
-        set to 0 it is the nearest matrix that makes the program convex, and no longer unbiased.
+        A and v are computed again from the pairs that were shown. A is unbiased. With its negative eigenvalues set to 0
+        it is the nearest matrix that makes the program convex, and no longer unbiased.
         """
         for shown in certificates.run(subject, {"B": RADII}):
             A, v = _averages(shown)
@@ -68,7 +68,7 @@ def _compare_means(k: int) -> None:
 
 def _estimates(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return A (N, d, d) and v (N, d) of one example for all outcomes, and these outcomes' probabilities."""
-    rows = [0] * (k // 2)  # a call for each pair, all for the only example
+    rows = [0] * (k // 2)  # one call for each pair of the only example
     probe = Scripted(rows)
     _estimated(k, [probe])
 
@@ -87,7 +87,7 @@ def _estimated(k: int, rngs: list[Scripted]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _averages(shown: Shown) -> tuple[np.ndarray, np.ndarray]:
-    """Return the means of A and v as the listing has them, from n pairs of each example."""
+    """Return the means of A and v by the paper's listing, from n pairs of each example."""
     d = certificates.D
     A, v = np.zeros((d, d)), np.zeros(d)
     for attributes, x, y in zip(shown.attributes, shown.values, shown.y, strict=True):

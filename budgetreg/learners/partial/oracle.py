@@ -1,4 +1,4 @@
-"""The law of GAERR's, GAELR's and AER's gradient estimates: the probabilities with which attributes are to be drawn."""
+"""The probabilities with which GAERR, GAELR and AER have to draw attributes."""
 
 from functools import partial
 
@@ -13,22 +13,22 @@ from budgetreg.updates.reference_updates import REFERENCE_UPDATES
 
 
 def sizes(update: str, w: np.ndarray) -> np.ndarray:
-    """Return what plain draws for the inner product are in proportion to: ``w^2`` on the 2-ball, else ``|w|``."""
+    """Return the weights of plain draws for the inner product: ``w^2`` on the 2-ball, else ``|w|``."""
     return np.square(w) if update == "ogd" else np.abs(w)
 
 
 def guided(update: str, moments: np.ndarray, costs: np.ndarray) -> np.ndarray:
-    """Return what guided draws for the data point are in proportion to, given second moments and costs, (d,) each.
+    """Return the weights of guided draws for the data point, given second moments and costs, (d,) each.
 
-    Their square roots over those of the costs on the 2-ball, themselves on the 1-ball: Kukliansky & Shamir 2015,
-    Equation 2; for costs, `budgetreg.sampling.importance_weights`.
+    On the 2-ball they are the square roots of moments over costs, on the 1-ball the moments: Kukliansky & Shamir 2015,
+    Equation 2; for costs, see `budgetreg.sampling.importance_weights`.
     """
     return np.sqrt(moments) / np.sqrt(costs) if update == "ogd" else moments
 
 
-def costs(heeded: str, d: int) -> np.ndarray:
-    """Return what attributes cost in an examination, shape (d,): 1 where a learner is told to ignore it."""
-    return prices(d) if heeded == "aware" else np.ones(d)
+def costs(option: str, d: int) -> np.ndarray:
+    """Return the prices of attributes in the checks, shape (d,): 1 where the learner ignores them."""
+    return prices(d) if option == "aware" else np.ones(d)
 
 
 def share(weights: np.ndarray) -> np.ndarray:
@@ -42,7 +42,7 @@ def data_points(step: Step, n: int, k_x: int) -> np.ndarray:
 
 
 def _draws(learner: GradientLearner, step: Step, k_x: int) -> DrawProbabilities:
-    """State the draws: uniform ones, or guided by second moments of all examples, and prices, which are given."""
+    """State the draws: uniform, or guided by the given second moments of all examples and by prices."""
     moments = np.square(step.X).mean(axis=0)
     c = costs(learner.prices, len(step.w))
     q = guided(learner.update, moments, c) if learner.data_point == "moment" else np.ones(len(step.w))
@@ -52,21 +52,21 @@ def _draws(learner: GradientLearner, step: Step, k_x: int) -> DrawProbabilities:
 
 
 def _expected(learner: GradientLearner, step: Step, k_x: int) -> np.ndarray:
-    """Return the least-squares fit of the values seen in the blocks before, at the example's target, shape (d,).
+    """Return the least-squares fit of the values seen in earlier blocks, at the example's target, shape (d,).
 
-    By 1, and with ``label`` by the target; drawn towards 0 by one value more of 0 at a typical target, half of it at
-    either sign.
+    The regressors are 1, and with ``label`` the target. One more value of 0 shrinks the fit: half of it at a typical
+    target, half at its negative.
     """
     seen, d = data_points(step, BLOCK, k_x), len(step.w)
     example = np.repeat(np.arange(BLOCK), k_x)
     y, typical, slope = step.Y[example], np.sqrt(np.square(step.Y[:BLOCK]).mean()), learner.control_variate == "label"
     mu = np.zeros(d)
     for i in range(d):
-        own = seen.ravel() == i
-        targets = np.concatenate([y[own], [typical, -typical]])
-        weights = np.sqrt(np.concatenate([np.ones(own.sum()), [0.5, 0.5]]))
+        drawn = seen.ravel() == i
+        targets = np.concatenate([y[drawn], [typical, -typical]])
+        weights = np.sqrt(np.concatenate([np.ones(drawn.sum()), [0.5, 0.5]]))
         design = np.column_stack([np.ones(len(targets)), targets][: 1 + slope])
-        values = np.concatenate([step.X[example[own], i], [0.0, 0.0]])
+        values = np.concatenate([step.X[example[drawn], i], [0.0, 0.0]])
         fit = np.linalg.lstsq(design * weights[:, None], values * weights, rcond=None)[0]
         mu[i] = fit @ [1, step.y][: 1 + slope]
     return mu

@@ -1,4 +1,4 @@
-"""The law of estimates of ``x x'`` from the products of what is seen, each divided by its probability of being seen."""
+"""The distribution of estimates of ``x x'``: products of what is seen over their inclusion probabilities."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from budgetreg.streams import generator
 _X = np.array([0.7, -1.1, 0.4, 0.2])
 D = len(_X)
 _P = np.array([0.9, 0.3, 0.6, 0.2])
-"""With which probabilities attributes are drawn by a design that is guided."""
+"""Inclusion probabilities of attributes in a guided design."""
 
 _ERRORS = 5
-"""Standard errors that a mean may be off.  Seeds are fixed: what passes once passes always."""
+"""Largest deviation of a mean, in standard errors. Seeds are fixed, so a check that passes once always passes."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class SecondMomentOracle(Oracle):
     def unbiased(self, subject: LearnerUnderTest) -> None:
         """Compare the mean of the estimate with ``x x'``.
 
-        Importance sampling is compared phase by phase, and its phases pooled by the mean over some streams.
+        Importance sampling is compared phase by phase, and its pooled phases by the mean over some streams.
         """
         learner = self.learner
         for k in (2, D):
@@ -60,7 +60,7 @@ class SecondMomentOracle(Oracle):
             _compare_second_phase(subject, learner.mix)
 
     def full_information(self, subject: LearnerUnderTest) -> None:
-        """Compare, at k = d, the estimate with the mean of ``x x'``; where draws repeat attributes, its mean."""
+        """Compare the estimate at k = d with the mean of ``x x'``, or its mean if draws repeat attributes."""
         learner = self.learner
         if learner.replacement:
             C, probability = _estimates(learner, D)
@@ -73,7 +73,7 @@ class SecondMomentOracle(Oracle):
     def minimiser(self, subject: LearnerUnderTest) -> None:
         """Check that the subspace keeps the sum of C's largest eigenvalues, the most that any subspace keeps (Ky Fan).
 
-        C is computed once more from what was shown; 'zero_filled' and 'full' divide it by nothing.
+        C is computed again from what was shown; for 'zero_filled' and 'full' products are not divided.
         """
         learner, d = self.learner, certificates.D
         plain = learner.update in ("zero_filled", "full")
@@ -98,7 +98,7 @@ def _estimates(learner: SecondMomentLearner, k: int) -> tuple[np.ndarray, np.nda
     def act(scripts: np.ndarray) -> np.ndarray:
         return _run(learner, one, [Scripted([0] * k, own) for own in scripts], k)
 
-    if not probe.values:  # all attributes are seen
+    if not probe.values:  # every attribute is seen
         return _run(learner, one, [probe], k), np.ones(1)
     scripts, probability = outcomes(probe.values, act, {})
     return act(scripts), probability
@@ -140,25 +140,25 @@ def _square(inclusion: np.ndarray) -> float:
 
 
 def _law(r: int, p: np.ndarray) -> list[tuple[np.ndarray, float]]:
-    """Return all subsets of r attributes, as 0 and 1, with their probabilities if each alone is drawn with p (d,)."""
+    """Return all subsets of r attributes, as 0 and 1, with the probabilities of conditional Poisson sampling by p."""
     subsets = [np.isin(np.arange(D), own) for own in combinations(range(D), r)]
     weights = [float(np.where(seen, p, 1 - p).prod()) for seen in subsets]
     return [(seen.astype(float), weight / sum(weights)) for seen, weight in zip(subsets, weights, strict=True)]
 
 
 def _probabilities(law: list[tuple[np.ndarray, float]]) -> np.ndarray:
-    """Return ``pi_ij`` of a law."""
+    """Return ``pi_ij`` of a distribution of subsets."""
     return np.asarray(np.sum([p * np.outer(seen, seen) for seen, p in law], axis=0))
 
 
 def _means_over(law: list[tuple[np.ndarray, float]], inclusion: np.ndarray, power: int) -> np.ndarray:
-    """Return the mean, over subsets, of the estimates' entries to some power."""
+    """Return the mean over subsets of powers of the estimate's entries."""
     C = [np.outer(seen, seen) * np.outer(_X, _X) / inclusion for seen, _ in law]
     return np.tensordot([p for _, p in law], np.power(C, power), axes=1)
 
 
 def _compare_guided(r: int) -> None:
-    """Compare the draws with the law of conditional Poisson sampling, then the mean of the estimate with ``x x'``."""
+    """Compare the draws with conditional Poisson sampling, and the mean of the estimate with ``x x'``."""
     design = conditional_poisson(_P, r)
     draw: Callable[[Any], Draw] = design.draw
 
@@ -174,11 +174,11 @@ def _compare_guided(r: int) -> None:
 
 
 def _compare_second_phase(subject: LearnerUnderTest, mix: float) -> None:
-    """Compare the subsets drawn for the first example of the second phase with what is stated of them.
+    """Compare the subsets drawn for the first example of the second phase with their stated probabilities.
 
-    Each comes as if its attributes were drawn alone, given their number, with probabilities in proportion to
-    ``sqrt(C_ii)`` as the first phase has it: of sum k, none above 1, and mixed with ``k/d``. The two examples of the
-    first phase show two attributes each, one of which is so large that it would come with a probability above 1.
+    These are those of conditional Poisson sampling. The working probabilities are in proportion to ``sqrt(C_ii)`` of
+    the first phase, have the sum k, are capped at 1, and are mixed with ``k/d``. The two examples of the first phase
+    show two attributes each. One of these is so large that its probability is capped.
     """
     k, X = 2, np.tile(_X * [1, 10, 1, 1], (3, 1))
     rows, shown = [0] * (2 * k + 1), [0.1, 0.3, 0.9, 0.9]  # numbers that choose 0 and 1, then 2 and 3

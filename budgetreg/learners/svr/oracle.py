@@ -1,6 +1,7 @@
-"""The law of AESVR's gradient: GenEst's order by order of its series, whose n factors have d^n outcomes; the plug-in's.
+"""The distribution of AESVR's gradient estimates: GenEst's, order by order of its series, and the plug-in's.
 
-The data point is drawn with ``q = 1/d``, the inner product with ``p_j = w_j^2/|w|^2``.
+The n factors of order n have d^n outcomes. The data point is drawn with ``q = 1/d``, the inner product with
+``p_j = w_j^2/|w|^2``.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from budgetreg.updates.gen_est import WEIGHTS, smoothed_slope
 from budgetreg.updates.reference_updates import REFERENCE_UPDATES
 
 _ORDERS = (1, 3)
-"""Orders that are enumerated."""
+"""Orders of the series that are enumerated."""
 
 _MOVES = REFERENCE_UPDATES["ogd"]
 
@@ -40,14 +41,14 @@ class SlopeOracle(Oracle):
         for order in _ORDERS:
             call = _call(self.learner, subject, order)
             phi = call.weight**2 * (call.theta**2 + call.variance) ** order
-            found = np.square(call.step.gradient(_MOVES)).sum(axis=1)
+            squares = np.square(call.step.gradient(_MOVES)).sum(axis=1)
             stated = DrawProbabilities(np.full(D, 1 / D), call.p)
-            close("the gradient's square", call.step.mean(found), phi * point_square(call.step, stated, call.k_x))
+            close("the gradient's square", call.step.mean(squares), phi * point_square(call.step, stated, call.k_x))
 
     def boundary(self, subject: LearnerUnderTest) -> None:
-        """Compare the projections of steps with the listing's: those of what GenEst or the plug-in estimates.
+        """Compare the projected steps along the estimates with the paper's listing.
 
-        The mean of the regressor is that of the projections, not the one to which the mean gradient leads.
+        The mean of the regressor is that of the projections, not the point to which the mean gradient leads.
         """
         if self.learner.residual == "gen_est":
             for order in _ORDERS:
@@ -63,9 +64,9 @@ class SlopeOracle(Oracle):
 
 @dataclass(frozen=True)
 class _Call:
-    """A step for which the first of GenEst's two calls has a given order, and the second order 0, which gives 0.
+    """A step in which the first of GenEst's two calls has a given order, and the second has order 0, which gives 0.
 
-    The plug-in's has none.
+    The plug-in has no orders.
     """
 
     step: Step
@@ -80,7 +81,7 @@ class _Call:
         return np.asarray(np.square(self.step.w) / (self.step.w @ self.step.w))
 
     def factors(self) -> np.ndarray:
-        """Return what each draw for the inner product says of it, ``w_j x_j / p_j``, shape (N, n)."""
+        """Return the estimates ``w_j x_j / p_j`` of the inner product from each draw, shape (N, n)."""
         return np.asarray((self.step.w * self.step.x / self.p)[self.step.attributes[:, self.k_x :]])
 
     @property
@@ -95,7 +96,7 @@ class _Call:
         return float(w @ w * (x @ x) - (w @ x) ** 2) / self.eps**2
 
     def compare_series(self) -> None:
-        """Compare the mean over the orders, ``sum_n 2^{-(n+1)} E phi_n``, with the slope that it is to estimate."""
+        """Compare the mean over the orders, ``sum_n 2^{-(n+1)} E phi_n``, with the slope."""
         u = float(self.step.w @ self.step.x - self.step.y)
         n = np.arange(len(WEIGHTS))
         theta = (u + self.delta * np.array([-1.0, 1.0])[:, None]) / self.eps
