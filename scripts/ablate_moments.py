@@ -1,8 +1,8 @@
-"""Measure what each part of AEMR's moments is good for: the same runs with one part at a time replaced by the obvious.
+"""Measure what each part of AEMR's moments contributes: replace one part at a time by the obvious alternative.
 
-Moments alone (no partner, the L2 norm), k = 4, on tables and laws; relative errors at a tenth, four
-tenths and all of the budget. Prints and writes results/aemr/parts.csv: of each variant and set of data the geometric
-mean over these checkpoints of the mean error, and its ratio to that of AEMR's moments as they are.
+The runs use the moments alone (no factor-model estimate, the L2 norm) and k = 4, on tables and distributions. For each
+variant and data set, the script prints the geometric mean of the mean relative errors at a tenth, four tenths and all
+of the budget, and its ratio to that of AEMR's moments. It writes them to results/aemr/parts.csv.
 
     .venv/bin/python scripts/ablate_moments.py
 """
@@ -41,29 +41,29 @@ DATA: Mapping[str, Mapping[str, Any]] = {
 
 
 def uncleaned(G: np.ndarray, variance: float) -> Spectrum:
-    """Return the spectrum as it is, no eigenvalue below the least that cleaning leaves."""
+    """Return the spectrum without cleaning, except that no eigenvalue is below the least that cleaning leaves."""
     del variance
     values, U = np.linalg.eigh(G)
     return Spectrum(U, np.maximum(values, 0.02))
 
 
 def picked(judgement: evidence.CandidateScores) -> np.ndarray:
-    """Let the candidate of the least risk alone count."""
+    """Return all weight for the candidate of the least risk."""
     return np.asarray(np.arange(len(judgement.risk)) == judgement.risk.argmin()).astype(float)
 
 
-def unguarded(found: Sequence[evidence.Evidence], target: Any) -> evidence.CandidateScores:
-    """Judge by the folds' products alone."""
-    bare = [evidence.Evidence(own.alpha, own.gamma, own.q, np.zeros_like(own.guard)) for own in found]
+def unguarded(judged: Sequence[evidence.Evidence], target: Any) -> evidence.CandidateScores:
+    """Return scores by the folds' products alone."""
+    bare = [evidence.Evidence(part.alpha, part.gamma, part.q, np.zeros_like(part.guard)) for part in judged]
     return evidence.judge(bare, target)
 
 
 def by_variance(*arguments: Any) -> pairs.Pairs:
-    """Scale attributes to equal variances, however often they were seen."""
-    own = pairs.collected_pairs(*arguments)
-    c = own.scale / np.sqrt(own.diagonal)
-    turn = np.outer(c, c) / np.outer(own.scale, own.scale)
-    return pairs.Pairs(own.live, c, np.ones(len(c)), own.sums * turn, own.counts, own.expected)
+    """Return pairs of attributes scaled to equal variances, however often they were seen."""
+    seen = pairs.collected_pairs(*arguments)
+    c = seen.scale / np.sqrt(seen.diagonal)
+    turn = np.outer(c, c) / np.outer(seen.scale, seen.scale)
+    return pairs.Pairs(seen.live, c, np.ones(len(c)), seen.sums * turn, seen.counts, seen.expected)
 
 
 PARTS: Mapping[str, tuple[Any, str, Any]] = {

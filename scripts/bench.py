@@ -35,12 +35,12 @@ CASES: dict[str, tuple[Any, ...]] = {  # name: update, data point, k_x, k_ip, pa
     "aer 28+28": ("pegasos", "subset", 28, 28, "lambda", 2.0 ** np.arange(-3.0, 5.0), listings.aer),
 }
 TRANSCRIPTIONS = 4
-"""Passes of the listing that are timed before each pass of the core, and again after it."""
+"""Number of passes of the listing that are timed before, and again after, each pass of the core."""
 REPLICAS = {1: (1, 1), 10: (10, 1), 100: (10, 10), 480: (10, 48), 1440: (30, 48)}
 
 
 def load(root: str | None) -> Table:
-    """Return the benchmark's data: MNIST 3-vs-5, or random pixels as sparse as it."""
+    """Return the benchmark's data: MNIST 3-vs-5, or random pixels that are as sparse."""
     if root:
         from budgetreg.data.mnist import Mnist
 

@@ -1,4 +1,4 @@
-"""Time what it costs to have repetitions, or the cells of a sweep, computed elsewhere.
+"""Time how much longer repetitions, or the cells of a sweep, take in other processes.
 
 Prints two tables and writes them to results/bench/backends.csv and launchers.csv; everything is measured in turns, the
 least of several rounds counts, and ratios are to the plainest way in the same rounds, as machines differ and are noisy:
@@ -43,19 +43,19 @@ LAUNCHERS = {
 
 
 def nothing(plan: Plan, repetitions: Sequence[int], progress: Callable[[float], None], like: Any) -> list[Any]:
-    """Return the result of another repetition at once."""
+    """Return the result of another repetition, without computing anything."""
     return [{**like, "repetition": repetition} for repetition in repetitions]
 
 
 def seconds(function: Callable[[], object]) -> float:
-    """Return how long a call takes on the clock."""
+    """Return the wall-clock seconds of a call."""
     start = time.perf_counter()
     function()
     return time.perf_counter() - start
 
 
 def run_anew(choices: dict[str, Any], repetitions: int, function: Repetitions) -> float:
-    """Return the seconds of a run in a folder of its own, with loky's workers as new as those of a command."""
+    """Return the seconds of a run in a new folder, with new loky workers, as a command has them."""
     get_reusable_executor().shutdown()
     with redirect_stderr(StringIO()), tempfile.TemporaryDirectory() as folder:
         plan = api.plan({**choices, "repetitions": repetitions, "out": str(Path(folder, "run"))})
@@ -113,7 +113,7 @@ def launchers(rounds: int) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Measure both."""
+    """Measure backends and launchers."""
     rounds = bench_common.options(__doc__, rounds=3).rounds
     for measure in (backends, launchers):
         bench_common.save(measure(rounds), f"{measure.__name__}.csv")

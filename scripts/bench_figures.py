@@ -19,11 +19,11 @@ import pandas as pd
 
 FIGURES = {"hazan_koren_2012/fig1": "aelr,aer", "hazan_koren_2012/fig2": "aerr,aer"}
 YARDSTICK = 2000
-"""Examples that the transcription is timed on, before and after."""
+"""Number of examples on which the transcription is timed, before and after."""
 
 
 def run(experiment: str, learners: str, root: str) -> tuple[float, float]:
-    """Return the seconds on the clock, and those of processor time of all processes."""
+    """Return wall-clock seconds, and the CPU seconds of all processes."""
     before, start = os.times(), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "budgetreg", "run", f"experiment={experiment}", f"algo={learners}"]

@@ -32,7 +32,7 @@ EXAMPLES, K, FACTORS, N_FACTORS = 10_000, 5, 10, 20
 
 
 def revealed(d: int) -> Entries:
-    """Return what was seen of the examples."""
+    """Return the attributes seen of the examples."""
     rng = generator("moments", d)
     loadings, w = rng.standard_normal((d, FACTORS)), rng.standard_normal(FACTORS)
     draw, S = uniform_subset(d, K).draw, np.empty((0, K), dtype=np.int64)
@@ -47,7 +47,7 @@ def revealed(d: int) -> Entries:
 
 
 def peak(action: Callable[[], object]) -> float:
-    """Return the most megabytes that something takes."""
+    """Return the largest memory that an action takes, in megabytes."""
     tracemalloc.start()
     action()
     most = tracemalloc.get_traced_memory()[1]
@@ -86,7 +86,7 @@ def measured(d: int, rounds: int) -> dict[str, float]:
 
 
 def picture(frame: pd.DataFrame) -> Figure:
-    """Return the curves of the times."""
+    """Return a figure of the times."""
     figure = Figure((6.4, 4.2), layout="constrained")
     axes = figure.subplots()
     for column, label, colour, marker in (

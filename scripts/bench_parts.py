@@ -1,4 +1,4 @@
-"""Where the time goes: the parts of a pass of each core, and what is around the cores.
+"""Time the parts of a pass of each core, and what runs around the cores.
 
 Prints two tables and writes them to results/bench/: `split.csv`, the share of a pass that each part takes, evaluation
 at one checkpoint included; `around.csv`, microseconds of the evaluation, of draws and of POPCA, each beside the plain
@@ -47,7 +47,7 @@ class Clock:
         self.seconds: dict[str, float] = defaultdict(float)
 
     def watch(self, part: str, owner: Any, name: str) -> Callable[[], None]:
-        """Time the calls of a function or method from now on; return what puts it back."""
+        """Time the calls of a function or method from now on; return a function that stops this."""
         original = getattr(owner, name)
 
         def timed(*args: Any, **options: Any) -> Any:
@@ -82,7 +82,7 @@ def split(table: Table, case: str) -> dict[str, Any]:
 
 
 def evaluation(table: Table) -> tuple[Callable[[], object], Callable[[], object], int]:
-    """Evaluate 48 settings on held-out examples: by one product of matrices, or one by one; per setting and example."""
+    """Return two evaluations of 48 settings on held-out rows, by one matrix product or each alone, and a divisor."""
     W, rows = np.random.default_rng(0).normal(size=(table.d, 48)), np.arange(HELD_OUT)
     columns = [np.ascontiguousarray(w[:, None]) for w in W.T]
     return (
@@ -93,7 +93,7 @@ def evaluation(table: Table) -> tuple[Callable[[], object], Callable[[], object]
 
 
 def draws(table: Table) -> tuple[Callable[[], object], Callable[[], object], int]:
-    """Draw a block of uniform subsets of 28 attributes, or call numpy's own as often; per example."""
+    """Return two ways to draw a block of uniform subsets of 28 attributes, ours and numpy's, and a divisor."""
     rng = np.random.default_rng(0)
     return (
         lambda: subset(rng, table.d, 28),
@@ -103,7 +103,7 @@ def draws(table: Table) -> tuple[Callable[[], object], Callable[[], object], int
 
 
 def popca(table: Table) -> tuple[Callable[[], object], Callable[[], object], int]:
-    """Sum the products of 28 attributes: those that differ from 0, or all of an outer product; per example."""
+    """Return two sums of products of 28 attributes, of those that are not 0 or of all, and a divisor."""
     steps = 4096
     order = np.random.default_rng(0).permutation(len(table.y))[None, :steps]
     design = uniform_subset(table.d, 28)
@@ -124,7 +124,7 @@ def popca(table: Table) -> tuple[Callable[[], object], Callable[[], object], int
 
 
 def compare(name: str, ours: Callable[[], object], plain: Callable[[], object], units: int) -> dict[str, Any]:
-    """Measure both in turn, three times."""
+    """Return a row of the table, from three measurements of both in turns."""
     ours()
     pairs = [(bench_common.cpu_seconds(ours) / units, bench_common.cpu_seconds(plain) / units) for _ in range(3)]
     return {

@@ -32,7 +32,7 @@ _ROWS = 2000  # written at a time
 
 
 def power_law(folder: Path, n: int, d: int) -> list[str]:
-    """Return the overrides of a run on values that are stored nowhere."""
+    """Return the overrides of a run on values that are computed when they are read."""
     return ["algo=aerr", "dataset=power_law_stream", f"dataset.n={n}", f"dataset.d={d}", "tuning.B=3"]
 
 
@@ -73,7 +73,7 @@ CASES: dict[str, tuple[Callable[[Path, int, int], list[str]], int, int]] = {  # 
 
 
 def measured(overrides: list[str], folder: Path) -> tuple[float, float]:
-    """Run budgetreg, and return the peaks of all its memory and of its own, in MB."""
+    """Run budgetreg; return the peaks of its resident and of its private memory, in MB."""
     command = [sys.executable, "-m", "budgetreg", "run", *COMMON.split(), *overrides, f"out={folder / 'out'}"]
     environment = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
     child = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)

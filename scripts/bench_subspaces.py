@@ -1,4 +1,4 @@
-"""Measure how the cost of an example grows with the number of attributes, for learners whose subspace moves on the way.
+"""Measure how the cost of an example grows with the number of attributes, for learners that update a subspace.
 
 One stream each, 28 attributes of each example, 10 dimensions, on coins of mean .2 that are computed when they are
 looked at. The clock runs from the 1025th example of a pass to the 2817th, so that state and output, which take O(d)
@@ -39,7 +39,7 @@ CASES: dict[str, tuple[Learner, dict[str, np.ndarray]]] = {
 
 
 def measured(table: Table, learner: Learner, settings: dict[str, np.ndarray]) -> tuple[float, float]:
-    """Return microseconds per example, and megabytes held while examples are learned from."""
+    """Return microseconds per example, and megabytes in use during the pass."""
     times, held = {}, {}
     begun = 0
 
@@ -64,7 +64,7 @@ def measured(table: Table, learner: Learner, settings: dict[str, np.ndarray]) ->
 
 
 def planning(d: int) -> float:
-    """Return microseconds of planning per example, at the first plan."""
+    """Return microseconds per example for the first plan of the draws."""
 
     def plan() -> object:
         return fixed_size(working_probabilities(np.linspace(1, 2, d), K, 0.1), K)

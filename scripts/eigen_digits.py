@@ -1,8 +1,8 @@
 """Draw the leading eigen-digits of MNIST as learners see them at 8, 28 and 57 of 784 pixels.
 
-Every learner, as its file in conf/algo has it, passes over the 60 000 training images once and puts out ten orthonormal
-images, which span its subspace. The figure shows the first five of them, and projections of five test images onto the
-subspace of all ten. Writes eigen_digits.png, eigen_digits.pdf and eigen_digits.txt:
+Every learner, with the options of its file in conf/algo, passes over the 60 000 training images once and outputs ten
+orthonormal images, which span its subspace. The figure shows the first five of them, and projections of five test
+images onto the subspace of all ten. Writes eigen_digits.png, eigen_digits.pdf and eigen_digits.txt:
 
     .venv/bin/python scripts/eigen_digits.py --root data
 """
@@ -40,12 +40,12 @@ SIDE, N_COMPONENTS, SHOWN = 28, 10, 5
 BUDGETS = (8, 28, 57)
 LEARNERS = ("aefa", "popca_importance", "popca", "zero_filled_pca")
 DIGITS = (0, 2, 4, 5, 8)
-"""Of each, the first test image is shown."""
+"""Digits whose first test image is shown."""
 
 
 @dataclass(frozen=True)
 class Learned:
-    """A subspace: what learned it, its orthonormal columns (d, n), and its relative error on the test images."""
+    """A subspace: its learner and budget, orthonormal columns (d, n), and relative error on the test images."""
 
     learner: str
     r: int
@@ -54,37 +54,37 @@ class Learned:
 
 
 def learn(table: Table, order: np.ndarray, learner: str, r: int) -> np.ndarray:
-    """Return the subspace that a learner puts out after a pass in the given order, shape (d, n)."""
+    """Return the subspace that a learner outputs after a pass in the given order, shape (d, n)."""
     section = {str(key): value for key, value in OmegaConf.load(conf_dir() / "algo" / f"{learner}.yaml").items()}
-    own = read({**section, "n_components": N_COMPONENTS})
-    assert own
+    configured = read({**section, "n_components": N_COMPONENTS})
+    assert configured
     accessor = Accessor(table, order[None], 1, r, [order.size])
     rngs = [generator("eigen_digits", learner, r)]
-    ((_, V),) = own.fit(accessor, {}, [order.size], rngs, SideInformation(r))
+    ((_, V),) = configured.fit(accessor, {}, [order.size], rngs, SideInformation(r))
     assert isinstance(V, np.ndarray)
     return V[0, 0]
 
 
 def compared(table: Table, train: np.ndarray, test: np.ndarray) -> list[Learned]:
-    """Let all learners learn, full information first; each column gets the sign that fits its own one best."""
+    """Return the subspaces of all learners, full information first, whose columns decide the signs of all others."""
     C = moment_of(table, test)
     best = leading(C, N_COMPONENTS)
     order = generator("eigen_digits", "order").permutation(train)
     cases = [("pca", table.d), *((learner, r) for r in BUDGETS for learner in LEARNERS)]
-    found: list[Learned] = []
+    subspaces: list[Learned] = []
     for learner, r in cases:
         V = learn(table, order, learner, r)
-        if found:
-            V = V * np.where((V * found[0].V).sum(axis=0) < 0, -1, 1)
-        found.append(Learned(learner, r, V, compare_with_best(C, V, best)["relative_error"]))
-    return found
+        if subspaces:
+            V = V * np.where((V * subspaces[0].V).sum(axis=0) < 0, -1, 1)
+        subspaces.append(Learned(learner, r, V, compare_with_best(C, V, best)["relative_error"]))
+    return subspaces
 
 
-def picture(images: np.ndarray, found: Sequence[Learned]) -> Figure:
-    """Draw the test images, and below them a row for each subspace."""
-    rows: list[Learned | None] = [found[0]]
-    for before, one in pairwise(found):  # a gap where the budget changes
-        rows += [one] if one.r == before.r else [None, one]
+def picture(images: np.ndarray, subspaces: Sequence[Learned]) -> Figure:
+    """Return a figure with the test images, and below them a row for each subspace."""
+    rows: list[Learned | None] = [subspaces[0]]
+    for above, subspace in pairwise(subspaces):  # a gap where the budget changes
+        rows += [subspace] if subspace.r == above.r else [None, subspace]
     heights = [1.0, *(0.12 if row is None else 1.0 for row in rows)]
     widths = [1.0] * SHOWN + [0.3] + [1.0] * SHOWN
     layout = ConstrainedLayoutEngine(w_pad=0.02, h_pad=0.02, wspace=0, hspace=0)
@@ -124,8 +124,8 @@ def _show(ax: Axes, image: np.ndarray, signed: bool = False) -> Axes:
     return ax
 
 
-def text(found: Sequence[Learned], shown: Sequence[int]) -> str:
-    """Say what the figure shows, with the errors of all subspaces."""
+def text(subspaces: Sequence[Learned], shown: Sequence[int]) -> str:
+    """Return the caption, with the errors of all subspaces."""
     lines = [
         "eigen_digits: the leading eigen-digits of MNIST as learners see them, and what they keep of images",
         "",
@@ -138,7 +138,7 @@ def text(found: Sequence[Learned], shown: Sequence[int]) -> str:
         "relative error: mean squared distance of the 10 000 test images from the subspace, divided by their",
         "mean squared length",
     ]
-    lines += [f"  {one.learner:<17} k = {one.r:<4} {one.relative_error:.4f}" for one in found]
+    lines += [f"  {row.learner:<17} k = {row.r:<4} {row.relative_error:.4f}" for row in subspaces]
     return "\n".join(lines) + "\n"
 
 
@@ -153,10 +153,11 @@ def main() -> None:
     table = Table(data.X, data.y, data.scale)
     train, test = np.split(np.arange(data.y.size), [data.n_train])
     shown = [int(test[np.argmax(data.y[test] == digit)]) for digit in DIGITS]
-    found = compared(table, train, test)
+    subspaces = compared(table, train, test)
     with own_settings():
-        caption = text(found, [number - data.n_train for number in shown])
-        for path in write_figure(picture(table.rows(np.array(shown)), found), caption, arguments.out, "eigen_digits"):
+        caption = text(subspaces, [number - data.n_train for number in shown])
+        figure = picture(table.rows(np.array(shown)), subspaces)
+        for path in write_figure(figure, caption, arguments.out, "eigen_digits"):
             print(path)
 
 

@@ -1,18 +1,18 @@
 """Kill, damage, starve and mistype: ``python scripts/stress.py [--kills N] [--flips N] [--disks N] [--lines N]``.
 
-Random trials, the same for the same seed, of what a run promises however it goes:
+The trials are random, but the same for the same seed:
 
-- kill: a run or sweep is ended at a random moment (SIGKILL, SIGTERM, Ctrl-C, the death of a worker); the same command
-  then leaves what an undisturbed one leaves
-- damage: a bit, some bytes or the end of a file that a run left or cached is lost; that is told in a line that names
-  the file, healed by the same command, or harmless
-- disk: disks are full, folders are read-only; that is told in a line, and the same command later finishes the run
-- line: command lines are changed at random; the answer is a result, or a line and an exit code
+- kill: end a run or sweep at a random moment (SIGKILL, SIGTERM, Ctrl-C, the death of a worker). The same command must
+  then give the results of an undisturbed run.
+- damage: change a bit, some bytes or the end of a file that a run wrote or cached. The command must report the file in
+  one line, repair it, or not depend on it.
+- disk: fill the disk or make folders read-only. The command must report that in one line, and finish the run later.
+- line: change a command line at random. The answer must be a result, or one line and an exit code.
 
-Prints a table of what was tried and of the faults found, which all have to be 0; tells each fault on stderr at once. A
-whole run (a quarter of an hour) is written to results/stress.csv: kind and case; tried; wrong, other results than
-undisturbed and no word of it; tracebacks; hangs; orphans, processes that stay; leftovers, files that stay; untold, no
-clear line or exit code; and the machine and versions.
+The script prints a table of trials and faults, which must all be 0, and each fault at once on stderr. It writes a full
+run (a quarter of an hour) to results/stress.csv, with the machine and the versions. The columns are kind and case of
+the trials; tried, their number; wrong, results that differ without a message; tracebacks; hangs; orphans, processes
+left over; leftovers, files left over; and untold, commands without a clear line or exit code.
 """
 
 import argparse
@@ -45,7 +45,7 @@ from rich.console import Console  # noqa: E402
 from rich.markup import escape  # noqa: E402
 from rich.progress import Progress  # noqa: E402
 from rich.table import Table  # noqa: E402
-from stress_trials import FAULTS, Found, Trial  # noqa: E402
+from stress_trials import FAULTS, Trial, TrialResult  # noqa: E402
 
 from budgetreg.files.writing import write_atomically  # noqa: E402
 
@@ -53,7 +53,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "results" / "stress.csv"
 WHOLE = {"kill": 102, "damage": 200, "disk": 40, "line": 500}
 Prepared = Callable[[Path, int], Mapping[str, Mapping[str, Any]]]
-KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], Found]]] = {
+KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {
     "kill": (stress_kills.prepared, stress_kills.tried),
     "damage": (stress_damage.prepared, stress_damage.tried),
     "disk": (stress_disks.prepared, stress_disks.tried),
@@ -62,7 +62,7 @@ KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], Found]]] = {
 
 
 def ready() -> None:
-    """Import what commands need, once for all copies of this process."""
+    """Import what commands need, once for all forked processes."""
     for module in (
         *("hydra._internal.hydra", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
         *("budgetreg.cli.run", "budgetreg.execution.verification", "budgetreg.figures.curves"),
@@ -73,8 +73,8 @@ def ready() -> None:
 
 
 def trials(counts: Mapping[str, int], seed: int, place: Path) -> list[Trial]:
-    """Prepare all kinds; return their trials, which take turns among the cases of a kind."""
-    found = []
+    """Prepare all kinds of trials; return the trials, which alternate between the cases of a kind."""
+    result = []
     for kind, (prepared, _) in KINDS.items():
         if counts[kind]:
             folder = place / kind
@@ -82,20 +82,20 @@ def trials(counts: Mapping[str, int], seed: int, place: Path) -> list[Trial]:
             cases = prepared(folder, counts[kind])
             turns = [name for name, options in cases.items() for _ in range(options.get("turns", 1))]
             names = [str(name) for name in np.random.default_rng(seed).permutation(turns)]
-            found += [
+            result += [
                 Trial(kind, case, number, seed, folder, cases[case])
                 for number, case in enumerate(islice(cycle(names), counts[kind]))
             ]
-    return found
+    return result
 
 
-def tried(trial: Trial) -> Found:
-    """Try one, in a worker process.
+def tried(trial: Trial) -> TrialResult:
+    """Return the result of a trial, in a worker process.
 
     Raises
     ------
     RuntimeError
-        If the trial itself cannot be made.
+        If the trial itself cannot be run.
     """
     try:
         return KINDS[trial.kind][1](trial)
@@ -103,24 +103,24 @@ def tried(trial: Trial) -> Found:
         raise RuntimeError(f"{trial.kind}, {trial.case}, number {trial.number}: not tried: {error!r}") from error
 
 
-def counted(found: Sequence[Found]) -> pd.DataFrame:
+def counted(results: Sequence[TrialResult]) -> pd.DataFrame:
     """Count trials and faults by kind and case."""
     rows = []
-    for kind, case in sorted({(one.trial.kind, one.trial.case) for one in found}):
-        own = [one for one in found if (one.trial.kind, one.trial.case) == (kind, case)]
-        faults = Counter(fault for one in own for fault in one.faults)
-        rows.append({"kind": kind, "case": case, "tried": len(own), **{fault: faults[fault] for fault in FAULTS}})
+    for kind, case in sorted({(result.trial.kind, result.trial.case) for result in results}):
+        of_case = [result for result in results if (result.trial.kind, result.trial.case) == (kind, case)]
+        faults = Counter(fault for result in of_case for fault in result.faults)
+        rows.append({"kind": kind, "case": case, "tried": len(of_case), **{fault: faults[fault] for fault in FAULTS}})
     return pd.DataFrame(rows)
 
 
 def machine() -> str:
-    """Return what the trials ran on."""
+    """Return a description of the machine and its versions."""
     python, numpy = platform.python_version(), np.__version__
     return f"{os.cpu_count()} x {platform.machine()}, {platform.system()}, Python {python}, numpy {numpy}"
 
 
 def main() -> int:
-    """Try as often as is asked for, print what came of it, and write down a whole run."""
+    """Run the trials, print their results, and write those of a full run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for kind, option in zip(WHOLE, ("kills", "flips", "disks", "lines"), strict=True):
         parser.add_argument(f"--{option}", dest=kind, type=int, default=WHOLE[kind], help="trials (%(default)s)")
@@ -129,28 +129,29 @@ def main() -> int:
     arguments = parser.parse_args()
     counts = {kind: getattr(arguments, kind) for kind in WHOLE}
     place = Path(tempfile.mkdtemp(prefix="stress-"))
-    # Started in the background of a script, processes ignore Ctrl-C and hand that on to those that are sent one.
+    # Processes that a script starts in the background ignore Ctrl-C, and so would their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["MPLCONFIGDIR"] = str(place / "fonts")  # matplotlib looks for fonts once, not in each trial
     ready()
-    found: list[Found] = []
+    results: list[TrialResult] = []
     try:
         todo = trials(counts, arguments.seed, place)
         with (
             Progress(console=Console(stderr=True), transient=True) as progress,
             ProcessPoolExecutor(arguments.jobs, mp_context=get_context("fork")) as pool,
         ):
-            for one in progress.track(pool.map(tried, todo), len(todo), description="trials"):
-                found.append(one)
-                for fault, seen in one.faults.items():
-                    told = f"{fault}: {one.trial.kind}, {one.trial.case}, number {one.trial.number}: {seen}"
-                    progress.console.print(told, markup=False, highlight=False, soft_wrap=True)
+            for result in progress.track(pool.map(tried, todo), len(todo), description="trials"):
+                results.append(result)
+                trial = result.trial
+                for fault, seen in result.faults.items():
+                    line = f"{fault}: {trial.kind}, {trial.case}, number {trial.number}: {seen}"
+                    progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
     except RuntimeError as error:
         print(error, file=sys.stderr)
         return 1
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    frame = counted(found)
+    frame = counted(results)
     table = Table("kind", "case")
     for column in frame.columns[2:]:
         table.add_column(column, justify="right")
@@ -160,7 +161,7 @@ def main() -> int:
     console = Console(width=None if sys.stdout.isatty() else 160)
     console.print(table)
     faults = int(frame[list(FAULTS)].to_numpy().sum())
-    console.print(f"{faults} faults in {len(found)} trials")
+    console.print(f"{faults} faults in {len(results)} trials")
     if counts == WHOLE:
         frame.insert(0, "seed", arguments.seed)
         frame["machine"] = machine()

@@ -1,4 +1,4 @@
-"""Trials of `stress.py` that damage a file which a run has left or cached: told in a line, healed, or harmless."""
+"""Trials of `stress.py` that damage a file which a run wrote or cached."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from stress_trials import Found, Trial, compare, forked, snapshot
+from stress_trials import Trial, TrialResult, compare, forked, snapshot
 
 _FIXED = "k=4 checkpoints=3 tuning=fixed tuning.B=2 backend=sequential out=out"
 _RUN = f"run algo=aelr repetitions=3 tuning.eta=0.01 {_FIXED}"
@@ -41,7 +41,7 @@ DAMAGES: tuple[Callable[[bytearray, np.random.Generator], bytearray], ...] = (_f
 
 
 def damage(path: Path, rng: np.random.Generator) -> str:
-    """Damage a file as a bad disk does, which changes no time; return how."""
+    """Damage a file without changing its time, as a bad disk does; return how."""
     content, before = path.read_bytes(), path.stat()
     way = DAMAGES[rng.choice(len(DAMAGES), p=(0.5, 0.25, 0.25))]
     path.write_bytes(way(bytearray(content), rng))
@@ -50,7 +50,7 @@ def damage(path: Path, rng: np.random.Generator) -> str:
 
 
 def tables(place: Path) -> dict[str, str]:
-    """Write a table in each format that is converted into the cache; return the overrides that read them."""
+    """Write a table in each format that the cache converts; return the overrides that read them."""
     rng = np.random.default_rng(0)
     X, y = rng.integers(-3, 4, (60, 6)).astype(float), rng.normal(size=60)
     np.savez(place / "dense.npz", X=X, y=y)
@@ -64,7 +64,7 @@ def tables(place: Path) -> dict[str, str]:
 
 
 def cache_everything() -> None:
-    """Let this process cache what is too small to be worth it, as the trials need it."""
+    """Make this process cache even small tables, as the trials need them in the cache."""
     from budgetreg.data import power_law
     from budgetreg.data.formats import chunks
 
@@ -73,7 +73,7 @@ def cache_everything() -> None:
 
 
 def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
-    """Run what is damaged afterwards, fewer tables for few trials; return for each case what its trials need.
+    """Run commands whose files will be damaged; return what the trials of each case need.
 
     Raises
     ------
@@ -83,8 +83,8 @@ def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
     whole = place / "whole"
     whole.mkdir()
     _undisturbed(_RUN, whole)
-    told = {words: _undisturbed(words, whole) for words in _READ}
-    left = {"words": _RUN, "told": told, "expected": snapshot(whole / "out"), "whole": whole}
+    answers = {words: _undisturbed(words, whole) for words in _READ}
+    left = {"words": _RUN, "answers": answers, "expected": snapshot(whole / "out"), "whole": whole}
     left["figure"] = snapshot(whole / "figure")
     cases: dict[str, dict[str, Any]] = {f"run: {name}": left | {"file": f"out/{name}"} for name in _LEFT}
     for name, table in islice(tables(place).items(), count // 2):
@@ -92,7 +92,7 @@ def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
         folder.mkdir()
         words = f"run algo=ridge {table} repetitions=1 {_FIXED}"
         _undisturbed(words, folder)
-        options = {"words": words, "told": {}, "expected": snapshot(folder / "out"), "whole": folder}
+        options = {"words": words, "answers": {}, "expected": snapshot(folder / "out"), "whole": folder}
         shutil.rmtree(folder / "out")
         for path in sorted((folder / "cache" / "budgetreg").rglob("*")):
             if path.is_file() and path.stat().st_size:
@@ -108,35 +108,35 @@ def _undisturbed(words: str, folder: Path) -> str:
     return answer.out
 
 
-def tried(trial: Trial) -> Found:
-    """Damage the file of a case in a copy of what was left; read it, and run the command again."""
-    found, options = Found(trial), trial.options
+def tried(trial: Trial) -> TrialResult:
+    """Damage a file in a copy of the results, read the results, and run the command again."""
+    result, options = TrialResult(trial), trial.options
     folder = Path(tempfile.mkdtemp(dir=trial.place)) / "copy"
     shutil.copytree(options["whole"], folder)
     path = folder / options["file"]
     how = damage(path, trial.rng)
-    for words in options["told"]:
-        _read(found, words, folder, path.name, how)
+    for words in options["answers"]:
+        _read(result, words, folder, path.name, how)
     answer = forked(options["words"].split(), folder)
-    found.judge(f"the run again after {how}", answer)
+    result.judge(f"the run again after {how}", answer)
     if answer.code == 0:
-        compare(found, folder / "out", options["expected"])
-        if not options["told"] and _MENDED not in answer.err:
-            found.note("untold", f"{how}: the cache is not said to be made again\n{answer.err}")
+        compare(result, folder / "out", options["expected"])
+        if not options["answers"] and _MENDED not in answer.err:
+            result.note("untold", f"{how}: the cache is not said to be made again\n{answer.err}")
     elif path.name not in answer.err:
-        found.note("untold", f"{how}: {answer.err}")
+        result.note("untold", f"{how}: {answer.err}")
     shutil.rmtree(folder.parent)
-    return found
+    return result
 
 
-def _read(found: Found, words: str, folder: Path, name: str, how: str) -> None:
-    options: Mapping[str, Any] = found.trial.options
+def _read(result: TrialResult, words: str, folder: Path, name: str, how: str) -> None:
+    options: Mapping[str, Any] = result.trial.options
     answer = forked(words.split(), folder)
-    found.judge(f"{words} after {how}", answer)
+    result.judge(f"{words} after {how}", answer)
     if answer.code:
         if name not in answer.err:
-            found.note("untold", f"{words} after {how}: {answer.err}")
+            result.note("untold", f"{words} after {how}: {answer.err}")
     elif words.startswith("plot") and snapshot(folder / "figure") != options["figure"]:
-        found.note("wrong", f"{words} after {how}: another figure")
-    elif answer.out != options["told"][words] and "complete" in answer.out.replace("incomplete", ""):
-        found.note("wrong", f"{words} after {how}:\n{answer.out}")
+        result.note("wrong", f"{words} after {how}: another figure")
+    elif answer.out != options["answers"][words] and "complete" in answer.out.replace("incomplete", ""):
+        result.note("wrong", f"{words} after {how}:\n{answer.out}")

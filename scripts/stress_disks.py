@@ -1,4 +1,4 @@
-"""Trials of `stress.py` where no file can be written any more; once it can, the same command finishes the run."""
+"""Trials of `stress.py` in which files cannot be written; later the same command finishes the run."""
 
 import os
 import resource
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from stress_damage import tables
-from stress_trials import Found, Trial, compare, forked, snapshot
+from stress_trials import Trial, TrialResult, compare, forked, snapshot
 
 _LARGEST = 1 << 17  # bytes: more than any file that the run leaves
 
@@ -35,7 +35,7 @@ def _output_full(folder: Path, rng: np.random.Generator) -> Iterator[Callable[[]
 
 @contextmanager
 def _full(name: str, folder: Path, rng: np.random.Generator) -> Iterator[Callable[[], object]]:
-    """Mount a folder of few pages."""
+    """Mount a folder with space for a few pages."""
     pages = int(rng.integers(1, 40))
     with _mounted(folder / name, f"size={4 * pages}k"):
         yield lambda: None
@@ -49,7 +49,7 @@ def _read_only(name: str, folder: Path, rng: np.random.Generator) -> Iterator[Ca
 
 @contextmanager
 def _mounted(folder: Path, options: str) -> Iterator[None]:
-    """Mount memory as a folder; what is in it at the end is kept there."""
+    """Mount memory as a folder; its content at the end stays in the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder], check=True, capture_output=True)
     try:
@@ -71,7 +71,7 @@ CASES: dict[str, Callable[[Path, np.random.Generator], Any]] = {
 
 
 def can_mount(place: Path) -> bool:
-    """Whether this process may mount, as the cases of full and read-only folders have to."""
+    """Return whether this process may mount folders, which full and read-only disks need."""
     try:
         with _mounted(place / "probe", "size=64k"):
             return True
@@ -80,7 +80,7 @@ def can_mount(place: Path) -> bool:
 
 
 def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
-    """Run the command undisturbed; return for each case that can be tried here what its trials need.
+    """Run the command undisturbed; return what the trials of each possible case need.
 
     Raises
     ------
@@ -97,16 +97,16 @@ def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
     return {name: options for name in CASES if mounts or not name.endswith((" full", " read-only"))}
 
 
-def tried(trial: Trial) -> Found:
-    """Run where something cannot be written, and again where it can."""
-    found, rng = Found(trial), trial.rng
+def tried(trial: Trial) -> TrialResult:
+    """Run the command while something cannot be written, and again when it can."""
+    result, rng = TrialResult(trial), trial.rng
     folder = Path(tempfile.mkdtemp(dir=trial.place))
     words = trial.options["words"].split()
     with CASES[trial.case](folder, rng) as limited:
-        found.judge(f"{trial.case}", forked(words, folder, limited))
+        result.judge(f"{trial.case}", forked(words, folder, limited))
     answer = forked(words, folder)
-    found.judge(f"the same again after {trial.case}", answer, (0,))
-    if not found.faults:
-        compare(found, folder / "out", trial.options["expected"])
+    result.judge(f"the same again after {trial.case}", answer, (0,))
+    if not result.faults:
+        compare(result, folder / "out", trial.options["expected"])
     shutil.rmtree(folder)
-    return found
+    return result

@@ -1,4 +1,4 @@
-"""Trials of `stress.py` that end a run at a random moment; the same command then finishes it as if nothing had been."""
+"""Trials of `stress.py` that end a run at a random moment; the same command then finishes it."""
 
 import atexit
 import os
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 from stress_trials import (
-    Found,
     Trial,
+    TrialResult,
     compare,
     end_session,
     ended,
@@ -39,16 +39,17 @@ CASES: Mapping[str, str] = {  # by name what is run; all leave the same bytes, w
 
 _SIGNALS = ("KILL", "INT", "TERM", "worker")
 _SHARES = (0.55, 0.15, 0.15, 0.15)
-"""To the process itself; to all of them, as a terminal does; to the process; SIGKILL to one that it has started."""
+"""Shares of the trials: SIGKILL to the process; SIGINT to all processes, as a terminal does; SIGTERM to the process;
+SIGKILL to a worker."""
 
 
 def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
-    """Run each case undisturbed, no more than are tried; return how long it takes and what it leaves.
+    """Run as many cases as there are trials, undisturbed; return their time and their results.
 
     Raises
     ------
     RuntimeError
-        If one fails.
+        If a run fails.
     """
     asked = dict(islice(CASES.items(), count))
     address = _cluster() if any("{dask}" in line for line in asked.values()) else ""
@@ -56,7 +57,7 @@ def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
 
 
 def _cluster() -> str:
-    """Start a scheduler with two worker processes for as long as this process lives; return its address."""
+    """Start a scheduler with two workers, which ends with this process; return its address."""
     from distributed import LocalCluster  # here, as most trials need none
 
     cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs="ERROR")
@@ -73,9 +74,9 @@ def _undisturbed(line: str, place: Path) -> dict[str, Any]:
     return {"line": line, "seconds": time.monotonic() - start, "expected": snapshot(folder / "out")}
 
 
-def tried(trial: Trial) -> Found:
-    """Start the run of a case, end it at a random moment, and have it finished."""
-    found, rng, folder = Found(trial), trial.rng, Path(tempfile.mkdtemp(dir=trial.place))
+def tried(trial: Trial) -> TrialResult:
+    """Start the run of a case, end it at a random moment, and finish it."""
+    result, rng, folder = TrialResult(trial), trial.rng, Path(tempfile.mkdtemp(dir=trial.place))
     words = trial.options["line"].split()
     moment, how = rng.uniform(0, 1.05 * trial.options["seconds"]), str(rng.choice(_SIGNALS, p=_SHARES))
     process = started(words, folder)
@@ -89,17 +90,17 @@ def tried(trial: Trial) -> Found:
     answer = ended(process)
     what = f"SIG{how} after {moment:.2f} s"
     # Killed workers make it 1; a signal that comes before or after the run is not caught.
-    found.judge(what, answer, (0, 1, 130, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT))
-    note_orphans(found, process.pid)
+    result.judge(what, answer, (0, 1, 130, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT))
+    note_orphans(result, process.pid)
     process = started(words, folder)
     answer = ended(process)
-    found.judge(f"the same again after {what}", answer, (0,))
-    note_orphans(found, process.pid)
-    if not found.faults:
-        compare(found, folder / "out", trial.options["expected"])
-        note_leftovers(found, folder, processes)
+    result.judge(f"the same again after {what}", answer, (0,))
+    note_orphans(result, process.pid)
+    if not result.faults:
+        compare(result, folder / "out", trial.options["expected"])
+        note_leftovers(result, folder, processes)
     end_session(process.pid)
-    return found
+    return result
 
 
 def _deliver(how: str, process: "subprocess.Popen[str]", rng: np.random.Generator) -> None:
@@ -114,7 +115,7 @@ def _deliver(how: str, process: "subprocess.Popen[str]", rng: np.random.Generato
 
 
 def _works(process: int) -> bool:
-    """Whether a process is a worker, and not what joblib has beside them to clean up."""
+    """Return whether a process is a worker, and not joblib's resource tracker."""
     try:
         return b"resource_tracker" not in Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:

@@ -1,4 +1,4 @@
-"""Trials of `stress.py` with command lines that no one meant: a clear line and an exit code, whatever is typed."""
+"""Trials of `stress.py` with random command lines, which must give a clear line and an exit code."""
 
 import shlex
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from stress_trials import Found, Trial, forked
+from stress_trials import Trial, TrialResult, forked
 
 _TINY = "repetitions=1 checkpoints=2 tuning=fixed backend=sequential"
 
@@ -81,7 +81,7 @@ _CHARACTERS = "'\"{}[](),=:$*?~+-./\\ @#!;&|<>%é0\n"
 
 
 def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
-    """Leave a run and a table where the lines are tried; return for each command what its trials need.
+    """Write a run and a table for the command lines; return what the trials of each command need.
 
     Raises
     ------
@@ -99,9 +99,9 @@ def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
     return {name: {"whole": left, "turns": len(lines)} for name, lines in CASES.items()}
 
 
-def tried(trial: Trial) -> Found:
-    """Change a line that works in a few places, and see how it is answered."""
-    found, rng = Found(trial), trial.rng
+def tried(trial: Trial) -> TrialResult:
+    """Change a valid line in a few places, and judge the answer."""
+    result, rng = TrialResult(trial), trial.rng
     folder = Path(tempfile.mkdtemp(dir=trial.place)) / "some" / "where"  # what is written to .. stays there as well
     shutil.copytree(trial.options["whole"], folder)
     lines = CASES[trial.case]
@@ -109,13 +109,13 @@ def tried(trial: Trial) -> Found:
     works = trial.case in _LONG
     for _ in range(rng.integers(1, 4)):
         words = _changed(words, rng, works)
-    found.judge(shlex.join(words), forked([word.replace("\0", "") for word in words], folder), (0, 1, 2, 3))
+    result.judge(shlex.join(words), forked([word.replace("\0", "") for word in words], folder), (0, 1, 2, 3))
     shutil.rmtree(folder.parent.parent)
-    return found
+    return result
 
 
 def _changed(words: list[str], rng: np.random.Generator, works: bool) -> list[str]:
-    """Change one word, or their order; where the line computes something, to nothing that takes long."""
+    """Change a word, or the order of words, so that no line takes long."""
     at = int(rng.integers(len(words))) if words else 0
     word, others = words[at] if words else "", words[at + 1 :]
     key, equals, value = word.partition("=")

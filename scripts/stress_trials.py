@@ -1,4 +1,4 @@
-"""What all trials of `stress.py` share: a place to work in, commands that are started, and what counts as a fault."""
+"""What all trials of `stress.py` share: folders, commands and the judgement of faults."""
 
 import os
 import select
@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 
 FAULTS = ("wrong", "tracebacks", "hangs", "orphans", "leftovers", "untold")
-"""Other results than undisturbed, and no word of it; tracebacks; no end; processes, files that stay; no clear line."""
+"""Results that differ without a message; tracebacks; hangs; processes, files left over; no clear line."""
 
 LIMIT = 120.0
-"""Seconds after which a command hangs; even on a busy machine none takes half of that."""
+"""Seconds after which a command counts as hanging; on a busy machine, the slowest takes less than half."""
 
 _LINES = 4
-"""Most lines of a refusal: one, and one for each further cell of the sweeps that are tried."""
+"""Most lines of an error message: one, and one for each further cell of a sweep."""
 
 _GRACE = 20.0
-"""Seconds that processes have to notice that they are alone."""
+"""Seconds within which processes must notice that their parent has ended."""
 
 _SHARED_MEMORY = Path("/dev/shm")
 
@@ -41,7 +41,7 @@ class Answer:
     out, err : str
         What it printed.
     hung : bool
-        Whether it was ended for taking too long.
+        Whether it was killed for taking too long.
     """
 
     code: int
@@ -52,18 +52,18 @@ class Answer:
 
 @dataclass(frozen=True)
 class Trial:
-    """One of many tries.
+    """A trial.
 
     Attributes
     ----------
     kind, case : str
         What is done to the program, and to which part of it.
     number, seed : int
-        Which try it is; with the seed it decides all that is random in it.
+        Number of the trial and seed, which decide all its random choices.
     place : Path
-        Folder that the tries of a case share; each makes one of its own.
+        Folder that the trials of a case share; each makes its own folder there.
     options : mapping
-        What the kind has prepared for the case.
+        What was prepared for the case.
     """
 
     kind: str
@@ -75,36 +75,36 @@ class Trial:
 
     @property
     def rng(self) -> np.random.Generator:
-        """Return its generator."""
+        """Return the random generator of the trial."""
         return np.random.default_rng([self.seed, self.number, *f"{self.kind} {self.case}".encode()])
 
 
 @dataclass
-class Found:
-    """The faults of a trial, each with what was seen."""
+class TrialResult:
+    """The faults of a trial, each with a description."""
 
     trial: Trial
     faults: dict[str, str] = field(default_factory=dict)
 
     def note(self, fault: str, seen: str) -> None:
-        """Note a fault; of several alike, the first."""
+        """Note a fault; only the first of its kind is kept."""
         assert fault in FAULTS
         self.faults.setdefault(fault, seen)
 
     def judge(self, what: str, answer: Answer, codes: Sequence[int] = (0, 2, 3)) -> None:
-        """Note what is wrong with how a command ended, whatever it was about."""
+        """Note a fault if a command ended badly."""
         lines = [line for line in answer.err.splitlines() if line.strip()]
-        told = f"{what}: exit code {answer.code}\n{answer.err[-2000:]}"
+        seen = f"{what}: exit code {answer.code}\n{answer.err[-2000:]}"
         if answer.hung:
-            self.note("hangs", told)
+            self.note("hangs", seen)
         elif "Traceback (most recent call last)" in answer.err or "Fatal Python error" in answer.err:
-            self.note("tracebacks", told)
+            self.note("tracebacks", seen)
         elif answer.code not in codes or (answer.code in (2, 3) and not 1 <= len(lines) <= _LINES):
-            self.note("untold", told)
+            self.note("untold", seen)
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Make folders for caches and temporary files below a folder, and return an environment that names them."""
+    """Make folders for caches and temporary files, and return an environment that names them."""
     for name in ("tmp", "cache"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     return {
@@ -117,7 +117,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def started(words: Sequence[str], folder: Path) -> "subprocess.Popen[str]":
-    """Start the command in a session of its own; its folders are those of `environment`."""
+    """Start the command in a new session, with the folders of `environment`."""
     return subprocess.Popen(
         [sys.executable, "-m", "budgetreg", *words],
         cwd=folder,
@@ -132,7 +132,7 @@ def started(words: Sequence[str], folder: Path) -> "subprocess.Popen[str]":
 
 
 def ended(process: "subprocess.Popen[str]", limit: float = LIMIT) -> Answer:
-    """Wait for the end of a command that was started."""
+    """Wait until a command ends, and return how."""
     hung = False
     try:
         out, err = process.communicate(timeout=limit)
@@ -144,7 +144,7 @@ def ended(process: "subprocess.Popen[str]", limit: float = LIMIT) -> Answer:
 
 
 def forked(words: Sequence[str], folder: Path, before: Callable[[], object] = lambda: None) -> Answer:
-    """Give the command to a copy of this process, which has imported all that it needs.
+    """Run the command in a fork of this process, which has imported all that the command needs.
 
     Parameters
     ----------
@@ -221,46 +221,46 @@ def _answer_as_copy(
 
 def session(leader: int) -> set[int]:
     """Return the processes of a session that have not ended."""
-    found = set()
+    processes = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             state, _, _, number = stat.read_text().rpartition(")")[2].split()[:4]
             if int(number) == leader and state != "Z":
-                found.add(int(stat.parent.name))
-    return found
+                processes.add(int(stat.parent.name))
+    return processes
 
 
 def end_session(leader: int) -> None:
-    """Kill all processes of a session that one of ours has begun."""
+    """Kill all processes of a session."""
     for process in session(leader):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
 
 
-def note_orphans(found: Found, leader: int) -> None:
-    """Note the processes of a session that outlive its leader by more than they need to notice, and end them."""
+def note_orphans(result: TrialResult, leader: int) -> None:
+    """Note the processes of a session that outlive its leader, and end them."""
     deadline = time.monotonic() + _GRACE
     while session(leader) and time.monotonic() < deadline:
         time.sleep(0.1)
     left = session(leader)
     if left:
-        found.note("orphans", f"processes {sorted(left)} live on")
+        result.note("orphans", f"processes {sorted(left)} live on")
         end_session(leader)
 
 
-def note_leftovers(found: Found, folder: Path, processes: set[int]) -> None:
-    """Note temporary files that nobody uses: in the folders of `environment`, and in shared memory."""
+def note_leftovers(result: TrialResult, folder: Path, processes: set[int]) -> None:
+    """Note temporary files left over in the folders of `environment` and in shared memory."""
     left = [path for path in (folder / "tmp").iterdir()]
     left += [path for path in (folder / "cache").rglob("*.tmp")]
     if _SHARED_MEMORY.is_dir():
         names = {str(process) for process in processes}
         left += [path for path in _SHARED_MEMORY.iterdir() if names & set(path.name.replace("_", "-").split("-"))]
     if left:
-        found.note("leftovers", f"left: {', '.join(map(str, left))}")
+        result.note("leftovers", f"left: {', '.join(map(str, left))}")
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
-    """Return all files below a folder, by name: of those that tell of times, or of their order, what does not."""
+    """Return the contents of all files in a folder by name, without times and what depends on their order."""
     contents = {
         str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
     }
@@ -278,12 +278,12 @@ def _without_seconds(table: bytes) -> bytes:
     return b"\n".join(b",".join([*row[:place], *row[place + 1 :]]) for row in rows)
 
 
-def compare(found: Found, folder: Path, expected: Mapping[str, bytes]) -> None:
-    """Note where the files of a folder are not as they were left undisturbed."""
+def compare(result: TrialResult, folder: Path, expected: Mapping[str, bytes]) -> None:
+    """Note files of a folder that differ from those of an undisturbed run."""
     here = snapshot(folder) if folder.is_dir() else {}
     other = [name for name in expected if here.get(name) != expected[name]]
     more = sorted(set(here) - set(expected))
     if other:
-        found.note("wrong", f"{folder}: differ: {', '.join(other)}")
+        result.note("wrong", f"{folder}: differ: {', '.join(other)}")
     if more:
-        found.note("leftovers", f"{folder}: left: {', '.join(more)}")
+        result.note("leftovers", f"{folder}: left: {', '.join(more)}")

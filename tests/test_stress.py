@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import stress_damage  # noqa: E402
 import stress_lines  # noqa: E402
 import stress_trials  # noqa: E402
-from stress_trials import Answer, Found, Trial  # noqa: E402
+from stress_trials import Answer, Trial, TrialResult  # noqa: E402
 
 # Newer Pythons warn about forking with threads; pytest may have some, but the forked process uses none.
 forks = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -24,8 +24,8 @@ TRACE = "Traceback (most recent call last)\nValueError: no\n"
 
 
 @pytest.fixture
-def found(tmp_path: Path) -> Found:
-    return Found(Trial("kind", "case", 3, 0, tmp_path))
+def result(tmp_path: Path) -> TrialResult:
+    return TrialResult(Trial("kind", "case", 3, 0, tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -63,45 +63,45 @@ def test_a_few_trials_find_no_fault(tmp_path: Path, kind: str, number: int) -> N
         (Answer(-9, "", "", hung=True), "hangs"),
     ],
 )
-def test_each_bad_end_of_a_command_is_a_fault(found: Found, answer: Answer, fault: str | None) -> None:
-    found.judge("a command", answer)
-    assert list(found.faults) == ([] if fault is None else [fault])
+def test_each_bad_end_of_a_command_is_a_fault(result: TrialResult, answer: Answer, fault: str | None) -> None:
+    result.judge("a command", answer)
+    assert list(result.faults) == ([] if fault is None else [fault])
 
 
-def test_changed_and_left_over_files_are_faults(found: Found, tmp_path: Path) -> None:
+def test_changed_and_left_over_files_are_faults(result: TrialResult, tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     (run / "curves.csv").write_text("a\n1\n")
     (run / "runs.csv").write_text("seconds,status\n0.5,finished\n")
     expected = stress_trials.snapshot(run)
     (run / "runs.csv").write_text("seconds,status\n0.6,finished\n")  # time is no result
-    stress_trials.compare(found, run, expected)
-    assert found.faults == {}
+    stress_trials.compare(result, run, expected)
+    assert result.faults == {}
     (run / "curves.csv").write_text("a\n2\n")
     (run / ".curves.csv.1.tmp").touch()
-    stress_trials.compare(found, run, expected)
-    assert {fault: re.sub(r".*: ", "", seen) for fault, seen in found.faults.items()} == {
+    stress_trials.compare(result, run, expected)
+    assert {fault: re.sub(r".*: ", "", seen) for fault, seen in result.faults.items()} == {
         "wrong": "curves.csv",
         "leftovers": ".curves.csv.1.tmp",
     }
 
 
-def test_temporary_files_left_over_are_faults(found: Found, tmp_path: Path) -> None:
+def test_temporary_files_left_over_are_faults(result: TrialResult, tmp_path: Path) -> None:
     stress_trials.environment(tmp_path)
-    stress_trials.note_leftovers(found, tmp_path, {1})
-    assert found.faults == {}
+    stress_trials.note_leftovers(result, tmp_path, {1})
+    assert result.faults == {}
     (tmp_path / "tmp" / "budgetreg-x").mkdir()
-    stress_trials.note_leftovers(found, tmp_path, {1})
-    assert "budgetreg-x" in found.faults["leftovers"]
+    stress_trials.note_leftovers(result, tmp_path, {1})
+    assert "budgetreg-x" in result.faults["leftovers"]
 
 
-def test_processes_left_over_are_faults_and_are_ended(found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_left_over_are_faults_and_are_ended(result: TrialResult, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stress_trials, "_GRACE", 0.2)
     leader = subprocess.Popen(["sh", "-c", "sleep 60 & exit"], start_new_session=True)
     leader.wait(10)
-    stress_trials.note_orphans(found, leader.pid)
-    assert "live on" in found.faults["orphans"]
-    again = Found(found.trial)
+    stress_trials.note_orphans(result, leader.pid)
+    assert "live on" in result.faults["orphans"]
+    again = TrialResult(result.trial)
     monkeypatch.setattr(stress_trials, "_GRACE", 10)
     stress_trials.note_orphans(again, leader.pid)
     assert again.faults == {}
