@@ -267,11 +267,11 @@ def test_replicas_have_the_same_bytes_in_every_batch(residual):
     options = {"residual": residual, "eps": 1.5, "average": "suffix"}
     together, bill = run(X, y, [0, 1, 2], settings, **options)
     for f in range(3):
-        alone, own = run(X, y, [f], settings, checkpoints=[290], **options)
+        alone, bill_alone = run(X, y, [f], settings, checkpoints=[290], **options)
         assert alone[290][0].tobytes() == together[290][f].tobytes()
-        np.testing.assert_array_equal(own.total[0], bill.total[f])
-    one, _ = run(X, y, [2, 1], {name: values[1:2] for name, values in settings.items()}, **options)
-    assert one[290][0, :, 0].tobytes() == together[290][2, :, 1].tobytes()
+        np.testing.assert_array_equal(bill_alone.total[0], bill.total[f])
+    single, _ = run(X, y, [2, 1], {name: values[1:2] for name, values in settings.items()}, **options)
+    assert single[290][0, :, 0].tobytes() == together[290][2, :, 1].tobytes()
 
 
 @pytest.mark.parametrize("residual", ["gen_est", "plug_in"])
@@ -313,8 +313,8 @@ class Uniforms:
 
 def test_it_learns_on_the_sphere():
     """After 1500 examples: the zero predictor's loss is .216, and 5.8 attributes were paid per example."""
-    law = Sphere(d=10, noise=0.05, n=1500, n_test=1000)
-    data = law.draw(0, 0)
+    sphere = Sphere(d=10, noise=0.05, n=1500, n_test=1000)
+    data = sphere.draw(0, 0)
     table, test = Table(data.X, data.y), np.arange(1500, 2500)
     losses = {}
     for residual in ("gen_est", "plug_in"):

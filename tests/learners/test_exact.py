@@ -156,14 +156,14 @@ def test_averager_agrees_with_the_definition(checkpoints, average, seed):
     total, iterate = np.zeros(2), np.zeros(2)  # buffers that are overwritten at every mark
     averager = Averager(checkpoints, average)
     assert averager.marks == marks(checkpoints, average)
-    found = {}
+    averages = {}
     for mark in averager.marks:
         total[:], iterate[:] = w[:mark].sum(axis=0), w[mark - 1]
         result = averager.observe(mark, lambda: total, lambda: iterate)
         if result is not None:
-            found[result[0]] = result[1]
-    assert list(found) == sorted(set(checkpoints))
-    for checkpoint, value in found.items():
+            averages[result[0]] = result[1]
+    assert list(averages) == sorted(set(checkpoints))
+    for checkpoint, value in averages.items():
         np.testing.assert_allclose(value, output(w[:checkpoint], average), rtol=1e-12, atol=1e-12)
 
 

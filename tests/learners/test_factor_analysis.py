@@ -34,8 +34,8 @@ def seen_of(X, n, rng):
 def aefa(X, k, n, F=5, orders=None, **options):
     """Return subspaces (F, d, n), one per order of the examples."""
     orders = shuffled(F, len(X)) if orders is None else orders
-    found, _ = fitted(Aefa, X, np.zeros(len(X)), orders, k, n_components=n, **{**AEFA, **options})
-    return found[len(X)][:, 0]
+    outputs, _ = fitted(Aefa, X, np.zeros(len(X)), orders, k, n_components=n, **{**AEFA, **options})
+    return outputs[len(X)][:, 0]
 
 
 def lost(C, V):
@@ -137,11 +137,11 @@ def test_forty_em_steps_start_from_mean_products():
     fitted_model = FactorModel(W, np.full(d, np.trace(C - W @ W.T) / d))
     seen = RevealedEntries(np.tile(np.arange(d), (m, 1)), X, d)
     angles = []
-    (own,) = aefa(X, d, n, F=1, kappa="model")
+    (V_learner,) = aefa(X, d, n, F=1, kappa="model")
     for _ in range(40):
         fitted_model = ascend(fitted_model, seen, Penalty(10, 5, 0.5 * square, 0.01 * square))
         other = leading(fitted_model.second_moment, n)
-        angles.append(np.linalg.norm(own - other @ (other.T @ own)))
+        angles.append(np.linalg.norm(V_learner - other @ (other.T @ V_learner)))
     assert angles[-1] < 1e-9
     assert angles[-2] > 1e-6 and angles[0] > 1e-2
 
@@ -169,13 +169,13 @@ def test_kept_moment_is_unbiased_over_parts(seed, d, all_seen):
     V, F = np.linalg.qr(rng.normal(size=(d, d)))[0][:, :1], rng.normal(size=(d, d))
     C, N = moment_estimate.products(RevealedEntries(i, x, d))
     parts = [moment_estimate.products(RevealedEntries(i[part::20], x[part::20], d)) for part in range(20)]
-    says = np.mean([moment_estimate.kept(V, F, *own, N) for own in parts])
+    mean_kept = np.mean([moment_estimate.kept(V, F, *sums, N) for sums in parts])
     means = np.where(N > 0, C / np.maximum(N, 1), F)
-    assert says == pytest.approx(np.vdot(V, means @ V), abs=1e-9)
+    assert mean_kept == pytest.approx(np.vdot(V, means @ V), abs=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("law", "n", "k"),
+    ("kind", "n", "k"),
     [
         (BiasedCoins(8, 4, 0.5, 400), 4, 3),
         (Hadamard(8, 4, 0.5, 400), 4, 3),
@@ -183,17 +183,17 @@ def test_kept_moment_is_unbiased_over_parts(seed, d, all_seen):
     ],
     ids=["coins", "hadamard", "spike"],
 )
-def test_data_without_factors_lose_at_most_twice_popca(law, n, k):
+def test_data_without_factors_lose_at_most_twice_popca(kind, n, k):
     """The loss is at most POPCA's on Hadamard matrices and spikes, and 1.5 times POPCA's on coins."""
-    own, other = 0.0, 0.0
+    loss, popca_loss = 0.0, 0.0
     for repetition in range(20):
-        data = law.draw(0, repetition)
-        X, C = data.X * data.scale, law.second_moment(0, repetition)
-        own += lost(C, aefa(X, k, n, F=1))
+        data = kind.draw(0, repetition)
+        X, C = data.X * data.scale, kind.second_moment(0, repetition)
+        loss += lost(C, aefa(X, k, n, F=1))
         options = {"n_components": n, "update": "active"}
-        found, _ = fitted(SecondMomentLearner, X, np.zeros(len(X)), shuffled(1, len(X)), k, **options)
-        other += lost(C, found[len(X)][:, 0])
-    assert own <= 2 * other + 0.2 * np.trace(C)
+        outputs, _ = fitted(SecondMomentLearner, X, np.zeros(len(X)), shuffled(1, len(X)), k, **options)
+        popca_loss += lost(C, outputs[len(X)][:, 0])
+    assert loss <= 2 * popca_loss + 0.2 * np.trace(C)
 
 
 def test_wrong_models_get_little_trust():

@@ -35,22 +35,22 @@ def literal(rng, d, q, blocks, sweeps=1):
         if t == 1:
             unit = np.square(values).sum() / (attributes < d).sum()
             W, psi = W * np.sqrt(unit / 2 / q), np.full(d, unit / 2)
-        gamma, own = (t + 1) ** -alpha, {}
+        gamma, block_sums = (t + 1) ** -alpha, {}
         for i, x in zip(attributes, values, strict=True):
             S, x = i[i < d], x[i < d]
             V = np.linalg.inv(np.eye(q) + W[S].T @ np.diag(1 / psi[S]) @ W[S])
             z = V @ W[S].T @ (x / psi[S])
             for j, value in zip(S, x, strict=True):
-                A, b, c, s = own.get(j, (np.zeros((q, q)), np.zeros(q), 0, 0.0))
-                own[j] = A + V + np.outer(z, z), b + value * z, c + 1, s + value**2
+                A, b, c, s = block_sums.get(j, (np.zeros((q, q)), np.zeros(q), 0, 0.0))
+                block_sums[j] = A + V + np.outer(z, z), b + value * z, c + 1, s + value**2
         for j in range(d):
             nothing = np.zeros((q, q)), np.zeros(q), 0.0, 0.0
-            new, old, all_old = own.get(j, nothing), recent.get(j, nothing), average.get(j, nothing)
-            recent[j] = [(1 - gamma) * one + gamma * more for one, more in zip(old, new, strict=True)]
-            average[j] = [one + (t + 1) * more for one, more in zip(all_old, new, strict=True)]
+            new, old, all_old = block_sums.get(j, nothing), recent.get(j, nothing), average.get(j, nothing)
+            recent[j] = [(1 - gamma) * total + gamma * more for total, more in zip(old, new, strict=True)]
+            average[j] = [total + (t + 1) * more for total, more in zip(all_old, new, strict=True)]
         W, psi = W.copy(), psi.copy()
-        for j in own:
-            A, b, c, s = (one / gamma for one in recent[j])
+        for j in block_sums:
+            A, b, c, s = (total / gamma for total in recent[j])
             for a in list(range(q)) * sweeps:
                 others = np.arange(q) != a
                 W[j, a] = (b[a] - A[a, others] @ W[j, others]) / (A[a, a] + RIDGE)
@@ -60,7 +60,7 @@ def literal(rng, d, q, blocks, sweeps=1):
             unit = np.mean([s / c for _, _, c, s in average.values() if c])
         model = FactorModel(np.zeros((d, q)), np.zeros(d))
         for j in range(d):
-            A, b, c, s = (one / (t + 1) for one in average[j])
+            A, b, c, s = (total / (t + 1) for total in average[j])
             model.W[j] = np.linalg.solve(A + RIDGE * np.eye(q), b)
             left = s - model.W[j] @ b
             model.psi[j] = max((left + PSEUDO * NOISE * unit) / (c + PSEUDO), LEAST * unit)
@@ -73,14 +73,14 @@ def test_block_updates_equal_the_formulas(n, missing):
     d, q, rng = 7, 3, np.random.default_rng(n)
     blocks = [block(rng, T, d - 1, n, missing) for T in (4, 4, 1, 4, 2, 4)]
     blocks = [(np.where(i == d - 1, d, i), x) for i, x in blocks]
-    found = StepwiseEM(np.random.default_rng(1), d, q)
+    em = StepwiseEM(np.random.default_rng(1), d, q)
     for (i, x), (_, expected) in zip(blocks, literal(np.random.default_rng(1), d, q, blocks), strict=True):
-        found.learn(i, x)
-        np.testing.assert_allclose(found.model().W, expected.W, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(found.model().psi, expected.psi, rtol=1e-9)
+        em.learn(i, x)
+        np.testing.assert_allclose(em.model().W, expected.W, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(em.model().psi, expected.psi, rtol=1e-9)
         shown = np.unique(i[i < d])
-        assert (found.mean_squares()[shown] > 0).all()
-    assert found.mean_squares()[d - 1] == 0
+        assert (em.mean_squares()[shown] > 0).all()
+    assert em.mean_squares()[d - 1] == 0
 
 
 @given(st.integers(0, 2**32), st.integers(2, 7), st.integers(1, 4), st.data())
@@ -115,8 +115,8 @@ def fitted(X, streams=(0,), checkpoints=None, k=5, available=None, **options):
     rngs = [np.random.default_rng([3, f]) for f in streams]
     options = {"n_components": 2, "n_factors": None, "design": "importance", **options}
     learner = StreamingFactorAnalysis(name="test", **options)
-    found = learner.fit(accessor, {}, checkpoints, rngs, SideInformation(k))
-    return {checkpoint: V[:, 0] for checkpoint, V in found}, accessor
+    outputs = learner.fit(accessor, {}, checkpoints, rngs, SideInformation(k))
+    return {checkpoint: V[:, 0] for checkpoint, V in outputs}, accessor
 
 
 def lost(X, V):
@@ -136,7 +136,7 @@ def test_a_planted_subspace_is_found(design, k):
 
 def test_units_do_not_change_the_subspace():
     X = examples(3000)
-    V, W = (fitted(own)[0][3000][0] for own in (X, 1e-9 * X))
+    V, W = (fitted(data)[0][3000][0] for data in (X, 1e-9 * X))
     np.testing.assert_allclose(W @ W.T, V @ V.T, atol=1e-9)
 
 
@@ -170,8 +170,8 @@ def test_leading_zeros_change_nothing(zeros):
         model.learn(np.zeros((3, 1), dtype=np.int64), np.zeros((3, 1)))
     i, x = block(np.random.default_rng(0), 20, 12, 3)
     fresh = StepwiseEM(np.random.default_rng(0), 12, 4)
-    for one in (model, fresh):
-        one.learn(i, x)
+    for em in (model, fresh):
+        em.learn(i, x)
     np.testing.assert_array_equal(model.model().W, fresh.model().W)
 
 

@@ -31,8 +31,8 @@ def fitted(kind, X, y, orders, k, checkpoints=None, pilot=None, seeds=None, cent
 
 def aeml(X, y, orders, k, **options):
     """Return the last outputs: regressors (F, d), and intercepts (F,) or None."""
-    found, _ = fitted(FactorRegression, X, y, orders, k, **{"n_factors": 20, **options})
-    last = found[orders.shape[1]]
+    outputs, _ = fitted(FactorRegression, X, y, orders, k, **{"n_factors": 20, **options})
+    last = outputs[orders.shape[1]]
     return (last[0][:, :, 0], last[1][:, 0]) if isinstance(last, WithIntercept) else (last[:, :, 0], None)
 
 
@@ -60,8 +60,10 @@ def test_gibbs_moments_equal_those_of_metropolis(size, off):
     X[:, 2] *= size
     which = np.arange(T) % 2
     entries = Entries(c)
-    own = X[np.arange(T), which]
-    entries.add(*(np.broadcast_to(part[:, None], (F, T, 1)) for part in (which, own)), np.broadcast_to(X[:, 2], (F, T)))
+    values = X[np.arange(T), which]
+    entries.add(
+        *(np.broadcast_to(part[:, None], (F, T, 1)) for part in (which, values)), np.broadcast_to(X[:, 2], (F, T))
+    )
     chain = Posterior(c, q, [np.random.default_rng([5, f]) for f in range(F)])
     moments = chain.moments(entries.blocks(), np.ones((F, c), dtype=bool), 550, 500)
     first, second, width = metropolis(
@@ -90,9 +92,11 @@ def metropolis(parts, c, q, chains, steps):
         log -= q / 2 * np.log(psi).sum(axis=1) + (1 + c / 2) * np.log(1 / q + size / 2).sum(axis=1)  # without alpha
         log -= q / 4 * np.square(W[:, -1]).sum(axis=1)
         for S, X in parts:
-            own, center = C[:, S[:, None], S], X.mean(axis=0) - mu[:, S]
+            covariance, center = C[:, S[:, None], S], X.mean(axis=0) - mu[:, S]
             M = np.cov(X.T, bias=True) + center[:, :, None] * center[:, None]
-            log -= len(X) / 2 * (np.linalg.slogdet(own)[1] + np.einsum("cij,cij->c", np.linalg.inv(own), M))
+            log -= (
+                len(X) / 2 * (np.linalg.slogdet(covariance)[1] + np.einsum("cij,cij->c", np.linalg.inv(covariance), M))
+            )
         return log
 
     theta = rng.normal(size=(chains, c * q + 2 * c)) * 0.3
@@ -141,9 +145,9 @@ def test_centring_matters_only_for_shifted_data():
         np.testing.assert_allclose(w, plain, atol=0.02)
         np.testing.assert_allclose(b, 0, atol=off)
     for (c, i), (w, b) in zip([(False, True), (True, False), (True, True)], others, strict=True):
-        moved, own = aeml(X + c * a, y + i * 7, orders, 4, centred=c, intercept=i)
+        moved, moved_intercept = aeml(X + c * a, y + i * 7, orders, 4, centred=c, intercept=i)
         np.testing.assert_allclose(moved, w, rtol=1e-6)
-        np.testing.assert_allclose(own, b + 7 * i - c * w @ a, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(moved_intercept, b + 7 * i - c * w @ a, rtol=1e-6, atol=1e-8)
 
 
 def test_units_rescale_the_regressor():
@@ -158,8 +162,8 @@ def test_units_rescale_the_regressor():
 def test_rarely_seen_and_constant_attributes_get_no_weight():
     m = 12
     X, y = line(m, 20)
-    found, accessor = fitted(FactorRegression, X, y, shuffled(3, m), 2, n_factors=5)
-    W, counts = found[m][:, :, 0], accessor.bill().reveals.total()[:, 0]
+    outputs, accessor = fitted(FactorRegression, X, y, shuffled(3, m), 2, n_factors=5)
+    W, counts = outputs[m][:, :, 0], accessor.bill().reveals.total()[:, 0]
     assert (counts == 0).any() and (counts == 1).any()
     np.testing.assert_array_equal(W != 0, counts > 1)
     X, y = line(60, 5)
@@ -197,9 +201,9 @@ LEARNERS = {
 }
 
 
-def numbers(found, f=0):
+def numbers(outputs, f=0):
     """Return the outputs of one stream as bytes."""
-    parts = [part[f] for one in found.values() for part in (one if isinstance(one, tuple) else [one])]
+    parts = [part[f] for output in outputs.values() for part in (output if isinstance(output, tuple) else [output])]
     return [part.tobytes() for part in parts]
 
 
@@ -211,8 +215,8 @@ def test_streams_do_not_depend_on_other_streams(name):
     orders = shuffled(3, 290)
 
     def some(streams):
-        own, pilot = orders[streams, 10:], orders[streams, :10] if name == "aeml" else None
-        return fitted(kind, X, y, own, 3, [280], pilot, seeds=streams, **options)[0]
+        examples, pilot = orders[streams, 10:], orders[streams, :10] if name == "aeml" else None
+        return fitted(kind, X, y, examples, 3, [280], pilot, seeds=streams, **options)[0]
 
     together, turned = some([0, 1, 2]), some([2, 0, 1])
     for f in range(3):
@@ -227,13 +231,13 @@ def test_unseen_values_change_nothing(name, monkeypatch):
     (X, y), taken, take = line(290, 7), [], AttributeDraws.take
     monkeypatch.setattr(AttributeDraws, "take", lambda self, examples: taken.append(take(self, examples)) or taken[-1])
     orders = shuffled(1, 280)
-    found, _ = fitted(kind, X, y, orders, 3, [20, 280], **options)
+    outputs, _ = fitted(kind, X, y, orders, 3, [20, 280], **options)
     poisoned = np.full(X.shape, np.nan)
     cells = orders[0][:, None], np.concatenate(taken)
     poisoned[cells] = X[cells]
     assert np.isnan(poisoned).mean() > 0.5
     again, _ = fitted(kind, poisoned, y, orders, 3, [20, 280], **options)
-    assert numbers(again) == numbers(found)
+    assert numbers(again) == numbers(outputs)
 
 
 def test_draws_do_not_depend_on_checkpoints():
@@ -243,8 +247,8 @@ def test_draws_do_not_depend_on_checkpoints():
     parts = [often.take(n) for n in (3, 250, 4, 300)]
     np.testing.assert_array_equal(np.concatenate(parts), rarely.take(557))
     p = rng.dirichlet(np.ones(9)) * 0.4 + 0.4
-    for one in (often, rarely):
-        one.plan(p)
+    for draws in (often, rarely):
+        draws.plan(p)
     np.testing.assert_array_equal(np.concatenate([often.take(10), often.take(30)]), rarely.take(40))
     X, _ = line(700, 6)
     options = {**AEFA, "n_components": 2}
@@ -259,7 +263,7 @@ def test_rounding_does_not_change_the_mean_output():
     assert checks.examined("aefa").learner.bitwise_portable and not checks.examined("aeml").learner.bitwise_portable
     X, y = line(40, 5)
     F = 8
-    w, v = (aeml(own, y, shuffled(F, 40), 3)[0] for own in (X, X.astype(np.float32).astype(np.float64)))
+    w, v = (aeml(data, y, shuffled(F, 40), 3)[0] for data in (X, X.astype(np.float32).astype(np.float64)))
     u, _ = aeml(X, y, shuffled(F, 40), 3, seeds=range(100, 100 + F))
     for other in (v, u):
         error = np.sqrt((w.var(axis=0) + other.var(axis=0)) / F)

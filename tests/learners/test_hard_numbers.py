@@ -52,9 +52,9 @@ def test_every_learner_ends_on_hard_numbers(tmp_path: Path, algo: str) -> None:
         warnings.simplefilter("error")
         folder = run(algo, tmp_path)
     for name in ("curves.csv", "runs.csv"):
-        found = numbers(folder / name)
-        assert found
-        assert all(map(isfinite, found))
+        values = numbers(folder / name)
+        assert values
+        assert all(map(isfinite, values))
 
 
 @pytest.mark.parametrize(("size", "where"), [(1e-170, "y"), (1e155, "y"), (1e200, "x"), (5e-324, "x")])

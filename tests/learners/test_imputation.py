@@ -40,8 +40,11 @@ def fitted(X, y, orders, k, checkpoints=None, pilot=None, available=None, seeds=
     options = {"impute": "mean", **BOTH, **options}
     learner = imputation.ImputationLearner(name="impute", impute=options.pop("impute"))
     outputs = learner.fit(accessor, {}, checkpoints, rngs, SideInformation(k, **options))
-    found = {t: one if isinstance(one, WithIntercept) else WithIntercept(one, np.zeros((1, 1))) for t, one in outputs}
-    return found, log
+    with_intercepts = {
+        t: output if isinstance(output, WithIntercept) else WithIntercept(output, np.zeros((1, 1)))
+        for t, output in outputs
+    }
+    return with_intercepts, log
 
 
 def listing(X, y, centred, intercept):
@@ -79,13 +82,13 @@ def listing(X, y, centred, intercept):
 def test_core_equals_listing(m, d, k, centred, intercept):
     X, y = examples(m, d)
     X[:, 1] = 2.0  # never changes
-    found, log = fitted(X, y, np.arange(m)[None], k, centred=centred, intercept=intercept)
+    outputs, log = fitted(X, y, np.arange(m)[None], k, centred=centred, intercept=intercept)
     shown = np.full(X.shape, np.nan)
     shown[log.seen()] = X[log.seen()]
     assert (np.count_nonzero(~np.isnan(shown), axis=1) == k).all()
     w, b = listing(shown, y, centred, intercept)
-    np.testing.assert_allclose(found[m].regressors[0, :, 0], w, rtol=1e-7, atol=1e-9)
-    assert found[m].intercept[0, 0] == pytest.approx(b, rel=1e-7, abs=1e-8)
+    np.testing.assert_allclose(outputs[m].regressors[0, :, 0], w, rtol=1e-7, atol=1e-9)
+    assert outputs[m].intercept[0, 0] == pytest.approx(b, rel=1e-7, abs=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -110,9 +113,9 @@ def test_shifts_move_only_the_intercept_and_units_rescale(impute):
     X, y = examples(60, 5)
     X, a = hidden(X, 3), np.linspace(-30, 30, 5)
     w, b = imputation.regressor(X, y, impute=impute, **BOTH)
-    moved, own = imputation.regressor(X + a, y + 7, impute=impute, **BOTH)
+    moved, moved_intercept = imputation.regressor(X + a, y + 7, impute=impute, **BOTH)
     np.testing.assert_allclose(moved, w, rtol=1e-6)
-    assert own == pytest.approx(b + 7 - w @ a, rel=1e-6)
+    assert moved_intercept == pytest.approx(b + 7 - w @ a, rel=1e-6)
     if impute == "mean":
         scaled, same = imputation.regressor(4 * X, y / 2, impute=impute, **BOTH)
         np.testing.assert_array_equal(scaled, w / 8)
@@ -122,11 +125,11 @@ def test_shifts_move_only_the_intercept_and_units_rescale(impute):
 def test_unseen_attributes_and_a_single_example_give_zero():
     X, y = examples(5, 12)
     for centred in (True, False):  # a value seen once equals its mean
-        found, log = fitted(X, y, np.arange(5)[None], 2, [1, 5], centred=centred)
+        outputs, log = fitted(X, y, np.arange(5)[None], 2, [1, 5], centred=centred)
         counts = np.bincount(log.seen()[1], minlength=12)
         assert {0, 1, 2} <= set(counts)
-        assert not found[1].regressors.any() and found[1].intercept == y[0]
-        np.testing.assert_array_equal(found[5].regressors[0, :, 0] != 0, counts > centred)
+        assert not outputs[1].regressors.any() and outputs[1].intercept == y[0]
+        np.testing.assert_array_equal(outputs[5].regressors[0, :, 0] != 0, counts > centred)
     w, b = imputation.regressor(X[:1], y[:1], impute="mean", centred=False, intercept=False)
     assert not w.any() and b == 0
     for impute in ("mean", "iterative"):
@@ -147,14 +150,14 @@ def test_streams_do_not_depend_on_others_or_on_checkpoints(impute):
 
     def run(streams, checkpoints):
         pilot = np.tile(np.arange(10), (len(streams), 1))
-        own = {"pilot": pilot, "available": available, "seeds": streams, "impute": impute}
-        return fitted(X, y, orders[streams], 3, checkpoints, **own)
+        options = {"pilot": pilot, "available": available, "seeds": streams, "impute": impute}
+        return fitted(X, y, orders[streams], 3, checkpoints, **options)
 
     together, _ = run([0, 1, 2], [5, 280])
     for f in range(3):
         (alone, log) = run([f], [280])
-        for one, other in zip(alone[280], together[280], strict=True):
-            assert one[0].tobytes() == other[f].tobytes()
+        for part, other in zip(alone[280], together[280], strict=True):
+            assert part[0].tobytes() == other[f].tobytes()
         rows, attributes = log.seen()
         assert available[rows, attributes].all()
     shown = np.full(X.shape, np.nan)
@@ -169,8 +172,8 @@ def test_streams_do_not_depend_on_others_or_on_checkpoints(impute):
 def test_iterative_imputation_passes_the_checks(check):
     """Except for checks of hundreds of imputations, which `budgetreg check` runs."""
     _, iterative = checks.examined("impute_ridge").variants()
-    found = checks.run_check(iterative, check)
-    assert found.passed, found.reason
+    verdict = checks.run_check(iterative, check)
+    assert verdict.passed, verdict.reason
 
 
 def test_iterative_imputation_of_many_attributes_is_refused(capsys, tmp_path, monkeypatch):

@@ -29,9 +29,9 @@ from budgetreg.updates.reference_updates import REFERENCE_UPDATES
 D = 4
 X, Y = np.array([0.7, -1.1, 0.4, 0.2]), -1.5
 MASKS = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 1, 1], [1, 0, 0, 1]], dtype=bool)
-LAW = np.array([0.25, 0.2, 0.1, 0.15, 0.2, 0.1])
+PROBABILITIES = np.array([0.25, 0.2, 0.1, 0.15, 0.2, 0.1])
 """Masks of available values, which are far from independent of each other."""
-TOGETHER = np.einsum("m,mi,mj->ij", LAW, MASKS, MASKS)
+TOGETHER = np.einsum("m,mi,mj->ij", PROBABILITIES, MASKS, MASKS)
 ALONE = np.diagonal(TOGETHER)
 INDEPENDENT = np.outer(ALONE, ALONE)
 WRONG = {
@@ -54,12 +54,12 @@ class Masked(Subject):
 
 
 def masked(subject: Subject, mask: Callable[[int, int], np.ndarray], together: np.ndarray) -> Masked:
-    own = {one.name: getattr(subject, one.name) for one in fields(Subject)}
-    return Masked(**own, mask=mask, together=together)
+    values = {field.name: getattr(subject, field.name) for field in fields(Subject)}
+    return Masked(**values, mask=mask, together=together)
 
 
 def able(*, predicts: bool) -> list[str]:
-    return members(lambda one: one.missing is not Missing.REFUSED and one.predicts == predicts)
+    return members(lambda learner: learner.missing is not Missing.REFUSED and learner.predicts == predicts)
 
 
 def quick(names: list[str]) -> list[Any]:
@@ -68,7 +68,9 @@ def quick(names: list[str]) -> list[Any]:
 
 
 ABLE = [*able(predicts=True), *able(predicts=False)]
-GRADIENTS = members(lambda one: one.missing is Missing.WEIGHED and one.predicts and not one.centres_itself)
+GRADIENTS = members(
+    lambda learner: learner.missing is Missing.WEIGHED and learner.predicts and not learner.centres_itself
+)
 CENTRED = [name for name in able(predicts=True) if skip_reason(examined(name).learner, "origin") is None]
 
 
@@ -81,13 +83,15 @@ def means(numbers: list[int], rows: list[int], estimate: Callable[[Accessor, lis
     def estimated(mask: np.ndarray, scripts: np.ndarray) -> Any:
         table = Table(np.where(mask, X, np.nan)[None], np.array([Y]), available=mask[None], together=weights)
         accessor = Accessor(table, np.zeros((len(scripts), 1)), 1, k, [1])
-        return estimate(accessor, [Scripted(rows, own) for own in scripts])
+        return estimate(accessor, [Scripted(rows, script) for script in scripts])
 
     everything = np.ones(D, dtype=bool)
     # Without missing values, all draws with different consequences are distinguished.
-    scripts, probability = outcomes(numbers, lambda own: estimated(everything, own)[0].reshape(len(own), -1), {})
-    found = [[np.tensordot(probability, own, axes=1) for own in estimated(mask, scripts)] for mask in MASKS]
-    return [np.tensordot(LAW, np.array(own), axes=1) for own in zip(*found, strict=True)]
+    scripts, probability = outcomes(
+        numbers, lambda script: estimated(everything, script)[0].reshape(len(script), -1), {}
+    )
+    by_mask = [[np.tensordot(probability, values, axes=1) for values in estimated(mask, scripts)] for mask in MASKS]
+    return [np.tensordot(PROBABILITIES, np.array(values), axes=1) for values in zip(*by_mask, strict=True)]
 
 
 def numbers_of(estimate: Callable[[Accessor, list[Any]], Any], rows: list[int], k: int) -> list[int]:
@@ -141,19 +145,19 @@ STORED = {
 def test_estimates_from_stored_sums_are_unbiased(name):
     rows, estimate, k, expected = STORED[name]
     numbers = numbers_of(estimate, rows, k)
-    for found, wanted in zip(means(numbers, rows, estimate, k, TOGETHER), expected, strict=True):
-        close(name, found, wanted)
+    for mean, wanted in zip(means(numbers, rows, estimate, k, TOGETHER), expected, strict=True):
+        close(name, mean, wanted)
     for weights in WRONG.values():
-        found = means(numbers, rows, estimate, k, weights)[0]
+        mean = means(numbers, rows, estimate, k, weights)[0]
         with pytest.raises(CheckError):
-            close(name, found, expected[0])
+            close(name, mean, expected[0])
 
 
 def test_pooled_estimate_of_two_phases_is_unbiased():
     """Draws are random; the masks' distribution is exact."""
     F, m, options = 400, 6, {"update": "importance", "phase_one": 0.5, "mix": 0.5}
     rng = np.random.default_rng(0)
-    rows = rng.choice(len(MASKS), (F, m), p=LAW)
+    rows = rng.choice(len(MASKS), (F, m), p=PROBABILITIES)
     table = Table(np.where(MASKS, X, np.nan), np.zeros(len(MASKS)), available=MASKS, together=TOGETHER)
     rngs = [np.random.default_rng([1, f]) for f in range(F)]
     ((_, C),) = second_moment.estimates(Accessor(table, rows, 1, 2, [m]), [m], rngs, k=2, **options)
@@ -169,12 +173,12 @@ def test_mbeg_estimates_are_unbiased(monkeypatch, update, name):
     followed = []
     monkeypatch.setattr(mbeg.Weights, "move", lambda self, rows, change, step: followed.append((rows, change.copy())))
     mean = np.zeros((D, D))
-    for mask, p in zip(MASKS, LAW, strict=True):
+    for mask, p in zip(MASKS, PROBABILITIES, strict=True):
         table = Table(np.where(mask, X, np.nan)[None], np.zeros(1), available=mask[None])
         table = replace(table, together=WRONG.get(name, TOGETHER))
         scripts = np.array([[(q + 0.5) / D, (s + 0.5) / D, 0.5] for q in range(D) for s in range(D)])
         accessor = Accessor(table, np.zeros((len(scripts), 1)), 1, 2, [1])
-        rngs = [Scripted([0] * 3, own) for own in scripts]
+        rngs = [Scripted([0] * 3, script) for script in scripts]
         followed.clear()
         learner = MatrixGradientLearner(name="mbeg", n_components=1, update=update, alpha=1, output="top")
         list(learner.fit(accessor, {"eta": np.ones(1)}, [1], rngs, SideInformation(2)))
@@ -199,10 +203,10 @@ def mean_step(subject: Subject, together: np.ndarray, k: int) -> tuple[np.ndarra
     examples, targets = place.examples(D)
     opened: list[tuple[int, int]] = []
 
-    def met(one: np.ndarray) -> Masked:
+    def met(available: np.ndarray) -> Masked:
         def mask(n: int, d: int) -> np.ndarray:
             there = np.ones((n, d), dtype=bool)
-            there[np.arange(n) % len(examples) == STEP - 1] = one
+            there[np.arange(n) % len(examples) == STEP - 1] = available
             return there
 
         return masked(subject, mask, together)
@@ -218,9 +222,9 @@ def mean_step(subject: Subject, together: np.ndarray, k: int) -> tuple[np.ndarra
         before, after, _ = steps._take(who, examples, targets, k, place, rows, scripts)
         return before, after
 
-    scripts, probability = outcomes(probe.values, lambda own: regressors(whole, own)[1], {})
+    scripts, probability = outcomes(probe.values, lambda scripts: regressors(whole, scripts)[1], {})
     mean = np.zeros(D)
-    for mask, p in zip(MASKS, LAW, strict=True):
+    for mask, p in zip(MASKS, PROBABILITIES, strict=True):
         before, after = regressors(met(mask), scripts)
         mean += p * (probability @ REFERENCE_UPDATES[learner.update].gradient(before, after, STEP, place.settings))
     return mean, (before[0] @ examples[STEP - 1] - targets[STEP - 1]) * examples[STEP - 1]
@@ -276,11 +280,11 @@ def test_masks_of_ones_change_nothing(name):
     whole = masked(subject, lambda n, d: np.ones((n, d), dtype=bool), np.ones((behaviour.D,) * 2))
     table, orders = behaviour._table(40), np.arange(40)[None]
     runs = [
-        one.run(table, orders, behaviour._rngs(1), behaviour.K, behaviour._setting(one, 0), [3, 40])
-        for one in (subject, whole)
+        learner.run(table, orders, behaviour._rngs(1), behaviour.K, behaviour._setting(learner, 0), [3, 40])
+        for learner in (subject, whole)
     ]
-    for own, other in zip(runs[0][0], runs[1][0], strict=True):
-        np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-12)
+    for plain, with_mask in zip(runs[0][0], runs[1][0], strict=True):
+        np.testing.assert_allclose(plain, with_mask, rtol=1e-9, atol=1e-12)
     assert (runs[0][1].bill.total == runs[1][1].bill.total).all()
 
 
@@ -304,24 +308,24 @@ def test_missing_values_are_free(name):
 
 
 def test_moments_use_available_values_only(monkeypatch):
-    told = []
+    notes = []
     usual = two_phase.MomentEstimates.note
 
     def note(self, attributes, values, there):
         usual(self, attributes, values, there)
-        told.append((attributes[0], values[0], there[0], self.means()[0]))
+        notes.append((attributes[0], values[0], there[0], self.means()[0]))
 
     monkeypatch.setattr(two_phase.MomentEstimates, "note", note)
     subject = sparse(examined("ddaerr_two_phase"))
     table, m = behaviour._table(600), 600
     subject.run(table, np.arange(m)[None], behaviour._rngs(1), behaviour.K, behaviour._setting(subject, 0))
-    ((attributes, values, there, means),) = told
+    ((attributes, values, there, means),) = notes
     mask = random_mask(600, behaviour.D)[: len(attributes)]
     np.testing.assert_array_equal(there, np.take_along_axis(mask, attributes, axis=1))
     for i, mean in enumerate(means):
-        own = values[there & (attributes == i)]
-        if own.size:
-            np.testing.assert_allclose(mean, np.square(own).mean(), rtol=1e-12)
+        seen = values[there & (attributes == i)]
+        if seen.size:
+            np.testing.assert_allclose(mean, np.square(seen).mean(), rtol=1e-12)
     assert not there.all()
 
 

@@ -65,12 +65,12 @@ def test_solution_equals_listing(centred):
     def about(a, b):
         return np.stack([np.zeros(d) if centred else a, b], axis=1) * pairs.scale[:, None]
 
-    def candidates(sums, counts, own, factor):
+    def candidates(sums, counts, trained, factor):
         small, large = (
             clean(of(pairs, sums, counts), s2 * factor) for of, s2 in zip((shrunk, debiased), noises, strict=True)
         )
         spectra = [Spectrum(small.U, np.ones(d)), Spectrum(small.U, (1 + small.values) / 2), small, large]
-        return ridge_regressors(spectra, about(own.a, own.b), target), (small.U * small.values) @ small.U.T
+        return ridge_regressors(spectra, about(trained.a, trained.b), target), (small.U * small.values) @ small.U.T
 
     whole = label(fold >= 0)
     pairs = collected_pairs(blocks, 0, (T,), whole, mean)
@@ -82,20 +82,20 @@ def test_solution_equals_listing(centred):
     ]
     evidence = []
     for f in folds:
-        own = label(fold != f)
-        W, R = candidates(*pairs.without(f), own, 5 / 4)
+        trained = label(fold != f)
+        W, R = candidates(*pairs.without(f), trained, 5 / 4)
         level, slope = np.zeros(d), np.zeros(d)
         for i in range(d):
             t, place = np.nonzero(np.where((fold == f)[:, None], S, d) == i)
-            left = x[t, place] - own.a[i] - own.b[i] * u[t]
-            level[i], slope[i] = own.a[i] + left.mean(), own.b[i] + (left * u[t]).mean() / target.variance
+            left = x[t, place] - trained.a[i] - trained.b[i] * u[t]
+            level[i], slope[i] = trained.a[i] + left.mean(), trained.b[i] + (left * u[t]).mean() / target.variance
         a, b = about(level, slope).T
         evidence.append(Evidence(W @ a, W @ b, ((W @ held[f]) * W).sum(axis=1), ((W @ R) * W).sum(axis=1)))
     judgement = judge(evidence, target)
-    found = solve(blocks, 0, (T,), d, norm="l2", centred=centred, intercept=centred)
+    solution = solve(blocks, 0, (T,), d, norm="l2", centred=centred, intercept=centred)
     every = candidates(*everything, whole, 1)[0] * judgement.scale[:, None] * pairs.scale
-    np.testing.assert_allclose(found.candidates, every, atol=1e-10)
-    np.testing.assert_allclose(found.w, judgement.weights() @ every, atol=1e-10)
+    np.testing.assert_allclose(solution.candidates, every, atol=1e-10)
+    np.testing.assert_allclose(solution.w, judgement.weights() @ every, atol=1e-10)
 
 
 @pytest.mark.parametrize("options", [{}, {"norm": "l1"}, {"partner": "auto", "norm": "auto"}])
@@ -134,10 +134,11 @@ def test_permuted_attributes_permute_the_regressor():
     turned = Entries(8)
     turned.add(turn[S][None], np.take_along_axis(X, S, axis=1)[None], y[None])
     for norm in ("l2", "l1"):
-        own, other = (
-            solve(one, 0, (200,), 7, norm=norm, centred=False, intercept=False).w for one in (blocks, turned.blocks())
+        w, w_turned = (
+            solve(entries, 0, (200,), 7, norm=norm, centred=False, intercept=False).w
+            for entries in (blocks, turned.blocks())
         )
-        np.testing.assert_allclose(other[turn], own, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(w_turned[turn], w, rtol=1e-6, atol=1e-9)
 
 
 def test_sparse_targets_use_the_lasso():
@@ -147,35 +148,38 @@ def test_sparse_targets_use_the_lasso():
     few[:3] = 2
     for w, sparse in ((few, True), (many, False)):
         blocks, _ = revealed(X, X @ w + rng.normal(size=m), 4, rng)
-        found = {
+        solutions = {
             norm: solve(blocks, 0, (m,), d, norm=norm, centred=False, intercept=False) for norm in ("auto", "l1", "l2")
         }
-        assert found["auto"].sparse == sparse
-        np.testing.assert_array_equal(found["auto"].w, found["l1" if sparse else "l2"].w)
+        assert solutions["auto"].sparse == sparse
+        np.testing.assert_array_equal(solutions["auto"].w, solutions["l1" if sparse else "l2"].w)
         if sparse:
-            assert np.square(found["l1"].w - w).sum() < 0.8 * np.square(found["l2"].w - w).sum()
+            assert np.square(solutions["l1"].w - w).sum() < 0.8 * np.square(solutions["l2"].w - w).sum()
 
 
 @pytest.mark.parametrize("T", [4, 200, 600])
 def test_share_of_the_factor_estimate_falls_to_a_half(T):
     """With all attributes seen, so that the moments alone see the same values."""
     X, y = line(600, 4)
-    one = dict(X=X, y=y, orders=shuffled(2, T), k=4)
-    both, moments = fitted(**one, partner="auto")[0][T], fitted(**one)[0][T]
-    partner = fitted(**one, kind=FactorRegression, n_factors=20)[0][T]
+    problem = dict(X=X, y=y, orders=shuffled(2, T), k=4)
+    both, moments = fitted(**problem, partner="auto")[0][T], fitted(**problem)[0][T]
+    factors = fitted(**problem, kind=FactorRegression, n_factors=20)[0][T]
     share = 1 - 0.5 * T / (T + 200)
-    np.testing.assert_allclose(both, share * partner + (1 - share) * moments, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(both, share * factors + (1 - share) * moments, rtol=1e-9, atol=1e-12)
 
 
 def test_share_of_the_factor_estimate_vanishes_for_sparse_targets():
     rng, d, T = np.random.default_rng(3), 60, 120
     X = rng.normal(size=(T, d))
     y = 2 * X[:, 0] - 2 * X[:, 5] + 2 * X[:, 1] + rng.normal(size=T)
-    one = dict(X=X, y=y, orders=shuffled(1, T), k=d)
-    both, moments = fitted(**one, partner="auto", norm="auto", n_factors=2)[0][T], fitted(**one, norm="l1")[0][T]
-    partner = fitted(**one, kind=FactorRegression, n_factors=2)[0][T]
+    problem = dict(X=X, y=y, orders=shuffled(1, T), k=d)
+    both, moments = (
+        fitted(**problem, partner="auto", norm="auto", n_factors=2)[0][T],
+        fitted(**problem, norm="l1")[0][T],
+    )
+    factors = fitted(**problem, kind=FactorRegression, n_factors=2)[0][T]
     share = 200 / (T + 200)
-    np.testing.assert_allclose(both, share * partner + (1 - share) * moments, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(both, share * factors + (1 - share) * moments, rtol=1e-9, atol=1e-12)
 
 
 def test_draws_prefer_variable_and_relevant_attributes():
@@ -188,10 +192,10 @@ def test_draws_prefer_variable_and_relevant_attributes():
 
 def test_draws_with_the_factor_estimate_equal_aeml():
     X, y = line(300, 7)
-    one = dict(X=X, y=y, orders=shuffled(2, 300), k=3)
+    problem = dict(X=X, y=y, orders=shuffled(2, 300), k=3)
     bills = [
-        fitted(**one, **own)[1].bill().reveals.total()
-        for own in ({"partner": "auto"}, {"kind": FactorRegression, "n_factors": 20}, {})
+        fitted(**problem, **options)[1].bill().reveals.total()
+        for options in ({"partner": "auto"}, {"kind": FactorRegression, "n_factors": 20}, {})
     ]
     np.testing.assert_array_equal(bills[0], bills[1])
     assert (bills[0] != bills[2]).any()
@@ -204,17 +208,17 @@ def test_contradicted_factor_models_are_not_used():
     X = np.repeat(Z, 4, axis=1) + 0.3 * rng.normal(size=(m, 16))
     y = X[:, 0] + rng.normal(size=m)
     blocks, _ = revealed(X, y, 4, rng)
-    found = solve(blocks, 0, (m,), 16, norm="l2", centred=False, intercept=False)
+    solution = solve(blocks, 0, (m,), 16, norm="l2", centred=False, intercept=False)
     right = np.kron(np.eye(4), np.ones((4, 4))) + 0.09 * np.eye(16)
     right -= np.outer(right[0], right[0]) / (right[0, 0] + 1)
     wrong = np.diag(np.diag(right))
-    assert found.contradicts(wrong, 1)
-    assert not found.contradicts(right, 4)
-    assert not found.contradicts(wrong, 16)
+    assert solution.contradicts(wrong, 1)
+    assert not solution.contradicts(right, 4)
+    assert not solution.contradicts(wrong, 16)
     orders = shuffled(1, m)
     alone, poor, rich = (
-        aemr(X, y, orders, 16, **own)[0]  # with k = d all runs see the same values
-        for own in ({}, {"partner": "auto", "n_factors": 1}, {"partner": "auto", "n_factors": 6})
+        aemr(X, y, orders, 16, **options)[0]  # with k = d all runs see the same values
+        for options in ({}, {"partner": "auto", "n_factors": 1}, {"partner": "auto", "n_factors": 6})
     )
     np.testing.assert_array_equal(poor, alone)
     assert (rich != alone).any()
@@ -224,12 +228,12 @@ def test_given_candidates_are_the_ones_averaged():
     """Each at its scale, with the draws that the averaged regressor plans."""
     X, y = line(300, 5)
     given = {"candidate": np.array([1.0, 25, 40, 25])}
-    found = fitted(X, y, shuffled(2, 300), 3, given=given)[0][300]
-    assert found.shape == (2, 5, 4)
+    candidates = fitted(X, y, shuffled(2, 300), 3, given=given)[0][300]
+    assert candidates.shape == (2, 5, 4)
     for g, number in enumerate(given["candidate"]):
-        one, _ = fitted(X, y, shuffled(2, 300), 3, given={"candidate": np.array([number])})
-        np.testing.assert_array_equal(one[300][:, :, 0], found[:, :, g])
-    assert (found[:, :, 0] != found[:, :, 1]).any()
+        single, _ = fitted(X, y, shuffled(2, 300), 3, given={"candidate": np.array([number])})
+        np.testing.assert_array_equal(single[300][:, :, 0], candidates[:, :, g])
+    assert (candidates[:, :, 0] != candidates[:, :, 1]).any()
     # The regressor is an average of the candidates.
     w, _ = aemr(X, y, shuffled(2, 300), 3)
     every = fitted(X, y, shuffled(2, 300), 3, given={"candidate": np.arange(1.0, 41)})[0][300]
@@ -261,9 +265,9 @@ OPTIONS = {
 }
 
 
-def numbers(found, f=0):
+def numbers(outputs, f=0):
     """Return the outputs of one stream as bytes."""
-    parts = [part[f] for one in found.values() for part in (one if isinstance(one, tuple) else [one])]
+    parts = [part[f] for output in outputs.values() for part in (output if isinstance(output, tuple) else [output])]
     return [part.tobytes() for part in parts]
 
 
@@ -274,8 +278,8 @@ def test_streams_do_not_depend_on_other_streams(name):
     orders = shuffled(3, 290)
 
     def some(streams):
-        own, pilot = orders[streams, 10:], orders[streams, :10]
-        return fitted(X, y, own, 3, [280], pilot, seeds=streams, **OPTIONS[name])[0]
+        examples, pilot = orders[streams, 10:], orders[streams, :10]
+        return fitted(X, y, examples, 3, [280], pilot, seeds=streams, **OPTIONS[name])[0]
 
     together, turned = some([0, 1, 2]), some([2, 0, 1])
     for f in range(3):
@@ -289,10 +293,10 @@ def test_unseen_values_change_nothing(name, monkeypatch):
     (X, y), taken, take = line(290, 7), [], AttributeDraws.take
     monkeypatch.setattr(AttributeDraws, "take", lambda self, examples: taken.append(take(self, examples)) or taken[-1])
     orders = shuffled(1, 280)
-    found, _ = fitted(X, y, orders, 3, [20, 280], **OPTIONS[name])
+    outputs, _ = fitted(X, y, orders, 3, [20, 280], **OPTIONS[name])
     poisoned = np.full(X.shape, np.nan)
     cells = orders[0][:, None], np.concatenate(taken)
     poisoned[cells] = X[cells]
     assert np.isnan(poisoned).mean() > 0.5
     again, _ = fitted(poisoned, y, orders, 3, [20, 280], **OPTIONS[name])
-    assert numbers(again) == numbers(found)
+    assert numbers(again) == numbers(outputs)

@@ -18,7 +18,7 @@ AEMR = dict(partner="none", norm="l2", n_factors=20)
 
 
 def known_label(d, counts, a=None, b=None, v=None):
-    a, b = (np.zeros(d) if own is None else own for own in (a, b))
+    a, b = (np.zeros(d) if parameter is None else parameter for parameter in (a, b))
     return LabelRegression(a, b, np.ones(d) if v is None else v, counts, np.ones(d, dtype=bool))
 
 
@@ -31,20 +31,20 @@ def test_attributes_are_regressed_on_the_target():
     u = rng.normal(size=m)
     X = np.array([2.0, -1, 0, 5]) + np.outer(u, [1, 0, -2, 0.5]) + rng.normal(size=(m, d)) * [1, 2, 0.5, 1]
     i = np.tile(np.arange(d), m)
-    found = label_regression(i, X.reshape(-1), np.repeat(u, d), d)
+    regression = label_regression(i, X.reshape(-1), np.repeat(u, d), d)
     slopes = [np.polyfit(u, x, 1) for x in X.T]
-    np.testing.assert_allclose(found.b, [s for s, _ in slopes], atol=2e-3)
-    np.testing.assert_allclose(found.a, [a for _, a in slopes], atol=2e-3)
-    left = [np.var(x - np.polyval(own, u)) for x, own in zip(X.T, slopes, strict=True)]
-    np.testing.assert_allclose(found.v, left, rtol=0.02)
+    np.testing.assert_allclose(regression.b, [s for s, _ in slopes], atol=2e-3)
+    np.testing.assert_allclose(regression.a, [a for _, a in slopes], atol=2e-3)
+    left = [np.var(x - np.polyval(line, u)) for x, line in zip(X.T, slopes, strict=True)]
+    np.testing.assert_allclose(regression.v, left, rtol=0.02)
     few = i < 3
     few[np.flatnonzero(i == 3)[:3]] = True
-    own = label_regression(i[few], X.reshape(-1)[few], np.repeat(u, d)[few], d)
+    rare = label_regression(i[few], X.reshape(-1)[few], np.repeat(u, d)[few], d)
     x, seen = X[:3, 3], u[:3]
     alone = np.cov(x, seen)[0, 1] / np.var(seen, ddof=1)
-    assert 0 < own.b[3] / alone < 0.95
-    assert own.counts.tolist() == [m, m, m, 3]
-    assert own.live.all()
+    assert 0 < rare.b[3] / alone < 0.95
+    assert rare.counts.tolist() == [m, m, m, 3]
+    assert rare.live.all()
 
 
 @given(st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 40))
@@ -52,14 +52,14 @@ def test_attributes_are_regressed_on_the_target():
 def test_every_input_gives_a_finite_regression(seed, d, N):
     rng = np.random.default_rng(seed)
     i, x, u = rng.integers(0, d + 1, N), rng.normal(size=N) * (rng.random(N) < 0.7), rng.normal(size=N)
-    found = label_regression(i, x, u, d)
-    assert all(np.isfinite(own).all() for own in (found.a, found.b, found.v))
-    assert (found.v > 0).all() or not found.live.any()
-    assert not found.a[~found.live].any()
-    assert not found.b[~found.live].any()
+    regression = label_regression(i, x, u, d)
+    assert all(np.isfinite(parameter).all() for parameter in (regression.a, regression.b, regression.v))
+    assert (regression.v > 0).all() or not regression.live.any()
+    assert not regression.a[~regression.live].any()
+    assert not regression.b[~regression.live].any()
     turned = label_regression(d - 1 - np.where(i < d, i, -1), x, u, d)
-    for own, other in ((found.a, turned.a), (found.b, turned.b), (found.v, turned.v)):
-        np.testing.assert_allclose(own, other[::-1], rtol=1e-9, atol=1e-12)
+    for parameter, turned_parameter in ((regression.a, turned.a), (regression.b, turned.b), (regression.v, turned.v)):
+        np.testing.assert_allclose(parameter, turned_parameter[::-1], rtol=1e-9, atol=1e-12)
 
 
 # Pairs
@@ -77,11 +77,11 @@ def test_pair_sums_equal_a_loop():
         )
     counts = np.bincount(np.concatenate(S), minlength=d)
     label = known_label(d, counts, rng.normal(size=d), rng.normal(size=d))
-    own = collected_pairs(entries.blocks(), 0, (N, 12, m), label, 0.3)
+    pairs = collected_pairs(entries.blocks(), 0, (N, 12, m), label, 0.3)
     E = X - label.a - np.outer(y - 0.3, label.b)
     c = np.sqrt(counts / counts.mean())
-    np.testing.assert_allclose(own.scale, c)
-    np.testing.assert_allclose(own.diagonal, c**2)
+    np.testing.assert_allclose(pairs.scale, c)
+    np.testing.assert_allclose(pairs.diagonal, c**2)
     sums, numbers, expected = np.zeros((FOLDS, d, d)), np.zeros((FOLDS, d, d)), np.zeros((d, d))
     for t, seen in enumerate(S):
         for i in seen:
@@ -92,26 +92,26 @@ def test_pair_sums_equal_a_loop():
         often, n = np.bincount(np.concatenate(phase), minlength=d), len(phase[0])
         expected += np.outer(often, often) / len(phase) * (n - 1) / n
     np.fill_diagonal(expected, 0)
-    np.testing.assert_allclose(own.sums, sums, atol=1e-12)
-    np.testing.assert_array_equal(own.counts, numbers)
-    np.testing.assert_allclose(own.expected, expected * numbers.sum() / expected.sum())
+    np.testing.assert_allclose(pairs.sums, sums, atol=1e-12)
+    np.testing.assert_array_equal(pairs.counts, numbers)
+    np.testing.assert_allclose(pairs.expected, expected * numbers.sum() / expected.sum())
     for f in range(FOLDS):
         rest = [g for g in range(FOLDS) if g != f]
-        np.testing.assert_allclose(own.without(f)[0], sums[rest].sum(axis=0), atol=1e-12)
-    mean = shrunk(own, sums.sum(axis=0), numbers.sum(axis=0))
+        np.testing.assert_allclose(pairs.without(f)[0], sums[rest].sum(axis=0), atol=1e-12)
+    mean = shrunk(pairs, sums.sum(axis=0), numbers.sum(axis=0))
     np.testing.assert_allclose(mean, sums.sum(axis=0) / (numbers.sum(axis=0) + 0.5) + np.diag(c**2), atol=1e-12)
 
 
 @pytest.mark.parametrize("mean", [1e-6, 0.02, 0.5, 3.0, 40.0])
 def test_shrinkage_by_pseudo_products_has_its_poisson_mean(mean):
     N = np.arange(400)
-    of = np.full((2, 2), mean) * (1 - np.eye(2))
-    assert shrunk_share(of)[0, 1] == pytest.approx((poisson.pmf(N, mean) * N / (N + 0.5)).sum(), rel=1e-6)
+    expected = np.full((2, 2), mean) * (1 - np.eye(2))
+    assert shrunk_share(expected)[0, 1] == pytest.approx((poisson.pmf(N, mean) * N / (N + 0.5)).sum(), rel=1e-6)
     blocks, _ = revealed(*line(30, 2), 2, np.random.default_rng(0))
-    own = collected_pairs(blocks, 0, (30,), known_label(2, np.full(2, 30)), 0.0)
-    scaled = type(own)(**{**vars(own), "expected": of})
+    pairs = collected_pairs(blocks, 0, (30,), known_label(2, np.full(2, 30)), 0.0)
+    scaled = type(pairs)(**{**vars(pairs), "expected": expected})
     kept = (poisson.pmf(N, mean) * N / (N + 1)).sum()
-    total = own.sums.sum(axis=0), own.counts.sum(axis=0)
+    total = pairs.sums.sum(axis=0), pairs.counts.sum(axis=0)
     assert debiased(scaled, *total)[0, 1] == pytest.approx(total[0][0, 1] / 31 / kept, rel=1e-5)
 
 
@@ -120,20 +120,22 @@ def test_debiased_products_are_unbiased_under_unequal_draws():
     rng, d, k, m = np.random.default_rng(2), 6, 2, 30
     C = np.cov(rng.normal(size=(d, 12)))
     root, p = np.linalg.cholesky(C), np.array([0.35, 0.25, 0.15, 0.1, 0.1, 0.05])
-    found = []
+    estimates = []
     for _ in range(3000):
         X = rng.normal(size=(m, d)) @ root.T
         blocks, S = revealed(X, np.zeros(m), k, rng, p)
         counts = np.maximum(np.bincount(S.reshape(-1), minlength=d), 1)
-        own = collected_pairs(blocks, 0, (m,), known_label(d, counts), 0.0)
+        pairs = collected_pairs(blocks, 0, (m,), known_label(d, counts), 0.0)
         # The true probability of a pair, because unbiasedness holds for division by it.
-        scaled = type(own)(**{**vars(own), "expected": m * both(p)})
-        found.append(debiased(scaled, own.sums.sum(axis=0), own.counts.sum(axis=0)) / np.outer(own.scale, own.scale))
+        scaled = type(pairs)(**{**vars(pairs), "expected": m * both(p)})
+        estimates.append(
+            debiased(scaled, pairs.sums.sum(axis=0), pairs.counts.sum(axis=0)) / np.outer(pairs.scale, pairs.scale)
+        )
     off = ~np.eye(d, dtype=bool)
-    error = np.std(found, axis=0) / np.sqrt(len(found))
+    error = np.std(estimates, axis=0) / np.sqrt(len(estimates))
     # Numbers are binomial, so the Poisson shrinkage is off by a few per cent for frequent pairs.
     slack = 0.04 * np.abs(C)
-    assert (np.abs(np.mean(found, axis=0) - C) <= 4 * error + slack)[off].all()
+    assert (np.abs(np.mean(estimates, axis=0) - C) <= 4 * error + slack)[off].all()
 
 
 def both(p):
@@ -152,8 +154,8 @@ def both(p):
 def test_cleaning_without_noise_changes_nothing():
     A = np.random.default_rng(0).normal(size=(6, 9))
     G = A @ A.T / 9
-    found = clean(G, 0.0)
-    np.testing.assert_allclose((found.U * found.values) @ found.U.T, G, atol=1e-6)
+    spectrum = clean(G, 0.0)
+    np.testing.assert_allclose((spectrum.U * spectrum.values) @ spectrum.U.T, G, atol=1e-6)
 
 
 def test_eigenvalues_have_a_floor():
@@ -171,19 +173,20 @@ def test_cleaning_reduces_the_error():
     s = 3.0
     parts = []
     for _ in range(FOLDS):
-        own = rng.normal(size=(p, p)) * s * np.sqrt(FOLDS / p)
-        parts.append(truth + np.triu(own, 1) + np.triu(own, 1).T)
+        matrix = rng.normal(size=(p, p)) * s * np.sqrt(FOLDS / p)
+        parts.append(truth + np.triu(matrix, 1) + np.triu(matrix, 1).T)
     G = np.mean(parts, axis=0)
-    others = np.stack([(FOLDS * G - own) / (FOLDS - 1) for own in parts])
+    others = np.stack([(FOLDS * G - matrix) / (FOLDS - 1) for matrix in parts])
     measured = noise(G, others, np.stack(parts))
     assert measured == pytest.approx(s**2, rel=0.05)
-    found = clean(G, measured)
-    np.testing.assert_allclose(found.U.T @ found.U, np.eye(p), atol=1e-10)
-    assert (np.diff(found.values) >= 0).all()
-    assert found.values[0] > 0
-    best = np.diag(np.einsum("ji,jk,ki->i", found.U, truth, found.U))
+    spectrum = clean(G, measured)
+    np.testing.assert_allclose(spectrum.U.T @ spectrum.U, np.eye(p), atol=1e-10)
+    assert (np.diff(spectrum.values) >= 0).all()
+    assert spectrum.values[0] > 0
+    best = np.diag(np.einsum("ji,jk,ki->i", spectrum.U, truth, spectrum.U))
     far, near, nearest = (
-        np.square(own - truth).sum() for own in (G, (found.U * found.values) @ found.U.T, found.U @ best @ found.U.T)
+        np.square(matrix - truth).sum()
+        for matrix in (G, (spectrum.U * spectrum.values) @ spectrum.U.T, spectrum.U @ best @ spectrum.U.T)
     )
     assert near <= 0.1 * far
     assert near <= 1.3 * nearest + 1
@@ -204,9 +207,9 @@ def test_ridge_solves_the_normal_equations(level):
     spectrum, P = moments(rng)
     R = (spectrum.U * spectrum.values) @ spectrum.U.T
     W = ridge_regressors([spectrum, Spectrum(spectrum.U, np.ones(6))], P, Target(level, 0.7))
-    for row, own in zip(W.reshape(2, len(RIDGES), 6), (R, np.eye(6)), strict=True):
+    for row, R_candidate in zip(W.reshape(2, len(RIDGES), 6), (R, np.eye(6)), strict=True):
         for w, ridge in zip(row, RIDGES, strict=True):
-            M = own + ridge * np.eye(6) + P @ np.diag([1, 0.7]) @ P.T
+            M = R_candidate + ridge * np.eye(6) + P @ np.diag([1, 0.7]) @ P.T
             np.testing.assert_allclose(M @ w, P @ [level, 0.7], atol=1e-10)
 
 
@@ -240,7 +243,7 @@ def test_held_out_risks_are_unbiased():
     target = Target(0.0, float(w @ C @ w + 1))
     cross = C @ w
     truth = np.array([-np.square(max(v @ cross, 0)) / (v @ C @ v) for v in W])
-    found = []
+    risks = []
     for _ in range(300):
         X = rng.normal(size=(m, d)) @ root.T
         y = X @ w + rng.normal(size=m)
@@ -248,15 +251,15 @@ def test_held_out_risks_are_unbiased():
         b = cross / target.variance
         left = np.diag(C) - target.variance * b**2
         label = known_label(d, np.bincount(S.reshape(-1), minlength=d), b=b, v=left)
-        own = collected_pairs(blocks, 0, (m,), label, 0.0)
-        scaled = W / own.scale
+        pairs = collected_pairs(blocks, 0, (m,), label, 0.0)
+        scaled = W / pairs.scale
         evidence = []
         for f in range(FOLDS):
-            R = debiased(own, own.sums[f], own.counts[f])
+            R = debiased(pairs, pairs.sums[f], pairs.counts[f])
             evidence.append(Evidence(np.zeros(2), W @ b, ((scaled @ R) * scaled).sum(axis=1), np.zeros(2)))
-        found.append(judge(evidence, target).risk)
-    error = np.std(found, axis=0) / np.sqrt(len(found))
-    assert (np.abs(np.mean(found, axis=0) - truth) <= 4 * error + 0.02 * np.abs(truth)).all()
+        risks.append(judge(evidence, target).risk)
+    error = np.std(risks, axis=0) / np.sqrt(len(risks))
+    assert (np.abs(np.mean(risks, axis=0) - truth) <= 4 * error + 0.02 * np.abs(truth)).all()
 
 
 @given(st.integers(0, 2**32), st.sampled_from([0.0, 0.7]))
@@ -266,10 +269,12 @@ def test_scores_equal_a_loop(seed, level):
     rng, n = np.random.default_rng(seed), 6
     target = Target(level, 1.5)
     parts = [Evidence(*rng.normal([0.2, 0.3, 0.1, 0.4], 0.2, (n, 4)).T) for _ in range(FOLDS)]
-    found = judge(parts, target)
+    scores = judge(parts, target)
 
     def risk(among, c):
-        alpha, gamma, q, guard = ([getattr(own, name)[c] for own in among] for name in ("alpha", "gamma", "q", "guard"))
+        alpha, gamma, q, guard = (
+            [getattr(fold, name)[c] for fold in among] for name in ("alpha", "gamma", "q", "guard")
+        )
         chance = np.std(q, ddof=1) / len(q) ** 0.5
         left = max(np.mean(q), min(np.mean(guard), np.mean(q) + 2 * chance))
         gain = level * np.mean(alpha) + 1.5 * np.mean(gamma)
@@ -278,9 +283,9 @@ def test_scores_equal_a_loop(seed, level):
         return scale**2 * square - 2 * scale * gain, scale
 
     for c in range(n):
-        assert (found.risk[c], found.scale[c]) == pytest.approx(risk(parts, c))
+        assert (scores.risk[c], scores.scale[c]) == pytest.approx(risk(parts, c))
         for f in range(FOLDS):
-            assert found.without[f, c] == pytest.approx(risk(parts[:f] + parts[f + 1 :], c)[0])
+            assert scores.without[f, c] == pytest.approx(risk(parts[:f] + parts[f + 1 :], c)[0])
 
 
 def test_jackknife_errors_of_means_are_standard_errors():
@@ -291,8 +296,8 @@ def test_jackknife_errors_of_means_are_standard_errors():
 
 def test_no_risk_is_below_a_perfect_prediction():
     """Even if q is far below 0, which would promise negative errors."""
-    own = Evidence(np.array([0.0]), np.array([2.0]), np.array([-50.0]), np.array([0.0]))
-    assert judge([own] * FOLDS, Target(0.0, 1.0)).risk[0] >= -1
+    evidence = Evidence(np.array([0.0]), np.array([2.0]), np.array([-50.0]), np.array([0.0]))
+    assert judge([evidence] * FOLDS, Target(0.0, 1.0)).risk[0] >= -1
 
 
 def test_candidates_within_chance_share_the_weight():

@@ -210,10 +210,10 @@ def test_checkpoints_use_the_examples_before_them(problem, monkeypatch):
     X, y = rng.normal(size=(2, 50, 12)), rng.normal(size=(2, 50))
     checkpoints = [3, 12, 13, 40]  # more examples than attributes later on
     accessor = reader(X, y, len(RADII), checkpoints)
-    found = dict(minimised(problem, accessor, RADII, checkpoints))
-    assert list(found) == checkpoints
+    minimisers = dict(minimised(problem, accessor, RADII, checkpoints))
+    assert list(minimisers) == checkpoints
     assert (accessor.bill().total == 40 * 12).all()
-    for n, W in found.items():
+    for n, W in minimisers.items():
         assert W.shape == (2, 12, len(RADII))
         for f in range(2):
             np.testing.assert_allclose(W[f], solve(problem, X[f, :n], y[f, :n]), rtol=1e-7, atol=1e-9)

@@ -20,9 +20,11 @@ RADII = np.array([0.05, 0.4, 1.5, 6.0, 40.0])
 
 def estimates(monkeypatch, X, y, k, drawn=None, seed=0, orders=None, checkpoints=None):
     """Return (A, v) of each stream at the last checkpoint, and the accessor; `drawn` has each example's pairs."""
-    found = []
+    recorded = []
     with monkeypatch.context() as patch:
-        patch.setattr(pairs, "correlation", lambda A, v, B: found.append((A.copy(), v.copy())) or np.zeros((len(v), 1)))
+        patch.setattr(
+            pairs, "correlation", lambda A, v, B: recorded.append((A.copy(), v.copy())) or np.zeros((len(v), 1))
+        )
         if drawn is not None:
             patch.setattr(pairs, "subset", lambda rng, n, size: np.tile(drawn, (BLOCK, 1)))
         orders = np.arange(len(X))[None] if orders is None else orders
@@ -31,7 +33,7 @@ def estimates(monkeypatch, X, y, k, drawn=None, seed=0, orders=None, checkpoints
         rngs = [np.random.default_rng([seed, f]) for f in range(len(orders))]
         learner = Baseline(name="naive", update="correlation")
         list(learner.fit(accessor, {"B": np.ones(1)}, checkpoints, rngs, SideInformation(k)))
-    return found[-len(orders) :], accessor
+    return recorded[-len(orders) :], accessor
 
 
 @pytest.mark.parametrize("k", [2, 3, 4, 6])

@@ -169,9 +169,9 @@ def test_streams_have_the_same_bytes_in_every_batch(update, k_ip, n_settings):
     together, bill = run(X, y, [0, 1, 2, 3], settings, [40, 120], **draw)
     reverse, _ = run(X, y, [3, 2, 1, 0], settings, [40, 120], **draw)
     for f in range(4):
-        alone, own = run(X, y, [f], settings, [40, 120], **draw)
+        alone, bill_alone = run(X, y, [f], settings, [40, 120], **draw)
         assert alone[120][0].tobytes() == together[120][f].tobytes() == reverse[120][3 - f].tobytes()
-        np.testing.assert_array_equal(own.total[0], bill.total[f])
+        np.testing.assert_array_equal(bill_alone.total[0], bill.total[f])
 
 
 @pytest.mark.parametrize("update", ["ogd", "eg", "pegasos"])

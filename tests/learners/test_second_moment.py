@@ -29,8 +29,8 @@ def estimate(data, k, update, orders=None, checkpoints=None, seeds=None, **optio
     checkpoints = [orders.shape[1]] if checkpoints is None else checkpoints
     accessor = Accessor(data, orders, 1, None, checkpoints)
     rngs = [np.random.default_rng([7, f]) for f in (range(len(orders)) if seeds is None else seeds)]
-    found = second_moment.estimates(accessor, checkpoints, rngs, k=k, update=update, **options)
-    return dict(found), accessor
+    outputs = second_moment.estimates(accessor, checkpoints, rngs, k=k, update=update, **options)
+    return dict(outputs), accessor
 
 
 @pytest.mark.parametrize("seen", [0.15, 1.0])
@@ -39,7 +39,7 @@ def test_core_equals_listing(replacement, seen):
     """Over several blocks: ``x^x^'/pi_2 + (1/pi_1 - 1/pi_2) diag(x^x^')`` example by example, few values and many."""
     m, d, k = 300, 30, 4
     data = table(m, d, seen=seen)
-    found, accessor = estimate(data, k, "active", checkpoints=[7, m], replacement=replacement)
+    outputs, accessor = estimate(data, k, "active", checkpoints=[7, m], replacement=replacement)
     rng = np.random.default_rng([7, 0])
     design = designs.with_replacement(d, k) if replacement else designs.uniform_subset(d, k)
     drawn = np.concatenate([design.draw(rng).attributes for _ in range(2)])
@@ -52,8 +52,8 @@ def test_core_equals_listing(replacement, seen):
         C += np.outer(x, x) / pi_2 + (1 / pi_1 - 1 / pi_2) * np.diag(x**2)
         expected[t + 1] = C / (t + 1)
     for checkpoint in (7, m):
-        np.testing.assert_allclose(found[checkpoint][0], expected[checkpoint], atol=1e-10)
-        assert (found[checkpoint] == found[checkpoint].transpose(0, 2, 1)).all()
+        np.testing.assert_allclose(outputs[checkpoint][0], expected[checkpoint], atol=1e-10)
+        assert (outputs[checkpoint] == outputs[checkpoint].transpose(0, 2, 1)).all()
     assert accessor.bill().total.tolist() == [[m * k]]
 
 
@@ -74,7 +74,7 @@ def test_pooled_phases_are_unbiased(monkeypatch):
     uniform = designs.uniform_subset(d, k)
     # One stream per outcome: the streams of a call take their subsets in the order of the phases.
     outcomes = list(product(range(len(subsets)), repeat=3))
-    law = []
+    second_phase = []
 
     class Drawn:
         def __init__(self, outcome):
@@ -84,8 +84,8 @@ def test_pooled_phases_are_unbiased(monkeypatch):
         return designs.Draw(np.tile(subsets[next(rng.outcome)], (256, 1)))
 
     def conditional_poisson(p, r):
-        weights = np.array([np.where(np.isin(np.arange(d), own), p, 1 - p).prod() for own in subsets])
-        law.append(weights / weights.sum())
+        weights = np.array([np.where(np.isin(np.arange(d), subset), p, 1 - p).prod() for subset in subsets])
+        second_phase.append(weights / weights.sum())
         return designs.Design(draw, joint_inclusion(p, r))
 
     monkeypatch.setattr(importance, "uniform_subset", lambda d, r: designs.Design(draw, uniform.probability))
@@ -94,9 +94,12 @@ def test_pooled_phases_are_unbiased(monkeypatch):
     accessor = Accessor(data, np.tile(np.arange(3), (len(outcomes), 1)), 1, k, [3])
     rngs = [Drawn(outcome) for outcome in outcomes]
     ((_, C),) = importance.estimates(accessor, [3], rngs, k=k, phase_one=0.7, mix=0.1)
-    probability = np.array([own[outcome[2]] for own, outcome in zip(law, outcomes, strict=True)]) / len(subsets) ** 2
+    probability = (
+        np.array([subset[outcome[2]] for subset, outcome in zip(second_phase, outcomes, strict=True)])
+        / len(subsets) ** 2
+    )
     assert probability.sum() == pytest.approx(1)
-    assert len({own.tobytes() for own in law}) > 1
+    assert len({subset.tobytes() for subset in second_phase}) > 1
     np.testing.assert_allclose(np.tensordot(probability, C, axes=1), np.outer(x, x), rtol=1e-10)
 
 
@@ -107,8 +110,8 @@ def test_importance_sampling_has_less_error():
     data, C = Table(X, np.zeros(m)), X.T @ X / m
     errors = {}
     for update, options in (("active", {}), ("importance", GUIDED)):
-        found, accessor = estimate(data, k, update, np.tile(np.arange(m), (10, 1)), **options)
-        errors[update] = np.square(found[m] - C).sum(axis=(1, 2)).mean()
+        outputs, accessor = estimate(data, k, update, np.tile(np.arange(m), (10, 1)), **options)
+        errors[update] = np.square(outputs[m] - C).sum(axis=(1, 2)).mean()
         assert (accessor.bill().most == k).all()
     assert errors["importance"] < 0.2 * errors["active"]
 
@@ -122,17 +125,17 @@ def test_streams_do_not_depend_on_others_or_on_checkpoints(update, options):
     orders = np.stack([np.random.default_rng(f).permutation(700) for f in range(3)])
     together, accessor = estimate(data, 3, update, orders, [90, 600, 700], **options)
     for f in range(3):
-        alone, own = estimate(data, 3, update, orders[f : f + 1], [90, 600, 700], seeds=[f], **options)
+        alone, accessor_alone = estimate(data, 3, update, orders[f : f + 1], [90, 600, 700], seeds=[f], **options)
         assert all(alone[c].tobytes() == together[c][f : f + 1].tobytes() for c in together)
-        assert own.bill().total[0] == accessor.bill().total[f]
+        assert accessor_alone.bill().total[0] == accessor.bill().total[f]
     rarely, _ = estimate(data, 3, update, orders, [700], **options)
     np.testing.assert_allclose(rarely[700], together[700], atol=1e-10)
 
 
 def test_few_examples_are_enough():
     for m in (1, 2, 3):
-        found, accessor = estimate(table(m, 5), 2, "importance", checkpoints=[m], **GUIDED)
-        assert np.isfinite(found[m]).all()
+        outputs, accessor = estimate(table(m, 5), 2, "importance", checkpoints=[m], **GUIDED)
+        assert np.isfinite(outputs[m]).all()
         assert accessor.bill().total.tolist() == [[2 * m]]
 
 

@@ -78,7 +78,7 @@ def petrels_rows(V, examples, forgetting):
     for t, (x, S) in enumerate(examples, 1):
         if t % ORTHONORMALISE == 0:
             V, basis = np.linalg.qr(V)
-            R = [basis @ own @ basis.T for own in R]
+            R = [basis @ inverse @ basis.T for inverse in R]
         unit = unit or np.sqrt(np.square(x[S]).sum() * len(x) / len(S))
         ridge = PETRELS_RIDGE * len(S) / len(x)
         w = np.linalg.solve(V[S].T @ V[S] + ridge * np.eye(n), V[S].T @ x[S] / unit)
@@ -105,7 +105,7 @@ def drawn(X, f, k=K, n=N):
 def test_core_equals_listing(update):
     X, checkpoints = examples(300), [1, 30, 256, 300]
     outputs, accessor = run(X, update, [0, 1], checkpoints=checkpoints)
-    for f, (g, value) in ((f, own) for f in range(2) for own in enumerate(GRIDS[update][1])):
+    for f, (g, value) in ((f, setting) for f in range(2) for setting in enumerate(GRIDS[update][1])):
         steps = [V.copy() for V in LISTINGS[update](*drawn(X, f), value)]
         for c in checkpoints:
             V = outputs[c][f, g]
@@ -164,7 +164,7 @@ def test_subspaces_are_orthonormal_and_zeros_do_not_move_them(update):
 def test_streams_do_not_depend_on_others_or_on_checkpoints(update):
     X, values = examples(300, d=40, n=4), GRIDS[update][1]
     together, _ = run(X, update, [0, 1, 2], checkpoints=[7, 256, 300], k=11, n=4)
-    for f, (g, value) in ((f, own) for f in range(3) for own in enumerate(values)):
+    for f, (g, value) in ((f, setting) for f in range(3) for setting in enumerate(values)):
         alone, _ = run(X, update, [f], [value], k=11, n=4)
         np.testing.assert_array_equal(alone[300][0, 0], together[300][f, g])
 
@@ -179,9 +179,9 @@ def test_unseen_values_change_nothing(update):
             return super().reveal_block(attributes, *more)
 
     X = examples(300)
-    found, _ = run(X, update, make=Watching)
+    outputs, _ = run(X, update, make=Watching)
     poisoned = np.full_like(X, np.nan)
     for rows, attributes in seen:
         poisoned[rows, attributes] = X[rows, attributes]
     assert np.isnan(poisoned).any()
-    np.testing.assert_array_equal(run(poisoned, update)[0][300], found[300])
+    np.testing.assert_array_equal(run(poisoned, update)[0][300], outputs[300])
