@@ -14,6 +14,7 @@ from budgetreg.config import catalogue
 from budgetreg.figures.drawing import Drawing
 from budgetreg.reproduce.recipes import Recipe, published_points
 from budgetreg.reproduce.reproduction import judged
+from tests.tiers import slow_but
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "results"
 
@@ -40,7 +41,10 @@ def without_cells(folder: Path) -> Recipe:
     return Recipe(name, "", (), tuple(recipe.get("protocols", [])), Drawing(), (), claims, published_points(name))
 
 
-@pytest.mark.parametrize("folder", FIGURES, ids=lambda folder: f"{folder.parent.name}/{folder.name}")
+QUICK = [RESULTS / name for name in ("aemr/digits", "gonen_2016/price", "hazan_koren_2012/fig1")]
+
+
+@pytest.mark.parametrize("folder", slow_but(QUICK, FIGURES), ids=lambda folder: f"{folder.parent.name}/{folder.name}")
 def test_verdicts_follow_from_the_committed_curves(folder: Path) -> None:
     with (folder / "claims.csv").open(newline="") as file:
         committed = list(csv.DictReader(file))

@@ -15,6 +15,7 @@ from budgetreg.config.requirements import one_of
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.reproduce.merged import read_results
 from budgetreg.reproduce.recipes import names, read_recipe
+from tests.tiers import slow_but
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 LATER = Option("what came later", one_of("off", "on"), default="off")
@@ -53,7 +54,7 @@ def configured(**choice: Any) -> Config:
     return validate(composed({key.replace("__", "."): value for key, value in choice.items()}))
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", slow_but(("aemr/digits", "gonen_2016/price", "hazan_koren_2012/fig1"), DRAWN))
 def test_committed_results_are_current_with_options_that_came_later(
     name: str, changed: Callable[[Callable[[Any], Any]], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
