@@ -119,7 +119,7 @@ class Accessor:
         self.n_streams, self.n_examples = self._orders.shape
         self._lengths = np.full(self.n_streams, self.n_examples) if streams.lengths is None else streams.lengths
         self._pilot = np.empty((self.n_streams, 0), dtype=np.intp) if streams.pilot is None else streams.pilot
-        self.n_settings, self.d, self.budget = n_settings, table.d, budget
+        self.n_settings, self.d = n_settings, table.d
         self._opened = opened
         self._ledger = Ledger(self.n_streams, n_settings, self.d, budget, checkpoints)
         self._counts = RevealCounts(self.n_streams, n_settings, self.d, checkpoints) if itemised else None

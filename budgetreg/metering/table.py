@@ -98,14 +98,8 @@ def stack(tables: Sequence[Table]) -> tuple[Table, list[int]]:
     offsets : list of int
         Row number of each table's first row.
     """
-    first = tables[0]
-    if all(
-        table.X is first.X
-        and table.shift is first.shift
-        and table.scale is first.scale
-        and table.together is first.together
-        for table in tables
-    ):
+    first, read = tables[0], ("X", "shift", "scale", "together")
+    if all(getattr(table, name) is getattr(first, name) for table in tables for name in read):
         return first, [0] * len(tables)
     scale = first.scale
     if not all(np.array_equal(table.scale, scale) for table in tables):

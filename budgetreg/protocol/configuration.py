@@ -216,13 +216,11 @@ def left_out(choice: Mapping[str, Any], omit: Any) -> bool:
         The recipe leaves out a combination if it has, for all keys of one of these mappings, the value there or one of
         the values there.
     """
-    return any(
-        all(
-            key in choice and choice[key] in (values if isinstance(values, list) else [values])
-            for key, values in keys.items()
-        )
-        for keys in omit
-    )
+
+    def holds(key: str, values: Any) -> bool:
+        return key in choice and choice[key] in (values if isinstance(values, list) else [values])
+
+    return any(all(holds(key, values) for key, values in keys.items()) for keys in omit)
 
 
 def _plain(cfg: Mapping[str, Any]) -> dict[str, Any]:

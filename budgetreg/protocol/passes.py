@@ -1,6 +1,6 @@
 """Passes: a learner runs along many streams of examples at once, those of folds and those of final runs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -44,8 +44,6 @@ class Pass:
         Called when the pass begins; returns what `Keep` describes.
     offset : int
         The row number in the set of cells minus the row number in the table.
-    final : bool
-        Whether the cells that each setting sees are recorded separately, because one setting will be chosen.
     """
 
     repetition: int
@@ -56,7 +54,11 @@ class Pass:
     checkpoints: tuple[int, ...]
     keeping: Callable[[], Keep]
     offset: int
-    final: bool
+
+    @property
+    def final(self) -> bool:
+        """Whether cells are recorded for each setting separately, because one setting will be chosen."""
+        return self.stage == "final"
 
 
 @dataclass(frozen=True)
@@ -162,9 +164,20 @@ def _advance_batch(
         itemised=plan.prices is not None,
         log=log,
     )
+    config, moments = plan.config, [each.moments for each in batch if each.moments is not None]
+    identity = ("draws", config.seed, plan.dataset, config.algo.name, config.k)
+    given = SideInformation(
+        config.k,
+        plan.budget_split,
+        np.stack(moments) if moments else None,
+        plan.centred,
+        plan.intercept,
+        np.array(plan.prices.costs) if plan.prices and config.algo.cost_aware else None,
+    )
+    rngs = [generator(*identity, each.repetition, each.stage) for each in batch]
     kept: list[list[Any]] = [[] for _ in batch]
     keep = [each.keeping() for each in batch]
-    for checkpoint, outputs, origins in _outputs(plan, accessor, settings, checkpoints, batch):
+    for checkpoint, outputs, origins in contract.run(config.algo, accessor, settings, checkpoints, rngs, given):
         for s, each in enumerate(batch):
             if checkpoint in each.checkpoints:
                 kept[s].append(keep[s](len(kept[s]), outputs[s], origins[s]))
@@ -184,31 +197,3 @@ def _advance_batch(
         )
         for s, each in enumerate(batch)
     ]
-
-
-def _outputs(
-    plan: Plan,
-    accessor: Accessor,
-    settings: Mapping[str, np.ndarray],
-    checkpoints: Sequence[int],
-    batch: Sequence[Pass],
-) -> Iterator[tuple[int, np.ndarray, Sequence[Origin]]]:
-    """Run the learner: yield each checkpoint with its outputs and their origins, stream by stream."""
-    config = plan.config
-    identity = ("draws", config.seed, plan.dataset, config.algo.name, config.k)
-    moments = [each.moments for each in batch if each.moments is not None]
-    return contract.run(
-        config.algo,
-        accessor,
-        settings,
-        checkpoints,
-        [generator(*identity, each.repetition, each.stage) for each in batch],
-        SideInformation(
-            config.k,
-            plan.budget_split,
-            np.stack(moments) if moments else None,
-            plan.centred,
-            plan.intercept,
-            np.array(plan.prices.costs) if plan.prices and config.algo.cost_aware else None,
-        ),
-    )

@@ -134,7 +134,7 @@ def _fold_passes(plan: Plan, repetition: _Repetition) -> list[Pass]:
 
 def _final_pass(plan: Plan, repetition: _Repetition, keeping: Callable[[], Keep]) -> Pass:
     checkpoints = tuple(checkpoint - plan.lead for checkpoint in plan.checkpoints)
-    return _pass(plan, repetition, "final", repetition.split.order, checkpoints, keeping, final=True)
+    return _pass(plan, repetition, "final", repetition.split.order, checkpoints, keeping)
 
 
 def _pass(
@@ -144,23 +144,19 @@ def _pass(
     order: np.ndarray,
     checkpoints: tuple[int, ...],
     keeping: Callable[[], Keep],
-    *,
-    final: bool = False,
 ) -> Pass:
     """Return a pass after the pilot, or over it first if all attributes are seen anyway."""
     data, offset = repetition.split, repetition.offset
-    known = data.pilot if plan.lead else data.pilot[:0]
-    rows = order if plan.lead else np.concatenate([data.pilot, order])
+    pilot, rows = (data.pilot, order) if plan.lead else (data.pilot[:0], np.concatenate([data.pilot, order]))
     return Pass(
-        repetition=data.repetition,
-        stage=stage,
+        data.repetition,
+        stage,
         order=rows + offset,
-        pilot=known + offset,
+        pilot=pilot + offset,
         moments=data.moments,
         checkpoints=checkpoints,
         keeping=keeping,
         offset=repetition.first_row - offset,
-        final=final,
     )
 
 

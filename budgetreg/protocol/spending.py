@@ -54,7 +54,11 @@ class Spending:
     @property
     def in_money(self) -> bool:
         """Whether the total is in money."""
-        return self.config.total is not None and self.prices is not None
+        return self._total_prices is not None
+
+    @property
+    def _total_prices(self) -> Prices | None:
+        return None if self.config.total is None else self.prices
 
     @cached_property
     def price(self) -> float:
@@ -62,12 +66,13 @@ class Spending:
 
         Price-aware draws are taken to be those of equally relevant attributes, all others to be uniform.
         """
-        if not self.in_money or self.prices is None:
+        prices = self._total_prices
+        if prices is None:
             return 1.0
-        mean, price_aware = self.prices.row / self.d, self.config.algo.cost_aware
+        mean, price_aware = prices.row / self.d, self.config.algo.cost_aware
         if self.budget_split is None or not price_aware:
             return mean
-        roots = [sqrt(cost) for cost in self.prices.costs]
+        roots = [sqrt(cost) for cost in prices.costs]
         guided = fsum(roots) / fsum(1 / root for root in roots)
         draws = self.budget_split._asdict()
         return fsum(n * (guided if part in price_aware else mean) for part, n in draws.items()) / sum(draws.values())
@@ -75,12 +80,12 @@ class Spending:
     @property
     def row(self) -> float:
         """The price of a full row."""
-        return self.prices.row if self.in_money and self.prices else self.d
+        return self._total_prices.row if self._total_prices else self.d
 
     @property
     def unit(self) -> str:
         """The unit of amounts: that of the prices, or cells of the table."""
-        return self.prices.unit if self.in_money and self.prices else "cells"
+        return self._total_prices.unit if self._total_prices else "cells"
 
     @property
     def total(self) -> str:
