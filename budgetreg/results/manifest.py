@@ -20,11 +20,8 @@ from budgetreg.results.schema import CELL, CURVES, JOURNAL, MANIFEST, MODEL, MOD
 SOURCE = ("versions", "git", "processor", "earlier")
 """Keys that say what computed the results; ``earlier`` lists the same of previous calls, if they differed."""
 
-_KEYS_OF_RUN = {
-    *("algo", "dataset", "k", "repetitions", "repetitions_done", "identity", "identity_digest", "data", "config"),
-    *("columns", "tables", *SOURCE),
-}
-_KEYS_OF_MERGED = {"recipe", "config", "sources", "cells", "tables"}
+_RUN, _MERGED, _EITHER = "identity", "cells", "config"
+"""Keys that only the manifest of a run has, only that of merged results, and both."""
 _REMEDY = "remove the folder to compute its results again"
 _TRIES, _PAUSE = 3, 0.1  # seconds: a writer that has replaced one file needs less time to replace the others
 
@@ -86,15 +83,29 @@ def read_any_manifest(folder: Path) -> Tree | None:
     return manifest
 
 
-def read_manifest(folder: Path) -> Tree | None:
+def read_manifest(folder: Path, key: str = _RUN) -> Tree | None:
     """Return the manifest of the run in a folder; None if there is none of the current schema.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    key : str, optional
+        A key that the manifest must have, by default one that only runs have.
 
     Raises
     ------
     UserError
         As `read_any_manifest`.
     """
-    return _with_keys(read_any_manifest(folder), _KEYS_OF_RUN)
+    manifest = read_any_manifest(folder)
+    known = manifest is not None and manifest.get("schema_version") == SCHEMA_VERSION and key in manifest
+    return manifest if known else None
+
+
+def read_merged_manifest(folder: Path) -> Tree | None:
+    """Return the manifest of the merged results in a folder, as `read_manifest` does for a run."""
+    return read_manifest(folder, _MERGED)
 
 
 def run_manifest(folder: Path) -> Tree:
@@ -111,17 +122,6 @@ def run_manifest(folder: Path) -> Tree:
     return manifest
 
 
-def read_merged_manifest(folder: Path) -> Tree | None:
-    """Return the manifest of the merged results in a folder; None if there is none of the current schema.
-
-    Raises
-    ------
-    UserError
-        As `read_any_manifest`.
-    """
-    return _with_keys(read_any_manifest(folder), _KEYS_OF_MERGED)
-
-
 def results_manifest(folder: Path) -> Tree:
     """Return the manifest in a folder, of a run or of merged results.
 
@@ -130,11 +130,10 @@ def results_manifest(folder: Path) -> Tree:
     DataError
         If there is none of the current schema, or it is damaged.
     """
-    manifest = read_any_manifest(folder)
-    known = _with_keys(manifest, _KEYS_OF_RUN) or _with_keys(manifest, _KEYS_OF_MERGED)
-    if known is None:
+    manifest = read_manifest(folder, _EITHER)
+    if manifest is None:
         raise DataError(f"{folder} holds no {MANIFEST} of schema {SCHEMA_VERSION}: run it again, into another folder")
-    return known
+    return manifest
 
 
 def cells_of(manifest: Mapping[str, Any]) -> list[RecordedCell]:
@@ -217,7 +216,7 @@ def adopt_manifest(folder: Path, identity: Mapping[str, Any]) -> Tree:
             f"{folder} was written in schema {schema}, and this version writes schema {SCHEMA_VERSION}: "
             "give another out"
         )
-    manifest = _with_keys(written, _KEYS_OF_RUN)
+    manifest = read_manifest(folder)
     if manifest is None:
         foreign = [name for name in (MANIFEST, JOURNAL, MODELS, CURVES, RUNS, MODEL) if (folder / name).exists()]
         if foreign:
@@ -233,11 +232,6 @@ def _cell(name: str, config: Tree, entry: Mapping[str, Any], source: Mapping[str
     last = {key: source[key] for key in SOURCE if key != "earlier"}
     kept = {key: entry[key] for key in ("version", "repetitions", "data")}
     return RecordedCell(name, config, entry["identity_digest"], sources=[last, *source["earlier"]], **kept)
-
-
-def _with_keys(manifest: Tree | None, keys: set[str]) -> Tree | None:
-    known = manifest is not None and manifest.get("schema_version") == SCHEMA_VERSION and manifest.keys() >= keys
-    return manifest if known else None
 
 
 def _read(path: Path) -> bytes:
