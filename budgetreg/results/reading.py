@@ -11,7 +11,7 @@ import pandas as pd
 from budgetreg.errors import DataError
 from budgetreg.files.writing import files_below
 from budgetreg.results.manifest import read_tables, results_manifest
-from budgetreg.results.schema import CELL, CURVES, RUNS, columns
+from budgetreg.results.schema import CELL, CURVES, RUNS
 
 CELL_COLUMNS = ("dataset", "algo", "k")
 _TEXT_COLUMNS = ("experiment", "algo", "dataset", "edge", "status", CELL)
@@ -76,42 +76,23 @@ def read(folder: Path) -> Results:
     Raises
     ------
     DataError
-        If there are none, or a file is empty, damaged or of another schema.
+        If there are none, or a file is damaged or of another schema.
     """
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")
     tables = read_tables(folder, (CURVES, RUNS))
     if CURVES not in tables:
         raise DataError(f"{folder}: no {CURVES} in it; is the run finished?")
-    curves = _read_curves(folder / CURVES, tables[CURVES])
-    runs = _read_table(folder / RUNS, tables[RUNS]) if RUNS in tables else pd.DataFrame()
-    return Results(folder, curves, runs, results_manifest(folder))
+    manifest = results_manifest(folder)
+    curves = _frame(tables[CURVES])
+    if curves.empty:
+        raise DataError(f"{folder / CURVES}: holds no finished repetition yet")
+    return Results(folder, curves, _frame(tables[RUNS]) if RUNS in tables else pd.DataFrame(), manifest)
 
 
-def _read_curves(path: Path, content: bytes) -> pd.DataFrame:
-    table = _read_table(path, content)
-    missing = [column for column in columns("relative_error" in table)[CURVES] if column not in table.columns]
-    if missing:
-        raise DataError(f"{path}: not the curves of a run: no column {', '.join(missing)}")
-    if table.empty:
-        raise DataError(f"{path}: holds no finished repetition yet")
-    identity = [column for column in (*CELL_COLUMNS, "repetition", "examples", CELL) if column in table]
-    if table.duplicated(identity).any():
-        raise DataError(f"{path}: is damaged: holds a checkpoint of a repetition twice")
-    return table
-
-
-def _read_table(path: Path, content: bytes) -> pd.DataFrame:
-    try:
-        # As text first: the reader's own conversion to numbers is not exact in all its versions.
-        table = pd.read_csv(BytesIO(content), dtype=str, keep_default_na=False)
-    except pd.errors.EmptyDataError:
-        raise DataError(f"{path}: the file is empty") from None
-    except (OSError, UnicodeDecodeError, pd.errors.ParserError) as error:
-        raise DataError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
+def _frame(content: bytes) -> pd.DataFrame:
+    # As text first: the reader's own conversion to numbers is not exact in all its versions.
+    table = pd.read_csv(BytesIO(content), dtype=str, keep_default_na=False)
     for column in table.columns.difference(list(_TEXT_COLUMNS)):
-        try:
-            table[column] = table[column].replace("", "nan").astype(int if column in _COUNT_COLUMNS else float)
-        except ValueError:
-            raise DataError(f"{path}: column {column} holds something that is not a number") from None
+        table[column] = table[column].replace("", "nan").astype(int if column in _COUNT_COLUMNS else float)
     return table
