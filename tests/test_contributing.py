@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md, done: its blocks go into a copy of the package, and what it promises is tried there."""
+"""The examples of CONTRIBUTING.md work: its blocks are written into a copy of the package and run there."""
 
 import csv
 import os
@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"([^\n]*)\n\n```(\w+)\n(.*?)```\n", PAGE, flags=re.DOTALL)
-# The figures of a run are not of interest here, and slow.
+# Figures are slow, and these tests do not need them.
 TRIAL = """
 import sys
 from types import SimpleNamespace
@@ -46,7 +46,7 @@ def install(root: Path, project: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout in which everything that the page shows has been done."""
+    """A checkout with all files that the page shows."""
     root = tmp_path_factory.mktemp("checkout")
     shutil.copytree(ROOT / "budgetreg", root / "budgetreg")
     shutil.copytree(ROOT / "experiments", root / "experiments")
@@ -62,7 +62,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_what_the_page_shows_works(copy: Path) -> None:
+def test_the_examples_of_the_page_work(copy: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(copy)}
     done = subprocess.run(
         [sys.executable, "-c", TRIAL],
@@ -91,7 +91,7 @@ def test_what_the_page_shows_works(copy: Path) -> None:
 
 @pytest.fixture
 def checkout_copy(tmp_path: Path) -> Path:
-    """A checkout whose imports can be spoilt."""
+    """A checkout in which imports can be added."""
     for folder in ("budgetreg", "docs", "scripts"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
@@ -127,14 +127,14 @@ def test_no_package_imports_from_a_package_above() -> None:
     assert "2 kept, 0 broken" in done.stdout
 
 
-def test_the_learner_of_another_package_takes_at_most_60_lines_and_imports_the_facade_alone(copy: Path) -> None:
+def test_the_example_learner_takes_at_most_60_lines_and_imports_the_facade_alone(copy: Path) -> None:
     lines = (copy / "my_learners" / "learner.py").read_text(encoding="utf-8").splitlines()
     code = [line for line in lines if line.strip()]
     assert len(code) <= 60
     assert [line for line in code if "import" in line and "budgetreg" in line] == ["from budgetreg import extend"]
 
 
-def test_what_the_page_shows_keeps_to_the_layers(copy: Path) -> None:
+def test_the_examples_of_the_page_keep_to_the_layers(copy: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", copy)
     done = lint_imports(copy)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -203,8 +203,10 @@ def test_the_picture_of_the_layers_follows_their_imports(checkout_copy: Path) ->
 def test_the_page_on_architecture_names_every_package_and_of_files_that_exist() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     table = page.partition("## The layers")[2].partition("\n## ")[0]
-    told = {name for row in re.findall(r"^\| (`.*?) \|", table, flags=re.MULTILINE) for name in re.findall(r"\w+", row)}
-    assert told == packages(ROOT)
+    named = {
+        name for row in re.findall(r"^\| (`.*?) \|", table, flags=re.MULTILINE) for name in re.findall(r"\w+", row)
+    }
+    assert named == packages(ROOT)
     paths = re.findall(r"`([\w.]+(?:/[\w.]*)+)`", page)
     assert len(paths) > 20
     known = (ROOT, ROOT / "budgetreg")

@@ -1,4 +1,4 @@
-"""The packages in examples/ are built, installed, and used through the command line, as those of other people are."""
+"""The packages in examples/ are built, installed and used through the command line, like any other package."""
 
 import doctest
 import os
@@ -23,11 +23,11 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def python(*words: str | Path, cwd: Path, home: Path, path: str = "") -> subprocess.CompletedProcess[str]:
-    own = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "PYTHONPATH": path, "PYTHONUTF8": "1"}
+    places = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "PYTHONPATH": path, "PYTHONUTF8": "1"}
     return subprocess.run(
         [sys.executable, *map(str, words)],
         cwd=cwd,
-        env={**os.environ, **own},
+        env={**os.environ, **places},
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -37,7 +37,7 @@ def python(*words: str | Path, cwd: Path, home: Path, path: str = "") -> subproc
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds the example's wheel alone, installed."""
+    """A folder in which only the example's wheel is installed."""
     folder = tmp_path_factory.mktemp("example")
     pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index")
     done = python("-m", "build", "--wheel", "--no-isolation", "--outdir", folder, EXAMPLE, cwd=folder, home=folder)
@@ -70,9 +70,9 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
 @pytest.mark.slow
 def test_its_readme_shows_what_is_printed_and_runs_leave_honest_curves(budgetreg: Command, tmp_path: Path) -> None:
     text = re.sub(r"(?m)^    ", "", (EXAMPLE / "README.md").read_text(encoding="utf-8"))
-    told = re.findall(r"(?m)^\$ budgetreg (.+)\n((?:(?!\$ |$).*\n)+)", text)
-    assert [line.split()[0] for line, _ in told] == ["list", "list", "check", "run", "plot", "run"]
-    for line, shown in told:
+    commands = re.findall(r"(?m)^\$ budgetreg (.+)\n((?:(?!\$ |$).*\n)+)", text)
+    assert [line.split()[0] for line, _ in commands] == ["list", "list", "check", "run", "plot", "run"]
+    for line, shown in commands:
         printed = budgetreg(line).stdout
         assert doctest.OutputChecker().check_output(shown, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE), (
             printed
@@ -92,7 +92,7 @@ def test_its_readme_shows_what_is_printed_and_runs_leave_honest_curves(budgetreg
     assert (runs.attributes_max == 2).all()
     assert (runs.attributes_tuning == 2 * 3600 * 10 * 9).all()  # examples of 10 folds, 9 values of its parameter
     budgetreg(
-        next(line for line, _ in told if " -m " in line)
+        next(line for line, _ in commands if " -m " in line)
         .replace("-m", "n_jobs=2 backend.batch_size=1")
         .replace("ridge,naive", "ridge")
     )
@@ -106,7 +106,7 @@ def test_its_readme_shows_what_is_printed_and_runs_leave_honest_curves(budgetreg
     assert "ridge on marginal moments, each weight in its attribute's own scale" in " ".join(caption.split())
 
 
-def test_what_is_told_of_its_keys_and_where_it_is_unknown(budgetreg: Command) -> None:
+def test_messages_about_its_keys_and_where_it_is_unknown(budgetreg: Command) -> None:
     line = "run -m algo=marginal_ridge,aer --dry-run tuning=fixed tuning.B=1 tuning.lambda=1"
     assert "shrinkage" not in budgetreg(f"{line} tuning.shrinkage=3").stderr
     assert "needs tuning.shrinkage" in refused(budgetreg(line, check=2))
@@ -117,7 +117,7 @@ def test_what_is_told_of_its_keys_and_where_it_is_unknown(budgetreg: Command) ->
 
 
 def another(folder: Path, group: str, value: str) -> Path:
-    """Install a package that has no modules, but an entry point."""
+    """Install a package with an entry point and no modules."""
     metadata = folder / "other-1.0.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
@@ -132,7 +132,7 @@ def another(folder: Path, group: str, value: str) -> Path:
         ("datasets", "budgetreg_marginals.data:KIND", "brings the name equicorrelated, which is taken"),
     ],
 )
-def test_what_another_package_gets_wrong_is_told_in_one_line(
+def test_a_mistake_of_another_package_gives_one_line(
     budgetreg: Command, installed: Path, tmp_path: Path, group: str, value: str, complaint: str
 ) -> None:
     other = another(tmp_path / "other", f"budgetreg.{group}", value)
@@ -151,7 +151,7 @@ def test_what_another_package_gets_wrong_is_told_in_one_line(
         ("budgetreg.learners.pairs:Baseline", "brings the name pairs, which is taken"),
     ],
 )
-def test_an_entry_point_has_to_bring_a_declaration(
+def test_an_entry_point_has_to_name_a_declaration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, complaint: str
 ) -> None:
     monkeypatch.syspath_prepend(another(tmp_path, extensions.LEARNERS, value))

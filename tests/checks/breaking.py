@@ -1,4 +1,4 @@
-"""Learners that are broken in one way or another, and what the checks say of them."""
+"""Broken learners, and the reasons for which checks fail them."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ from budgetreg import checks
 
 
 def failure(name, check, broken=None):
-    """Return why a learner fails a check when its fit is what `broken` makes of it."""
+    """Return why a learner fails a check when `broken` replaces its fit."""
     result = checks.run_check(running(name, broken) if broken else replace(checks.examined(name)), check)
     assert result.passed is False
     assert "\n" not in result.reason
@@ -19,7 +19,7 @@ def running(name, broken):
 
 
 def with_draws(change):
-    """A learner whose whole numbers are changed after they are drawn."""
+    """Return what changes the whole numbers that a learner draws."""
 
     class Changed:
         def __init__(self, rng):
@@ -41,24 +41,24 @@ def with_draws(change):
 
 
 def changed(name, broken=None, **options):
-    """A learner with some options, run by what `broken` makes of its fit."""
+    """Return a subject with some options, whose fit `broken` replaces."""
     subject = running(name, broken or (lambda fit: fit))
     algo = replace(subject.learner, **options)
     return replace(subject, config=replace(subject.config, algo=algo))
 
 
 def with_options(**other):
-    """A learner that takes some options to be others."""
+    """Return what runs a learner with other options than its oracle expects."""
     return lambda fit: replace(fit.__self__, **other).fit
 
 
 def with_given(**other):
-    """A learner that takes some of what it is given to be something else."""
+    """Return what changes the side information that a learner is given."""
     return lambda fit: lambda *args: fit(*args[:4], replace(args[4], **other))
 
 
 def with_settings(**factors):
-    """A learner that multiplies its parameters."""
+    """Return what multiplies the parameters of a learner."""
 
     def broken(fit):
         def multiplied(accessor, settings, *rest):
@@ -70,5 +70,5 @@ def with_settings(**factors):
 
 
 def with_outputs(change):
-    """A learner whose outputs are changed."""
+    """Return what changes the outputs of a learner."""
     return lambda fit: lambda *args: ((checkpoint, change(W)) for checkpoint, W in fit(*args))

@@ -1,4 +1,4 @@
-"""The bill is compared with what an example costs, whatever its values: learners that bill otherwise fail."""
+"""The budget check compares the bill with the declared cost, whatever the values: a learner with another bill fails."""
 
 import re
 
@@ -14,7 +14,7 @@ from tests.checks.breaking import failure
 
 
 @pytest.mark.parametrize("name", ["aerr", "aer", "baseline", "popca", "popca_passive", "aesvr", "oja"])
-def test_zeros_that_are_not_paid_for(name, monkeypatch):
+def test_the_budget_check_notices_zeros_that_are_not_paid_for(name, monkeypatch):
     reveal = Accessor.reveal_block
 
     def free_of_charge(self, attributes, drawn=None):
@@ -25,16 +25,16 @@ def test_zeros_that_are_not_paid_for(name, monkeypatch):
     assert re.search("costs|paid for", failure(name, "budget"))
 
 
-def test_zeros_that_replicas_do_not_pay_for(monkeypatch):
-    some, own = Accessor.reveal_some, Accessor.reveal
+def test_the_budget_check_notices_replicas_that_do_not_pay_for_zeros(monkeypatch):
+    reveal_some, reveal = Accessor.reveal_some, Accessor.reveal
 
     def some_free(self, position, attributes, drawn):
         values = self._table.entries(self._rows[:, position, None, None], attributes)
-        return some(self, position, attributes, drawn & (values != 0))
+        return reveal_some(self, position, attributes, drawn & (values != 0))
 
     def own_free(self, position, attributes, paid):
         values = self._table.entries(self._rows[self._stream, position][:, None], attributes)
-        return own(self, position, attributes, paid & (values != 0).all(axis=0))
+        return reveal(self, position, attributes, paid & (values != 0).all(axis=0))
 
     monkeypatch.setattr(Accessor, "reveal_some", some_free)
     monkeypatch.setattr(Accessor, "reveal", own_free)
@@ -42,13 +42,13 @@ def test_zeros_that_replicas_do_not_pay_for(monkeypatch):
         assert re.search("a sparse example costs|paid for", failure(name, "budget"))
 
 
-def test_an_example_that_is_passed_over_without_paying(monkeypatch):
+def test_the_budget_check_notices_examples_skipped_without_paying(monkeypatch):
     monkeypatch.setattr(Accessor, "pay", lambda self, draws: None)
     for name in ("aelr", "aer", "ddaerr_two_phase"):
         assert "example costs" in failure(name, "budget")
 
 
-def test_draws_that_are_left_out_at_zero():
+def test_the_budget_check_notices_draws_left_out_at_zero():
     def none_at_zero(fit):
         def blind(accessor, *rest):
             reveal = accessor.reveal_block
@@ -67,12 +67,12 @@ def test_draws_that_are_left_out_at_zero():
         assert failure(name, "budget", none_at_zero).startswith("the first example costs 0 attributes")
 
 
-def test_draws_that_are_charged_at_zero_though_nothing_is_drawn(monkeypatch):
+def test_the_budget_check_notices_charges_at_zero_without_draws(monkeypatch):
     monkeypatch.setattr(ScaledRegressors, "alive", property(lambda self: np.ones_like(self._c, dtype=bool)))
     assert failure("aerr", "budget") == "the first example costs 6 attributes on average; it should be 5"
 
 
-def test_a_declared_cost_beyond_the_budget(monkeypatch):
+def test_a_declared_cost_beyond_the_budget_fails(monkeypatch):
     subject = checks.examined("popca_passive")
     monkeypatch.setattr(SecondMomentLearner, "cost", lambda learner, d, k, settings: Cost(k + 1, k))
     assert checks.run_check(subject, "budget").reason == "an example costs 7 attributes; the budget is 6"

@@ -18,7 +18,7 @@ from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.pairs import core as pairs
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.second_moment import importance
-from budgetreg.learners.second_moment import oracle as second_moment_law
+from budgetreg.learners.second_moment import oracle as second_moment_oracle
 from budgetreg.learners.svr import core as svr
 from budgetreg.metering.centring import Origin
 from budgetreg.sampling import designs
@@ -28,8 +28,8 @@ from tests.tiers import quick_but, slow_but
 
 
 @pytest.mark.parametrize("name", quick_but(("aemr", "aeml", "aefa", "aemr_cv"), catalogue.options("algo")))
-def test_learner(name):
-    """As its file has it; `budgetreg check` takes its options one by one, too."""
+def test_every_learner_passes_its_checks(name):
+    """The options are those of its file; `budgetreg check` changes them one by one, too."""
     results = [checks.run_check(checks.examined(name), check) for check in checks.CHECKS]
     assert [result for result in results if result.passed is False] == []
 
@@ -37,13 +37,13 @@ def test_learner(name):
 @pytest.mark.parametrize(
     "name", slow_but(("popca", "online_ridge"), ["aelr", "ddaerr_two_phase", "aesvr", "mbeg", "popca", "online_ridge"])
 )
-def test_options(name):
+def test_learners_pass_with_changed_options(name):
     results = list(checks.run_checks(checks.examined(name)))
     assert [result.check for result in results] == list(checks.CHECKS) * len({result.changes for result in results})
     assert [result for result in results if result.passed is False] == []
 
 
-def test_learners_of_the_papers_are_skip_few_checks():
+def test_learners_of_the_papers_skip_few_checks():
     expected = dict(aer=1, aerr=1, aelr=1, baseline=1, naive=1, aesvr=2, online_lasso=4, lasso=5)
     expected |= dict(popca=2, popca_passive=3, popca_importance=3, mbeg=2, mbeg_plus=2, zero_filled_pca=4, pca=5)
     skipped = {
@@ -61,22 +61,22 @@ def test_learners_of_the_papers_are_skip_few_checks():
 
 
 @pytest.mark.parametrize(("name", "check"), [("aerr", "unbiased"), ("aer", "full at k=d"), ("aesvr", "unbiased")])
-def test_a_learner_that_never_draws_some_attribute(name, check):
+def test_an_attribute_that_is_never_drawn_fails_a_check(name, check):
     assert "mean of" in failure(name, check, with_draws(lambda numbers, high: np.minimum(numbers, high - 2)))
 
 
-def test_a_learner_that_repeats_its_draws():
+def test_repeated_draws_fail_the_second_moments_alone():
     learner = running("aelr", with_draws(lambda numbers, high: np.broadcast_to(numbers[:, :1], numbers.shape).copy()))
     assert checks.run_check(learner, "unbiased").passed
     assert checks.run_check(learner, "second moments").passed is False
 
 
-def test_wrong_weights_in_the_series(monkeypatch):
+def test_wrong_weights_of_the_series_fail(monkeypatch):
     monkeypatch.setattr(svr, "WEIGHTS", svr.WEIGHTS * np.where(np.arange(len(svr.WEIGHTS)) == 1, 1.001, 1))
     assert "gradient" in failure("aesvr", "unbiased")
 
 
-def test_pairs_with_replacement_and_pairs_on_the_diagonal(monkeypatch):
+def test_pairs_with_replacement_and_pairs_on_the_diagonal_fail(monkeypatch):
     monkeypatch.setattr(pairs, "subset", lambda rng, n, size: rng.integers(0, n, size=(BLOCK, size)))
     assert checks.run_check(checks.examined("naive"), "unbiased").passed
     assert "square" in failure("naive", "second moments")
@@ -86,31 +86,31 @@ def test_pairs_with_replacement_and_pairs_on_the_diagonal(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["popca", "popca_passive", "popca_importance"])
-def test_products_that_are_divided_by_wrong_probabilities(name, monkeypatch):
+def test_products_over_wrong_probabilities_fail(name, monkeypatch):
     made = {"popca": "uniform_subset", "popca_passive": "bernoulli"}.get(name)
     if made:
         design = getattr(second_moment, made)
         monkeypatch.setattr(second_moment, made, lambda d, k: replace(design(d, k), probability=np.full((d, d), k / d)))
     else:
         monkeypatch.setattr(importance, "joint_inclusion", lambda p, r: np.full((len(p), len(p)), 0.9))
-        monkeypatch.setattr(designs, "inclusion", lambda p, r: np.outer(p, p) + np.diag(p - p**2))
-        monkeypatch.setattr(second_moment_law, "conditional_poisson", designs.conditional_poisson)
+        monkeypatch.setattr(designs, "joint_inclusion", lambda p, r: np.outer(p, p) + np.diag(p - p**2))
+        monkeypatch.setattr(second_moment_oracle, "conditional_poisson", designs.conditional_poisson)
     assert "mean of C" in failure(name, "unbiased")
 
 
-def test_draws_of_a_pair_that_have_other_probabilities_than_they_are_weighed_with(monkeypatch):
+def test_pairs_weighed_with_other_probabilities_than_drawn_fail(monkeypatch):
     draw = mbeg.Weights.draw
     monkeypatch.setattr(mbeg.Weights, "draw", lambda self, uniforms: draw(self, uniforms**2))
     assert "mean of C" in failure("mbeg", "unbiased")
     assert "mean of C" in failure("mbeg_plus", "full at k=d")
 
 
-def test_a_budget_that_does_not_come_in_pairs(monkeypatch):
+def test_a_budget_that_is_not_made_of_pairs_has_to_be_refused(monkeypatch):
     monkeypatch.setattr(MatrixGradientLearner, "split_budget", lambda learner, k: None)
     assert failure("mbeg", "small k") == "k=1 is accepted"
 
 
-def test_subspaces_that_prefer_an_attribute():
+def test_subspaces_that_prefer_an_attribute_fail():
     def broken(fit):
         def halved(*args):
             for checkpoint, V in fit(*args):
@@ -122,7 +122,7 @@ def test_subspaces_that_prefer_an_attribute():
     assert "standard error" in failure("popca", "permutation", broken)
 
 
-def test_an_exact_step_that_is_wrong():
+def test_a_wrong_exact_step_fails():
     def broken(fit):
         return lambda accessor, settings, *rest: fit(accessor, {**settings, "eta": settings["eta"] / 2}, *rest)
 
@@ -130,7 +130,7 @@ def test_an_exact_step_that_is_wrong():
         failure(name, "unbiased", broken)
 
 
-def test_learners_that_pass_their_budget():
+def test_learners_that_exceed_their_budget_fail():
     def more(fit):
         def spent(*args):
             *rest, given = args
@@ -152,7 +152,7 @@ def test_learners_that_pass_their_budget():
     assert "paid for" in failure("aer", "budget", unpaid)
 
 
-def test_learners_with_other_bytes():
+def test_learners_with_other_bytes_fail():
     def of_no_seed(fit):
         return lambda accessor, settings, checkpoints, rngs, *rest: fit(
             accessor, settings, checkpoints, [np.random.default_rng() for _ in rngs], *rest
@@ -174,7 +174,7 @@ def test_learners_with_other_bytes():
 
 
 @pytest.mark.parametrize("name", ["aer", "ridge", "aemr", "aeml"])
-def test_a_learner_that_prefers_an_attribute(name):
+def test_a_learner_that_prefers_an_attribute_fails(name):
     def broken(fit):
         def halved(*args):
             for checkpoint, W in fit(*args):
@@ -187,7 +187,7 @@ def test_a_learner_that_prefers_an_attribute(name):
 
 
 @pytest.mark.parametrize("name", ["aerr", "aesvr", "lasso"])
-def test_a_learner_that_looks_at_what_it_was_not_shown(name):
+def test_a_learner_that_reads_unseen_values_fails(name):
     def broken(fit):
         return lambda accessor, *rest: (
             (checkpoint, W * accessor._table.X.max()) for checkpoint, W in fit(accessor, *rest)
@@ -197,14 +197,14 @@ def test_a_learner_that_looks_at_what_it_was_not_shown(name):
 
 
 @pytest.mark.parametrize("name", ["ridge", "baseline"])
-def test_learners_that_take_no_notice_of_where_attributes_count_from(name):
+def test_learners_that_ignore_the_origin_fail(name):
     def other(fit):
         return lambda *rest: fit(*rest[:-1], replace(rest[-1], centred=False))
 
     assert "where zero is changes the regressor" in failure(name, "origin", other)
 
 
-def test_a_learner_that_forgets_its_intercept():
+def test_a_learner_that_forgets_its_intercept_fails():
     def other(fit):
         def forgetful(accessor, *rest):
             accessor.origins = lambda examples: [Origin(shift=np.zeros(accessor.d))] * accessor.n_streams
@@ -215,12 +215,12 @@ def test_a_learner_that_forgets_its_intercept():
     assert "where zero is changes the regressor" in failure("aerr", "origin", other)
 
 
-def test_budgets_that_are_accepted_too_early(monkeypatch):
+def test_accepting_too_small_a_budget_fails(monkeypatch):
     monkeypatch.setattr(SplitBudgetLearner, "split_budget", lambda learner, k: BudgetSplit(1, 1))
     assert failure("aelr", "small k") == "k=1 is accepted"
 
 
-def test_a_learner_without_an_oracle_and_a_crash(monkeypatch):
+def test_a_learner_without_an_oracle_and_a_crash_fail(monkeypatch):
     subject = checks.examined("online_ridge")
     monkeypatch.setattr(ExactGradientLearner, "oracle", Oracle())
     assert "online_ridge declares nothing to compare with" in checks.run_check(subject, "unbiased").reason
@@ -231,7 +231,7 @@ def test_a_learner_without_an_oracle_and_a_crash(monkeypatch):
 
 
 def test_outcomes_have_their_probabilities():
-    """A whole number and two uniforms, one of which has a box of width 0.01: against the law worked out by hand."""
+    """A whole number and two uniforms, one of which has a box of width 0.01: against values computed by hand."""
     walls = np.array([0.123456789, 0.5, 0.51])
     rng = Scripted([4, None, 3])
     rng.integers(2, 5, size=(BLOCK,))
@@ -259,7 +259,7 @@ def test_outcomes_have_their_probabilities():
 
 
 def test_outcomes_in_turn_have_their_probabilities():
-    """The second number's walls depend on the first one: 0.2 below 0.7, and 0.4 and 0.9 from there on."""
+    """The walls of the second number depend on the first: 0.2 below 0.7, and 0.4 and 0.9 from there on."""
 
     def act(scripts):
         first = scripts[:, 0] >= 0.7
@@ -274,13 +274,13 @@ def test_outcomes_in_turn_have_their_probabilities():
 
 
 def test_scripts_give_the_numbers_of_one_example_alone():
-    one, other = Scripted([2, 2, None], [0.99, 0.0, 0.8]), Scripted([None] * 3)
-    first, second = one.integers(0, 7, size=(BLOCK, 2)), other.integers(0, 7, size=(BLOCK, 2))
+    given, other = Scripted([2, 2, None], [0.99, 0.0, 0.8]), Scripted([None] * 3)
+    first, second = given.integers(0, 7, size=(BLOCK, 2)), other.integers(0, 7, size=(BLOCK, 2))
     assert first[2].tolist() == [6, 0]
     rest = np.arange(BLOCK) != 2
     np.testing.assert_array_equal(first[rest], second[rest])
-    assert one.geometric(0.5, (BLOCK, 1))[2] == 3
-    np.testing.assert_array_equal(one.random((BLOCK, 3)), Scripted(()).random((BLOCK, 3)))
+    assert given.geometric(0.5, (BLOCK, 1))[2] == 3
+    np.testing.assert_array_equal(given.random((BLOCK, 3)), Scripted(()).random((BLOCK, 3)))
 
 
 def test_an_example_is_in_one_row_of_the_calls_for_its_block():
@@ -293,7 +293,7 @@ def test_an_example_is_in_one_row_of_the_calls_for_its_block():
 # The command
 
 
-def test_command(capsys, monkeypatch):
+def test_the_command_prints_a_table_and_the_reasons(capsys, monkeypatch):
     assert main(["check", "algo=online_ridge,lasso"]) == 0
     printed = capsys.readouterr()
     header, *rows = printed.out.splitlines()
@@ -314,7 +314,7 @@ def test_command(capsys, monkeypatch):
     ("words", "message"),
     [(["algo=aelrx"], "did you mean 'aelr'"), (["aelr"], "must be algo=NAME"), (["algo="], "no such algo")],
 )
-def test_mistakes_are_told_in_one_line(words, message, capsys):
+def test_a_mistake_gives_one_line(words, message, capsys):
     assert main(["check", *words]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line

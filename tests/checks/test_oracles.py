@@ -1,7 +1,4 @@
-"""Draws that have other probabilities than the family states, and steps that go astray at the boundary, fail.
-
-Each of these learners weighs what it draws so that its estimates are unbiased, and differs in nothing else.
-"""
+"""Draws with other probabilities than stated fail a check, and so do wrong steps at the boundary."""
 
 import numpy as np
 import pytest
@@ -34,25 +31,25 @@ def fails(subject, check, reason):
 
 
 @pytest.mark.parametrize("name", ["aerr", "aelr"])
-def test_other_draws_for_the_data_point(name, monkeypatch):
+def test_other_draws_for_the_data_point_fail(name, monkeypatch):
     monkeypatch.setattr(partial, "DATA_POINT_SAMPLERS", {"uniform": Proportional(np.array([1.0, 2, 2, 1]))})
     fails(changed(name), "second moments", "square")
 
 
 @pytest.mark.parametrize(("name", "weights"), [("ddaerr", np.asarray), ("ddaelr", np.sqrt)])
-def test_moments_that_guide_in_the_other_one_s_way(name, weights, monkeypatch):
+def test_moments_that_guide_by_the_other_rule_fail(name, weights, monkeypatch):
     monkeypatch.setattr(importance_weights, "data_point", lambda update, moments, prices: weights(moments))
     for learner in (name, f"{name}_two_phase"):
         fails(changed(learner, prices="ignored"), "second moments", "square")
 
 
 @pytest.mark.parametrize("name", ["ddaerr", "ddaelr", "ddaerr_two_phase", "ddaelr_two_phase"])
-def test_prices_that_are_not_heeded(name):
+def test_ignored_prices_fail(name):
     assert checks.run_check(changed(name), "second moments").passed
     fails(changed(name, with_given(prices=None)), "second moments", "square")
 
 
-def test_prices_that_are_heeded_where_they_change_nothing(monkeypatch):
+def test_prices_that_guide_draws_they_should_not_guide_fail(monkeypatch):
     data_point = importance_weights.data_point
     monkeypatch.setattr(
         importance_weights, "data_point", lambda update, moments, prices: data_point(update, moments, prices) / prices
@@ -60,7 +57,7 @@ def test_prices_that_are_heeded_where_they_change_nothing(monkeypatch):
     fails(changed("ddaelr"), "second moments", "square")
 
 
-def test_other_draws_for_the_inner_product(monkeypatch):
+def test_other_draws_for_the_inner_product_fail(monkeypatch):
     def by_size(F, d, *rest):
         return OGD(F, d, *rest, root_moments=np.ones((F, d)))
 
@@ -68,7 +65,7 @@ def test_other_draws_for_the_inner_product(monkeypatch):
     fails(changed("aerr"), "second moments", "square")
 
 
-def test_other_draws_for_genest(monkeypatch):
+def test_other_draws_for_genest_fail(monkeypatch):
     def by_size(w, weights, uniforms):
         sizes = np.cumsum(np.abs(w), axis=2)
         attributes = (sizes[:, :, None] <= sizes[:, :, -1:, None] * uniforms[:, None, :, None]).sum(axis=3)
@@ -80,41 +77,41 @@ def test_other_draws_for_genest(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["ddaerr_two_phase", "ddaelr_two_phase"])
-def test_a_second_phase_that_nothing_guides(name, monkeypatch):
+def test_an_unguided_second_phase_fails(name, monkeypatch):
     monkeypatch.setattr(two_phase, "mixed", lambda weights, mix: np.ones_like(weights))
     fails(changed(name), "second moments", "square")
 
 
-def test_estimated_moments_that_are_not_smoothed_as_theory_says():
+def test_moments_that_are_not_smoothed_as_theory_says_fail():
     broken = with_options(smoothing=0)
     fails(changed("ddaelr_two_phase", broken, smoothing="theory"), "second moments", "square")
 
 
-def test_a_control_variate_that_is_not_there():
+def test_a_control_variate_without_effect_fails():
     broken = with_options(control_variate="none")
     for variate in ("mean", "label"):
         fails(changed("aelr", broken, control_variate=variate), "second moments", "square")
 
 
-def test_a_control_variate_that_is_not_added_again(monkeypatch):
+def test_a_control_variate_that_is_not_added_again_fails(monkeypatch):
     split = ControlVariate.split
     monkeypatch.setattr(ControlVariate, "split", lambda *words: (split(*words)[0], 0))
     assert checks.run_check(changed("aerr", control_variate="label"), "unbiased").passed is False
 
 
 @pytest.mark.parametrize("name", ["mbeg", "mbeg_plus"])
-def test_pairs_of_another_mixture(name):
+def test_pairs_of_another_mixture_fail(name):
     fails(changed(name, with_options(alpha=0.9)), "second moments", "a pair after a step")
 
 
-def test_subsets_that_are_not_alike(monkeypatch):
+def test_subsets_that_are_not_uniform_fail(monkeypatch):
     design = conditional_poisson(np.array([0.3, 0.6, 0.5, 0.6]), 2)
     monkeypatch.setattr(second_moment, "uniform_subset", lambda d, k: design if k == 2 else conditional_poisson([], 0))
     subject = changed("popca")
     assert "C's square at k=2" in checks.run_check(subject, "second moments").reason
 
 
-def test_a_second_phase_that_prefers_large_attributes_too_much(monkeypatch):
+def test_a_second_phase_that_prefers_large_attributes_too_much_fails(monkeypatch):
     shares = importance.working_probabilities
     monkeypatch.setattr(importance, "working_probabilities", lambda root, *rest: shares(root**2, *rest))
     fails(changed("popca_importance"), "second moments", "a subset in the second phase")
@@ -124,11 +121,11 @@ def test_a_second_phase_that_prefers_large_attributes_too_much(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["aerr", "aer", "ddaerr_two_phase", "aesvr", "online_ridge"])
-def test_a_ball_that_is_too_large(name):
+def test_too_large_a_ball_fails(name):
     fails(changed(name, with_settings(B=1.01)), "boundary", "clipped or projected")
 
 
-def test_a_step_that_is_not_clipped_where_it_should_be(monkeypatch):
+def test_a_step_that_is_not_clipped_fails(monkeypatch):
     class Later(EG):
         """Takes half a step twice: it clips at 2/eta."""
 
@@ -140,12 +137,12 @@ def test_a_step_that_is_not_clipped_where_it_should_be(monkeypatch):
     fails(changed("aelr"), "boundary", "clipped or projected")
 
 
-def test_exact_steps_that_are_not_projected(monkeypatch):
+def test_exact_steps_that_are_not_projected_fail(monkeypatch):
     monkeypatch.setattr(exact, "project_l2", lambda v, radius: v)
     fails(changed("online_ridge"), "boundary", "clipped or projected")
 
 
-def test_eigenvalues_that_are_not_capped(monkeypatch):
+def test_eigenvalues_that_are_not_capped_fail(monkeypatch):
     def to_the_trace(theta, n):
         return np.log(n) - np.log(np.exp(theta).sum(axis=1))
 
@@ -155,7 +152,7 @@ def test_eigenvalues_that_are_not_capped(monkeypatch):
     fails(subject, "boundary", "a pair after a step")
 
 
-def test_an_oracle_that_compares_too_little(monkeypatch):
+def test_an_oracle_that_compares_too_little_fails(monkeypatch):
     class Short(Oracle):
         def unbiased(self, subject):
             pass

@@ -1,4 +1,4 @@
-"""Every option is tried, alone or with one that gives it an effect, and the variant that fails is named."""
+"""Checks try every option, alone or with one that gives it an effect, and name the variant that fails."""
 
 import numpy as np
 import pytest
@@ -14,39 +14,41 @@ from budgetreg.updates.reference_updates import iterates
 
 
 @pytest.mark.parametrize("name", catalogue.options("algo"))
-def test_what_is_tried_is_a_learner(name):
+def test_variants_are_valid_learners(name):
     learner = checks.examined(name).learner
-    found = list(variants(learner))
-    assert found[0] == ({}, learner)
-    for changes, own in found:
-        assert changes == {key: value for key, value in vars(own).items() if value != getattr(learner, key)}
-        for key, one in options_of(type(learner)).items():
-            value = getattr(own, key)
-            assert one.must.accepts(value) if one.applies(vars(own)) else value is None
-        assert own.refuse() is None
-        assert not set(changes) & set(own.inactive_options)
-    assert len({str(own) for _, own in found}) == len(found)
+    tried = list(variants(learner))
+    assert tried[0] == ({}, learner)
+    for changes, variant in tried:
+        assert changes == {key: value for key, value in vars(variant).items() if value != getattr(learner, key)}
+        for key, option in options_of(type(learner)).items():
+            value = getattr(variant, key)
+            assert option.must.accepts(value) if option.applies(vars(variant)) else value is None
+        assert variant.refuse() is None
+        assert not set(changes) & set(variant.inactive_options)
+    assert len({str(variant) for _, variant in tried}) == len(tried)
 
 
-def test_every_option_takes_several_values_somewhere():
-    """But for an update, which is a learner of its own, what has one value, and moments, as checks have no pilot."""
+def test_every_option_takes_several_values_in_some_learner():
+    """Except updates, which are learners of their own, options with one value, and moments, as checks have no pilot."""
     seen = {core: {name: set() for name in options_of(learner)} for core, learner in cores().items()}
     for name in catalogue.options("algo"):
-        for _, own in variants(checks.examined(name).learner):
-            for key, values in seen[own.core].items():
-                values.add(getattr(own, key))
-    single = {(core, name) for core, own in seen.items() for name, values in own.items() if len(values - {None}) < 2}
+        for _, variant in variants(checks.examined(name).learner):
+            for key, values in seen[variant.core].items():
+                values.add(getattr(variant, key))
+    single = {
+        (core, name) for core, options in seen.items() for name, values in options.items() if len(values - {None}) < 2
+    }
     assert single == {("svr", "update"), ("two_phase", "data_point"), ("partial", "moments")}
 
 
-def test_options_without_an_effect_are_tried_where_they_have_one():
-    told = [changes for changes, _ in variants(checks.examined("aesvr").learner)]
-    assert {"residual": "plug_in", "split": "even"} in told
-    assert {"split": "even"} not in told
+def test_options_are_tried_where_they_have_an_effect():
+    tried = [changes for changes, _ in variants(checks.examined("aesvr").learner)]
+    assert {"residual": "plug_in", "split": "even"} in tried
+    assert {"split": "even"} not in tried
     assert {"data_point": "moment"} not in [changes for changes, _ in variants(checks.examined("aer").learner)]
 
 
-def test_an_option_that_is_broken_is_named(monkeypatch, capsys):
+def test_a_failing_option_is_named(monkeypatch, capsys):
     observe = Averager.observe
 
     def shrunk(self, *words):
@@ -65,7 +67,7 @@ def test_an_option_that_is_broken_is_named(monkeypatch, capsys):
 
 @pytest.mark.parametrize("average", ["all", "suffix", "last"])
 @pytest.mark.parametrize("first", [0, 3])
-def test_iterates_are_found_again_in_their_averages(average, first):
+def test_iterates_are_recovered_from_their_averages(average, first):
     w = np.random.default_rng(0).standard_normal((9, 2))
     outputs = []
     for phase in (w[:first], w[first:]):
