@@ -17,7 +17,7 @@ from budgetreg.metering.ledger import Bill, Book, Ledger, RevealCounts
 from budgetreg.metering.table import Table
 
 _COMMON = 32
-"""At least so many examples with the same holders are returned together; with fewer, nothing is saved."""
+"""Least number of examples shared by the same streams that are returned together; fewer save nothing."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Streams:
 
 
 class _Lookup(NamedTuple):
-    """The examples that draws belong to; all arrays but `position` are broadcast against the attributes drawn."""
+    """Where the cells of draws are; all arrays but `position` are broadcast against the attributes drawn."""
 
     position: np.ndarray | None
     """One example of each stream, shape (F,); None for all examples of the block, which all settings share."""

@@ -1,4 +1,4 @@
-"""Which cells, pairs of an example and an attribute, were revealed: what was bought once can be used again.
+"""Which cells, pairs of an example and an attribute, were revealed: a cell that was bought can be used again.
 
 A cell is written as one number, ``row * d + attribute``.
 """
@@ -8,7 +8,7 @@ import numpy as np
 from budgetreg.data.values import row_blocks
 
 DENSE = 1 << 28
-"""Tables of up to so many cells take one byte for each; for larger ones the set lists its cells, 8 bytes for each."""
+"""Most cells of a table for which a set keeps one byte each; for a larger table it lists its cells, 8 bytes each."""
 _PENDING = 1 << 20
 
 

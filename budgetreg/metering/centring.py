@@ -1,4 +1,4 @@
-"""Centring at no cost: subtracting the means of what was revealed before, and where regressors then count from."""
+"""Centring at no cost: means of what was revealed before, and the origins of regressors that follow from them."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

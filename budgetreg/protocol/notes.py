@@ -1,4 +1,4 @@
-"""What the user is told about a plan: what it assumes, what is not paid for, and where it ends early."""
+"""Notes for the user on a plan: what it assumes, what is not paid for, and where it ends early."""
 
 from collections.abc import Iterator
 

@@ -48,7 +48,7 @@ class Plan:
     attributes_tuning : int
         Most that the cross-validation of a repetition may be charged, all folds and settings together.
     notes : tuple of str
-        What the user is told once.
+        Notes for the user, printed once.
     names : tuple of str
         Names of the attributes; empty if they have none.
     target : str

@@ -33,28 +33,28 @@ class _Repetition:
 
 
 def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[dict[str, Any]]:
-    """Run some repetitions of a plan, and again, with a larger grid, those whose best value lies on an edge of it.
+    """Run some repetitions of a plan, and rerun those on a larger grid whose best value is on an edge.
 
-    What a larger grid tries includes what was tried before: its bill is that of all that was tried.
+    A larger grid contains what was tried before: its bill is that of everything tried.
 
     Parameters
     ----------
     plan : Plan
         What is run.
     repetitions : sequence of int
-        Which repetitions; with the seed and the data each decides its split, folds and order, and none of its numbers
-        depends on the others.
+        Which repetitions. The number of a repetition, the seed and the data decide its split, folds and order; none of
+        its numbers depends on the other repetitions.
     progress : callable
-        Told the fraction done, between 0 and 1.
+        Called with the fraction done, between 0 and 1.
 
     Returns
     -------
     list of dict
-        For each: ``repetition``; ``curve``, a list of one dict per checkpoint; ``run``, the row of ``runs.csv``;
-        ``edge_before``, as the column ``edge`` but of what was chosen for the checkpoints before the last; ``model``,
-        as `protocol.outcome.packed` has it, what was learned by the last checkpoint; ``widened``, if any were, the
-        parameters whose grids grew, such as ``"B eta"``; and with prices ``reveals``, how often each attribute was
-        revealed by each checkpoint.
+        One dict for each repetition: ``repetition``, its number; ``curve``, a list of one dict per checkpoint; ``run``,
+        the row of ``runs.csv``; ``edge_before``, like the column ``edge`` for the choices at earlier checkpoints;
+        ``model``, what was learned by the last checkpoint, as `protocol.outcome.packed` returns it; ``widened``, the
+        parameters whose grids grew, such as ``"B eta"``, if any did; with prices ``reveals``, how often each attribute
+        was revealed by each checkpoint.
 
     Raises
     ------

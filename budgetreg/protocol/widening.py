@@ -15,7 +15,7 @@ Run = Callable[[Plan, Sequence[int], Progress], Sequence[Result]]
 
 
 def widening(run: Run, plan: Plan, repetitions: Sequence[int], progress: Progress, times: int) -> list[dict[str, Any]]:
-    """Run repetitions, and run those again, with a larger grid, whose best value is on an edge.
+    """Run repetitions, and rerun those on a larger grid whose best value is on an edge.
 
     The larger grid contains what was tried before, with the same draws: its bill is that of everything tried.
 

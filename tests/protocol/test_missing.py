@@ -116,13 +116,13 @@ def test_no_repetition_depends_on_another(path, algo, more):
 
 def test_the_pilot_and_tested_rows_are_complete(path, monkeypatch):
     plan = of(path, "aerr", "pilot=7")
-    judged, tables = [], []
+    tested, tables = [], []
     task = type(plan.config.algo.task)
     for name in ("held_out", "test"):
         usual = getattr(task, name)
 
         def watched(self, *args, usual=usual):
-            judged.append(next(value for value in args if isinstance(value, np.ndarray)))
+            tested.append(next(value for value in args if isinstance(value, np.ndarray)))
             return usual(self, *args)
 
         monkeypatch.setattr(task, name, watched)
@@ -134,9 +134,9 @@ def test_the_pilot_and_tested_rows_are_complete(path, monkeypatch):
 
     monkeypatch.setattr(protocol, "_pass", watched_pass)
     results = run(plan)
-    assert len(judged) == 2 * 4
+    assert len(tested) == 2 * 4
     complete = ~GAPS.any(axis=1)
-    assert all(complete[rows].all() for rows in judged)
+    assert all(complete[rows].all() for rows in tested)
     for split, result in zip((tables[0], tables[-1]), results, strict=True):
         assert complete[split.pilot].all()
         assert len(split.pilot) == 7

@@ -65,7 +65,7 @@ def test_ignored_prices_change_only_the_cost(algo, grid):
 
 def test_price_aware_draws_cost_less_for_as_many_attributes():
     (_, heeding), (_, ignoring) = (
-        run("algo=ddaerr", GRID, "dataset.costs=bundled", f"algo.prices={heed}") for heed in ("aware", "ignored")
+        run("algo=ddaerr", GRID, "dataset.costs=bundled", f"algo.prices={prices}") for prices in ("aware", "ignored")
     )
     last = [result[0]["curve"][-1] for result in (heeding, ignoring)]
     assert last[0]["attributes"] == pytest.approx(last[1]["attributes"], abs=10)
@@ -92,8 +92,8 @@ def test_prices_decide_the_results_of_price_aware_learners():
     # Prices guide no draw of AERR, and of DDAELR only those for the inner product.
     for algo, *more in (("aerr",), ("ddaelr", "algo.inner_product=weight")):
         heeding, ignoring = (
-            identity(f"algo={algo}", *more, "dataset.costs=bundled", f"algo.prices={heed}")
-            for heed in ("aware", "ignored")
+            identity(f"algo={algo}", *more, "dataset.costs=bundled", f"algo.prices={prices}")
+            for prices in ("aware", "ignored")
         )
         assert heeding == ignoring
 

@@ -136,8 +136,8 @@ def test_errors_are_distances_from_the_subspace():
     assert columns["relative_error"] == pytest.approx(distances[1] / np.square(rows).sum(axis=1).mean())
     assert columns["excess_loss"] == pytest.approx(distances[1] - best)
     known = replace(data, second_moment=np.diag([3.0, 2, 1, 0, 0, 0]))
-    law = SubspaceLearning(2).test(known, table, index).columns(np.eye(6)[None, :, 1:3], 0, Origin())
-    assert (law["excess_loss"], law["relative_error"]) == (pytest.approx(2), pytest.approx(0.5))
+    known_losses = SubspaceLearning(2).test(known, table, index).columns(np.eye(6)[None, :, 1:3], 0, Origin())
+    assert (known_losses["excess_loss"], known_losses["relative_error"]) == (pytest.approx(2), pytest.approx(0.5))
     with pytest.raises(DataError, match="all attributes in the test part"):
         SubspaceLearning(2).test(data, Table(np.zeros((50, 6)), y), index)
 

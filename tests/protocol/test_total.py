@@ -79,8 +79,8 @@ def test_full_rows_spend_the_money_but_for_less_than_one_row():
 
 def test_price_aware_draws_buy_more():
     plans = {
-        heed: planned(*OWN, *EUR, "algo=ddaerr", "k=4", "total=3000", f"algo.prices={heed}")
-        for heed in ("aware", "ignored")
+        prices: planned(*OWN, *EUR, "algo=ddaerr", "k=4", "total=3000", f"algo.prices={prices}")
+        for prices in ("aware", "ignored")
     }
     assert plans["aware"].checkpoints[-1] > 1.2 * plans["ignored"].checkpoints[-1]
     assert {plan.pilot for plan in plans.values()} <= {3, 4}  # a tenth of 3000 EUR, at 75 each
