@@ -190,7 +190,7 @@ def test_a_correlated_law_of_heavy_tails_is_learned_up_to_its_noise(budgetreg, t
         ("dataset=file dataset.path=text.csv", 3, "row 1, column 'a'"),
         ("dataset=file dataset.path=same.csv", 2, "all 2 targets are 3"),
         ("dataset=power_law dataset.norm=l3", 2, "norm"),
-        ("dataset=gaussian dataset.rho=1", 2, "dataset.rho must be a number above -1 and below 1"),
+        ("dataset=gaussian dataset.rho=1", 2, "neighbouring attributes must be a number above -1 and below 1"),
     ],
 )
 def test_mistakes_are_one_line(budgetreg, tmp_path, line, code, said):
