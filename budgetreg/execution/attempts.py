@@ -2,8 +2,8 @@
 
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from math import isfinite
+from collections.abc import Callable, Iterator, Sequence
+from math import ceil, isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,13 @@ Repetitions = Callable[["Plan", Sequence[int], Callable[[float], None]], list[di
 
 Outcome = tuple[Entry, str]
 """The entry of a repetition for the journal, and the traceback if it failed."""
+
+
+def batches(plan: "Plan", repetitions: Sequence[int], workers: int) -> Iterator[tuple[int, Sequence[int]]]:
+    """Yield repetitions for workers to compute together, each time with the place of the first of them."""
+    size = min(plan.repetitions_at_once, ceil(len(repetitions) / workers))
+    for first in range(0, len(repetitions), size):
+        yield first, repetitions[first : first + size]
 
 
 def attempt(

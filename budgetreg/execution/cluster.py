@@ -9,7 +9,6 @@ import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from math import ceil
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from budgetreg.data.seals import Stamp, trust, verified
 from budgetreg.errors import ConfigError, UserError
-from budgetreg.execution.attempts import Outcome, Repetitions, attempt
+from budgetreg.execution.attempts import Outcome, Repetitions, attempt, batches
 from budgetreg.execution.progress import reporter
 from budgetreg.execution.workers import WorkerDied, pin_blas_threads
 from budgetreg.notices import say
@@ -94,11 +93,10 @@ def _arriving(
     at_once = sum(client.nthreads().values())
     if not at_once:
         say(f"the dask scheduler at {address} has no workers yet: waiting for some")
-    together = min(plan.repetitions_at_once, ceil(len(repetitions) / (at_once or len(repetitions))))
     name = f"budgetreg-{uuid4().hex}"
     reports = {}
-    for first in range(0, len(repetitions), together):
-        key, batch = f"{name}-{first}", repetitions[first : first + together]
+    for first, batch in batches(plan, repetitions, at_once or len(repetitions)):
+        key = f"{name}-{first}"
         task = cloudpickle.dumps(partial(_attempt_there, key, function, plan, batch, libraries(), verified()))
         # Pickled here and unpickled by a lambda: the scheduler inspects each task, and need not import our package.
         future = client.submit(lambda packed: pickle.loads(packed)(), task, key=key, pure=False)

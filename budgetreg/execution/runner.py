@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from joblib import Parallel, delayed
 
 from budgetreg.data.seals import Stamp, trust, verified
 from budgetreg.errors import UserError
-from budgetreg.execution.attempts import Outcome, Repetitions, attempt
+from budgetreg.execution.attempts import Outcome, Repetitions, attempt, batches
 from budgetreg.execution.choices import Choices, choices_of
 from budgetreg.execution.progress import progress_bar, reporter
 from budgetreg.execution.workers import (
@@ -173,10 +172,9 @@ def _outcomes(
             yield outcomes
         return
     n_jobs = min(plan.config.n_jobs, len(repetitions))
-    together = min(plan.repetitions_at_once, ceil(len(repetitions) / n_jobs))
     tasks = (
-        delayed(_attempt_in_worker)(function, plan, repetitions[first : first + together], slots, first, verified())
-        for first in range(0, len(repetitions), together)
+        delayed(_attempt_in_worker)(function, plan, batch, slots, first, verified())
+        for first, batch in batches(plan, repetitions, n_jobs)
     )
     # Workers watch their parent from their start, so that they end even if it is killed before they get a task.
     watching = {"initializer": exit_with_parent, "initargs": (os.getpid(),)} if n_jobs > 1 and backend == "loky" else {}

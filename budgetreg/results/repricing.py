@@ -68,8 +68,6 @@ def _repriced(series: Series, folder: Path, costs: Path, unit: str | None) -> Se
     names = tuple(reveals.columns)
     prices = read_prices(costs, names, len(names))
     places = pd.MultiIndex.from_frame(series.points[["repetition", "examples"]])
-    if not places.isin(reveals.index).all():
-        raise DataError(f"{folder}: {REVEALS} is damaged: a checkpoint is missing")
     paid = [prices.of(row) for row in reveals.loc[places].to_numpy()]
     priced = {**dataset, "costs": str(costs), "unit": unit or dataset.get("unit")}
     return replace(series, points=series.points.assign(**{COST: paid}), config={**series.config, "dataset": priced})
@@ -84,9 +82,6 @@ def _reveals(folder: Path) -> pd.DataFrame:
             f"folder, with dataset.costs={EQUAL}"
         )
     types = {name: str if name == "attribute" else np.int64 for name in REVEAL_COLUMNS}
-    try:
-        table = pd.read_csv(BytesIO(content), dtype=types, keep_default_na=False, usecols=list(types))
-        counts = table.pivot(index=["repetition", "examples"], columns="attribute", values="count")
-        return counts[table["attribute"].drop_duplicates()].astype(np.int64)
-    except ValueError as error:
-        raise DataError(f"{folder}: {REVEALS} is damaged: {str(error).splitlines()[0]}") from None
+    table = pd.read_csv(BytesIO(content), dtype=types, keep_default_na=False)
+    counts = table.pivot(index=["repetition", "examples"], columns="attribute", values="count")
+    return counts[table["attribute"].drop_duplicates()].astype(np.int64)
