@@ -21,6 +21,7 @@ from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.mbeg.estimates import ESTIMATES
 from budgetreg.learners.pairs import core as pairs
 from budgetreg.learners.pairs.centring import PairCentring
+from budgetreg.learners.second_moment import SecondMomentLearner
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
@@ -123,7 +124,8 @@ def of_moved_pairs(m: np.ndarray, r: float) -> tuple[list[int], Callable[[Access
 
 def of_moments(k: int, **options: Any) -> tuple[list[int], Callable[[Accessor, list[Any]], Any]]:
     def estimate(accessor: Accessor, rngs: list[Any]) -> Any:
-        ((_, C),) = second_moment.estimates(accessor, [1], rngs, k=k, **options)
+        learner = SecondMomentLearner(name="popca", n_components=1, **options)
+        ((_, C),) = second_moment.estimates(learner, accessor, [1], rngs, k)
         return (C,)
 
     return [0] * k, estimate
@@ -155,12 +157,13 @@ def test_estimates_from_stored_sums_are_unbiased(name):
 
 def test_pooled_estimate_of_two_phases_is_unbiased():
     """Draws are random; the masks' distribution is exact."""
-    F, m, options = 400, 6, {"update": "importance", "phase_one": 0.5, "mix": 0.5}
+    F, m = 400, 6
+    learner = SecondMomentLearner(name="popca", n_components=1, update="importance", phase_one=0.5, mix=0.5)
     rng = np.random.default_rng(0)
     rows = rng.choice(len(MASKS), (F, m), p=PROBABILITIES)
     table = Table(np.where(MASKS, X, np.nan), np.zeros(len(MASKS)), available=MASKS, together=TOGETHER)
     rngs = [np.random.default_rng([1, f]) for f in range(F)]
-    ((_, C),) = second_moment.estimates(Accessor(table, rows, 1, 2, [m]), [m], rngs, k=2, **options)
+    ((_, C),) = second_moment.estimates(learner, Accessor(table, rows, 1, 2, [m]), [m], rngs, 2)
     off, error = np.abs(C.mean(axis=0) - np.outer(X, X)), C.std(axis=0) / np.sqrt(F)
     assert (off <= 5 * error).all()
     assert error.max() < np.abs(np.outer(X, X)).max() / 4

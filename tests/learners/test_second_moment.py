@@ -29,7 +29,8 @@ def estimate(data, k, update, orders=None, checkpoints=None, seeds=None, **optio
     checkpoints = [orders.shape[1]] if checkpoints is None else checkpoints
     accessor = Accessor(data, orders, 1, None, checkpoints)
     rngs = [np.random.default_rng([7, f]) for f in (range(len(orders)) if seeds is None else seeds)]
-    outputs = second_moment.estimates(accessor, checkpoints, rngs, k=k, update=update, **options)
+    learner = SecondMomentLearner(name=update, n_components=1, update=update, **options)
+    outputs = second_moment.estimates(learner, accessor, checkpoints, rngs, k)
     return dict(outputs), accessor
 
 

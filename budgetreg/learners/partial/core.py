@@ -18,7 +18,6 @@ phi~ the estimates of the data point and of the residual.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol, cast
 
 import numpy as np
 
@@ -36,36 +35,10 @@ from budgetreg.updates.eg import EG
 from budgetreg.updates.inner_product import sum_in_order
 from budgetreg.updates.ogd import OGD
 from budgetreg.updates.pegasos import Pegasos
-from budgetreg.updates.scaled_regressors import ActiveRows, ScaledRegressors
+from budgetreg.updates.scaled_regressors import ScaledRegressors
 
-
-class RegressorUpdate(Protocol):
-    """State of F x G replicas of an update rule, with the running sums of their iterates."""
-
-    layout: Layout
-    """Layout of the sampler's trees."""
-    active: ActiveRows
-    """Coordinates that steps have changed; a block's are added before its steps."""
-
-    @property
-    def alive(self) -> np.ndarray:
-        """Replicas with ``w != 0``, shape (F, G); valid after `settle`."""
-
-    def settle(self, before: np.ndarray, now: np.ndarray) -> None:
-        """Project, then hold the regressors from step ``before + 1`` to step ``now`` (both of shape (F,))."""
-
-    def draw(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Draw for the inner product: attributes j and coefficients ``w_j / p_j``, both (n, F, G), from (n, F)."""
-
-    def step(self, coordinates: Round, residual: np.ndarray) -> None:
-        """Move along ``phi~ x~`` for residual estimates ``phi~`` of shape (F, G)."""
-
-    def running_sum(self) -> np.ndarray:
-        """Return the sum of the iterates held so far, shape (F, d, G)."""
-
-    def iterate(self) -> np.ndarray:
-        """Return the regressors, shape (F, d, G); valid after `settle`."""
-
+RegressorUpdate = OGD | EG | Pegasos
+"""State of F x G replicas of an update rule, with the running sums of their iterates."""
 
 UPDATES: Mapping[str, Callable[..., RegressorUpdate]] = {"ogd": OGD, "eg": EG, "pegasos": Pegasos}
 
@@ -110,7 +83,8 @@ def fit(
     state = UPDATES[learner.update](F, d, given.split.k_ip, settings, **options)
     control = None
     if learner.control_variate != "none":
-        control = ControlVariate(cast(ScaledRegressors, state), F, d, slope=learner.control_variate == "label")
+        assert isinstance(state, ScaledRegressors)
+        control = ControlVariate(state, F, d, slope=learner.control_variate == "label")
     yield from run(
         accessor,
         state,

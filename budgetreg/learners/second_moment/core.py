@@ -45,30 +45,12 @@ def fit(
     Algorithm 1 and the footnote of Section 3. 'importance' is ours.
     """
     del settings
-    moments = estimates(
-        accessor,
-        checkpoints,
-        rngs,
-        k=given.k,
-        update=learner.update,
-        replacement=learner.replacement,
-        phase_one=learner.phase_one,
-        mix=learner.mix,
-    )
-    for checkpoint, moment in moments:
+    for checkpoint, moment in estimates(learner, accessor, checkpoints, rngs, given.k):
         yield checkpoint, np.stack([leading(C, learner.n_components) for C in moment])[:, None]
 
 
 def estimates(
-    accessor: Accessor,
-    checkpoints: Sequence[int],
-    rngs: Sequence[np.random.Generator],
-    *,
-    k: int,
-    update: str,
-    replacement: bool = False,
-    phase_one: float | None = None,
-    mix: float | None = None,
+    learner: SecondMomentLearner, accessor: Accessor, checkpoints: Sequence[int], rngs: Rngs, k: int
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Estimate C along all streams of the accessor; the parameters are those of `fit`.
 
@@ -78,23 +60,22 @@ def estimates(
     C : ndarray of float64, shape (F, d, d)
         Symmetric, and unbiased except for 'zero_filled'.
     """
-    if update == "importance":
-        assert phase_one is not None and mix is not None
-        yield from importance.estimates(accessor, checkpoints, rngs, k=k, phase_one=phase_one, mix=mix)
+    if learner.update == "importance":
+        yield from importance.estimates(accessor, checkpoints, rngs, k=k, phase_one=learner.phase_one, mix=learner.mix)
         return
-    if update == "full":
+    if learner.update == "full":
         totals = full_sums(accessor, checkpoints)
     else:
-        totals = sums(accessor, 0, checkpoints, rngs, [_design(update, accessor.d, k, replacement)] * len(rngs))
+        totals = sums(accessor, 0, checkpoints, rngs, [_design(learner, accessor.d, k)] * len(rngs))
     for checkpoint, total in totals:
         yield checkpoint, total / checkpoint
 
 
-def _design(update: str, d: int, k: int, replacement: bool) -> Design:
-    if update == "passive":
+def _design(learner: SecondMomentLearner, d: int, k: int) -> Design:
+    if learner.update == "passive":
         return bernoulli(d, k)
-    if update == "active" and replacement:
+    if learner.update == "active" and learner.replacement:
         return with_replacement(d, k)
     subset = uniform_subset(d, k)
     # Zero-filling takes the zeros for seen values, so that nothing is divided by a probability.
-    return Design(subset.draw, np.ones((d, d))) if update == "zero_filled" else subset
+    return Design(subset.draw, np.ones((d, d))) if learner.update == "zero_filled" else subset

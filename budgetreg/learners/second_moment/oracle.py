@@ -108,16 +108,7 @@ def _run(learner: SecondMomentLearner, table: Table, rngs: list[Any], k: int) ->
     """Return the estimate (F, d, d) of each stream from all examples of a table."""
     m = len(table.y)
     accessor = Accessor(table, np.tile(np.arange(m), (len(rngs), 1)), 1, None, [m])
-    ((_, C),) = core.estimates(
-        accessor,
-        [m],
-        rngs,
-        k=k,
-        update=learner.update,
-        replacement=bool(learner.replacement),
-        phase_one=learner.phase_one,
-        mix=learner.mix,
-    )
+    ((_, C),) = core.estimates(learner, accessor, [m], rngs, k)
     return C
 
 
