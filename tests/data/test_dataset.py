@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from budgetreg.data import Dataset, load
+from budgetreg.data import Dataset, DatasetKind, load
+from budgetreg.data.noisy_linear import Sphere
 from budgetreg.data.values import Dense
 from budgetreg.errors import BudgetExceeded, ConfigError, DataError, UserError, nearest
 from budgetreg.protocol.configuration import DatasetConfig
@@ -59,6 +60,16 @@ def test_parts_that_do_not_fit_are_refused(changes: dict[str, Any]) -> None:
 def test_an_unknown_kind_is_refused_with_the_choices() -> None:
     with pytest.raises(ConfigError, match=r"digits, .*mnist, gaussian, sphere, power_law, file"):
         load(config("minst"), 0, 0)
+
+
+def test_a_kind_has_the_fields_of_its_dataclass_as_options() -> None:
+    kind = DatasetKind.of("sphere", Sphere, domain="2-ball")
+    options = {"d": 3, "noise": 0.5, "n": 4, "n_test": 2}
+    assert kind.parse(options) == Sphere(3, 0.5, 4, 2)
+    assert (list(kind.options), kind.domain) == (list(options), "2-ball")
+    for wrong in ({"d": 0}, {"noise": "much"}, {"colour": "red"}):
+        with pytest.raises(ConfigError, match=rf"^dataset\.{next(iter(wrong))}"):
+            kind.parse(options | wrong)
 
 
 def test_loading_again_returns_the_same_object() -> None:
