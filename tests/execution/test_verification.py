@@ -1,4 +1,4 @@
-"""Computing again what is there: which repetitions, and what is told of those that differ."""
+"""Verifying results: which repetitions are computed again, and how differences are reported."""
 
 import json
 import re

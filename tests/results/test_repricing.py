@@ -1,4 +1,4 @@
-"""Other prices for finished runs: the same as if these had run with them; refused where draws heeded the old ones."""
+"""Finished runs at other prices have the costs of runs with these prices; runs with price-aware draws are refused."""
 
 import shutil
 from pathlib import Path
@@ -26,14 +26,14 @@ NAMES = ("age", "sex", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6")
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs by the bundled list, and another list with a run by it."""
+    """Return a folder with runs at the bundled prices, at equal prices and without, and with another price list."""
     folder = tmp_path_factory.mktemp("runs")
     other = pd.DataFrame({"attribute": NAMES, "cost": [0.1 * (n + 1) ** 2 for n in range(10)]})
     other.to_csv(folder / "other.csv", index=False)
     blind = {**SMALL, "algo": "ddaerr", "algo.prices": "ignored"}
     budgetreg.run({**blind, "dataset.costs": "bundled", "out": str(folder / "bundled")})
     budgetreg.run({**blind, "dataset.costs": str(folder / "other.csv"), "out": str(folder / "other")})
-    budgetreg.run({**SMALL, "algo": "ddaerr", "dataset.costs": "bundled", "out": str(folder / "heeding")})
+    budgetreg.run({**SMALL, "algo": "ddaerr", "dataset.costs": "bundled", "out": str(folder / "aware")})
     budgetreg.run({**SMALL, "algo": "ddaerr", "dataset.costs": "equal", "out": str(folder / "equal")})
     budgetreg.run({**SMALL, "algo": "aerr", "out": str(folder / "plain")})
     return folder
@@ -69,8 +69,8 @@ def test_recorded_reveals_add_up_to_the_bill(made: Path) -> None:
 
 
 def test_runs_with_price_aware_draws_are_refused(made: Path) -> None:
-    with pytest.raises(ConfigError, match=r"heeding: the draws of ddaerr depend on its prices.*algo.prices=ignored"):
-        repriced([made / "heeding"], made / "other.csv")
+    with pytest.raises(ConfigError, match=r"aware: the draws of ddaerr depend on its prices.*algo.prices=ignored"):
+        repriced([made / "aware"], made / "other.csv")
 
 
 def test_runs_without_prices_record_no_reveals(made: Path) -> None:
