@@ -65,7 +65,7 @@ def _estimates(learner: MatrixGradientLearner, k: int) -> tuple[np.ndarray, np.n
     def drawn(scripts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return state.draw(scripts[:, :pairs]), np.floor(D * scripts[:, pairs:]).astype(int)
 
-    scripts, probability = outcomes([0] * pairs + [D] * pairs, lambda own: np.hstack(drawn(own)), {})
+    scripts, probability = outcomes([0] * pairs + [D] * pairs, lambda scripts: np.hstack(drawn(scripts)), {})
     s, q = drawn(scripts)
     N = len(scripts)
     w, alpha = np.tile(state.diagonal, (N, 1)), np.full(N, _ALPHA)
@@ -100,7 +100,7 @@ def _compare_pairs(learner: MatrixGradientLearner, subject: LearnerUnderTest, et
         return np.split(seen, np.cumsum(np.bincount(rows, minlength=2 * F))[:-1])
 
     def act(scripts: np.ndarray) -> np.ndarray:
-        pairs = shown([Scripted([1] * 3, own) for own in scripts])[1::2]
+        pairs = shown([Scripted([1] * 3, script) for script in scripts])[1::2]
         return np.array(
             [(pair[0], pair[-1]) for pair in pairs]
         )  # an attribute that is seen alone is a pair with itself

@@ -73,10 +73,10 @@ def _estimates(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     _estimated(k, [probe])
 
     def act(scripts: np.ndarray) -> np.ndarray:
-        return _estimated(k, [Scripted(rows, own) for own in scripts])[1]
+        return _estimated(k, [Scripted(rows, script) for script in scripts])[1]
 
     scripts, probability = outcomes(probe.values, act, {})
-    A, v = _estimated(k, [Scripted(rows, own) for own in scripts])
+    A, v = _estimated(k, [Scripted(rows, script) for script in scripts])
     return A, v, probability
 
 

@@ -54,9 +54,9 @@ class SecondMomentOracle(Oracle):
             square = float(probability @ np.square(C).sum(axis=(1, 2)))
             close(f"C's square at k={k}", square, _square(_inclusion(learner, k)))
         if learner.update == "importance":
-            law = _law(2, _P)
-            found = _means_over(law, conditional_poisson(_P, 2).probability, power=2)
-            close("C's square", found.sum(), _square(_probabilities(law)))
+            subsets = _subsets(2, _P)
+            squares = _means_over(subsets, conditional_poisson(_P, 2).probability, power=2)
+            close("C's square", squares.sum(), _square(_probabilities(subsets)))
             _compare_second_phase(subject, learner.mix)
 
     def full_information(self, subject: LearnerUnderTest) -> None:
@@ -91,15 +91,15 @@ class SecondMomentOracle(Oracle):
 
 def _estimates(learner: SecondMomentLearner, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the estimates of one example, shape (N, d, d), for all outcomes, and these outcomes' probabilities."""
-    one = Table(_X[None], np.zeros(1))
+    table = Table(_X[None], np.zeros(1))
     probe = Scripted([0] * k)
-    _run(learner, one, [probe], k)
+    _run(learner, table, [probe], k)
 
     def act(scripts: np.ndarray) -> np.ndarray:
-        return _run(learner, one, [Scripted([0] * k, own) for own in scripts], k)
+        return _run(learner, table, [Scripted([0] * k, script) for script in scripts], k)
 
     if not probe.values:  # every attribute is seen
-        return _run(learner, one, [probe], k), np.ones(1)
+        return _run(learner, table, [probe], k), np.ones(1)
     scripts, probability = outcomes(probe.values, act, {})
     return act(scripts), probability
 
@@ -130,22 +130,22 @@ def _square(inclusion: np.ndarray) -> float:
 # Importance sampling
 
 
-def _law(r: int, p: np.ndarray) -> list[tuple[np.ndarray, float]]:
+def _subsets(r: int, p: np.ndarray) -> list[tuple[np.ndarray, float]]:
     """Return all subsets of r attributes, as 0 and 1, with the probabilities of conditional Poisson sampling by p."""
-    subsets = [np.isin(np.arange(D), own) for own in combinations(range(D), r)]
+    subsets = [np.isin(np.arange(D), attributes) for attributes in combinations(range(D), r)]
     weights = [float(np.where(seen, p, 1 - p).prod()) for seen in subsets]
     return [(seen.astype(float), weight / sum(weights)) for seen, weight in zip(subsets, weights, strict=True)]
 
 
-def _probabilities(law: list[tuple[np.ndarray, float]]) -> np.ndarray:
+def _probabilities(subsets: list[tuple[np.ndarray, float]]) -> np.ndarray:
     """Return ``pi_ij`` of a distribution of subsets."""
-    return np.asarray(np.sum([p * np.outer(seen, seen) for seen, p in law], axis=0))
+    return np.asarray(np.sum([p * np.outer(seen, seen) for seen, p in subsets], axis=0))
 
 
-def _means_over(law: list[tuple[np.ndarray, float]], inclusion: np.ndarray, power: int) -> np.ndarray:
+def _means_over(subsets: list[tuple[np.ndarray, float]], inclusion: np.ndarray, power: int) -> np.ndarray:
     """Return the mean over subsets of powers of the estimate's entries."""
-    C = [np.outer(seen, seen) * np.outer(_X, _X) / inclusion for seen, _ in law]
-    return np.tensordot([p for _, p in law], np.power(C, power), axes=1)
+    C = [np.outer(seen, seen) * np.outer(_X, _X) / inclusion for seen, _ in subsets]
+    return np.tensordot([p for _, p in subsets], np.power(C, power), axes=1)
 
 
 def _compare_guided(r: int) -> None:
@@ -154,14 +154,14 @@ def _compare_guided(r: int) -> None:
     draw: Callable[[Any], Draw] = design.draw
 
     def act(scripts: np.ndarray) -> np.ndarray:
-        return np.stack([draw(Scripted([0], own)).attributes[0] for own in scripts])
+        return np.stack([draw(Scripted([0], script)).attributes[0] for script in scripts])
 
     scripts, probability = in_turn(r, act)
-    drawn = np.array([np.isin(np.arange(D), own) for own in act(scripts)], dtype=float)
-    law = _law(r, _P)
-    found = [probability[(drawn == seen).all(axis=1)].sum() for seen, _ in law]
-    close("a subset", np.array(found), np.array([p for _, p in law]))
-    close("C", _means_over(law, design.probability, power=1), np.outer(_X, _X))
+    drawn = np.array([np.isin(np.arange(D), attributes) for attributes in act(scripts)], dtype=float)
+    subsets = _subsets(r, _P)
+    frequency = [probability[(drawn == seen).all(axis=1)].sum() for seen, _ in subsets]
+    close("a subset", np.array(frequency), np.array([p for _, p in subsets]))
+    close("C", _means_over(subsets, design.probability, power=1), np.outer(_X, _X))
 
 
 def _compare_second_phase(subject: LearnerUnderTest, mix: float) -> None:
@@ -176,7 +176,7 @@ def _compare_second_phase(subject: LearnerUnderTest, mix: float) -> None:
 
     def act(scripts: np.ndarray) -> np.ndarray:
         F = len(scripts)
-        rngs = [Scripted(rows, [*shown, *own]) for own in scripts]
+        rngs = [Scripted(rows, [*shown, *script]) for script in scripts]
         table = Table(np.tile(X, (F, 1)), np.zeros(3 * F))
         _, reveals = subject.run(table, np.arange(3 * F).reshape(F, 3), rngs, k, {})
         seen, attributes = reveals.seen
@@ -184,12 +184,12 @@ def _compare_second_phase(subject: LearnerUnderTest, mix: float) -> None:
         return np.asarray(attributes[last][np.argsort(seen[last], kind="stable")].reshape(F, k))
 
     scripts, probability = in_turn(k, act)
-    drawn = np.array([np.isin(np.arange(D), own) for own in act(scripts)], dtype=float)
+    drawn = np.array([np.isin(np.arange(D), attributes) for attributes in act(scripts)], dtype=float)
     w = np.abs(X[0])
     p = np.where(np.arange(D) == 1, 1, (k - 1) * w / (w.sum() - w[1]))
-    law = _law(k, (1 - mix) * p + mix * k / D)
-    found = [probability[(drawn == seen).all(axis=1)].sum() for seen, _ in law]
-    same("the probability of a subset in the second phase", np.array(found), np.array([p for _, p in law]))
+    subsets = _subsets(k, (1 - mix) * p + mix * k / D)
+    frequency = [probability[(drawn == seen).all(axis=1)].sum() for seen, _ in subsets]
+    same("the probability of a subset in the second phase", np.array(frequency), np.array([p for _, p in subsets]))
 
 
 def _compare_pooled(learner: SecondMomentLearner) -> None:

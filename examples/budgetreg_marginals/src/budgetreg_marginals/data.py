@@ -1,4 +1,4 @@
-"""Attributes of which any two are equally correlated: at rho = 0 marginal moments tell all, beyond it they mislead."""
+"""Equally correlated attributes: for rho = 0 marginal moments suffice, for a larger rho they mislead."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class Equicorrelated:
     n_test: int = option("the number of test examples", whole(1))
 
     def draw(self, seed: int, repetition: int) -> Dataset:
-        """Draw w*, uniform on the unit sphere, and the examples; each part has a stream of its own."""
+        """Draw w*, uniform on the unit sphere, and the examples; each part has its own random stream."""
         name = f"equicorrelated_d{self.d}_rho{float(self.rho)!r}_noise{float(self.noise)!r}"
         w, train, test = (
             generator("equicorrelated", seed, name, repetition, part).standard_normal((n, self.d + 2))

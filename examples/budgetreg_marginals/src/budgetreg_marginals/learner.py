@@ -1,12 +1,12 @@
-"""Marginal ridge: each attribute's weight from its own moments, as if attributes were uncorrelated.
+"""Marginal ridge: the weight of each attribute from its own moments, as if attributes were uncorrelated.
 
 Of each example a uniform subset S of k attributes is seen, each with probability k/d. Without bias,
 
     c_i = mean_t (d/k) 1[i in S_t] y_t x_ti   estimates   mean(y x_i),
     s_i = mean_t (d/k) 1[i in S_t] x_ti^2     estimates   mean(x_i^2),
 
-and ``w_i = c_i / (s_i + shrinkage s)``, s being the mean of the s_i: ridge whose matrix keeps its diagonal alone.
-As it adds up what it sees, it centres that itself: sums of 1, of x and of y give both for ``x - m`` and ``y - r``.
+and ``w_i = c_i / (s_i + shrinkage s)`` with the mean s of the s_i: ridge with the diagonal of its matrix alone.
+The learner adds up what it sees, so it centres that itself: sums of 1, x and y give c and s of ``x - m`` and ``y - r``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ _DIAGONALS = {"own": "each weight in its attribute's own scale", "common": "all 
 
 @dataclass(frozen=True)
 class MarginalRidge(Learner):
-    """Ridge on marginal moments: what stands on the diagonal."""
+    """Ridge on marginal moments; the option chooses the diagonal."""
 
     diagonal: str = option("the diagonal", one_of(*_DIAGONALS), default="own")
 
@@ -67,7 +67,7 @@ class MarginalRidge(Learner):
 
     @property
     def words(self) -> Sequence[str]:
-        """Phrases for a caption."""
+        """Phrases for captions."""
         return "k attributes per example", "ridge on marginal moments", _DIAGONALS.get(self.diagonal, "")
 
     @property
@@ -95,8 +95,8 @@ def estimates(
         for first, last in pairwise([start, *(m for m in checkpoints if start < m < stop), stop]):
             part = slice(first - start, last - start)
             where = (np.arange(F)[:, None, None], S[:, part])
-            own, target = x[:, part], np.broadcast_to(y[:, part, None], S[:, part].shape)
-            for total, terms in zip(sums, (1.0, own, target, np.square(own), target * own), strict=True):
+            values, target = x[:, part], np.broadcast_to(y[:, part, None], S[:, part].shape)
+            for total, terms in zip(sums, (1.0, values, target, np.square(values), target * values), strict=True):
                 np.add.at(total, where, terms)
             targets += y[:, part].sum(axis=1, keepdims=True)
             if last in checkpoints:

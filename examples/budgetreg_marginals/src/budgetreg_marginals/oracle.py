@@ -1,4 +1,4 @@
-"""The law of what a uniform subset of attributes estimates of one example: c of ``y x``, s of ``x^2``."""
+"""The distribution of what a uniform subset of attributes estimates of one example: c of ``y x``, s of ``x^2``."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,7 @@ D = len(_X)
 
 @dataclass(frozen=True)
 class MarginalsOracle(Oracle):
-    """Enumerates the subsets of one example, and solves for the weights once more."""
+    """Enumerates the subsets of one example, and computes the weights again."""
 
     diagonal: str
 
@@ -48,7 +48,7 @@ class MarginalsOracle(Oracle):
             close("s s'", np.einsum("n,ni,nj->ij", probability, s, s), factor * np.outer(_X**2, _X**2))
 
     def full_information(self, subject: LearnerUnderTest) -> None:
-        """Compare c and s of some examples at k = d, whatever is drawn, with ``mean(y x)`` and ``mean(x^2)``."""
+        """Compare c and s of some examples at k = d with ``mean(y x)`` and ``mean(x^2)``."""
         rng = generator("check examples", D)
         X, y = rng.standard_normal((12, D)), rng.standard_normal(12)
         c, s = _estimated(Table(X, y), D, [generator("check draws")])
@@ -56,7 +56,7 @@ class MarginalsOracle(Oracle):
         close("s", s[0], np.square(X).mean(axis=0))
 
     def minimiser(self, subject: LearnerUnderTest) -> None:
-        """Compare the weights with ``c_i / (s_i + shrinkage s)``, c and s computed once more from what was shown."""
+        """Compare the weights with ``c_i / (s_i + shrinkage s)``, with c and s computed again from what was shown."""
         shrinkages = [0.1, 3.0]
         for shown in certificates.run(subject, {"shrinkage": shrinkages}):
             c, s = np.zeros((2, certificates.D))
@@ -70,14 +70,14 @@ class MarginalsOracle(Oracle):
 
 def _enumerated(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return c and s, shape (N, d), of one example for all N outcomes, and these outcomes' probabilities (N,)."""
-    one, rows = Table(_X[None], np.array([_Y])), [0] * k  # each call draws one attribute, for the only example
+    table, rows = Table(_X[None], np.array([_Y])), [0] * k  # each call draws one attribute of the only example
 
     def act(scripts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return _estimated(one, k, [Scripted(rows, own) for own in scripts])
+        return _estimated(table, k, [Scripted(rows, script) for script in scripts])
 
     probe = Scripted(rows)
-    _estimated(one, k, [probe])
-    scripts, probability = outcomes(probe.values, lambda own: act(own)[0], {})
+    _estimated(table, k, [probe])
+    scripts, probability = outcomes(probe.values, lambda points: act(points)[0], {})
     return *act(scripts), probability
 
 
