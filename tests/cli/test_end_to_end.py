@@ -8,12 +8,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from budgetreg.cli.app import main
 from tests.execution.test_runner import alive, children, wait_until
+from tests.tiers import slow_but
 
 COMMAND = str(Path(sys.executable).with_name("budgetreg"))
 LEARNERS = ["aer", "ddaelr_two_phase", "online_lasso", "ridge"]  # of each kind one
@@ -21,31 +24,34 @@ QUICK = "repetitions=2 checkpoints=3 tuning.folds=2 dataset.test_fraction=0.7"
 
 
 @pytest.fixture
-def budgetreg(tmp_path):
-    """Call the command in an empty folder, with a home of its own."""
-    environment = {**os.environ, "HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+def budgetreg(tmp_path, monkeypatch, capfd):
+    """Call the command in an empty folder, with its own home: in this process, or as `installed` in its own."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
 
     def call(line, check=0):
-        words = [COMMAND, *shlex.split(line)]
-        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
-        if check is not None:
-            assert done.returncode == check, done.stdout + done.stderr
+        capfd.readouterr()
+        code = main(shlex.split(line))
+        said = capfd.readouterr()
+        assert code == check, said.out + said.err
+        return SimpleNamespace(stdout=said.out, stderr=said.err)
+
+    def installed(line, check=0):
+        done = subprocess.run([COMMAND, *shlex.split(line)], capture_output=True, text=True, timeout=300)
+        assert done.returncode == check, done.stdout + done.stderr
         return done
 
+    call.installed = installed
     call.start = lambda line: subprocess.Popen(
-        [COMMAND, *shlex.split(line)],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
+        [COMMAND, *shlex.split(line)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     return call
 
 
 def test_learners_of_each_kind_leave_honest_curves(budgetreg, tmp_path):
     enough = "repetitions=2 checkpoints=3 dataset.test_fraction=0.5 tuning.folds=3"  # 183 examples: all learn something
-    budgetreg(f"run -m algo={','.join(LEARNERS)} k=4 {enough} out=all")
+    budgetreg.installed(f"run -m algo={','.join(LEARNERS)} k=4 {enough} out=all")
     for algo in LEARNERS:
         folder = tmp_path / "all" / f"algo={algo},checkpoints=3,dataset.test_fraction=0.5,k=4,tuning.folds=3"
         assert {path.name for path in folder.iterdir()} >= {
@@ -164,6 +170,7 @@ def test_synthetic_data_and_centring(budgetreg, tmp_path):
     assert all(row.endswith(",") for row in curves[1:])
 
 
+@pytest.mark.slow
 def test_a_correlated_law_of_heavy_tails_is_learned_up_to_its_noise(budgetreg, tmp_path):
     law = "dataset.d=6 dataset.n=900 dataset.rho=0.7 dataset.n_factors=1 dataset.tails=4 dataset.support=3"
     budgetreg(f"run algo=ridge k=6 dataset=gaussian {law} checkpoints=2 tuning=fixed tuning.B=5 out=o")
@@ -229,9 +236,11 @@ def without_launcher(tmp_path_factory):
     return folder / "o"
 
 
-@pytest.mark.parametrize("launcher", ["joblib hydra.launcher.n_jobs=2", "submitit_local"])
+@pytest.mark.parametrize(
+    "launcher", slow_but(("joblib hydra.launcher.n_jobs=2",), ["joblib hydra.launcher.n_jobs=2", "submitit_local"])
+)
 def test_launchers_leave_the_same_bytes(budgetreg, tmp_path, without_launcher, launcher):
-    done = budgetreg(f"run -m hydra/launcher={launcher} algo=aelr,ridge k=4 {QUICK} out=o")
+    done = budgetreg.installed(f"run -m hydra/launcher={launcher} algo=aelr,ridge k=4 {QUICK} out=o")
     assert "merge the curves: budgetreg plot o" in done.stdout
     for folder in without_launcher.iterdir():
         there = tmp_path / "o" / folder.name
@@ -243,7 +252,7 @@ def test_launchers_leave_the_same_bytes(budgetreg, tmp_path, without_launcher, l
 
 
 def test_a_mistake_in_a_cell_of_a_launcher(budgetreg, tmp_path):
-    bad = budgetreg(f"run -m hydra/launcher=joblib algo=aelr k=4,65 {QUICK} out=p", check=2)
+    bad = budgetreg.installed(f"run -m hydra/launcher=joblib algo=aelr k=4,65 {QUICK} out=p", check=2)
     assert "at most d=64" in bad.stderr
     assert len(list((tmp_path / "p").glob("*/curves.csv"))) == 1
 
@@ -258,6 +267,7 @@ def test_no_worker_of_a_launcher_outlives_a_killed_command(budgetreg):
     wait_until(lambda: not any(map(alive, started)))
 
 
+@pytest.mark.slow
 def test_own_data_of_which_values_are_missing(budgetreg, tmp_path):
     """They are refused with a hint; then learned from, in one go and in two, computed again, and applied."""
     rng = np.random.default_rng(2)
