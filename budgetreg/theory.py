@@ -41,7 +41,7 @@ def aerr_bound(B: float, d: int, m: int, k_x: int | None) -> float:
 
     Hazan & Koren 2012, Theorem 3.1.
     """
-    return _ogd_bound(B, _uniform_spread(d, k_x), m)
+    return 4 * B**2 * sqrt(_uniform_spread(d, k_x) / m)
 
 
 def eg_step(B: float, d: int, m: int, k_x: int | None) -> float:
@@ -59,7 +59,7 @@ def aelr_bound(B: float, d: int, m: int, k_x: int | None) -> float:
 
     Hazan & Koren 2012, Theorem 3.4, for ``m >= log(2d)``.
     """
-    return _eg_bound(B, _uniform_spread(d, k_x), d, m)
+    return 4 * B**2 * sqrt(5 * log(2 * d) * _uniform_spread(d, k_x) / m)
 
 
 def svr_step(B: float, d: int, m: int, k_x: int) -> float:
@@ -90,28 +90,12 @@ def ddaerr_step(second_moments: np.ndarray, m: int, k_x: int, prices: np.ndarray
     return _ogd_step(_ridge_spread(second_moments, k_x, prices), m)
 
 
-def ddaerr_bound(B: float, second_moments: np.ndarray, m: int, k_x: int) -> float:
-    """Excess risk of DDAERR: ``4 B^2 sqrt((H/k_x + 1) / m)``, H the 1/2-norm of ``E x_i^2``, shape (d,).
-
-    Kukliansky & Shamir 2015, Theorem 3.3.
-    """
-    return _ogd_bound(B, _ridge_spread(second_moments, k_x), m)
-
-
 def ddaelr_step(B: float, second_moments: np.ndarray, m: int, k_x: int) -> float:
     """Step size of DDAELR for known ``E x_i^2``, shape (d,): ``1/(2B) sqrt(log(2d) / (5 m (H/k_x + 1)))``, H their sum.
 
     Kukliansky & Shamir 2015, Theorem 4.4.
     """
     return _eg_step(B, _lasso_spread(second_moments, k_x), len(second_moments), m)
-
-
-def ddaelr_bound(B: float, second_moments: np.ndarray, m: int, k_x: int) -> float:
-    """Excess risk of DDAELR: ``4 B^2 sqrt(5 log(2d) (H/k_x + 1) / m)``, H the sum of ``E x_i^2``, shape (d,).
-
-    Kukliansky & Shamir 2015, Theorem 4.4, for ``m >= log(2d)``.
-    """
-    return _eg_bound(B, _lasso_spread(second_moments, k_x), len(second_moments), m)
 
 
 def first_phase(share: float, m: int) -> int:
@@ -149,27 +133,6 @@ def ddaerr_two_phase_step(estimates: np.ndarray, eps: float, m_2: int, k_x: int)
     return _ogd_step(min(6 * d / k_x, guided), m_2)
 
 
-def ddaerr_two_phase_bound(B: float, second_moments: np.ndarray, eps: float, m_2: int, k_x: int) -> float:
-    """Excess risk of two-phased DDAERR, with probability 1 - delta over the first phase.
-
-    Kukliansky & Shamir 2015, Theorem 3.4: the smaller of its two bounds, the first of which is certain.
-
-    Parameters
-    ----------
-    B : float
-        Radius.
-    second_moments : ndarray of float, shape (d,)
-        The true ``E x_i^2``.
-    eps : float
-        Error of their estimates at that delta, see `moment_error`.
-    m_2, k_x : int
-        Examples of the second phase, and draws for the data point of each.
-    """
-    d, H = len(second_moments), _half_norm(second_moments)
-    guided = 16 * ((sqrt(H) + d * sqrt(2 * eps)) ** 2 / k_x + 1)
-    return _ogd_bound(B, min(6 * d / k_x, guided), m_2)
-
-
 def ddaelr_two_phase_step(B: float, estimates: np.ndarray, eps: float, m_2: int, k_x: int) -> float:
     """Step size of the second phase of two-phased DDAELR; parameters as in `ddaerr_two_phase_step`.
 
@@ -177,18 +140,6 @@ def ddaelr_two_phase_step(B: float, estimates: np.ndarray, eps: float, m_2: int,
     """
     d = len(estimates)
     return _eg_step(B, (8 * float(np.sum(estimates)) + 20 * d * eps) / k_x + 1, d, m_2)
-
-
-def ddaelr_two_phase_bound(B: float, second_moments: np.ndarray, eps: float, m_2: int, k_x: int) -> float:
-    """Excess risk of two-phased DDAELR, with probability 1 - delta over the first phase.
-
-    Kukliansky & Shamir 2015, Theorem 4.5, for ``m_2 >= log(2d)``: the smaller of its two bounds, the first of which
-    is certain. Parameters as in `ddaerr_two_phase_bound`.
-    """
-    d = len(second_moments)
-    certain = 61 * B**2 * sqrt(d * log(2 * d) / (k_x * m_2))
-    guided = (16 * float(np.sum(second_moments)) + 88 / 3 * d * eps) / k_x + 1
-    return min(certain, _eg_bound(B, guided, d, m_2))
 
 
 def popca_bound(n: int, d: int, r: int, m: int, *, passive: bool = True) -> float:
@@ -255,14 +206,6 @@ def _ogd_step(spread: float, m: int) -> float:
     return 1 / sqrt(spread * m)
 
 
-def _ogd_bound(B: float, spread: float, m: int) -> float:
-    return 4 * B**2 * sqrt(spread / m)
-
-
 def _eg_step(B: float, spread: float, d: int, m: int) -> float:
     G = 2 * B * sqrt(spread)
     return sqrt(log(2 * d) / (5 * m)) / G
-
-
-def _eg_bound(B: float, spread: float, d: int, m: int) -> float:
-    return 4 * B**2 * sqrt(5 * log(2 * d) * spread / m)

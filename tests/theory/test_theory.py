@@ -17,8 +17,6 @@ MOMENTS = np.array([0.25, 0.16, 0.09, 0.0])  # sum 0.5, 1/2-norm (0.5 + 0.4 + 0.
 def test_steps_and_bounds_for_known_moments_match_values_by_hand():
     assert theory.ddaerr_step(MOMENTS, m=100, k_x=4) == pytest.approx(1 / (10 * sqrt(1.36)))
     assert theory.ddaelr_step(3.0, MOMENTS, m=100, k_x=4) == pytest.approx(sqrt(log(8) / (500 * 1.125)) / 6)
-    assert theory.ddaerr_bound(3.0, MOMENTS, m=100, k_x=4) == pytest.approx(36 / 10 * sqrt(1.36))
-    assert theory.ddaelr_bound(3.0, MOMENTS, m=100, k_x=4) == pytest.approx(36 * sqrt(5 * log(8) * 4.5 / 400))
 
 
 def test_steps_and_bounds_for_uniform_draws_match_values_by_hand():
@@ -43,20 +41,6 @@ def test_two_phase_steps_match_values_by_hand():
 
     printed = sqrt(4 * log(8) / (20 * 9 * 900 * (8 * 0.5 + 20 * 4 * eps + 4)))
     assert theory.ddaelr_two_phase_step(3.0, MOMENTS, eps, m_2=900, k_x=4) == pytest.approx(printed)
-
-
-def test_two_phase_bounds_match_values_by_hand():
-    d, k_x, m, eps = 10_000, 4, 900, 1e-9
-    moments = np.full(d, 1e-6)  # 1/2-norm 100, sum .01
-    root = 10 + d * sqrt(2 * eps)
-    assert theory.ddaerr_two_phase_bound(1.0, moments, eps, m, k_x) == pytest.approx(16 / 30 * sqrt(root**2 / 4 + 1))
-    guided = 4 * sqrt(5 * (0.16 + 88 * d / 3 * eps + 4) * log(2 * d) / (k_x * m))
-    assert theory.ddaelr_two_phase_bound(1.0, moments, eps, m, k_x) == pytest.approx(guided)
-    # Useless estimates leave the certain bounds, which have the rates of AERR and AELR.
-    assert theory.ddaerr_two_phase_bound(1.0, moments, 1.0, m, k_x) == pytest.approx(4 * sqrt(6 * d / (k_x * m)))
-    worst = theory.ddaelr_two_phase_bound(1.0, np.ones(d), 1.0, m, k_x)
-    assert worst <= 61 * sqrt(d * log(2 * d) / (k_x * m)) * (1 + 1e-12)
-    assert worst == pytest.approx(61 * sqrt(d * log(2 * d) / (k_x * m)), rel=0.05)
 
 
 def ogd_regret(eta, B, G, m):
@@ -85,13 +69,13 @@ def test_step_sizes_minimise_the_regret_and_bounds_are_its_minimum(B, d, m, k_x)
     for G, eta, bound in [
         (2 * B * sqrt(2 * d / k_x), theory.ogd_step(d, m, k_x), theory.aerr_bound(B, d, m, k_x)),
         (2 * B, theory.ogd_step(d, m, None), theory.aerr_bound(B, d, m, None)),
-        (2 * B * sqrt(spread), theory.ddaerr_step(moments, m, k_x), theory.ddaerr_bound(B, moments, m, k_x)),
+        (2 * B * sqrt(spread), theory.ddaerr_step(moments, m, k_x), 4 * B**2 * sqrt(spread / m)),
     ]:
         check_minimum(lambda eta, G=G: ogd_regret(eta, B, G, m), eta, bound)
     spread = moments.sum() / k_x + 1
     for G, eta, bound in [
         (2 * B * sqrt(2 * d / k_x), theory.eg_step(B, d, m, k_x), theory.aelr_bound(B, d, m, k_x)),
-        (2 * B * sqrt(spread), theory.ddaelr_step(B, moments, m, k_x), theory.ddaelr_bound(B, moments, m, k_x)),
+        (2 * B * sqrt(spread), theory.ddaelr_step(B, moments, m, k_x), 4 * B**2 * sqrt(5 * log(2 * d) * spread / m)),
     ]:
         check_minimum(lambda eta, G=G: eg_regret(eta, B, G, d, m), eta, bound)
         assert eta <= 1 / (2 * G)  # the theorem's condition, as m >= log(2d)
@@ -108,17 +92,17 @@ def check_minimum(regret, eta, bound):
 
 
 @given(**problems)
-def test_bounds_of_guided_draws_are_at_most_those_of_uniform_draws(B, d, m, k_x):
+def test_steps_for_guided_draws_are_at_least_those_for_uniform_draws(B, d, m, k_x):
     """The theorems assume |x|_2 <= 1 or |x|_inf <= 1, and a budget of at most d."""
     k_x = min(k_x, d)
     rng = np.random.default_rng(d)
     in_2_ball = rng.dirichlet(np.full(d, 0.3)) * rng.random()
     in_inf_ball = rng.random(d) ** 4
-    slack = 1 + 1e-12
-    assert theory.ddaerr_bound(B, in_2_ball, m, k_x) <= theory.aerr_bound(B, d, m, k_x) * slack
-    assert theory.ddaelr_bound(B, in_inf_ball, m, k_x) <= theory.aelr_bound(B, d, m, k_x) * slack
-    # With estimated moments the bound is at most sqrt(3) times that of uniform draws.
-    assert theory.ddaerr_two_phase_bound(B, in_2_ball, 0.1, m, k_x) <= sqrt(3) * theory.aerr_bound(B, d, m, k_x) * slack
+    slack = 1 - 1e-12
+    assert theory.ddaerr_step(in_2_ball, m, k_x) >= theory.ogd_step(d, m, k_x) * slack
+    assert theory.ddaelr_step(B, in_inf_ball, m, k_x) >= theory.eg_step(B, d, m, k_x) * slack
+    # With estimated moments the step size is at least 1/sqrt(3) times that for uniform draws.
+    assert theory.ddaerr_two_phase_step(in_2_ball, 0.1, m, k_x) >= theory.ogd_step(d, m, k_x) / sqrt(3) * slack
 
 
 def test_subspace_steps_and_bounds_match_values_by_hand():
@@ -138,14 +122,9 @@ def test_mbeg_needs_the_least_number_of_examples(d):
 
 @given(B=problems["B"], d=problems["d"], k_x=problems["k_x"])
 def test_bounds_fall_with_examples_and_grow_with_the_radius(B, d, k_x):
-    moments = np.random.default_rng(d).dirichlet(np.ones(d))
     bounds = [
         lambda B, m: theory.aerr_bound(B, d, m, k_x),
         lambda B, m: theory.aelr_bound(B, d, m, k_x),
-        lambda B, m: theory.ddaerr_bound(B, moments, m, k_x),
-        lambda B, m: theory.ddaelr_bound(B, moments, m, k_x),
-        lambda B, m: theory.ddaerr_two_phase_bound(B, moments, theory.moment_error(d, 0.1, k_x, m), m, k_x),
-        lambda B, m: theory.ddaelr_two_phase_bound(B, moments, theory.moment_error(d, 0.1, k_x, m), m, k_x),
     ]
     for bound in bounds:
         by_examples = [bound(B, m) for m in (10, 100, 1000, 10**5)]
