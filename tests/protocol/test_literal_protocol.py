@@ -1,8 +1,8 @@
-"""The protocol as its description has it, word by word, against what runs write: one example and one draw at a time.
+"""Runs equal the protocol written out word by word, one example and one draw at a time.
 
-Nothing here comes from the code of the protocol. The learners are those of `tests.listings`; how streams are keyed is
-said by `budgetreg.streams`; the rest says what a repetition is: a split, an order, folds, candidates that learn in the
-folds under the same budget, the best of them on the whole training part, errors on the test part, and a bill.
+Nothing here uses the code of the protocol. The learners are those of `tests.listings`, and `budgetreg.streams` defines
+the keys of random streams. The rest defines a repetition: a split, an order, folds, candidates that learn in the folds
+under the same budget, a final run of the best one on the whole training part, errors on the test part, and a bill.
 """
 
 import csv
@@ -68,8 +68,8 @@ def folder(tmp_path_factory):
     return path
 
 
-# The learners: from examples in order and a generator to the outputs after each example (m, d), the attributes paid
-# for each (m,), and the zeros by which each was centred (m, d).
+# A learner takes examples in order and a generator. It returns the outputs after each example (m, d), the attributes
+# paid for each (m,), and the means that centred each (m, d).
 
 
 def draws(rng, m, k_x, k_ip, q=None):
@@ -312,7 +312,7 @@ def literal(case, name, X, y, repetition, everything):
     return curve, run
 
 
-# What runs write
+# The files that runs write
 
 
 def choices(case, folder):
@@ -407,7 +407,7 @@ def test_runs_equal_the_protocol_written_out(case, folder, tmp_path):
     assert len(curves) == 2 * len(case.checkpoints) and len(runs) == 2
     everything = None
     for repetition in range(2):
-        if case.table == "power_law":  # its excess loss is tested elsewhere
+        if case.table == "power_law":  # how it draws examples is tested elsewhere
             data = load(plan(given).config.dataset, case.seed, repetition)
             name, X, y = data.name, data.X * data.scale, data.y
         else:
