@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -71,23 +70,20 @@ def _run_together(plan: Plan, repetitions: Sequence[int], progress: Progress) ->
     n = len(splits[0].table.y)
     together = [_Repetition(each, offset, n * i) for i, (each, offset) in enumerate(zip(splits, offsets, strict=True))]
     cells = Cells(n * len(splits), plan.d)
-    fold_passes = [_fold_passes(plan, repetition) if plan.tuned else [] for repetition in together]
-    tuning = list(chain(*fold_passes))
+    tuning = [each for repetition in together for each in _fold_passes(plan, repetition)] if plan.tuned else []
+    n_folds = len(tuning) // len(together)
     grid = {name: np.array(values) for name, values in plan.settings.items()}
     if plan.one_pass:
         finals = [_final_pass(plan, repetition, lambda: _keep_outputs) for repetition in together]
         results = advance(plan, table, [*tuning, *finals], grid, progress, cells)
-    else:
-        results = advance(plan, table, tuning, grid, lambda done: progress(0.9 * done), cells)
-    n_folds = len(fold_passes[0])
-    fold_results = [results[n_folds * i : n_folds * (i + 1)] for i in range(len(together))]
-    best = among = np.stack([_choose(plan, folds) for folds in fold_results])
-    if plan.one_pass:
+        best = among = _choices(plan, results, n_folds, len(together))
         final_results = [
             _tested(result, _test(plan, repetition, settings))
             for result, repetition, settings in zip(results[len(tuning) :], together, among, strict=True)
         ]
     else:
+        results = advance(plan, table, tuning, grid, lambda done: progress(0.9 * done), cells)
+        best = _choices(plan, results, n_folds, len(together))
         chosen, among = np.unique(best, return_inverse=True)
         among = among.reshape(best.shape)
         finals = [
@@ -97,7 +93,16 @@ def _run_together(plan: Plan, repetitions: Sequence[int], progress: Progress) ->
         settings = {name: values[chosen] for name, values in grid.items()}
         final_results = advance(plan, table, finals, settings, lambda done: progress(0.9 + done / 10), cells)
     return [
-        Outcome(plan, each.split, fold_results[i], final_results[i], best[i], among[i], each.first_row, cells).report()
+        Outcome(
+            plan,
+            each.split,
+            results[n_folds * i : n_folds * (i + 1)],
+            final_results[i],
+            best[i],
+            among[i],
+            each.first_row,
+            cells,
+        ).report()
         for i, each in enumerate(together)
     ]
 
@@ -160,14 +165,16 @@ def _pass(
     )
 
 
-def _choose(plan: Plan, fold_results: Sequence[PassResult]) -> np.ndarray:
-    """Return the setting chosen for each checkpoint, shape (C,), by the losses that a repetition's folds have kept."""
-    if not fold_results:
-        return np.zeros(len(plan.checkpoints), dtype=np.intp)
-    best = winners(np.array([fold.kept for fold in fold_results]).swapaxes(0, 1))
-    # Folds are shorter than the final run: their last checkpoint decides for all checkpoints beyond it.
-    at = fold_results[0].checkpoints
-    return best[np.searchsorted(at, np.minimum(np.array(plan.checkpoints) - plan.lead, at[-1]))]
+def _choices(plan: Plan, results: Sequence[PassResult], n_folds: int, n_repetitions: int) -> np.ndarray:
+    """Return the setting chosen for each checkpoint by the losses that folds have kept, shape (n_repetitions, C)."""
+    choices = np.zeros((n_repetitions, len(plan.checkpoints)), dtype=np.intp)
+    for i in range(n_repetitions if n_folds else 0):
+        folds = results[n_folds * i : n_folds * (i + 1)]
+        best = winners(np.array([fold.kept for fold in folds]).swapaxes(0, 1))
+        # Folds are shorter than the final run: their last checkpoint decides for all checkpoints beyond it.
+        at = folds[0].checkpoints
+        choices[i] = best[np.searchsorted(at, np.minimum(np.array(plan.checkpoints) - plan.lead, at[-1]))]
+    return choices
 
 
 def _test(plan: Plan, repetition: _Repetition, settings: np.ndarray) -> Keep:
