@@ -1,7 +1,5 @@
 """``budgetreg advise``: find the learner and the k with the least error for a total of attributes, or of money."""
 
-import hashlib
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from budgetreg.cli.common import Parser, at_home, console, refuse_root, shown, whole_number
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.execution.workers import pin_blas_threads
+from budgetreg.files.integrity import record_digest
 from budgetreg.notices import say
 
 if TYPE_CHECKING:
@@ -181,9 +180,8 @@ def _folder(config: "Config", out: str | None) -> Path:
         refuse_root(out)
         return Path(out).expanduser().absolute()
     common = {key: value for key, value in config.identity().items() if key not in ("algo", "k", "tuning")}
-    told = json.dumps({**common, "tuning": config.resolved["tuning"]}, sort_keys=True)
-    digest = hashlib.sha256(told.encode()).hexdigest()[:_DIGITS]
-    leaf = f"advise-total{config.total}-seed{config.seed}-{digest}"
+    digest = record_digest({**common, "tuning": config.resolved["tuning"]})
+    leaf = f"advise-total{config.total}-seed{config.seed}-{digest[:_DIGITS]}"
     return Path("runs", config.dataset.name, leaf).absolute()
 
 

@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 from budgetreg.files.garbage import Garbage
 from budgetreg.files.integrity import Damaged
 from budgetreg.files.writing import is_alive
-from budgetreg.results.journal import FINISHED, damaged_lines, read_journal
+from budgetreg.results.journal import FINISHED, read_lines
 from budgetreg.results.manifest import read_tables, run_manifest
 from budgetreg.results.schema import CLAIMS, CURVES, JOURNAL, LOCK, MANIFEST, MODEL, MODELS, REVEALS, RUNS, SAVINGS
 
@@ -75,7 +75,7 @@ def read_status(folder: Path) -> RunStatus:
         If there is no run of ours.
     """
     manifest = run_manifest(folder)
-    entries = read_journal(folder / JOURNAL)
+    entries, damaged, _ = read_lines(folder / JOURNAL)
     finished = {entry["repetition"] for entry in entries if entry["status"] == FINISHED}
     messages = {entry["repetition"]: str(entry.get("message", "")) for entry in entries}
     return RunStatus(
@@ -85,7 +85,7 @@ def read_status(folder: Path) -> RunStatus:
             number: messages.get(number, "") for number in range(manifest["repetitions"]) if number not in finished
         },
         running=is_locked(folder),
-        damage=_damage(folder),
+        damage=_damage(folder, damaged),
         **{name: manifest[name] for name in ("algo", "dataset", "k")},
     )
 
@@ -117,9 +117,9 @@ def abandoned_files(folder: Path) -> Iterator[Garbage]:
                 yield Garbage(Path(place, name), "left by a process that is gone")
 
 
-def _damage(folder: Path) -> str:
-    for name in (JOURNAL, MODELS):
-        if damaged_lines(folder / name):
+def _damage(folder: Path, damaged_entries: int) -> str:
+    for name, damaged in ((JOURNAL, damaged_entries), (MODELS, read_lines(folder / MODELS).damaged)):
+        if damaged:
             return f"{folder / name} is damaged: the command that made it computes again what is lost"
     try:
         read_tables(folder, (CURVES, RUNS, REVEALS, MODEL))

@@ -14,6 +14,30 @@ FINISHED, FAILED = "finished", "failed"
 """The values of ``status`` in an entry."""
 
 
+class JournalLines(NamedTuple):
+    """The lines of a journal: the entries and bytes of the undamaged ones, and the number of damaged ones.
+
+    An incomplete line at the end counts as neither.
+    """
+
+    entries: list[Entry]
+    damaged: int
+    whole: bytes
+
+
+def read_lines(path: Path) -> JournalLines:
+    """Return the lines of a journal, which is not changed; none if there is no file."""
+    with os_errors_explained(f"read {path}"):
+        content = path.read_bytes() if path.exists() else b""
+    *lines, _ = content.split(b"\n")
+    whole = [line + b"\n" for line in lines]
+    entries = list(map(_entry, whole))
+    good = [(entry, line) for entry, line in zip(entries, whole, strict=True) if entry is not None]
+    # A power cut can leave a line of the right length that holds only zeros: an incomplete write, not damage.
+    damaged = sum(entry is None and any(line[:-1]) for entry, line in zip(entries, whole, strict=True))
+    return JournalLines([entry for entry, _ in good], damaged, b"".join(line for _, line in good))
+
+
 def read_journal(path: Path) -> list[Entry]:
     """Return the undamaged entries of a journal, oldest first; none if there is no file.
 
@@ -22,12 +46,7 @@ def read_journal(path: Path) -> list[Entry]:
     path : Path
         The journal. Reading does not change it, so that a journal can be read while it is written.
     """
-    return _read(path).entries
-
-
-def damaged_lines(path: Path) -> int:
-    """Return how many lines of a journal are damaged, not counting an incomplete line at its end."""
-    return _read(path).damaged
+    return read_lines(path).entries
 
 
 class Journal:
@@ -54,7 +73,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        content = _read(path)
+        content = read_lines(path)
         self.dropped = content.damaged
         if content.damaged:
             write_atomically(path, content.whole)
@@ -89,26 +108,6 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-class _Content(NamedTuple):
-    """What a journal holds: its entries, the number of damaged lines, and the undamaged lines."""
-
-    entries: list[Entry]
-    damaged: int
-    whole: bytes
-
-
-def _read(path: Path) -> _Content:
-    with os_errors_explained(f"read {path}"):
-        content = path.read_bytes() if path.exists() else b""
-    *lines, _ = content.split(b"\n")
-    whole = [line + b"\n" for line in lines]
-    entries = list(map(_entry, whole))
-    good = [(entry, line) for entry, line in zip(entries, whole, strict=True) if entry is not None]
-    # A power cut can leave a line of the right length that holds only zeros: an incomplete write, not damage.
-    damaged = sum(entry is None and any(line[:-1]) for entry, line in zip(entries, whole, strict=True))
-    return _Content([entry for entry, _ in good], damaged, b"".join(line for _, line in good))
 
 
 def _entry(line: bytes) -> Entry | None:

@@ -18,7 +18,7 @@ from budgetreg.reproduce import merged
 from budgetreg.results import manifest as manifest_module
 from budgetreg.results import store as store_module
 from budgetreg.results.folders import read_status
-from budgetreg.results.journal import damaged_lines, read_journal
+from budgetreg.results.journal import read_journal, read_lines
 from budgetreg.results.manifest import read_tables
 from budgetreg.results.series import Series, read_series
 from budgetreg.results.store import Store
@@ -114,7 +114,7 @@ def test_lines_without_their_digest_are_damaged(tmp_path: Path, sound: object) -
     path = tmp_path / "journal.jsonl"
     path.write_text(f"{json.dumps(sound)}\n{json.dumps(signed(toy_entry(1)))}\n")
     assert read_journal(path) == [toy_entry(1)]
-    assert damaged_lines(path) == 1
+    assert read_lines(path).damaged == 1
 
 
 def test_a_manifest_without_its_digest_is_damaged(run: Path) -> None:
