@@ -28,7 +28,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_run_gives_its_frames(here: Path) -> None:
+def test_a_run_returns_its_tables(here: Path) -> None:
     results = budgetreg.run(TINY)
     assert results.folder.is_relative_to(here / "runs" / "digits_3v5")
     assert results.curves.groupby("repetition").size().tolist() == [3, 3]
@@ -46,7 +46,7 @@ def test_the_command_and_the_call_leave_the_same_bytes(here: Path, capsys: pytes
     pd.testing.assert_frame_equal(budgetreg.load("typed").curves, called.curves)
 
 
-def test_a_call_resumes_what_is_there(here: Path) -> None:
+def test_a_call_resumes_an_unfinished_run(here: Path) -> None:
     few = budgetreg.run({**TINY, "repetitions": 1, "out": "run"})
     journal = (few.folder / "journal.jsonl").read_bytes()
     more = budgetreg.run({**TINY, "out": "run"}, draw=True)
@@ -71,7 +71,7 @@ def test_mistakes_are_one_line(choices: dict[str, object], told: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_nothing_to_load(here: Path) -> None:
+def test_a_folder_without_results_is_one_line(here: Path) -> None:
     with pytest.raises(DataError, match="no such folder"):
         budgetreg.load("nowhere")
     (here / "empty").mkdir()

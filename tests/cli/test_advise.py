@@ -33,7 +33,7 @@ def table_of(out: str) -> list[list[str]]:
     return [line[:5] for line in lines]
 
 
-def test_the_advice_is_what_the_runs_say_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_advice_agrees_with_the_runs(capsys: pytest.CaptureFixture[str]) -> None:
     answer = budgetreg(capsys, LINE)
     assert answer.code == 0
     errors = {}
@@ -54,7 +54,7 @@ def test_the_advice_is_what_the_runs_say_one_by_one(capsys: pytest.CaptureFixtur
     assert lines[0] == "budgetreg: 1 of 4: aelr, k=2"
 
 
-def test_a_second_call_computes_only_what_is_new(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+def test_a_second_call_computes_only_new_cells(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     first = budgetreg(capsys, LINE.replace(",8,all", "").replace(",ridge", ""))
     (folder,) = (here / "runs" / "diabetes").iterdir()
     assert re.fullmatch("advise-total1500-seed0-[0-9a-f]{8}", folder.name)
@@ -69,7 +69,7 @@ def test_a_second_call_computes_only_what_is_new(capsys: pytest.CaptureFixture[s
     assert {path: path.read_bytes() for path in kept} == kept  # with the seconds that each repetition took
 
 
-def test_an_interrupted_sweep_goes_on_by_the_same_command(
+def test_the_same_command_resumes_an_interrupted_sweep(
     capsys: pytest.CaptureFixture[str],
     here: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -138,13 +138,13 @@ def test_mistakes(capsys: pytest.CaptureFixture[str], words: str, said: str) -> 
     assert said in one_line(answer.err)
 
 
-def test_paths_may_begin_at_home(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_path_may_start_with_a_tilde(capsys: pytest.CaptureFixture[str]) -> None:
     answer = budgetreg(capsys, "advise total=100 dataset=file dataset.path=~/there_is_no_such.csv")
     assert answer.code == 3
     assert f"{Path.home()}/there_is_no_such.csv" in one_line(answer.err)
 
 
-def test_a_budget_that_a_learner_cannot_keep_is_left_out_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_budget_that_is_too_small_is_left_out_with_a_notice(capsys: pytest.CaptureFixture[str]) -> None:
     answer = budgetreg(capsys, LINE.replace("k=2,4,8,all", "k=1,4").replace("aelr,ridge", "aelr"))
     assert answer.code == 0
     assert answer.err.startswith("budgetreg: left out: k=1: aelr needs a budget of at least 2")

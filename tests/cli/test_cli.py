@@ -242,7 +242,7 @@ def test_a_sweep_gives_each_cell_a_folder(capsys: pytest.CaptureFixture[str], he
     assert list(here.iterdir()) == []
 
 
-def test_a_sweep_says_once_what_its_cells_have_in_common(
+def test_a_sweep_prints_common_notices_once(
     capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch, executed: list[Plan]
 ) -> None:
     execute = runner.execute
@@ -290,7 +290,7 @@ def test_an_option_without_effect_gives_a_warning_outside_sweeps(
     assert (answer.code, answer.err) == (0, f"budgetreg: {said}\n" if said else "")
 
 
-def test_paths_of_overrides_may_begin_at_home(
+def test_paths_of_overrides_may_start_with_a_tilde(
     capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = here / "home"
@@ -315,7 +315,7 @@ def test_a_recipe_is_a_sweep(capsys: pytest.CaptureFixture[str], here: Path, exe
     assert executed[0].folder.parent == here / "runs/hazan_koren_2012/fig2/digits_3v5"
 
 
-def test_what_a_recipe_leaves_out_is_not_run_unless_asked_for(
+def test_combinations_that_a_recipe_omits_run_only_on_request(
     capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]
 ) -> None:
     line = "run experiment=gonen_2016/price algo=popca dataset.n=30000 repetitions=2"
@@ -412,7 +412,9 @@ def test_a_bug_gives_its_traceback(
     assert "ZeroDivisionError: in the core" in answer.err
 
 
-def test_interrupt(capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_says_how_to_resume(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def execute(plan: Plan, draw: object) -> runner.RunOutcome:
         raise KeyboardInterrupt
 
@@ -447,7 +449,7 @@ def test_a_job_of_a_launcher_that_dies_is_one_line(
     assert one_line(answer.err).startswith(f"budgetreg: {who} died")
 
 
-def test_show_configuration(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+def test_cfg_prints_the_configuration(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     answer = budgetreg(capsys, "run --cfg job algo=ridge")
     assert (answer.code, answer.err) == (0, "")
     assert "name: ridge" in answer.out
@@ -479,7 +481,7 @@ def test_show_configuration(capsys: pytest.CaptureFixture[str], here: Path) -> N
         ("budgetreg compare ", []),
     ],
 )
-def test_completion(
+def test_completion_offers_what_can_follow(
     capsys: pytest.CaptureFixture[str],
     here: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -546,7 +548,9 @@ def test_status_has_a_row_per_run(
     ]
 
 
-def test_plot_prints_what_it_wrote(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plot_prints_the_files_that_it_wrote(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(plots, "plot_folders", lambda folders, out: [out / folder.name for folder in folders])
     monkeypatch.setattr(summary, "comparison_table", lambda folders: "which is best")
     answer = Answer(0, "which is best\nfigures/a\nfigures/b\n", "")

@@ -33,7 +33,7 @@ def rows(out: str) -> dict[str, list[str]]:
     return found
 
 
-def test_what_it_takes_to_reach_an_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_attributes_needed_to_reach_an_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for algo, times in (("aelr", 1.0), ("aer", 4.0), ("lasso", 2.0), ("ridge", 40.0)):
         falling(tmp_path / algo, algo, times)
     answer = budgetreg(capsys, f"compare {tmp_path} error=0.2")
@@ -51,7 +51,7 @@ def test_what_it_takes_to_reach_an_error(capsys: pytest.CaptureFixture[str], tmp
     assert found["ridge"][2].startswith("at most 0.5")
 
 
-def test_without_full_rows_the_first_run_is_compared_with(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_without_full_rows_the_first_run_is_the_reference(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     other, mine = falling(tmp_path / "1", "aer", 4.0), falling(tmp_path / "2", "aelr", 1.0)
     found = rows(budgetreg(capsys, f"compare error=0.3 {other} {mine}").out)
     assert found["aelr"][-1] == "aer"
@@ -68,7 +68,7 @@ def priced(folder: Path, price: float, unit: str | None = "EUR") -> Path:
     return folder
 
 
-def test_money_is_compared_where_all_have_prices(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_money_is_compared_if_all_runs_have_prices(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     priced(falling(tmp_path / "aelr", "aelr", 1.0), 6.0)  # few attributes, dear ones
     priced(falling(tmp_path / "lasso", "lasso", 2.0), 1.5)
     answer = budgetreg(capsys, f"compare {tmp_path} error=0.2")
@@ -83,7 +83,7 @@ def test_money_is_compared_where_all_have_prices(capsys: pytest.CaptureFixture[s
     assert float(rows(in_attributes)["aelr"][0]) == pytest.approx(1000, rel=0.05)
 
 
-def test_money_is_not_compared_with_what_has_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_money_is_not_compared_with_runs_without_prices(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     priced(falling(tmp_path / "aelr", "aelr", 1.0), 6.0)
     falling(tmp_path / "lasso", "lasso", 2.0)
     assert "times fewer" in budgetreg(capsys, f"compare {tmp_path} error=0.2").out
@@ -95,7 +95,7 @@ def test_money_is_not_compared_with_what_has_none(capsys: pytest.CaptureFixture[
     assert "aelr in EUR, lasso in minutes" in one_line(answer.err)
 
 
-def test_round_levels_unless_one_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_levels_are_round_unless_one_is_given(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = budgetreg(capsys, f"compare {falling(tmp_path / 'run', 'aelr', 1.0)}").out
     levels = [line.split()[0] for line in out.splitlines()[2:]]  # from .501 to .0501
     assert levels == ["0.5", "0.4", "0.3", "0.2", "0.1", "0.09", "0.08", "0.07", "0.06"]
@@ -118,7 +118,7 @@ def test_mistakes(capsys: pytest.CaptureFixture[str], words: str, code: int, sai
     assert said in one_line(answer.err)
 
 
-def test_runs_that_never_move_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_flat_curves_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", relative=(0.35,), checkpoints=1)
     answer = budgetreg(capsys, f"compare {folder}")
     assert answer.code == 3

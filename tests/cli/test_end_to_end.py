@@ -1,4 +1,4 @@
-"""Whole runs through the installed command, on the bundled and on small data."""
+"""Whole runs of the command, on bundled and on small data."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from tests.execution.test_runner import alive, children, wait_until
 from tests.tiers import slow_but
 
 COMMAND = str(Path(sys.executable).with_name("budgetreg"))
-LEARNERS = ["aer", "ddaelr_two_phase", "online_lasso", "ridge"]  # of each kind one
+LEARNERS = ["aer", "ddaelr_two_phase", "online_lasso", "ridge"]  # one of each kind
 QUICK = "repetitions=2 checkpoints=3 tuning.folds=2 dataset.test_fraction=0.7"
 
 
@@ -49,8 +49,8 @@ def budgetreg(tmp_path, monkeypatch, capfd):
     return call
 
 
-def test_learners_of_each_kind_leave_honest_curves(budgetreg, tmp_path):
-    enough = "repetitions=2 checkpoints=3 dataset.test_fraction=0.5 tuning.folds=3"  # 183 examples: all learn something
+def test_learners_of_each_kind_stay_within_the_budget(budgetreg, tmp_path):
+    enough = "repetitions=2 checkpoints=3 dataset.test_fraction=0.5 tuning.folds=3"  # 183 examples
     budgetreg.installed(f"run -m algo={','.join(LEARNERS)} k=4 {enough} out=all")
     for algo in LEARNERS:
         folder = tmp_path / "all" / f"algo={algo},checkpoints=3,dataset.test_fraction=0.5,k=4,tuning.folds=3"
@@ -84,7 +84,7 @@ def test_learners_of_each_kind_leave_honest_curves(budgetreg, tmp_path):
     assert (tmp_path / "all" / "curves.png").stat().st_size > 10_000
 
 
-def test_same_bytes_however_it_is_run(budgetreg, tmp_path):
+def test_bytes_do_not_depend_on_workers_batches_or_backend(budgetreg, tmp_path):
     line = f"run -m algo=aerr,aer k=5 algo.average=suffix tuning.at=each {QUICK}"
     budgetreg(f"{line} out=a")
     budgetreg(f"{line} out=b n_jobs=2 backend.batch_size=1")
@@ -98,7 +98,7 @@ def test_same_bytes_however_it_is_run(budgetreg, tmp_path):
         assert (tmp_path / "c" / path).read_bytes() == expected
 
 
-def test_killed_and_resumed_and_extended(budgetreg, tmp_path):
+def test_a_killed_run_is_resumed_and_extended(budgetreg, tmp_path):
     line = f"run algo=aelr k=4 {QUICK} repetitions=5"
     budgetreg(f"{line} out=whole")
     process = budgetreg.start(f"{line} out=cut backend.batch_size=96")  # one repetition at a time
@@ -126,8 +126,7 @@ def test_killed_and_resumed_and_extended(budgetreg, tmp_path):
     assert len(longer) == len(shorter) + 3
 
 
-def test_learners_share_splits_and_a_budget_of_d_is_everything(budgetreg, tmp_path):
-    """With all attributes affordable, ridge sees the same examples whatever k was called."""
+def test_ridge_sees_the_same_examples_with_every_budget(budgetreg, tmp_path):
     budgetreg(f"run algo=ridge k=64 {QUICK} out=all checkpoints=[20,110]")
     budgetreg(f"run algo=ridge k=7 {QUICK} out=few checkpoints=[20]")
     everything = pd.read_csv(tmp_path / "all" / "curves.csv").query("examples == 20")
@@ -139,7 +138,7 @@ def test_learners_share_splits_and_a_budget_of_d_is_everything(budgetreg, tmp_pa
 @pytest.mark.parametrize(
     "tuning", ["tuning=theory", "tuning=theory tuning.B=2", "tuning=fixed tuning.B=2 tuning.eta=0.01"]
 )
-def test_other_tunings(budgetreg, tmp_path, tuning):
+def test_theory_and_fixed_tuning_set_the_parameters(budgetreg, tmp_path, tuning):
     budgetreg(f"run algo=aerr k=6 algo.split=even {QUICK} {tuning} out=o")
     runs = pd.read_csv(tmp_path / "o" / "runs.csv")
     if "B=2" in tuning:
@@ -149,7 +148,7 @@ def test_other_tunings(budgetreg, tmp_path, tuning):
     np.testing.assert_allclose(runs.p_eta, eta, rtol=1e-12)
 
 
-def test_own_data_with_text_targets(budgetreg, tmp_path):
+def test_text_targets_become_labels_and_changed_data_are_refused(budgetreg, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 5))
     frame = pd.DataFrame(X, columns=list("abcde")).assign(kind=np.where(X[:, 0] > 0, "yes", "no"))
@@ -162,7 +161,7 @@ def test_own_data_with_text_targets(budgetreg, tmp_path):
     assert "data.fingerprint" in budgetreg(line, check=2).stderr
 
 
-def test_synthetic_data_and_centring(budgetreg, tmp_path):
+def test_unpaid_centring_is_mentioned(budgetreg, tmp_path):
     line = "run algo=aerr k=5 dataset=power_law dataset.d=40 dataset.n=300 dataset.n_test=100 repetitions=2"
     done = budgetreg(f"{line} checkpoints=2 tuning.folds=3 dataset.center=full out=o")
     assert "which no budget pays for" in done.stderr
@@ -171,9 +170,9 @@ def test_synthetic_data_and_centring(budgetreg, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_correlated_law_of_heavy_tails_is_learned_up_to_its_noise(budgetreg, tmp_path):
-    law = "dataset.d=6 dataset.n=900 dataset.rho=0.7 dataset.n_factors=1 dataset.tails=4 dataset.support=3"
-    budgetreg(f"run algo=ridge k=6 dataset=gaussian {law} checkpoints=2 tuning=fixed tuning.B=5 out=o")
+def test_a_correlated_distribution_with_heavy_tails_is_learned_up_to_its_noise(budgetreg, tmp_path):
+    distribution = "dataset.d=6 dataset.n=900 dataset.rho=0.7 dataset.n_factors=1 dataset.tails=4 dataset.support=3"
+    budgetreg(f"run algo=ridge k=6 dataset=gaussian {distribution} checkpoints=2 tuning=fixed tuning.B=5 out=o")
     curves = pd.read_csv(tmp_path / "o" / "curves.csv")
     assert set(curves.dataset) == {"gaussian_d6_rho0.7_factors1_t4_support3_noise0.2"}
     assert curves.test_relative[curves.examples == 900].mean() == pytest.approx(0.2, abs=0.02)
@@ -210,8 +209,8 @@ def test_mistakes_are_one_line(budgetreg, tmp_path, line, code, said):
     assert said in done.stderr
 
 
-def test_second_run_into_a_folder_is_refused(budgetreg, tmp_path):
-    line = "run algo=aelr k=4 repetitions=5000 out=o"  # more than it can finish meanwhile
+def test_a_second_run_into_a_folder_is_refused(budgetreg, tmp_path):
+    line = "run algo=aelr k=4 repetitions=5000 out=o"  # more than it can finish in time
     process = budgetreg.start(line)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (tmp_path / "o" / "journal.jsonl").exists():
@@ -229,7 +228,7 @@ def test_second_run_into_a_folder_is_refused(budgetreg, tmp_path):
 
 @pytest.fixture(scope="module")
 def without_launcher(tmp_path_factory):
-    """Return what a sweep of two cells leaves that Hydra runs one after the other."""
+    """Return the folder of a sweep of two cells that Hydra runs one after the other."""
     folder = tmp_path_factory.mktemp("basic")
     words = [COMMAND, *shlex.split(f"run -m algo=aelr,ridge k=4 {QUICK} out=o")]
     subprocess.run(words, cwd=folder, capture_output=True, timeout=300, check=True)
@@ -251,7 +250,7 @@ def test_launchers_leave_the_same_bytes(budgetreg, tmp_path, without_launcher, l
     assert len(list((tmp_path / "o").iterdir())) == 2
 
 
-def test_a_mistake_in_a_cell_of_a_launcher(budgetreg, tmp_path):
+def test_a_launcher_reports_the_mistake_of_a_cell_and_runs_the_others(budgetreg, tmp_path):
     bad = budgetreg.installed(f"run -m hydra/launcher=joblib algo=aelr k=4,65 {QUICK} out=p", check=2)
     assert "at most d=64" in bad.stderr
     assert len(list((tmp_path / "p").glob("*/curves.csv"))) == 1
@@ -259,8 +258,8 @@ def test_a_mistake_in_a_cell_of_a_launcher(budgetreg, tmp_path):
 
 def test_no_worker_of_a_launcher_outlives_a_killed_command(budgetreg):
     line = "run -m hydra/launcher=joblib hydra.launcher.n_jobs=3 algo=aelr k=4,5 repetitions=5000 out=o"
-    process = budgetreg.start(line)  # one worker has nothing to do
-    wait_until(lambda: len(children(process.pid)) >= 5)  # three workers, and what tracks their resources
+    process = budgetreg.start(line)  # one of the workers is idle
+    wait_until(lambda: len(children(process.pid)) >= 5)  # three workers and their resource tracker
     started = children(process.pid)
     process.kill()
     process.wait(60)
@@ -268,8 +267,8 @@ def test_no_worker_of_a_launcher_outlives_a_killed_command(budgetreg):
 
 
 @pytest.mark.slow
-def test_own_data_of_which_values_are_missing(budgetreg, tmp_path):
-    """They are refused with a hint; then learned from, in one go and in two, computed again, and applied."""
+def test_missing_values_are_refused_or_learned_from(budgetreg, tmp_path):
+    """They are refused with a hint, then learned from in one call and in two, verified, and predicted with."""
     rng = np.random.default_rng(2)
     X = rng.normal(2, 1, size=(150, 5))
     y = X @ [1, -1, 2, 0, 0.5] + rng.normal(size=150)
@@ -291,7 +290,7 @@ def test_own_data_of_which_values_are_missing(budgetreg, tmp_path):
         assert runs.attributes_mean.between(1.6, 1.95).all()
         assert (runs.cost_total == runs.attributes_total).all()
         assert (runs.cells_run + runs.cells_tuning <= np.count_nonzero(~gaps)).all()
-        # Whoever is held out is complete.
+        # Held-out examples are complete.
         assert (runs.rows_full <= np.count_nonzero(~gaps.any(axis=1))).all()
         curves = (tmp_path / algo / "curves.csv").read_bytes()
         budgetreg(f"{own} algo={algo} n_jobs=2 out={algo}-again repetitions=1")
@@ -299,6 +298,6 @@ def test_own_data_of_which_values_are_missing(budgetreg, tmp_path):
         assert (tmp_path / f"{algo}-again" / "curves.csv").read_bytes() == curves
         budgetreg(f"verify {algo}")
         assert len(budgetreg(f"predict {algo} whole.csv").stdout.split()) == 1 + np.count_nonzero(~gaps.any(axis=1))
-    assert "unavailable" not in budgetreg("predict aelr own.csv", check=3).stderr  # nobody could ask for it there
+    assert "unavailable" not in budgetreg("predict aelr own.csv", check=3).stderr  # predict has no such option
     budgetreg(f"{own} algo=popca dataset.target=y algo.n_components=2 out=popca")
     assert "which is assumed" in budgetreg(f"{own} algo=aelr --dry-run").stdout.replace("\n", " ")

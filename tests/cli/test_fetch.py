@@ -121,14 +121,14 @@ def test_without_torchvision_the_extra_is_named(tmp_path: Path, monkeypatch: pyt
         fetch("mnist", str(tmp_path), CHECKSUMS)
 
 
-def test_a_root_that_cannot_be_written_is_told(tmp_path: Path, torchvision: Torchvision) -> None:
+def test_a_root_that_cannot_be_written_is_reported(tmp_path: Path, torchvision: Torchvision) -> None:
     torchvision(lambda root: write(root, FILES))
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match=r"cannot write .*dataset\.root=DIR"):
         fetch("mnist", str(tmp_path / "file"), CHECKSUMS)
 
 
-def test_the_download_does_not_talk_on_stdout(
+def test_the_download_prints_nothing_to_stdout(
     tmp_path: Path, torchvision: Torchvision, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def talk(root: str) -> None:
@@ -173,7 +173,7 @@ def test_usage_mistakes_are_one_line(argv: list[str], parts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("flag", ["--help", "--version"])
-def test_help_and_version_end_well(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_and_version_exit_with_0(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main([flag])
     assert caught.value.code == 0

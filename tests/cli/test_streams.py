@@ -70,7 +70,7 @@ def full() -> io.TextIOWrapper:
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(("broken", "code"), [(abandoned, 0), (full, 2)])
-def test_what_cannot_be_written_is_no_traceback(
+def test_output_that_cannot_be_written_gives_no_traceback(
     here: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -89,7 +89,7 @@ def test_what_cannot_be_written_is_no_traceback(
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_letters_that_a_terminal_has_not(
+def test_letters_that_an_encoding_lacks_are_replaced(
     here: Path, monkeypatch: pytest.MonkeyPatch, command: str, encoding: str
 ) -> None:
     raw = io.BytesIO()
@@ -106,7 +106,7 @@ def test_letters_that_a_terminal_has_not(
         assert (" +- " if encoding == "ascii" else " ± ") in printed
 
 
-def test_an_error_keeps_its_code_whoever_reads(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_keeps_its_code_without_a_reader(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for broken in (abandoned, full):
         with monkeypatch.context() as patch, broken() as out, broken() as err:
             patch.setattr(sys, "stdout", out)
@@ -116,7 +116,7 @@ def test_an_error_keeps_its_code_whoever_reads(here: Path, monkeypatch: pytest.M
             assert main(["nothing"]) == 2
 
 
-def test_blocks_within_one_another_are_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nested_blocks_change_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with PatientStreams():
         outer = sys.stdout
         with PatientStreams():
@@ -147,7 +147,7 @@ def test_names_of_files_keep_their_bytes(monkeypatch: pytest.MonkeyPatch) -> Non
         ("status nowhere >&- 2>&-", 3),
     ],
 )
-def test_a_process_ends_well(tmp_path: Path, line: str, code: int) -> None:
+def test_a_process_exits_with_the_right_code(tmp_path: Path, line: str, code: int) -> None:
     words = line.format(quick=" ".join(QUICK[1:]))
     done = subprocess.run(
         ["sh", "-c", f"{sys.executable} -m budgetreg {words}"],
@@ -166,7 +166,7 @@ def test_a_process_ends_well(tmp_path: Path, line: str, code: int) -> None:
         assert (tmp_path / "o" / "journal.jsonl").read_text().count("\n") == 1
 
 
-def test_a_reader_that_leaves_changes_no_code(tmp_path: Path) -> None:
+def test_a_reader_that_stops_changes_no_code(tmp_path: Path) -> None:
     line = f"({sys.executable} -m budgetreg list; echo $? >&2) | head -c 1"
     done = subprocess.run(
         ["sh", "-c", line],

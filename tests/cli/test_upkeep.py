@@ -83,7 +83,7 @@ def test_runs_are_verified_and_not_changed(here: Path) -> None:
     assert len(answer.stdout.splitlines()) == 2
 
 
-def test_why_tells_what_is_missing_and_failed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_shows_missing_and_failed_repetitions(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = toy_plan(Path("runs/a"), log=here / "log", repetitions=4, behaviour={1: "fail", 3: "fail"})
     Path("runs").mkdir()
     toy_run(plan)
@@ -176,7 +176,7 @@ def test_gc_lists_asks_and_removes(
     assert capsys.readouterr().out == "nothing to remove\n"
 
 
-def test_what_cannot_be_removed_is_told(
+def test_what_cannot_be_removed_is_reported(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = leave(Path("runs/a"), "curves.csv", dead_process())
@@ -187,7 +187,7 @@ def test_what_cannot_be_removed_is_told(
     assert printed.err == f"budgetreg: {path}: in use, or cannot be removed\n"
 
 
-def test_a_run_is_removed_whole_or_not_at_all(here: Path) -> None:
+def test_a_run_is_removed_completely_or_not_at_all(here: Path) -> None:
     from budgetreg.results.folders import run_folder
 
     plan = toy_plan(Path("runs/a"), log=here / "log")

@@ -55,7 +55,7 @@ def test_no_cell_of_a_recipe_is_refused(recipe: recipes.Recipe) -> None:
     assert recipe.claims
 
 
-def test_each_claim_speaks_of_learners_that_are_run(recipe: recipes.Recipe) -> None:
+def test_each_claim_is_about_learners_that_are_run(recipe: recipes.Recipe) -> None:
     run = {(cell.config.algo.name, cell.config.k) for cell in recipe.cells}
     for claim in recipe.claims:
         for role in ("a", "b"):
@@ -74,7 +74,7 @@ def test_a_recipe_leaves_out_combinations_of_its_own_sweep_only() -> None:
         recipes._combinations(sweep, [], [{"dataset.d": 1}])
 
 
-def test_the_worst_of_several_laws_is_taken_at_each_number_of_examples() -> None:
+def test_the_worst_of_several_distributions_is_taken_at_each_number_of_examples() -> None:
     low, high = np.array([[0.3, 0.1, 0.2], [0.1, 0.1, 0.2]]), np.array([[0.1, 0.4, 0.0], [0.2, 0.4, 0.0]])
     several = [series(low, alpha=0.1), series(high, alpha=0.2), series(high / 2, d=16, alpha=0.2, n=9)]
     one, other = worst(several, "dataset.alpha", "excess_loss")
@@ -84,7 +84,7 @@ def test_the_worst_of_several_laws_is_taken_at_each_number_of_examples() -> None
     assert other.points["excess_loss"].tolist() == [0.05, 0.1, 0.2, 0.2, 0.0, 0.0]
 
 
-def test_a_trend_shows_what_it_takes_to_fall_to_a_level(tmp_path: Path) -> None:
+def test_a_trend_shows_the_examples_needed_to_reach_a_level(tmp_path: Path) -> None:
     falling = np.array([[0.8, 0.4, 0.2, 0.1]] * 6)
     several = [series(falling), series(np.roll(falling, 1, axis=1), d=16), series(falling + 1, d=32)]
     drawing = Drawing(kind="scaling", over="d", level=0.3, panels="dataset.kind")
@@ -102,7 +102,7 @@ def test_a_trend_shows_what_it_takes_to_fall_to_a_level(tmp_path: Path) -> None:
     assert "before the first checkpoint: popca at 16, popca at 32" in text
 
 
-def test_a_trend_needs_what_it_goes_along() -> None:
+def test_a_trend_needs_its_variable() -> None:
     assert parse_drawing({"kind": "scaling", "over": "k"}).level is None
     for options in ({"kind": "scaling"}, {"over": "k"}):
         with pytest.raises(ConfigError, match=r"^figure.over: "):

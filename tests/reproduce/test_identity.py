@@ -55,7 +55,7 @@ def configured(**choice: Any) -> Config:
 
 
 @pytest.mark.parametrize("name", slow_but(("aemr/digits", "gonen_2016/price", "hazan_koren_2012/fig1"), DRAWN))
-def test_committed_results_are_current_with_options_that_came_later(
+def test_later_options_leave_committed_results_current(
     name: str, changed: Callable[[Callable[[Any], Any]], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed(with_option)
@@ -67,7 +67,7 @@ def test_committed_results_are_current_with_options_that_came_later(
     assert read_results(RESULTS / name, cells).keys() == {cell.name for cell in cells}
 
 
-def test_an_option_that_is_used_decides_the_results(changed: Callable[[Callable[[Any], Any]], None]) -> None:
+def test_a_later_option_that_is_used_changes_the_identity(changed: Callable[[Callable[[Any], Any]], None]) -> None:
     plain = configured(algo="popca", dataset="coins").identity()
     changed(with_option)
     assert configured(algo="popca", dataset="coins").identity() == plain
@@ -75,7 +75,7 @@ def test_an_option_that_is_used_decides_the_results(changed: Callable[[Callable[
         assert configured(algo="popca", dataset="coins", **{key: "on"}).identity() != plain
 
 
-def test_results_are_stale_when_their_family_changes_its_numbers(
+def test_results_are_stale_when_the_version_of_their_learner_changes(
     changed: Callable[[Callable[[Any], Any]], None],
 ) -> None:
     name = "gonen_2016/one_attribute"
@@ -99,7 +99,9 @@ def test_results_are_stale_when_their_family_changes_its_numbers(
         ({}, {"n_jobs": 3, "repetitions": 99, "backend": "sequential", "out": "somewhere"}),
     ],
 )
-def test_what_has_no_effect_decides_nothing(chosen: dict[str, Any], inactive_options: dict[str, Any]) -> None:
+def test_options_without_effect_do_not_change_the_identity(
+    chosen: dict[str, Any], inactive_options: dict[str, Any]
+) -> None:
     plain = configured(**chosen).identity()
     for key, value in inactive_options.items():
         assert configured(**{**chosen, key: value}).identity() == plain, key
@@ -115,7 +117,7 @@ def test_what_has_no_effect_decides_nothing(chosen: dict[str, Any], inactive_opt
         ({"algo": "aelr", "dataset": "sphere", "dataset__split": "random"}, {"dataset__test_fraction": 0.5}),
     ],
 )
-def test_what_has_an_effect_decides_the_results(chosen: dict[str, Any], effective: dict[str, Any]) -> None:
+def test_options_with_an_effect_change_the_identity(chosen: dict[str, Any], effective: dict[str, Any]) -> None:
     plain = configured(**chosen).identity()
     for key, value in effective.items():
         assert configured(**{**chosen, key: value}).identity() != plain, key

@@ -33,7 +33,7 @@ def test_no_cell_of_a_recipe_is_refused_or_run_twice(recipe: recipes.Recipe) -> 
     assert len({cell.digest for cell in recipe.cells}) == len(recipe.cells)
 
 
-def test_each_claim_speaks_of_learners_that_are_run(recipe: recipes.Recipe) -> None:
+def test_each_claim_is_about_learners_that_are_run(recipe: recipes.Recipe) -> None:
     run = list(map(told, recipe.cells))
     assert recipe.claims
     for claim in recipe.claims:

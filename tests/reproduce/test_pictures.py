@@ -30,7 +30,7 @@ def script(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> M
     return module
 
 
-def test_what_is_seen_of_images_is_what_they_are_and_nothing_else() -> None:
+def test_visible_pixels_are_those_of_the_images() -> None:
     with initialize_config_dir(str(catalogue.conf_dir()), version_base="1.3"):
         plan = make_plan(validate(compose("config", ["dataset=digits_3v5", "algo=aer", "k=4"])))
     picture = reveal_images(plan)
@@ -46,7 +46,7 @@ def test_what_is_seen_of_images_is_what_they_are_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("script", ["eigen_digits"], indirect=True)
-def test_eigen_digits_are_learned_at_every_budget_and_turned_like_those_of_pca(script: ModuleType) -> None:
+def test_eigen_digits_are_learned_at_every_budget_and_have_the_signs_of_pca(script: ModuleType) -> None:
     rng = np.random.default_rng(1)
     X = (rng.standard_normal((1200, 10)) * 0.6 ** np.arange(10)) @ rng.standard_normal((10, 64))
     found = script.compared(Table(X, np.zeros(len(X))), np.arange(1000), np.arange(1000, 1200))

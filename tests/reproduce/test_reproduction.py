@@ -177,7 +177,7 @@ def test_a_recipe_is_run_once_judged_and_drawn(
     assert computed[4:] == ["aelr"]
 
 
-def test_presets_that_leave_a_learner_as_it_is_share_its_run(recipe: Path, computed: list[str]) -> None:
+def test_presets_with_the_same_configuration_share_a_run(recipe: Path, computed: list[str]) -> None:
     recipe.write_text(RECIPE.replace("dataset: {center: full}, ", ""))
     assert main(["reproduce", "paper/toy"]) == 0
     assert computed == ["aelr", "aelr", "ridge"]
@@ -191,7 +191,7 @@ def test_presets_that_leave_a_learner_as_it_is_share_its_run(recipe: Path, compu
     assert contents(folder) == first
 
 
-def test_savings_are_told_in_money_where_a_panel_has_prices(recipe: Path) -> None:
+def test_savings_are_in_money_if_a_panel_has_prices(recipe: Path) -> None:
     recipe.write_text(RECIPE.replace("literal: {}", "literal: {dataset: {costs: equal, unit: EUR}}"))
     assert main(["reproduce", "paper/toy"]) == 0
     saved = rows(Path("results/paper/toy/savings.csv"))
@@ -202,7 +202,7 @@ def test_savings_are_told_in_money_where_a_panel_has_prices(recipe: Path) -> Non
         assert money == ([row[name] for name in attributes] if row["unit"] else [""] * 6)  # 1 EUR each
 
 
-def test_a_quick_look_says_so_and_decides_nothing(recipe: Path) -> None:
+def test_a_quick_reproduction_says_so_and_leaves_claims_undecided(recipe: Path) -> None:
     recipe.write_text(RECIPE.replace("aelr,ridge", "ridge").replace("a: aelr", "a: ridge"))
     assert main(["reproduce", "paper/toy", "--quick"]) == 0
     folder = Path("runs/quick/results/paper/toy")
@@ -250,7 +250,7 @@ def test_a_killed_reproduction_resumes(reproduced: Path, computed: list[str], le
 
 
 @pytest.mark.parametrize("table", ["curves.csv", "runs.csv"])
-def test_results_that_lost_a_row_are_not_taken_as_they_are(reproduced: Path, table: str) -> None:
+def test_results_that_lost_a_row_are_not_used(reproduced: Path, table: str) -> None:
     whole = contents(reproduced)
     (reproduced / table).write_bytes(b"".join(whole[table].splitlines(keepends=True)[:-1]))
     assert main(["reproduce", "paper/toy"]) == 0
@@ -281,7 +281,7 @@ def test_a_report_that_was_changed_or_lost_is_made_again(reproduced: Path, name:
     assert contents(reproduced) == whole
 
 
-def test_nothing_is_replaced_by_less(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_are_not_replaced_by_fewer_repetitions(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = contents(reproduced)
     assert main(["reproduce", "paper/toy", "--quick", "out=results"]) == 2
     assert "holds 5 repetitions, more than a quick look has" in capsys.readouterr().err
@@ -325,7 +325,7 @@ def test_mistakes_are_one_line(recipe: Path, capsys: pytest.CaptureFixture[str])
     assert "paper/toy: " in refused("paper/toy")
 
 
-def test_missing_digits_are_told(
+def test_missing_digits_are_reported(
     recipe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(mnist, "prepared", lambda *_: None)
@@ -337,7 +337,7 @@ def test_missing_digits_are_told(
 
 
 @pytest.mark.parametrize("name", recipes.names())
-def test_what_every_recipe_tells_can_be_read(name: str) -> None:
+def test_every_recipe_can_be_read(name: str) -> None:
     """Without Hydra, which would take half a minute for all of them."""
     file = catalogue.conf_dir() / "experiment" / f"{name}.yaml"
     told = OmegaConf.to_container(OmegaConf.load(file))

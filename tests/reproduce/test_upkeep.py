@@ -84,7 +84,7 @@ def test_merged_results_are_the_same_when_computed_again(recipe: Path) -> None:
     assert contents(FOLDER) == before
 
 
-def test_only_the_cell_that_differs_is_told(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_cell_that_differs_is_reported(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = FOLDER / "curves.csv"
     lines = path.read_text().splitlines()
     head, first = lines[0].split(","), lines[1].split(",")
@@ -105,7 +105,7 @@ def test_only_the_cell_that_differs_is_told(recipe: Path, capsys: pytest.Capture
     assert printed.err == ""
 
 
-def test_what_the_recipe_asks_for_now_and_the_results_lack(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cells_that_the_results_lack_are_listed(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "results", "--why"]) == 0
     assert capsys.readouterr().out == "nothing is missing, failed or stale\n"
 
@@ -125,7 +125,7 @@ def test_what_the_recipe_asks_for_now_and_the_results_lack(recipe: Path, capsys:
     assert reproduce_again[CELLS[0]] == ("stale", "k 4 -> 3, tuning.eta 0.02 -> 0.01")
 
 
-def test_a_new_version_of_a_learners_results_is_told(recipe: Path) -> None:
+def test_a_new_version_of_a_learner_is_reported(recipe: Path) -> None:
     entries = json.loads((FOLDER / "manifest.json").read_text())["cells"]
     cell = read_recipe("paper/toy").cells[0]
     identity = cell.config.identity()
@@ -144,7 +144,7 @@ def test_a_new_version_of_a_learners_results_is_told(recipe: Path) -> None:
     assert found[0].stale == (one.why,)
 
 
-def test_damaged_and_stale_results_are_told(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_and_stale_results_are_reported(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe.write_text(RECIPE.replace("split: even", "split: 1"))
     assert main(["status", "results", "--why"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == [
@@ -197,5 +197,5 @@ def test_nothing_is_stale_while_it_is_unknown_what_results_refer_to(recipe: Path
         stale()
 
 
-def test_numbers_are_written_by_their_number_ranges() -> None:
+def test_consecutive_numbers_become_a_range() -> None:
     assert (number_ranges([0, 3, 4, 5, 9]), number_ranges([2]), number_ranges([])) == ("0, 3-5, 9", "2", "")
