@@ -106,6 +106,11 @@ def test_its_readme_shows_what_is_printed_and_runs_leave_honest_curves(budgetreg
     assert "ridge on marginal moments, each weight in its attribute's own scale" in " ".join(caption.split())
 
 
+def test_it_imports_the_facade_alone() -> None:
+    code = "".join(path.read_text(encoding="utf-8") for path in (EXAMPLE / "src").rglob("*.py"))
+    assert set(re.findall(r"(?m)^(?:from|import) (budgetreg\b[.\w]*)", code)) == {"budgetreg.extend"}
+
+
 def test_messages_about_its_keys_and_where_it_is_unknown(budgetreg: Command) -> None:
     line = "run -m algo=marginal_ridge,aer --dry-run tuning=fixed tuning.B=1 tuning.lambda=1"
     assert "shrinkage" not in budgetreg(f"{line} tuning.shrinkage=3").stderr

@@ -6,12 +6,14 @@ names groups of learners.
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import Field
 from functools import cache
 from typing import Any
 
 from budgetreg.config import catalogue, extensions
 from budgetreg.config.options import Option, Options, completed, options_of
 from budgetreg.config.requirements import FLAG, NAME, NOTHING, Requirement
+from budgetreg.errors import ContractError
 from budgetreg.learners.bases import IGNORABLE
 from budgetreg.learners.declaration import Learner, Observation, Parameter
 
@@ -29,6 +31,8 @@ def cores() -> Mapping[str, type[Learner]]:
     ------
     ConfigError
         If what another package brings cannot be loaded.
+    ContractError
+        If a class declares options and is no dataclass.
     """
     ours = (
         value
@@ -36,7 +40,12 @@ def cores() -> Mapping[str, type[Learner]]:
         for value in vars(module).values()
         if _core(value) and value.__module__ == module.__name__
     )
-    return extensions.declared(ours, extensions.LEARNERS, _core, "a class of learners, derived from Learner")
+    classes = extensions.declared(ours, extensions.LEARNERS, _core, "a class of learners, derived from Learner")
+    for learner in classes.values():
+        # Without the decorator the options would be those of the base class.
+        if any(isinstance(value, Field) for value in vars(learner).values()):
+            raise ContractError(f"{learner.__name__} declares options: decorate it with @dataclass(frozen=True)")
+    return classes
 
 
 def _core(value: object) -> str | None:

@@ -1,5 +1,6 @@
 """The contract of `fit`: a learner that yields something else than it declares is stopped by one line that names it."""
 
+import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from budgetreg import checks, extend
+from budgetreg import checks, extend, learners
 from budgetreg.cli.app import main
+from budgetreg.config import catalogue, extensions
 from budgetreg.enumeration.gradients import GradientOracle
 from budgetreg.errors import ContractError, UserError
 from budgetreg.learners import contract, sgd_impute
@@ -185,3 +187,19 @@ def test_bit_stable_sums_do_not_depend_on_the_batch(d: int) -> None:
     terms = rng.standard_normal((d, 6, 3))
     alone = np.array([[sum_in_order(terms[:, f : f + 1, g : g + 1]).item() for g in range(3)] for f in range(6)])
     assert alone.tobytes() == sum_in_order(terms).tobytes()
+
+
+def test_options_of_a_class_that_is_no_dataclass_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Undecorated(Plain):
+        core: ClassVar[str] = "undecorated"
+        shrinkage: float = extend.option("the shrinkage", extend.POSITIVE)
+
+    monkeypatch.setattr(extensions, "declared", lambda *arguments: {"undecorated": Undecorated})
+    with pytest.raises(ContractError, match=r"^Undecorated declares options: decorate it with @dataclass"):
+        learners.cores.__wrapped__()
+
+
+@pytest.mark.parametrize("name", catalogue.options("algo"))
+def test_learners_travel_to_worker_processes(name: str) -> None:
+    learner = checks.examined(name).learner
+    assert pickle.loads(pickle.dumps(learner)) == learner
