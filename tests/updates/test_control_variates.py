@@ -6,7 +6,8 @@ from hydra import compose, initialize_config_dir
 
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.errors import ConfigError
-from budgetreg.learners.partial import core as partial
+from budgetreg.learners.declaration import BudgetSplit, SideInformation
+from budgetreg.learners.partial import GradientLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
@@ -92,11 +93,13 @@ def listed(update, X, y, mu, attributes, uniforms, B, eta):
 def run(X, y, streams, settings, checkpoints, **options):
     orders = np.stack([np.random.default_rng(f).permutation(len(X)) for f in streams])
     settings = {name: np.array(values) for name, values in settings.items()}
-    k = options["k_x"] + options["k_ip"]
-    accessor = Accessor(Table(X, y, SCALE), orders, len(settings["B"]), k, checkpoints)
+    split = BudgetSplit(options.pop("k_x"), options.pop("k_ip"))
+    accessor = Accessor(Table(X, y, SCALE), orders, len(settings["B"]), sum(split), checkpoints)
     rngs = [generator("test", f) for f in streams]
-    options = {"data_point": "uniform", "inner_product": "weight", "average": "last", **options}
-    return dict(partial.fit(accessor, settings, checkpoints, rngs, **options))
+    learner = GradientLearner(
+        name="test", **{"data_point": "uniform", "inner_product": "weight", "average": "last", **options}
+    )
+    return dict(learner.fit(accessor, settings, checkpoints, rngs, SideInformation(sum(split), split)))
 
 
 @pytest.mark.parametrize("kind", ["mean", "label"])
@@ -107,11 +110,11 @@ def test_the_learner_equals_the_listing(update, k_ip, eta, kind):
     outputs = run(X, y, [0, 1], settings, [256, 300, 530], update=update, control_variate=kind, k_x=3, k_ip=k_ip)
     for f in range(2):
         order = np.random.default_rng(f).permutation(len(X))
-        own = X[order] * SCALE, y[order]
+        examples = X[order] * SCALE, y[order]
         drawn = draws(generator("test", f), *X.shape, uniform, 3, k_ip)
-        mu = expectations(*own, drawn[0], kind == "label")
+        mu = expectations(*examples, drawn[0], kind == "label")
         for g in range(2):
-            iterates = list(listed(update, *own, mu, *drawn, settings["B"][g], eta[g]))
+            iterates = list(listed(update, *examples, mu, *drawn, settings["B"][g], eta[g]))
             for c, W in outputs.items():
                 np.testing.assert_allclose(W[f, :, g], iterates[c - 1], rtol=0, atol=1e-9, err_msg=f"at {c}")
 
