@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from budgetreg.checks.variants import variants
 from budgetreg.config.composition import composed
+from budgetreg.config.options import REQUIRED, options_of
 from budgetreg.enumeration.steps import prices
 from budgetreg.learners import contract
 from budgetreg.learners.bases import SubspaceLearner
@@ -66,7 +66,7 @@ class Subject:
         return examined(name)
 
     def variants(self) -> Iterator["Subject"]:
-        """Yield the learner, then its variants with changed options, see `budgetreg.checks.variants`."""
+        """Yield the learner, then its variants with changed options, see `variants`."""
         for changes, learner in variants(self.learner):
             words = " ".join(f"{key}={value}" for key, value in changes.items())
             yield replace(self, config=replace(self.config, algo=learner), changes=words)
@@ -222,3 +222,49 @@ def examined(name: str) -> Subject:
     if isinstance(learner, SubspaceLearner):  # the checks' examples have few attributes
         learner = replace(learner, n_components=2)
     return Subject(replace(config, algo=learner))
+
+
+def variants(learner: Learner) -> Iterator[tuple[Mapping[str, Any], Learner]]:
+    """Yield the learner, then its variants with one option changed, and what is changed.
+
+    Each option takes the values that it declares to be tried. An option without effect beside the others is changed
+    together with one that gives it an effect. What the learner refuses is left out.
+
+    Yields
+    ------
+    changes : mapping of str to Any
+        Options and their values.
+    Learner
+    """
+    yield {}, learner
+    effective = _effective(learner)
+    for changes, changed in _changed(learner, effective):
+        yield changes, changed
+        for more, both in _changed(changed, _effective(changed) - effective):
+            yield {**changes, **more}, both
+
+
+def _changed(learner: Learner, names: set[str]) -> Iterator[tuple[Mapping[str, Any], Learner]]:
+    """Yield learners of which one option is changed, among some names."""
+    for name, option in options_of(type(learner)).items():
+        for value in option.values if name in names else ():
+            if value != getattr(learner, name):
+                changed = _completed(replace(learner, **{name: value}))
+                if changed is not None:
+                    yield {name: value}, changed
+
+
+def _effective(learner: Learner) -> set[str]:
+    """Return the names of options that have an effect beside the others."""
+    options = options_of(type(learner)).items()
+    return {name for name, option in options if option.applies(vars(learner))} - set(learner.inactive_options)
+
+
+def _completed(learner: Learner) -> Learner | None:
+    """Return a learner with the defaults of options that come to apply; None if one has no default, or it refuses."""
+    for name, option in options_of(type(learner)).items():
+        if option.applies(vars(learner)) and getattr(learner, name) is None and not option.must.accepts(None):
+            if option.default is REQUIRED:
+                return None
+            learner = replace(learner, **{name: option.default})
+    return learner if learner.refuse() is None else None

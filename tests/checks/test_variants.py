@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from budgetreg import checks
-from budgetreg.checks.variants import variants
+from budgetreg.checks.subject import variants
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
 from budgetreg.config.options import options_of

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from budgetreg.checks import behaviour, skip_reason
-from budgetreg.checks.subject import Subject, examined
-from budgetreg.checks.variants import variants
+from budgetreg.checks.subject import Subject, examined, variants
 from budgetreg.enumeration import steps
 from budgetreg.enumeration.expectations import CheckError, close
 from budgetreg.enumeration.scripted_rng import Scripted, outcomes, rows_of
