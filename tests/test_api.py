@@ -1,4 +1,4 @@
-"""What the command does, called from Python: the same folders, the same bytes, the same refusals."""
+"""The command as Python functions: the same folders, bytes and messages."""
 
 import subprocess
 import sys

@@ -14,7 +14,6 @@ from budgetreg.config.nested import Tree, merge
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.files.integrity import KEY, Damaged, content_of, digest, signed
 from budgetreg.files.writing import os_errors_explained, write_atomically
-from budgetreg.results.identity import conflict
 from budgetreg.results.schema import CELL, CURVES, JOURNAL, MANIFEST, MODEL, MODELS, RUNS, SCHEMA_VERSION
 
 SOURCE = ("versions", "git", "processor", "earlier")
@@ -209,6 +208,8 @@ def adopt_manifest(folder: Path, identity: Mapping[str, Any]) -> Tree:
     Damaged
         If its manifest is damaged, so that nobody knows whose results lie there.
     """
+    from budgetreg.results.identity import conflict  # here, as reading a manifest does not need numpy
+
     written = read_any_manifest(folder)
     schema = SCHEMA_VERSION if written is None else written.get("schema_version")
     if schema != SCHEMA_VERSION:

@@ -1,4 +1,4 @@
-"""``budgetreg advise``: its answer is that of the runs themselves; what it computed is not computed again."""
+"""``budgetreg advise``: its answer agrees with the runs, and finished runs are reused."""
 
 import re
 from pathlib import Path

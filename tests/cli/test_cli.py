@@ -101,6 +101,13 @@ def test_help_of_a_command_loads_no_numpy(command: str) -> None:
     assert not loaded & {"numpy", "hydra", "omegaconf"}
 
 
+def test_status_loads_no_numpy(here: Path) -> None:
+    answer = process("status", ".", PYTHONPROFILEIMPORTTIME="1")
+    assert (answer.returncode, "holds no run" in answer.stderr) == (3, True)
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in answer.stderr.splitlines()}
+    assert not loaded & {"numpy", "hydra", "omegaconf"}
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_and_version(capsys: pytest.CaptureFixture[str], command: str) -> None:
     for word, said in (("--help", f"usage: budgetreg {command}"), ("--version", f"budgetreg {__version__}")):

@@ -1,4 +1,4 @@
-"""``budgetreg compare``: what runs need to reach an error, told with its bounds."""
+"""``budgetreg compare``: what runs need to reach an error, with intervals and bounds."""
 
 import json
 import re
@@ -60,7 +60,7 @@ def test_without_full_rows_the_first_run_is_the_reference(capsys: pytest.Capture
 
 
 def priced(folder: Path, price: float, unit: str | None = "EUR") -> Path:
-    """Let the attributes of a run cost something."""
+    """Give the attributes of a run prices."""
     curves = pd.read_csv(folder / "curves.csv")
     curves.assign(cost=price * curves["attributes"]).to_csv(folder / "curves.csv", index=False)
     config = json.loads((folder / "manifest.json").read_text())["config"]

@@ -1,4 +1,4 @@
-"""Obtaining MNIST, with a stand-in for torchvision."""
+"""Obtaining MNIST, with a substitute for torchvision."""
 
 import hashlib
 import subprocess
@@ -49,7 +49,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def torchvision(monkeypatch: pytest.MonkeyPatch) -> Torchvision:
-    """Install a torchvision whose MNIST does as told; return the list of its calls."""
+    """Install a torchvision with a given MNIST; return the list of its calls."""
 
     def install(behaviour: Callable[[str], None]) -> list[str]:
         calls: list[str] = []

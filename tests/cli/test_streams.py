@@ -1,4 +1,4 @@
-"""Streams that are closed, full, no longer read, or lack letters: no traceback, the right code, results kept."""
+"""Closed or full streams, readers that stop, and missing letters: no traceback, the right code, results kept."""
 
 import io
 import os

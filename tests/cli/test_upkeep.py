@@ -1,4 +1,4 @@
-"""``status --why``, ``verify`` and ``gc`` on folders of runs: what is printed, asked and answered."""
+"""``status --why``, ``verify`` and ``gc`` on folders of runs."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The committed results: their verdicts are those that their curves give, so that a regression of either shows."""
+"""The committed verdicts follow from the committed curves."""
 
 import csv
 import json
@@ -20,7 +20,7 @@ RESULTS = Path(__file__).resolve().parent.parent.parent / "results"
 
 
 def told(folder: Path) -> dict[str, Any]:
-    """What the recipe of a folder of results says, but for its cells, which only Hydra can tell."""
+    """Return the content of the recipe of a folder of results, without its cells, for which Hydra is needed."""
     path = catalogue.conf_dir() / "experiment" / folder.parent.name / f"{folder.name}.yaml"
     recipe = OmegaConf.to_container(OmegaConf.load(path))
     assert isinstance(recipe, dict)

@@ -1,4 +1,4 @@
-"""What decides results: options that come later, at their defaults, make nothing stale; what changes a number does."""
+"""The identity of results: later options at their defaults leave it unchanged; whatever changes a number changes it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import field, make_dataclass, replace
@@ -23,7 +23,7 @@ DRAWN = [name for name in names() if (RESULTS / name / "curves.csv").exists()]
 
 
 def with_option(declared: Any) -> Any:
-    """A class of learners, or a kind of data, as it will be when it has one option more."""
+    """Return a class of learners, or a kind of data, with one more option."""
     if isinstance(declared, data.DatasetKind):
         return replace(declared, options={**declared.options, "later": LATER})
     extra = ("later", str, field(default="off", metadata={"option": LATER}))
@@ -32,7 +32,7 @@ def with_option(declared: Any) -> Any:
 
 @pytest.fixture
 def changed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[Any], Any]], None]]:
-    """Let all families and kinds be what a function makes of them."""
+    """Replace all learners and kinds of data by what a function returns for them."""
     collect = extensions.declared
 
     def forget() -> None:

@@ -1,4 +1,4 @@
-"""The recipes of our own learners: what they run, and that their claims speak of it."""
+"""The recipes of our own learners: what they run, and what their claims are about."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Figures that show images: those of a recipe, and those of a script."""
+"""Figures of images: those of a recipe, and those of a script."""
 
 import importlib.util
 import sys

@@ -1,4 +1,4 @@
-"""Reproducing a recipe: what is run and what is not, what is merged and found, and what cannot be."""
+"""Reproducing a recipe: what is run, merged, judged and drawn, and what is refused."""
 
 import csv
 import re
@@ -99,7 +99,7 @@ def reproduced(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The learners that are run from now on."""
+    """Return the list of learners that are run from now on."""
     ran: list[str] = []
     execute = runner.execute
 
@@ -238,7 +238,7 @@ _JOURNALS = ["manifest.json", "journal.jsonl", "models.jsonl"]
 
 @pytest.mark.parametrize("left", [_JOURNALS, [*_JOURNALS, "curves.csv"]])
 def test_a_killed_reproduction_resumes(reproduced: Path, computed: list[str], left: list[str]) -> None:
-    """Killed while a run was under way, or between its tables."""
+    """It was killed during a run, or between its tables."""
     whole = contents(reproduced)
     shutil.rmtree("results")
     for path in Path("runs/paper/toy").glob("algo=ridge,protocol=literal-*/*"):
@@ -338,7 +338,7 @@ def test_missing_digits_are_reported(
 
 @pytest.mark.parametrize("name", recipes.names())
 def test_every_recipe_can_be_read(name: str) -> None:
-    """Without Hydra, which would take half a minute for all of them."""
+    """Read without Hydra."""
     file = catalogue.conf_dir() / "experiment" / f"{name}.yaml"
     told = OmegaConf.to_container(OmegaConf.load(file))
     assert isinstance(told, dict)

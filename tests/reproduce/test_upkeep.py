@@ -1,4 +1,4 @@
-"""Merged results and runs of a recipe later on: computed again, compared with the recipe, and cleared away."""
+"""Merged results and runs of a recipe: verified, compared with the recipe, and removed."""
 
 import json
 import shutil
@@ -41,7 +41,7 @@ CELLS = [f"algo={algo},protocol={protocol}" for algo in ("aelr", "ridge") for pr
 
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the configuration, runs and merged results of a recipe, but for figures, which are slow."""
+    """Return a folder with the configuration, runs and merged results of a recipe, without figures."""
     place = tmp_path_factory.mktemp("reproduced")
     shutil.copytree(catalogue.conf_dir(), place / "conf")
     (place / "conf" / "experiment" / "paper").mkdir()
