@@ -1,7 +1,7 @@
 """The kinds of claims: the keys of each, its statistic of curves, and the region where that must lie."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from math import inf, isnan
 from typing import Any
@@ -247,9 +247,15 @@ class ClaimKind:
     """A kind of claim: its keys, the region of its statistic, and how that is estimated."""
 
     rules: Rules
-    defaults: Mapping[str, Any]
     region: Callable[[Mapping[str, Any]], Region]
     estimate: Callable[[Case], Estimate]
+    explicit_defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Return the values of keys that may be left out: null if a key accepts it."""
+        nulls = {key: None for key, (_, requirement) in self.rules.items() if requirement.accepts(None)}
+        return {**nulls, **self.explicit_defaults}
 
 
 _LEARNER = NAME | MAPPING
@@ -264,48 +270,32 @@ _TARGETS: Rules = {
     "at": ("where it is compared", POSITIVE | LIST | NOTHING),
     "value": ("the number it is compared with", NUMBER | NOTHING),
 }
+_AT: Rules = {"at": ("where it is compared", POSITIVE | NOTHING)}
+_MINUS: Rules = {"minus": ("the learner whose error is subtracted from both", _LEARNER | NOTHING)}
+_TOLERANCE: Rules = {"tolerance": ("the tolerance", POSITIVE)}
+_SHARE: Rules = {"share": ("the least share of repetitions on either side", FRACTION)}
+_DIRECTION: Rules = {"direction": ("the direction", one_of("increasing", "decreasing"))}
+_LEVEL: Rules = {"level": ("the level", POSITIVE)}
+
+
+def _negative(options: Mapping[str, Any]) -> Region:
+    return Region(-inf, 0)
+
+
 KINDS: Mapping[str, ClaimKind] = {
-    "below": ClaimKind({**_A_AND_B, **_FROM}, {"from": None}, lambda options: Region(-inf, 0), _below),
-    "buys_more": ClaimKind({**_A_AND_B, **_FROM}, {"from": None}, lambda options: Region(-inf, 0), _buys_more),
-    "ratio": ClaimKind(
-        {
-            **_A_AND_B,
-            **_WITHIN,
-            "minus": ("the learner whose error is subtracted from both", _LEARNER | NOTHING),
-            "at": ("where it is compared", POSITIVE | NOTHING),
-        },
-        {"minus": None, "at": None},
-        _within,
-        _ratio,
-    ),
-    "spread": ClaimKind(
-        {**_A_AND_B, **_WITHIN, "at": ("where it is compared", POSITIVE | NOTHING)},
-        {"at": None},
-        _within,
-        _spread,
-    ),
-    "slope": ClaimKind({**_A, **_FROM, **_WITHIN}, {"from": None}, _within, _slope),
+    "below": ClaimKind({**_A_AND_B, **_FROM}, _negative, _below),
+    "buys_more": ClaimKind({**_A_AND_B, **_FROM}, _negative, _buys_more),
+    "ratio": ClaimKind({**_A_AND_B, **_WITHIN, **_MINUS, **_AT}, _within, _ratio),
+    "spread": ClaimKind({**_A_AND_B, **_WITHIN, **_AT}, _within, _spread),
+    "slope": ClaimKind({**_A, **_FROM, **_WITHIN}, _within, _slope),
     "near": ClaimKind(
-        {**_A, **_TARGETS, "tolerance": ("the tolerance", POSITIVE)},
-        {"at": None, "value": None},
-        lambda options: Region(-options["tolerance"], options["tolerance"]),
-        _near,
+        {**_A, **_TARGETS, **_TOLERANCE}, lambda options: Region(-options["tolerance"], options["tolerance"]), _near
     ),
     "inside": ClaimKind(
-        {**_A, **_TARGETS, "share": ("the least share of repetitions on either side", FRACTION)},
-        {"at": None, "value": None, "share": 0.05},
-        lambda options: Region(options["share"], inf),
-        _inside,
+        {**_A, **_TARGETS, **_SHARE}, lambda options: Region(options["share"], inf), _inside, {"share": 0.05}
     ),
-    "monotone": ClaimKind(
-        {**_A_AND_B, **_OVER, "direction": ("the direction", one_of("increasing", "decreasing"))},
-        {},
-        lambda options: Region(0, inf),
-        _monotone,
-    ),
-    "exponent": ClaimKind(
-        {**_A, **_OVER, **_WITHIN, "level": ("the level", POSITIVE)}, {"x": "examples"}, _within, _exponent
-    ),
+    "monotone": ClaimKind({**_A_AND_B, **_OVER, **_DIRECTION}, lambda options: Region(0, inf), _monotone),
+    "exponent": ClaimKind({**_A, **_OVER, **_WITHIN, **_LEVEL}, _within, _exponent, {"x": "examples"}),
 }
 """By name:
 

@@ -18,10 +18,7 @@ from budgetreg.results.series import Series
 
 _DOTS_PER_INCH = 150
 # Without these, files would hold the date and the version of the drawing library.
-_NO_METADATA = {
-    "png": {"Software": None},
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
+_NO_METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
 
 
 @contextmanager

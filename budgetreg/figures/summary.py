@@ -22,11 +22,7 @@ _HEADS = {
     "test_error_rate": "error rate",
     "test_svr_loss": "SVR loss",
 }
-_SUBSPACE_HEADS = {
-    "excess_loss": "excess loss",
-    "relative_error": "relative error",
-    "principal_angle": "angle",
-}
+_SUBSPACE_HEADS = {"excess_loss": "excess loss", "relative_error": "relative error", "principal_angle": "angle"}
 _ONLY_ALONG_A_RUN = ("test_mse", "test_svr_loss")
 _BEHIND = (
     "behind: error above that of the best that sees as much of an example, with its 90 % interval, over the "
