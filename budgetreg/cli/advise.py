@@ -25,7 +25,7 @@ prices. The command runs a sweep, reusing finished runs, and prints a table, a f
 k=2,4,8,... up to half the attributes, and all (full rows); aemr, which needs no tuning, and all learners on full rows.
 algo=all_budgeted compares the published learners, too."""
 _DIGITS = 8  # of the digest in a folder's name
-_OWN = ("total", "k", "algo", "out")
+_OPTIONS = ("total", "k", "algo", "out")
 _REFUSED = ("hydra", "experiment", "axis")
 
 
@@ -54,10 +54,10 @@ def main(argv: list[str]) -> int:
     pin_blas_threads()
     from budgetreg.execution.choices import remarks
 
-    own, choices = _read(words)
-    total = whole_number("total", own["total"], 1)
-    configs = _configs(own, {**choices, "total": total})
-    plans = _plans(configs, _folder(configs[0], own.get("out")))
+    options, choices = _read(words)
+    total = whole_number("total", options["total"], 1)
+    configs = _configs(options, {**choices, "total": total})
+    plans = _plans(configs, _folder(configs[0], options.get("out")))
     try:
         outcomes = [_carried_out(plan, f"{i} of {len(plans)}") for i, plan in enumerate(plans, 1)]
     except KeyboardInterrupt:
@@ -83,7 +83,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
 
     from budgetreg.config.hydra_errors import as_config_error
 
-    own: dict[str, str] = {}
+    options: dict[str, str] = {}
     choices: dict[str, Any] = {}
     for word in map(at_home, words):
         key, equals, text = word.partition("=")
@@ -91,8 +91,8 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
             raise ConfigError(f"{word}: must be KEY=VALUE (see budgetreg advise --help)")
         if key.partition("/")[0].partition(".")[0] in _REFUSED:
             raise ConfigError(f"{word}: not for advise, which compares learners at one total; see budgetreg run")
-        if key in _OWN:
-            own[key] = text
+        if key in _OPTIONS:
+            options[key] = text
             continue
         try:
             (override,) = OverridesParser.create().parse_overrides([word])
@@ -101,14 +101,14 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
         if override.is_sweep_override():
             raise ConfigError(f"{word}: one value, as only k and algo may have several here")
         choices[key] = override.value()
-    if "total" not in own:
+    if "total" not in options:
         raise ConfigError(
             "advise: how many attributes may be seen, or what may they cost? total=T is needed, such as total=1500"
         )
-    return own, choices
+    return options, choices
 
 
-def _configs(own: Mapping[str, str], choices: Mapping[str, Any]) -> list["Config"]:
+def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list["Config"]:
     """Return the configurations of all cells: learners on a budget for each k, those that see full rows once.
 
     Raises
@@ -119,19 +119,19 @@ def _configs(own: Mapping[str, str], choices: Mapping[str, Any]) -> list["Config
     from budgetreg.data import load
     from budgetreg.learners import GROUPS, advised, expanded, members
 
-    asked = expanded(own["algo"]) if "algo" in own else advised()
+    asked = expanded(options["algo"]) if "algo" in options else advised()
     full = members(GROUPS["all_full"])
     limited = [name for name in asked if name not in full]
     configured = _composing(choices)
     first = configured(asked[0], 1)
     d = load(first.dataset, first.seed, 0, targets=True).X.shape[1]
     most = d // 2 if first.dataset.costs else min(d // 2, choices["total"])  # attributes cost what they do in money
-    budgets = _budgets(own["k"]) if "k" in own else [*_powers(most), ALL]
+    budgets = _budgets(options["k"]) if "k" in options else [*_powers(most), ALL]
     rows = [name for name in asked if name in full] or (full if ALL in budgets else [])
     cells = [(name, int(k)) for k in budgets if k != ALL for name in limited] + [(name, d) for name in rows]
     configs = [configured(*cell) for cell in cells]
     if not configs:
-        raise ConfigError(f"k={own.get('k')}: none of these learners has a budget then; add numbers to k, or all")
+        raise ConfigError(f"k={options.get('k')}: none of these learners has a budget then; add numbers to k, or all")
     return configs
 
 

@@ -4,13 +4,14 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn
 
 from rich.console import Console
 
 from budgetreg import __version__
-from budgetreg.errors import ConfigError, UserError
+from budgetreg.errors import ConfigError, UserError, nearest
 
 _HOME = re.compile(r"(?<=[=,])~[^/,]*(?=[/,]|$)")  # where a path of an override begins
 _WIDE = 200  # columns of a table that goes to a file
@@ -95,6 +96,34 @@ def whole_number(name: str, text: str, least: int) -> int:
     if not text.isdecimal() or int(text) < least:
         raise ConfigError(f"{name}={text}: must be a whole number of at least {least}")
     return int(text)
+
+
+def harmless(words: Iterable[str], keys: Iterable[str], refusal: str) -> dict[str, int | str]:
+    """Return the keys and values of words such as ``n_jobs=2``.
+
+    Parameters
+    ----------
+    words : iterable of str
+        What the user wrote.
+    keys : iterable of str
+        Keys that change no result; all others are refused.
+    refusal : str
+        Why others are refused.
+
+    Raises
+    ------
+    ConfigError
+        If a key is none of these, or has no value.
+    """
+    values: dict[str, int | str] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if key not in keys or not equals:
+            raise ConfigError(f"{word}: {refusal}{nearest(key, keys)}; keys that change no result: {', '.join(keys)}")
+        if not text:
+            raise ConfigError(f"{word}: a value is needed: {key}=VALUE")
+        values[key] = whole_number(key, text, 1) if key in ("n_jobs", "backend.batch_size") else text
+    return values
 
 
 def report_error(error: UserError, where: str) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from budgetreg.cli.common import Parser, console, refuse_root, report_error
-from budgetreg.errors import ConfigError, UserError, nearest
+from budgetreg.cli.common import Parser, console, harmless, refuse_root, report_error
+from budgetreg.errors import UserError
 from budgetreg.execution.workers import pin_blas_threads
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def main(argv: list[str]) -> int:
     from budgetreg.reproduce.reproduction import Places, reproduce, reproduce_quickly
 
     asked = [word for word in arguments.words if "=" not in word]
-    given = dict(map(_setting, (word for word in arguments.words if "=" in word)))
+    words = [word for word in arguments.words if "=" in word]
+    given = harmless(words, _KEYS, "reproduce follows the recipe (or: budgetreg run experiment=NAME)")
     out = Path(str(given.pop("out", _QUICK / "results" if arguments.quick else "results"))).expanduser()
     refuse_root(out)
     refuse_foreign(out)
@@ -83,18 +84,6 @@ def main(argv: list[str]) -> int:
 def _help() -> str:
     keys = "; ".join(f"{key}: {what}" for key, what in _KEYS.items())
     return f"recipes, all by default (see budgetreg list experiments); keys that change no result: {keys}"
-
-
-def _setting(word: str) -> tuple[str, object]:
-    key, _, text = word.partition("=")
-    if key not in _KEYS:
-        raise ConfigError(
-            f"{word}: reproduce follows the recipe{nearest(key, _KEYS)}; keys that change no result: "
-            f"{', '.join(_KEYS)} (others: budgetreg run experiment=NAME {word})"
-        )
-    if not text:
-        raise ConfigError(f"{word}: a value is needed: {key}=VALUE")
-    return key, int(text) if text.isdigit() else text
 
 
 def _table(name: str, rows: Sequence["ClaimRow"]) -> Table:

@@ -6,8 +6,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from budgetreg.cli.common import Parser, console, report_error, whole_number
-from budgetreg.errors import ConfigError, DataError, UserError, nearest
+from budgetreg.cli.common import Parser, console, harmless, report_error, whole_number
+from budgetreg.errors import DataError, UserError
 from budgetreg.execution.workers import pin_blas_threads
 from budgetreg.files.writing import files_below
 from budgetreg.notices import say_on_terminal
@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--sample", metavar="N", default="2", help="at most N of each run, 2 by default")
     parser.add_argument("--seed", metavar="N", default="0", help="another seed makes another choice; 0 by default")
     arguments = parser.parse_intermixed_args(argv)
-    given = dict(map(_setting, arguments.words))
+    given = harmless(arguments.words, _KEYS, "verify computes results as they were")
     size, seed = whole_number("--sample", arguments.sample, 1), whole_number("--seed", arguments.seed, 0)
     folder = arguments.folder
     if not folder.is_dir():
@@ -142,15 +142,3 @@ def _reasons(verdicts: Sequence["CellVerdict"]) -> list[str]:
 
 def _some(names: Sequence[str]) -> str:
     return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
-
-
-def _setting(word: str) -> tuple[str, object]:
-    key, equals, text = word.partition("=")
-    if key not in _KEYS or not equals:
-        raise ConfigError(
-            f"{word}: verify computes results as they were{nearest(key, _KEYS)}; keys that change no result: "
-            + ", ".join(_KEYS)
-        )
-    if not text:
-        raise ConfigError(f"{word}: a value is needed: {key}=VALUE")
-    return key, whole_number(key, text, 1) if key == "n_jobs" else text

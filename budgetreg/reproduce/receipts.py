@@ -77,14 +77,14 @@ def _ingredients(recipe: Recipe, results: Path) -> str:
     """Return the digest of everything that verdicts and figures depend on, except the tables beside them."""
     others = sorted({name for claim in recipe.claims for name in claim.also})
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
-        told = [
+        ingredients = [
             *(recipe.name, recipe.title, recipe.protocols, recipe.differs, repr(recipe.claims), repr(recipe.drawing)),
             [(cell.name, cell.digest, cell.config.repetitions, cell.config.recorded()) for cell in recipe.cells],
             [(name, _digest(results / name / CURVES)) for name in others if (results / name / CURVES).is_file()],
             [(name, metadata.version(name)) for name in _LIBRARIES],
             _source(),
         ]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()
 
 
 @cache

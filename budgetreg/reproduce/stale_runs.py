@@ -81,7 +81,7 @@ def _recipe(name: str) -> Recipe | None:
 
 
 def _why(manifest: Mapping[str, Any], cell: str, recipe: Recipe) -> str:
-    now = next((one.config.identity() for one in recipe.cells if one.name == cell), None)
+    now = next((other.config.identity() for other in recipe.cells if other.name == cell), None)
     if now is None:
         return f"stale: {recipe.name} has no such cell"
     return f"stale: {', '.join(changes(manifest['identity'], now)) or 'its digest has changed'}"

@@ -76,8 +76,8 @@ def _problems(
         elif current is None:
             yield CellProblem(cell.name, MISSING, "the results hold no such cell")
         else:
-            own = rows.get(current.name, {CURVES: [], RUNS: []})
-            absent = lacking(own[CURVES], own[RUNS], cell.config.repetitions)
+            tables = rows.get(current.name, {CURVES: [], RUNS: []})
+            absent = lacking(tables[CURVES], tables[RUNS], cell.config.repetitions)
             if absent:
                 yield CellProblem(
                     cell.name, SHORT, f"repetitions {number_ranges(absent)} of {cell.config.repetitions} are missing"
