@@ -11,12 +11,12 @@ import numpy as np
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.rounds import SparsePoints
 
-Draw = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+InnerProductDraw = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 """Return attributes j and coefficients ``w_j / p_j`` of the inner product's draws, both (n, F, G), from (n, F)."""
 
 
 def skipped_steps(
-    accessor: Accessor, draw: Draw, points: SparsePoints, attributes: np.ndarray, uniforms: np.ndarray
+    accessor: Accessor, draw: InnerProductDraw, points: SparsePoints, attributes: np.ndarray, uniforms: np.ndarray
 ) -> "_ItemisedDraws | _CountedDraws":
     """Return the payment for the skipped steps of a block.
 
@@ -33,7 +33,7 @@ class _ItemisedDraws:
     If no value drawn for the data point is available, (F, T), the step is known to be void and draws nothing.
     """
 
-    def __init__(self, accessor: Accessor, draw: Draw, uniforms: np.ndarray, available: np.ndarray) -> None:
+    def __init__(self, accessor: Accessor, draw: InnerProductDraw, uniforms: np.ndarray, available: np.ndarray) -> None:
         self._accessor, self._draw, self._uniforms, self._available = accessor, draw, uniforms, available
         self._stream, self._begin = np.arange(len(uniforms)), np.zeros(len(uniforms), dtype=np.intp)
 
