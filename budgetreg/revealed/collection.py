@@ -18,7 +18,7 @@ _MIX = 0.1
 
 
 class AttributeDraws:
-    """Draws of k of d attributes for one example after another, in blocks that do not depend on checkpoints.
+    """Draws of k of d attributes per example, in blocks that do not depend on checkpoints.
 
     The draws are uniform subsets until `plan` changes them.
     """
@@ -43,7 +43,7 @@ class AttributeDraws:
 
 @dataclass(frozen=True)
 class Collected:
-    """Everything revealed up to a checkpoint, or up to an example after which the draws may be planned again.
+    """Everything revealed up to a checkpoint, or up to a point at which draws may be planned.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ def reveal(
     *,
     targets: bool = True,
 ) -> None:
-    """Open a block of examples, and add to the entries what the draws reveal of it, with or without targets."""
+    """Open a block of examples, and add what the draws reveal of it to the entries."""
     accessor.open(start, stop)
     attributes = np.stack([stream.take(stop - start) for stream in draws])
     available = None if accessor.complete else accessor.available(attributes)

@@ -88,7 +88,7 @@ class Entries:
 
 
 def rows_by_column(attributes: np.ndarray, values: np.ndarray, columns: int) -> tuple[csr_array, csr_array]:
-    """Return which columns were seen (as ones) and their values, as sparse matrices (T, columns), from (T, n)."""
+    """Return which columns were seen, as ones, and their values as sparse matrices (T, columns)."""
     starts = np.arange(0, values.size + 1, values.shape[1])
     shape = len(values), columns
     seen, known = (

@@ -1,4 +1,4 @@
-"""Revealed values in standardised columns, as the factor model's prior needs them, and regressors in data units."""
+"""Revealed values in standardised columns, and regressors in the units of the data."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -118,7 +118,7 @@ class StandardisedEntries:
         return np.asarray(residual * np.outer(units, units))
 
     def spread(self, moments: Moments) -> np.ndarray:
-        """Return the attributes' standard deviations (F, d) given the target; the unit for those that are not live."""
+        """Return the attributes' deviations (F, d) given the target; the unit if not live."""
         variance = np.einsum("fcc->fc", moments.second) - np.square(moments.first)
         shared = moments.second[:, :-1, -1] - moments.first[:, :-1] * moments.first[:, -1:]
         residual = variance[:, :-1] - np.square(shared) / np.where(variance[:, -1:] > 0, variance[:, -1:], 1.0)

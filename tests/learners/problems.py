@@ -1,4 +1,4 @@
-"""Problems for learners that store what they see, and sets of few examples on which they must do no harm."""
+"""Problems for learners that store what they see, some of them with very few examples."""
 
 from collections.abc import Callable, Iterator
 
@@ -24,7 +24,7 @@ def line(m, d, noise=0.5, seed=0):
 
 
 def revealed(X, y, k, rng, p=None):
-    """Return one stream's entries and attributes: k of each example, drawn uniformly or by the probabilities p."""
+    """Return one stream's entries and attributes, k of each example, drawn uniformly or by p."""
     m, d = X.shape
     # The k smallest of exponential variables with the rates p are draws without replacement.
     S = np.argsort(rng.exponential(size=(m, d)) / (np.ones(d) if p is None else p), axis=1)[:, :k]
@@ -71,7 +71,7 @@ handfuls = pytest.mark.parametrize(
 
 
 def errors(distribution: str, d: int, m: int, N: int, fitted: Callable) -> Iterator[float]:
-    """Yield the mean squared error on each problem, relative to that of predicting the mean of the seen targets.
+    """Yield the error on each problem, relative to that of predicting the mean of the seen targets.
 
     The noise has the variance that attributes explain. ``fitted(X, y, orders, pilot)`` returns regressors (F, d) and
     intercepts (F,).

@@ -92,7 +92,7 @@ Y = 0.4
 
 
 def enumerated(n, call, B, eps):
-    """Return estimates, probabilities and costs of all outcomes of GenEst at order n for one of its two calls."""
+    """Return estimates, probabilities and costs of all outcomes of one GenEst call at order n."""
     N = ceil(round(4 * (2 * B / eps) ** 2, 9))
     factors = n * (1 if n <= 2 * log2(N) else N)
     p = W**2 / (W @ W)
@@ -201,7 +201,7 @@ class Draws:
 
 
 def listed(X, y, stream, B, eta, eps, residual):
-    """Run Hazan & Koren 2012, Algorithm 4 with Procedure 3, literally; even orders draw nothing, because they give 0.
+    """Run Hazan & Koren 2012, Algorithm 4 with Procedure 3, literally; even orders draw nothing.
 
     Returns iterates (m, d), attributes paid (m,) and which values were seen.
     """
@@ -376,7 +376,7 @@ def test_tuning_and_error_use_the_loss_in_every_batch():
 
 
 def test_parameters_are_chosen_by_the_loss():
-    """All residuals are within delta, so all settings tie, and the first wins in spite of its squared error."""
+    """All residuals are within delta, so all settings tie, and the first one wins."""
     plan = plan_of("algo.residual=plug_in", "algo.delta=1.5")
     run = run_repetitions(plan, [0], lambda done: None)[0]["run"]
     assert (run["p_B"], run["p_eta"]) == (0.5, plan.settings["eta"][0])

@@ -212,7 +212,7 @@ def test_zero_examples_give_an_orthonormal_basis():
 
 
 def test_rare_pairs_trust_the_model():
-    """On images of digits the model's entries have larger errors than products, but its subspace is better."""
+    """On images of digits the model's entries are worse than products, but its subspace is better."""
     X = load_digits().data / 16
     C = X.T @ X / len(X)
     auto, model, products = (lost(C, aefa(X, 8, 5, F=2, kappa=kappa)) for kappa in ("auto", "model", 10.0))

@@ -1,4 +1,4 @@
-"""AEML and AEFA: other solvers of the same models, errors with few examples, and independence of streams."""
+"""AEML and AEFA: other solvers of the same models, few examples, and independence of streams."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Files with the hardest numbers that are accepted: every learner ends with finite results and no warning."""
+"""Files with the hardest accepted numbers: every learner ends with finite results, no warning."""
 
 import csv
 import warnings

@@ -48,7 +48,7 @@ def fitted(X, y, orders, k, checkpoints=None, pilot=None, available=None, seeds=
 
 
 def listing(X, y, centred, intercept):
-    """Return weights and the prediction at 0 by loops: means, imputed rows, ridge without each row in turn."""
+    """Return weights and the prediction at 0, computed by loops over rows."""
     n, d = X.shape
     seen = [j for j in range(d) if any(not np.isnan(x) for x in X[:, j])]
     mean = {j: np.mean([x for x in X[:, j] if not np.isnan(x)]) for j in seen}

@@ -1,4 +1,4 @@
-"""MBEG and MBEG+: estimates by enumeration, the paper's listing, independence of replicas, and the budget."""
+"""MBEG and MBEG+: estimates by enumeration, the listing, independence of replicas, the budget."""
 
 from itertools import product
 
@@ -88,7 +88,7 @@ def test_pairs_are_drawn_with_the_probabilities_in_the_estimates():
 
 
 def listing(X, rng, *, k, n, update, alpha, eta):
-    """Yield, for each example of the paper's Algorithm 2, the average W, the choice and the attributes paid for."""
+    """Yield the average W, the choice and the attributes paid for, by the paper's Algorithm 2."""
     m, d = X.shape
     W, total = n / d * np.eye(d), np.zeros((d, d))
     alpha = min(eta * d**2, 0.5) if alpha == "theory" else alpha

@@ -78,7 +78,7 @@ CENTRED = [name for name in able(predicts=True) if skip_reason(examined(name).le
 
 
 def means(numbers: list[int], rows: list[int], estimate: Callable[[Accessor, list[Any]], Any], k: int, weights) -> Any:
-    """Return the mean of estimates (F, ...) over draws and masks; F streams have the outcomes of the draws."""
+    """Return the mean over draws and masks of estimates (F, ...), F streams having all draws."""
 
     def estimated(mask: np.ndarray, scripts: np.ndarray) -> Any:
         table = Table(np.where(mask, X, np.nan)[None], np.array([Y]), available=mask[None], together=weights)
@@ -292,7 +292,7 @@ def test_masks_of_ones_change_nothing(name):
 
 @pytest.mark.parametrize("name", quick(able(predicts=True)))
 def test_missing_values_are_free(name):
-    """If no value of the data point is available, the step is known to be void, and inner products are free, too."""
+    """If the data point has no available value, draws for the inner product are free, too."""
     m = 60
     X = np.random.default_rng(0).uniform(1, 2, (m, behaviour.D))
     there = np.random.default_rng(1).random((m, behaviour.D)) < 0.25

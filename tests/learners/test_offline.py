@@ -140,7 +140,7 @@ def test_ridge_reaches_the_sphere_for_ill_conditioned_data():
 @settings(max_examples=40, deadline=None)
 @given(exponent=st.integers(0, 97), seed=st.integers(0, 99), n=st.integers(1, 12), d=st.integers(1, 12))
 def test_units_do_not_change_ridge(exponent, seed, n, d):
-    """Targets and radii times 2^e give the same problem; with fixed radii lambda becomes huge. 2^97 is about 1e29."""
+    """Targets and radii times 2^e are the same problem; with fixed radii lambda becomes huge."""
     rng, unit = np.random.default_rng(seed), 2.0**exponent
     X, y = rng.normal(size=(n, d)), rng.normal(size=n)
     np.testing.assert_array_equal(solve("ridge", X, unit * y, unit * RADII), unit * solve("ridge", X, y))

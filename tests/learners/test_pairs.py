@@ -19,7 +19,7 @@ RADII = np.array([0.05, 0.4, 1.5, 6.0, 40.0])
 
 
 def estimates(monkeypatch, X, y, k, drawn=None, seed=0, orders=None, checkpoints=None):
-    """Return (A, v) of each stream at the last checkpoint, and the accessor; `drawn` has each example's pairs."""
+    """Return (A, v) of each stream at the last checkpoint, and the accessor."""
     recorded = []
     with monkeypatch.context() as patch:
         patch.setattr(
@@ -104,7 +104,7 @@ def test_streams_do_not_depend_on_other_streams(monkeypatch):
 
 
 def estimate(seed, integers):
-    """Return estimates from a few sparse examples: A is indefinite, and v is outside the range of the clipped A."""
+    """Return estimates with an indefinite A, and v outside the range of the clipped A."""
     rng = np.random.default_rng(seed)
     d, n = rng.integers(1, 12), rng.integers(1, 60)
     A, v = np.zeros((d, d)), np.zeros(d)

@@ -1,4 +1,4 @@
-"""The batched cores: equal to the literal listings on identical draws, in every batch, and within the budget."""
+"""The batched cores: equal to the listings on identical draws, in every batch, within the budget."""
 
 import numpy as np
 import pytest
@@ -296,7 +296,7 @@ def _regression(m, d):
 
 
 def _paths(X, y, update):
-    """Return the last outputs (F, d) of streams, with steps so small that no projection removes rounding errors."""
+    """Return the last outputs (F, d), with steps so small that projections keep rounding errors."""
     settings = {"B": [1.0 if update == "ogd" else 3.0], "eta": [0.003]}
     split = {"k_x": 2, "k_ip": 2}
     outputs, _ = run(

@@ -37,7 +37,7 @@ def estimate(data, k, update, orders=None, checkpoints=None, seeds=None, **optio
 @pytest.mark.parametrize("seen", [0.15, 1.0])
 @pytest.mark.parametrize("replacement", [False, True])
 def test_core_equals_listing(replacement, seen):
-    """Over several blocks: ``x^x^'/pi_2 + (1/pi_1 - 1/pi_2) diag(x^x^')`` example by example, few values and many."""
+    """Over several blocks: ``x^x^'/pi_2 + (1/pi_1 - 1/pi_2) diag(x^x^')``, example by example."""
     m, d, k = 300, 30, 4
     data = table(m, d, seen=seen)
     outputs, accessor = estimate(data, k, "active", checkpoints=[7, m], replacement=replacement)
@@ -69,7 +69,7 @@ def test_zeros_and_full_rows():
 
 
 def test_pooled_phases_are_unbiased(monkeypatch):
-    """Over all draws of both halves of the first phase and of the second, whose probabilities depend on the first."""
+    """Over all draws of both halves of the first phase, and of the second phase."""
     x, d, k = np.array([0.7, -1.1, 0.4, 0.2]), 4, 2
     subsets = list(combinations(range(d), k))
     uniform = designs.uniform_subset(d, k)

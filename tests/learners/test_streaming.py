@@ -1,4 +1,4 @@
-"""Oja, GROUSE and PETRELS: equal to their listings on identical draws, in every batch, and within the budget."""
+"""Oja, GROUSE and PETRELS: equal to their listings on identical draws, within the budget."""
 
 from itertools import combinations
 

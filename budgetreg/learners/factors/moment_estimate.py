@@ -1,4 +1,4 @@
-"""Estimate of a second moment: a factor model where pairs were seen rarely, mean products where they were seen often.
+"""Estimate of a second moment: a factor model for rare pairs, mean products for frequent ones.
 
 The weight of the model is chosen by the criterion of the learner: how much of held-out examples the subspace keeps.
 The error of a reconstruction would instead depend on all eigenvectors, also on those that are not wanted.
@@ -99,7 +99,7 @@ def products(revealed: RevealedEntries) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mixed(F: np.ndarray, C: np.ndarray, N: np.ndarray, kappa: float) -> np.ndarray:
-    """Return ``(C + kappa F) / (N + kappa)`` entrywise: the model for rare pairs, mean products for frequent ones."""
+    """Return ``(C + kappa F) / (N + kappa)`` entrywise, between the model and the mean products."""
     return F if np.isinf(kappa) else (C + kappa * F) / (N + kappa)
 
 
@@ -125,7 +125,7 @@ def kept(V: np.ndarray, F: np.ndarray, C_held: np.ndarray, N_held: np.ndarray, N
 
 
 def _initial_model(C: np.ndarray, N: np.ndarray, q: int, least: float) -> FactorModel:
-    """Return the model whose loadings are leading eigenvectors of the mean products; noise is what these leave."""
+    """Return the model of the mean products' leading eigenvectors, with the rest as noise."""
     means = C / np.maximum(N, 1)
     V = leading(means, q)
     values = np.maximum((V * (means @ V)).sum(axis=0), 0)

@@ -190,7 +190,7 @@ class _Layout:
         self.squares = self._known.power(2).sum(axis=1)[:-1].reshape(F, c)
 
     def sums(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sum ``z z'`` (F, c, q, q) and ``x z`` (F, c, q) over the examples that show a column; z is (F, T, q)."""
+        """Return the sums of ``z z'`` and ``x z`` over the examples that show a column; z is (F, T, q)."""
         F, c = self.counts.shape
         flat, q = z.reshape(-1, z.shape[2]), z.shape[2]
         A, b = np.empty((F * c, q, q)), (self._known @ flat)[:-1].reshape(F, c, q)

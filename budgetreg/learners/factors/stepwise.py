@@ -1,4 +1,4 @@
-"""Stepwise EM for a factor model: the model learns from each block of examples once, and no block is stored.
+"""Stepwise EM for a factor model, which learns from each block of examples once and stores none.
 
 The model and its penalty are those of `budgetreg.learners.factors.likelihood`: ``x_i = W_i z + e_i``, ``z ~ N(0, I)``,
 ``e_i ~ N(0, psi_i)``. The M-step for attribute i needs four sums over the examples that show it,
@@ -147,6 +147,6 @@ class StepwiseEM:
         return A, sums[:, self._b]
 
     def _noise(self, sums: np.ndarray, W: np.ndarray, A: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the most likely noise variances (n,) of attributes with the rows W, which need not be optimal."""
+        """Return the most likely noise variances (n,) of attributes, given their rows W."""
         residual = sums[:, -1] + (W * ((A @ W[:, :, None])[..., 0] - 2 * b)).sum(axis=1)
         return np.maximum((residual + PSEUDO * NOISE * self._unit) / (sums[:, -2] + PSEUDO), LEAST * self._unit)

@@ -1,4 +1,4 @@
-"""AEFA in a stream: the factor model learns from each block of examples once, and no example is stored."""
+"""AEFA in a stream: the model learns from each block of examples once, and stores none."""
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
@@ -29,7 +29,7 @@ def fit(
     rngs: Rngs,
     given: SideInformation,
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Draw k attributes of each example, and yield the leading subspace of the factor model at each checkpoint.
+    """Draw k attributes of each example, and yield the factor model's leading subspace.
 
     Nothing depends on the number of examples to come. Memory is O(d q^2) per stream. The cost of an example does not
     depend on d, except for outputs and for plans, of which there is one per doubling of the examples.
@@ -74,7 +74,7 @@ class _Stream:
         self._attributes, self._values = np.empty((0, k), dtype=np.int64), np.empty((0, k))
 
     def see(self, attributes: np.ndarray, values: np.ndarray) -> None:
-        """Append examples (T, k), at most up to the end of the block, and learn from the block once it is full."""
+        """Append examples (T, k) of the current block, and learn from the block once it is full."""
         self._attributes = np.append(self._attributes, attributes, axis=0)
         self._values = np.append(self._values, values, axis=0)
         if len(self._values) == _BLOCK:
@@ -82,7 +82,7 @@ class _Stream:
             self._attributes, self._values = self._attributes[:0], self._values[:0]
 
     def subspace(self, n: int) -> np.ndarray:
-        """Return the leading subspace (d, n) of all examples so far; the model itself learns from full blocks only."""
+        """Return the leading subspace (d, n) of all examples, those of an unfinished block included."""
         em = self.model
         if len(self._values):
             em = deepcopy(em)

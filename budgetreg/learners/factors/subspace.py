@@ -26,7 +26,7 @@ def fit(
     rngs: Rngs,
     given: SideInformation,
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Draw k attributes of each example, and yield the leading subspace of the moment estimate at each checkpoint.
+    """Draw k attributes of each example, and yield the moment estimate's leading subspace.
 
     Parameters
     ----------

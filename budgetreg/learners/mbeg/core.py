@@ -1,4 +1,4 @@
-"""MBEG: matrix exponentiated gradient; the weight matrix W also decides which pairs of attributes are drawn.
+"""MBEG: matrix exponentiated gradient, whose weight matrix W also decides which pairs are drawn.
 
 Notation: the papers' rank k is n here (``n_components``); r attributes of each example are ``r/2`` pairs. All F x G
 replicas take each step together; a replica is a row of the arrays. The state is ``L = log W``, never W itself, because
@@ -134,7 +134,7 @@ class Weights:
         return np.minimum(attributes, self._cumulative.shape[1] - 1)
 
     def move(self, rows: np.ndarray, change: np.ndarray, step: int) -> None:
-        """Set replicas, after `step` steps, to the projection of ``exp(L + change)``; change is (len(rows), d, d)."""
+        """Move replicas, at a step, to the projection of ``exp(L + change)``, change (len(rows), d, d)."""
         self._sum[rows] += (step - self._since[rows])[:, None, None] * self.W[rows]
         self._since[rows] = step
         L = self._L[rows] + change

@@ -11,7 +11,7 @@ import numpy as np
 def from_pairs(
     s: np.ndarray, q: np.ndarray, x_s: np.ndarray, x_q: np.ndarray, w: np.ndarray, alpha: np.ndarray
 ) -> np.ndarray:
-    """Estimate ``x x'`` by the mean of ``x_s x_q (E_sq + E_qs) / (2 p_sq)``, which is ``x_s^2 / p_ss`` at (s, s).
+    """Estimate ``x x'`` by the mean over the pairs of ``x_s x_q (E_sq + E_qs) / (2 p_sq)``.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def from_pairs(
 def from_singles(
     s: np.ndarray, q: np.ndarray, x_s: np.ndarray, x_q: np.ndarray, w: np.ndarray, alpha: np.ndarray
 ) -> np.ndarray:
-    """Estimate ``x x'`` as `from_pairs` does, but the diagonal by ``(x_s^2/a_s E_ss + x_q^2/a_q E_qq) / 2``.
+    """Estimate ``x x'`` as `from_pairs`, but the diagonal by ``(x_s^2/a_s E_ss + x_q^2/a_q E_qq) / 2``.
 
     ``a_s``, the sum of p_sq over q, is the probability that an attribute of a pair is s. It is much larger than p_ss.
     Parameters and return value are those of `from_pairs`.

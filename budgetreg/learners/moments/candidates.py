@@ -1,4 +1,4 @@
-"""Candidate regressors from cleaned second moments: ridge at several strengths, or the lasso at several penalties.
+"""Candidate regressors from cleaned second moments: ridge, or the lasso, at several penalties.
 
 Given ``x = a + b u + e`` and the target ``t0 + u``, the second moment of x is ``P Q P' + R`` with ``P = [a b]``,
 ``Q = diag(1, E u^2)`` and R the second moment of e. The moment of x with the target is ``P r``, ``r = (t0, E u^2)``.

@@ -110,6 +110,6 @@ def judge(evidence: Sequence[Evidence], target: Target) -> CandidateScores:
 
 
 def standard_error(without: np.ndarray) -> np.ndarray:
-    """Return the jackknife standard error of a statistic from its values without each fold, shape (folds, ...)."""
+    """Return the jackknife standard error of a statistic from its values without each fold."""
     F = len(without)
     return np.asarray(np.sqrt((F - 1) / F * np.square(without - without.mean(axis=0)).sum(axis=0)))

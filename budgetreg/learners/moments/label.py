@@ -1,4 +1,4 @@
-"""Regression of each attribute on the target: the moments with the target, and the control variate of the pairs.
+"""Regression of each attribute on the target, which is also the control variate of the pairs.
 
 The model is ``x_i = a_i + b_i u + e_i`` with the prior ``b_i ~ N(0, t v_i)``, where u is the target less its mean and
 ``v_i`` the variance of e_i. The width t is estimated by the method of moments. Every example shows its target, so the

@@ -1,4 +1,4 @@
-"""Sums of products over pairs of attributes that were seen together, and the mean products made of them.
+"""Sums and means of products over pairs of attributes that were seen together.
 
 The products are of residuals, from which the regression on the target is subtracted. Attributes are scaled by
 ``c_i = sqrt(n_i / v_i)``, n_i being the number of values. A pair is seen about in proportion to ``n_i n_j``, so all
@@ -100,12 +100,12 @@ def collected_pairs(
 
 
 def shrunk(pairs: Pairs, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return mean products shrunk to 0 by half a pseudo-product per pair, which helps while pairs are rare."""
+    """Return mean products shrunk by half a pseudo-product per pair, which helps for rare pairs."""
     return _with_diagonal(sums / (counts + 0.5), pairs)
 
 
 def debiased(pairs: Pairs, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return mean products with one pseudo-product per pair, divided by the mean shrinkage that this causes."""
+    """Return mean products with one pseudo-product per pair, divided by their mean shrinkage."""
     total = pairs.counts.sum()
     share = counts.sum() / total if total else 0.0
     return _with_diagonal(

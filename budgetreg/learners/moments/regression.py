@@ -1,4 +1,4 @@
-"""AEMR: regression by cleaned second moments of what was revealed, averaged with the factor-model estimate."""
+"""AEMR: regression by cleaned second moments, averaged with the factor-model estimate."""
 
 from collections.abc import Iterator, Sequence
 
@@ -91,7 +91,7 @@ def fit(
 def _with_intercepts(
     W: np.ndarray, solutions: Sequence[Solution], blocks: Sequence[Block], *, centred: bool, intercept: bool
 ) -> WithIntercept:
-    """Return regressors (F, d, G) with the intercepts that predict the mean target at the attributes' means."""
+    """Return regressors (F, d, G) and intercepts that predict the mean target at the means."""
     b = np.zeros((len(W), W.shape[2]))
     if intercept:
         b += np.concatenate([block.values[:, :, -1] for block in blocks], axis=1).mean(axis=1)[:, None]
@@ -101,7 +101,7 @@ def _with_intercepts(
 
 
 def _factor_share(solution: Solution, examples: int, residual: np.ndarray, n_factors: int) -> float:
-    """Return the share of the factor-model estimate: from 1 down to a half, or to 0 if sparse; 0 if contradicted."""
+    """Return the factor-model estimate's share: from 1 to 1/2, or to 0 if sparse; 0 if contradicted."""
     moments = examples / (examples + _PRIOR_EXAMPLES)
     if solution.contradicts(residual, n_factors):
         return 0.0

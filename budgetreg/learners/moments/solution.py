@@ -1,4 +1,4 @@
-"""The regressor of one stream from its moments: an average of candidates, weighted by their held-out risks."""
+"""The regressor of one stream: an average of candidates, weighted by their held-out risks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ _CONTRADICTION = 4
 
 @dataclass(frozen=True)
 class StreamValues:
-    """All revealed attribute values of one stream in one list, with the targets and folds of their examples.
+    """The revealed values of one stream, with the targets and folds of their examples.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class StreamValues:
         return label_regression(self.attributes[among], self.x[among], self.u[among], d)
 
     def held_out(self, fold: int, label: LabelRegression) -> tuple[np.ndarray, np.ndarray]:
-        """Return unbiased a and b (d,) from one fold; a regression from the other folds reduces their variance."""
+        """Return unbiased a and b (d,) of one fold, with the other folds' regression as control variate."""
         d, part = len(label.a), self.fold == fold
         i, u = self.attributes[part], self.u[part]
         residual = self.x[part] - np.append(label.a, 0.0)[i] - np.append(label.b, 0.0)[i] * u
@@ -188,7 +188,7 @@ def solve(
 
 
 def _noises(pairs: Pairs, everything: _Sums, others: Sequence[_Sums], held: np.ndarray) -> list[float]:
-    """Return the noise of shrunk and of debiased mean products, from those of all, of all but each, and of each fold.
+    """Return the noise of shrunk and of debiased mean products, estimated from folds.
 
     `held` has the debiased mean products of each fold.
     """

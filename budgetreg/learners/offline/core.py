@@ -1,4 +1,4 @@
-"""Offline ridge and lasso: exact minimisers of the squared loss over balls of several radii, at each checkpoint.
+"""Offline ridge and lasso: exact minimisers of the squared loss over balls of several radii.
 
 Rows are stored while there are at most as many as attributes; later ``X'X`` and ``X'y`` replace them. The training
 parts of a cross-validation share most of their examples, and the products of shared examples are computed once. So the
@@ -80,7 +80,7 @@ def fit(
 
 
 def _gram(X: np.ndarray) -> np.ndarray:
-    """Return X'X; attributes that are almost always 0 (the margins of images) are multiplied as sparse columns."""
+    """Return X'X; attributes that are mostly 0 (margins of images) are multiplied as sparse columns."""
     nonzero = np.count_nonzero(X, axis=0)
     sparse = np.flatnonzero((nonzero > 0) & (nonzero < _SPARSE * len(X)))
     dense = np.flatnonzero((nonzero > 0) & (nonzero >= _SPARSE * len(X)))
@@ -94,7 +94,7 @@ def _gram(X: np.ndarray) -> np.ndarray:
 
 
 class _LeastSquares:
-    """One stream's examples so far: ``b = X'y``; ``X`` and ``y``, or else ``gram = X'X``; a guess of the weights.
+    """One stream's examples: ``b = X'y``; ``X`` and ``y``, or ``gram = X'X``; a guess of the weights.
 
     For the means, also their number n and the sums of their attributes and, last, of their targets.
     """
@@ -110,7 +110,7 @@ class _LeastSquares:
     def append(
         self, X: np.ndarray, y: np.ndarray, b: np.ndarray, gram: np.ndarray | None, sums: np.ndarray | None
     ) -> None:
-        """Add examples, with their products b and gram (None while rows are stored) and sums (None if not wanted)."""
+        """Add examples, their products b and gram (None while rows are stored), and their sums."""
         self.b += b
         self.n += len(X)
         if sums is not None:

@@ -1,4 +1,4 @@
-"""Baseline and NAIVE: the loss itself is estimated from pairs of attributes, with or without its matrix.
+"""Baseline and Naive: the loss, or its linear part alone, is estimated from pairs of attributes.
 
 Of each example, ``n = floor(k/2)`` ordered pairs (i, j), uniform and without replacement from ``[d] x [d]`` (i = j
 included), add to estimates of ``x x'`` and of ``x``:
@@ -112,14 +112,14 @@ def estimates(
 
 
 def _together(accessor: Accessor) -> np.ndarray | None:
-    """Return the share of examples that have both of two attributes, (F, d, d); None if nothing is missing."""
+    """Return the shares (F, d, d) of examples that have two attributes; None if all have all."""
     if accessor.complete:
         return None
     return accessor.together(*np.ogrid[: accessor.n_streams, : accessor.d, : accessor.d])
 
 
 def _add(A: np.ndarray, v: np.ndarray, attributes: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
-    """Add ``x_i x_j`` of pairs (F, T, n, 2) to A (F, d, d), symmetrically, and ``y x_i``, ``y x_j`` to v (F, d)."""
+    """Add ``x_i x_j`` of pairs (F, T, n, 2) to A, symmetrically, and ``y x_i`` and ``y x_j`` to v."""
     products = x.prod(axis=-1)
     d = v.shape[1]
     pairs = np.nonzero(products)
@@ -167,7 +167,7 @@ def _clipped(A: np.ndarray) -> np.ndarray:
 
 
 def correlation(A: np.ndarray, v: np.ndarray, norms: np.ndarray) -> np.ndarray:
-    """Return ``w = B v / |v|_1``: the direction that minimises ``w'w - w'v``, as if attributes were uncorrelated.
+    """Return ``w = B v / |v|_1``, the direction of the minimiser for uncorrelated attributes.
 
     Parameters and return value are those of `minimisers`; the estimate A is not used.
     """

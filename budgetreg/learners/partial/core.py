@@ -1,4 +1,4 @@
-"""Learners that see k attributes of each example: GAERR, GAELR and AER, in one pass over all streams in parallel.
+"""GAERR, GAELR and AER: one pass, with k attributes of each example, over all streams in parallel.
 
 A learner combines a sampler of the data point (`budgetreg.sampling.draws`), an update that moves the regressor and
 samples the inner product (`budgetreg.updates`), and an average of iterates.

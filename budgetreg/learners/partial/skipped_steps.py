@@ -1,4 +1,4 @@
-"""Payment for skipped steps: their data point estimate is 0, so their draws for the inner product change nothing.
+"""Payment for skipped steps, whose data point estimate is 0, so that they change nothing.
 
 The draws must still be paid for, because the learner makes them before it can know. If the accessor records which
 attributes are drawn, the draws are made with the regressors of that step; otherwise they are only counted.
@@ -73,7 +73,7 @@ class _CountedDraws:
         self._accessor.pay(self._shape[2] * self._paying(nonzero))
 
     def _paying(self, at_end: np.ndarray) -> np.ndarray:
-        """Return 1 for skipped steps with ``w != 0``, else 0: (F, T, G), given the regressors' state at the end."""
+        """Return 1 for skipped steps with ``w != 0``, else 0: (F, T, G)."""
         result = np.ones((*self._shape[:2], at_end.shape[1]), dtype=np.int32)
         if not (at_end.all() and all(nonzero.all() for _, _, nonzero in self._rounds)):
             result[:] = at_end[:, None]

@@ -1,4 +1,4 @@
-"""Sums of ``x x'``, estimated from products of the values seen, each divided by the probability that it is seen.
+"""Sums of ``x x'``, estimated from the products seen, divided by their probabilities.
 
 With missing values, that is the probability of being drawn times the share of examples that have both attributes.
 """

@@ -1,4 +1,4 @@
-"""AESVR: support-vector regression from k attributes of each example, k on average if GenEst estimates the slope.
+"""AESVR: support-vector regression from k attributes of each example, on average with GenEst.
 
 It is gradient descent on the 2-ball as in AERR, along ``phi~ x~``: x~ estimates the data point, phi~ the slope of the
 smoothed loss at the residual (see `budgetreg.updates.gen_est`). All F x G replicas take each step together, as arrays
@@ -82,7 +82,7 @@ def fit(
 
 
 class PlugIn:
-    """The slope at an estimate of the residual: at most 1, but biased where the smoothed loss is not quadratic.
+    """The slope at an estimate of the residual: at most 1, but biased if the loss is not quadratic.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class PlugIn:
 
 
 class GenEst:
-    """The paper's unbiased estimate; its second moment grows fast with ``1/eps``, see `gen_est.second_moment`.
+    """The paper's unbiased estimate, whose second moment grows fast with ``1/eps``.
 
     Parameters
     ----------
