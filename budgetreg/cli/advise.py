@@ -175,7 +175,7 @@ def _composing(choices: Mapping[str, Any]) -> Callable[[str, int], "Config"]:
 
 
 def _folder(config: "Config", out: str | None) -> Path:
-    """Return the folder of the sweep: `out`, or one that all that its cells have in common determines."""
+    """Return the folder of the sweep: `out`, or one determined by what its cells have in common."""
     if out is not None:
         refuse_root(out)
         return Path(out).expanduser().absolute()
@@ -186,12 +186,12 @@ def _folder(config: "Config", out: str | None) -> Path:
 
 
 def _plans(configs: Sequence["Config"], out: Path) -> list["Plan"]:
-    """Decide the runs; those that the data or the total do not allow are left out, and it is said.
+    """Return the plans of the runs; those that the data or the total do not allow are left out with a notice.
 
     Raises
     ------
     ConfigError
-        If none is left.
+        If no run is left.
     """
     from budgetreg.notices import say
     from budgetreg.protocol.plan import make_plan
@@ -224,7 +224,7 @@ def _answer(folders: Sequence[Path], total: int) -> None:
     Raises
     ------
     DataError
-        If so many repetitions have failed that all learners share none.
+        If too many repetitions failed for learners to have one in common.
     """
     from budgetreg.analysis.advice import ranked
     from budgetreg.analysis.comparisons import Incomparable
