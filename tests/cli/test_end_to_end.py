@@ -250,6 +250,7 @@ def test_launchers_leave_the_same_bytes(budgetreg, tmp_path, without_launcher, l
     assert len(list((tmp_path / "o").iterdir())) == 2
 
 
+@pytest.mark.slow
 def test_a_launcher_reports_the_mistake_of_a_cell_and_runs_the_others(budgetreg, tmp_path):
     bad = budgetreg.installed(f"run -m hydra/launcher=joblib algo=aelr k=4,65 {QUICK} out=p", check=2)
     assert "at most d=64" in bad.stderr

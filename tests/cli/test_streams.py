@@ -138,10 +138,10 @@ def test_names_of_files_keep_their_bytes(monkeypatch: pytest.MonkeyPatch) -> Non
     ("line", "code"),
     [
         ("run {quick} >&-", 0),
-        ("run {quick} >&- 2>&- <&-", 0),
-        ("run {quick} >/dev/full", 2),
+        pytest.param("run {quick} >&- 2>&- <&-", 0, marks=pytest.mark.slow),
+        pytest.param("run {quick} >/dev/full", 2, marks=pytest.mark.slow),
         ("run {quick} >/dev/full 2>/dev/full", 2),
-        ("list >&-", 0),
+        pytest.param("list >&-", 0, marks=pytest.mark.slow),
         ("list >/dev/full", 2),
         ("--help >/dev/full", 2),
         ("status nowhere >&- 2>&-", 3),

@@ -47,6 +47,7 @@ def dead_process() -> int:
     return done.pid
 
 
+@pytest.mark.slow
 def test_runs_are_verified_and_not_changed(here: Path) -> None:
     words = "run -m algo=aelr,ridge k=4 repetitions=3 tuning=fixed tuning.B=2 tuning.eta=0.01 out=runs"
     assert budgetreg(words, here).returncode == 0

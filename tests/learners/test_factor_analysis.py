@@ -178,7 +178,7 @@ def test_kept_moment_is_unbiased_over_parts(seed, d, all_seen):
     ("kind", "n", "k"),
     [
         (BiasedCoins(8, 4, 0.5, 400), 4, 3),
-        (Hadamard(8, 4, 0.5, 400), 4, 3),
+        pytest.param(Hadamard(8, 4, 0.5, 400), 4, 3, marks=pytest.mark.slow),
         (Spike(12, 0.1, 200), 1, 2),
     ],
     ids=["coins", "hadamard", "spike"],
