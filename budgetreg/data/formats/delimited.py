@@ -15,21 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from budgetreg.data.formats.chunks import (
-    ONE_HOT,
-    ChunkedTable,
-    EmptyCellError,
-    cell,
-    data_row,
-    first_not_finite,
-    has_decimal_comma,
-    is_number,
-    one_line,
-    rows_per_chunk,
-    size_of_text,
-    target_of,
-    unpacked,
-)
+from budgetreg.data.formats import chunks
 from budgetreg.errors import DataError
 
 if TYPE_CHECKING:
@@ -39,7 +25,7 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _ENCODING = "utf-8-sig"  # UTF-8, with or without the byte-order mark that spreadsheets write
 
 
-def open_csv(path: Path, target: str | None, missing: bool = False) -> ChunkedTable:
+def open_csv(path: Path, target: str | None, missing: bool = False) -> chunks.ChunkedTable:
     """Open a CSV file: read its header now and its rows on demand.
 
     Parameters
@@ -58,12 +44,12 @@ def open_csv(path: Path, target: str | None, missing: bool = False) -> ChunkedTa
     """
     separator = separator_of(path)
     header = _header(path, separator)
-    name = target_of(header, target, path, f", separated by {_SEPARATORS[separator]}")
+    name = chunks.target_of(header, target, path, f", separated by {_SEPARATORS[separator]}")
     attributes = [column for column in header if column != name]
     place = partial(_place, path, separator)
     notes = () if separator == "," else (f"{path.name}: fields are separated by {_SEPARATORS[separator]}",)
-    chunks = _chunks(path, separator, header, name, missing)
-    return ChunkedTable(name, size_of_text(path), chunks, names=attributes, place=place, notes=notes, missing=missing)
+    rows, size = _chunks(path, separator, header, name, missing), chunks.size_of_text(path)
+    return chunks.ChunkedTable(name, size, rows, names=attributes, place=place, notes=notes, missing=missing)
 
 
 def _chunks(
@@ -75,12 +61,12 @@ def _chunks(
     done = 0
     hint = " (if numbers have a decimal comma, write them with a point)" if separator == "," else ""
     try:
-        with warnings.catch_warnings(), unpacked(path) as file:
+        with warnings.catch_warnings(), chunks.unpacked(path) as file:
             # By default a surplus field silently makes the first one an index; index_col=False warns instead.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             with pd.read_csv(
                 file, sep=separator, names=header, header=0, index_col=False, skipinitialspace=True, low_memory=False,
-                encoding=_ENCODING, chunksize=rows_per_chunk(len(header)),
+                encoding=_ENCODING, chunksize=chunks.rows_per_chunk(len(header)),
             ) as frames:  # fmt: skip
                 for frame in filter(len, frames):
                     yield _numbers(path, separator, frame[attributes], done, missing), frame.get(name)
@@ -88,7 +74,7 @@ def _chunks(
     except pd.errors.ParserWarning as warning:
         raise DataError(f"{path}: rows have more fields than the header{hint}") from warning
     except pd.errors.ParserError as error:
-        reason = one_line(error)
+        reason = chunks.one_line(error)
         raise DataError(f"{path} is not a CSV file: {reason}{hint if 'fields' in reason else ''}") from error
     except UnicodeDecodeError as error:
         raise _not_utf8(path) from error
@@ -98,30 +84,30 @@ def _numbers(path: Path, separator: str, frame: "pd.DataFrame", done: int, missi
     import pandas as pd  # see _chunks
 
     X = frame.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
-    place = first_not_finite(X, frame.isna().to_numpy() if missing else None)
+    place = chunks.first_not_finite(X, frame.isna().to_numpy() if missing else None)
     if place is not None:
         row, column = place
-        where = cell(path, _place(path, separator, done + row), frame.columns[column])
+        where = chunks.cell(path, _place(path, separator, done + row), frame.columns[column])
         value: Any = frame.iloc[row, column]
         if pd.isna(value):
-            raise EmptyCellError(f"{where}: empty or NaN")
+            raise chunks.EmptyCellError(f"{where}: empty or NaN")
         raise DataError(f"{where}: {_fault(str(value))}")
     return np.ascontiguousarray(X)
 
 
 def _fault(text: str) -> str:
     """Return what is wrong with a cell that is not empty and not a finite number."""
-    if is_number(text):
+    if chunks.is_number(text):
         return f"{text!r} is not a finite number"
-    if has_decimal_comma(text):
+    if chunks.has_decimal_comma(text):
         return f"{text!r} has a decimal comma: write numbers with a point"
-    return f"{text!r} is not a number{ONE_HOT}"
+    return f"{text!r} is not a number{chunks.ONE_HOT}"
 
 
 def _place(path: Path, separator: str, row: int) -> str:
     """Return the line and the number of a data row, which is counted from 0."""
     line, _ = next(islice(records(path, separator), row + 1, None))
-    return f"line {line}, {data_row(row)}"
+    return f"line {line}, {chunks.data_row(row)}"
 
 
 def records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -134,7 +120,7 @@ def records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
             yield line
 
     try:
-        with unpacked(path) as file, io.TextIOWrapper(file, encoding=_ENCODING, newline="") as text:
+        with chunks.unpacked(path) as file, io.TextIOWrapper(file, encoding=_ENCODING, newline="") as text:
             reader = csv.reader(lines(), delimiter=separator, skipinitialspace=True)
             before = 0
             for record in reader:
@@ -162,7 +148,7 @@ def separator_of(path: Path) -> str:
 
 def _not_utf8(path: Path) -> DataError:
     """Return an error that names the first line that cannot be decoded."""
-    with unpacked(path) as file:
+    with chunks.unpacked(path) as file:
         for number, line in enumerate(file, start=1):
             try:
                 line.decode("utf-8")
@@ -180,7 +166,7 @@ def _header(path: Path, separator: str) -> list[str]:
     header = [field.strip() for _, record in islice(records(path, separator), 1) for field in record]
     if not header:
         raise DataError(f"{path} is empty")
-    if all(is_number(field) for field in header):
+    if all(chunks.is_number(field) for field in header):
         raise DataError(f"{path} has no header: its first row has only numbers; write the names of the columns there")
     if "" in header:
         column = header.index("") + 1

@@ -9,26 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from budgetreg.data.formats.chunks import (
-    ONE_HOT,
-    STORED,
-    ChunkedTable,
-    EmptyCellError,
-    cell,
-    check_finite,
-    damage_reported,
-    data_row,
-    one_line,
-    rows_per_chunk,
-    target_of,
-)
+from budgetreg.data.formats import chunks
 from budgetreg.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def open_parquet(path: Path, target: str | None, missing: bool = False) -> ChunkedTable:
+def open_parquet(path: Path, target: str | None, missing: bool = False) -> chunks.ChunkedTable:
     """Open a Parquet file: read its schema now and its rows on demand.
 
     Parameters
@@ -53,22 +41,22 @@ def open_parquet(path: Path, target: str | None, missing: bool = False) -> Chunk
     try:
         file = pq.ParquetFile(path)
     except pa.ArrowInvalid as error:
-        raise DataError(f"{path} is not a Parquet file: {one_line(error)}") from error
+        raise DataError(f"{path} is not a Parquet file: {chunks.one_line(error)}") from error
     names, n = file.schema_arrow.names, file.metadata.num_rows
-    target_name = target_of(names, target, path)
+    target_name = chunks.target_of(names, target, path)
     for name in names:
         if name.startswith("__index_level_"):
             raise DataError(f"{path}: column {name!r} is an index of pandas: save it with to_parquet(..., index=False)")
     kinds = {name: kind for name, kind in zip(names, file.schema_arrow.types, strict=True) if name != target_name}
     for name, kind in kinds.items():
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-            raise DataError(f"{path}: column {name!r} holds {kind}; numbers are needed{ONE_HOT}")
+            raise DataError(f"{path}: column {name!r} holds {kind}; numbers are needed{chunks.ONE_HOT}")
     types = {np.dtype(kind.to_pandas_dtype()) for kind in kinds.values()}
-    stored = types.pop() if len(types) == 1 and types <= set(STORED) else np.dtype(np.float64)
+    stored = types.pop() if len(types) == 1 and types <= set(chunks.STORED) else np.dtype(np.float64)
     if missing and stored.kind != "f":
         stored = np.dtype(np.float64)
-    chunks = _chunks(path, file, list(kinds), target_name, stored, missing)
-    return ChunkedTable(target_name, n * len(kinds) * stored.itemsize, chunks, names=list(kinds), missing=missing)
+    size, rows = n * len(kinds) * stored.itemsize, _chunks(path, file, list(kinds), target_name, stored, missing)
+    return chunks.ChunkedTable(target_name, size, rows, names=list(kinds), missing=missing)
 
 
 def _chunks(
@@ -77,17 +65,18 @@ def _chunks(
     import pyarrow as pa
 
     done = 0
-    with damage_reported(path, pa.ArrowException):
-        for batch in file.iter_batches(rows_per_chunk(len(attributes)), columns=[*attributes, *filter(None, [target])]):
+    with chunks.damage_reported(path, pa.ArrowException):
+        columns = [*attributes, *filter(None, [target])]
+        for batch in file.iter_batches(chunks.rows_per_chunk(len(attributes)), columns=columns):
             X = np.empty((batch.num_rows, len(attributes)), dtype=stored)
             for i, name in enumerate(attributes):
                 column = batch.column(name)
                 if column.null_count and not missing:
                     row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-                    raise EmptyCellError(f"{cell(path, data_row(done + row), name)}: empty")
+                    raise chunks.EmptyCellError(f"{chunks.cell(path, chunks.data_row(done + row), name)}: empty")
                 if column.null_count:
                     column = column.cast(pa.float64())  # booleans would become objects
                 X[:, i] = column.to_numpy(zero_copy_only=False)
-            check_finite(path, X, missing, done, attributes)
+            chunks.check_finite(path, X, missing, done, attributes)
             yield X, batch.column(target).to_pandas() if target else None
             done += len(X)
