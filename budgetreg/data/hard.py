@@ -50,13 +50,8 @@ class OneGoodFeature(KeyedDistribution):
         """Name of the distribution."""
         return f"one_good_feature_d{self.d}_p{self.p!r}"
 
-    @property
-    def best_risk(self) -> float:
-        """Risk of the best regressor, ``1 - 4 p^2``."""
-        return 1 - 4 * self.p**2
-
     def best(self, seed: int, repetition: int) -> np.ndarray:
-        """Return the best regressor ``2 p e_j`` of a draw, shape (d,)."""
+        """Return the best regressor ``2 p e_j`` of a draw, shape (d,); its risk is ``1 - 4 p^2``."""
         w = np.zeros(self.d)
         w[self.streams(seed, repetition)("target").integers(self.d)] = 2 * self.p
         return w
@@ -91,11 +86,6 @@ class ThreeBits(KeyedDistribution):
     key = "hard"
     name = "three_bits"
     d = 3
-    best_risk = 0.0
-
-    def best(self, seed: int, repetition: int) -> np.ndarray:
-        """Return the best regressor, (1/3, 1/3, 1/3) in every draw."""
-        return np.full(3, 1 / 3)
 
     def draw(self, seed: int, repetition: int) -> Dataset:
         """Draw the examples, training part first."""
@@ -145,13 +135,11 @@ class HiddenBasis(KeyedDistribution):
         """Number of hidden attributes."""
         return round(self.eps**-2)
 
-    @property
-    def best_risk(self) -> float:
-        """Risk of the best regressor with ``|w|_2 <= 1``, ``(1 - eps)^2`` where ``1/eps^2`` is a whole number."""
-        return (1 - self.n_hidden**-0.5) ** 2
-
     def best(self, seed: int, repetition: int) -> np.ndarray:
-        """Return the best regressor of a draw with ``|w|_2 <= 1``, shape (d,): its signs over ``sqrt(n_hidden)``."""
+        """Return the best regressor of a draw with ``|w|_2 <= 1``, shape (d,): its signs over ``sqrt(n_hidden)``.
+
+        Its risk is ``(1 - eps)^2`` if ``1/eps^2`` is a whole number.
+        """
         rng = self.streams(seed, repetition)("target")
         w = np.zeros(self.d)
         w[rng.permutation(self.d)[: self.n_hidden]] = rng.choice([-1.0, 1.0], size=self.n_hidden)
