@@ -36,14 +36,11 @@ The paper says 6, as it draws for even orders too. The mean is at most 2.06 for 
 """
 
 
-def smoothed_loss(u: np.ndarray, delta: float, eps: float) -> np.ndarray:
-    """Return ``f_eps(u)``, which exceeds ``max(|u| - delta, 0)`` by at most eps."""
-    return eps / 2 * (_rho((u - delta) / eps) + _rho((u + delta) / eps)) - delta
-
-
 def smoothed_slope(u: np.ndarray, delta: float, eps: float) -> np.ndarray:
     """Return ``f_eps'(u)``, between -1 and 1."""
-    return (_erf((u - delta) / eps) + _erf((u + delta) / eps)) / 2
+    from scipy.special import erf  # here, as scipy is slow to load and plans do not need it
+
+    return np.asarray(erf((u - delta) / eps) + erf((u + delta) / eps)) / 2
 
 
 def averaged_draws(B: np.ndarray, eps: float) -> np.ndarray:
@@ -84,13 +81,3 @@ def second_moment(theta: float, variance: float, N: int) -> float:
     with np.errstate(over="ignore"):
         squares = np.power(theta**2 + variance / draws_per_factor(n, np.array(N)), n)
         return float((COEFFICIENTS[n] * WEIGHTS[n] * squares).sum())
-
-
-def _erf(u: np.ndarray) -> np.ndarray:
-    from scipy.special import erf  # here, as scipy is slow to load and plans do not need it
-
-    return np.asarray(erf(u))
-
-
-def _rho(u: np.ndarray) -> np.ndarray:
-    return u * _erf(u) + np.exp(-np.square(u)) / sqrt(pi)
