@@ -72,13 +72,13 @@ def svr_step(B: float, d: int, m: int, k_x: int) -> float:
     return 2 * B * ogd_step(d, m, k_x)
 
 
-def pegasos_regularisation(B: float, d: int, m: int, k: int, B_2: float | None = None) -> float:
+def pegasos_regularisation(B: float, d: int, m: int, k: int) -> float:
     """Regularisation lambda of AER.
 
-    Cesa-Bianchi et al. 2010, Theorem 2: ``((B + 1) d / B_2) sqrt(log(m) / (m k))`` with ``|w*|_2 <= B_2``; B is always
-    such a bound.
+    Cesa-Bianchi et al. 2010, Theorem 2: ``((B + 1) d / B_2) sqrt(log(m) / (m k))`` with ``|w*|_2 <= B_2``. B is such a
+    bound, and taken for it.
     """
-    return (B + 1) * d / (B_2 or B) * sqrt(log(max(m, 2)) / (m * k))
+    return (B + 1) * d / B * sqrt(log(max(m, 2)) / (m * k))
 
 
 def ddaerr_step(second_moments: np.ndarray, m: int, k_x: int, prices: np.ndarray | None = None) -> float:
@@ -87,7 +87,11 @@ def ddaerr_step(second_moments: np.ndarray, m: int, k_x: int, prices: np.ndarray
     Kukliansky & Shamir 2015, Theorem 3.3. For price-aware draws with prices c, shape (d,), ``H = sum_i E x_i^2 / q_i``
     is ``(sum_i sqrt(E x_i^2 c_i)) (sum_i sqrt(E x_i^2 / c_i))``.
     """
-    return _ogd_step(_ridge_spread(second_moments, k_x, prices), m)
+    if prices is None:
+        H = _half_norm(second_moments)
+    else:
+        H = float(np.sqrt(second_moments * prices).sum() * np.sqrt(second_moments / prices).sum())
+    return _ogd_step(H / k_x + 1, m)
 
 
 def ddaelr_step(B: float, second_moments: np.ndarray, m: int, k_x: int) -> float:
@@ -95,7 +99,7 @@ def ddaelr_step(B: float, second_moments: np.ndarray, m: int, k_x: int) -> float
 
     Kukliansky & Shamir 2015, Theorem 4.4.
     """
-    return _eg_step(B, _lasso_spread(second_moments, k_x), len(second_moments), m)
+    return _eg_step(B, float(np.sum(second_moments)) / k_x + 1, len(second_moments), m)
 
 
 def first_phase(share: float, m: int) -> int:
@@ -182,19 +186,6 @@ def mbeg_bound(n: int, d: int, r: int, m: int) -> float:
 def _uniform_spread(d: int, k_x: int | None) -> float:
     """Return the spread of uniform draws; 1 with full information (k_x None)."""
     return 2 * d / k_x if k_x else 1.0
-
-
-def _ridge_spread(second_moments: np.ndarray, k_x: int, prices: np.ndarray | None = None) -> float:
-    """Return the spread on the 2-ball of draws by known second moments, shape (d,), and prices."""
-    if prices is None:
-        return _half_norm(second_moments) / k_x + 1
-    H = float(np.sqrt(second_moments * prices).sum() * np.sqrt(second_moments / prices).sum())
-    return H / k_x + 1
-
-
-def _lasso_spread(second_moments: np.ndarray, k_x: int) -> float:
-    """Return the spread on the 1-ball of draws by known second moments, shape (d,)."""
-    return float(np.sum(second_moments)) / k_x + 1
 
 
 def _half_norm(values: np.ndarray) -> float:
