@@ -245,7 +245,7 @@ def first_settings(plan: Plan, passes: Sequence[Pass], settings: dict[str, np.nd
 
 STREAMS = "streams:generator"
 TEST = "tasks:Regression.test"
-ERRORS = "tasks:error_columns"
+ERRORS = "tasks:RegressorJudge.columns"
 FOLDS = "protocol:folds"
 WINNERS = "protocol:winners"
 TABLE = "protocol:table_of"
@@ -712,13 +712,15 @@ MUTANTS = (
     Mutant(
         "relative to the training mean square",
         ERRORS,
-        rewrite("np.square(y - constant).mean()", "np.square(np.delete(table.y, index) - constant).mean()"),
+        rewrite(
+            "np.square(y - self.constant).mean()", "np.square(np.delete(table.y, self.index) - self.constant).mean()"
+        ),
         "1 is not the zero predictor's error",
     ),
     Mutant(
         "relative to the variance",
         ERRORS,
-        rewrite("np.square(y - constant).mean()", "y.var()"),
+        rewrite("np.square(y - self.constant).mean()", "y.var()"),
         "1 is not the zero predictor's error",
     ),
     Mutant(
@@ -737,7 +739,7 @@ MUTANTS = (
     Mutant(
         "test loss without its tube",
         ERRORS,
-        rewrite("np.abs(_1) - delta", "np.abs(_1)"),
+        rewrite("np.abs(_1) - self.delta", "np.abs(_1)"),
         "test_svr_loss is the absolute error",
     ),
     Mutant(

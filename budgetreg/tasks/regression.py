@@ -1,5 +1,6 @@
 """The task of predicting a target, and the errors by which regressors are judged."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +54,21 @@ class Regression:
 
 @dataclass(frozen=True)
 class RegressorJudge:
-    """Rows of a table, whose targets are to be predicted."""
+    """Rows of a table, whose targets are to be predicted.
+
+    Attributes
+    ----------
+    table : Table
+        The data.
+    index : ndarray of int, shape (n,)
+        The rows.
+    two_valued : bool
+        Whether targets are -1 and +1.
+    delta : float or None
+        Width of the insensitive zone of the SVR loss, for learners of that loss.
+    constant : float
+        The prediction without attributes, whose error is the unit of the relative error.
+    """
 
     table: Table
     index: np.ndarray
@@ -69,10 +84,24 @@ class RegressorJudge:
         return svr_loss(table, self.index, outputs, self.delta, origin.intercept)
 
     def columns(self, outputs: np.ndarray, setting: int, origin: Origin) -> Columns:
-        """Return the test errors."""
+        """Return the test errors.
+
+        They are ``test_mse``; ``test_relative``, divided by the error of the constant, ``mean((y - c)^2)``;
+        ``test_error_rate``, the fraction of wrong signs, None unless targets are two-valued; ``test_svr_loss`` if there
+        is a delta.
+        """
         w, b = np.ascontiguousarray(outputs[:, setting]), _intercept(origin, setting)
-        table = _centred(self.table, origin)
-        return error_columns(table, self.index, w, self.two_valued, self.delta, b, self.constant)
+        table, y = _centred(self.table, origin), self.table.y[self.index]
+        predictions = np.concatenate([table.rows(rows) @ w + b for rows in row_blocks(self.index, table.d)])
+        mse = float(np.square(predictions - y).mean())
+        columns = {
+            "test_mse": mse,
+            "test_relative": mse / float(np.square(y - self.constant).mean()),
+            "test_error_rate": float((np.sign(predictions) != y).mean()) if self.two_valued else None,
+        }
+        if self.delta is not None:
+            columns["test_svr_loss"] = float(np.maximum(np.abs(predictions - y) - self.delta, 0).mean())
+        return columns
 
 
 def squared_error(table: Table, index: np.ndarray, W: np.ndarray, intercept: np.ndarray | float = 0.0) -> np.ndarray:
@@ -93,10 +122,7 @@ def squared_error(table: Table, index: np.ndarray, W: np.ndarray, intercept: np.
     -------
     ndarray of float, shape (G,)
     """
-    total = np.zeros(W.shape[1])
-    for rows in row_blocks(index, table.d):
-        total += np.square(table.rows(rows) @ W + intercept - table.y[rows, None]).sum(axis=0)
-    return total / index.size
+    return _mean_loss(table, index, W, intercept, np.square)
 
 
 def svr_loss(
@@ -106,59 +132,16 @@ def svr_loss(
 
     Parameters and result are as in `squared_error`, in units of the target.
     """
+    return _mean_loss(table, index, W, intercept, lambda residuals: np.maximum(np.abs(residuals) - delta, 0))
+
+
+def _mean_loss(
+    table: Table, index: np.ndarray, W: np.ndarray, intercept: np.ndarray | float, loss: Callable[..., np.ndarray]
+) -> np.ndarray:
     total = np.zeros(W.shape[1])
     for rows in row_blocks(index, table.d):
-        total += np.maximum(np.abs(table.rows(rows) @ W + intercept - table.y[rows, None]) - delta, 0).sum(axis=0)
+        total += loss(table.rows(rows) @ W + intercept - table.y[rows, None]).sum(axis=0)
     return total / index.size
-
-
-def error_columns(
-    table: Table,
-    index: np.ndarray,
-    w: np.ndarray,
-    two_valued: bool,
-    delta: float | None = None,
-    intercept: float = 0.0,
-    constant: float = 0.0,
-) -> dict[str, float | None]:
-    """Return the test columns of the curve for one regressor.
-
-    Parameters
-    ----------
-    table : Table
-        The data.
-    index : ndarray of int, shape (n,)
-        Test rows.
-    w : ndarray of float, shape (d,)
-        Regressor.
-    two_valued : bool
-        Whether targets are -1 and +1.
-    delta : float, optional
-        Width of the insensitive zone of the SVR loss, for learners of that loss.
-    intercept : float
-        Prediction for ``x = 0``.
-    constant : float
-        The prediction without attributes, whose error is the unit of the relative error.
-
-    Returns
-    -------
-    dict
-        ``test_mse``; ``test_relative``, divided by the error of the constant, ``mean((y - c)^2)``;
-        ``test_error_rate``, the fraction of wrong signs, None unless targets are two-valued; ``test_svr_loss`` if there
-        is a delta.
-    """
-    y = table.y[index]
-    predictions = np.concatenate([table.rows(rows) @ w + intercept for rows in row_blocks(index, table.d)])
-    mse = float(np.square(predictions - y).mean())
-    error_rate = float((np.sign(predictions) != y).mean()) if two_valued else None
-    columns = {
-        "test_mse": mse,
-        "test_relative": mse / float(np.square(y - constant).mean()),
-        "test_error_rate": error_rate,
-    }
-    if delta is not None:
-        columns["test_svr_loss"] = float(np.maximum(np.abs(predictions - y) - delta, 0).mean())
-    return columns
 
 
 def _centred(table: Table, origin: Origin) -> Table:

@@ -9,13 +9,14 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from budgetreg.config.catalogue import conf_dir
+from budgetreg.metering.centring import Origin
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.tuning import folds, on_edge, winners
 from budgetreg.streams import generator
-from budgetreg.tasks.regression import error_columns, squared_error
+from budgetreg.tasks.regression import RegressorJudge, squared_error
 from budgetreg.theory import eg_step, ogd_step, pegasos_regularisation
 
 
@@ -68,7 +69,7 @@ def test_step_sizes_of_the_theorems():
     assert ogd_step(d=50, m=100, k_x=None) == pytest.approx(0.1)
     assert eg_step(B=2.0, d=50, m=100, k_x=4) == pytest.approx(sqrt(2 * 4 * log(100) / (5 * 100 * 50)) / 8)
     assert eg_step(B=2.0, d=50, m=100, k_x=None) == pytest.approx(sqrt(log(100) / 500) / 4)
-    assert pegasos_regularisation(B=3.0, d=10, m=100, k=4, B_2=2.0) == pytest.approx(20 * sqrt(log(100) / 400))
+    assert pegasos_regularisation(B=2.0, d=10, m=100, k=4) == pytest.approx(15 * sqrt(log(100) / 400))
 
 
 def test_errors_of_regressors():
@@ -79,10 +80,10 @@ def test_errors_of_regressors():
     W = np.array([[1.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
     expected = np.square(rows @ W - table.y[:, None]).mean(axis=0)
     np.testing.assert_allclose(squared_error(table, index, W), expected, rtol=1e-15)
-    errors = error_columns(table, index, W[:, 2], two_valued=True)
+    errors = RegressorJudge(table, index, two_valued=True, delta=None).columns(W, 2, Origin())
     assert errors == {"test_mse": expected[2], "test_relative": expected[2], "test_error_rate": pytest.approx(1 / 3)}
-    assert error_columns(table, index, W[:, 1], two_valued=True)["test_error_rate"] == 1.0
-    assert error_columns(table, index, W[:, 0], two_valued=False)["test_error_rate"] is None
+    assert RegressorJudge(table, index, two_valued=True, delta=None).columns(W, 1, Origin())["test_error_rate"] == 1.0
+    assert RegressorJudge(table, index, two_valued=False, delta=None).columns(W, 0, Origin())["test_error_rate"] is None
     json.dumps(errors)
 
 
