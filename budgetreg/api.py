@@ -52,18 +52,13 @@ def run(choices: Mapping[str, Any], *, draw: bool = False) -> "Results":
 
 def plan(choices: Mapping[str, Any]) -> "Plan":
     """Return what `run` would run, and what it would cost; parameters and exceptions are those of `run`."""
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-
     from budgetreg.config.composition import composed
-    from budgetreg.config.hydra_errors import as_config_error
+    from budgetreg.config.hydra_errors import composition_explained
     from budgetreg.protocol.configuration import validate
     from budgetreg.protocol.plan import make_plan
 
-    try:
+    with composition_explained([f"{key}={value}" for key, value in choices.items()]):
         config = composed(choices)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise as_config_error(error, [f"{key}={value}" for key, value in choices.items()]) from error
     valid = validate(config, choices)
     return make_plan(replace(valid, out=str(valid.folder())))
 

@@ -13,7 +13,6 @@ from budgetreg.files.integrity import record_digest
 from budgetreg.notices import say
 
 if TYPE_CHECKING:
-    from budgetreg.execution.runner import RunOutcome
     from budgetreg.protocol.configuration import Config
     from budgetreg.protocol.plan import Plan
 
@@ -52,14 +51,18 @@ def main(argv: list[str]) -> int:
     help_text = "total=T (required), k=2,4,all, algo=NAME,NAME, out=DIR, and keys of budgetreg run, one value each"
     words = Parser("advise", _ABOUT).words(argv, "*", "KEY=VALUE", help_text)
     pin_blas_threads()
+    from budgetreg.api import carry_out
     from budgetreg.execution.choices import remarks
 
     options, choices = _read(words)
     total = whole_number("total", options["total"], 1)
     configs = _configs(options, {**choices, "total": total})
     plans = _plans(configs, _folder(configs[0], options.get("out")))
+    outcomes = []
     try:
-        outcomes = [_carried_out(plan, f"{i} of {len(plans)}") for i, plan in enumerate(plans, 1)]
+        for number, plan in enumerate(plans, 1):
+            say(f"{number} of {len(plans)}: {plan.config.algo.name}, k={plan.config.k}")
+            outcomes.append(carry_out(plan, draw=False))
     except KeyboardInterrupt:
         print("budgetreg: interrupted; the same command resumes", file=sys.stderr)
         return 130
@@ -79,9 +82,8 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
         If a word cannot be read, or is not for advise.
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import HydraException
 
-    from budgetreg.config.hydra_errors import as_config_error
+    from budgetreg.config.hydra_errors import composition_explained
 
     options: dict[str, str] = {}
     choices: dict[str, Any] = {}
@@ -94,10 +96,8 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
         if key in _OPTIONS:
             options[key] = text
             continue
-        try:
+        with composition_explained([word]):
             (override,) = OverridesParser.create().parse_overrides([word])
-        except HydraException as error:
-            raise as_config_error(error, [word]) from error
         if override.is_sweep_override():
             raise ConfigError(f"{word}: one value, as only k and algo may have several here")
         choices[key] = override.value()
@@ -126,7 +126,8 @@ def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list["Co
     first = configured(asked[0], 1)
     d = load(first.dataset, first.seed, 0, targets=True).X.shape[1]
     most = d // 2 if first.dataset.costs else min(d // 2, choices["total"])  # attributes cost what they do in money
-    budgets = _budgets(options["k"]) if "k" in options else [*_powers(most), ALL]
+    powers = [str(2**i) for i in range(1, most.bit_length())]
+    budgets = _budgets(options["k"]) if "k" in options else [*powers, ALL]
     rows = [name for name in asked if name in full] or (full if ALL in budgets else [])
     cells = [(name, int(k)) for k in budgets if k != ALL for name in limited] + [(name, d) for name in rows]
     configs = [configured(*cell) for cell in cells]
@@ -142,18 +143,10 @@ def _budgets(text: str) -> list[str]:
     return list(dict.fromkeys(text.split(",")))
 
 
-def _powers(most: int) -> list[str]:
-    """Return the powers of 2 from 2 to a number."""
-    return [str(2**i) for i in range(1, most.bit_length())]
-
-
 def _composing(choices: Mapping[str, Any]) -> Callable[[str, int], "Config"]:
     """Return the function that composes and checks the configuration of a learner and a budget."""
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-
     from budgetreg.config.composition import Composer
-    from budgetreg.config.hydra_errors import as_config_error
+    from budgetreg.config.hydra_errors import composition_explained
     from budgetreg.protocol.configuration import validate
 
     words = [f"{key}={value}" for key, value in choices.items()]
@@ -161,10 +154,10 @@ def _composing(choices: Mapping[str, Any]) -> Callable[[str, int], "Config"]:
 
     def configured(name: str, k: int) -> "Config":
         choice = {**choices, "algo": name, "k": k}
+        with composition_explained([*words, f"algo={name}"]):
+            composed = compose(choice)
         try:
-            config = validate(compose(choice), choice)
-        except (HydraException, OmegaConfBaseException) as error:
-            raise as_config_error(error, [*words, f"algo={name}"]) from error
+            config = validate(composed, choice)
         except ConfigError as error:
             raise ConfigError(f"{error} (for algo={name})") from error
         if not config.algo.predicts:
@@ -193,7 +186,6 @@ def _plans(configs: Sequence["Config"], out: Path) -> list["Plan"]:
     ConfigError
         If no run is left.
     """
-    from budgetreg.notices import say
     from budgetreg.protocol.plan import make_plan
 
     plans: list[Plan] = []
@@ -208,14 +200,6 @@ def _plans(configs: Sequence["Config"], out: Path) -> list["Plan"]:
     for line in dict.fromkeys(map(str, refusals)):
         say(f"left out: {line}")
     return plans
-
-
-def _carried_out(plan: "Plan", place: str) -> "RunOutcome":
-    from budgetreg.api import carry_out
-    from budgetreg.notices import say
-
-    say(f"{place}: {plan.config.algo.name}, k={plan.config.k}")
-    return carry_out(plan, draw=False)
 
 
 def _answer(folders: Sequence[Path], total: int) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from budgetreg.cli.common import Parser, console
 from budgetreg.config import catalogue
@@ -12,7 +12,7 @@ from budgetreg.errors import ConfigError, nearest
 from budgetreg.execution.workers import pin_blas_threads
 
 if TYPE_CHECKING:
-    from budgetreg.checks import CheckResult, Subject
+    from budgetreg.checks import CheckResult
 
 _MARKS = {True: "✓", False: "✗", None: "–"}
 _ABOUT = """Check learners, as their files configure them and with each option changed: that estimates are unbiased and
@@ -43,39 +43,24 @@ def main(argv: list[str]) -> int:
     parser.add_argument("algo", nargs="?", metavar="algo=NAME,NAME", help="learners; all of them by default")
     names = _learners(parser.parse_args(argv).algo)
     pin_blas_threads()
-    from budgetreg.checks import run_checks  # here, as numpy is slow to load and --help is not
+    from budgetreg.checks import examined, run_checks  # here, as Hydra and numpy are slow to load and --help is not
+    from budgetreg.config.hydra_errors import composition_explained
 
     results = {}
     with Console(stderr=True).status("", spinner="line") as status:  # in ASCII; shown only on a terminal
         for name in names:
             status.update(f"checking {name}")
-            results[name] = list(run_checks(_composed(name)))
-    console().print(_table(results))
-    for line in _reasons(results):
-        console().print(line)
+            with composition_explained([f"algo={name}"]):
+                subject = examined(name)
+            results[name] = list(run_checks(subject))
+    console().print(_table(results), *_reasons(results), sep="\n")
     return 1 if any(verdict.passed is False for verdicts in results.values() for verdict in verdicts) else 0
-
-
-def _composed(name: str) -> "Subject":
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-    from yaml import YAMLError
-
-    from budgetreg.checks import examined
-    from budgetreg.config.hydra_errors import as_config_error
-
-    try:
-        return examined(name)
-    except (HydraException, OmegaConfBaseException, YAMLError) as error:
-        raise as_config_error(error, [f"algo={name}"]) from error
 
 
 def _table(results: Mapping[str, list["CheckResult"]]) -> Table:
     """Return a row for each learner; a cross means that the learner or a variant of it failed."""
     checks = list(dict.fromkeys(verdict.check for verdicts in results.values() for verdict in verdicts))
-    table = Table("algo", box=None, pad_edge=False)
-    for check in checks:
-        table.add_column(check, justify="center")
+    table = Table("algo", *(Column(check, justify="center") for check in checks), box=None, pad_edge=False)
     for name, verdicts in results.items():
         passed = {verdict.check: verdict.passed for verdict in verdicts if not verdict.changes}
         passed |= {verdict.check: False for verdict in verdicts if verdict.passed is False}

@@ -1,12 +1,12 @@
 """The commands on the curves of finished runs: ``budgetreg plot``, ``compare`` and ``reprice``."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from budgetreg.cli.common import Parser, console
 from budgetreg.errors import ConfigError, DataError, nearest
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from budgetreg.analysis.savings import Saving
     from budgetreg.results.series import Series
 
-_ERROR, _AXIS = "error=", "axis="
 _HEADS = {"attributes": "times fewer", "cost": "times less"}
 """What can be compared, and what a saving of it is called."""
 _ABOUT_COMPARE = """Show how many attributes each run needs until its mean error has fallen to a level, and how many
@@ -75,8 +74,7 @@ def reprice(argv: list[str]) -> int:
     parser.add_argument("words", nargs="+", metavar="DIR costs=FILE [unit=WORD]", help="runs, and the price list")
     _add_out(parser, "figure and table")
     arguments = parser.parse_args(argv)
-    keys = {key: value for key, _, value in map(_parted, arguments.words) if key in ("costs", "unit")}
-    folders = [Path(word) for word in arguments.words if _parted(word)[0] not in ("costs", "unit")]
+    folders, keys = _sorted(arguments.words, ("costs", "unit"))
     if not folders or not keys.get("costs"):
         raise ConfigError(f"a folder and a price list are needed: DIR costs=FILE (see {parser.prog} --help)")
     from budgetreg.figures.curves import plot_series  # here, as matplotlib is slow to load and --help is not
@@ -115,23 +113,25 @@ def compare(argv: list[str]) -> int:
         "attributes or cost"
     )
     words = Parser("compare", _ABOUT_COMPARE).words(argv, "+", "DIR | error=E | axis=A", help_text)
-    folders = [Path(word) for word in words if not word.startswith((_ERROR, _AXIS))]
+    folders, keys = _sorted(words, ("error", "axis"))
     if not folders:
         raise ConfigError("compare: a folder is needed (see budgetreg compare --help)")
-    level = next((_level(word) for word in reversed(words) if word.startswith(_ERROR)), None)
-    axis = next((_axis(word) for word in reversed(words) if word.startswith(_AXIS)), None)
+    level = _level(keys["error"]) if "error" in keys else None
+    axis = keys.get("axis")
+    if axis is not None and axis not in _HEADS:
+        raise ConfigError(f"axis={axis}: must be one of {', '.join(_HEADS)}{nearest(axis, _HEADS)}")
     from budgetreg.results.series import read_series  # here, as numpy is slow to load and --help is not
 
     series = read_series(folders)
     by_dataset = groupby(series, key=lambda curve: curve.dataset)
-    tables = [_table(list(curves), folders[0], level, axis) for _, curves in by_dataset]
-    for table in tables:
-        console().print(table)
+    console().print(*[_table(list(curves), folders[0], level, axis) for _, curves in by_dataset], sep="\n")
     return 0
 
 
-def _parted(word: str) -> tuple[str, str, str]:
-    return word.partition("=")
+def _sorted(words: Sequence[str], keys: Collection[str]) -> tuple[list[Path], dict[str, str]]:
+    """Return the folders among some words, and the values of the keys; the last value of a key counts."""
+    options = [word for word in words if word.partition("=")[0] in keys and "=" in word]
+    return [Path(word) for word in words if word not in options], dict(word.split("=", 1) for word in options)
 
 
 def _add_out(parser: Parser, what: str) -> None:
@@ -139,21 +139,14 @@ def _add_out(parser: Parser, what: str) -> None:
     parser.add_argument("--out", type=Path, metavar="FOLDER", help=text)
 
 
-def _level(word: str) -> float:
+def _level(text: str) -> float:
     try:
-        level = float(word.removeprefix(_ERROR))
+        level = float(text)
     except ValueError:
         level = 0.0
     if not (level > 0 and isfinite(level)):
-        raise ConfigError(f"{word}: must be a number above 0")
+        raise ConfigError(f"error={text}: must be a number above 0")
     return level
-
-
-def _axis(word: str) -> str:
-    axis = word.removeprefix(_AXIS)
-    if axis not in _HEADS:
-        raise ConfigError(f"{word}: must be one of {', '.join(_HEADS)}{nearest(axis, _HEADS)}")
-    return axis
 
 
 def _table(series: Sequence["Series"], first: Path, level: float | None, axis: str | None) -> Table:
@@ -176,13 +169,11 @@ def _table(series: Sequence["Series"], first: Path, level: float | None, axis: s
         raise DataError(f"{series[0].dataset}: {error}") from error
     if not needs:
         raise DataError(f"{series[0].dataset}: no curve falls to a round level; give one, such as error=0.5")
-    table = Table(title=f"{series[0].dataset}: {y.label}", title_justify="left", box=None, pad_edge=False)
-    table.add_column("error", justify="right")
-    table.add_column("learner")
-    amount = unit if unit and axis == "cost" else axis
-    for head in (amount, "90 % interval", _HEADS[axis], "90 % interval"):
-        table.add_column(head, justify="right")
-    table.add_column("than")
+    amounts = (unit if unit and axis == "cost" else axis, "90 % interval", _HEADS[axis], "90 % interval")
+    numbers = (Column(head, justify="right") for head in amounts)
+    title = f"{series[0].dataset}: {y.label}"
+    table = Table(Column("error", justify="right"), "learner", *numbers, "than", title=title, box=None, pad_edge=False)
+    table.title_justify = "left"
     for row in _rows(needs):
         table.add_row(*row)
     return table

@@ -46,7 +46,9 @@ def main(argv: list[str]) -> int:
         The same command resumes.
     """
     parser = Parser("reproduce", "Compute, draw and judge the figures of the papers; only what is missing is computed.")
-    parser.add_argument("words", nargs="*", metavar="NAME | KEY=VALUE", help=_help())
+    keys = "; ".join(f"{key}: {what}" for key, what in _KEYS.items())
+    help_text = f"recipes, all by default (see budgetreg list experiments); keys that change no result: {keys}"
+    parser.add_argument("words", nargs="*", metavar="NAME | KEY=VALUE", help=help_text)
     parser.add_argument("--quick", action="store_true", help="two repetitions, into runs/quick, without verdicts")
     arguments = parser.parse_intermixed_args(argv)
     pin_blas_threads()
@@ -81,16 +83,10 @@ def main(argv: list[str]) -> int:
     return max(codes)
 
 
-def _help() -> str:
-    keys = "; ".join(f"{key}: {what}" for key, what in _KEYS.items())
-    return f"recipes, all by default (see budgetreg list experiments); keys that change no result: {keys}"
-
-
 def _table(name: str, rows: Sequence["ClaimRow"]) -> Table:
     presets = any(row["protocol"] for row in rows)
-    table = Table(title=name, title_justify="left", box=None, pad_edge=False)
-    for head in ("claim", *(["preset"] if presets else []), "verdict", "estimate", "interval", "wanted", "what"):
-        table.add_column(head)
+    heads = ("claim", *(["preset"] if presets else []), "verdict", "estimate", "interval", "wanted", "what")
+    table = Table(*heads, title=name, title_justify="left", box=None, pad_edge=False)
     for row in rows:
         ends = f"{row['interval_low']} to {row['interval_high']}" if row["interval_low"] else "-"
         cells = [row["claim"], *([row["protocol"]] if presets else []), row["verdict"], row["estimate"] or "-", ends]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from budgetreg import __version__
-from budgetreg.cli.common import Parser, at_home
+from budgetreg.cli.common import Parser, at_home, console, refuse_root, shown
 from budgetreg.cli.streams import PatientStreams
 from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, ContractError, UserError
@@ -117,12 +117,12 @@ def main(argv: list[str]) -> int:
             os.environ[_MEMORY] = str(scratch)
             stack.callback(os.environ.pop, _MEMORY, None)
         try:
-            shown = _hydra(options, print_cell if options.dry_run else run_cell)
+            printed = _hydra(options, print_cell if options.dry_run else run_cell)
         except KeyboardInterrupt:
             _report(scratch)
             print("budgetreg: interrupted; the same command resumes", file=sys.stderr)
             return 130
-        if not shown and not any(scratch.glob("*.json")):
+        if not printed and not any(scratch.glob("*.json")):
             swept = [word for word in options.words if "(" in word] or ["the sweep"]
             _refuse(f"nothing to run: {' '.join(swept)} has no value")
         return _report(scratch)
@@ -192,7 +192,7 @@ def _hydra(options: Namespace, task: Callable[["DictConfig"], None]) -> bool:
             if options.shell_completion:
                 application.complete(*_shell_request(options.words))
             elif options.cfg:
-                application.show(words, application.Printed(options.cfg, options.package, options.resolve))
+                application.show(words, options.cfg, options.package, options.resolve)
             else:
                 application.launch(words, task, sweep=options.multirun)
     except UserError:
@@ -280,7 +280,6 @@ def _outcome(cfg: "DictConfig", act: _Act) -> tuple[int, dict[str, Any]]:
     from hydra.types import RunMode
     from omegaconf import OmegaConf
 
-    from budgetreg.cli.common import refuse_root
     from budgetreg.protocol.configuration import left_out, validate
 
     hydra = HydraConfig.get()
@@ -336,7 +335,6 @@ def _without_effect(config: "Config") -> set[str]:
 
 def _execute(plan: "Plan") -> dict[str, Any]:
     from budgetreg.api import carry_out
-    from budgetreg.cli.common import console, shown
     from budgetreg.figures.summary import run_table
 
     outcome = carry_out(plan)
@@ -347,7 +345,6 @@ def _execute(plan: "Plan") -> dict[str, Any]:
 
 
 def _print_plan(plan: "Plan") -> dict[str, Any]:
-    from budgetreg.cli.common import console
     from budgetreg.cli.plan_table import plan_table
 
     console().print(plan_table(plan))
@@ -370,8 +367,6 @@ def _report(scratch: Path) -> int:
         print(f"budgetreg: left out by the recipe: {left} combinations (omit=[] runs them)", file=sys.stderr)
     made = [outcome for outcome in outcomes if outcome["made"]]
     if len(made) > 1:
-        from budgetreg.cli.common import shown
-
         together = os.path.commonpath([outcome["folder"] for outcome in made])
         print(f"merge the curves: budgetreg plot {shlex.quote(shown(Path(together)))}")
     return max((outcome["code"] for outcome in outcomes), default=0)

@@ -1,10 +1,10 @@
 """``budgetreg status``: the progress of the runs in a folder, and with ``--why`` what they and merged results lack."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from budgetreg.cli.common import Parser, console
 from budgetreg.errors import DataError
@@ -41,18 +41,20 @@ def main(argv: list[str]) -> int:
         raise DataError(f"{folder}: no such folder")
     from budgetreg.files.integrity import Damaged
     from budgetreg.results.folders import read_status  # here, as numpy is slow to load and --help is not
+    from budgetreg.results.manifest import read_merged_manifest
 
-    runs, merged = [], []
+    runs: list[RunStatus] = []
+    merged: dict[Path, str] = {}
     damage: list[str] = []
     for path in files_below(folder, "manifest.json"):
-        if arguments.why and _is_merged(path.parent, damage):
-            merged.append(path.parent)
-            continue
         try:
-            runs.append(read_status(path.parent))
+            manifest = read_merged_manifest(path.parent) if arguments.why else None
+            if manifest is None:
+                runs.append(read_status(path.parent))
+            else:
+                merged[path.parent] = manifest["recipe"]
         except Damaged as error:
-            if str(error) not in damage:
-                damage.append(str(error))
+            damage.append(str(error))
         except DataError:  # such as merged results, which have a manifest of their own
             continue
     damage += [run.damage for run in runs if run.damage]
@@ -72,25 +74,12 @@ def main(argv: list[str]) -> int:
 
 
 def _table(runs: list["RunStatus"]) -> Table:
-    table = Table("folder", "algo", "dataset", box=None, pad_edge=False)
-    for column in ("k", "planned", "finished", "failed"):
-        table.add_column(column, justify="right")
-    table.add_column("state")
+    counts = (Column(head, justify="right") for head in ("k", "planned", "finished", "failed"))
+    table = Table("folder", "algo", "dataset", *counts, "state", box=None, pad_edge=False)
     for run in runs:
-        counts = map(str, (run.k, run.planned, run.finished, run.failed))
-        table.add_row(str(run.folder), run.algo, run.dataset, *counts, _state(run))
+        numbers = map(str, (run.k, run.planned, run.finished, run.failed))
+        table.add_row(str(run.folder), run.algo, run.dataset, *numbers, _state(run))
     return table
-
-
-def _is_merged(folder: Path, damage: list[str]) -> bool:
-    """Whether a folder holds merged results; damage is added to the list."""
-    from budgetreg.results.manifest import read_merged_manifest
-
-    try:
-        return read_merged_manifest(folder) is not None
-    except DataError as error:
-        damage.append(str(error))
-        return False
 
 
 def _of_runs(runs: list["RunStatus"]) -> Iterator[_Reason]:
@@ -109,14 +98,12 @@ def _of_runs(runs: list["RunStatus"]) -> Iterator[_Reason]:
             yield str(run.folder), f"repetition {number_ranges(numbers)}", "failed", message
 
 
-def _of_merged(folders: list[Path], damage: list[str]) -> Iterator[_Reason]:
-    """Give what merged results lack of their recipes; damage is added to the list."""
+def _of_merged(recipes: Mapping[Path, str], damage: list[str]) -> Iterator[_Reason]:
+    """Give what merged results, with the names of their recipes, lack of them; damage is added to the list."""
     from budgetreg.reproduce.recipes import names, read_recipe
     from budgetreg.reproduce.staleness import cell_problems
-    from budgetreg.results.manifest import read_merged_manifest
 
-    for folder in folders:
-        name = (read_merged_manifest(folder) or {})["recipe"]
+    for folder, name in recipes.items():
         if name not in names():
             yield str(folder), "all cells", "no longer", f"there is no recipe {name}"
             continue
@@ -131,8 +118,7 @@ def _of_merged(folders: list[Path], damage: list[str]) -> Iterator[_Reason]:
 
 
 def _reasons(reasons: list[_Reason]) -> Table:
-    table = Table("folder", "what", "state", box=None, pad_edge=False)
-    table.add_column("why", overflow="fold")
+    table = Table("folder", "what", "state", Column("why", overflow="fold"), box=None, pad_edge=False)
     for reason in reasons:
         table.add_row(*reason)
     return table

@@ -6,6 +6,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.table import Column, Table
+
 from budgetreg.cli.common import Parser, console, harmless, report_error, whole_number
 from budgetreg.errors import DataError, UserError
 from budgetreg.execution.workers import pin_blas_threads
@@ -13,8 +15,6 @@ from budgetreg.files.writing import files_below
 from budgetreg.notices import say_on_terminal
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from budgetreg.execution.verification import Comparison
     from budgetreg.reproduce.verification import CellVerdict
 
@@ -71,32 +71,25 @@ def main(argv: list[str]) -> int:
     for place in places:
         try:
             for verdict in verify_folder(place, sample, given, say_on_terminal):
-                verdicts.append(verdict)
-                codes.append(0 if verdict.same else 1)
+                verdicts.append(verdict)  # one by one, so that those before an error count
         except UserError as error:
             report_error(error, f"in {place}")
             codes.append(error.exit_code)
+    codes += [0 if verdict.same else 1 for verdict in verdicts]
     if not codes:
         raise DataError(f"{folder} holds neither a run nor merged results to compute again")
     for title, group in groupby(verdicts, key=lambda verdict: str(verdict.folder) if verdict.cell else ""):
         cells = list(group)
-        console().print(_table(title, cells))
-        for line in _reasons(cells):
-            console().print(line)
+        console().print(_table(title, cells), *_reasons(cells), sep="\n")
     return max(codes)
 
 
-def _table(title: str, verdicts: Sequence["CellVerdict"]) -> "Table":
+def _table(title: str, verdicts: Sequence["CellVerdict"]) -> Table:
     """Tabulate the cells of merged results, titled with their folder, or runs, which have no title."""
-    from rich.table import Table
-
-    head = "cell" if title else "folder"
-    table = Table(head, "algo", "dataset", title=title or None, box=None, pad_edge=False)
-    table.title_justify = "left"
-    for column in ("k", "repetitions"):
-        table.add_column(column, justify="right")
-    for column in ("verdict", "column", "by", "where"):
-        table.add_column(column)
+    heads: list[str | Column] = ["cell" if title else "folder", "algo", "dataset"]
+    heads += [Column(head, justify="right") for head in ("k", "repetitions")]
+    heads += ["verdict", "column", "by", "where"]
+    table = Table(*heads, title=title or None, title_justify="left", box=None, pad_edge=False)
     for cell in verdicts:
         table.add_row(_name(cell), cell.algo, cell.dataset, str(cell.k), *_outcome(cell.verdict))
     return table

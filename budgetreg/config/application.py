@@ -6,11 +6,9 @@ completions, which are plugins.
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from hydra.core.config_loader import ConfigLoader
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.core.utils import run_job
@@ -24,24 +22,6 @@ from budgetreg.errors import ConfigError
 
 _CONFIG = "config"  # the file of the conf folder with which every composition begins
 Task = Callable[[DictConfig], None]
-
-
-@dataclass(frozen=True)
-class Printed:
-    """What of the configuration is printed.
-
-    Attributes
-    ----------
-    part : {'job', 'hydra', 'all'}
-    package : str or None
-        The key below which to print.
-    resolve : bool
-        Whether interpolations are replaced by what they stand for.
-    """
-
-    part: str
-    package: str | None = None
-    resolve: bool = False
 
 
 def launch(words: Sequence[str], task: Task, *, sweep: bool) -> None:
@@ -61,8 +41,7 @@ def launch(words: Sequence[str], task: Task, *, sweep: bool) -> None:
     Exception
         Whatever Hydra and its plugins raise.
     """
-    with composing():
-        loader = GlobalHydra.instance().config_loader()
+    with composing() as loader:
         if sweep or _asks_for_sweep(loader, words):
             words, mode = [*words, "hydra.mode=MULTIRUN"], RunMode.MULTIRUN
         else:
@@ -78,33 +57,43 @@ def launch(words: Sequence[str], task: Task, *, sweep: bool) -> None:
             _ = job.return_value  # raises what the task raised
 
 
-def show(words: Sequence[str], shown: Printed) -> None:
+def show(words: Sequence[str], section: str, package: str | None, resolve: bool) -> None:
     """Print the configuration that some overrides make.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Overrides in Hydra's grammar.
+    section : {'job', 'hydra', 'all'}
+        Whether our keys are printed, those of Hydra, or both.
+    package : str or None
+        The key below which to print.
+    resolve : bool
+        Whether interpolations are replaced by what they stand for.
 
     Raises
     ------
     ConfigError
         If the package is not there.
     """
-    with composing():
-        loader = GlobalHydra.instance().config_loader()
+    with composing() as loader:
         config = loader.load_configuration(_CONFIG, list(words), RunMode.RUN)
         HydraConfig.instance().set_config(config)
-    keys = [key for key in config if shown.part == "all" or (key == "hydra") == (shown.part == "hydra")]
+    keys = [key for key in config if section == "all" or (key == "hydra") == (section == "hydra")]
     part: Any = OmegaConf.masked_copy(config, list(map(str, keys)))
-    if shown.part == "hydra":
+    if section == "hydra":
         kept = [str(key) for key in part.hydra if key not in ("help", "hydra_help")]
         part = OmegaConf.create({"hydra": OmegaConf.masked_copy(part.hydra, kept)})
-    if shown.package not in (None, "_global_"):
-        part = OmegaConf.select(part, shown.package)
+    if package not in (None, "_global_"):
+        part = OmegaConf.select(part, package)
         if part is None:
-            raise ConfigError(f"--package {shown.package}: the configuration has no such key")
+            raise ConfigError(f"--package {package}: the configuration has no such key")
     if not OmegaConf.is_config(part):
         print(part)
         return
-    if shown.resolve:
+    if resolve:
         OmegaConf.resolve(part)
-    header = f"# @package {shown.package}\n" if shown.package else ""
+    header = f"# @package {package}\n" if package else ""
     print(header + OmegaConf.to_yaml(part), end="")
 
 
@@ -122,8 +111,7 @@ def complete(action: str, shell: str) -> None:
     ConfigError
         If Hydra knows no such shell.
     """
-    with composing():
-        loader = GlobalHydra.instance().config_loader()
+    with composing() as loader:
         discovered: Any = Plugins.instance().discover(CompletionPlugin)
         plugins = {plugin.provides(): plugin for plugin in discovered}
         if shell not in plugins:

@@ -6,7 +6,9 @@ from functools import cache
 from typing import Any
 
 from hydra import compose, initialize_config_dir
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
@@ -24,11 +26,11 @@ class ExtensionSearchPath(SearchPathPlugin):
 
 
 @contextmanager
-def composing() -> Iterator[None]:
-    """Let `hydra.compose` work in the block."""
+def composing() -> Iterator[ConfigLoader]:
+    """Let `hydra.compose` work in the block, and yield the loader that it uses."""
     Plugins.instance().register(ExtensionSearchPath)  # doing so again changes nothing
     with initialize_config_dir(str(catalogue.conf_dir()), job_name="run", version_base="1.3"):
-        yield
+        yield GlobalHydra.instance().config_loader()
 
 
 def composed(choice: Mapping[str, Any], *overrides: str) -> DictConfig:

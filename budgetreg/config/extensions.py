@@ -49,7 +49,8 @@ def declared(
     """
     by_name = {str(name_of(declaration)): declaration for declaration in ours}
     for entry in _entries(group):
-        origin = f"{entry.value}, an entry point in {group} of {_owner(entry)}"
+        package = "a package" if entry.dist is None else entry.dist.name
+        origin = f"{entry.value}, an entry point in {group} of {package}"
         try:
             brought = entry.load()
         except Exception as error:  # code of other packages may raise anything
@@ -84,7 +85,3 @@ def _entries(group: str) -> Iterator[metadata.EntryPoint]:
 def _places(package: str) -> list[str]:
     spec = util.find_spec(package)
     return list(spec.submodule_search_locations or ()) if spec is not None else []
-
-
-def _owner(entry: metadata.EntryPoint) -> str:
-    return entry.dist.name if entry.dist is not None else "a package"

@@ -1,7 +1,8 @@
 """Hydra's errors as one line: what is wrong, and the choices or the nearest key."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -41,6 +42,26 @@ def check_words(words: list[str]) -> None:
         if any(isinstance(value, list | dict) for value in values):
             choices = f"; choices: {', '.join(catalogue.options(group))}" if group in catalogue.groups() else ""
             raise ConfigError(f"{word}: must be the name of one {group.rpartition('/')[2]}{choices}")
+
+
+@contextmanager
+def composition_explained(words: list[str]) -> Iterator[None]:
+    """Turn an error of Hydra, OmegaConf or YAML in the block into a `ConfigError` of one line.
+
+    Parameters
+    ----------
+    words : list of str
+        As for `as_config_error`.
+
+    Raises
+    ------
+    ConfigError
+        If the configuration cannot be composed.
+    """
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException, YAMLError) as error:
+        raise as_config_error(error, words) from error
 
 
 def as_config_error(error: Exception, words: list[str]) -> ConfigError:

@@ -1,13 +1,13 @@
 """Nested mappings, such as configurations: flattened, compared, and reduced to what several have in common."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
 Tree = dict[str, Any]
 
 
-def flatten(tree: Mapping[str, Any], prefix: str = "") -> Tree:
+def flatten(tree: Mapping[str, Any]) -> Tree:
     """Return a nested mapping with dotted keys.
 
     Returns
@@ -15,7 +15,13 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> Tree:
     dict
         ``{"algo.split": "even", "seed": 0, ...}``; lists are values, not levels.
     """
-    return dict(_leaves(tree, prefix))
+    flat: Tree = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{key}.{rest}": leaf for rest, leaf in flatten(value).items()}
+        else:
+            flat[key] = value
+    return flat
 
 
 def differing(then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -54,14 +60,6 @@ def merge(base: Mapping[str, Any], rest: Mapping[str, Any]) -> Tree:
 def ordered(tree: Mapping[str, Any]) -> Tree:
     """Return a mapping with its keys in alphabetical order, on every level."""
     return {key: ordered(tree[key]) if isinstance(tree[key], Mapping) else tree[key] for key in sorted(tree)}
-
-
-def _leaves(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 def _shared(left: Mapping[str, Any], right: Mapping[str, Any]) -> Tree:

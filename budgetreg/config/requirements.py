@@ -65,16 +65,10 @@ def list_of(phrase: str, element: Requirement) -> Requirement:
 
 def increasing(phrase: str, element: Requirement) -> Requirement:
     """Require a strictly increasing list of at least one value, each of which `element` accepts."""
-
-    def accepts(value: Any) -> bool:
-        return (
-            isinstance(value, list)
-            and len(value) > 0
-            and all(map(element.accepts, value))
-            and all(before < after for before, after in pairwise(value))
-        )
-
-    return Requirement(phrase, accepts)
+    values = list_of(phrase, element)
+    return Requirement(
+        phrase, lambda value: values.accepts(value) and all(before < after for before, after in pairwise(value))
+    )
 
 
 ANYTHING = Requirement("anything", lambda value: True)
