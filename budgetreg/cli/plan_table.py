@@ -28,7 +28,7 @@ def plan_table(plan: "Plan") -> Table:
 
 
 def _rows(plan: "Plan") -> dict[str, str]:
-    from budgetreg.protocol.widening import widest  # here, as it is slow to load
+    from budgetreg.protocol.tuning import widest  # here, as it is slow to load
 
     config, tuning = plan.config, plan.config.tuning
     settings = max((len(values) for values in plan.settings.values()), default=1)

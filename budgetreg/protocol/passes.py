@@ -1,6 +1,6 @@
 """Passes: a learner runs along many streams of examples at once, those of folds and those of final runs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from budgetreg.learners import contract
-from budgetreg.learners.declaration import SideInformation
+from budgetreg.learners.declaration import Settings, SideInformation
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.cells import Cells, RevealLog
 from budgetreg.metering.centring import Centring, Origin
@@ -20,6 +20,8 @@ from budgetreg.streams import generator
 Progress = Callable[[float], None]
 Keep = Callable[[int, np.ndarray, Origin], Any]
 """Given the index of a checkpoint, the outputs of all settings there and their origin, returns what is kept of them."""
+Begin = Callable[[], Keep]
+"""Called when a pass begins."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class Pass:
         Second moments of the attributes, for learners that are given them.
     checkpoints : tuple of int
         Numbers of examples, at most m, at which something is kept.
-    keeping : callable
-        Called when the pass begins; returns what `Keep` describes.
+    begin : callable
+        Called when the pass begins; returns what keeps its outputs.
     offset : int
         The row number in the set of cells minus the row number in the table.
     """
@@ -52,7 +54,7 @@ class Pass:
     pilot: np.ndarray
     moments: np.ndarray | None
     checkpoints: tuple[int, ...]
-    keeping: Callable[[], Keep]
+    begin: Begin
     offset: int
 
     @property
@@ -96,12 +98,7 @@ class PassResult:
 
 
 def advance(
-    plan: Plan,
-    table: Table,
-    passes: Sequence[Pass],
-    settings: Mapping[str, np.ndarray],
-    progress: Progress,
-    cells: Cells,
+    plan: Plan, table: Table, passes: Sequence[Pass], settings: Settings, progress: Progress, cells: Cells
 ) -> list[PassResult]:
     """Run passes, as many at a time as the plan allows; no number of any depends on which others there are.
 
@@ -142,7 +139,7 @@ def _advance_batch(
     plan: Plan,
     table: Table,
     batch: Sequence[Pass],
-    settings: Mapping[str, np.ndarray],
+    settings: Settings,
     checkpoints: Sequence[int],
     opened: Callable[[int], None],
     cells: Cells,
@@ -176,7 +173,7 @@ def _advance_batch(
     )
     rngs = [generator(*identity, each.repetition, each.stage) for each in batch]
     kept: list[list[Any]] = [[] for _ in batch]
-    keep = [each.keeping() for each in batch]
+    keep = [each.begin() for each in batch]
     for checkpoint, outputs, origins in contract.run(config.algo, accessor, settings, checkpoints, rngs, given):
         for s, each in enumerate(batch):
             if checkpoint in each.checkpoints:

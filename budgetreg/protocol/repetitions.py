@@ -1,6 +1,6 @@
 """The papers' protocol: split, cross-validation under the budget, one pass, errors at checkpoints."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,11 +11,10 @@ from budgetreg.metering.cells import Cells
 from budgetreg.metering.centring import Origin
 from budgetreg.metering.table import stack
 from budgetreg.protocol.outcome import Outcome, packed
-from budgetreg.protocol.passes import Keep, Pass, PassResult, Progress, advance
+from budgetreg.protocol.passes import Begin, Keep, Pass, PassResult, Progress, advance
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.split import Split, complete_rows, split_data
-from budgetreg.protocol.tuning import folds, winners
-from budgetreg.protocol.widening import widening
+from budgetreg.protocol.tuning import folds, widening, winners
 from budgetreg.streams import generator
 from budgetreg.tasks.task import Columns
 
@@ -29,6 +28,20 @@ class _Repetition:
     """Number of its first row in the table."""
     first_row: int
     """Number of its first row in the set of cells, in which not even equal data share a row."""
+
+    def new_pass(self, plan: Plan, stage: str, order: np.ndarray, checkpoints: tuple[int, ...], begin: Begin) -> Pass:
+        """Return a pass after the pilot, or over it first if all attributes are seen anyway."""
+        split, offset = self.split, self.offset
+        pilot, rows = (split.pilot, order) if plan.lead else (split.pilot[:0], np.concatenate([split.pilot, order]))
+        from_table = self.first_row - offset
+        return Pass(
+            split.repetition, stage, rows + offset, pilot + offset, split.moments, checkpoints, begin, from_table
+        )
+
+    def final_pass(self, plan: Plan, begin: Begin) -> Pass:
+        """Return the pass over all training examples."""
+        checkpoints = tuple(checkpoint - plan.lead for checkpoint in plan.checkpoints)
+        return self.new_pass(plan, "final", self.split.order, checkpoints, begin)
 
 
 def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[dict[str, Any]]:
@@ -73,36 +86,27 @@ def _run_together(plan: Plan, repetitions: Sequence[int], progress: Progress) ->
     tuning = [each for repetition in together for each in _fold_passes(plan, repetition)] if plan.tuned else []
     n_folds = len(tuning) // len(together)
     grid = {name: np.array(values) for name, values in plan.settings.items()}
+    finals = [repetition.final_pass(plan, lambda: _keep_outputs) for repetition in together] if plan.one_pass else []
+    share = 1.0 if plan.one_pass else 0.9
+    results = advance(plan, table, [*tuning, *finals], grid, lambda done: progress(share * done), cells)
+    fold_results = [results[n_folds * i : n_folds * (i + 1)] for i in range(len(together))]
+    best = among = _choices(plan, fold_results)
     if plan.one_pass:
-        finals = [_final_pass(plan, repetition, lambda: _keep_outputs) for repetition in together]
-        results = advance(plan, table, [*tuning, *finals], grid, progress, cells)
-        best = among = _choices(plan, results, n_folds, len(together))
         final_results = [
             _tested(result, _test(plan, repetition, settings))
             for result, repetition, settings in zip(results[len(tuning) :], together, among, strict=True)
         ]
     else:
-        results = advance(plan, table, tuning, grid, lambda done: progress(0.9 * done), cells)
-        best = _choices(plan, results, n_folds, len(together))
         chosen, among = np.unique(best, return_inverse=True)
         among = among.reshape(best.shape)
         finals = [
-            _final_pass(plan, repetition, partial(_test, plan, repetition, settings))
+            repetition.final_pass(plan, partial(_test, plan, repetition, settings))
             for repetition, settings in zip(together, among, strict=True)
         ]
         settings = {name: values[chosen] for name, values in grid.items()}
         final_results = advance(plan, table, finals, settings, lambda done: progress(0.9 + done / 10), cells)
     return [
-        Outcome(
-            plan,
-            each.split,
-            results[n_folds * i : n_folds * (i + 1)],
-            final_results[i],
-            best[i],
-            among[i],
-            each.first_row,
-            cells,
-        ).report()
+        Outcome(plan, each.split, fold_results[i], final_results[i], best[i], among[i], each.first_row, cells).report()
         for i, each in enumerate(together)
     ]
 
@@ -120,7 +124,7 @@ def _fold_passes(plan: Plan, repetition: _Repetition) -> list[Pass]:
     length = training.shape[1] + plan.pilot - plan.lead
     checkpoints = tuple(sorted({min(checkpoint - plan.lead, length) for checkpoint in wanted}))
 
-    def losses(fold: int, rows: np.ndarray) -> Callable[[], Keep]:
+    def losses(fold: int, rows: np.ndarray) -> Begin:
         if plan.gaps:
             part = f"fold {fold} of repetition {data.repetition} of {plan.dataset}"
             rows = complete_rows(data.complete, rows, part, "fewer tuning.folds")
@@ -132,47 +136,18 @@ def _fold_passes(plan: Plan, repetition: _Repetition) -> list[Pass]:
         return begin
 
     return [
-        _pass(plan, repetition, f"fold {f}", order, checkpoints, losses(f, rows))
+        repetition.new_pass(plan, f"fold {f}", order, checkpoints, losses(f, rows))
         for f, (order, rows) in enumerate(zip(training, held_out, strict=True))
     ]
 
 
-def _final_pass(plan: Plan, repetition: _Repetition, keeping: Callable[[], Keep]) -> Pass:
-    checkpoints = tuple(checkpoint - plan.lead for checkpoint in plan.checkpoints)
-    return _pass(plan, repetition, "final", repetition.split.order, checkpoints, keeping)
-
-
-def _pass(
-    plan: Plan,
-    repetition: _Repetition,
-    stage: str,
-    order: np.ndarray,
-    checkpoints: tuple[int, ...],
-    keeping: Callable[[], Keep],
-) -> Pass:
-    """Return a pass after the pilot, or over it first if all attributes are seen anyway."""
-    data, offset = repetition.split, repetition.offset
-    pilot, rows = (data.pilot, order) if plan.lead else (data.pilot[:0], np.concatenate([data.pilot, order]))
-    return Pass(
-        data.repetition,
-        stage,
-        order=rows + offset,
-        pilot=pilot + offset,
-        moments=data.moments,
-        checkpoints=checkpoints,
-        keeping=keeping,
-        offset=repetition.first_row - offset,
-    )
-
-
-def _choices(plan: Plan, results: Sequence[PassResult], n_folds: int, n_repetitions: int) -> np.ndarray:
+def _choices(plan: Plan, fold_results: Sequence[Sequence[PassResult]]) -> np.ndarray:
     """Return the setting chosen for each checkpoint by the losses that folds have kept, shape (n_repetitions, C)."""
-    choices = np.zeros((n_repetitions, len(plan.checkpoints)), dtype=np.intp)
-    for i in range(n_repetitions if n_folds else 0):
-        folds = results[n_folds * i : n_folds * (i + 1)]
-        best = winners(np.array([fold.kept for fold in folds]).swapaxes(0, 1))
+    choices = np.zeros((len(fold_results), len(plan.checkpoints)), dtype=np.intp)
+    for i, results in enumerate(fold_results if plan.tuned else ()):
+        best = winners(np.array([fold.kept for fold in results]).swapaxes(0, 1))
         # Folds are shorter than the final run: their last checkpoint decides for all checkpoints beyond it.
-        at = folds[0].checkpoints
+        at = results[0].checkpoints
         choices[i] = best[np.searchsorted(at, np.minimum(np.array(plan.checkpoints) - plan.lead, at[-1]))]
     return choices
 

@@ -116,7 +116,7 @@ def test_no_repetition_depends_on_another(path, algo, more):
 
 def test_the_pilot_and_tested_rows_are_complete(path, monkeypatch):
     plan = of(path, "aerr", "pilot=7")
-    tested, tables = [], []
+    tested, splits = [], []
     task = type(plan.config.algo.task)
     for name in ("held_out", "test"):
         usual = getattr(task, name)
@@ -126,18 +126,18 @@ def test_the_pilot_and_tested_rows_are_complete(path, monkeypatch):
             return usual(self, *args)
 
         monkeypatch.setattr(task, name, watched)
-    usual_pass = protocol._pass
+    split_data = protocol.split_data
 
-    def watched_pass(plan, place, *args, **more):
-        tables.append(place.split)
-        return usual_pass(plan, place, *args, **more)
+    def watched_split(plan, repetition):
+        splits.append(split_data(plan, repetition))
+        return splits[-1]
 
-    monkeypatch.setattr(protocol, "_pass", watched_pass)
+    monkeypatch.setattr(protocol, "split_data", watched_split)
     results = run(plan)
     assert len(tested) == 2 * 4
     complete = ~GAPS.any(axis=1)
     assert all(complete[rows].all() for rows in tested)
-    for split, result in zip((tables[0], tables[-1]), results, strict=True):
+    for split, result in zip(splits, results, strict=True):
         assert complete[split.pilot].all()
         assert len(split.pilot) == 7
         assert not set(split.pilot) & set(split.order)

@@ -7,7 +7,7 @@ import pytest
 
 from budgetreg.protocol.configuration import restored
 from budgetreg.protocol.repetitions import run_repetitions
-from budgetreg.protocol.widening import widening, widest
+from budgetreg.protocol.tuning import widening, widest
 from tests.protocol.test_centring import planned
 
 NARROW = ["dataset=diabetes", "tuning.folds=2", "k=4", "checkpoints=2", "algo=aerr"]
