@@ -793,7 +793,7 @@ MUTANTS = (
     ),
     Mutant(
         "the second phase starts from 0",
-        "updates:OGD.__init__",
+        "updates:ScaledRegressors.__init__",
         with_arguments(lambda start=None, **_: {} if start is None else {"start": 0 * start}),
         "what was paid for in the first phase is thrown away",
     ),

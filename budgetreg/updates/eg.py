@@ -6,8 +6,6 @@ of these two is ``|u| + 2 exp(-|theta| - M)``, ``Z = |u|_1 + 2 N``. The sampler 
 of terms of at most ``exp(-M)``, so that a coordinate that returns from a large exponent causes no cancellation.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from budgetreg.sampling.rounds import Round
@@ -24,37 +22,19 @@ class EG(ScaledRegressors):
     ``theta -= eta g^-``, ``w = B sinh(theta) / sum(cosh(theta))``; inner product draws from
     ``p_j = |w_j| / |w|_1``; ``theta_1 = 0``, hence ``w_1 = 0``.
 
-    Parameters
-    ----------
-    n_streams, d, k_ip : int
-        Streams F, attributes d, and draws for the inner product.
-    settings : mapping of str to ndarray of shape (G,)
-        ``B``, radius; ``eta``, step size.
-    root_moments : ndarray of float, shape (F, d), optional
-        See `InnerProduct`.
-    start : ndarray of float, shape (F, d, G), optional
-        The regressors ``w_1``, of 1-norm below B; 0 unless given.
+    Parameters are those of `ScaledRegressors`; regressors to start from need a 1-norm below B.
     """
 
-    def __init__(
-        self,
-        n_streams: int,
-        d: int,
-        k_ip: int,
-        settings: Mapping[str, np.ndarray],
-        *,
-        root_moments: np.ndarray | None = None,
-        start: np.ndarray | None = None,
-    ) -> None:
-        self.B, self.eta = settings["B"], settings["eta"]
-        super().__init__(n_streams, self.B.size, d, k_ip, np.abs, root_moments)
+    size = np.abs
+
+    def _prepare(self) -> None:
         self._theta = np.zeros_like(self._u)
-        self._M, self._N = np.zeros_like(self._c), np.full_like(self._c, d)
+        self._M, self._N = np.zeros_like(self._c), np.full_like(self._c, self.layout.d)
         self._Z, self._Z_folded = 2 * self._N, 2 * self._N
-        if start is not None:
-            self._theta = self.layout.pad(exponents(start / self.B))
-            self.active.add_all()
-            self._rescale(np.ones_like(self._c, dtype=bool))
+
+    def _begin(self, start: np.ndarray) -> None:
+        self._theta = self.layout.pad(exponents(start / self.B))
+        self._rescale(np.ones_like(self._c, dtype=bool))
 
     def settle(self, before: np.ndarray, now: np.ndarray) -> None:
         """Add the regressors to the sum for the steps ``before + 1`` to ``now`` (both of shape (F,))."""

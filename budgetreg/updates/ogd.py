@@ -3,8 +3,6 @@
 Notation: ``w = c u``, see `scaled_regressors`; the projection is a change of c.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from budgetreg.sampling.rounds import Round
@@ -20,37 +18,19 @@ class OGD(ScaledRegressors):
     Hazan & Koren 2012, Algorithm AERR; Kukliansky & Shamir 2015, GAERR. ``w <- v B / max(|v|_2, B)``,
     ``v = w - eta g~``; inner product draws from ``p_j = w_j^2 / |w|_2^2``; ``w_1 = 0``.
 
-    Parameters
-    ----------
-    n_streams, d, k_ip : int
-        Streams F, attributes d, and draws for the inner product.
-    settings : mapping of str to ndarray of shape (G,)
-        ``B``, radius; ``eta``, step size.
-    root_moments : ndarray of float, shape (F, d), optional
-        See `InnerProduct`.
-    start : ndarray of float, shape (F, d, G), optional
-        The regressors ``w_1``, 0 unless given.
+    Parameters are those of `ScaledRegressors`.
     """
 
-    def __init__(
-        self,
-        n_streams: int,
-        d: int,
-        k_ip: int,
-        settings: Mapping[str, np.ndarray],
-        *,
-        root_moments: np.ndarray | None = None,
-        start: np.ndarray | None = None,
-    ) -> None:
-        self.B, self.eta = settings["B"], settings["eta"]
-        super().__init__(n_streams, self.B.size, d, k_ip, np.square, root_moments)
+    size = np.square
+
+    def _prepare(self) -> None:
         self._c_folded = self._c.copy()
         # Projecting twice would change the last bits: at most once per step, however often `settle` is called.
-        self._moved = np.zeros(n_streams, dtype=bool)
-        if start is not None:
-            self._u = self.layout.pad(start)
-            self.active.add_all()
-            self._sampler.update(self._u, self.layout.nodes(np.arange(len(self._u))), np.arange(n_streams))
+        self._moved = np.zeros(len(self._c), dtype=bool)
+
+    def _begin(self, start: np.ndarray) -> None:
+        self._u = self.layout.pad(start)
+        self._sampler.update(self._u, self.layout.nodes(np.arange(len(self._u))), np.arange(len(start)))
 
     def settle(self, before: np.ndarray, now: np.ndarray) -> None:
         """Project, then add the regressors to the sum for the steps ``before + 1`` to ``now`` (both of shape (F,))."""

@@ -5,7 +5,7 @@ the last fold; a step that subtracts delta from u adds ``C delta`` to ``V``, so 
 iterates.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -54,10 +54,14 @@ class ScaledRegressors:
 
     Parameters
     ----------
-    n_streams, n_settings, d, k_ip : int
-        Streams F, settings G, attributes d, and draws for the inner product.
-    size, root_moments
+    n_streams, d, k_ip : int
+        Streams F, attributes d, and draws for the inner product.
+    settings : mapping of str to ndarray of shape (G,)
+        ``B``, radius; ``eta``, step size.
+    root_moments : ndarray of float, shape (F, d), optional
         See `InnerProduct`.
+    start : ndarray of float, shape (F, d, G), optional
+        The regressors ``w_1``, 0 unless given.
 
     Attributes
     ----------
@@ -67,21 +71,38 @@ class ScaledRegressors:
         The coordinates that steps have changed, or are about to change.
     """
 
+    size: Callable[[np.ndarray], np.ndarray]
+    """Returns the weights of draws for the inner product, see `InnerProduct`."""
+
     def __init__(
         self,
         n_streams: int,
-        n_settings: int,
         d: int,
         k_ip: int,
-        size: Callable[[np.ndarray], np.ndarray],
-        root_moments: np.ndarray | None,
+        settings: Mapping[str, np.ndarray],
+        *,
+        root_moments: np.ndarray | None = None,
+        start: np.ndarray | None = None,
     ) -> None:
-        shape = n_streams, n_settings
+        self.B, self.eta = settings["B"], settings["eta"]
+        shape = n_streams, self.B.size
         self.layout = Layout(d)
         self.active = ActiveRows(n_streams, self.layout)
-        self._u, self._V = (np.zeros((n_streams * self.layout.padded, n_settings)) for _ in range(2))
+        self._u, self._V = (np.zeros((n_streams * self.layout.padded, self.B.size)) for _ in range(2))
         self._c, self._C = np.ones(shape), np.zeros(shape)
-        self._sampler = InnerProduct(*shape, k_ip, self.layout, size, root_moments)
+        self._sampler = InnerProduct(*shape, k_ip, self.layout, self.size, root_moments)
+        self._prepare()
+        if start is not None:
+            self.active.add_all()
+            self._begin(start)
+
+    def _prepare(self) -> None:
+        """Set what the update rule holds besides, for regressors that are 0."""
+        raise NotImplementedError
+
+    def _begin(self, start: np.ndarray) -> None:
+        """Change the regressors from 0 to others."""
+        raise NotImplementedError
 
     @property
     def alive(self) -> np.ndarray:
