@@ -63,7 +63,7 @@ class InnerProduct:
         u = state.take(rows, axis=0)
         weights = self._size(u)
         if self._root_moments is not None:
-            weights = weights + 1j * self._weigh(u, rows)
+            weights = weights + 1j * (np.abs(u) * self._root_moments.take(rows, axis=0))
         self._trees.update(weights, nodes, streams)
         if self._coefficients is not None:
             self._products.update(u * self._coefficients.take(rows, axis=0), nodes, streams)
@@ -96,10 +96,6 @@ class InnerProduct:
             stream = np.arange(len(self.mass))[:, None] * self._layout.padded
             weight = np.abs(u) * self._root_moments.reshape(-1).take(attributes + stream)
         return attributes, np.divide(u, weight, out=np.zeros_like(u), where=weight != 0) * self.mass
-
-    def _weigh(self, u: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        assert self._root_moments is not None
-        return np.abs(u) * self._root_moments.take(rows, axis=0)
 
 
 def inner_products(w: np.ndarray, x: np.ndarray) -> np.ndarray:
