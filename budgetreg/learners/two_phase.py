@@ -89,7 +89,7 @@ class TwoPhaseLearner(bases.GuidedLearner):
         first = UPDATES[self.update](F, d, k_ip, {"B": settings["B"], "eta": settings["eta"]})
         early = sorted({*(checkpoint for checkpoint in checkpoints if checkpoint < m_1), m_1})
         phase = run(
-            accessor, first, 0, early, rngs, [uniform] * F, k_x=k_x, k_ip=k_ip, average=self.average, revealed=revealed
+            accessor, first, 0, early, rngs, [uniform] * F, given.split, average=self.average, revealed=revealed
         )
         for checkpoint, W in phase:
             start = W
@@ -111,7 +111,7 @@ class TwoPhaseLearner(bases.GuidedLearner):
             Proportional(weights)
             for weights in mixed(importance_weights.data_point(self.update, A, given.prices), self.mix)
         ]
-        yield from run(accessor, second, m_1, late, rngs, samplers, k_x=k_x, k_ip=k_ip, average=self.average)
+        yield from run(accessor, second, m_1, late, rngs, samplers, given.split, average=self.average)
 
     def theory(self, run: RunContext, B: float | None) -> Mapping[str, float]:
         """Return both phases' step sizes of Kukliansky & Shamir 2015."""

@@ -5,10 +5,9 @@ import pytest
 
 from budgetreg import checks
 from budgetreg.enumeration.expectations import Oracle
-from budgetreg.learners import exact, two_phase
+from budgetreg.learners import exact, partial, two_phase
 from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.partial import GradientLearner
-from budgetreg.learners.partial import core as partial
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.second_moment import importance
 from budgetreg.learners.svr import core as svr

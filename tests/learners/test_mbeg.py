@@ -7,6 +7,7 @@ import pytest
 from scipy.linalg import expm, logm
 from scipy.optimize import brentq
 
+from budgetreg.learners import mbeg as learner_module
 from budgetreg.learners.declaration import SideInformation
 from budgetreg.learners.mbeg import MatrixGradientLearner
 from budgetreg.learners.mbeg import core as mbeg
@@ -23,7 +24,7 @@ ALPHAS = np.array([0.0, 0.3, 1.0])
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Make blocks small, so that few examples, for which the listing's logm is fast, fill several of them."""
-    for module in (mbeg, draws):
+    for module in (learner_module, draws):
         monkeypatch.setattr(module, "BLOCK", BLOCK)
 
 

@@ -9,9 +9,9 @@ from scipy.optimize import brentq, linprog
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Lasso
 
+from budgetreg.learners import offline
 from budgetreg.learners.declaration import SideInformation
 from budgetreg.learners.offline import OfflineLearner
-from budgetreg.learners.offline import core as offline
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.tuning import folds

@@ -31,7 +31,9 @@ from budgetreg.learners.declaration import (
     Theorem,
     Trajectory,
 )
+from budgetreg.learners.mbeg.estimates import ESTIMATES
 from budgetreg.metering.accessor import Accessor
+from budgetreg.sampling.draws import BLOCK, blocks
 from budgetreg.theory import mbeg_bound, mbeg_least_examples, mbeg_step
 
 _UPDATES = {
@@ -42,7 +44,7 @@ _UPDATES = {
 
 @dataclass(frozen=True)
 class MatrixGradientLearner(SubspaceLearner):
-    """What estimates the diagonal, how pairs are mixed, and what is output; see `budgetreg.learners.mbeg.core.fit`.
+    """What estimates the diagonal, how pairs are mixed, and what is output; see `fit`.
 
     Attributes
     ----------
@@ -76,10 +78,50 @@ class MatrixGradientLearner(SubspaceLearner):
     def fit(
         self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
-        """Run `budgetreg.learners.mbeg.core.fit`."""
-        from budgetreg.learners.mbeg import core
+        """Run all settings along all streams, one pass; see `Learner.fit`. The setting is ``eta``.
 
-        return core.fit(self, accessor, settings, checkpoints, rngs, given)
+        W starts at ``(n/d) I``. Each example's ``r/2`` pairs (s, q) are drawn with the probabilities
+
+            p_sq = (1 - alpha) (W_ss + W_qq) / (2 d n) + alpha / d^2;
+
+        a pair of an attribute with itself costs one attribute. C^ is the mean of the pairs' estimates of ``x x'``, and
+        W becomes the projection of ``exp(log W + eta C^)`` onto the weight matrices. If all estimates are 0, W does not
+        change and nothing is computed. With missing values, each entry of C^ is divided by the share of examples that
+        have both attributes. A changed replica costs one eigendecomposition, O(d^3); memory is O(d^2) per replica.
+        """
+        # imported here because SciPy loads slowly
+        from budgetreg.learners.mbeg.core import Weights, output_subspace, reveal
+
+        F, G, d, n = accessor.n_streams, accessor.n_settings, accessor.d, self.n_components
+        pairs = BLOCK, given.k // 2
+        step_size = settings["eta"]
+        uniform_share = np.minimum(step_size * d**2, 0.5) if self.alpha == "theory" else np.full(G, float(self.alpha))
+        eta, uniform_share = np.tile(step_size, F), np.tile(uniform_share, F)
+        estimate = ESTIMATES[self.update]
+        state = Weights(F * G, d, n, uniform_share)
+        for start, stop in blocks(0, checkpoints[-1]):
+            # One more number per example chooses the projection, so that checkpoints do not change later draws.
+            draws = [(rng.integers(0, d, pairs), rng.random(pairs), rng.random(BLOCK)) for rng in rngs]
+            second, uniforms, choices = (np.stack(part).repeat(G, axis=0) for part in zip(*draws, strict=True))
+            accessor.open(start, stop)
+            for step in range(start + 1, stop + 1):
+                position = step - 1 - start
+                s, q = state.draw(uniforms[:, position]), second[:, position]
+                x_s, x_q = reveal(accessor, position, s, q)
+                nonzero = x_s * x_q != 0 if self.update == "pairs" else (x_s != 0) | (x_q != 0)
+                moved = np.flatnonzero(nonzero.any(axis=1))
+                if moved.size:
+                    w = state.diagonal[moved] / n
+                    C = estimate(s[moved], q[moved], x_s[moved], x_q[moved], w, uniform_share[moved])
+                    if not accessor.complete:
+                        C /= accessor.together((moved // G)[:, None, None], *np.ogrid[:d, :d])
+                    state.move(moved, eta[moved, None, None] * C, step)
+                if step in checkpoints:
+                    averages = zip(state.average(step), choices[:, position], strict=True)
+                    V = [
+                        output_subspace(W, n, choice if self.output == "decompose" else None) for W, choice in averages
+                    ]
+                    yield step, np.stack(V).reshape(F, G, d, n)
 
     def split_budget(self, k: int) -> BudgetSplit | None:
         """Refuse budgets that are not made of pairs.

@@ -5,81 +5,20 @@ parts of a cross-validation share most of their examples, and the products of sh
 streams that run together determine the order of the sums, and the configuration must determine these streams.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from budgetreg.learners.declaration import Rngs, Settings, SideInformation
-from budgetreg.learners.offline import OfflineLearner
-from budgetreg.metering.accessor import Accessor
 from budgetreg.solvers.lasso import lasso
 from budgetreg.solvers.lasso_path import lasso_path
 from budgetreg.solvers.shrinkage import ridge, ridge_of_rows
-from budgetreg.tasks.task import Outputs, WithIntercept
-
-_BLOCK = 2**14
-"""Examples of each stream in a block."""
 
 _SPARSE = 0.1
 """Fraction of nonzero values below which an attribute is multiplied as a sparse column."""
 
 
-def fit(
-    learner: OfflineLearner,
-    accessor: Accessor,
-    settings: Settings,
-    checkpoints: Sequence[int],
-    rngs: Rngs,
-    given: SideInformation,
-) -> Iterator[tuple[int, Outputs]]:
-    """Minimise ``|X w - y|_2^2`` over balls, at each checkpoint on the examples up to it.
-
-    If least-squares solutions lie inside the ball, the one of least norm (the ball's norm) is returned.
-
-    Parameters
-    ----------
-    learner : OfflineLearner
-    accessor, settings, checkpoints, rngs, given
-        As for `budgetreg.learners.declaration.Learner.fit`; d attributes of each example are charged, the setting is
-        ``B``, and nothing is drawn.
-
-    Yields
-    ------
-    checkpoint : int
-        In increasing order.
-    W : ndarray of float, shape (F, d, G); or WithIntercept
-        The minimisers.
-    """
-    solve = {"ridge": _ridge, "lasso": _lasso}[learner.update]
-    streams = [_LeastSquares(accessor.d) for _ in range(accessor.n_streams)]
-    start = 0
-    for checkpoint in sorted(set(checkpoints)):
-        by_products = checkpoint > accessor.d
-        if by_products:
-            for stream in streams:
-                stream.drop_rows()
-        while start < checkpoint:
-            stop = min(start + _BLOCK, checkpoint)
-            for members, X, y in accessor.distinct_rows(start, stop):
-                b, gram = y @ X, _gram(X) if by_products else None
-                sums = np.append(X.sum(axis=0), y.sum()) if given.centred or given.intercept else None
-                for f in members:
-                    streams[f].append(X, y, b, gram, sums)
-            start = stop
-        solutions: list[np.ndarray] = []
-        for stream in streams:
-            guess = solutions[-1] if solutions else None
-            solutions.append(stream.centred(given.centred, given.intercept).solved(solve, settings["B"], guess))
-        W = np.stack(solutions)
-        if not (given.centred or given.intercept):
-            yield checkpoint, W
-            continue
-        origins = [stream.origin(given.centred, given.intercept) for stream in streams]
-        yield checkpoint, WithIntercept(W, np.stack([r - m @ w for (m, r), w in zip(origins, solutions, strict=True)]))
-
-
-def _gram(X: np.ndarray) -> np.ndarray:
+def gram_matrix(X: np.ndarray) -> np.ndarray:
     """Return X'X; attributes that are mostly 0 (margins of images) are multiplied as sparse columns."""
     nonzero = np.count_nonzero(X, axis=0)
     sparse = np.flatnonzero((nonzero > 0) & (nonzero < _SPARSE * len(X)))
@@ -93,7 +32,7 @@ def _gram(X: np.ndarray) -> np.ndarray:
     return gram
 
 
-class _LeastSquares:
+class LeastSquares:
     """One stream's examples: ``b = X'y``; ``X`` and ``y``, or ``gram = X'X``; a guess of the weights.
 
     For the means, also their number n and the sums of their attributes and, last, of their targets.
@@ -124,20 +63,20 @@ class _LeastSquares:
     def drop_rows(self) -> None:
         """Replace the rows by their products."""
         if self.X is not None:
-            self.gram, self.X = _gram(self.X), None
+            self.gram, self.X = gram_matrix(self.X), None
 
     def origin(self, centred: bool, intercept: bool) -> tuple[np.ndarray, float]:
         """Return what is subtracted from attributes (d,) and targets."""
         means = self.sums / self.n
         return means[:-1] if centred else np.zeros(len(self.b)), float(means[-1]) if intercept else 0.0
 
-    def centred(self, centred: bool, intercept: bool) -> "_LeastSquares":
+    def centred(self, centred: bool, intercept: bool) -> "LeastSquares":
         """Return the same examples with attributes and targets less their origin."""
         if not (centred or intercept):
             return self
         m, r = self.origin(centred, intercept)
         x, y = self.sums[:-1], self.sums[-1]
-        examples = _LeastSquares(len(m))
+        examples = LeastSquares(len(m))
         examples.b = self.b - r * x - m * (y - self.n * r)
         if self.X is None:
             # x m' = m x' = n m m' if attributes are centred, else 0: two are subtracted, and one is added.
@@ -148,14 +87,14 @@ class _LeastSquares:
 
     def solved(
         self,
-        solve: Callable[["_LeastSquares", np.ndarray], np.ndarray],
+        solve: Callable[["LeastSquares", np.ndarray], np.ndarray],
         radii: np.ndarray,
         guess: np.ndarray | None,
     ) -> np.ndarray:
         """Return the solutions (d, G); attributes that are 0 in all examples have weight 0."""
         live = np.flatnonzero(self.squares())
         W = np.zeros((len(self.b), len(radii)))
-        part = _LeastSquares(len(live))
+        part = LeastSquares(len(live))
         part.y, part.b, part.guess = self.y, self.b[live], None if guess is None else guess[live]
         if self.X is None:
             part.gram, part.X = self.gram.take(live, axis=0).take(live, axis=1), None
@@ -169,14 +108,16 @@ class _LeastSquares:
         return self.gram.diagonal() if self.X is None else (self.X**2).sum(axis=0)
 
 
-def _lasso(examples: _LeastSquares, radii: np.ndarray) -> np.ndarray:
+def solve_lasso(examples: LeastSquares, radii: np.ndarray) -> np.ndarray:
+    """Return the minimisers (d, G) over 1-balls."""
     if examples.X is None:
         return lasso(examples.gram, examples.b, radii, examples.guess)
     X = examples.X
     return lasso_path(lambda j: X[:, j] @ X, examples.squares(), examples.b, radii)
 
 
-def _ridge(examples: _LeastSquares, radii: np.ndarray) -> np.ndarray:
+def solve_ridge(examples: LeastSquares, radii: np.ndarray) -> np.ndarray:
+    """Return the minimisers (d, G) over 2-balls."""
     if not examples.b.any():
         return np.zeros((len(examples.b), len(radii)))
     if examples.X is None:

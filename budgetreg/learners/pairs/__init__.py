@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
 from budgetreg.enumeration.expectations import Oracle
@@ -27,6 +29,7 @@ from budgetreg.learners.declaration import (
     Trajectory,
 )
 from budgetreg.metering.accessor import Accessor
+from budgetreg.tasks.task import WithIntercept
 
 _PROBLEMS = {
     "program": "estimated least squares in the 1-ball, negative eigenvalues set to 0",
@@ -57,10 +60,24 @@ class Baseline(Learner):
     def fit(
         self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
-        """Run `budgetreg.learners.pairs.core.fit`."""
-        from budgetreg.learners.pairs import core
+        """Estimate the loss along all streams and minimise it at the checkpoints; see `Learner.fit`.
 
-        return core.fit(self, accessor, settings, checkpoints, rngs, given)
+        A pair is charged 2 attributes, also if they are equal. The setting is ``B``, the largest 1-norm.
+        """
+        from budgetreg.learners.pairs import core  # imported here because SciPy loads slowly
+
+        solve = {"program": core.minimisers, "correlation": core.correlation}[self.update]
+        centring = None
+        if given.centred or given.intercept:
+            centring = core.PairCentring(accessor.n_streams, accessor.d, core.together(accessor))
+        for checkpoint, A, v in core.estimates(accessor, checkpoints, rngs, given.k, centring):
+            if centring is None:
+                yield checkpoint, np.stack([solve(A_f, v_f, settings["B"]) for A_f, v_f in zip(A, v, strict=True)])
+                continue
+            m, r = centring.origin(given.centred, given.intercept)
+            moments = zip(*centring.centre(A, v, m, r), strict=True)
+            W = np.stack([solve(A_f, v_f, settings["B"]) for A_f, v_f in moments])
+            yield checkpoint, WithIntercept(W, r[:, None] - np.einsum("fd,fdg->fg", m, W))
 
     def split_budget(self, k: int) -> BudgetSplit | None:
         """Refuse a budget below a pair.

@@ -17,55 +17,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from budgetreg.learners.declaration import Rngs, Settings, SideInformation
-from budgetreg.learners.pairs import Baseline
 from budgetreg.learners.pairs.centring import PairCentring
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import blocks, subset
 from budgetreg.solvers.lasso import lasso
-from budgetreg.tasks.task import Outputs, WithIntercept
-
-
-def fit(
-    learner: Baseline,
-    accessor: Accessor,
-    settings: Settings,
-    checkpoints: Sequence[int],
-    rngs: Rngs,
-    given: SideInformation,
-) -> Iterator[tuple[int, Outputs]]:
-    """Estimate the loss along all streams of the accessor and minimise it at the checkpoints.
-
-    Parameters
-    ----------
-    learner : Baseline
-    accessor, settings, checkpoints, rngs, given
-        As for `budgetreg.learners.declaration.Learner.fit`; a pair is charged 2 attributes, also if they are equal. The
-        setting is ``B``, the largest 1-norm.
-
-    Yields
-    ------
-    checkpoint : int
-    W : ndarray of float, shape (F, d, G); or WithIntercept
-        Output regressors.
-
-    References
-    ----------
-    N. Cesa-Bianchi, S. Shalev-Shwartz, O. Shamir. Efficient Learning with Partially Observed Attributes. ICML 2010,
-    Algorithm 1 and footnote 2.
-    """
-    solve = {"program": minimisers, "correlation": correlation}[learner.update]
-    centring = None
-    if given.centred or given.intercept:
-        centring = PairCentring(accessor.n_streams, accessor.d, _together(accessor))
-    for checkpoint, A, v in estimates(accessor, checkpoints, rngs, given.k, centring):
-        if centring is None:
-            yield checkpoint, np.stack([solve(A_f, v_f, settings["B"]) for A_f, v_f in zip(A, v, strict=True)])
-            continue
-        m, r = centring.origin(given.centred, given.intercept)
-        moments = zip(*centring.centre(A, v, m, r), strict=True)
-        W = np.stack([solve(A_f, v_f, settings["B"]) for A_f, v_f in moments])
-        yield checkpoint, WithIntercept(W, r[:, None] - np.einsum("fd,fdg->fg", m, W))
 
 
 def estimates(
@@ -75,7 +30,7 @@ def estimates(
     k: int,
     centring: PairCentring | None = None,
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Estimate the loss along all streams of the accessor; the parameters are those of `fit`.
+    """Estimate the loss along all streams of the accessor; the parameters are those of `Learner.fit`.
 
     A `centring` is given the same pairs.
 
@@ -89,7 +44,7 @@ def estimates(
     """
     F, d = accessor.n_streams, accessor.d
     A, v = np.zeros((F, d, d)), np.zeros((F, d))
-    together = _together(accessor)
+    shares = together(accessor)
     for start, stop in blocks(0, checkpoints[-1]):
         pairs = np.stack([subset(rng, d * d, k // 2) for rng in rngs])[:, : stop - start]
         attributes = np.stack(np.divmod(pairs, d), axis=-1)
@@ -106,12 +61,12 @@ def estimates(
                 # At the last checkpoint A is overwritten, because allocating F d x d more numbers is slow.
                 means = np.multiply(A, d**2 / (2 * (k // 2) * last), out=A if last == checkpoints[-1] else None)
                 singles = v * (d / ((k // 2) * last))
-                if together is not None:
-                    means, singles = means / together, singles / together.diagonal(axis1=1, axis2=2)
+                if shares is not None:
+                    means, singles = means / shares, singles / shares.diagonal(axis1=1, axis2=2)
                 yield last, means, singles
 
 
-def _together(accessor: Accessor) -> np.ndarray | None:
+def together(accessor: Accessor) -> np.ndarray | None:
     """Return the shares (F, d, d) of examples that have two attributes; None if all have all."""
     if accessor.complete:
         return None

@@ -28,13 +28,18 @@ from budgetreg.learners.declaration import (
     Theorem,
     Trajectory,
 )
+from budgetreg.learners.partial.core import UPDATES, run
 from budgetreg.metering.accessor import Accessor
+from budgetreg.sampling import importance_weights
+from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, DataPointSampler, Proportional
 from budgetreg.theory import ddaelr_step, ddaerr_step, eg_step, ogd_step, pegasos_regularisation
+from budgetreg.updates.control_variates import ControlVariate
+from budgetreg.updates.scaled_regressors import ScaledRegressors
 
 
 @dataclass(frozen=True)
 class GradientLearner(bases.GuidedLearner):
-    """How the regressor moves, and how its two estimates are drawn; see `budgetreg.learners.partial.core.fit`.
+    """How the regressor moves, and how its two estimates are drawn; see `budgetreg.learners.partial.core`.
 
     Attributes
     ----------
@@ -68,10 +73,32 @@ class GradientLearner(bases.GuidedLearner):
     def fit(
         self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
-        """Run `budgetreg.learners.partial.core.fit`."""
-        from budgetreg.learners.partial import core
+        """Run all settings along all streams, one pass; see `Learner.fit`.
 
-        return core.fit(self, accessor, settings, checkpoints, rngs, given)
+        Settings are ``B``, and ``eta`` or ``lambda``.
+        """
+        F, d = accessor.n_streams, accessor.d
+        options = {}
+        if self.inner_product == "moment":
+            assert given.moments is not None
+            options["root_moments"] = importance_weights.inner_product(given.moments, given.prices)
+        samplers: Sequence[DataPointSampler]
+        if self.data_point == "moment":
+            assert given.moments is not None
+            samplers = [
+                Proportional(weights)
+                for weights in importance_weights.data_point(self.update, given.moments, given.prices)
+            ]
+        else:
+            samplers = [DATA_POINT_SAMPLERS[self.data_point]] * F
+        state = UPDATES[self.update](F, d, given.split.k_ip, settings, **options)
+        control = None
+        if self.control_variate != "none":
+            assert isinstance(state, ScaledRegressors)
+            control = ControlVariate(state, F, d, slope=self.control_variate == "label")
+        yield from run(
+            accessor, state, 0, checkpoints, rngs, samplers, given.split, average=self.average, control=control
+        )
 
     @property
     def tuned(self) -> Sequence[str]:

@@ -21,12 +21,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from budgetreg.learners.declaration import Rngs, Settings, SideInformation
-from budgetreg.learners.partial import GradientLearner
+from budgetreg.learners.declaration import BudgetSplit
 from budgetreg.learners.partial.skipped_steps import skipped_steps
 from budgetreg.metering.accessor import Accessor
-from budgetreg.sampling import importance_weights
-from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, DataPointSampler, Proportional, blocks, next_block
+from budgetreg.sampling.draws import DataPointSampler, Proportional, blocks, next_block
 from budgetreg.sampling.rounds import Round, rounds, sparse_points
 from budgetreg.sampling.segment_trees import Layout
 from budgetreg.updates.averaging import Averager
@@ -35,68 +33,11 @@ from budgetreg.updates.eg import EG
 from budgetreg.updates.inner_product import sum_in_order
 from budgetreg.updates.ogd import OGD
 from budgetreg.updates.pegasos import Pegasos
-from budgetreg.updates.scaled_regressors import ScaledRegressors
 
 RegressorUpdate = OGD | EG | Pegasos
 """State of F x G replicas of an update rule, with the running sums of their iterates."""
 
 UPDATES: Mapping[str, Callable[..., RegressorUpdate]] = {"ogd": OGD, "eg": EG, "pegasos": Pegasos}
-
-
-def fit(
-    learner: GradientLearner,
-    accessor: Accessor,
-    settings: Settings,
-    checkpoints: Sequence[int],
-    rngs: Rngs,
-    given: SideInformation,
-) -> Iterator[tuple[int, np.ndarray]]:
-    """Run all settings along all streams of the accessor, one pass.
-
-    Parameters
-    ----------
-    learner : GradientLearner
-    accessor, settings, checkpoints, rngs, given
-        As for `budgetreg.learners.declaration.Learner.fit`, with a budget of ``k_x + k_ip`` attributes; settings are
-        ``B`` and ``eta`` or ``lambda``.
-
-    Yields
-    ------
-    checkpoint : int
-    W : ndarray of float, shape (F, d, G)
-        Output regressors.
-    """
-    F, d = accessor.n_streams, accessor.d
-    options = {}
-    if learner.inner_product == "moment":
-        assert given.moments is not None
-        options["root_moments"] = importance_weights.inner_product(given.moments, given.prices)
-    samplers: Sequence[DataPointSampler]
-    if learner.data_point == "moment":
-        assert given.moments is not None
-        samplers = [
-            Proportional(weights)
-            for weights in importance_weights.data_point(learner.update, given.moments, given.prices)
-        ]
-    else:
-        samplers = [DATA_POINT_SAMPLERS[learner.data_point]] * F
-    state = UPDATES[learner.update](F, d, given.split.k_ip, settings, **options)
-    control = None
-    if learner.control_variate != "none":
-        assert isinstance(state, ScaledRegressors)
-        control = ControlVariate(state, F, d, slope=learner.control_variate == "label")
-    yield from run(
-        accessor,
-        state,
-        0,
-        checkpoints,
-        rngs,
-        samplers,
-        k_x=given.split.k_x,
-        k_ip=given.split.k_ip,
-        average=learner.average,
-        control=control,
-    )
 
 
 def run(
@@ -106,9 +47,8 @@ def run(
     checkpoints: Sequence[int],
     rngs: Sequence[np.random.Generator],
     samplers: Sequence[DataPointSampler],
+    budget_split: BudgetSplit,
     *,
-    k_x: int,
-    k_ip: int,
     average: str,
     revealed: Callable[[np.ndarray, np.ndarray], None] = lambda attributes, values: None,
     control: ControlVariate | None = None,
@@ -117,14 +57,18 @@ def run(
 
     Parameters
     ----------
-    accessor, checkpoints, rngs, k_x, k_ip, average
-        As for `fit`; only iterates of this run are averaged.
+    accessor, checkpoints, rngs
+        As for `budgetreg.learners.declaration.Learner.fit`.
     state : RegressorUpdate
         The replicas at their start.
     first : int
         Number of examples used before.
     samplers : sequence of callable
         The data point's sampler of each stream, see `budgetreg.sampling.draws`.
+    budget_split : BudgetSplit
+        Draws for the data point and for the inner product.
+    average : {'all', 'suffix', 'last'}
+        Which iterates of this run are averaged.
     revealed : callable, optional
         Called with the data points' attributes and values, (F, T, k_x) each, of every block.
     control : ControlVariate, optional
@@ -135,7 +79,7 @@ def run(
     checkpoint : int
     W : ndarray of float, shape (F, d, G)
     """
-    F, d = accessor.n_streams, accessor.d
+    F, d, (k_x, k_ip) = accessor.n_streams, accessor.d, budget_split
     nonuniform = [sampler.q for sampler in samplers if isinstance(sampler, Proportional)]
     inverse_q = 1 / np.where(np.stack(nonuniform) > 0, nonuniform, 1.0) if nonuniform else None
     averager = Averager([checkpoint - first for checkpoint in checkpoints], average)

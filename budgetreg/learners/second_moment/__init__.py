@@ -9,6 +9,8 @@ Algorithm 1 and the footnote of Section 3.  Importance sampling is ours.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FLAG, FRACTION, one_of
 from budgetreg.enumeration.expectations import Oracle
@@ -53,7 +55,7 @@ _SKIPPED: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class SecondMomentLearner(SubspaceLearner):
-    """Which attributes of an example are seen; see `budgetreg.learners.second_moment.core.fit`.
+    """Which attributes of an example are seen; see `budgetreg.learners.second_moment.core`.
 
     Attributes
     ----------
@@ -83,10 +85,15 @@ class SecondMomentLearner(SubspaceLearner):
     def fit(
         self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
-        """Run `budgetreg.learners.second_moment.core.fit`."""
-        from budgetreg.learners.second_moment import core
+        """Estimate C along all streams, and yield its leading eigenvectors; see `Learner.fit`.
 
-        return core.fit(self, accessor, settings, checkpoints, rngs, given)
+        There is one setting and nothing to tune.
+        """
+        from budgetreg.learners.second_moment.core import estimates  # imported here because SciPy loads slowly
+        from budgetreg.solvers.eigenspaces import leading
+
+        for checkpoint, moment in estimates(self, accessor, checkpoints, rngs, given.k):
+            yield checkpoint, np.stack([leading(C, self.n_components) for C in moment])[:, None]
 
     @property
     def observation(self) -> Observation:

@@ -1,4 +1,4 @@
-"""POPCA and PCA: an estimate of ``C = E x x'``, whose leading eigenvectors are the output.
+"""Estimates of ``C = E x x'``, whose leading eigenvectors POPCA and PCA put out.
 
 A sampling design (`budgetreg.sampling.designs`) decides which attributes of an example are seen. The products of the
 values seen, each divided by the probability of being seen, sum to unbiased estimates of C, which need not be positive
@@ -9,50 +9,17 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from budgetreg.learners.declaration import Rngs, Settings, SideInformation
+from budgetreg.learners.declaration import Rngs
 from budgetreg.learners.second_moment import SecondMomentLearner, importance
 from budgetreg.learners.second_moment.moment_sums import full_sums, sums
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.designs import Design, bernoulli, uniform_subset, with_replacement
-from budgetreg.solvers.eigenspaces import leading
-
-
-def fit(
-    learner: SecondMomentLearner,
-    accessor: Accessor,
-    settings: Settings,
-    checkpoints: Sequence[int],
-    rngs: Rngs,
-    given: SideInformation,
-) -> Iterator[tuple[int, np.ndarray]]:
-    """Estimate C along all streams of the accessor, and yield its leading eigenvectors at the checkpoints.
-
-    Parameters
-    ----------
-    learner : SecondMomentLearner
-    accessor, settings, checkpoints, rngs, given
-        As for `budgetreg.learners.declaration.Learner.fit`; there is one setting and nothing to tune.
-
-    Yields
-    ------
-    checkpoint : int
-    V : ndarray of float64, shape (F, 1, d, n_components)
-        Orthonormal columns.
-
-    References
-    ----------
-    A. Gonen, D. Rosenbaum, Y. C. Eldar, S. Shalev-Shwartz. Subspace Learning with Partial Information. JMLR 17, 2016,
-    Algorithm 1 and the footnote of Section 3. 'importance' is ours.
-    """
-    del settings
-    for checkpoint, moment in estimates(learner, accessor, checkpoints, rngs, given.k):
-        yield checkpoint, np.stack([leading(C, learner.n_components) for C in moment])[:, None]
 
 
 def estimates(
     learner: SecondMomentLearner, accessor: Accessor, checkpoints: Sequence[int], rngs: Rngs, k: int
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Estimate C along all streams of the accessor; the parameters are those of `fit`.
+    """Estimate C along all streams of the accessor; the parameters are those of `Learner.fit`.
 
     Yields
     ------

@@ -25,10 +25,14 @@ from budgetreg.learners.declaration import (
     SideInformation,
     Trajectory,
 )
+from budgetreg.learners.svr.core import GenEst, PlugIn
 from budgetreg.metering.accessor import Accessor
+from budgetreg.sampling.draws import BLOCK, blocks, uniform
 from budgetreg.tasks.regression import Regression
 from budgetreg.theory import svr_step
+from budgetreg.updates.averaging import Averager
 from budgetreg.updates.gen_est import INNER_PRODUCT_DRAWS, averaged_draws, expected_draws, second_moment
+from budgetreg.updates.ogd import project_l2
 
 MOST_DRAWS = 1e8
 """Draws that GenEst may average for one factor."""
@@ -67,10 +71,45 @@ class SupportVectorLearner(bases.SplitBudgetLearner):
     def fit(
         self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
-        """Run `budgetreg.learners.svr.core.fit`."""
-        from budgetreg.learners.svr import core
+        """Run all settings along all streams, one pass; see `Learner.fit`.
 
-        return core.fit(self, accessor, settings, checkpoints, rngs, given)
+        It is gradient descent on the 2-ball as in AERR, along ``phi~ x~``: x~ estimates the data point, phi~ the slope
+        of the smoothed loss at the residual (see `budgetreg.updates.gen_est`). All F x G replicas take each step
+        together, as arrays (F, G, d); a replica's result does not depend on the others. Settings are ``B`` and ``eta``.
+        GenEst's draws for one example are unbounded, so the accessor must have no budget for it.
+        """
+        F, G, d = accessor.n_streams, accessor.n_settings, accessor.d
+        B, eta = settings["B"], settings["eta"]
+        slope: GenEst | PlugIn = PlugIn(self.delta, self.eps, given.split.k_ip)
+        if self._unbiased:
+            slope = GenEst(B, self.delta, self.eps, rngs)
+        averager = Averager(checkpoints, self.average)
+        marks = set(averager.marks)
+        w, total = np.zeros((F, G, d)), np.zeros((F, G, d))
+        stream, example = np.ogrid[:F, :BLOCK]
+
+        def running_sum() -> np.ndarray:
+            return total
+
+        def iterate() -> np.ndarray:
+            return w
+
+        for start, stop in blocks(0, checkpoints[-1]):
+            attributes = np.stack([uniform(rng, d, given.split.k_x) for rng in rngs])[:, : stop - start]
+            slope.next_block(rngs)
+            accessor.open(start, stop)
+            y = accessor.targets()
+            points = np.zeros((F, stop - start, d))
+            cells = stream[..., None], example[:, : stop - start, None], attributes
+            np.add.at(points, cells, accessor.reveal_block(attributes) * (d / given.split.k_x))
+            for position in range(stop - start):
+                total += w
+                t = start + position + 1
+                output = averager.observe(t, running_sum, iterate) if t in marks else None
+                if output:
+                    yield output[0], np.ascontiguousarray(output[1].swapaxes(1, 2))
+                phi = slope.estimate(accessor, position, w, y[:, position])
+                w = project_l2(w - (eta * phi)[:, :, None] * points[:, position, None, :], B)
 
     @property
     def _unbiased(self) -> bool:

@@ -1,84 +1,17 @@
-"""AESVR: support-vector regression from k attributes of each example, on average with GenEst.
-
-It is gradient descent on the 2-ball as in AERR, along ``phi~ x~``: x~ estimates the data point, phi~ the slope of the
-smoothed loss at the residual (see `budgetreg.updates.gen_est`). All F x G replicas take each step together, as arrays
-(F, G, d); a replica's result does not depend on the others.
+"""AESVR's estimates of the slope of the smoothed loss at the residual, see `budgetreg.updates.gen_est`.
 
 References
 ----------
 Hazan and Koren (2012), "Linear regression with limited observation", Procedure 3 and Algorithm 4.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from budgetreg.learners.declaration import Rngs, Settings, SideInformation
-from budgetreg.learners.svr import SupportVectorLearner
 from budgetreg.metering.accessor import Accessor
-from budgetreg.sampling.draws import BLOCK, blocks, uniform
-from budgetreg.updates.averaging import Averager
+from budgetreg.sampling.draws import BLOCK
 from budgetreg.updates.gen_est import WEIGHTS, averaged_draws, draws_per_factor, smoothed_slope
-from budgetreg.updates.ogd import project_l2
-
-
-def fit(
-    learner: SupportVectorLearner,
-    accessor: Accessor,
-    settings: Settings,
-    checkpoints: Sequence[int],
-    rngs: Rngs,
-    given: SideInformation,
-) -> Iterator[tuple[int, np.ndarray]]:
-    """Run all settings along all streams of the accessor, one pass.
-
-    Parameters
-    ----------
-    learner : SupportVectorLearner
-    accessor, settings, checkpoints, rngs, given
-        As for `budgetreg.learners.declaration.Learner.fit`; settings are ``B`` and ``eta``. GenEst's draws for one
-        example are unbounded, so the accessor must have no budget for it.
-
-    Yields
-    ------
-    checkpoint : int
-    W : ndarray of float, shape (F, d, G)
-        Output regressors.
-    """
-    F, G, d = accessor.n_streams, accessor.n_settings, accessor.d
-    B, eta = settings["B"], settings["eta"]
-    slope: GenEst | PlugIn = (
-        GenEst(B, learner.delta, learner.eps, rngs)
-        if learner.residual == "gen_est"
-        else PlugIn(learner.delta, learner.eps, given.split.k_ip)
-    )
-    averager = Averager(checkpoints, learner.average)
-    marks = set(averager.marks)
-    w, total = np.zeros((F, G, d)), np.zeros((F, G, d))
-    stream, example = np.ogrid[:F, :BLOCK]
-
-    def running_sum() -> np.ndarray:
-        return total
-
-    def iterate() -> np.ndarray:
-        return w
-
-    for start, stop in blocks(0, checkpoints[-1]):
-        attributes = np.stack([uniform(rng, d, given.split.k_x) for rng in rngs])[:, : stop - start]
-        slope.next_block(rngs)
-        accessor.open(start, stop)
-        y = accessor.targets()
-        points = np.zeros((F, stop - start, d))
-        cells = stream[..., None], example[:, : stop - start, None], attributes
-        np.add.at(points, cells, accessor.reveal_block(attributes) * (d / given.split.k_x))
-        for position in range(stop - start):
-            total += w
-            t = start + position + 1
-            output = averager.observe(t, running_sum, iterate) if t in marks else None
-            if output:
-                yield output[0], np.ascontiguousarray(output[1].swapaxes(1, 2))
-            phi = slope.estimate(accessor, position, w, y[:, position])
-            w = project_l2(w - (eta * phi)[:, :, None] * points[:, position, None, :], B)
 
 
 class PlugIn:
