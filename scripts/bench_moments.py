@@ -20,8 +20,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from budgetreg.figures.canvas import own_settings, write_figure
-from budgetreg.learners.factors.posterior import Posterior
-from budgetreg.learners.factors.regression import posterior_moments
+from budgetreg.learners.factors.posterior import Posterior, posterior_moments
 from budgetreg.learners.moments.solution import solve
 from budgetreg.revealed.entries import Entries
 from budgetreg.revealed.standardised import StandardisedEntries

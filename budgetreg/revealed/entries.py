@@ -1,9 +1,12 @@
 """Storage of revealed values, the only data that learners of this kind learn from."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,10 @@ class Entries:
         self._pending = []
 
 
-def rows_by_column(attributes: np.ndarray, values: np.ndarray, columns: int) -> tuple[csr_array, csr_array]:
+def rows_by_column(attributes: np.ndarray, values: np.ndarray, columns: int) -> tuple["csr_array", "csr_array"]:
     """Return which columns were seen, as ones, and their values as sparse matrices (T, columns)."""
+    from scipy.sparse import csr_array  # imported here because SciPy loads slowly
+
     starts = np.arange(0, values.size + 1, values.shape[1])
     shape = len(values), columns
     seen, known = (

@@ -5,7 +5,10 @@ Sources are named in the modules: the posterior in `posterior`.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
+
+import numpy as np
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FRACTION, NOTHING, POSITIVE, one_of, whole
@@ -13,9 +16,18 @@ from budgetreg.enumeration.certificates import FullRowsOracle
 from budgetreg.learners.bases import PairwiseLearner, SubspaceLearner
 from budgetreg.learners.declaration import UNBOUNDED, Missing, Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
+from budgetreg.revealed.collection import AttributeDraws, collect, reveal
+from budgetreg.revealed.entries import Entries
+from budgetreg.revealed.standardised import StandardisedEntries
+from budgetreg.sampling.draws import BLOCK
+from budgetreg.sampling.inclusion_probabilities import working_probabilities
+from budgetreg.theory import first_phase
 
 _SHRUNK = "a posterior mean is shrunk, hence biased, less with each example"
 _LIKELIEST = "a likeliest model is biased, and counts for less the more often pairs are seen"
+
+_VALUES, _MIX = 5, 0.1
+"""In a stream: mean number of values per attribute before the first plan; share of equal probabilities in the draws."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +59,26 @@ class FactorRegression(PairwiseLearner):
     def fit(
         self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
-        """Run `budgetreg.learners.factors.regression.fit`."""
-        from budgetreg.learners.factors import regression
+        """Draw k attributes of each example, and yield the regressor of the posterior at each checkpoint.
 
-        return regression.fit(self, accessor, settings, checkpoints, rngs, given)
+        The first ``2 d / k`` examples show uniform subsets. After them, and whenever the number of examples has
+        doubled, new inclusion probabilities are computed from the posterior, see
+        `budgetreg.sampling.importance_weights.regression_weights`. There is one setting and nothing to tune; see
+        `Learner.fit`.
+        """
+        # imported here because SciPy loads slowly
+        from budgetreg.learners.factors.posterior import Posterior, plan_by_posterior, posterior_moments
+
+        d = accessor.d
+        posterior = Posterior(d + 1, min(self.n_factors, d), [rng.spawn(1)[0] for rng in rngs])
+        for collected in collect(accessor, checkpoints, rngs, given.k):
+            standardised = StandardisedEntries(collected.entries.blocks(), d)
+            moments = posterior_moments(posterior, standardised, collected.entries.size)
+            if collected.is_checkpoint:
+                outputs = standardised.regressors(moments, centred=given.centred, intercept=given.intercept)
+                yield collected.examples, outputs
+            if collected.is_plan:
+                plan_by_posterior(collected, standardised, moments)
 
     @property
     def words(self) -> Sequence[str]:
@@ -63,7 +91,7 @@ class FactorRegression(PairwiseLearner):
 
 @dataclass(frozen=True)
 class StreamingFactorAnalysis(SubspaceLearner):
-    """The streaming form of AEFA, which sees each example once; see `budgetreg.learners.factors.streaming.fit`.
+    """The streaming form of AEFA, which sees each example once.
 
     Attributes
     ----------
@@ -93,10 +121,32 @@ class StreamingFactorAnalysis(SubspaceLearner):
     def fit(
         self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
-        """Run `budgetreg.learners.factors.streaming.fit`."""
-        from budgetreg.learners.factors import streaming
+        """Draw k attributes of each example, and yield the factor model's leading subspace; see `Learner.fit`.
 
-        return streaming.fit(self, accessor, settings, checkpoints, rngs, given)
+        Nothing depends on the number of examples to come. Memory is O(d q^2) per stream. The cost of an example does
+        not depend on d, except for outputs and for plans, of which there is one per doubling of the examples. There is
+        one setting and nothing to tune.
+        """
+        # imported here because SciPy loads slowly
+        from budgetreg.learners.factors.stepwise import EM_BLOCK, StreamModel
+
+        d = accessor.d
+        streams = [StreamModel(rng, d, given.k, min(self.n_factors or 2 * self.n_components, d)) for rng in rngs]
+        next_plan = -(-_VALUES * d // given.k)
+        for start, stop in pairwise(sorted({*range(0, checkpoints[-1], EM_BLOCK), *checkpoints})):
+            accessor.open(start, stop)
+            attributes = np.stack([stream.draws.take(stop - start) for stream in streams])
+            values = accessor.reveal_block(attributes)
+            if not accessor.complete:
+                attributes = np.where(accessor.available(attributes), attributes, d)
+            for stream, i, x in zip(streams, attributes, values, strict=True):
+                stream.see(i, x)
+            if stop in checkpoints:
+                yield stop, np.stack([stream.subspace(self.n_components) for stream in streams])[:, None]
+            if self.design == "importance" and stop % EM_BLOCK == 0 and stop >= next_plan:
+                next_plan = 2 * stop
+                for stream in streams:
+                    stream.draws.plan(working_probabilities(np.sqrt(stream.model.mean_squares()), given.k, _MIX))
 
     def refuse(self) -> str | None:
         """Refuse fewer factors than the subspace has dimensions."""
@@ -120,7 +170,7 @@ class StreamingFactorAnalysis(SubspaceLearner):
 
 @dataclass(frozen=True)
 class FactorAnalysis(StreamingFactorAnalysis):
-    """AEFA: the likeliest factor model of all that was revealed; see `budgetreg.learners.factors.subspace.fit`.
+    """AEFA: the likeliest factor model of all that was revealed.
 
     Attributes
     ----------
@@ -155,10 +205,31 @@ class FactorAnalysis(StreamingFactorAnalysis):
     def fit(
         self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
-        """Run `budgetreg.learners.factors.subspace.fit`."""
-        from budgetreg.learners.factors import subspace
+        """Draw k attributes of each example, and yield the moment estimate's leading subspace; see `Learner.fit`.
 
-        return subspace.fit(self, accessor, settings, checkpoints, rngs, given)
+        There is one setting and nothing to tune.
+        """
+        # imported here because SciPy loads slowly
+        from budgetreg.learners.factors.likelihood import RevealedEntries
+        from budgetreg.learners.factors.moment_estimate import MomentEstimator, mean_squares
+        from budgetreg.solvers.eigenspaces import leading
+
+        d, last, k, n = accessor.d, checkpoints[-1], given.k, self.n_components
+        q = min(self.n_factors or 2 * n, d)
+        m_1 = min(last, max(first_phase(self.phase_one, last), -(-10 * d // k)))
+        entries, draws = Entries(d), [AttributeDraws(rng, d, k) for rng in rngs]
+        estimator = MomentEstimator(d, n, q, self.noise == "shared", self.kappa)
+        marks = sorted({*range(0, last, BLOCK), *checkpoints, *([m_1] if self.design == "importance" else [])})
+        for start, stop in pairwise(marks):
+            reveal(accessor, draws, entries, start, stop, targets=False)
+            if stop in checkpoints:
+                (block,) = entries.blocks()
+                moments = map(estimator.estimate, block.attributes, block.values)
+                yield stop, np.stack([leading(C, n) for C in moments])[:, None]
+            if stop == m_1 and self.design == "importance":
+                (block,) = entries.blocks()
+                for draw, i, x in zip(draws, block.attributes, block.values, strict=True):
+                    draw.plan(working_probabilities(np.sqrt(mean_squares(RevealedEntries(i, x, d))), k, self.mix))
 
     def refuse(self) -> str | None:
         """Allow any number of factors: the model counts less the more often pairs are seen."""

@@ -46,7 +46,7 @@ class MomentEstimator:
     shared : bool
         Whether all attributes share one noise variance.
     kappa : 'auto', 'model' or float
-        Weight of the model, see `budgetreg.learners.factors.subspace.fit`.
+        Weight of the model, see `budgetreg.learners.factors.FactorAnalysis`.
     """
 
     d: int

@@ -25,8 +25,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
+from budgetreg.revealed.collection import Collected
 from budgetreg.revealed.entries import Block
-from budgetreg.revealed.standardised import Moments
+from budgetreg.revealed.standardised import Moments, StandardisedEntries
 
 _SHAPE_ALPHA, _SHAPE_PSI, _RATE_PSI, _PRECISION_MU = 1.0, 1.0, 0.3, 0.1
 _MIN_ALPHA = 0.1
@@ -37,6 +38,10 @@ _START = 0.1
 
 _CHUNK = 2**20
 """Loadings gathered at a time, which limits the memory that a block of examples needs."""
+
+_BURN_IN, _MIN_KEPT, _MAX_KEPT, _MAX_VALUES = 60, 20, 120, 10_000_000
+"""Sweeps before those averaged when a chain starts; least and most sweeps averaged; and the values that these may read
+in all. More data leave a narrower posterior, which fewer sweeps average well enough."""
 
 
 class Posterior:
@@ -150,6 +155,28 @@ class Posterior:
             gamma = rng.standard_gamma(_SHAPE_ALPHA + live[f].sum() / 2, size=q)
             self._alpha[f] = np.maximum(gamma / (_SHAPE_ALPHA / q + size[f] / 2), _MIN_ALPHA)
         return means, traces
+
+
+def posterior_moments(posterior: Posterior, standardised: StandardisedEntries, size: int) -> Moments:
+    """Continue the chains by as many sweeps as the number of values asks for, and return the moments.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    standardised : StandardisedEntries
+        Everything revealed.
+    size : int
+        Number of values of each stream.
+    """
+    kept = min(max(_MIN_KEPT, _MAX_VALUES // size), _MAX_KEPT)
+    before = kept // 3 if posterior.sweeps else _BURN_IN
+    return posterior.moments(standardised.blocks, standardised.live, before + kept, kept)
+
+
+def plan_by_posterior(collected: Collected, standardised: StandardisedEntries, moments: Moments) -> None:
+    """Draw, from now on, by the posterior's residual deviations and regressors."""
+    W, _ = standardised.regressors(moments, centred=True, intercept=True)
+    collected.plan(standardised.spread(moments), W[:, :, 0])
 
 
 def _correction(W: np.ndarray, psi: np.ndarray, x: np.ndarray, z: np.ndarray) -> np.ndarray:

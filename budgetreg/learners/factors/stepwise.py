@@ -18,10 +18,17 @@ O. Cappé, E. Moulines. On-line expectation-maximization algorithm for latent da
 blocks of examples: P. Liang, D. Klein. Online EM for unsupervised models. NAACL 2009.
 """
 
+from copy import deepcopy
+
 import numpy as np
 
 from budgetreg.learners.factors.likelihood import FactorModel, factor_posterior
+from budgetreg.revealed.collection import AttributeDraws
 from budgetreg.revealed.entries import rows_by_column
+from budgetreg.solvers.eigenspaces import leading_of_sum
+
+EM_BLOCK = 32
+"""Examples of a block. With 16, results are equal at twice the time; with 64, the early results are worse."""
 
 ALPHA = 0.6
 """Exponent of the discount of earlier blocks."""
@@ -150,3 +157,28 @@ class StepwiseEM:
         """Return the most likely noise variances (n,) of attributes, given their rows W."""
         residual = sums[:, -1] + (W * ((A @ W[:, :, None])[..., 0] - 2 * b)).sum(axis=1)
         return np.maximum((residual + PSEUDO * NOISE * self._unit) / (sums[:, -2] + PSEUDO), LEAST * self._unit)
+
+
+class StreamModel:
+    """The model of one stream, its draws, and the examples of the block that is being filled."""
+
+    def __init__(self, rng: np.random.Generator, d: int, k: int, q: int) -> None:
+        self.draws, self.model = AttributeDraws(rng, d, k), StepwiseEM(rng, d, q)
+        self._attributes, self._values = np.empty((0, k), dtype=np.int64), np.empty((0, k))
+
+    def see(self, attributes: np.ndarray, values: np.ndarray) -> None:
+        """Append examples (T, k) of the current block, and learn from the block once it is full."""
+        self._attributes = np.append(self._attributes, attributes, axis=0)
+        self._values = np.append(self._values, values, axis=0)
+        if len(self._values) == EM_BLOCK:
+            self.model.learn(self._attributes, self._values)
+            self._attributes, self._values = self._attributes[:0], self._values[:0]
+
+    def subspace(self, n: int) -> np.ndarray:
+        """Return the leading subspace (d, n) of all examples, those of an unfinished block included."""
+        em = self.model
+        if len(self._values):
+            em = deepcopy(em)
+            em.learn(self._attributes, self._values)
+        model = em.model()
+        return leading_of_sum(model.W, model.psi, n)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of, whole
 from budgetreg.enumeration.certificates import FullRowsOracle
@@ -21,6 +23,8 @@ from budgetreg.learners.declaration import (
     Trajectory,
 )
 from budgetreg.metering.accessor import Accessor
+from budgetreg.revealed.collection import collect
+from budgetreg.revealed.standardised import StandardisedEntries
 
 CANDIDATE = Parameter("candidate", "which candidate", absolute=True, tried=(1.0, 25.0), unlimited=False)
 
@@ -69,10 +73,56 @@ class MomentRegression(PairwiseLearner):
     def fit(
         self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
-        """Run `budgetreg.learners.moments.regression.fit`."""
-        from budgetreg.learners.moments import regression
+        """Draw k attributes of each example, and yield the regressor of all that was seen at each checkpoint.
 
-        return regression.fit(self, accessor, settings, checkpoints, rngs, given)
+        With the factor-model estimate, attributes are drawn as AEML draws them. Without it, the plans use the
+        regressor of the moments in the same way. Without settings, held-out risks choose among the candidates; the
+        setting ``candidate`` holds the numbers, from 1, of the candidates of `Solution` to yield. See `Learner.fit`.
+        """
+        # imported here because SciPy loads slowly
+        from budgetreg.learners.factors.posterior import Posterior, plan_by_posterior, posterior_moments
+        from budgetreg.learners.moments.solution import mixed, solve, with_intercepts
+
+        d = accessor.d
+        chains = [rng.spawn(1)[0] for rng in rngs]
+        posterior = (
+            Posterior(d + 1, min(self.n_factors, d), chains) if self.partner == "auto" and not settings else None
+        )
+        for collected in collect(accessor, checkpoints, rngs, given.k):
+            blocks = collected.entries.blocks()
+            factor_estimate = None
+            if posterior is not None:
+                standardised = StandardisedEntries(blocks, d)
+                factor_estimate = standardised, posterior_moments(posterior, standardised, collected.entries.size)
+            if collected.is_checkpoint or factor_estimate is None:
+                solutions = [
+                    solve(
+                        blocks, f, collected.phases, d, norm=self.norm, centred=given.centred, intercept=given.intercept
+                    )
+                    for f in range(len(rngs))
+                ]
+            if collected.is_checkpoint:
+                if settings:
+                    chosen = np.array(settings["candidate"]).astype(int) - 1
+                    W = np.stack([solution.candidates[chosen].T for solution in solutions])
+                else:
+                    W = np.stack([solution.w for solution in solutions])[:, :, None]
+                outputs = with_intercepts(W, solutions, blocks, centred=given.centred, intercept=given.intercept)
+                if factor_estimate is not None:
+                    standardised, moments = factor_estimate
+                    factor_outputs = standardised.regressors(moments, centred=given.centred, intercept=given.intercept)
+                    examples = collected.phases[-1]
+                    share = [
+                        solution.factor_share(examples, standardised.residual(moments, f), self.n_factors)
+                        for f, solution in enumerate(solutions)
+                    ]
+                    outputs = mixed(outputs, factor_outputs, np.array(share))
+                yield collected.examples, outputs if given.centred or given.intercept else outputs.regressors
+            if collected.is_plan and factor_estimate is not None:
+                plan_by_posterior(collected, *factor_estimate)
+            elif collected.is_plan:
+                deviations = [np.where(solution.label.live, np.sqrt(solution.label.v), 0.0) for solution in solutions]
+                collected.plan(np.stack(deviations), np.stack([solution.w for solution in solutions]))
 
     @property
     def tuned(self) -> Sequence[str]:

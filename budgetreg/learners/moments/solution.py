@@ -11,6 +11,7 @@ from budgetreg.learners.moments.label import LabelRegression, label_regression
 from budgetreg.learners.moments.pairs import FOLDS, Pairs, collected_pairs, debiased, shrunk, shrunk_share
 from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
 from budgetreg.revealed.entries import Block
+from budgetreg.tasks.task import Outputs, WithIntercept
 
 SPECTRA = 4
 """Flat; halfway to that of the shrunk mean products; that; and that of the debiased mean products."""
@@ -20,6 +21,10 @@ _Sums = tuple[np.ndarray, np.ndarray]
 
 _CONTRADICTION = 4
 """Standard errors, over the folds, by which pairs must deviate from a model to contradict it."""
+
+
+_PRIOR_EXAMPLES = 200
+"""Examples that the factor model's prior is worth: the moments have no prior, and count for more beyond them."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,13 @@ class Solution:
     candidates: np.ndarray
     sparse: bool
     pairs: Pairs | None
+
+    def factor_share(self, examples: int, residual: np.ndarray, n_factors: int) -> float:
+        """Return the factor-model estimate's share: from 1 to 1/2, or to 0 if sparse; 0 if contradicted."""
+        moments = examples / (examples + _PRIOR_EXAMPLES)
+        if self.contradicts(residual, n_factors):
+            return 0.0
+        return 1 - (moments if self.sparse else moments / 2)
 
     def contradicts(self, residual: np.ndarray, n_factors: int) -> bool:
         """Return whether the pairs contradict a factor model.
@@ -207,3 +219,26 @@ def _spectra(pairs: Pairs, sums: _Sums, noises: Sequence[float]) -> list[Spectru
         small,
         clean(debiased(pairs, *sums), noises[1]),
     ]
+
+
+def with_intercepts(
+    W: np.ndarray, solutions: Sequence[Solution], blocks: Sequence[Block], *, centred: bool, intercept: bool
+) -> WithIntercept:
+    """Return regressors (F, d, G) and intercepts that predict the mean target at the means."""
+    b = np.zeros((len(W), W.shape[2]))
+    if intercept:
+        b += np.concatenate([block.values[:, :, -1] for block in blocks], axis=1).mean(axis=1)[:, None]
+    if centred:
+        b -= np.stack([solution.label.a @ w for solution, w in zip(solutions, W, strict=True)])
+    return WithIntercept(W, b)
+
+
+def mixed(by_moments: WithIntercept, by_factors: Outputs, share: np.ndarray) -> WithIntercept:
+    """Average two outputs, given the shares (F,) of the second."""
+    zero = np.zeros(by_moments.intercept.shape)
+    W, b = by_factors if isinstance(by_factors, WithIntercept) else (by_factors, zero)
+    by_stream = share[:, None, None]
+    return WithIntercept(
+        (1 - by_stream) * by_moments.regressors + by_stream * W,
+        (1 - share[:, None]) * by_moments.intercept + share[:, None] * b,
+    )
