@@ -18,8 +18,12 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.tasks.regression import Regression
 from budgetreg.tasks.task import Outputs, Task
 
-SEES_ALL = "all attributes are seen, nothing is estimated"
-ANY_BUDGET = "k decides how many full rows a run pays for, and any k is enough"
+ON_FULL_ROWS: Mapping[str, str] = {
+    **dict.fromkeys(("second moments", "full at k=d"), "all attributes are seen, nothing is estimated"),
+    "small k": "k decides how many full rows a run pays for, and any k is enough",
+}
+"""The checks that learners skip that see all attributes, with the reasons."""
+
 ONE_PASS = "each example leads to a step, none to a minimum"
 UNBOUNDED = "nothing is clipped or projected on the way"
 """Reasons to skip a check that several learners share."""

@@ -14,10 +14,9 @@ import numpy as np
 from budgetreg.enumeration.gradients import GradientOracle
 from budgetreg.learners import bases
 from budgetreg.learners.declaration import (
-    ANY_BUDGET,
+    ON_FULL_ROWS,
     ONE_PASS,
     RADIUS,
-    SEES_ALL,
     STEP_SIZE,
     Learner,
     Observation,
@@ -57,10 +56,8 @@ class ExactGradientLearner(Learner):
     parameters = (RADIUS, STEP_SIZE)
     tuned = ("B", "eta")
     skipped_checks: ClassVar[Mapping[str, str]] = {
-        "second moments": SEES_ALL,
-        "full at k=d": SEES_ALL,
+        **ON_FULL_ROWS,
         "minimiser": ONE_PASS,
-        "small k": ANY_BUDGET,
     }
 
     def fit(

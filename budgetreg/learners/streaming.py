@@ -5,9 +5,8 @@ is the subspace as columns (d, n), and V_S are its rows at S. All F x G replicas
 result does not depend on the others. The references stand with the updates, `budgetreg.updates.streaming_subspaces`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -109,14 +108,4 @@ class StreamingLearner(SubspaceLearner):
         return {**estimates, "boundary": UNBOUNDED, "minimiser": ONE_PASS}
 
 
-class SubspaceUpdate(Protocol):
-    """State of all replicas of an update rule."""
-
-    def step(self, rows: np.ndarray, x: np.ndarray) -> None:
-        """Update by one example of each stream: S as rows of the state (F, G, r), the values x_S (F, 1, r, 1)."""
-
-    def subspace(self) -> np.ndarray:
-        """Return orthonormal columns, shape (F, G, d, n)."""
-
-
-UPDATES: Mapping[str, Callable[..., SubspaceUpdate]] = {"oja": Oja, "grouse": Grouse, "petrels": Petrels}
+UPDATES: Mapping[str, type[Oja] | type[Grouse] | type[Petrels]] = {"oja": Oja, "grouse": Grouse, "petrels": Petrels}

@@ -198,8 +198,9 @@ def _draws(learner: TwoPhaseLearner, step: Step, k_x: int) -> DrawProbabilities:
     def with_uniform(weights: np.ndarray) -> np.ndarray:
         return (1 - learner.mix) * share(weights) + learner.mix / d
 
-    guides = learner.inner_product == "moment"
-    p = np.abs(step.w) * with_uniform(np.sqrt(A / c)) if guides else sizes(learner.update, step.w)
+    p = sizes(learner.update, step.w)
+    if learner.inner_product == "moment":
+        p = np.abs(step.w) * with_uniform(np.sqrt(A / c))
     return DrawProbabilities(with_uniform(guided(learner.update, A, c)), share(p))
 
 

@@ -13,9 +13,8 @@ from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
 from budgetreg.enumeration.certificates import BallOracle, largest, one_norm, two_norm
 from budgetreg.learners.declaration import (
-    ANY_BUDGET,
+    ON_FULL_ROWS,
     RADIUS,
-    SEES_ALL,
     UNBOUNDED,
     Batching,
     Learner,
@@ -56,11 +55,9 @@ class OfflineLearner(Learner):
     shares_settings = True
     centres_itself = True
     skipped_checks: ClassVar[Mapping[str, str]] = {
+        **ON_FULL_ROWS,
         "unbiased": "the loss is minimised itself, without gradients",
-        "second moments": SEES_ALL,
-        "full at k=d": SEES_ALL,
         "boundary": UNBOUNDED,
-        "small k": ANY_BUDGET,
     }
 
     def fit(

@@ -16,8 +16,7 @@ from budgetreg.config.requirements import FLAG, FRACTION, one_of
 from budgetreg.enumeration.expectations import Oracle
 from budgetreg.learners.bases import SubspaceLearner
 from budgetreg.learners.declaration import (
-    ANY_BUDGET,
-    SEES_ALL,
+    ON_FULL_ROWS,
     UNBOUNDED,
     BudgetSplit,
     Missing,
@@ -42,11 +41,7 @@ _SEES = {"passive": Observation.K_ON_AVERAGE, "full": Observation.ALL}
 _ZEROS = "zeros in place of what is not seen: biased, which is the comparison"
 _POOLED = "the estimate is pooled from two phases, which 'unbiased' compares; the other designs share what follows"
 _SKIPPED: Mapping[str, Mapping[str, str]] = {
-    "full": {
-        "second moments": SEES_ALL,
-        "full at k=d": SEES_ALL,
-        "small k": ANY_BUDGET,
-    },
+    "full": ON_FULL_ROWS,
     "zero_filled": {"unbiased": _ZEROS, "second moments": _ZEROS},
     "importance": {"minimiser": _POOLED},
     "passive": {"small k": "at k=1 two attributes of an example are still seen now and then, and this learns"},

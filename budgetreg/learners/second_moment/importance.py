@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from budgetreg.learners.declaration import Rngs
 from budgetreg.learners.second_moment.moment_sums import sums
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.designs import conditional_poisson, uniform_subset
@@ -22,13 +23,7 @@ from budgetreg.theory import first_phase
 
 
 def estimates(
-    accessor: Accessor,
-    checkpoints: Sequence[int],
-    rngs: Sequence[np.random.Generator],
-    *,
-    k: int,
-    phase_one: float,
-    mix: float,
+    accessor: Accessor, checkpoints: Sequence[int], rngs: Rngs, *, k: int, phase_one: float, mix: float
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Estimate C along all streams of the accessor.
 

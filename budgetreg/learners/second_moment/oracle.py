@@ -156,11 +156,8 @@ def _compare_guided(r: int) -> None:
     def act(scripts: np.ndarray) -> np.ndarray:
         return np.stack([draw(Scripted([0], script)).attributes[0] for script in scripts])
 
-    scripts, probability = in_turn(r, act)
-    drawn = np.array([np.isin(np.arange(D), attributes) for attributes in act(scripts)], dtype=float)
     subsets = _subsets(r, _P)
-    frequency = [probability[(drawn == seen).all(axis=1)].sum() for seen, _ in subsets]
-    close("a subset", np.array(frequency), np.array([p for _, p in subsets]))
+    _compare_subsets("the mean of a subset", r, act, subsets)
     close("C", _means_over(subsets, design.probability, power=1), np.outer(_X, _X))
 
 
@@ -183,13 +180,20 @@ def _compare_second_phase(subject: LearnerUnderTest, mix: float) -> None:
         last = seen % 3 == 2
         return np.asarray(attributes[last][np.argsort(seen[last], kind="stable")].reshape(F, k))
 
-    scripts, probability = in_turn(k, act)
-    drawn = np.array([np.isin(np.arange(D), attributes) for attributes in act(scripts)], dtype=float)
     w = np.abs(X[0])
     p = np.where(np.arange(D) == 1, 1, (k - 1) * w / (w.sum() - w[1]))
     subsets = _subsets(k, (1 - mix) * p + mix * k / D)
+    _compare_subsets("the probability of a subset in the second phase", k, act, subsets)
+
+
+def _compare_subsets(
+    what: str, r: int, act: Callable[[np.ndarray], np.ndarray], subsets: list[tuple[np.ndarray, float]]
+) -> None:
+    """Compare how often r numbers lead to each subset with its stated probability; `act` maps scripts to attributes."""
+    scripts, probability = in_turn(r, act)
+    drawn = np.array([np.isin(np.arange(D), attributes) for attributes in act(scripts)], dtype=float)
     frequency = [probability[(drawn == seen).all(axis=1)].sum() for seen, _ in subsets]
-    same("the probability of a subset in the second phase", np.array(frequency), np.array([p for _, p in subsets]))
+    same(what, np.array(frequency), np.array([p for _, p in subsets]))
 
 
 def _compare_pooled(learner: SecondMomentLearner) -> None:

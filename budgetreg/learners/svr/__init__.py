@@ -84,15 +84,8 @@ class SupportVectorLearner(bases.SplitBudgetLearner):
         if self._unbiased:
             slope = GenEst(B, self.delta, self.eps, rngs)
         averager = Averager(checkpoints, self.average)
-        marks = set(averager.marks)
         w, total = np.zeros((F, G, d)), np.zeros((F, G, d))
         stream, example = np.ogrid[:F, :BLOCK]
-
-        def running_sum() -> np.ndarray:
-            return total
-
-        def iterate() -> np.ndarray:
-            return w
 
         for start, stop in blocks(0, checkpoints[-1]):
             attributes = np.stack([uniform(rng, d, given.split.k_x) for rng in rngs])[:, : stop - start]
@@ -105,7 +98,7 @@ class SupportVectorLearner(bases.SplitBudgetLearner):
             for position in range(stop - start):
                 total += w
                 t = start + position + 1
-                output = averager.observe(t, running_sum, iterate) if t in marks else None
+                output = averager.observe(t, total.copy, w.copy) if t in averager.marks else None
                 if output:
                     yield output[0], np.ascontiguousarray(output[1].swapaxes(1, 2))
                 phi = slope.estimate(accessor, position, w, y[:, position])
