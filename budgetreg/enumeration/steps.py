@@ -151,28 +151,23 @@ def enumerate_step(subject: LearnerUnderTest, d: int, k: int, place: Place) -> S
     CheckError
         If the regressor before the step depends on what is drawn for its example.
     """
-    X, y = place.examples(d)
-    probe = Scripted(())
-    opened: list[tuple[int, int]] = []
-    _run(subject, X, y, k, place, [probe], lambda stop: opened.append((probe.calls, stop)))
-    rows = rows_of(place.t - 1, opened)
-    probe = Scripted(rows)
-    _, _, seen = _run(subject, X, y, k, place, [probe])
+    runs = ScriptedRuns(subject, *place.examples(d), k, place)
+    rows, values, seen = runs.probe()
 
     def regressors(scripts: np.ndarray) -> np.ndarray:
-        return _take(subject, X, y, k, place, rows, scripts)[1]
+        return runs.by_scripts(rows, scripts)[1]
 
     if place.edge:  # compared one by one: their probabilities do not matter
-        scripts, probability = np.random.default_rng(4).random((_SOME, len(probe.values))), np.full(_SOME, 1 / _SOME)
+        scripts, probability = np.random.default_rng(4).random((_SOME, len(values))), np.full(_SOME, 1 / _SOME)
         for number, value in place.fixed:
             scripts[:, number] = value
     else:
-        scripts, probability = outcomes(probe.values, regressors, dict(place.fixed))
-    before, after, attributes = _take(subject, X, y, k, place, rows, scripts)
+        scripts, probability = outcomes(values, regressors, dict(place.fixed))
+    before, after, attributes = runs.by_scripts(rows, scripts)
     same = np.allclose(before, before[0], rtol=0, atol=1e-12)  # iterates are recovered from averages up to rounding
     expect(same, "the regressor before a step depends on what is drawn for its example")
     earlier = tuple(seen(position)[0] for position in range(place.t - 1))
-    return Step(place, X, y, before[0], probability, after, attributes, earlier)
+    return Step(place, runs.X, runs.y, before[0], probability, after, attributes, earlier)
 
 
 def exact_gradient(subject: LearnerUnderTest, step: Step, moves: ReferenceUpdate) -> np.ndarray:
@@ -189,55 +184,73 @@ def exact_gradient(subject: LearnerUnderTest, step: Step, moves: ReferenceUpdate
     return gradient
 
 
-def _take(
-    subject: LearnerUnderTest,
-    X: np.ndarray,
-    y: np.ndarray,
-    k: int,
-    place: Place,
-    rows: list[int | None],
-    scripts: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the regressors (N, d) before and after the step, and the attributes seen, by scripts (N, n)."""
-    parts = []
-    for start in range(0, len(scripts), _STREAMS):
-        rngs = [Scripted(rows, script) for script in scripts[start : start + _STREAMS]]
-        before, after, seen = _run(subject, X, y, k, place, rngs)
-        parts.append((before, after, seen(place.t - 1)))
-    befores, afters, attributes = zip(*parts, strict=True)
-    most = max(part.shape[1] for part in attributes)
-    padded = [np.pad(part, ((0, 0), (0, most - part.shape[1])), constant_values=-1) for part in attributes]
-    return np.concatenate(befores), np.concatenate(afters), np.concatenate(padded)
+@dataclass(frozen=True)
+class ScriptedRuns:
+    """Runs of a learner on the examples of a step, along streams whose random numbers are scripted.
 
+    Attributes
+    ----------
+    subject : LearnerUnderTest
+    X, y : ndarray of float, shapes (t+1, d) and (t+1,)
+        Examples and targets.
+    k : int
+        Budget.
+    place : Place
+        The step.
+    """
 
-def _run(
-    subject: LearnerUnderTest,
-    X: np.ndarray,
-    y: np.ndarray,
-    k: int,
-    place: Place,
-    rngs: list[Scripted],
-    opened: Callable[[int], None] = lambda stop: None,
-) -> tuple[np.ndarray, np.ndarray, Callable[[int], np.ndarray]]:
-    """Return the regressors, and a function from the position of an example to the attributes (F, n) seen of it."""
-    F, m = len(rngs), len(X)
-    orders = np.arange(F * m).reshape(F, m)  # each stream has its own rows, so that the log tells the streams apart
-    table = Table(np.tile(X, (F, 1)), np.tile(y, F))
-    settings = {name: [value] for name, value in place.settings.items()}
-    marks = [m - 1, m] if place.average == "last" else list(range(1, m + 1))
-    outputs, reveals = subject.run(table, orders, rngs, k, settings, marks, opened)
-    if place.average != "last":
-        outputs = list(iterates(np.stack(outputs), place.average, place.first)[-2:])
-    rows, attributes = reveals.seen
+    subject: LearnerUnderTest
+    X: np.ndarray
+    y: np.ndarray
+    k: int
+    place: Place
 
-    def seen(position: int) -> np.ndarray:
-        at = rows % m == position
-        stream = rows[at] // m
-        order = np.argsort(stream, kind="stable")
-        counts = np.bincount(stream, minlength=F)
-        result = np.full((F, counts.max()), -1)
-        result[np.arange(counts.max()) < counts[:, None]] = attributes[at][order]
-        return result
+    def probe(self) -> tuple[list[int | None], list[int], Callable[[int], np.ndarray]]:
+        """Return the rows and the values of the numbers drawn for the step's example, see `Scripted`.
 
-    before, after = (W[:, :, 0] for W in outputs)
-    return before, after, seen
+        Last is a function from the position of an example to the attributes (1, n) seen of it.
+        """
+        probe = Scripted(())
+        opened: list[tuple[int, int]] = []
+        self._run([probe], lambda stop: opened.append((probe.calls, stop)))
+        rows = rows_of(self.place.t - 1, opened)
+        probe = Scripted(rows)
+        _, _, seen = self._run([probe])
+        return rows, probe.values, seen
+
+    def by_scripts(self, rows: list[int | None], scripts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the regressors (N, d) before and after the step, and the attributes seen, by scripts (N, n)."""
+        parts = []
+        for start in range(0, len(scripts), _STREAMS):
+            before, after, seen = self._run([Scripted(rows, script) for script in scripts[start : start + _STREAMS]])
+            parts.append((before, after, seen(self.place.t - 1)))
+        befores, afters, attributes = zip(*parts, strict=True)
+        most = max(part.shape[1] for part in attributes)
+        padded = [np.pad(part, ((0, 0), (0, most - part.shape[1])), constant_values=-1) for part in attributes]
+        return np.concatenate(befores), np.concatenate(afters), np.concatenate(padded)
+
+    def _run(
+        self, rngs: list[Scripted], opened: Callable[[int], None] = lambda stop: None
+    ) -> tuple[np.ndarray, np.ndarray, Callable[[int], np.ndarray]]:
+        """Return the regressors, and a function from the position of an example to the attributes (F, n) seen of it."""
+        F, m = len(rngs), len(self.X)
+        orders = np.arange(F * m).reshape(F, m)  # each stream has its own rows, so that the log tells the streams apart
+        table = Table(np.tile(self.X, (F, 1)), np.tile(self.y, F))
+        settings = {name: [value] for name, value in self.place.settings.items()}
+        marks = [m - 1, m] if self.place.average == "last" else list(range(1, m + 1))
+        outputs, reveals = self.subject.run(table, orders, rngs, self.k, settings, marks, opened)
+        if self.place.average != "last":
+            outputs = list(iterates(np.stack(outputs), self.place.average, self.place.first)[-2:])
+        rows, attributes = reveals.seen
+
+        def seen(position: int) -> np.ndarray:
+            at = rows % m == position
+            stream = rows[at] // m
+            order = np.argsort(stream, kind="stable")
+            counts = np.bincount(stream, minlength=F)
+            result = np.full((F, counts.max()), -1)
+            result[np.arange(counts.max()) < counts[:, None]] = attributes[at][order]
+            return result
+
+        before, after = (W[:, :, 0] for W in outputs)
+        return before, after, seen

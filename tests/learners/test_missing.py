@@ -9,10 +9,9 @@ import pytest
 
 from budgetreg.checks import behaviour, skip_reason
 from budgetreg.checks.subject import Subject, examined, variants
-from budgetreg.enumeration import steps
 from budgetreg.enumeration.expectations import CheckError, close
-from budgetreg.enumeration.scripted_rng import Scripted, outcomes, rows_of
-from budgetreg.enumeration.steps import STEP, Place
+from budgetreg.enumeration.scripted_rng import Scripted, outcomes
+from budgetreg.enumeration.steps import STEP, Place, ScriptedRuns
 from budgetreg.learners import members, two_phase
 from budgetreg.learners.declaration import Missing, SideInformation
 from budgetreg.learners.mbeg import MatrixGradientLearner
@@ -203,7 +202,6 @@ def mean_step(subject: Subject, together: np.ndarray, k: int) -> tuple[np.ndarra
     learner = subject.learner
     place = Place(STEP, False, learner.average, int(getattr(learner, "phase_one", 0) * (STEP + 1)))
     examples, targets = place.examples(D)
-    opened: list[tuple[int, int]] = []
 
     def met(available: np.ndarray) -> Masked:
         def mask(n: int, d: int) -> np.ndarray:
@@ -214,17 +212,13 @@ def mean_step(subject: Subject, together: np.ndarray, k: int) -> tuple[np.ndarra
         return masked(subject, mask, together)
 
     whole = met(np.ones(D, dtype=bool))
-    probe = Scripted(())
-    steps._run(whole, examples, targets, k, place, [probe], lambda stop: opened.append((probe.calls, stop)))
-    rows = rows_of(STEP - 1, opened)
-    probe = Scripted(rows)
-    steps._run(whole, examples, targets, k, place, [probe])
+    rows, values, _ = ScriptedRuns(whole, examples, targets, k, place).probe()
 
     def regressors(who: Subject, scripts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        before, after, _ = steps._take(who, examples, targets, k, place, rows, scripts)
+        before, after, _ = ScriptedRuns(who, examples, targets, k, place).by_scripts(rows, scripts)
         return before, after
 
-    scripts, probability = outcomes(probe.values, lambda scripts: regressors(whole, scripts)[1], {})
+    scripts, probability = outcomes(values, lambda scripts: regressors(whole, scripts)[1], {})
     mean = np.zeros(D)
     for mask, p in zip(MASKS, PROBABILITIES, strict=True):
         before, after = regressors(met(mask), scripts)
