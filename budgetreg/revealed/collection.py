@@ -109,7 +109,7 @@ def collect(
         changes.append(pilot)
     plans = _doublings(-(-2 * d // k), last)
     for start, stop in pairwise(sorted({*range(0, last, BLOCK), *checkpoints, *plans})):
-        reveal(accessor, draws, entries, start, stop)
+        entries.add(*reveal(accessor, draws, start, stop, entries.columns), accessor.targets())
         if stop in checkpoints or stop in plans:
             yield Collected(stop, stop in checkpoints, stop in plans, entries, (*changes, pilot + stop), draws)
         if stop in plans:
@@ -117,19 +117,15 @@ def collect(
 
 
 def reveal(
-    accessor: Accessor,
-    draws: Sequence[AttributeDraws],
-    entries: Entries,
-    start: int,
-    stop: int,
-    *,
-    targets: bool = True,
-) -> None:
-    """Open a block of examples, and add what the draws reveal of it to the entries."""
+    accessor: Accessor, draws: Sequence[AttributeDraws], start: int, stop: int, missing: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Open a block of examples; return the attributes drawn, or `missing` for missing values, and the values."""
     accessor.open(start, stop)
     attributes = np.stack([stream.take(stop - start) for stream in draws])
-    available = None if accessor.complete else accessor.available(attributes)
-    entries.add(attributes, accessor.reveal_block(attributes), accessor.targets() if targets else None, available)
+    values = accessor.reveal_block(attributes)
+    if not accessor.complete:
+        attributes = np.where(accessor.available(attributes), attributes, missing)
+    return attributes, values
 
 
 def _doublings(first: int, last: int) -> set[int]:

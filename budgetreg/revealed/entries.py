@@ -45,28 +45,18 @@ class Entries:
         self._pending: list[Block] = []
         self._blocks: list[Block] = []
 
-    def add(
-        self,
-        attributes: np.ndarray,
-        values: np.ndarray,
-        y: np.ndarray | None = None,
-        available: np.ndarray | None = None,
-    ) -> None:
+    def add(self, attributes: np.ndarray, values: np.ndarray, y: np.ndarray | None = None) -> None:
         """Add examples.
 
         Parameters
         ----------
         attributes : ndarray of int, shape (F, T, n)
-            Distinct attributes of each example.
+            Distinct attributes of each example; `columns` for a missing value.
         values : ndarray of float, shape (F, T, n)
             Their values.
         y : ndarray of float, shape (F, T), optional
             Targets, which become one more column.
-        available : ndarray of bool, shape (F, T, n), optional
-            Which values are not missing; None for all.
         """
-        if available is not None:
-            attributes = np.where(available, attributes, self.columns)
         if y is not None:
             target = np.full((*y.shape, 1), self.columns - 1)
             attributes, values = np.append(attributes, target, axis=2), np.append(values, y[:, :, None], axis=2)

@@ -134,11 +134,7 @@ class StreamingFactorAnalysis(SubspaceLearner):
         streams = [StreamModel(rng, d, given.k, min(self.n_factors or 2 * self.n_components, d)) for rng in rngs]
         next_plan = -(-_VALUES * d // given.k)
         for start, stop in pairwise(sorted({*range(0, checkpoints[-1], EM_BLOCK), *checkpoints})):
-            accessor.open(start, stop)
-            attributes = np.stack([stream.draws.take(stop - start) for stream in streams])
-            values = accessor.reveal_block(attributes)
-            if not accessor.complete:
-                attributes = np.where(accessor.available(attributes), attributes, d)
+            attributes, values = reveal(accessor, [stream.draws for stream in streams], start, stop, d)
             for stream, i, x in zip(streams, attributes, values, strict=True):
                 stream.see(i, x)
             if stop in checkpoints:
@@ -221,7 +217,7 @@ class FactorAnalysis(StreamingFactorAnalysis):
         estimator = MomentEstimator(d, n, q, self.noise == "shared", self.kappa)
         marks = sorted({*range(0, last, BLOCK), *checkpoints, *([m_1] if self.design == "importance" else [])})
         for start, stop in pairwise(marks):
-            reveal(accessor, draws, entries, start, stop, targets=False)
+            entries.add(*reveal(accessor, draws, start, stop, d))
             if stop in checkpoints:
                 (block,) = entries.blocks()
                 moments = map(estimator.estimate, block.attributes, block.values)
