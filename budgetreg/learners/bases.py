@@ -114,7 +114,7 @@ class GuidedLearner(SplitBudgetLearner):
         "the draw of attributes for the inner product", one_of("weight", "moment"), default="weight"
     )
     literal_split: str = option("the meaning of split=literal", one_of("one", "half"), default="one")
-    prices: str = option("whether draws heed prices", one_of("aware", "ignored"), default="aware")
+    prices: str = option("whether draws depend on prices", one_of("aware", "ignored"), default="aware")
 
     def literal(self, k: int) -> int:
         """Return the draws for the inner product of ``split=literal``, as the option `literal_split` says."""

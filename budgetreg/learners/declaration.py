@@ -129,6 +129,11 @@ class RunContext:
     moments: Callable[[], np.ndarray]
     prices: np.ndarray | None = None
 
+    @property
+    def k_x(self) -> int:
+        """Draws for the data point; 1 if the budget is not divided."""
+        return self.budget_split.k_x if self.budget_split else 1
+
 
 @dataclass(frozen=True)
 class SideInformation:

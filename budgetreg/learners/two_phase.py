@@ -115,9 +115,8 @@ class TwoPhaseLearner(bases.GuidedLearner):
 
     def theory(self, run: RunContext, B: float | None) -> Mapping[str, float]:
         """Return both phases' step sizes of Kukliansky & Shamir 2015."""
-        k_x = run.budget_split.k_x if run.budget_split else 1
         assert B is not None
-        m_1 = first_phase(self.phase_one, run.m)
+        k_x, m_1 = run.k_x, first_phase(self.phase_one, run.m)
         # Where the theorems make use of the estimates they cannot be had yet: what holds for any moments is taken.
         worst, m_2 = np.ones(run.d), max(1, run.m - m_1)
         if self.update == "eg":

@@ -107,18 +107,14 @@ class GradientLearner(bases.GuidedLearner):
 
     def theory(self, run: RunContext, B: float | None) -> Mapping[str, float]:
         """Return what the theorems of the three papers prescribe."""
-        k_x = run.budget_split.k_x if run.budget_split else 1
         assert B is not None
         if self.update == "pegasos":
             return {"lambda": pegasos_regularisation(B, run.d, run.m, run.k)}
         if self.data_point == "moment":
-            moments = run.moments()
-            return {
-                "eta": ddaelr_step(B, moments, run.m, k_x)
-                if self.update == "eg"
-                else ddaerr_step(moments, run.m, k_x, run.prices)
-            }
-        return {"eta": eg_step(B, run.d, run.m, k_x) if self.update == "eg" else ogd_step(run.d, run.m, k_x)}
+            if self.update == "eg":
+                return {"eta": ddaelr_step(B, run.moments(), run.m, run.k_x)}
+            return {"eta": ddaerr_step(run.moments(), run.m, run.k_x, run.prices)}
+        return {"eta": eg_step(B, run.d, run.m, run.k_x) if self.update == "eg" else ogd_step(run.d, run.m, run.k_x)}
 
     @property
     def _guided(self) -> bool:

@@ -145,7 +145,7 @@ class SupportVectorLearner(bases.SplitBudgetLearner):
     def theory(self, run: RunContext, B: float | None) -> Mapping[str, float]:
         """Return the step size of Hazan & Koren 2012."""
         assert B is not None
-        return {"eta": svr_step(B, run.d, run.m, run.budget_split.k_x if run.budget_split else 1)}
+        return {"eta": svr_step(B, run.d, run.m, run.k_x)}
 
     @property
     def inactive_options(self) -> Sequence[str]:
