@@ -130,14 +130,7 @@ class Solution:
 
 
 def solve(
-    blocks: Sequence[Block],
-    f: int,
-    phases: Sequence[int],
-    d: int,
-    *,
-    norm: str,
-    centred: bool,
-    intercept: bool,
+    blocks: Sequence[Block], f: int, phases: Sequence[int], d: int, *, norm: str, centred: bool, intercept: bool
 ) -> Solution:
     """Return the solution of one stream.
 

@@ -17,6 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from budgetreg.learners.declaration import Rngs
 from budgetreg.learners.pairs.centring import PairCentring
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import blocks, subset
@@ -24,11 +25,7 @@ from budgetreg.solvers.lasso import lasso
 
 
 def estimates(
-    accessor: Accessor,
-    checkpoints: Sequence[int],
-    rngs: Sequence[np.random.Generator],
-    k: int,
-    centring: PairCentring | None = None,
+    accessor: Accessor, checkpoints: Sequence[int], rngs: Rngs, k: int, centring: PairCentring | None = None
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     """Estimate the loss along all streams of the accessor; the parameters are those of `Learner.fit`.
 

@@ -21,7 +21,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from budgetreg.learners.declaration import BudgetSplit
+from budgetreg.learners.declaration import BudgetSplit, Rngs
 from budgetreg.learners.partial.skipped_steps import skipped_steps
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import DataPointSampler, Proportional, blocks, next_block
@@ -45,7 +45,7 @@ def run(
     state: RegressorUpdate,
     first: int,
     checkpoints: Sequence[int],
-    rngs: Sequence[np.random.Generator],
+    rngs: Rngs,
     samplers: Sequence[DataPointSampler],
     budget_split: BudgetSplit,
     *,

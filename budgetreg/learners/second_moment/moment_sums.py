@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
+from budgetreg.learners.declaration import Rngs
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.designs import Design, Draw
 from budgetreg.sampling.draws import BLOCK, blocks
@@ -21,11 +22,7 @@ _SPARSE_COST = 256
 
 
 def sums(
-    accessor: Accessor,
-    first: int,
-    checkpoints: Sequence[int],
-    rngs: Sequence[np.random.Generator],
-    designs: Sequence[Design],
+    accessor: Accessor, first: int, checkpoints: Sequence[int], rngs: Rngs, designs: Sequence[Design]
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Estimate the sum of ``x x'`` over the examples from `first` to each checkpoint, shape (F, d, d)."""
     products = [_Products(accessor.d) for _ in rngs]
