@@ -86,7 +86,6 @@ class SupportVectorLearner(bases.SplitBudgetLearner):
         averager = Averager(checkpoints, self.average)
         w, total = np.zeros((F, G, d)), np.zeros((F, G, d))
         stream, example = np.ogrid[:F, :BLOCK]
-
         for start, stop in blocks(0, checkpoints[-1]):
             attributes = np.stack([uniform(rng, d, given.split.k_x) for rng in rngs])[:, : stop - start]
             slope.next_block(rngs)
