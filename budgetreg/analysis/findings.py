@@ -86,43 +86,25 @@ def savings_csv(
     money : mapping
         Unit and savings in money, row by row, of each panel whose learners all have prices in one unit.
     """
-    rows = [
-        {
-            "panel": panel,
-            "measure": measure,
-            "error": f"{saving.error:g}",
-            "learner": saving.label,
-            "attributes_are": saving.needed_is,
-            **_numbers(saving.needed, "attributes"),
-            "reference": saving.reference,
-            "factor_is": saving.factor_is,
-            **_numbers(saving.factor, "factor"),
-        }
-        for panel, of_panel in savings.items()
-        for saving in of_panel
-    ]
-    if not money:
-        return as_csv(SAVING_COLUMNS, rows)
-    costs = [
-        row for panel, of_panel in savings.items() for row in _in_money(*money.get(panel, ("", [])), len(of_panel))
-    ]
-    return as_csv([*SAVING_COLUMNS, *MONEY_COLUMNS], [{**row, **cost} for row, cost in zip(rows, costs, strict=True)])
+    rows: list[dict[str, str]] = []
+    for panel, of_panel in savings.items():
+        unit, costs = money.get(panel, ("", ()))
+        in_money = [{"unit": unit, **_amounts(saving, "cost", "is", "cost_")} for saving in costs]
+        for saving, row in zip(of_panel, in_money or [{}] * len(of_panel), strict=True):
+            words = {"panel": panel, "measure": measure, "error": f"{saving.error:g}", "learner": saving.label}
+            rows.append({**words, **_amounts(saving, "attributes", "are"), **row})
+    return as_csv([*SAVING_COLUMNS, *(MONEY_COLUMNS if money else ())], rows)
 
 
-def _in_money(unit: str, savings: Sequence[Saving], length: int) -> list[dict[str, str]]:
-    """Return the columns of money for the rows of a panel; without prices they are empty."""
-    rows = [
-        {
-            "unit": unit,
-            "cost_is": saving.needed_is,
-            **_numbers(saving.needed, "cost"),
-            "cost_reference": saving.reference,
-            "cost_factor_is": saving.factor_is,
-            **_numbers(saving.factor, "cost_factor"),
-        }
-        for saving in savings
-    ]
-    return rows or [{}] * length
+def _amounts(saving: Saving, amount: str, verb: str, prefix: str = "") -> dict[str, str]:
+    """Return the columns of what is needed and of how many times less that is, in attributes or in money."""
+    return {
+        f"{amount}_{verb}": saving.needed_is,
+        **_numbers(saving.needed, amount),
+        f"{prefix}reference": saving.reference,
+        f"{prefix}factor_is": saving.factor_is,
+        **_numbers(saving.factor, f"{prefix}factor"),
+    }
 
 
 def _numbers(estimate: Estimate, name: str, interval: str = "") -> dict[str, str]:

@@ -201,7 +201,7 @@ def within_total(series: Series, curve: pd.DataFrame, x: Axis) -> pd.DataFrame:
     Without a total in the axis's unit, the limit is the cost of k attributes of each training example.
     """
     in_money = x.column == PAID_COST.column
-    if series.config.get("axis") != "paid" or series.n_train is None or not (in_money or x.column == PAID.column):
+    if series.config.get("axis") != "paid" or not (in_money or x.column == PAID.column):
         return curve
     total = series.config.get("total") if in_money == (series.unit is not None) else None
     most = total or (curve[COST.column].max() if in_money else series.k * series.n_train)

@@ -63,12 +63,12 @@ def _of_regressors(series: Sequence[Series], curves: Sequence[pd.DataFrame]) -> 
     lines, vacuous, outside = {}, [], []
     for learner, curve in zip(series, curves, strict=True):
         theorem = _theorem(learner)
-        if theorem is None or learner.d is None:
+        if theorem is None:
             continue
         if not _meets(learner, theorem) or "p_B" not in learner.runs or not (learner.runs["p_B"] >= 1).all():
             outside.append(learner.label)
             continue
-        line = least + _relative_excess(learner, theorem, learner.d, curve["examples"].tolist())
+        line = least + _relative_excess(learner, theorem, curve["examples"].tolist())
         if (line < 1).any():
             lines[learner.label] = line
         else:
@@ -90,8 +90,8 @@ def _meets(series: Series, theorem: Theorem) -> bool:
     return kind is not None and dataset.get("center", "none") == "none" and kind.lies_in(theorem.domain)
 
 
-def _relative_excess(series: Series, theorem: Theorem, d: int, examples: Sequence[int]) -> np.ndarray:
-    excess = [np.mean([theorem.excess(B, d, m, series.k) for B in series.runs["p_B"]]) for m in examples]
+def _relative_excess(series: Series, theorem: Theorem, examples: Sequence[int]) -> np.ndarray:
+    excess = [np.mean([theorem.excess(B, series.d, m, series.k) for B in series.runs["p_B"]]) for m in examples]
     zero = (series.points["test_mse"] / series.points["test_relative"]).median()
     return np.array(excess) / zero
 
@@ -101,7 +101,7 @@ def _of_subspaces(series: Sequence[Series], curves: Sequence[pd.DataFrame]) -> B
     lines = {}
     for learner, curve in zip(series, curves, strict=True):
         theorem = _theorem(learner)
-        if theorem is not None and learner.d is not None and _meets(learner, theorem):
+        if theorem is not None and _meets(learner, theorem):
             line = np.array([theorem.excess(None, learner.d, m, learner.k) for m in curve["examples"].tolist()])
             if (line < 1).any():  # no subspace loses more
                 lines[learner.label] = line

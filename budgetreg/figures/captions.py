@@ -151,6 +151,13 @@ def edges(runs: pd.DataFrame) -> str:
     return f"on the edge of the grid in {hits} of {len(runs)} repetitions" if hits else ""
 
 
+def charged_per_example(runs: pd.DataFrame) -> str:
+    """Return the attributes charged per example, on average and at most; empty if that is not known."""
+    if runs.empty or not {"attributes_mean", "attributes_max"} <= set(runs.columns):
+        return ""
+    return f"{runs['attributes_mean'].mean():.4g} on average, {runs['attributes_max'].max():g} at most"
+
+
 def _block(head: str, lines: Iterable[str]) -> str:
     return "\n".join([head, *(flowing(line, "  ") for line in lines)])
 
@@ -178,9 +185,8 @@ def _about_runs(series: Series) -> list[str]:
         lines.append(
             f"chosen{when}: " + ", ".join(filter(None, [*chosen, edges(runs)])) + " (most common value, range)"
         )
-    if {"attributes_mean", "attributes_max"} <= set(runs.columns) and len(runs):
-        mean, most = runs["attributes_mean"].mean(), runs["attributes_max"].max()
-        lines.append(f"attributes charged per example: {mean:.4g} on average, {most:g} at most")
+    if bill := charged_per_example(runs):
+        lines.append(f"attributes charged per example: {bill}")
     return lines
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from budgetreg.analysis.advice import ranked
 from budgetreg.analysis.comparisons import Incomparable
-from budgetreg.figures.captions import chosen_parameters, edges, money, with_interval
+from budgetreg.figures.captions import charged_per_example, chosen_parameters, edges, money, with_interval
 from budgetreg.results.series import Series, labelled, mean_curve, read_folder, read_series
 
 _MOST_ROWS = 20
@@ -200,10 +200,10 @@ def _mean_sd(row: pd.Series, measure: str, largest: float) -> str:
 
 
 def _bill(series: Series) -> str:
-    runs = series.runs
-    parts = [f"{series.repetitions} repetition{'s' if series.repetitions > 1 else ''}"]
-    if {"attributes_mean", "attributes_max"} <= set(runs.columns) and len(runs):
-        mean, most = runs["attributes_mean"].mean(), runs["attributes_max"].max()
-        parts.append(f"attributes per example: {mean:.4g} on average, {most:g} at most")
-    chosen = [*chosen_parameters(runs), edges(runs)]
-    return "; ".join([*parts, ", ".join(filter(None, chosen))]).removesuffix("; ")
+    bill = charged_per_example(series.runs)
+    parts = [
+        f"{series.repetitions} repetition{'s' if series.repetitions > 1 else ''}",
+        f"attributes per example: {bill}" if bill else "",
+        ", ".join(filter(None, [*chosen_parameters(series.runs), edges(series.runs)])),
+    ]
+    return "; ".join(filter(None, parts))

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from budgetreg.config.nested import Tree, common, diff, merge, ordered
 from budgetreg.errors import DataError
@@ -29,6 +30,8 @@ from budgetreg.results.manifest import (
 from budgetreg.results.reproducibility import promised
 from budgetreg.results.schema import CELL, CURVES, MANIFEST, RUNS
 from budgetreg.results.tables import as_csv, expanded, meanings_of, rows_of
+
+_Rows = list[dict[str, str]]
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,19 @@ class CellResults:
     config: Tree
     data: Tree
     source: Tree
-    curves: list[dict[str, str]]
-    runs: list[dict[str, str]]
+    curves: _Rows
+    runs: _Rows
+
+    @classmethod
+    def of(cls, cell: Cell, config: Tree, data: Tree, source: Tree, tables: Mapping[str, _Rows]) -> Self:
+        """Return the results of a cell from rows that may hold more repetitions than its recipe asks for."""
+        # As presets may share a run, the cell says which preset, and how many repetitions, these results are for.
+        asked = {key: cell.config.resolved[key] for key in ("protocol", "repetitions", "axis")}
+        curves, runs = (
+            [row for row in tables[name] if int(row["repetition"]) < cell.config.repetitions] for name in (CURVES, RUNS)
+        )
+        config = {**config, **{key: value for key, value in asked.items() if value is not None}}
+        return cls(config, data, source, curves, runs)
 
     def holds(self, repetitions: int) -> bool:
         """Whether the first so many repetitions are complete."""
@@ -83,7 +97,7 @@ def held(folder: Path) -> int:
     return max((cell.repetitions for cell in cells_of(manifest)), default=0) if manifest else 0
 
 
-def read_rows(folder: Path) -> dict[str, dict[str, list[dict[str, str]]]]:
+def read_rows(folder: Path) -> dict[str, dict[str, _Rows]]:
     """Return the rows of both tables of merged results, by cell, then by table.
 
     Raises
@@ -95,7 +109,7 @@ def read_rows(folder: Path) -> dict[str, dict[str, list[dict[str, str]]]]:
     """
     if not has_tables(folder):
         raise DataError(f"{folder}: {CURVES} or {RUNS} is missing: reproduce the figure again")
-    cells: dict[str, dict[str, list[dict[str, str]]]] = {}
+    cells: dict[str, dict[str, _Rows]] = {}
     with _undamaged(folder):
         for name, rows in _tables(folder).items():
             for row in rows:
@@ -136,14 +150,8 @@ def read_run(folder: Path, cell: Cell) -> CellResults:
     """
     manifest = run_manifest(folder)
     with _undamaged(folder):
-        tables = _tables(folder)
-        return CellResults(
-            config=_as_asked(cell.config.recorded(), cell),
-            data=manifest["data"],
-            source={key: manifest[key] for key in SOURCE},
-            curves=_asked(tables[CURVES], cell),
-            runs=_asked(tables[RUNS], cell),
-        )
+        source = {key: manifest[key] for key in SOURCE}
+        return CellResults.of(cell, cell.config.recorded(), manifest["data"], source, _tables(folder))
 
 
 def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
@@ -170,13 +178,8 @@ def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
             tables = rows.get(entry[CELL]) if entry else None
             if entry is None or tables is None:
                 continue
-            results = CellResults(
-                config=_as_asked(merge(manifest["config"], entry["config"]), cell),
-                data=entry["data"],
-                source=manifest["sources"][entry["source"]],
-                curves=_asked(tables[CURVES], cell),
-                runs=_asked(tables[RUNS], cell),
-            )
+            config, source = merge(manifest["config"], entry["config"]), manifest["sources"][entry["source"]]
+            results = CellResults.of(cell, config, entry["data"], source, tables)
             if results.holds(cell.config.repetitions):
                 current[cell.name] = results
         return current
@@ -234,16 +237,6 @@ def write_results(folder: Path, recipe: Recipe, by_name: Mapping[str, CellResult
     write_manifest(folder, manifest, {name: digest(content) for name, content in tables.items()})
 
 
-def _as_asked(config: Tree, cell: Cell) -> Tree:
-    """Return a configuration with the preset and repetitions that the cell asks for: presets may share a run."""
-    asked = {key: cell.config.resolved[key] for key in ("protocol", "repetitions", "axis")}
-    return {**config, **{key: value for key, value in asked.items() if value is not None}}
-
-
-def _asked(rows: Sequence[dict[str, str]], cell: Cell) -> list[dict[str, str]]:
-    return [row for row in rows if int(row["repetition"]) < cell.config.repetitions]
-
-
 @contextmanager
 def _undamaged(folder: Path) -> Iterator[None]:
     try:
@@ -252,7 +245,7 @@ def _undamaged(folder: Path) -> Iterator[None]:
         raise DataError(f"{folder}: its results are damaged ({error}): remove the folder and reproduce it") from error
 
 
-def _tables(folder: Path) -> dict[str, list[dict[str, str]]]:
+def _tables(folder: Path) -> dict[str, _Rows]:
     """Return the rows of both tables, compared with their digests."""
     contents = read_tables(folder, (CURVES, RUNS))
     return {name: rows_of(content) for name, content in contents.items()}

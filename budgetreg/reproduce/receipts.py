@@ -5,7 +5,6 @@ refer to, the source of this package and the versions of the libraries. It lists
 out. While they are what lies in the folder, the results are intact and current.
 """
 
-import hashlib
 import json
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from budgetreg.config import catalogue
 from budgetreg.data.cache import cache_root
 from budgetreg.errors import UserError
 from budgetreg.files.garbage import Garbage
+from budgetreg.files.integrity import digest
 from budgetreg.files.writing import write_atomically
 from budgetreg.reproduce.recipes import Recipe
 from budgetreg.results.schema import CURVES
@@ -45,9 +46,8 @@ class Receipt:
     def holds(self) -> bool:
         """Whether the files in the folder are those that were made from the same."""
         try:
-            files = json.loads(self._path.read_text(encoding="utf-8"))["files"]
-            return bool(files == self._files())
-        except (OSError, ValueError, KeyError, TypeError):  # there is none, or it is damaged
+            return bool(_read(self._path).get("files") == self._files())
+        except OSError:  # the folder is gone
             return False
 
     def write(self) -> None:
@@ -59,32 +59,37 @@ class Receipt:
 
     def _files(self) -> dict[str, str]:
         files = sorted(path for path in self._folder.iterdir() if path.is_file() and not path.name.startswith("."))
-        return {path.name: _digest(path) for path in files}
+        return {path.name: digest(path.read_bytes()) for path in files}
 
 
 def outdated_receipts() -> Iterator[Garbage]:
     """Give the receipts that another version of this package wrote, which no command will read."""
     for path in sorted((cache_root() / _FOLDER).glob("*.json")):
-        try:
-            current = json.loads(path.read_text(encoding="utf-8"))["source"] == _source()
-        except (OSError, ValueError, KeyError, TypeError):
-            current = False
-        if not current:
+        if _read(path).get("source") != _source():
             yield Garbage(path, "what another version of budgetreg noted of figures")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the content of a receipt; nothing if there is none, or it is damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _ingredients(recipe: Recipe, results: Path) -> str:
     """Return the digest of everything that verdicts and figures depend on, except the tables beside them."""
-    others = sorted({name for claim in recipe.claims for name in claim.also})
+    others = sorted({(name, results / name / CURVES) for claim in recipe.claims for name in claim.also})
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
         ingredients = [
             *(recipe.name, recipe.title, recipe.protocols, recipe.differs, repr(recipe.claims), repr(recipe.drawing)),
             [(cell.name, cell.digest, cell.config.repetitions, cell.config.recorded()) for cell in recipe.cells],
-            [(name, _digest(results / name / CURVES)) for name in others if (results / name / CURVES).is_file()],
+            [(name, digest(table.read_bytes())) for name, table in others if table.is_file()],
             [(name, metadata.version(name)) for name in _LIBRARIES],
             _source(),
         ]
-    return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()
+    return digest(json.dumps(ingredients, sort_keys=True).encode())
 
 
 @cache
@@ -93,9 +98,4 @@ def _source() -> str:
     package = Path(__file__).resolve().parents[1]
     texts = [path.read_bytes() for path in sorted(package.rglob("*.py"))]
     texts += [catalogue.text("algo", name).encode() for name in catalogue.options("algo")]
-    return hashlib.sha256(b"\0".join(texts)).hexdigest()
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return digest(b"\0".join(texts))

@@ -29,11 +29,8 @@ from budgetreg.figures.drawing import parse as parse_drawing
 from budgetreg.protocol.configuration import Config, left_out, validate
 
 PUBLISHED = "published.csv"
-_PRESENTATION: Mapping[str, Any] = {
-    "figure": {},
-    "differs": [],
-    "claims": [],
-}  # keys that no cell needs, and what cells have instead
+# Keys that no cell needs, and what cells have instead.
+_PRESENTATION: Mapping[str, Any] = {"figure": {}, "differs": [], "claims": []}
 
 
 @dataclass(frozen=True)

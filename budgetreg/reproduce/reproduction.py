@@ -191,12 +191,10 @@ def _results_of_run(place: Path, cell: Cell) -> CellResults | None:
 
 def _panels(recipe: Recipe, series: Sequence[Series], measure: str) -> list[tuple[str, list[Series]]]:
     """Return the series of each panel, with labels that are unique there."""
-    names = dict.fromkeys(map(recipe.drawing.panel, series))
-    panels = {name: [curve for curve in series if recipe.drawing.panel(curve) == name] for name in names}
     key = recipe.drawing.worst
     return [
         (name, list(worst(curves, key, measure)) if key else _labelled(curves, recipe))
-        for name, curves in panels.items()
+        for name, curves in recipe.drawing.split(series).items()
     ]
 
 
