@@ -1,17 +1,15 @@
 """A plan as a table: what would be run, and what it would cost."""
 
-from typing import TYPE_CHECKING
-
 from rich.table import Table
 from rich.text import Text
 
 from budgetreg.learners.declaration import Observation
+from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.spending import Spending
+from budgetreg.protocol.tuning import widest
 
-if TYPE_CHECKING:
-    from budgetreg.protocol.plan import Plan
 
-
-def plan_table(plan: "Plan") -> Table:
+def plan_table(plan: Plan) -> Table:
     """Return a table of a plan and the attributes that it costs.
 
     Parameters
@@ -27,9 +25,7 @@ def plan_table(plan: "Plan") -> Table:
     return table
 
 
-def _rows(plan: "Plan") -> dict[str, str]:
-    from budgetreg.protocol.tuning import widest  # here, as it is slow to load
-
+def _rows(plan: Plan) -> dict[str, str]:
     config, tuning = plan.config, plan.config.tuning
     settings = max((len(values) for values in plan.settings.values()), default=1)
     paid = plan.attributes_final + plan.attributes_tuning
@@ -56,10 +52,8 @@ def _rows(plan: "Plan") -> dict[str, str]:
     }
 
 
-def _money(plan: "Plan") -> dict[str, str]:
+def _money(plan: Plan) -> dict[str, str]:
     """Return the prices, and the most that a final run can cost."""
-    from budgetreg.protocol.spending import Spending
-
     prices = plan.prices
     if prices is None:
         return {}
@@ -75,7 +69,7 @@ def _money(plan: "Plan") -> dict[str, str]:
     }
 
 
-def _held_out(plan: "Plan") -> str:
+def _held_out(plan: Plan) -> str:
     if not plan.tuned:
         return ""
     which = " where they are complete" if plan.gaps else ""
@@ -86,10 +80,10 @@ def _widening(times: int) -> str:
     return f", a grid grows up to {times} times if the best is on its edge" if times else ""
 
 
-def _more(plan: "Plan", widened: int) -> str:
+def _more(plan: Plan, widened: int) -> str:
     return f", {widened:,} if its grid grows as often as allowed" if plan.tuned and plan.config.tuning.widen else ""
 
 
-def _split(plan: "Plan") -> str:
+def _split(plan: Plan) -> str:
     split = plan.budget_split
     return f" ({split.k_x} for the data point, {split.k_ip} for the inner product)" if split else ""

@@ -4,24 +4,22 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from math import ceil, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from budgetreg.errors import ContractError, DataError, UserError
+from budgetreg.protocol.plan import Plan
 from budgetreg.results.journal import FAILED, FINISHED, Entry
 
-if TYPE_CHECKING:
-    from budgetreg.protocol.plan import Plan
-
-Repetitions = Callable[["Plan", Sequence[int], Callable[[float], None]], list[dict[str, Any]]]
+Repetitions = Callable[[Plan, Sequence[int], Callable[[float], None]], list[dict[str, Any]]]
 
 Outcome = tuple[Entry, str]
 """The entry of a repetition for the journal, and the traceback if it failed."""
 
 
-def batches(plan: "Plan", repetitions: Sequence[int], workers: int) -> Iterator[tuple[int, Sequence[int]]]:
+def batches(plan: Plan, repetitions: Sequence[int], workers: int) -> Iterator[tuple[int, Sequence[int]]]:
     """Yield repetitions for workers to compute together, each time with the place of the first of them."""
     size = min(plan.repetitions_at_once, ceil(len(repetitions) / workers))
     for first in range(0, len(repetitions), size):
@@ -29,7 +27,7 @@ def batches(plan: "Plan", repetitions: Sequence[int], workers: int) -> Iterator[
 
 
 def attempt(
-    function: Repetitions, plan: "Plan", repetitions: Sequence[int], progress: Callable[[float], None]
+    function: Repetitions, plan: Plan, repetitions: Sequence[int], progress: Callable[[float], None]
 ) -> list[Outcome]:
     """Compute repetitions in this process.
 

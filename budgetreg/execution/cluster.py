@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from threadpoolctl import threadpool_limits
@@ -22,10 +22,8 @@ from budgetreg.execution.attempts import Outcome, Repetitions, attempt, batches
 from budgetreg.execution.progress import reporter
 from budgetreg.execution.workers import WorkerDied, pin_blas_threads
 from budgetreg.notices import say
+from budgetreg.protocol.plan import Plan
 from budgetreg.results.provenance import libraries
-
-if TYPE_CHECKING:
-    from budgetreg.protocol.plan import Plan
 
 
 class ClusterLost(UserError):  # noqa: N818 - it says what happened
@@ -40,7 +38,7 @@ class _Withdrawn(BaseException):
 
 @contextmanager
 def outcomes(
-    plan: "Plan", repetitions: Sequence[int], function: Repetitions, slots: Path | None
+    plan: Plan, repetitions: Sequence[int], function: Repetitions, slots: Path | None
 ) -> Iterator[Iterator[list[Outcome]]]:
     """Compute repetitions with all workers of the scheduler that the plan names.
 
@@ -85,7 +83,7 @@ def outcomes(
 
 
 def _arriving(
-    client: Any, plan: "Plan", repetitions: Sequence[int], function: Repetitions, slots: Path | None
+    client: Any, plan: Plan, repetitions: Sequence[int], function: Repetitions, slots: Path | None
 ) -> Iterator[list[Outcome]]:
     import cloudpickle  # dask brings it
 
@@ -133,7 +131,7 @@ def _result(future: Any, address: str | None) -> list[Outcome]:
 def _attempt_there(
     key: str,
     function: Repetitions,
-    plan: "Plan",
+    plan: Plan,
     repetitions: Sequence[int],
     versions: Mapping[str, str | None],
     stamps: Mapping[str, Stamp],

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from joblib import Parallel, delayed
 
@@ -25,11 +25,9 @@ from budgetreg.execution.workers import (
     watch_parent,
 )
 from budgetreg.notices import say
+from budgetreg.protocol.plan import Plan
 from budgetreg.results.journal import Entry
 from budgetreg.results.store import Store
-
-if TYPE_CHECKING:  # the runner takes any object with the attributes of a plan
-    from budgetreg.protocol.plan import Plan
 
 _USELESS = 1e3
 """From this multiple of the error without attributes on, a learner has not diverged but has the wrong units."""
@@ -59,7 +57,7 @@ class RunOutcome:
 
 
 def execute(
-    plan: "Plan",
+    plan: Plan,
     *,
     function: Repetitions | None = None,
     draw: Callable[[Path], object] = lambda folder: None,
@@ -124,9 +122,7 @@ def _unit_warnings(results: Sequence[dict[str, Any]]) -> list[str]:
 
 
 @contextmanager
-def computing(
-    plan: "Plan", repetitions: Sequence[int], function: Repetitions | None = None
-) -> Iterator[Iterator[Entry]]:
+def computing(plan: Plan, repetitions: Sequence[int], function: Repetitions | None = None) -> Iterator[Iterator[Entry]]:
     """Compute repetitions of a plan, with progress, and write nothing.
 
     Parameters
@@ -161,7 +157,7 @@ def _with_trace_printed(entry: Entry, trace: str) -> Entry:
 
 @contextmanager
 def _outcomes(
-    plan: "Plan", repetitions: Sequence[int], function: Repetitions, slots: Path | None
+    plan: Plan, repetitions: Sequence[int], function: Repetitions, slots: Path | None
 ) -> Iterator[Iterator[list[Outcome]]]:
     """Yield the outcomes as they arrive; no worker goes on computing after the block, however it ends."""
     backend = plan.config.backend.name
@@ -196,7 +192,7 @@ def _close(outcomes: Generator[object, None, None]) -> None:
 
 def _attempt_in_worker(
     function: Repetitions,
-    plan: "Plan",
+    plan: Plan,
     repetitions: Sequence[int],
     slots: Path | None,
     slot: int,

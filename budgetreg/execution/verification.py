@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from budgetreg import learners
 from budgetreg.execution.runner import Repetitions, computing
 from budgetreg.execution.workers import termination_as_interrupt
 from budgetreg.protocol.configuration import restored
 from budgetreg.protocol.outcome import unpacked
+from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.results.identity import changes, identity_of, whole_identity
 from budgetreg.results.journal import FAILED, FINISHED, read_journal
 from budgetreg.results.manifest import cells_of, read_tables, run_manifest
@@ -19,9 +20,6 @@ from budgetreg.results.reproducibility import NOT_PORTABLE, Difference, Models, 
 from budgetreg.results.schema import CURVES, JOURNAL, RUNS
 from budgetreg.results.tables import rows_of, tables_of
 from budgetreg.streams import generator
-
-if TYPE_CHECKING:
-    from budgetreg.protocol.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -126,8 +124,6 @@ def verify_run(folder: Path, sample: Sample, given: Mapping[str, Any] | None = N
     KeyboardInterrupt
         On Ctrl-C or SIGTERM.
     """
-    from budgetreg.protocol.plan import make_plan  # here, as it is slow to load, and a folder may be unreadable
-
     manifest = run_manifest(folder)
     (cell,) = cells_of(manifest)
     config = restored(cell.config, given)
@@ -137,7 +133,7 @@ def verify_run(folder: Path, sample: Sample, given: Mapping[str, Any] | None = N
     return compare(recorded, recompute(plan, sample.of(recorded.repetitions(), cell.digest)))
 
 
-def recompute(plan: "Plan", repetitions: Sequence[int], function: Repetitions | None = None) -> Computation:
+def recompute(plan: Plan, repetitions: Sequence[int], function: Repetitions | None = None) -> Computation:
     """Compute repetitions of a plan again, without reading or writing its folder.
 
     Parameters
@@ -180,7 +176,7 @@ def compare(recorded: Computation, again: Computation) -> Comparison:
     return replace(comparison, causes=(*changes(recorded.identity, again.identity), *elsewhere, *grown))
 
 
-def _tables(folder: Path, plan: "Plan") -> dict[str, Rows]:
+def _tables(folder: Path, plan: Plan) -> dict[str, Rows]:
     """Return the rows of a run's tables, or those that its journal gives if it was killed before it wrote them."""
     contents = read_tables(folder, (CURVES, RUNS))
     if len(contents) < 2:

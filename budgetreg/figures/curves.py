@@ -138,14 +138,14 @@ def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figu
         title = drawing.title(panel.series)
         drawn = _draw_panel(ax, panel, looks, y, drawing)
         ax.set_title(title, loc="left", fontsize=10)
-        if drawn.clipped:
-            text = f"{_number_of(drawn.clipped)} above {drawn.high:.3g} not shown"
-            ax.set_title(text, loc="right", fontsize=8, color=_GREY)
-            remarks.append(f"{title}: {text} (largest {drawn.largest:.3g}).")
-        if drawn.below:
-            text = f"{_number_of(drawn.below)} of 0, or as small as rounding, not shown"
-            ax.set_title(text, loc="right", fontsize=8, color=_GREY)
-            remarks.append(f"{title}: {text}.")
+        for hidden, where, more in (
+            (drawn.clipped, f"above {drawn.high:.3g}", f" (largest {drawn.largest:.3g})"),
+            (drawn.below, "of 0, or as small as rounding,", ""),
+        ):
+            if hidden:
+                text = f"{hidden} mean value{'s' if hidden > 1 else ''} {where} not shown"
+                ax.set_title(text, loc="right", fontsize=8, color=_GREY)
+                remarks.append(f"{title}: {text}{more}.")
         if drawn.log and not y.log:
             remarks.append(f"{title}: the y axis is logarithmic.")
         absent = [learner.label for learner, curve in zip(panel.series, panel.curves, strict=True) if curve.empty]
@@ -302,10 +302,6 @@ def _legend_entries(
     if {curve.algo for curve in series} & {algo for algo, _ in drawing.published}:
         entries["as published"] = Line2D([], [], color="black", **_PUBLISHED)
     return entries
-
-
-def _number_of(means: int) -> str:
-    return f"{means} mean value{'s' if means > 1 else ''}"
 
 
 def _times(number: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from budgetreg.errors import DataError
 from budgetreg.execution.verification import Comparison, Computation, Sample, compare, recompute, verify_run
+from budgetreg.protocol.plan import make_plan
 from budgetreg.reproduce.merged import read_rows
 from budgetreg.reproduce.recipes import Recipe, read_recipe
 from budgetreg.reproduce.staleness import changed
@@ -92,8 +93,6 @@ def verify_merged(
     folder: Path, recipe: Recipe, sample: Sample, report: Report = lambda line: None
 ) -> Iterator[CellVerdict]:
     """Compute the cells of merged results again that a recipe has; see `verify_folder`."""
-    from budgetreg.protocol.plan import make_plan  # here, as damaged tables are reported without it
-
     rows = read_rows(folder)
     current = {cell.digest: cell for cell in recipe.cells}
     by_name = {cell.name: cell for cell in recipe.cells}

@@ -81,10 +81,9 @@ def read_models(folder: Path) -> dict[int, dict[str, np.ndarray]]:
     DataError
         If a file is damaged.
     """
-    content = read_tables(folder, (MODEL,)).get(MODEL)
-    if content is None:
+    arrays = _arrays(folder)
+    if not arrays:
         return {entry["repetition"]: unpacked(entry["result"]) for entry in read_journal(folder / MODELS)}
-    arrays = _arrays(content)
     numbers = arrays.pop("repetitions").tolist()
     learned = {name: array for name, array in arrays.items() if name not in MODEL_ARRAYS}
     return {number: {name: array[at] for name, array in learned.items()} for at, number in enumerate(numbers)}
@@ -114,11 +113,10 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Regressors:
             f"{folder} has finished {done} of {asked} repetitions: the command that made it computes the others, and "
             "repetition=N uses a finished one"
         )
-    content = read_tables(folder, (MODEL,)).get(MODEL)
-    if content is None:
+    arrays = _arrays(folder)
+    if not arrays:
         why = "the command that made it writes it again" if done else "nothing is finished"
         raise DataError(f"{folder} holds no {MODEL}: {why}")
-    arrays = _arrays(content)
     if "w" not in arrays:
         raise ConfigError(f"{folder}: {manifest['algo']} learned a subspace, which makes no predictions")
     numbers = arrays["repetitions"].tolist()
@@ -132,7 +130,11 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Regressors:
     )
 
 
-def _arrays(content: bytes) -> dict[str, np.ndarray]:
+def _arrays(folder: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of the model in a folder; none if there is no model."""
+    content = read_tables(folder, (MODEL,)).get(MODEL)
+    if content is None:
+        return {}
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         return dict(file)
 
