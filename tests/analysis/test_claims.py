@@ -272,10 +272,10 @@ def test_the_interval_of_a_largest_mean_covers_the_largest_expectation(correlati
 
 @pytest.mark.parametrize(("count", "n"), [(0, 10), (3, 10), (50, 50), (1, 100)])
 def test_the_interval_of_a_share_is_exact(count: int, n: int) -> None:
-    own = of_share(count, n)
-    at_least = 1 - binom.cdf(count - 1, n, own.low)
-    assert at_least == pytest.approx(0.05) if count else own.low == 0
-    assert binom.cdf(count, n, own.high) == pytest.approx(0.05) if count < n else own.high == 1
+    share = of_share(count, n)
+    at_least = 1 - binom.cdf(count - 1, n, share.low)
+    assert at_least == pytest.approx(0.05) if count else share.low == 0
+    assert binom.cdf(count, n, share.high) == pytest.approx(0.05) if count < n else share.high == 1
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=2, max_size=7), st.floats(0.01, 1))
@@ -293,10 +293,10 @@ def test_a_crossing_is_the_first_point_at_the_level(values: list[float], level: 
 
 def test_savings_compare_with_the_best_full_information_learner() -> None:
     """Errors of 40/attributes and 8/attributes cross .1 at 400 and 80 attributes."""
-    own = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
+    budgeted = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
     full = series("full", lambda m: 10 / m, shared=0, noise=1e-5, core="exact")
     worse = series("worse", lambda m: 0.5 + 0 * m, shared=0, noise=1e-5, core="offline")
-    at = {one.label: one for one in savings([own, full, worse], "error") if one.error == 0.1}
+    at = {saving.label: saving for saving in savings([budgeted, full, worse], "error") if saving.error == 0.1}
     assert at["mine"].reference == "full"
     assert at["mine"].needed.value == pytest.approx(80, rel=0.05)
     assert at["mine"].factor.value == pytest.approx(5, rel=0.1)
@@ -307,51 +307,55 @@ def test_savings_compare_with_the_best_full_information_learner() -> None:
 
 
 def test_savings_compare_at_one_level_with_a_named_learner() -> None:
-    own = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
+    budgeted = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
     other = series("other", lambda m: 10 / m, shared=0, noise=1e-5)
-    mine, against = savings([own, other], "error", 0.1, reference="other")
-    assert [one.error for one in (mine, against)] == [0.1] * 2
+    mine, against = savings([budgeted, other], "error", 0.1, reference="other")
+    assert [saving.error for saving in (mine, against)] == [0.1] * 2
     assert mine.needed.value == pytest.approx(80, rel=0.05)
     assert (mine.reference, against.factor.value) == ("other", 1)
     assert mine.factor.value == pytest.approx(5, rel=0.1)
-    assert all(one.reference == "" for one in savings([own, other], "error", 0.1))
+    assert all(saving.reference == "" for saving in savings([budgeted, other], "error", 0.1))
     full = series("full", lambda m: 4 / m, shared=0, noise=1e-5, core="exact")
-    assert {one.reference for one in savings([own, other, full], "error", 0.1, reference="other")} == {"full"}
-    never = savings([own, other], "error", 1e-9, reference="other")
-    assert [one.needed_is for one in never] == ["at least"] * 2
+    assert {saving.reference for saving in savings([budgeted, other, full], "error", 0.1, reference="other")} == {
+        "full"
+    }
+    never = savings([budgeted, other], "error", 1e-9, reference="other")
+    assert [saving.needed_is for saving in never] == ["at least"] * 2
     assert never[0].factor_is == "unknown"
 
 
 def test_savings_in_money_have_their_columns() -> None:
     """Errors of 8/attributes and 40/attributes cross .1 at 80 attributes of 30 EUR and at 400 of 2 EUR."""
-    own = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
+    budgeted = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
     full = series("full", lambda m: 10 / m, shared=0, noise=1e-5, core="exact")
-    plain = savings([own, full], "error")
+    plain = savings([budgeted, full], "error")
     assert "cost" not in savings_csv({"a panel": plain}, "error", {}).decode()
-    for one, price in ((own, 30), (full, 2)):
-        one.points["cost"] = price * one.points["attributes"]
-    money = savings([own, full], "error", x="cost")
-    at = {one.label: one for one in money if one.error == 0.1}
+    for saving, price in ((budgeted, 30), (full, 2)):
+        saving.points["cost"] = price * saving.points["attributes"]
+    money = savings([budgeted, full], "error", x="cost")
+    at = {saving.label: saving for saving in money if saving.error == 0.1}
     assert at["mine"].needed.value == pytest.approx(2400, rel=0.05)
     assert at["mine"].factor.value == pytest.approx(1 / 3, rel=0.1)
     result = savings_csv({"a panel": plain, "another": plain}, "error", {"a panel": ("EUR", money)})
     rows = list(csv.DictReader(result.decode().splitlines()))
     assert list(rows[0])[: len(SAVING_COLUMNS)] == list(SAVING_COLUMNS)
-    found = {(row["panel"], row["error"], row["learner"]): row for row in rows}
-    mine = found["a panel", "0.1", "mine"]
+    by_panel = {(row["panel"], row["error"], row["learner"]): row for row in rows}
+    mine = by_panel["a panel", "0.1", "mine"]
     assert float(mine["attributes"]) == pytest.approx(80, rel=0.05)
     assert (mine["unit"], float(mine["cost"]), mine["cost_reference"]) == ("EUR", pytest.approx(2400, rel=0.05), "full")
     assert float(mine["cost_factor"]) == pytest.approx(1 / 3, rel=0.1)
     assert float(mine["cost_low"]) <= float(mine["cost"]) <= float(mine["cost_high"])
-    assert {found["another", "0.1", "mine"][column] for column in MONEY_COLUMNS} == {""}
+    assert {by_panel["another", "0.1", "mine"][column] for column in MONEY_COLUMNS} == {""}
 
 
 def test_an_interval_beyond_the_curve_has_no_end() -> None:
     """The mean falls to .5, but half of the repetitions do not: the upper end is unknown."""
-    own = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
-    own.points["error"] = np.where(own.points["repetition"] % 2, 0.9, 10 / own.points["examples"] ** 0.5 / 3)
+    budgeted = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
+    budgeted.points["error"] = np.where(
+        budgeted.points["repetition"] % 2, 0.9, 10 / budgeted.points["examples"] ** 0.5 / 3
+    )
     full = series("full", lambda m: 10 / m, shared=0, noise=1e-5, core="exact")
-    at = {one.label: one for one in savings([own, full], "error") if one.error == 0.5}
+    at = {saving.label: saving for saving in savings([budgeted, full], "error") if saving.error == 0.5}
     assert np.isfinite(at["mine"].needed.value)
     assert np.isfinite(at["mine"].needed.low)
     assert np.isnan(at["mine"].needed.high)

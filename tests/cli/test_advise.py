@@ -109,9 +109,9 @@ def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here
     assert int(rows["aelr"][2]) < last["examples"].max()
     assert "With 4000 EUR the best is " in answer.out
     (caption,) = here.rglob("advice.txt")
-    told = " ".join(caption.read_text().split())
-    assert "a learner that had spent 4000 EUR, or less if" in told
-    assert "ridge: 53 examples, 530 attributes, 3975 EUR, error" in told
+    text = " ".join(caption.read_text().split())
+    assert "a learner that had spent 4000 EUR, or less if" in text
+    assert "ridge: 53 examples, 530 attributes, 3975 EUR, error" in text
 
 
 @pytest.mark.parametrize(

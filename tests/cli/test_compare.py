@@ -25,12 +25,12 @@ def falling(folder: Path, algo: str, times: float) -> Path:
 
 def rows(out: str) -> dict[str, list[str]]:
     """Return the cells of each learner, without the level."""
-    found = {}
+    by_learner = {}
     for line in out.splitlines()[2:]:
         cells = [cell for cell in re.split(r"\s{2,}", line.strip()) if cell]
         cells = cells[1:] if re.match(r"[\d.]+$", cells[0]) else cells
-        found[cells[0]] = cells[1:]
-    return found
+        by_learner[cells[0]] = cells[1:]
+    return by_learner
 
 
 def test_attributes_needed_to_reach_an_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -38,24 +38,24 @@ def test_attributes_needed_to_reach_an_error(capsys: pytest.CaptureFixture[str],
         falling(tmp_path / algo, algo, times)
     answer = budgetreg(capsys, f"compare {tmp_path} error=0.2")
     assert answer.code == 0
-    found = rows(answer.out)
-    assert float(found["aelr"][0]) == pytest.approx(1000, rel=0.05)
-    assert float(found["lasso"][0]) == pytest.approx(2000, rel=0.05)
-    assert float(found["aelr"][2]) == pytest.approx(2, rel=0.1)
-    low, high = map(float, found["aelr"][3].split(" to "))
-    assert low <= float(found["aelr"][2]) <= high
-    assert found["aelr"][-1] == "lasso"
-    assert len(found["lasso"]) == 2  # not compared with itself
-    assert found["aer"][0] in ("4000", "at least 4000")
-    assert found["ridge"][0] == "at least 4000"
-    assert found["ridge"][2].startswith("at most 0.5")
+    needed = rows(answer.out)
+    assert float(needed["aelr"][0]) == pytest.approx(1000, rel=0.05)
+    assert float(needed["lasso"][0]) == pytest.approx(2000, rel=0.05)
+    assert float(needed["aelr"][2]) == pytest.approx(2, rel=0.1)
+    low, high = map(float, needed["aelr"][3].split(" to "))
+    assert low <= float(needed["aelr"][2]) <= high
+    assert needed["aelr"][-1] == "lasso"
+    assert len(needed["lasso"]) == 2  # not compared with itself
+    assert needed["aer"][0] in ("4000", "at least 4000")
+    assert needed["ridge"][0] == "at least 4000"
+    assert needed["ridge"][2].startswith("at most 0.5")
 
 
 def test_without_full_rows_the_first_run_is_the_reference(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     other, mine = falling(tmp_path / "1", "aer", 4.0), falling(tmp_path / "2", "aelr", 1.0)
-    found = rows(budgetreg(capsys, f"compare error=0.3 {other} {mine}").out)
-    assert found["aelr"][-1] == "aer"
-    assert float(found["aelr"][2]) == pytest.approx(4, rel=0.1)
+    needed = rows(budgetreg(capsys, f"compare error=0.3 {other} {mine}").out)
+    assert needed["aelr"][-1] == "aer"
+    assert float(needed["aelr"][2]) == pytest.approx(4, rel=0.1)
     assert rows(budgetreg(capsys, f"compare {mine} {other} error=0.3").out)["aer"][-1] == "aelr"
 
 
@@ -74,10 +74,10 @@ def test_money_is_compared_if_all_runs_have_prices(capsys: pytest.CaptureFixture
     answer = budgetreg(capsys, f"compare {tmp_path} error=0.2")
     head = answer.out.splitlines()[1]
     assert re.split(r"\s{2,}", head.strip())[2:] == ["EUR", "90 % interval", "times less", "90 % interval", "than"]
-    found = rows(answer.out)
-    assert float(found["aelr"][0]) == pytest.approx(6000, rel=0.05)
-    assert float(found["lasso"][0]) == pytest.approx(3000, rel=0.05)
-    assert float(found["aelr"][2]) == pytest.approx(0.5, rel=0.1)
+    needed = rows(answer.out)
+    assert float(needed["aelr"][0]) == pytest.approx(6000, rel=0.05)
+    assert float(needed["lasso"][0]) == pytest.approx(3000, rel=0.05)
+    assert float(needed["aelr"][2]) == pytest.approx(0.5, rel=0.1)
     in_attributes = budgetreg(capsys, f"compare {tmp_path} error=0.2 axis=attributes").out
     assert "times fewer" in in_attributes
     assert float(rows(in_attributes)["aelr"][0]) == pytest.approx(1000, rel=0.05)

@@ -279,12 +279,12 @@ def test_missing_values_are_refused_or_learned_from(budgetreg, tmp_path):
     frame[~gaps.any(axis=1)].to_csv(tmp_path / "whole.csv", index=False)
     line = "run dataset=file dataset.path=own.csv k=2 repetitions=2 checkpoints=3 tuning.folds=2"
     assert "dataset.missing=unavailable" in budgetreg(f"{line} algo=aelr", check=3).stderr
-    own = f"{line} dataset.missing=unavailable dataset.costs=equal"
-    needs = budgetreg(f"{own} algo=ridge", check=2).stderr
+    with_gaps = f"{line} dataset.missing=unavailable dataset.costs=equal"
+    needs = budgetreg(f"{with_gaps} algo=ridge", check=2).stderr
     assert needs.count("\n") == 1
     assert "aelr" in needs
     for algo in ("aelr", "baseline"):
-        done = budgetreg(f"{own} algo={algo} out={algo}")
+        done = budgetreg(f"{with_gaps} algo={algo} out={algo}")
         assert done.stderr.count("missing completely at random") == 1
         runs = pd.read_csv(tmp_path / algo / "runs.csv")
         assert (runs.attributes_max == 2).all()
@@ -294,11 +294,11 @@ def test_missing_values_are_refused_or_learned_from(budgetreg, tmp_path):
         # Held-out examples are complete.
         assert (runs.rows_full <= np.count_nonzero(~gaps.any(axis=1))).all()
         curves = (tmp_path / algo / "curves.csv").read_bytes()
-        budgetreg(f"{own} algo={algo} n_jobs=2 out={algo}-again repetitions=1")
-        budgetreg(f"{own} algo={algo} n_jobs=2 out={algo}-again")
+        budgetreg(f"{with_gaps} algo={algo} n_jobs=2 out={algo}-again repetitions=1")
+        budgetreg(f"{with_gaps} algo={algo} n_jobs=2 out={algo}-again")
         assert (tmp_path / f"{algo}-again" / "curves.csv").read_bytes() == curves
         budgetreg(f"verify {algo}")
         assert len(budgetreg(f"predict {algo} whole.csv").stdout.split()) == 1 + np.count_nonzero(~gaps.any(axis=1))
     assert "unavailable" not in budgetreg("predict aelr own.csv", check=3).stderr  # predict has no such option
-    budgetreg(f"{own} algo=popca dataset.target=y algo.n_components=2 out=popca")
-    assert "which is assumed" in budgetreg(f"{own} algo=aelr --dry-run").stdout.replace("\n", " ")
+    budgetreg(f"{with_gaps} algo=popca dataset.target=y algo.n_components=2 out=popca")
+    assert "which is assumed" in budgetreg(f"{with_gaps} algo=aelr --dry-run").stdout.replace("\n", " ")

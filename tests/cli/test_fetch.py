@@ -166,10 +166,10 @@ def test_the_command_prints_one_line(
 def test_usage_mistakes_are_one_line(argv: list[str], parts: list[str]) -> None:
     with pytest.raises(ConfigError) as caught:
         main(argv)
-    told = str(caught.value)
-    assert "\n" not in told
+    message = str(caught.value)
+    assert "\n" not in message
     for part in parts:
-        assert part in told
+        assert part in message
 
 
 @pytest.mark.parametrize("flag", ["--help", "--version"])

@@ -82,8 +82,8 @@ def test_output_that_cannot_be_written_gives_no_traceback(
         patch.setattr(sys, "stdout", stream)
         assert main(COMMANDS[command]) == code
         assert sys.stdout is stream
-    told = "budgetreg: cannot write to stdout: No space left on device\n" if code else ""
-    assert capsys.readouterr().err == told
+    complaint = "budgetreg: cannot write to stdout: No space left on device\n" if code else ""
+    assert capsys.readouterr().err == complaint
     assert (here / "o" / "curves.csv").exists()
 
 

@@ -72,8 +72,8 @@ def test_runs_are_verified_and_not_changed(here: Path) -> None:
     assert " 3 of 3  differs  " in differs
     assert "examples" in differs
     assert " same " in same
-    told = " ".join(" ".join(answer.stdout.splitlines()[3:]).split())
-    assert told.startswith("since then: tuning.eta 0.01 -> 0.02, core Abacus -> ")
+    reasons = " ".join(" ".join(answer.stdout.splitlines()[3:]).split())
+    assert reasons.startswith("since then: tuning.eta 0.01 -> 0.02, core Abacus -> ")
 
     # One that is damaged, or that this version cannot run, keeps no other from being verified.
     (folder / "manifest.json").write_text("{")
@@ -124,10 +124,10 @@ def test_temporary_files_of_killed_processes_are_abandoned(here: Path) -> None:
     (here / "elsewhere").mkdir()
     leave(here / "elsewhere", "curves.csv", dead)
     Path("runs/link").symlink_to(here / "elsewhere")
-    assert [one.path for one in abandoned_files(Path("runs"))] == [gone]
+    assert [garbage.path for garbage in abandoned_files(Path("runs"))] == [gone]
     with Store.open(Path("runs/b"), toy_plan(Path("runs/b"))):
         leave(Path("runs/b"), "curves.csv", dead)
-        assert [one.path for one in abandoned_files(Path("runs"))] == [gone]
+        assert [garbage.path for garbage in abandoned_files(Path("runs"))] == [gone]
 
 
 def test_gc_lists_asks_and_removes(

@@ -19,7 +19,7 @@ from tests.tiers import slow_but
 RESULTS = Path(__file__).resolve().parent.parent.parent / "results"
 
 
-def told(folder: Path) -> dict[str, Any]:
+def content_of(folder: Path) -> dict[str, Any]:
     """Return the content of the recipe of a folder of results, without its cells, for which Hydra is needed."""
     path = catalogue.conf_dir() / "experiment" / folder.parent.name / f"{folder.name}.yaml"
     recipe = OmegaConf.to_container(OmegaConf.load(path))
@@ -32,11 +32,11 @@ RECIPES = [
     for path in sorted(RESULTS.glob("*/*/manifest.json"))
     if "recipe" in json.loads(path.read_text(encoding="utf-8"))
 ]
-FIGURES = [folder for folder in RECIPES if told(folder).get("figure", {}).get("kind") != "pictures"]
+FIGURES = [folder for folder in RECIPES if content_of(folder).get("figure", {}).get("kind") != "pictures"]
 
 
 def without_cells(folder: Path) -> Recipe:
-    name, recipe = f"{folder.parent.name}/{folder.name}", told(folder)
+    name, recipe = f"{folder.parent.name}/{folder.name}", content_of(folder)
     claims = tuple(map(parse, recipe.get("claims", [])))
     return Recipe(name, "", (), tuple(recipe.get("protocols", [])), Drawing(), (), claims, published_points(name))
 
@@ -48,8 +48,8 @@ QUICK = [RESULTS / name for name in ("aemr/digits", "gonen_2016/price", "hazan_k
 def test_verdicts_follow_from_the_committed_curves(folder: Path) -> None:
     with (folder / "claims.csv").open(newline="") as file:
         committed = list(csv.DictReader(file))
-    found = list(map(claim_row, judged(without_cells(folder), RESULTS)))
-    for row, new in zip(committed, found, strict=True):
+    judged_again = list(map(claim_row, judged(without_cells(folder), RESULTS)))
+    for row, new in zip(committed, judged_again, strict=True):
         assert [row[key] for key in ("claim", "protocol", "verdict")] == [
             new[key] for key in ("claim", "protocol", "verdict")
         ]

@@ -59,9 +59,9 @@ def test_each_claim_is_about_learners_that_are_run(recipe: recipes.Recipe) -> No
     run = {(cell.config.algo.name, cell.config.k) for cell in recipe.cells}
     for claim in recipe.claims:
         for role in ("a", "b"):
-            told = claim.options.get(role)
-            wanted = told if isinstance(told, dict) else {"algo": told}
-            if told:
+            condition = claim.options.get(role)
+            wanted = condition if isinstance(condition, dict) else {"algo": condition}
+            if condition:
                 assert any(wanted["algo"] == algo and wanted.get("k", k) == k for algo, k in run), claim.id
 
 
@@ -69,7 +69,7 @@ def test_a_recipe_leaves_out_combinations_of_its_own_sweep_only() -> None:
     sweep = {"algo": "popca,pca", "k": "1,2,8"}
     omit = [{"algo": "popca", "k": 1}, {"algo": "pca", "k": [1, 2]}]
     left = recipes._combinations(sweep, [], omit)
-    assert [(one["algo"], one["k"]) for one in left] == [("popca", 2), ("popca", 8), ("pca", 8)]
+    assert [(choice["algo"], choice["k"]) for choice in left] == [("popca", 2), ("popca", 8), ("pca", 8)]
     with pytest.raises(ConfigError, match=r"^omit: each must have keys of the sweep \(algo, k\)$"):
         recipes._combinations(sweep, [], [{"dataset.d": 1}])
 
@@ -77,10 +77,10 @@ def test_a_recipe_leaves_out_combinations_of_its_own_sweep_only() -> None:
 def test_the_worst_of_several_distributions_is_taken_at_each_number_of_examples() -> None:
     low, high = np.array([[0.3, 0.1, 0.2], [0.1, 0.1, 0.2]]), np.array([[0.1, 0.4, 0.0], [0.2, 0.4, 0.0]])
     several = [series(low, alpha=0.1), series(high, alpha=0.2), series(high / 2, d=16, alpha=0.2, n=9)]
-    one, other = worst(several, "dataset.alpha", "excess_loss")
-    assert one.points.groupby("examples")["excess_loss"].mean().tolist() == pytest.approx([0.2, 0.4, 0.2])
-    assert one.repetitions == 2
-    assert "alpha" not in one.config["dataset"]
+    merged, other = worst(several, "dataset.alpha", "excess_loss")
+    assert merged.points.groupby("examples")["excess_loss"].mean().tolist() == pytest.approx([0.2, 0.4, 0.2])
+    assert merged.repetitions == 2
+    assert "alpha" not in merged.config["dataset"]
     assert other.points["excess_loss"].tolist() == [0.05, 0.1, 0.2, 0.2, 0.0, 0.0]
 
 

@@ -41,7 +41,9 @@ def changed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[Any
 
     def change(function: Callable[[Any], Any]) -> None:
         monkeypatch.setattr(
-            extensions, "declared", lambda *where: {name: function(one) for name, one in collect(*where).items()}
+            extensions,
+            "declared",
+            lambda *where: {name: function(declaration) for name, declaration in collect(*where).items()},
         )
         forget()
 
@@ -80,7 +82,13 @@ def test_results_are_stale_when_the_version_of_their_learner_changes(
 ) -> None:
     name = "gonen_2016/one_attribute"
     assert read_results(RESULTS / name, read_recipe(name).cells)
-    changed(lambda own: type(own.__name__, (own,), {"version": own.version + 1}) if isinstance(own, type) else own)
+    changed(
+        lambda declaration: (
+            type(declaration.__name__, (declaration,), {"version": declaration.version + 1})
+            if isinstance(declaration, type)
+            else declaration
+        )
+    )
     assert read_results(RESULTS / name, read_recipe(name).cells) == {}
 
 

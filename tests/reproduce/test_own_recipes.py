@@ -17,7 +17,7 @@ def recipe(request: pytest.FixtureRequest) -> recipes.Recipe:
     return recipes.read_recipe(request.param, {"dataset.root": "somewhere"})
 
 
-def told(cell: recipes.Cell) -> dict[str, Any]:
+def values_of(cell: recipes.Cell) -> dict[str, Any]:
     """Return what a claim may say of a cell."""
     config = cell.config
     return {**flatten(config.resolved), "algo": config.algo.name, "k": config.k}
@@ -34,9 +34,9 @@ def test_no_cell_of_a_recipe_is_refused_or_run_twice(recipe: recipes.Recipe) -> 
 
 
 def test_each_claim_is_about_learners_that_are_run(recipe: recipes.Recipe) -> None:
-    run = list(map(told, recipe.cells))
+    run = list(map(values_of, recipe.cells))
     assert recipe.claims
     for claim in recipe.claims:
         for role in filter(None, (claim.options.get("a"), claim.options.get("b"))):
             wanted = {**claim.options["where"], **(role if isinstance(role, dict) else {"algo": role})}
-            assert any(all(own.get(key) == value for key, value in wanted.items()) for own in run), claim.id
+            assert any(all(values.get(key) == value for key, value in wanted.items()) for values in run), claim.id

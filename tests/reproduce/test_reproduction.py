@@ -144,22 +144,24 @@ def test_a_recipe_is_run_once_judged_and_drawn(
         sum(row["verdict"] == verdict for row in verdicts.values()) for verdict in ("holds", "fails", "undecided")
     )
     assert f"| [paper/toy](#papertoy) | {holds} | {fails} | {undecided} |" in gallery
-    told = re.search(r"\| panel \| error \| aelr \| ridge \|\n.*\n\| literal \| (\S+) \| .*\| (\S+) \|\n", gallery)
-    assert told
+    table = re.search(r"\| panel \| error \| aelr \| ridge \|\n.*\n\| literal \| (\S+) \| .*\| (\S+) \|\n", gallery)
+    assert table
     saved = {(row["panel"], float(row["error"]), row["learner"]): row for row in rows(folder / "savings.csv")}
-    assert f"{float(saved['literal', float(told[1]), 'ridge']['attributes']):.0f}" == told[2]
+    assert f"{float(saved['literal', float(table[1]), 'ridge']['attributes']):.0f}" == table[2]
     assert "- the digits are smaller" in gallery
     assert "(paper/toy/curves.png)" in gallery
     assert "(paper/toy/curves_paid.png)" in gallery
 
     # Each series is that of a run of its own, with the preset's settings.
     splits = {
-        one.config["protocol"]: one.config["algo"]["split"] for one in read_series([folder]) if one.algo == "aelr"
+        curve.config["protocol"]: curve.config["algo"]["split"]
+        for curve in read_series([folder])
+        if curve.algo == "aelr"
     }
     assert splits == {"literal": "literal", "paper": "even"}
-    own = next(Path("runs/paper/toy").glob("algo=aelr,protocol=paper-*/curves.csv"))
+    table_of_run = next(Path("runs/paper/toy").glob("algo=aelr,protocol=paper-*/curves.csv"))
     merged = [row for row in rows(folder / "curves.csv") if row.pop("cell") == "algo=aelr,protocol=paper"]
-    assert merged == rows(own)
+    assert merged == rows(table_of_run)
 
     # What is current is neither run nor changed, with or without the runs that it came from; a claim changes no result.
     shutil.rmtree("runs")
@@ -183,7 +185,7 @@ def test_presets_with_the_same_configuration_share_a_run(recipe: Path, computed:
     assert computed == ["aelr", "aelr", "ridge"]
     folder = Path("results/paper/toy")
     first = contents(folder)
-    presets = [one.config["protocol"] for one in read_folder(folder) if one.algo == "ridge"]
+    presets = [curve.config["protocol"] for curve in read_folder(folder) if curve.algo == "ridge"]
     assert presets == ["literal", "paper"]
 
     shutil.rmtree("runs")
@@ -340,18 +342,18 @@ def test_missing_digits_are_reported(
 def test_every_recipe_can_be_read(name: str) -> None:
     """Read without Hydra."""
     file = catalogue.conf_dir() / "experiment" / f"{name}.yaml"
-    told = OmegaConf.to_container(OmegaConf.load(file))
-    assert isinstance(told, dict)
-    assert told["experiment"] == name
-    parse_drawing(told.get("figure", {}))
-    claims = list(map(parse_claim, told.get("claims", [])))
+    content = OmegaConf.to_container(OmegaConf.load(file))
+    assert isinstance(content, dict)
+    assert content["experiment"] == name
+    parse_drawing(content.get("figure", {}))
+    claims = list(map(parse_claim, content.get("claims", [])))
     assert len({claim.id for claim in claims}) == len(claims)
-    learners = set(told["hydra"]["sweeper"]["params"]["algo"].split(","))
+    learners = set(content["hydra"]["sweeper"]["params"]["algo"].split(","))
     for claim in claims:
         named = [claim.options.get(role) for role in ("a", "b", "minus")]
-        assert {one for one in named if isinstance(one, str)} <= learners
+        assert {condition for condition in named if isinstance(condition, str)} <= learners
         assert set(claim.also) <= set(recipes.names())
-        assert {claim.options["where"].get("protocol")} <= {None, *told.get("protocols", [])}
+        assert {claim.options["where"].get("protocol")} <= {None, *content.get("protocols", [])}
 
 
 def test_a_recipes_cells_are_those_of_a_multirun(recipe: Path) -> None:

@@ -75,12 +75,12 @@ def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
 
 
 def test_merged_results_are_the_same_when_computed_again(recipe: Path) -> None:
-    before, told = contents(FOLDER), []
-    found = list(verify_merged(FOLDER, read_recipe("paper/toy"), Sample(2), told.append))
-    assert [cell.cell for cell in found] == CELLS
-    assert all(cell.verdict and cell.verdict.same for cell in found)
-    assert [(cell.verdict.checked, cell.verdict.held) for cell in found if cell.verdict] == [(2, 3)] * 4
-    assert told[0] == f"paper/toy: {CELLS[0]} (1 of 4)"
+    before, lines = contents(FOLDER), []
+    verdicts = list(verify_merged(FOLDER, read_recipe("paper/toy"), Sample(2), lines.append))
+    assert [cell.cell for cell in verdicts] == CELLS
+    assert all(cell.verdict and cell.verdict.same for cell in verdicts)
+    assert [(cell.verdict.checked, cell.verdict.held) for cell in verdicts if cell.verdict] == [(2, 3)] * 4
+    assert lines[0] == f"paper/toy: {CELLS[0]} (1 of 4)"
     assert contents(FOLDER) == before
 
 
@@ -111,7 +111,9 @@ def test_cells_that_the_results_lack_are_listed(recipe: Path, capsys: pytest.Cap
 
     def lacks(text: str) -> dict[str, tuple[str, str]]:
         recipe.write_text(text)
-        return {one.cell: (one.state, one.why) for one in cell_problems(FOLDER, read_recipe("paper/toy"))}
+        return {
+            problem.cell: (problem.state, problem.why) for problem in cell_problems(FOLDER, read_recipe("paper/toy"))
+        }
 
     assert lacks(RECIPE) == {}
     assert lacks(RECIPE.replace("split: even", "split: 1")) == {CELLS[1]: ("stale", "algo.split even -> 1")}
@@ -133,15 +135,15 @@ def test_a_new_version_of_a_learner_is_reported(recipe: Path) -> None:
     identity["algo"]["version"] = latest + 1
     entries[0] |= {"identity_digest": record_digest(identity), "version": latest + 1}
     edit_manifest(FOLDER, cells=entries)
-    (one,) = cell_problems(FOLDER, read_recipe("paper/toy"))
-    assert one.why == f"algo.version {latest + 1} -> {latest}: the numbers of aelr have changed"
+    (problem,) = cell_problems(FOLDER, read_recipe("paper/toy"))
+    assert problem.why == f"algo.version {latest + 1} -> {latest}: the numbers of aelr have changed"
     entries[0] |= {"identity_digest": "0" * 64, "version": latest}
     edit_manifest(FOLDER, cells=entries)
-    (one,) = cell_problems(FOLDER, read_recipe("paper/toy"))
-    assert one.why == "its digest is not that of the configuration recorded with it"
-    found = list(verify_merged(FOLDER, read_recipe("paper/toy"), Sample(1)))
-    assert [cell.verdict is None for cell in found] == [True, False, False, False]
-    assert found[0].stale == (one.why,)
+    (problem,) = cell_problems(FOLDER, read_recipe("paper/toy"))
+    assert problem.why == "its digest is not that of the configuration recorded with it"
+    verdicts = list(verify_merged(FOLDER, read_recipe("paper/toy"), Sample(1)))
+    assert [cell.verdict is None for cell in verdicts] == [True, False, False, False]
+    assert verdicts[0].stale == (problem.why,)
 
 
 def test_damaged_and_stale_results_are_reported(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,11 +182,11 @@ def test_stale_runs_are_those_that_neither_recipe_nor_results_refer_to(recipe: P
     assert stale() == {CELLS[1]: "stale: algo.split even -> 1"}
     recipe.write_text(RECIPE.replace("aelr,ridge", "ridge"))
     assert stale() == {cell: "stale: paper/toy has no such cell" for cell in CELLS[:2]}
-    own = next(Path("runs/paper/toy").glob(f"{CELLS[0]}-*"))
+    run = next(Path("runs/paper/toy").glob(f"{CELLS[0]}-*"))
     for other in ("runs/paper/toy/digits_3v5", "runs/kept", "runs/paper/other"):  # whose is it there?
         Path(other).mkdir()
-        shutil.copytree(own, Path(other, own.name))
-    shutil.copytree(own, "runs/paper/toy/mine")
+        shutil.copytree(run, Path(other, run.name))
+    shutil.copytree(run, "runs/paper/toy/mine")
     assert len(stale()) == 2
     recipe.unlink()
     assert stale() == {}
