@@ -45,11 +45,13 @@ def plot(argv: list[str]) -> int:
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="a run, or a folder above runs")
     _add_out(parser, "figure")
     arguments = parser.parse_args(argv)
-    from budgetreg.figures.curves import plot_folders  # here, as matplotlib is slow to load and --help is not
+    from budgetreg.figures.curves import plot_series  # here, as matplotlib is slow to load and --help is not
     from budgetreg.figures.summary import comparison_table
+    from budgetreg.results.series import read_series
 
-    written = plot_folders(arguments.folders, arguments.out)
-    console().print(comparison_table(arguments.folders))
+    series = read_series(arguments.folders)
+    written = plot_series(series, _target(arguments.out, arguments.folders), "curves")
+    console().print(comparison_table(series))
     for path in written:
         print(path)
     return 0
@@ -79,15 +81,15 @@ def reprice(argv: list[str]) -> int:
         raise ConfigError(f"a folder and a price list are needed: DIR costs=FILE (see {parser.prog} --help)")
     from budgetreg.figures.curves import plot_series  # here, as matplotlib is slow to load and --help is not
     from budgetreg.figures.drawing import Drawing
-    from budgetreg.figures.summary import compared
+    from budgetreg.figures.summary import comparison_table
     from budgetreg.files.writing import write_atomically
     from budgetreg.results.repricing import repriced, table_of
 
     series = repriced(folders, Path(keys["costs"]).expanduser(), keys.get("unit"))
-    out = arguments.out or (folders[0] if len(folders) == 1 else Path())
+    out = _target(arguments.out, folders)
     written = plot_series(series, out, _REPRICED, Drawing(x="cost"))
     write_atomically(out / f"{_REPRICED}.csv", table_of(series))
-    console().print(compared(series))
+    console().print(comparison_table(series))
     for path in (*written, out / f"{_REPRICED}.csv"):
         print(path)
     return 0
@@ -137,6 +139,10 @@ def _sorted(words: Sequence[str], keys: Collection[str]) -> tuple[list[Path], di
 def _add_out(parser: Parser, what: str) -> None:
     text = f"folder of the {what} (default: DIR, or the current folder for several)"
     parser.add_argument("--out", type=Path, metavar="FOLDER", help=text)
+
+
+def _target(out: Path | None, folders: Sequence[Path]) -> Path:
+    return out or (folders[0] if len(folders) == 1 else Path())
 
 
 def _level(text: str) -> float:

@@ -1,7 +1,7 @@
 """Draw curves: test error against attributes, money or examples."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
@@ -23,7 +23,7 @@ from budgetreg.figures.drawing import BANDS, Drawing
 from budgetreg.figures.limits import Range, y_range
 from budgetreg.figures.palette import VARIANTS, style
 from budgetreg.results.axis_variables import along, attainable
-from budgetreg.results.series import Series, labelled, mean_curve, read_folder, read_series
+from budgetreg.results.series import Series, labelled, mean_curve, read_folder
 
 _PANEL = (6.4, 4.4)  # inches
 _LEGEND_ROW = 0.21  # inches
@@ -36,45 +36,18 @@ _BOUND: dict[str, Any] = {"linestyle": (0, (1, 2)), "linewidth": 0.9}
 _PUBLISHED: dict[str, Any] = {"linestyle": (0, (5, 2)), "linewidth": 0.9}
 
 
-def plot_folders(folders: Iterable[Path], out: Path | None = None, name: str = "curves") -> list[Path]:
-    """Draw the curves of all runs in some folders, and below them, in one figure with a panel per data set.
-
-    Parameters
-    ----------
-    folders : iterable of Path
-        Folders that hold a ``curves.csv``, or folders above them.
-    out : Path, optional
-        Where the files go; by default the folder itself if there is one, else the working directory.
-    name : str
-        Name of the files, without ending.
-
-    Returns
-    -------
-    list of Path
-        ``<name>.png``, ``<name>.pdf``, and ``<name>.txt``, the caption.
-
-    Raises
-    ------
-    DataError
-        If there is nothing to draw, or a file is damaged (see `budgetreg.results.series.read_series`).
-    """
-    folders = [Path(folder) for folder in folders]
-    series = read_series(folders)
-    return plot_series(series, out or (folders[0] if len(folders) == 1 else Path()), name)
-
-
 def plot_run(folder: Path) -> list[Path]:
     """Draw the curve of the run in a folder into that folder; runs in folders below it are left out.
 
     Returns
     -------
     list of Path
-        ``curve.png``, ``curve.pdf`` and ``curve.txt``, as `plot_folders` writes them.
+        ``curve.png``, ``curve.pdf``, and ``curve.txt``, the caption.
 
     Raises
     ------
     DataError
-        As for `plot_folders`.
+        As for `budgetreg.results.series.read_folder`.
     """
     return plot_series(labelled(read_folder(folder)), folder, "curve")
 
@@ -96,7 +69,7 @@ def plot_series(series: Sequence[Series], target: Path, name: str, drawing: Draw
     Returns
     -------
     list of Path
-        As for `plot_folders`.
+        ``<name>.png``, ``<name>.pdf``, and ``<name>.txt``, the caption.
     """
     with own_settings():
         figure, remarks = draw(series, drawing)

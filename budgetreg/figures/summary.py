@@ -1,6 +1,6 @@
 """Tables of results: one run checkpoint by checkpoint, or several runs side by side."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from rich.table import Table
 from budgetreg.analysis.advice import ranked
 from budgetreg.analysis.comparisons import Incomparable
 from budgetreg.figures.captions import charged_per_example, chosen_parameters, edges, money, with_interval
-from budgetreg.results.series import Series, labelled, mean_curve, read_folder, read_series
+from budgetreg.results.series import Series, labelled, mean_curve, read_folder
 
 _MOST_ROWS = 20
 _ROUNDING = 1e-12
@@ -80,29 +80,19 @@ def run_table(folder: Path) -> Table:
     return table
 
 
-def comparison_table(folders: Iterable[Path]) -> Table:
+def comparison_table(series: Sequence[Series]) -> Table:
     """Return a table of several runs at their last checkpoints: learners on a budget, then on full rows, best first.
 
     Parameters
     ----------
-    folders : iterable of Path
-        Folders that hold a ``curves.csv``, or folders above them.
+    series : sequence of Series
+        As `budgetreg.results.series.read_series` returns them.
 
     Returns
     -------
     Table
         One row per series, with its difference from the best of its group: same data set, full rows or a budget.
-
-    Raises
-    ------
-    DataError
-        As for `budgetreg.results.series.read_series`.
     """
-    return compared(read_series(folders))
-
-
-def compared(series: Sequence[Series]) -> Table:
-    """Return the table of `comparison_table` for series."""
     heads, meaning = _wording(series)
     by = "relative_error" if series[0].of_subspaces else "test_relative"
     groups = [list(group) for _, group in groupby(sorted(series, key=_kind), key=_kind)]

@@ -25,7 +25,7 @@ from budgetreg.figures import curves as plots
 from budgetreg.figures import summary
 from budgetreg.notices import say
 from budgetreg.protocol.plan import Plan
-from budgetreg.results import folders
+from budgetreg.results import folders, series
 
 
 @dataclass(frozen=True)
@@ -558,7 +558,11 @@ def test_status_has_a_row_per_run(
 def test_plot_prints_the_files_that_it_wrote(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plots, "plot_folders", lambda folders, out: [out / folder.name for folder in folders])
+    monkeypatch.setattr(series, "read_series", list)
+    monkeypatch.setattr(plots, "plot_series", lambda folders, out, name: [out / folder.name for folder in folders])
     monkeypatch.setattr(summary, "comparison_table", lambda folders: "which is best")
     answer = Answer(0, "which is best\nfigures/a\nfigures/b\n", "")
     assert budgetreg(capsys, "plot runs/a runs/b --out figures") == answer
+    # By default, they go into the only folder, or for several into the working directory.
+    assert budgetreg(capsys, "plot runs/a").out == "which is best\nruns/a/a\n"
+    assert budgetreg(capsys, "plot runs/a runs/b").out == "which is best\na\nb\n"

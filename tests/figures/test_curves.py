@@ -15,15 +15,17 @@ import pytest
 import budgetreg
 from budgetreg.config import catalogue
 from budgetreg.figures.captions import about_config, caption
-from budgetreg.figures.curves import draw, plot_folders, plot_run
+from budgetreg.figures.curves import draw, plot_run, plot_series
 from budgetreg.figures.palette import style
 from budgetreg.results.series import read_series
 from tests.written_runs import EXAMPLES, add_svr_loss, config, edit_manifest, write_run
 
 
-def test_by_default_files_go_into_the_only_folder(tmp_path: Path) -> None:
+def test_a_figure_is_an_image_a_document_and_a_caption(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
-    assert plot_folders([folder]) == [folder / f"curves.{ending}" for ending in ("png", "pdf", "txt")]
+    assert plot_series(read_series([folder]), folder, "curves") == [
+        folder / f"curves.{ending}" for ending in ("png", "pdf", "txt")
+    ]
     assert all((folder / f"curves.{ending}").stat().st_size for ending in ("png", "pdf", "txt"))
     assert len(list(folder.iterdir())) == 6
 
@@ -36,11 +38,11 @@ def test_the_same_curves_give_the_same_bytes_in_any_process(tmp_path: Path) -> N
     ]
     before = dict(matplotlib.rcParams)
     with matplotlib.rc_context({"font.size": 20, "font.family": "serif", "lines.linewidth": 9}):
-        written = plot_folders(folders, tmp_path / "new/folder", "fig1")
+        written = plot_series(read_series(folders), tmp_path / "new/folder", "fig1")
     assert dict(matplotlib.rcParams) == before
-    # For several folders, the default is the working directory.
-    script = "import sys; from pathlib import Path; from budgetreg.figures.curves import plot_folders\n"
-    script += "plot_folders(map(Path, sys.argv[1:]), name='fig1')"
+    script = "import sys; from pathlib import Path; from budgetreg.figures.curves import plot_series\n"
+    script += "from budgetreg.results.series import read_series\n"
+    script += "plot_series(read_series(map(Path, sys.argv[1:])), Path(), 'fig1')"
     arguments = [sys.executable, "-c", script, *map(str, reversed(folders))]
     here = tmp_path / "here"
     here.mkdir()
@@ -129,7 +131,8 @@ def test_runs_at_equal_examples_are_drawn_against_examples(tmp_path: Path) -> No
     (ax,) = draw(read_series([run]))[0].axes
     assert ax.lines[1].get_xdata().tolist() == list(EXAMPLES)
     assert ax.get_xlabel() == "training examples (log scale)"
-    assert plot_folders([run])[2].read_text().startswith("curves: test error against training examples\n\nx: training")
+    text = plot_series(read_series([run]), run, "curves")[2].read_text()
+    assert text.startswith("curves: test error against training examples\n\nx: training")
     (ax,) = draw(read_series([run, write_run(tmp_path / "two", algo="aer")]))[0].axes
     assert ax.lines[1].get_xdata().tolist() == [39.5, 159.5, 639.5]
     assert "attributes" in ax.get_xlabel()
@@ -243,7 +246,7 @@ def test_the_figure_of_a_run_leaves_out_runs_in_folders_below(tmp_path: Path) ->
     write_run(tmp_path / "run" / "below" / "it", algo="aer")
     plot_run(tmp_path / "run")
     assert [(tmp_path / "run" / name).read_bytes() for name in names] == alone
-    plot_folders([tmp_path / "run"])
+    plot_series(read_series([tmp_path / "run"]), tmp_path / "run", "curves")
     assert "aer" in (tmp_path / "run" / "curves.txt").read_text().split()
 
 

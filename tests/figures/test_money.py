@@ -81,7 +81,7 @@ def test_tables_have_a_column_for_each_unit(tmp_path: Path, capsys: pytest.Captu
     console().print(run_table(run))
     assert "EUR" in capsys.readouterr().out
     others = [priced(tmp_path / "b", "aer", unit="minutes"), write_run(tmp_path / "c", "aerr")]
-    console().print(comparison_table([run, *others]))
+    console().print(comparison_table(read_series([run, *others])))
     out = capsys.readouterr().out
     (head,) = (line for line in out.splitlines() if "examples" in line and "attributes" in line)
     assert head.index("attributes") < head.index("EUR") < head.index("minutes")

@@ -169,7 +169,7 @@ def test_tables_show_excess_loss_and_relative_error(tmp_path):
     text = text_of(run_table(tmp_path / "better"))
     for part in ("excess loss", "relative error", "angle", "0.00075 ± 0.00035", "share of squared"):
         assert part in text
-    compared = text_of(comparison_table([tmp_path]))
+    compared = text_of(comparison_table(read_series([tmp_path])))
     assert compared.index("popca") < compared.index("oja")
     assert "0.2008" in compared
     assert "zero predictor" not in compared

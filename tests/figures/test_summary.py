@@ -11,6 +11,7 @@ from rich.table import Table
 from budgetreg.errors import DataError
 from budgetreg.figures.summary import comparison_table, run_table
 from budgetreg.results.schema import CURVE_COLUMNS
+from budgetreg.results.series import read_series
 from tests.written_runs import write_run_manifest
 
 CORES = {"lasso": {"core": "offline"}, "ridge": {"core": "offline"}}  # they see full rows
@@ -113,7 +114,7 @@ def test_comparison_puts_the_best_first_within_each_data_set(tmp_path: Path) -> 
     write_run(tmp_path / "1", "aelr", relative=(0.7, 0.8))
     write_run(tmp_path / "2", "aer", relative=(0.4, 0.6))
     write_run(tmp_path / "4", "aer", "power_law", relative=(0.1, 0.2), rate=None)
-    cells = rows(comparison_table([tmp_path]))
+    cells = rows(comparison_table(read_series([tmp_path])))
     assert [row[:2] for row in cells] == [["mnist_3v5", "aer"], ["mnist_3v5", "aelr"], ["power_law", "aer"]]
     assert cells[0][2:] == ["k", "4", "300", "1200", "0.5 ± 0.14", "0.25 ± 0", "-", "2"]
     assert cells[2][7] == "-"
@@ -123,7 +124,7 @@ def test_learners_on_full_rows_are_ranked_separately(tmp_path: Path) -> None:
     levels = {"aelr": 0.7, "aer": 0.8, "lasso": 0.1, "ridge": 0.2}
     for algo, level in levels.items():
         write_run(tmp_path / algo, algo, relative=tuple(level + 0.3 * (r % 2) for r in range(6)))
-    cells = rows(comparison_table([tmp_path]))
+    cells = rows(comparison_table(read_series([tmp_path])))
     assert [row[:2] for row in cells] == [["aelr", "k"], ["aer", "k"], ["lasso", "all"], ["ridge", "all"]]
     # Repetitions differ far more than learners, but the difference of the learners is the same in each.
     assert [row[-2] for row in cells] == ["-", "0.1 (0.1 to 0.1)", "-", "0.1 (0.1 to 0.1)"]
@@ -134,7 +135,10 @@ def test_runs_without_a_repetition_in_common_are_still_ranked(tmp_path: Path) ->
     other = write_run(tmp_path / "2", "aer", relative=(0.4,))
     curves = pd.read_csv(other / "curves.csv")
     curves.assign(repetition=7).to_csv(other / "curves.csv", index=False)
-    assert [(row[0], row[-2]) for row in rows(comparison_table([tmp_path]))] == [("aer", "-"), ("aelr", "-")]
+    assert [(row[0], row[-2]) for row in rows(comparison_table(read_series([tmp_path])))] == [
+        ("aer", "-"),
+        ("aelr", "-"),
+    ]
 
 
 def test_columns_with_one_value_are_in_the_title(tmp_path: Path) -> None:
@@ -147,7 +151,7 @@ def test_columns_with_one_value_are_in_the_title(tmp_path: Path) -> None:
 
 
 def test_folders_without_curves_are_refused(tmp_path: Path) -> None:
-    for table in (lambda: run_table(tmp_path), lambda: comparison_table([tmp_path])):
+    for table in (lambda: run_table(tmp_path), lambda: comparison_table(read_series([tmp_path]))):
         with pytest.raises(DataError, match=r"no curves\.csv"):
             table()
 
@@ -157,7 +161,7 @@ def test_the_table_of_a_run_leaves_out_runs_in_folders_below(tmp_path: Path) -> 
     alone = text(run_table(tmp_path / "run"))
     write_run(tmp_path / "run" / "below" / "it", algo="aer", relative=(0.1,))
     assert text(run_table(tmp_path / "run")) == alone
-    assert "aer " in text(comparison_table([tmp_path]))
+    assert "aer " in text(comparison_table(read_series([tmp_path])))
 
 
 def test_a_deleted_run_is_an_error_in_one_line(tmp_path: Path) -> None:
