@@ -1,6 +1,6 @@
 """Savings: the attributes or money that each learner needs to reach an error, and how many times less that is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,12 +127,6 @@ _ONCE = _Needed(*2 * (np.ones(2),))
 
 
 def _levels(curves: Sequence[np.ndarray]) -> list[float]:
-    """Return the round levels that some curve falls to after its first checkpoint, largest first."""
-    return [level for level in _round_levels() if any(curve.min() <= level < curve[0] for curve in curves)]
-
-
-def _round_levels() -> Iterator[float]:
-    """Yield .9, .8, ... .1, .09, ... .01, and so on."""
-    for decade in range(1, _DECADES + 1):
-        for digit in range(9, 0, -1):
-            yield float(f"{digit}e-{decade}")
+    """Return the levels .9, .8, ... .1, .09, ... that some curve falls to after its first checkpoint."""
+    levels = [float(f"{digit}e-{decade}") for decade in range(1, _DECADES + 1) for digit in range(9, 0, -1)]
+    return [level for level in levels if any(curve.min() <= level < curve[0] for curve in curves)]

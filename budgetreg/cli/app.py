@@ -68,6 +68,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _answer(words: list[str]) -> int:
+    """Print the help or the version, or run a command, whose mistakes become one line and an exit code."""
     if words and words[0] in ("--help", "-h"):
         commands = "\n".join(f"  {name:<11}{what}" for name, (*_, what) in COMMANDS.items())
         print(_HELP.format(commands=commands))
@@ -75,10 +76,6 @@ def _answer(words: list[str]) -> int:
     if words and words[0] == "--version":
         print(f"budgetreg {__version__}")
         return 0
-    return _guarded(words)
-
-
-def _guarded(words: list[str]) -> int:
     from budgetreg.errors import ContractError, UserError  # here, as it costs --help some milliseconds
 
     try:

@@ -160,16 +160,13 @@ def _cells(composer: Composer, choices: Sequence[Mapping[str, Any]], given: Mapp
         config = composer({**choice, **everywhere})
         if "root" in config["dataset"]:
             config = composer({**choice, **given})
-        yield Cell(",".join(f"{key}={_written(value)}" for key, value in choice.items()), validate(config, choice))
+        name = ",".join(f"{key}={value}" for key, value in choice.items()).replace(" ", "")
+        yield Cell(name, validate(config, choice))
 
 
 def _choices(override: Override) -> list[tuple[str, Any]]:
     values = override.sweep_iterator() if override.is_sweep_override() else [override.value()]
     return [(override.key_or_group, value) for value in values]
-
-
-def _written(value: Any) -> str:
-    return str(value).replace(" ", "")
 
 
 def published_points(name: str) -> Published:

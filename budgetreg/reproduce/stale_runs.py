@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def stale_runs(folder: Path, results: Sequence[Path]) -> Iterator[Garbage]:
         Folders with merged results in or below them; the runs that they refer to are kept.
     """
     kept = {digest for place in results if place.is_dir() for digest in _referred(place)}
-    recipes: dict[str, Recipe | None] = {}
+    recipe_of = cache(_recipe)  # many runs belong to one recipe
     for path in files_below(folder, MANIFEST):
         place = path.parent
         try:
@@ -44,9 +45,7 @@ def stale_runs(folder: Path, results: Sequence[Path]) -> Iterator[Garbage]:
         name, match = str(manifest.get("experiment")), _OF_A_CELL.fullmatch(place.name)
         if match is None or not _is_below(place, name):
             continue
-        if name not in recipes:
-            recipes[name] = _recipe(name)
-        recipe = recipes[name]
+        recipe = recipe_of(name)
         if recipe is not None and manifest["identity_digest"] not in {cell.digest for cell in recipe.cells}:
             yield run_folder(place, _why(manifest, match[1], recipe))
 
