@@ -33,19 +33,15 @@ from budgetreg.learners.declaration import (
     RADIUS,
     STEP_SIZE,
     Batching,
-    BudgetSplit,
     Cost,
     Learner,
     Missing,
     Observation,
     Parameter,
-    Rngs,
     RunContext,
-    Settings,
-    SideInformation,
     Theorem,
-    Trajectory,
 )
+from budgetreg.learners.signature import BudgetSplit, Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import sums
 from budgetreg.metering.table import Table

@@ -16,8 +16,8 @@ import bench_common  # before numpy is loaded
 import numpy as np
 import pandas as pd
 
-from budgetreg.learners.declaration import BudgetSplit, SideInformation
 from budgetreg.learners.partial import GradientLearner
+from budgetreg.learners.signature import BudgetSplit, SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, next_block

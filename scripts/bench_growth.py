@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 
 from budgetreg.figures.palette import style
 from budgetreg.files.writing import write_atomically
-from budgetreg.learners.declaration import BudgetSplit, SideInformation
 from budgetreg.learners.partial import GradientLearner
+from budgetreg.learners.signature import BudgetSplit, SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling.draws import BLOCK

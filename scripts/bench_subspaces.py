@@ -19,8 +19,9 @@ import bench_common  # before numpy is loaded
 import numpy as np
 import pandas as pd
 
-from budgetreg.learners.declaration import Learner, SideInformation
+from budgetreg.learners.declaration import Learner
 from budgetreg.learners.factors import StreamingFactorAnalysis
+from budgetreg.learners.signature import SideInformation
 from budgetreg.learners.streaming import StreamingLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table

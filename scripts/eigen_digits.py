@@ -27,7 +27,7 @@ from budgetreg.config.catalogue import conf_dir  # noqa: E402
 from budgetreg.data.mnist import Mnist  # noqa: E402
 from budgetreg.figures.canvas import own_settings, write_figure  # noqa: E402
 from budgetreg.learners import read  # noqa: E402
-from budgetreg.learners.declaration import SideInformation  # noqa: E402
+from budgetreg.learners.signature import SideInformation  # noqa: E402
 from budgetreg.metering.accessor import Accessor  # noqa: E402
 from budgetreg.metering.table import Table  # noqa: E402
 from budgetreg.solvers.eigenspaces import leading  # noqa: E402

@@ -12,7 +12,8 @@ from budgetreg.config.options import REQUIRED, options_of
 from budgetreg.enumeration.steps import prices
 from budgetreg.learners import contract
 from budgetreg.learners.bases import SubspaceLearner
-from budgetreg.learners.declaration import Fit, Learner, Observation, SideInformation
+from budgetreg.learners.declaration import Learner, Observation
+from budgetreg.learners.signature import Fit, SideInformation
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.centring import Centring, Origin
 from budgetreg.metering.ledger import Bill

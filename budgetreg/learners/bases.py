@@ -1,4 +1,7 @@
-"""Base classes of several learners: a split budget, draws guided by moments, pairs of attributes, subspaces."""
+"""What several learners share: base classes, options, phrases for captions, and reasons to skip a check.
+
+The base classes are for a split budget, draws guided by moments, pairs of attributes, and subspaces.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,20 +10,21 @@ from typing import ClassVar
 from budgetreg.config.options import Option, Options, option
 from budgetreg.config.requirements import NOTHING, one_of, whole
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import (
-    ONE_PASS,
-    RADIUS,
-    STEP_SIZE,
-    Batching,
-    BudgetSplit,
-    Cost,
-    Learner,
-    Parameter,
-    Theorem,
-)
+from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Batching, Cost, Learner, Parameter, Theorem
+from budgetreg.learners.signature import BudgetSplit
 from budgetreg.sampling.importance_weights import PRICE_AWARE
 from budgetreg.tasks.subspace_learning import SubspaceLearning
 from budgetreg.theory import aelr_bound, aerr_bound
+
+ON_FULL_ROWS: Mapping[str, str] = {
+    **dict.fromkeys(("second moments", "full at k=d"), "all attributes are seen, nothing is estimated"),
+    "small k": "k decides how many full rows a run pays for, and any k is enough",
+}
+"""The checks that learners skip that see all attributes, with the reasons."""
+
+ONE_PASS = "each example leads to a step, none to a minimum"
+UNBOUNDED = "nothing is clipped or projected on the way"
+"""Reasons to skip a check that several learners share."""
 
 SPLIT = one_of("literal", "even") | whole(1)
 AVERAGE = one_of("all", "suffix", "last")

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from budgetreg.errors import ContractError, DataError
-from budgetreg.learners.declaration import Fit, Learner, Rngs, SideInformation
+from budgetreg.learners.declaration import Learner
+from budgetreg.learners.signature import Fit, Rngs, SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import Origin
 from budgetreg.tasks.task import Outputs, WithIntercept

@@ -1,10 +1,10 @@
-"""The base class of learners, and the records that they exchange with the protocol and the checks.
+"""The base class of learners, and the records with which they answer the protocol and the checks.
 
 A learner is a frozen dataclass that derives from `Learner`. Its fields are its options, its class attributes say what
 holds for all values of these options, and its methods answer what the protocol, the checks and the captions ask.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple
@@ -14,19 +14,10 @@ import numpy as np
 from budgetreg.config.options import identity_of, options_of
 from budgetreg.enumeration.expectations import Oracle
 from budgetreg.errors import ConfigError
+from budgetreg.learners.signature import BudgetSplit, Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.tasks.regression import Regression
-from budgetreg.tasks.task import Outputs, Task
-
-ON_FULL_ROWS: Mapping[str, str] = {
-    **dict.fromkeys(("second moments", "full at k=d"), "all attributes are seen, nothing is estimated"),
-    "small k": "k decides how many full rows a run pays for, and any k is enough",
-}
-"""The checks that learners skip that see all attributes, with the reasons."""
-
-ONE_PASS = "each example leads to a step, none to a minimum"
-UNBOUNDED = "nothing is clipped or projected on the way"
-"""Reasons to skip a check that several learners share."""
+from budgetreg.tasks.task import Task
 
 
 class Observation(Enum):
@@ -51,15 +42,6 @@ class Missing(Enum):
     REFUSED = "every value that it asks for has to exist"
     WEIGHED = "what it sees is divided by how often that exists: each two attributes have to exist together somewhere"
     LEFT_OUT = "the values that exist suffice"
-
-
-class BudgetSplit(NamedTuple):
-    """How the budget k is divided."""
-
-    k_x: int
-    """Draws for the data point."""
-    k_ip: int
-    """Draws for the inner product."""
 
 
 class Cost(NamedTuple):
@@ -136,51 +118,6 @@ class RunContext:
 
 
 @dataclass(frozen=True)
-class SideInformation:
-    """What a learner is given beside examples and parameters.
-
-    Attributes
-    ----------
-    k : int
-        Attribute budget.
-    budget_split : BudgetSplit or None
-        How the budget is divided, for learners that divide it.
-    moments : ndarray of float, shape (F, d), or None
-        Second moments of the attributes, for learners that are given them.
-    centred : bool
-        For learners that centre what they see themselves: whether attributes are centred on the means of what was
-        seen. Other learners get centred attributes from the accessor.
-    intercept : bool
-        For the same learners: whether the mean of the targets is predicted at these means. Other learners get
-        centred targets from the accessor.
-    prices : ndarray of float, shape (d,), or None
-        What attributes cost, for price-aware learners; all above 0.
-    """
-
-    k: int
-    budget_split: BudgetSplit | None = None
-    moments: np.ndarray | None = None
-    centred: bool = False
-    intercept: bool = False
-    prices: np.ndarray | None = None
-
-    @property
-    def split(self) -> BudgetSplit:
-        """The division of the budget, for learners that always divide it."""
-        assert self.budget_split is not None
-        return self.budget_split
-
-
-Trajectory = Iterator[tuple[int, Outputs]]
-"""Checkpoints with the outputs of all settings along all streams."""
-Settings = Mapping[str, np.ndarray]
-"""Parameters in absolute values, shape (G,) each."""
-Rngs = Sequence[np.random.Generator]
-"""One random generator per stream."""
-Fit = Callable[[Accessor, Settings, Sequence[int], Rngs, SideInformation], Trajectory]
-
-
-@dataclass(frozen=True)
 class Theorem:
     """What is proved of a learner, without unknown constants.
 
@@ -245,12 +182,7 @@ class Learner:
     check_streams: ClassVar[int] = 250
 
     def fit(
-        self,
-        accessor: Accessor,
-        settings: Settings,
-        checkpoints: Sequence[int],
-        rngs: Rngs,
-        given: SideInformation,
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:
         """Run all settings along all streams.
 

@@ -13,20 +13,9 @@ import numpy as np
 
 from budgetreg.enumeration.gradients import GradientOracle
 from budgetreg.learners import bases
-from budgetreg.learners.declaration import (
-    ON_FULL_ROWS,
-    ONE_PASS,
-    RADIUS,
-    STEP_SIZE,
-    Learner,
-    Observation,
-    Rngs,
-    RunContext,
-    Settings,
-    SideInformation,
-    Theorem,
-    Trajectory,
-)
+from budgetreg.learners.bases import ON_FULL_ROWS, ONE_PASS
+from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Learner, Observation, RunContext, Theorem
+from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.theory import eg_step, ogd_step
 from budgetreg.updates.averaging import Averager

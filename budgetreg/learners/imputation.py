@@ -14,16 +14,9 @@ from budgetreg.config.requirements import one_of
 from budgetreg.enumeration import certificates
 from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, same
 from budgetreg.errors import ConfigError
-from budgetreg.learners.bases import PairwiseLearner
-from budgetreg.learners.declaration import (
-    UNBOUNDED,
-    Missing,
-    Rngs,
-    RunContext,
-    Settings,
-    SideInformation,
-    Trajectory,
-)
+from budgetreg.learners.bases import UNBOUNDED, PairwiseLearner
+from budgetreg.learners.declaration import Missing, RunContext
+from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import collect

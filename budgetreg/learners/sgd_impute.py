@@ -12,19 +12,9 @@ import numpy as np
 from budgetreg.enumeration.expectations import LearnerUnderTest
 from budgetreg.enumeration.gradients import GradientOracle, compare_moves
 from budgetreg.enumeration.steps import Step
-from budgetreg.learners.bases import COUNTERPARTS, UPDATES, average_option
-from budgetreg.learners.declaration import (
-    ONE_PASS,
-    RADIUS,
-    STEP_SIZE,
-    Batching,
-    Learner,
-    Missing,
-    Rngs,
-    Settings,
-    SideInformation,
-    Trajectory,
-)
+from budgetreg.learners.bases import COUNTERPARTS, ONE_PASS, UPDATES, average_option
+from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Batching, Learner, Missing
+from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import blocks, subset
 from budgetreg.updates.averaging import Averager

@@ -13,19 +13,9 @@ import numpy as np
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
 from budgetreg.errors import ConfigError
-from budgetreg.learners.bases import SubspaceLearner
-from budgetreg.learners.declaration import (
-    ONE_PASS,
-    STEP_SIZE,
-    UNBOUNDED,
-    Batching,
-    BudgetSplit,
-    Parameter,
-    Rngs,
-    Settings,
-    SideInformation,
-    Trajectory,
-)
+from budgetreg.learners.bases import ONE_PASS, UNBOUNDED, SubspaceLearner
+from budgetreg.learners.declaration import STEP_SIZE, Batching, Parameter
+from budgetreg.learners.signature import BudgetSplit, Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import blocks, subset
 from budgetreg.updates.streaming_subspaces import Grouse, Oja, Petrels

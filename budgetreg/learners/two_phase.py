@@ -22,19 +22,10 @@ from budgetreg.enumeration.expectations import Oracle
 from budgetreg.enumeration.gradients import DrawProbabilities, GradientOracle
 from budgetreg.enumeration.steps import Step
 from budgetreg.learners import bases
-from budgetreg.learners.declaration import (
-    RADIUS,
-    STEP_SIZE,
-    Missing,
-    Parameter,
-    Rngs,
-    RunContext,
-    Settings,
-    SideInformation,
-    Trajectory,
-)
+from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Missing, Parameter, RunContext
 from budgetreg.learners.partial.core import UPDATES, run
 from budgetreg.learners.partial.oracle import costs, data_points, guided, share, sizes
+from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling import importance_weights
 from budgetreg.sampling.draws import Proportional, uniform

@@ -9,7 +9,8 @@ import numpy as np
 
 from budgetreg.config.sections import RADIUS
 from budgetreg.data import Dataset, Prices
-from budgetreg.learners.declaration import BudgetSplit, Learner, RunContext
+from budgetreg.learners.declaration import Learner, RunContext
+from budgetreg.learners.signature import BudgetSplit
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.side_information import second_moments, table_of
 

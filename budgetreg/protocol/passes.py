@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from budgetreg.learners import contract
-from budgetreg.learners.declaration import Settings, SideInformation
+from budgetreg.learners.signature import Settings, SideInformation
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.cells import Cells, RevealLog
 from budgetreg.metering.centring import Centring, Origin

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from budgetreg.data import Dataset, Prices, load, located, prices_of
 from budgetreg.errors import DataError
-from budgetreg.learners.declaration import BudgetSplit, Observation
+from budgetreg.learners.declaration import Observation
+from budgetreg.learners.signature import BudgetSplit
 from budgetreg.protocol.batching import batches
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.grids import count, lay_out, run_context, widened

@@ -12,7 +12,8 @@ import numpy as np
 
 from budgetreg.data import Prices
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import BudgetSplit, Observation
+from budgetreg.learners.declaration import Observation
+from budgetreg.learners.signature import BudgetSplit
 from budgetreg.protocol.configuration import Config
 
 PILOT_SHARE, LEAST_SHARE, LEAST_ROWS = 0.05, 0.1, 5

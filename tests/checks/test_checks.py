@@ -11,7 +11,6 @@ from budgetreg.config import catalogue
 from budgetreg.enumeration.expectations import Oracle
 from budgetreg.enumeration.scripted_rng import Scripted, in_turn, outcomes, rows_of
 from budgetreg.learners.bases import SplitBudgetLearner
-from budgetreg.learners.declaration import BudgetSplit
 from budgetreg.learners.exact import ExactGradientLearner
 from budgetreg.learners.mbeg import MatrixGradientLearner
 from budgetreg.learners.mbeg import core as mbeg
@@ -19,6 +18,7 @@ from budgetreg.learners.pairs import core as pairs
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.second_moment import importance
 from budgetreg.learners.second_moment import oracle as second_moment_oracle
+from budgetreg.learners.signature import BudgetSplit
 from budgetreg.learners.svr import core as svr
 from budgetreg.metering.centring import Origin
 from budgetreg.sampling import designs

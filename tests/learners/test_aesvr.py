@@ -9,7 +9,7 @@ from hydra import compose, initialize_config_dir
 
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.noisy_linear import Sphere
-from budgetreg.learners.declaration import BudgetSplit, SideInformation
+from budgetreg.learners.signature import BudgetSplit, SideInformation
 from budgetreg.learners.svr import SupportVectorLearner
 from budgetreg.learners.svr.core import GenEst, PlugIn
 from budgetreg.metering.accessor import Accessor

@@ -16,7 +16,8 @@ from budgetreg.enumeration.gradients import GradientOracle
 from budgetreg.errors import ContractError, UserError
 from budgetreg.learners import contract, sgd_impute
 from budgetreg.learners.bases import SubspaceLearner
-from budgetreg.learners.declaration import Learner, Parameter, RunContext, SideInformation
+from budgetreg.learners.declaration import Learner, Parameter, RunContext
+from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.tasks.task import WithIntercept

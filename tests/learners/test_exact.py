@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from budgetreg.learners import exact
-from budgetreg.learners.declaration import SideInformation
 from budgetreg.learners.exact import ExactGradientLearner
+from budgetreg.learners.signature import SideInformation
 from budgetreg.updates.averaging import Averager, marks
 
 UPDATES = ("ogd", "eg")

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from budgetreg import checks
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import SideInformation
 from budgetreg.learners.factors import StreamingFactorAnalysis, stepwise
 from budgetreg.learners.factors.likelihood import FactorModel, Penalty, RevealedEntries
 from budgetreg.learners.factors.stepwise import LEAST, NOISE, PSEUDO, RIDGE, StepwiseEM
+from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws

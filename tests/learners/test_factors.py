@@ -7,9 +7,9 @@ import pytest
 
 from budgetreg import checks
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import SideInformation
 from budgetreg.learners.factors import FactorAnalysis, FactorRegression
 from budgetreg.learners.factors.posterior import Posterior
+from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws

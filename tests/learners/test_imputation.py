@@ -11,7 +11,7 @@ from budgetreg import checks
 from budgetreg.checks.subject import Recorder
 from budgetreg.cli.app import main
 from budgetreg.learners import imputation
-from budgetreg.learners.declaration import SideInformation
+from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.table import Table
 from budgetreg.tasks.task import WithIntercept

@@ -13,7 +13,7 @@ from budgetreg.enumeration.expectations import CheckError, close
 from budgetreg.enumeration.scripted_rng import Scripted, outcomes
 from budgetreg.enumeration.steps import STEP, Place, ScriptedRuns
 from budgetreg.learners import members, two_phase
-from budgetreg.learners.declaration import Missing, SideInformation
+from budgetreg.learners.declaration import Missing
 from budgetreg.learners.mbeg import MatrixGradientLearner
 from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.mbeg.estimates import ESTIMATES
@@ -21,6 +21,7 @@ from budgetreg.learners.pairs import core as pairs
 from budgetreg.learners.pairs.centring import PairCentring
 from budgetreg.learners.second_moment import SecondMomentLearner
 from budgetreg.learners.second_moment import core as second_moment
+from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.updates.reference_updates import REFERENCE_UPDATES

@@ -6,7 +6,6 @@ from scipy.optimize import nnls
 
 from budgetreg import checks
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import SideInformation
 from budgetreg.learners.factors import FactorRegression
 from budgetreg.learners.moments import MomentRegression
 from budgetreg.learners.moments.candidates import Target, ridge_regressors
@@ -15,6 +14,7 @@ from budgetreg.learners.moments.label import label_regression
 from budgetreg.learners.moments.pairs import collected_pairs, debiased, shrunk, shrunk_share
 from budgetreg.learners.moments.solution import solve
 from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
+from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws

@@ -10,8 +10,8 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import Lasso
 
 from budgetreg.learners import offline
-from budgetreg.learners.declaration import SideInformation
 from budgetreg.learners.offline import OfflineLearner
+from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.tuning import folds

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from budgetreg.learners.declaration import SideInformation
 from budgetreg.learners.pairs import Baseline
 from budgetreg.learners.pairs import core as pairs
+from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling.draws import BLOCK

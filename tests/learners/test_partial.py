@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from budgetreg.learners.declaration import BudgetSplit, SideInformation
 from budgetreg.learners.partial import GradientLearner
+from budgetreg.learners.signature import BudgetSplit, SideInformation
 from budgetreg.learners.two_phase import TwoPhaseLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.learners.declaration import SideInformation
 from budgetreg.learners.second_moment import SecondMomentLearner, importance
 from budgetreg.learners.second_moment import core as second_moment
+from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling import designs

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from budgetreg.learners import streaming
-from budgetreg.learners.declaration import SideInformation
+from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling.draws import subset

@@ -7,7 +7,7 @@ from hydra import compose, initialize_config_dir
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import load
 from budgetreg.errors import BudgetExceeded
-from budgetreg.learners.declaration import SideInformation
+from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import Centring
 from budgetreg.metering.table import Table

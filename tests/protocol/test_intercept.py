@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from budgetreg.learners.declaration import SideInformation
 from budgetreg.learners.pairs.core import lasso
+from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import Centring
 from budgetreg.metering.table import Table

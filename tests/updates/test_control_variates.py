@@ -6,8 +6,8 @@ from hydra import compose, initialize_config_dir
 
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import BudgetSplit, SideInformation
 from budgetreg.learners.partial import GradientLearner
+from budgetreg.learners.signature import BudgetSplit, SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate

@@ -13,8 +13,9 @@ import numpy as np
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FRACTION, NOTHING, POSITIVE, one_of, whole
 from budgetreg.enumeration.certificates import FullRowsOracle
-from budgetreg.learners.bases import PairwiseLearner, SubspaceLearner
-from budgetreg.learners.declaration import UNBOUNDED, Missing, Rngs, Settings, SideInformation, Trajectory
+from budgetreg.learners.bases import UNBOUNDED, PairwiseLearner, SubspaceLearner
+from budgetreg.learners.declaration import Missing
+from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import AttributeDraws, collect, reveal
 from budgetreg.revealed.entries import Entries

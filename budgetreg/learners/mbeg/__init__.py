@@ -16,22 +16,10 @@ from budgetreg.config.options import option
 from budgetreg.config.requirements import FRACTION, ONE, ZERO, one_of
 from budgetreg.enumeration.expectations import Oracle
 from budgetreg.errors import ConfigError
-from budgetreg.learners.bases import SubspaceLearner
-from budgetreg.learners.declaration import (
-    ONE_PASS,
-    STEP_SIZE,
-    Batching,
-    BudgetSplit,
-    Cost,
-    Missing,
-    Rngs,
-    RunContext,
-    Settings,
-    SideInformation,
-    Theorem,
-    Trajectory,
-)
+from budgetreg.learners.bases import ONE_PASS, SubspaceLearner
+from budgetreg.learners.declaration import STEP_SIZE, Batching, Cost, Missing, RunContext, Theorem
 from budgetreg.learners.mbeg.estimates import ESTIMATES
+from budgetreg.learners.signature import BudgetSplit, Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, blocks
 from budgetreg.theory import mbeg_bound, mbeg_least_examples, mbeg_step

@@ -12,16 +12,9 @@ import numpy as np
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of, whole
 from budgetreg.enumeration.certificates import FullRowsOracle
-from budgetreg.learners.bases import PairwiseLearner
-from budgetreg.learners.declaration import (
-    UNBOUNDED,
-    Missing,
-    Parameter,
-    Rngs,
-    Settings,
-    SideInformation,
-    Trajectory,
-)
+from budgetreg.learners.bases import UNBOUNDED, PairwiseLearner
+from budgetreg.learners.declaration import Missing, Parameter
+from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import collect
 from budgetreg.revealed.standardised import StandardisedEntries

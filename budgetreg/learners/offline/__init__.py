@@ -12,18 +12,9 @@ import numpy as np
 from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
 from budgetreg.enumeration.certificates import BallOracle, largest, one_norm, two_norm
-from budgetreg.learners.declaration import (
-    ON_FULL_ROWS,
-    RADIUS,
-    UNBOUNDED,
-    Batching,
-    Learner,
-    Observation,
-    Rngs,
-    Settings,
-    SideInformation,
-    Trajectory,
-)
+from budgetreg.learners.bases import ON_FULL_ROWS, UNBOUNDED
+from budgetreg.learners.declaration import RADIUS, Batching, Learner, Observation
+from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.tasks.task import WithIntercept
 

@@ -16,18 +16,9 @@ from budgetreg.config.options import option
 from budgetreg.config.requirements import one_of
 from budgetreg.enumeration.expectations import Oracle
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import (
-    RADIUS,
-    UNBOUNDED,
-    BudgetSplit,
-    Cost,
-    Learner,
-    Missing,
-    Rngs,
-    Settings,
-    SideInformation,
-    Trajectory,
-)
+from budgetreg.learners.bases import UNBOUNDED
+from budgetreg.learners.declaration import RADIUS, Cost, Learner, Missing
+from budgetreg.learners.signature import BudgetSplit, Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.tasks.task import WithIntercept
 

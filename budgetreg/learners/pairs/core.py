@@ -17,8 +17,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from budgetreg.learners.declaration import Rngs
 from budgetreg.learners.pairs.centring import PairCentring
+from budgetreg.learners.signature import Rngs
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import blocks, subset
 from budgetreg.solvers.lasso import lasso

@@ -16,19 +16,9 @@ from budgetreg.config.options import option
 from budgetreg.config.requirements import NOTHING, one_of
 from budgetreg.enumeration.expectations import Oracle
 from budgetreg.learners import bases
-from budgetreg.learners.declaration import (
-    RADIUS,
-    STEP_SIZE,
-    Missing,
-    Parameter,
-    Rngs,
-    RunContext,
-    Settings,
-    SideInformation,
-    Theorem,
-    Trajectory,
-)
+from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Missing, Parameter, RunContext, Theorem
 from budgetreg.learners.partial.core import UPDATES, run
+from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling import importance_weights
 from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, DataPointSampler, Proportional

@@ -21,8 +21,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from budgetreg.learners.declaration import BudgetSplit, Rngs
 from budgetreg.learners.partial.skipped_steps import skipped_steps
+from budgetreg.learners.signature import BudgetSplit, Rngs
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import DataPointSampler, Proportional, blocks, next_block
 from budgetreg.sampling.rounds import Round, rounds, sparse_points

@@ -14,19 +14,9 @@ import numpy as np
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FLAG, FRACTION, one_of
 from budgetreg.enumeration.expectations import Oracle
-from budgetreg.learners.bases import SubspaceLearner
-from budgetreg.learners.declaration import (
-    ON_FULL_ROWS,
-    UNBOUNDED,
-    BudgetSplit,
-    Missing,
-    Observation,
-    Rngs,
-    Settings,
-    SideInformation,
-    Theorem,
-    Trajectory,
-)
+from budgetreg.learners.bases import ON_FULL_ROWS, UNBOUNDED, SubspaceLearner
+from budgetreg.learners.declaration import Missing, Observation, Theorem
+from budgetreg.learners.signature import BudgetSplit, Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.theory import popca_bound
 

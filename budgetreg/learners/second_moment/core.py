@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from budgetreg.learners.declaration import Rngs
 from budgetreg.learners.second_moment import SecondMomentLearner, importance
 from budgetreg.learners.second_moment.moment_sums import full_sums, sums
+from budgetreg.learners.signature import Rngs
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.designs import Design, bernoulli, uniform_subset, with_replacement
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from budgetreg.learners.declaration import Rngs
 from budgetreg.learners.second_moment.moment_sums import sums
+from budgetreg.learners.signature import Rngs
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.designs import conditional_poisson, uniform_subset
 from budgetreg.sampling.inclusion_probabilities import joint_inclusion, working_probabilities

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from budgetreg.learners.declaration import Rngs
+from budgetreg.learners.signature import Rngs
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.designs import Design, Draw
 from budgetreg.sampling.draws import BLOCK, blocks

@@ -15,16 +15,8 @@ from budgetreg.config.requirements import NOT_NEGATIVE, POSITIVE, one_of
 from budgetreg.enumeration.expectations import Oracle
 from budgetreg.errors import ConfigError
 from budgetreg.learners import bases
-from budgetreg.learners.declaration import (
-    BudgetSplit,
-    Cost,
-    Observation,
-    Rngs,
-    RunContext,
-    Settings,
-    SideInformation,
-    Trajectory,
-)
+from budgetreg.learners.declaration import Cost, Observation, RunContext
+from budgetreg.learners.signature import BudgetSplit, Rngs, Settings, SideInformation, Trajectory
 from budgetreg.learners.svr.core import GenEst, PlugIn
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, blocks, uniform

@@ -1,0 +1,64 @@
+"""What `Learner.fit` is given, beside the examples, and what it yields."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from budgetreg.metering.accessor import Accessor
+from budgetreg.tasks.task import Outputs
+
+
+class BudgetSplit(NamedTuple):
+    """How the budget k is divided."""
+
+    k_x: int
+    """Draws for the data point."""
+    k_ip: int
+    """Draws for the inner product."""
+
+
+@dataclass(frozen=True)
+class SideInformation:
+    """What a learner is given beside examples and parameters.
+
+    Attributes
+    ----------
+    k : int
+        Attribute budget.
+    budget_split : BudgetSplit or None
+        How the budget is divided, for learners that divide it.
+    moments : ndarray of float, shape (F, d), or None
+        Second moments of the attributes, for learners that are given them.
+    centred : bool
+        For learners that centre what they see themselves: whether attributes are centred on the means of what was
+        seen. Other learners get centred attributes from the accessor.
+    intercept : bool
+        For the same learners: whether the mean of the targets is predicted at these means. Other learners get
+        centred targets from the accessor.
+    prices : ndarray of float, shape (d,), or None
+        What attributes cost, for price-aware learners; all above 0.
+    """
+
+    k: int
+    budget_split: BudgetSplit | None = None
+    moments: np.ndarray | None = None
+    centred: bool = False
+    intercept: bool = False
+    prices: np.ndarray | None = None
+
+    @property
+    def split(self) -> BudgetSplit:
+        """The division of the budget, for learners that always divide it."""
+        assert self.budget_split is not None
+        return self.budget_split
+
+
+Trajectory = Iterator[tuple[int, Outputs]]
+"""Checkpoints with the outputs of all settings along all streams."""
+Settings = Mapping[str, np.ndarray]
+"""Parameters in absolute values, shape (G,) each."""
+Rngs = Sequence[np.random.Generator]
+"""One random generator per stream."""
+Fit = Callable[[Accessor, Settings, Sequence[int], Rngs, SideInformation], Trajectory]
