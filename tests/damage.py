@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from budgetreg.data import seals
+from budgetreg.data import cache
 
 
 def flip(path: Path, rng: np.random.Generator) -> None:
@@ -15,4 +15,4 @@ def flip(path: Path, rng: np.random.Generator) -> None:
     before = path.stat()
     path.write_bytes(content)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    seals._verified.clear()
+    cache._verified.clear()

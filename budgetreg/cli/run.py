@@ -104,10 +104,11 @@ def main(argv: list[str]) -> int:
         return 0
     pin_blas_threads()
     options = _options(argv)
-    from budgetreg.data.cache import remove_abandoned  # here, as --help does not need them
+    from budgetreg.data.cache import abandoned  # here, as --help does not need them
     from budgetreg.execution.scratch import scratch_folder
 
-    remove_abandoned()
+    for garbage in abandoned():
+        garbage.remove()
     with ExitStack() as stack:
         with os_errors_explained("write temporary files"):
             scratch = stack.enter_context(scratch_folder())

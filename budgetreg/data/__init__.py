@@ -9,7 +9,7 @@ from typing import Any
 
 from budgetreg.config import extensions
 from budgetreg.data.attribute_lists import BUNDLED, EQUAL, UNIT, Prices, read_prices, read_ranges
-from budgetreg.data.cache import LOCK, TEMPORARY, cache_root
+from budgetreg.data.cache import LOCK, TEMPORARY, abandoned
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.kind import DatasetKind, Distribution, ExampleSource
 from budgetreg.data.prepared import FACTS
@@ -145,9 +145,7 @@ def unused() -> Iterator[Garbage]:
     stale = {path: why for kind in kinds().values() for path, why in kind.unused_caches().items()}
     for path, why in stale.items():
         yield Garbage(path, why, _is_of_cache, path / LOCK)
-    for path in sorted(cache_root().glob(f"*/*{TEMPORARY}")):
-        if path.parent not in stale:
-            yield Garbage(path, "half prepared by a process that is gone", lock=path.parent / LOCK)
+    yield from (garbage for garbage in abandoned() if garbage.path.parent not in stale)
 
 
 def _is_of_cache(name: str) -> bool:

@@ -1,24 +1,34 @@
 """The cache of prepared arrays, which many workers map; every file in it appears whole or not at all.
 
-Every file has a checksum at its end, so that one which is damaged later is detected and made again.
+A cached file ends in its *seal*, the digest of the bytes before it, so that damage of the same size is noticed and the
+file made again. A seal lies in the file itself, because two files cannot appear at once. Readers of arrays stop before
+it. MNIST's 55 MB are checked in about 40 ms.
+
+Once this process has verified a file, it trusts the file for as long as the size, the time of change and the inode stay
+the same. Worker processes trust what their parent has verified (`trust`).
 """
 
 import os
 import shutil
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import filelock
 import numpy as np
 
-from budgetreg.data.seals import accept, is_intact, seal
 from budgetreg.errors import DataError
+from budgetreg.files.garbage import Garbage
+from budgetreg.files.integrity import digest, file_digest
 from budgetreg.files.writing import sync_folder
 from budgetreg.notices import say
 
 LOCK, TEMPORARY = "lock", ".tmp"
 """Name of the file in a cache folder by which one process keeps others out; ending of unfinished files."""
+
+Stamp = tuple[int, int, int]
+
+_LENGTH = len(digest(b""))
+_verified: dict[str, Stamp] = {}
 
 
 def cache_root() -> Path:
@@ -34,7 +44,7 @@ def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path],
     path : Path
         The file or folder. One process at a time prepares something in the folder around it; others wait.
     is_whole : callable
-        Whether an intact file or folder at a path has the right content.
+        Whether there is a file or folder at a path that is intact and has the right content.
     write : callable
         Writes to another path in the same folder; into a folder it writes files only.
 
@@ -43,16 +53,12 @@ def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path],
     DataError
         If the cache cannot be written.
     """
-
-    def is_ready() -> bool:
-        return is_intact(path) and is_whole(path)
-
-    if is_ready():
+    if is_whole(path):
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(path.parent / LOCK):
-            if is_ready():  # another worker was faster
+            if is_whole(path):  # another worker was faster
                 return
             if path.exists():
                 say(f"{path} is damaged: it is prepared again")
@@ -60,13 +66,12 @@ def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path],
             _remove(temporary)  # of a process that was killed
             try:
                 write(temporary)
-                for file in sorted(temporary.iterdir()) if temporary.is_dir() else [temporary]:
+                for file in _files(temporary):
                     seal(file)
-                    _sync(file)
                 if path.is_dir():  # damaged, and only an empty folder can be replaced
                     _remove(path)
                 os.replace(temporary, path)
-                accept(path)
+                _verified.update({str(file): _stamp(file) for file in _files(path)})
                 sync_folder(path.parent)
             except BaseException:
                 _remove(temporary)
@@ -98,7 +103,7 @@ def ensure_array(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
         with temporary.open("wb") as file:  # np.save would append .npy to a name
             np.save(file, np.ascontiguousarray(make()))
 
-    ensure(path, is_array, write)
+    ensure(path, is_intact, write)
     return mapped(path)
 
 
@@ -108,30 +113,79 @@ def mapped(path: Path) -> np.ndarray:
     return array
 
 
-def is_array(path: Path) -> bool:
-    """Whether there is an NPY file of full length."""
-    try:
-        mapped(path)
-    except (OSError, ValueError, EOFError):  # missing, or cut short by a full disk
-        return False
-    return True
-
-
 def earlier_layouts(folders: Iterable[Path]) -> dict[Path, str]:
     """Return those of the cache folders of earlier layouts that exist, with the reason why they are unused."""
     return {folder: "arrays of an earlier layout" for folder in folders if folder.is_dir()}
 
 
-def remove_abandoned() -> None:
-    """Remove what killed processes left half prepared; what another process is preparing now stays."""
-    for temporary in cache_root().glob(f"*/*{TEMPORARY}"):
-        with suppress(filelock.Timeout, OSError), filelock.FileLock(temporary.parent / LOCK, blocking=False):
-            _remove(temporary)
+def abandoned() -> Iterator[Garbage]:
+    """Yield what killed processes left half prepared; what another process is preparing now refuses to be removed."""
+    for path in sorted(cache_root().glob(f"*/*{TEMPORARY}")):
+        yield Garbage(path, "half prepared by a process that is gone", lock=path.parent / LOCK)
 
 
-def _sync(path: Path) -> None:
-    with path.open("rb+") as file:
+def seal(path: Path) -> None:
+    """Append its seal to a file, and write the file to the disk."""
+    ending = file_digest(path, path.stat().st_size).encode()
+    with path.open("ab") as file:
+        file.write(ending)
+        file.flush()
         os.fsync(file.fileno())
+
+
+def is_intact(path: Path) -> bool:
+    """Return whether a file is as it was when it was sealed; for a folder, whether all its files are.
+
+    Parameters
+    ----------
+    path : Path
+        File or folder. A file that is missing, has no seal or cannot be read is not intact.
+    """
+    try:
+        files = _files(path)
+        return bool(files) and all(map(_is_intact, files))
+    except OSError:
+        return False
+
+
+def unsealed(path: Path) -> bytes:
+    """Return the content of a sealed file without its seal."""
+    return path.read_bytes()[:-_LENGTH]
+
+
+def verified() -> dict[str, Stamp]:
+    """Return the files that this process has verified, for `trust` in another process."""
+    return dict(_verified)
+
+
+def trust(stamps: Mapping[str, Stamp]) -> None:
+    """Trust files that another process has verified, unless they change: only one of many workers has to read them."""
+    _verified.update(stamps)
+
+
+def _is_intact(path: Path) -> bool:
+    stamp = _stamp(path)
+    if _verified.get(str(path)) == stamp:
+        return True
+    length = stamp[0] - _LENGTH
+    if length < 0:
+        return False
+    with path.open("rb") as file:
+        file.seek(length)
+        if file.read() != file_digest(path, length).encode():
+            return False
+    _verified[str(path)] = stamp
+    return True
+
+
+def _stamp(path: Path) -> Stamp:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the files of a folder, or the file itself."""
+    return sorted(path.iterdir()) if path.is_dir() else [path]
 
 
 def _remove(path: Path) -> None:

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from budgetreg.config.options import Option
-from budgetreg.data.cache import cache_root, earlier_layouts, ensure_array, is_array, mapped
+from budgetreg.data.cache import cache_root, earlier_layouts, ensure_array, is_intact, mapped
 from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.kind import DatasetKind
-from budgetreg.data.seals import is_intact
 from budgetreg.errors import ConfigError, DataError
 
 # SHA-256 of the original files, uncompressed.
@@ -125,8 +124,7 @@ def prepared(
 ) -> Path | None:
     """Return the folder of the arrays if those of the given names are there, complete and undamaged."""
     folder = cache_folder(checksums)
-    whole = all(is_intact(folder / name) and is_array(folder / name) for name in names)
-    return folder if whole else None
+    return folder if all(is_intact(folder / name) for name in names) else None
 
 
 def prepare(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> Path:

@@ -1,82 +1,62 @@
 """A table read chunk by chunk into memory, or into a folder of arrays that many workers map.
 
-Either way no more than the result and one chunk are in memory, and both ways give the same numbers.
+Either way no more than the result and one chunk are in memory, and both ways give the same numbers. Targets become real
+numbers, and two values of any kind -1 and +1.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from budgetreg.data.cache import mapped
-from budgetreg.data.dataset import Dataset
-from budgetreg.data.formats.chunks import ChunkedTable, SparseRows, reading
-from budgetreg.data.seals import is_intact, unsealed
-from budgetreg.data.targets import as_target, check_size
+from budgetreg.data.cache import is_intact, mapped, unsealed
+from budgetreg.data.dataset import LARGEST, Dataset
+from budgetreg.data.formats.chunks import ChunkedTable, has_decimal_comma, is_number, reading
 from budgetreg.data.values import Sparse, Values
 from budgetreg.errors import DataError
 
 FACTS = "facts.json"
 """Name of the file in a folder of arrays that describes them."""
 
+Prepared = tuple[Dataset, np.ndarray]
+"""A table in its own units, and the largest absolute value of each attribute, float64 of shape (d,).
 
-@dataclass(frozen=True)
-class Prepared:
-    """A table in its own units, and the sizes of its attributes.
-
-    Attributes
-    ----------
-    data : Dataset
-        The table, without a name and with ``scale=1``; targets are zeros if there are none.
-    largest : ndarray of shape (d,), float64
-        Largest absolute value of each attribute.
-    """
-
-    data: Dataset
-    largest: np.ndarray
+The table has no name and ``scale=1``; targets are zeros if there are none.
+"""
 
 
-def in_memory(table: ChunkedTable, path: Path) -> Prepared:
+def in_memory(table: ChunkedTable) -> Prepared:
     """Read a table into arrays.
-
-    Parameters
-    ----------
-    table : ChunkedTable
-        The table.
-    path : Path
-        Its file, for messages.
 
     Raises
     ------
     DataError
         If the file is damaged, or has other values than finite numbers.
     """
-    chunks: dict[str, list[np.ndarray]] = {}
-    summary = _Summary(table, path)
-    for X, y in _readable(table, path):
-        for name, array in summary.add(X, y).items():
-            chunks.setdefault(name, []).append(array)
-    return summary.prepared({name: np.concatenate(chunks.pop(name)) for name in list(chunks)})
+    parts: dict[str, list[np.ndarray]] = {}
+    summary = _Summary(table)
+    for name, array in summary.arrays():
+        parts.setdefault(name, []).append(array)
+    arrays = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
+    totals, facts = summary.totals()
+    return _prepared(arrays | totals, facts)
 
 
-def into_folder(table: ChunkedTable, path: Path, folder: Path, source: Mapping[str, Any]) -> None:
+def into_folder(table: ChunkedTable, folder: Path, source: Mapping[str, Any]) -> None:
     """Read a table into a folder, which `from_folder` maps once it is sealed; arrays that can be mapped are not copied.
 
     Parameters
     ----------
     table : ChunkedTable
         The table.
-    path : Path
-        Its file, for messages.
     folder : Path
         The folder, which is created.
     source : mapping
-        Identity of the file, which is written into the folder too.
+        Identity of the file, with its absolute path, which is written into the folder too.
 
     Raises
     ------
@@ -86,29 +66,20 @@ def into_folder(table: ChunkedTable, path: Path, folder: Path, source: Mapping[s
         If the folder cannot be written.
     """
     folder.mkdir()
-    summary = _Summary(table, path)
+    summary = _Summary(table)
     with ExitStack() as stack:
         files: dict[str, _GrowingArray] = {}
-        for X, y in _readable(table, path):
-            arrays = summary.add(X, y)
-            for name, array in arrays.items() if table.mapped is None else ():
+        for name, array in summary.arrays():
+            if table.mapped is None:
                 if name not in files:
                     files[name] = _GrowingArray(stack.enter_context((folder / f"{name}.npy").open("wb")), array)
                 files[name].append(array)
         for file in files.values():
             file.finish()
-    written = {name: mapped(folder / f"{name}.npy") for name in files}
-    prepared = summary.prepared(written if table.mapped is None else {"X": table.mapped})
-    data = prepared.data
-    for name, array in (("y", data.y), ("largest", prepared.largest), ("lengths", summary.row_lengths())):
+    totals, facts = summary.totals()
+    for name, array in totals.items():
         np.save(folder / f"{name}.npy", array)
-    facts = {
-        **{name: getattr(data, name) for name in ("two_valued", "notes", "digest", "names", "target")},
-        "first": summary.first,
-        "copied": table.mapped is None,
-        "missing": data.available is not None,
-        "source": dict(source),
-    }
+    facts |= {"copied": table.mapped is None, "source": dict(source)}
     (folder / FACTS).write_text(json.dumps(facts))
 
 
@@ -120,140 +91,132 @@ def read_facts(folder: Path) -> dict[str, Any] | None:
     return facts
 
 
-def from_folder(folder: Path, uncopied: Path) -> Prepared | None:
-    """Map the arrays that `into_folder` wrote; return None if they are missing, incomplete or damaged.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-    uncopied : Path
-        Array of the attributes, if they were not copied.
-    """
+def from_folder(folder: Path) -> Prepared | None:
+    """Map the arrays that `into_folder` wrote; return None if they are missing, incomplete or damaged."""
     facts = read_facts(folder) if is_intact(folder) else None
     if facts is None:
         return None
     try:
-        y, largest, lengths = (np.load(folder / f"{name}.npy") for name in ("y", "largest", "lengths"))
-        X: np.ndarray | Values
-        if lengths.size:
-            columns, values = (mapped(folder / f"{name}.npy") for name in ("columns", "data"))
-            X = _sparse(lengths, columns, values, largest.size, facts["first"])
-        else:
-            X = mapped(folder / "X.npy" if facts["copied"] else uncopied)
-        # A plain view of the mapping: element access through the memmap class would cost as much as a reveal.
-        available = np.asarray(mapped(folder / "available.npy")) if facts["missing"] else None
-        data = Dataset(
-            "", X, y, 1.0, None, facts["two_valued"], tuple(facts["notes"]), facts["digest"],
-            names=tuple(facts["names"]), target=facts["target"], available=available,
-        )  # fmt: skip
-        return Prepared(data, largest)
+        arrays = {name: np.load(folder / f"{name}.npy") for name in ("y", "largest", "lengths")}
+        for name in ("columns", "data") if arrays["lengths"].size else ("X",):
+            arrays[name] = mapped((folder if facts["copied"] else Path(facts["source"]["path"])) / f"{name}.npy")
+        if facts["missing"]:
+            # A plain view of the mapping: element access through the memmap class would cost as much as a reveal.
+            arrays["available"] = np.asarray(mapped(folder / "available.npy"))
+        return _prepared(arrays, facts)
     except (OSError, ValueError, EOFError, KeyError):  # missing, or cut short by a full disk
         return None
 
 
-def _readable(table: ChunkedTable, path: Path) -> Iterator[tuple[np.ndarray | SparseRows, Any]]:
-    """Yield the chunks, with a message for errors of reading them, but not for errors of writing."""
-    with reading(path):
-        yield from table.chunks
+def _prepared(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> Prepared:
+    """Return the table that arrays and the facts about them describe, see `_Summary`."""
+    largest, lengths = arrays["largest"], arrays["lengths"]
+    if lengths.size:
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        X: np.ndarray | Values = Sparse(starts, arrays["columns"], arrays["data"], largest.size, facts["first"])
+    else:
+        X = arrays["X"]
+    data = Dataset(
+        "", X, arrays["y"], 1.0, None, facts["two_valued"], tuple(facts["notes"]), facts["digest"],
+        names=tuple(facts["names"]), target=facts["target"],
+        available=arrays["available"] if facts["missing"] else None,
+    )  # fmt: skip
+    return data, largest
 
 
 class _Summary:
     """Sizes, types and digest of a table, collected chunk by chunk."""
 
-    def __init__(self, table: ChunkedTable, path: Path) -> None:
-        self._table, self._path = table, path
+    def __init__(self, table: ChunkedTable) -> None:
+        self._table = table
         self._content = hashlib.blake2b(digest_size=8)
         self._targets: list[Any] = []
-        self._n = 0
-        self._lengths: list[np.ndarray] = []
+        self._lengths = [np.empty(0, dtype=np.int64)]
         self._largest = np.zeros(0)
-        self._missing = 0
-        self.first = 1
+        self._n, self._first, self._missing = 0, 1, False
 
-    def add(self, X: np.ndarray | SparseRows, y: Any) -> dict[str, np.ndarray]:
-        """Take a chunk into account, and return the arrays that it consists of."""
-        if y is not None:
-            self._targets.append(y)
-        self._n += len(X if isinstance(X, np.ndarray) else X.lengths)
-        if isinstance(X, np.ndarray):
-            arrays = {"X": X}
-            if self._table.missing:
-                arrays = self._split(X)
-                X = arrays["X"]
-            self._raise_largest(np.maximum(X.max(axis=0).astype(float), -X.min(axis=0).astype(float)))
-        else:
-            arrays = {"columns": X.columns, "data": X.data}
-            self._lengths.append(X.lengths)
-            self._content.update(X.lengths.data)
-            largest = np.zeros(int(X.columns.max(initial=-1)) + 1)
-            np.maximum.at(largest, X.columns, np.abs(X.data))
-            self._raise_largest(largest)
-            if X.columns.size and not X.columns.min():
-                self.first = 0
-        for name, array in arrays.items():
-            if name != "available":
-                self._content.update(array.data)
+    def arrays(self) -> Iterator[tuple[str, np.ndarray]]:
+        """Read the chunks; yield the arrays that each consists of, with their names."""
+        # Errors of reading get a message here; those of writing, which happen outside of the generator, do not.
+        with reading(self._table.path):
+            for X, y in self._table.chunks:
+                if y is not None:
+                    self._targets.append(y)
+                d = X.shape[1]
+                if d > self._largest.size:
+                    self._largest = np.pad(self._largest, (0, d - self._largest.size))
+                arrays = self._dense(X) if isinstance(X, np.ndarray) else self._sparse(X)
+                self._n += X.shape[0]
+                yield from arrays.items()
+
+    def _dense(self, X: np.ndarray) -> dict[str, np.ndarray]:
+        """Return a chunk with 0 for missing values, and which are available; gaps change the digest."""
+        arrays = {"X": X}
+        if self._table.missing:
+            available = ~np.isnan(X)
+            gaps = np.flatnonzero(~available)
+            self._missing |= gaps.size > 0
+            self._content.update((gaps + self._n * X.shape[1]).data)
+            X = np.where(available, X, X.dtype.type(0)) if gaps.size else X
+            arrays = {"X": X, "available": available}
+        self._content.update(X.data)
+        largest = np.maximum(X.max(axis=0).astype(float), -X.min(axis=0).astype(float))
+        np.maximum(self._largest, largest, out=self._largest)
         return arrays
 
-    def _split(self, X: np.ndarray) -> dict[str, np.ndarray]:
-        """Return a chunk with 0 for missing values, and which are available; gaps change the digest."""
-        available = ~np.isnan(X)
-        gaps = np.flatnonzero(~available)
-        self._missing += gaps.size
-        self._content.update((gaps + (self._n - len(X)) * X.shape[1]).data)
-        return {"X": np.where(available, X, X.dtype.type(0)) if gaps.size else X, "available": available}
+    def _sparse(self, X: Any) -> dict[str, np.ndarray]:
+        """Return the entries of a chunk; their columns count from 0 if any is 0, and from 1 otherwise."""
+        arrays = {"columns": X.indices.astype(np.int32), "data": X.data}
+        self._lengths.append(np.diff(X.indptr))
+        for array in (self._lengths[-1], *arrays.values()):
+            self._content.update(array.data)
+        np.maximum.at(self._largest, arrays["columns"], np.abs(X.data))
+        if not arrays["columns"].all():
+            self._first = 0
+        return arrays
 
-    def _raise_largest(self, largest: np.ndarray) -> None:
-        if largest.size > self._largest.size:
-            self._largest, largest = largest, self._largest
-        self._largest[: largest.size] = np.maximum(self._largest[: largest.size], largest)
+    def totals(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Return the other arrays of the table that was read, and what describes it, which JSON can express.
 
-    def row_lengths(self) -> np.ndarray:
-        """Return the numbers of entries of sparse rows, shape (n,); shape (0,) if rows are dense."""
-        return np.concatenate([np.empty(0, dtype=np.int64), *self._lengths])
-
-    def prepared(self, arrays: dict[str, np.ndarray]) -> Prepared:
-        """Return the whole table, given its arrays."""
+        The arrays are the targets ``y``, the largest absolute values of the attributes, ``largest``, and the numbers of
+        entries of sparse rows, ``lengths``, of shape (0,) if rows are dense.
+        """
         import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
-        table, path = self._table, self._path
+        table, largest, lengths = self._table, self._largest, np.concatenate(self._lengths)
         if not self._n:
-            raise DataError(f"{path} has no rows of data")
-        y, two_valued, notes = (
-            as_target(pd.concat(self._targets, ignore_index=True), f"{path}: target {table.target!r}", table.place)
-            if self._targets
-            else (np.zeros(self._n), False, ())
-        )
+            raise DataError(f"{table.path} has no rows of data")
+        y, two_valued, notes = np.zeros(self._n), False, table.notes
+        if self._targets:
+            column = pd.concat(self._targets, ignore_index=True)
+            y, two_valued, more = _as_target(column, f"{table.path}: target {table.target!r}", table.place)
+            notes += more
         self._content.update(y.data)
-        X: np.ndarray | Values
-        if "X" in arrays:
-            X, largest = arrays["X"], self._largest
-        else:
-            largest = self._largest[self.first :]
+        if lengths.size:
+            largest = largest[self._first :]
             if largest.size < 2:
-                raise DataError(f"{path}: two attributes are needed, and no index is above {self._largest.size - 1}")
-            X = _sparse(self.row_lengths(), arrays["columns"], arrays["data"], largest.size, self.first)
+                last = self._largest.size - 1
+                raise DataError(f"{table.path}: two attributes are needed, and no index is above {last}")
         for column in np.flatnonzero(largest).tolist():
             name = repr(table.names[column]) if table.names else f"number {column + 1}"
-            check_size(float(largest[column]), f"{path}: attribute {name}")
-        data = Dataset(
-            "", X, y, 1.0, None, two_valued, table.notes + notes, self._content.hexdigest(), names=tuple(table.names),
-            target=table.target, available=arrays["available"] if self._missing else None,
-        )  # fmt: skip
-        return Prepared(data, largest)
-
-
-def _sparse(lengths: np.ndarray, columns: np.ndarray, data: np.ndarray, d: int, first: int) -> Sparse:
-    return Sparse(np.concatenate([[0], np.cumsum(lengths)]), columns, data, d, first)
+            _check_size(float(largest[column]), f"{table.path}: attribute {name}")
+        facts = {
+            "two_valued": two_valued,
+            "notes": notes,
+            "digest": self._content.hexdigest(),
+            "names": tuple(table.names),
+            "target": table.target,
+            "first": self._first,
+            "missing": self._missing,
+        }
+        return {"y": y, "largest": largest, "lengths": lengths}, facts
 
 
 class _GrowingArray:
     """An NPY file whose number of rows is known at the end; its header has space for it."""
 
     def __init__(self, file: BinaryIO, like: np.ndarray) -> None:
-        self._file, self._n = file, 0
-        self._like = like[:0]
+        self._file, self._like, self._n = file, like[:0], 0
         self._write_header()
 
     def append(self, array: np.ndarray) -> None:
@@ -265,9 +228,65 @@ class _GrowingArray:
         self._write_header()
 
     def _write_header(self) -> None:
-        header = {
-            "descr": np.lib.format.dtype_to_descr(self._like.dtype),
-            "fortran_order": False,
-            "shape": (self._n, *self._like.shape[1:]),
-        }
-        np.lib.format.write_array_header_1_0(self._file, header)
+        header = np.lib.format.header_data_from_array_1_0(self._like)
+        np.lib.format.write_array_header_1_0(self._file, {**header, "shape": (self._n, *self._like.shape[1:])})
+
+
+def _check_size(largest: float, where: str) -> None:
+    """Refuse a column whose largest absolute value, unless it is 0, is too large or too small to compute with."""
+    if largest and not 1 / LARGEST <= largest <= LARGEST:
+        raise DataError(
+            f"{where}: its largest absolute value is {largest:.3g}, and only {1 / LARGEST:g} to {LARGEST:g} can be "
+            "computed with: write it in another unit (multiply it by a power of ten)"
+        )
+
+
+def _as_target(column: Any, where: str, place: Callable[[int], str]) -> tuple[np.ndarray, bool, tuple[str, ...]]:
+    """Turn a column into targets: real numbers, or two values of any kind as -1 and +1 in sorted order.
+
+    Parameters
+    ----------
+    column : pandas.Series of length n
+        The column as it was read.
+    where : str
+        Beginning of the messages.
+    place : callable
+        Returns the place of a row, counted from 0, for messages.
+
+    Returns
+    -------
+    y : ndarray of shape (n,), float64
+        The targets.
+    two_valued : bool
+        Whether they are -1 and +1.
+    notes : tuple of str
+        Which values became -1 and +1.
+
+    Raises
+    ------
+    DataError
+        If a target is missing, infinite, too large or too small, or the column is text without exactly two values.
+    """
+    empty = np.flatnonzero(column.isna())
+    if empty.size:
+        raise DataError(f"{where}: {place(int(empty[0]))}: empty or NaN; every row needs a target")
+    numeric = column.dtype.kind in "biuf"
+    values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).to_numpy(dtype=object)
+    distinct = np.unique(values).tolist()
+    if not numeric and len(distinct) != 2:
+        row = next((row for row, value in enumerate(values) if not is_number(value)), 0)
+        need = f"is not a number (text needs exactly two values, not {len(distinct)})"
+        if has_decimal_comma(values[row]):
+            need = "has a decimal comma: write numbers with a point"
+        raise DataError(f"{where}: {place(row)}: {values[row]!r} {need}")
+    if numeric and not np.isfinite(values).all():
+        raise DataError(
+            f"{where}: {place(int(np.flatnonzero(~np.isfinite(values))[0]))}: infinite; targets must be finite"
+        )
+    if len(distinct) != 2:
+        _check_size(float(np.abs(values).max()), where)
+        return np.ascontiguousarray(values), False, ()
+    if distinct == [-1.0, 1.0]:
+        return np.ascontiguousarray(values), True, ()
+    low, high = (f"{value:g}" if numeric else repr(value) for value in distinct)
+    return np.where(values == distinct[1], 1.0, -1.0), True, (f"target: {low} -> -1, {high} -> +1",)

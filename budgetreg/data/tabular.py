@@ -11,7 +11,7 @@ from budgetreg.config.requirements import one_of
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.formats import chunks
-from budgetreg.data.formats.arrays import open_folder, open_npz
+from budgetreg.data.formats.arrays import open_arrays
 from budgetreg.data.formats.chunks import COMPRESSIONS, NO_TARGET, ChunkedTable, EmptyCellError, reading
 from budgetreg.data.formats.delimited import open_csv
 from budgetreg.data.formats.libsvm import open_libsvm
@@ -27,7 +27,7 @@ Opener = Callable[..., ChunkedTable]
 FORMATS: Mapping[str, Opener] = {
     ".csv": open_csv,
     ".tsv": open_csv,
-    ".npz": open_npz,
+    ".npz": open_arrays,
     ".parquet": open_parquet,
     ".libsvm": open_libsvm,
     ".svm": open_libsvm,
@@ -45,7 +45,7 @@ _CONSTANT = "{}: all {} targets are {:g}: there is nothing to predict; dataset.t
 
 def opener(path: Path) -> Opener | None:
     """Return the function that opens a file, or a folder of arrays; None if its name has no known ending."""
-    return open_folder if path.is_dir() else FORMATS.get(Path(_suffix(path).lower()).stem)
+    return open_arrays if path.is_dir() else FORMATS.get(Path(_suffix(path).lower()).stem)
 
 
 def _suffix(path: Path) -> str:
@@ -97,9 +97,8 @@ class File:
         DataError
             If the file is missing, or has other values than finite numbers and one target.
         """
-        prepared = self._prepared()
-        data = prepared.data
-        scale, notes = unit(self.scale, prepared.largest)
+        data, largest = self._prepared()
+        scale, notes = unit(self.scale, largest)
         constant = (data.y == data.y[0]).all()
         unpredictable = _CONSTANT.format(self.path, len(data.y), data.y[0]) if constant else ""
         return replace(data, name=self.name, scale=scale, notes=data.notes + notes, unpredictable=unpredictable)
@@ -117,8 +116,7 @@ class File:
 
     def _prepared(self) -> Prepared:
         path, folder = Path(self.path), self.cache_folder() / _TABLE
-        uncopied = path / "X.npy"
-        prepared = from_folder(folder, uncopied)
+        prepared = from_folder(folder)
         if prepared is not None:
             return prepared
         open_table = opener(path)
@@ -127,15 +125,15 @@ class File:
             table = open_table(path, self.target, self.missing == "unavailable")
         try:
             if table.size <= chunks.IN_MEMORY:
-                return in_memory(table, path)
+                return in_memory(table)
             ensure(
                 folder,
-                lambda folder: from_folder(folder, uncopied) is not None,
-                lambda temporary: into_folder(table, path, temporary, self._source()),
+                lambda folder: from_folder(folder) is not None,
+                lambda temporary: into_folder(table, temporary, self._source()),
             )
         except EmptyCellError as error:
             raise DataError(f"{error} ({_HINT})" if self.missing else str(error)) from error
-        prepared = from_folder(folder, uncopied)
+        prepared = from_folder(folder)
         assert prepared is not None
         return prepared
 

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from threadpoolctl import threadpool_limits
 
-from budgetreg.data.seals import Stamp, trust, verified
+from budgetreg.data.cache import Stamp, trust, verified
 from budgetreg.errors import ConfigError, UserError
 from budgetreg.execution.attempts import Outcome, Repetitions, attempt, batches
 from budgetreg.execution.progress import reporter

@@ -12,7 +12,7 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from budgetreg.data.seals import Stamp, trust, verified
+from budgetreg.data.cache import Stamp, trust, verified
 from budgetreg.errors import UserError
 from budgetreg.execution.attempts import Outcome, Repetitions, attempt, batches
 from budgetreg.execution.choices import Choices, choices_of

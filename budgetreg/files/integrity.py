@@ -1,7 +1,7 @@
 """Integrity: whether a file, or a JSON record, still is what was written. Every check compares SHA-256 digests.
 
 A record carries the digest of the rest of it under the key ``sha256``. A manifest also lists the digests of the tables
-beside it, and a cached file ends in its own (`budgetreg.data.seals`).
+beside it, and a cached file ends in its own (`budgetreg.data.cache`).
 """
 
 import hashlib

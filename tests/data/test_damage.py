@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from budgetreg.data import Dataset, mnist, power_law, seals
+from budgetreg.data import Dataset, cache, mnist, power_law
 from budgetreg.data.formats import chunks
 from budgetreg.data.tabular import parse_file
 from budgetreg.errors import DataError
@@ -110,21 +110,21 @@ def test_damage_that_cannot_be_repaired_is_reported(tmp_path: Path, monkeypatch:
 def test_verified_files_are_trusted_until_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     path.write_bytes(bytes(100))
-    seals.seal(path)
-    assert seals.unsealed(path) == bytes(100)
-    assert seals.is_intact(path)
+    cache.seal(path)
+    assert cache.unsealed(path) == bytes(100)
+    assert cache.is_intact(path)
     looks: list[Path] = []
-    file_digest = seals.file_digest
-    monkeypatch.setattr(seals, "file_digest", lambda path, length: looks.append(path) or file_digest(path, length))
-    assert seals.is_intact(path)
+    file_digest = cache.file_digest
+    monkeypatch.setattr(cache, "file_digest", lambda path, length: looks.append(path) or file_digest(path, length))
+    assert cache.is_intact(path)
     assert looks == []
-    stamps = seals.verified()
-    seals._verified.clear()
-    seals.trust(stamps)  # as a worker does
-    assert seals.is_intact(path)
+    stamps = cache.verified()
+    cache._verified.clear()
+    cache.trust(stamps)  # as a worker does
+    assert cache.is_intact(path)
     assert looks == []
     os.utime(path, ns=(1, 1))
-    assert seals.is_intact(path)
+    assert cache.is_intact(path)
     assert looks == [path]
 
 
@@ -132,4 +132,4 @@ def test_files_without_a_checksum_are_not_intact(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "short").write_bytes(b"x")
     (tmp_path / "unsealed").write_bytes(bytes(100))
-    assert not any(seals.is_intact(tmp_path / name) for name in ("missing", "empty", "short", "unsealed"))
+    assert not any(cache.is_intact(tmp_path / name) for name in ("missing", "empty", "short", "unsealed"))

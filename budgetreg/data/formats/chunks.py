@@ -49,23 +49,12 @@ def data_row(row: int) -> str:
     return f"data row {row + 1}"
 
 
-@dataclass(frozen=True)
-class SparseRows:
-    """Rows of which only some entries are stored.
+Chunks = Iterator[tuple[Any, "pd.Series[Any] | None"]]
+"""Successive rows with their targets as they were read, or with None if there is no target.
 
-    Attributes
-    ----------
-    lengths : ndarray of int, shape (r,)
-        Number of entries of each row.
-    columns : ndarray of int32, shape (nnz,)
-        Attributes of the entries, as the file numbers them, strictly increasing within a row.
-    data : ndarray of float64, shape (nnz,)
-        Values of the entries, finite.
-    """
-
-    lengths: np.ndarray
-    columns: np.ndarray
-    data: np.ndarray
+Rows are an ndarray of shape (r, d), finite and of one of the types `STORED`; or a `scipy.sparse.csr_matrix` of finite
+floats, whose columns are as the file numbers them, strictly increasing within a row.
+"""
 
 
 @dataclass(frozen=True)
@@ -74,13 +63,14 @@ class ChunkedTable:
 
     Attributes
     ----------
+    path : Path
+        The file, or the folder of arrays.
     target : str
         The target's name in messages; `NO_TARGET` if there is no target.
     size : int
         Approximate size of the table in memory, in bytes.
-    chunks : iterator of (ndarray of shape (r, d) or SparseRows, pandas.Series of length r or None)
-        Successive rows, attributes finite and of one of the types `STORED`, with their targets as they were read, or
-        None if there is no target. Raises a DataError where the file turns out to be damaged.
+    chunks : Chunks
+        The rows. Raises a DataError where the file turns out to be damaged.
     mapped : ndarray of shape (n, d), optional
         The attributes, if the file can be mapped as it is.
     names : sequence of str
@@ -93,9 +83,10 @@ class ChunkedTable:
         Whether attributes may be missing; they are NaN in the chunks.
     """
 
+    path: Path
     target: str
     size: int
-    chunks: Iterator[tuple["np.ndarray | SparseRows", "pd.Series[Any] | None"]]
+    chunks: Chunks
     mapped: np.ndarray | None = None
     names: Sequence[str] = ()
     place: Callable[[int], str] = data_row

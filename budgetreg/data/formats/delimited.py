@@ -49,12 +49,10 @@ def open_csv(path: Path, target: str | None, missing: bool = False) -> chunks.Ch
     place = partial(_place, path, separator)
     notes = () if separator == "," else (f"{path.name}: fields are separated by {_SEPARATORS[separator]}",)
     rows, size = _chunks(path, separator, header, name, missing), chunks.size_of_text(path)
-    return chunks.ChunkedTable(name, size, rows, names=attributes, place=place, notes=notes, missing=missing)
+    return chunks.ChunkedTable(path, name, size, rows, names=attributes, place=place, notes=notes, missing=missing)
 
 
-def _chunks(
-    path: Path, separator: str, header: list[str], name: str, missing: bool
-) -> Iterator[tuple[np.ndarray, "pd.Series[Any] | None"]]:
+def _chunks(path: Path, separator: str, header: list[str], name: str, missing: bool) -> chunks.Chunks:
     import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
     attributes = [column for column in header if column != name]

@@ -6,20 +6,17 @@ The table stays sparse. Indices begin at 1, or at 0 if any index is 0.
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
-from budgetreg.data.formats.chunks import ChunkedTable, SparseRows, damage_reported, size_of_text, unpacked
+from budgetreg.data.formats import chunks
 from budgetreg.errors import DataError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _BLOCK = 1 << 24  # bytes of text read at a time
 
 
-def open_libsvm(path: Path, target: str | None, missing: bool = False) -> ChunkedTable:
+def open_libsvm(path: Path, target: str | None, missing: bool = False) -> chunks.ChunkedTable:
     """Open a LIBSVM file; its lines are read on demand.
 
     Parameters
@@ -44,15 +41,15 @@ def open_libsvm(path: Path, target: str | None, missing: bool = False) -> Chunke
         raise DataError(f"{path}: leave out dataset.target={target}: lines of a LIBSVM file begin with the target")
     # An entry takes 12 bytes, and about half of that as text.
     name = "target" if target is None else target
-    return ChunkedTable(name, 2 * size_of_text(path), _chunks(path, target is None))
+    return chunks.ChunkedTable(path, name, 2 * chunks.size_of_text(path), _chunks(path, target is None))
 
 
-def _chunks(path: Path, targets: bool) -> Iterator[tuple[SparseRows, "pd.Series[Any] | None"]]:
+def _chunks(path: Path, targets: bool) -> chunks.Chunks:
     import pandas as pd  # here, because these are slow to import and other kinds of data do without
     from sklearn.datasets import load_svmlight_file
 
     lines = 0
-    with damage_reported(path, UnicodeDecodeError), unpacked(path) as file:
+    with chunks.damage_reported(path, UnicodeDecodeError), chunks.unpacked(path) as file:
         for block in _whole_lines(file):
             try:
                 X, y = load_svmlight_file(io.BytesIO(block), zero_based=True)
@@ -60,20 +57,16 @@ def _chunks(path: Path, targets: bool) -> Iterator[tuple[SparseRows, "pd.Series[
                 raise DataError(f"{path}: {_first_fault(block, lines) or error}") from error
             if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
                 raise DataError(f"{path}: {_first_fault(block, lines)}")
-            rows = SparseRows(np.diff(X.indptr), X.indices.astype(np.int32), X.data)
-            yield rows, pd.Series(y) if targets else None
+            yield X, pd.Series(y) if targets else None
             lines += block.count(b"\n")
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
     rest = b""
     while block := file.read(_BLOCK):
-        end = block.rfind(b"\n") + 1
+        whole, end, rest = (rest + block).rpartition(b"\n")
         if end:
-            yield rest + block[:end]
-            rest = block[end:]
-        else:
-            rest += block
+            yield whole + end
     if rest:
         yield rest
 
@@ -104,10 +97,6 @@ def _fault(fields: list[str]) -> str | None:
             return f"index {index} is too large"
         else:
             last = int(index)
-        try:
-            finite = np.isfinite(float(value))
-        except ValueError:
-            finite = False
-        if not finite:
+        if not chunks.is_number(value) or not np.isfinite(float(value)):
             return f"{'target ' if position == 0 else ''}{value!r} is not a finite number"
     return None

@@ -3,17 +3,13 @@
 Messages count rows from 1.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from budgetreg.data.formats import chunks
 from budgetreg.errors import DataError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def open_parquet(path: Path, target: str | None, missing: bool = False) -> chunks.ChunkedTable:
@@ -56,12 +52,12 @@ def open_parquet(path: Path, target: str | None, missing: bool = False) -> chunk
     if missing and stored.kind != "f":
         stored = np.dtype(np.float64)
     size, rows = n * len(kinds) * stored.itemsize, _chunks(path, file, list(kinds), target_name, stored, missing)
-    return chunks.ChunkedTable(target_name, size, rows, names=list(kinds), missing=missing)
+    return chunks.ChunkedTable(path, target_name, size, rows, names=list(kinds), missing=missing)
 
 
 def _chunks(
     path: Path, file: Any, attributes: list[str], target: str, stored: np.dtype[Any], missing: bool
-) -> Iterator[tuple[np.ndarray, "pd.Series[Any] | None"]]:
+) -> chunks.Chunks:
     import pyarrow as pa
 
     done = 0
