@@ -25,8 +25,7 @@ from budgetreg.learners.signature import SideInformation
 from budgetreg.learners.streaming import StreamingLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.sampling.designs import fixed_size
-from budgetreg.sampling.inclusion_probabilities import working_probabilities
+from budgetreg.sampling.designs import fixed_size, working_probabilities
 from budgetreg.streams import generator
 
 K, N, LENGTH, FIRST, LAST = 28, 10, 3072, 1024, 2816

@@ -8,10 +8,9 @@ import numpy as np
 
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.entries import Entries
-from budgetreg.sampling.designs import Draw, fixed_size
+from budgetreg.sampling.designs import Draw, fixed_size, working_probabilities
 from budgetreg.sampling.draws import BLOCK, subset
 from budgetreg.sampling.importance_weights import regression_weights
-from budgetreg.sampling.inclusion_probabilities import working_probabilities
 
 _MIX = 0.1
 """Share of equal probabilities in the draws."""

@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from budgetreg.sampling.prefix_sums import Inverter, PrefixSums
-from budgetreg.sampling.segment_trees import Layout
+from budgetreg.sampling.segment_trees import Inverter, Layout, PrefixSums
 
 
 class InnerProduct:

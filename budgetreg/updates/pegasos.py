@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from budgetreg.sampling.prefix_sums import Inverter, PrefixSums
 from budgetreg.sampling.rounds import Round
-from budgetreg.sampling.segment_trees import Layout, Minima
+from budgetreg.sampling.segment_trees import Inverter, Layout, Minima, PrefixSums
 from budgetreg.updates.scaled_regressors import ActiveRows
 
 FOLD_RATIO = 1e3

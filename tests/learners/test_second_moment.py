@@ -13,7 +13,7 @@ from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling import designs
-from budgetreg.sampling.inclusion_probabilities import joint_inclusion, working_probabilities
+from budgetreg.sampling.designs import joint_inclusion, working_probabilities
 
 GUIDED = {"phase_one": 0.3, "mix": 0.2}
 

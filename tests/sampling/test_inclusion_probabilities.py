@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budgetreg.sampling import designs
+from budgetreg.sampling.designs import joint_inclusion, working_probabilities
 from budgetreg.sampling.draws import BLOCK
 from budgetreg.sampling.importance_weights import regression_weights
-from budgetreg.sampling.inclusion_probabilities import joint_inclusion, working_probabilities
 
 
 def test_half_of_the_weight_is_by_spread_and_half_by_the_regressor():

@@ -20,8 +20,8 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import AttributeDraws, collect, reveal
 from budgetreg.revealed.entries import Entries
 from budgetreg.revealed.standardised import StandardisedEntries
+from budgetreg.sampling.designs import working_probabilities
 from budgetreg.sampling.draws import BLOCK
-from budgetreg.sampling.inclusion_probabilities import working_probabilities
 from budgetreg.theory import first_phase
 
 _SHRUNK = "a posterior mean is shrunk, hence biased, less with each example"

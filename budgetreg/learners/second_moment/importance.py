@@ -17,8 +17,7 @@ import numpy as np
 from budgetreg.learners.second_moment.moment_sums import sums
 from budgetreg.learners.signature import Rngs
 from budgetreg.metering.accessor import Accessor
-from budgetreg.sampling.designs import conditional_poisson, uniform_subset
-from budgetreg.sampling.inclusion_probabilities import joint_inclusion, working_probabilities
+from budgetreg.sampling.designs import conditional_poisson, joint_inclusion, uniform_subset, working_probabilities
 from budgetreg.theory import first_phase
 
 

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from budgetreg.sampling.draws import BLOCK, subset, uniform
-from budgetreg.sampling.prefix_sums import Inverter, PrefixSums
 from budgetreg.sampling.rounds import rounds, sparse_points
-from budgetreg.sampling.segment_trees import FAN, Layout, Minima
+from budgetreg.sampling.segment_trees import FAN, Inverter, Layout, Minima, PrefixSums
 
 WEIGHT = st.sampled_from([0.0, 0.0, 1e-12, 0.25, 1.0, 3.5, 1e6])
 
