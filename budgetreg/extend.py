@@ -51,6 +51,5 @@ from budgetreg.tasks.regression import Regression
 from budgetreg.tasks.subspace_learning import SubspaceLearning
 from budgetreg.tasks.task import Outputs, WithIntercept
 from budgetreg.updates.averaging import Averager
-from budgetreg.updates.inner_product import inner_products, sum_in_order
-from budgetreg.updates.ogd import project_l2
+from budgetreg.updates.dense import inner_products, project_l2, sum_in_order
 from budgetreg.updates.reference_updates import REFERENCE_UPDATES

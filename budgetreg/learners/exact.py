@@ -19,8 +19,7 @@ from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajec
 from budgetreg.metering.accessor import Accessor
 from budgetreg.theory import eg_step, ogd_step
 from budgetreg.updates.averaging import Averager
-from budgetreg.updates.inner_product import inner_products
-from budgetreg.updates.ogd import project_l2
+from budgetreg.updates.dense import inner_products, project_l2
 from budgetreg.updates.reference_updates import REFERENCE_UPDATES
 
 

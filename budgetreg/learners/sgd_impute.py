@@ -18,8 +18,7 @@ from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajec
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import blocks, subset
 from budgetreg.updates.averaging import Averager
-from budgetreg.updates.inner_product import inner_products
-from budgetreg.updates.ogd import project_l2
+from budgetreg.updates.dense import inner_products, project_l2
 from budgetreg.updates.reference_updates import REFERENCE_UPDATES
 
 _GUESSED = "imputed values are guesses, so the gradient is biased"

@@ -15,48 +15,25 @@ import numpy as np
 AVERAGES = ("all", "suffix", "last")
 
 
-def marks(checkpoints: Sequence[int], average: str) -> tuple[int, ...]:
-    """Return the step counts at which an averager must observe the learner.
-
-    Parameters
-    ----------
-    checkpoints : sequence of int
-        Numbers of examples, each at least 1.
-    average : {'all', 'suffix', 'last'}
-        The averaging rule.
-
-    Returns
-    -------
-    tuple of int
-        Sorted, without repetition; contains every checkpoint.
-
-    Raises
-    ------
-    ValueError
-        If the rule is unknown or a checkpoint is below 1.
-    """
-    if average not in AVERAGES:
-        raise ValueError(f"average must be one of {', '.join(AVERAGES)}, not {average!r}")
-    if any(checkpoint < 1 for checkpoint in checkpoints):
-        raise ValueError("a checkpoint is a number of examples, at least 1")
-    halves = {checkpoint // 2 for checkpoint in checkpoints} if average == "suffix" else set()
-    return tuple(sorted(halves.union(checkpoints) - {0}))
-
-
 class Averager:
     """Turns running sums of iterates into the outputs at the checkpoints.
 
     Parameters
     ----------
     checkpoints : sequence of int
-        Numbers of examples at which there is an output.
+        Numbers of examples at which there is an output, each at least 1.
     average : {'all', 'suffix', 'last'}
         The averaging rule.
 
     Attributes
     ----------
     marks : tuple of int
-        The steps at which `observe` must be called, in this order.
+        The steps at which `observe` must be called, in this order; every checkpoint is one of them.
+
+    Raises
+    ------
+    ValueError
+        If the rule is unknown or a checkpoint is below 1.
 
     Examples
     --------
@@ -72,9 +49,13 @@ class Averager:
     """
 
     def __init__(self, checkpoints: Sequence[int], average: str) -> None:
-        self.marks = marks(checkpoints, average)
-        self._average = average
-        self._waiting = sorted(set(checkpoints))
+        if average not in AVERAGES:
+            raise ValueError(f"average must be one of {', '.join(AVERAGES)}, not {average!r}")
+        if any(checkpoint < 1 for checkpoint in checkpoints):
+            raise ValueError("a checkpoint is a number of examples, at least 1")
+        self._average, self._checkpoints = average, set(checkpoints)
+        self._halves = {checkpoint // 2 for checkpoint in checkpoints} if average == "suffix" else set()
+        self.marks = tuple(sorted(self._halves.union(checkpoints) - {0}))
         self._sums: dict[int, np.ndarray] = {}
 
     def observe(
@@ -96,20 +77,15 @@ class Averager:
         tuple of (int, ndarray) or None
             The checkpoint and its output if `mark` is a checkpoint, else None.
         """
-        half = mark // 2
-        done = bool(self._waiting) and self._waiting[0] == mark
-        output = None
-        if done:
-            self._waiting.pop(0)
+        half, output = mark // 2, None
+        if mark in self._checkpoints:
             if self._average == "last":
                 output = np.array(iterate())
             elif self._average == "suffix" and half:
                 output = (running_sum() - self._sums[half]) / (mark - half)
             else:
                 output = running_sum() / mark
-        if self._average == "suffix":
-            needed = {checkpoint // 2 for checkpoint in self._waiting}
-            self._sums = {step: total for step, total in self._sums.items() if step in needed}
-            if mark in needed:
-                self._sums[mark] = np.array(running_sum())
+        self._sums = {step: total for step, total in self._sums.items() if 2 * step >= mark}
+        if mark in self._halves:
+            self._sums[mark] = np.array(running_sum())
         return None if output is None else (mark, output)

@@ -38,7 +38,7 @@ class EG(ScaledRegressors):
 
     def settle(self, before: np.ndarray, now: np.ndarray) -> None:
         """Add the regressors to the sum for the steps ``before + 1`` to ``now`` (both of shape (F,))."""
-        self._Z = self._sampler.norm + 2 * self._N
+        self._Z = self._norm + 2 * self._N
         ratio = self._Z / self._Z_folded
         if ratio.max() > FOLD_RATIO or ratio.min() * FOLD_RATIO < 1:
             changed = (ratio > FOLD_RATIO) | (ratio * FOLD_RATIO < 1)
@@ -62,7 +62,7 @@ class EG(ScaledRegressors):
         self._u[row] = u
         small -= np.exp(-np.abs(old) - M)
         self._N[coordinates.streams] += np.add.reduceat(small, coordinates.stream_start, axis=0)
-        self._sampler.update(self._u, coordinates.nodes, coordinates.streams)
+        self._update_trees(coordinates.nodes, coordinates.streams)
 
     def _rescale(self, replicas: np.ndarray) -> None:
         """Set the references M of replicas, bool of shape (F, G), to their largest exponents."""
@@ -74,8 +74,8 @@ class EG(ScaledRegressors):
             self._M[f, settings] = M
             untouched = self.layout.d - rows.size
             self._N[f, settings] = np.ascontiguousarray(small.T).sum(axis=1) + untouched * np.exp(-M)
-            self._sampler.update(self._u, self.layout.nodes(rows), np.array([f]))
-            self._Z[f] = self._sampler.norm[f] + 2 * self._N[f]
+            self._update_trees(self.layout.nodes(rows), np.array([f]))
+            self._Z[f] = self._norm[f] + 2 * self._N[f]
 
 
 def _parts(theta: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

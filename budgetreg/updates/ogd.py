@@ -30,11 +30,11 @@ class OGD(ScaledRegressors):
 
     def _begin(self, start: np.ndarray) -> None:
         self._u = self.layout.pad(start)
-        self._sampler.update(self._u, self.layout.nodes(np.arange(len(self._u))), np.arange(len(start)))
+        self._update_trees(self.layout.nodes(np.arange(len(self._u))), np.arange(len(start)))
 
     def settle(self, before: np.ndarray, now: np.ndarray) -> None:
         """Project, then add the regressors to the sum for the steps ``before + 1`` to ``now`` (both of shape (F,))."""
-        norm = self._c * np.sqrt(self._sampler.norm)
+        norm = self._c * np.sqrt(self._norm)
         self._c *= np.where(self._moved[:, None], self.B / np.maximum(norm, self.B), 1.0)
         self._moved[:] = False
         fallen = self._c * FOLD_RATIO < self._c_folded
@@ -53,30 +53,11 @@ class OGD(ScaledRegressors):
         self._u[row] = self._u.take(row, axis=0) - change
         change *= self._C.take(stream, axis=0)
         self._V[row] = self._V.take(row, axis=0) + change
-        self._sampler.update(self._u, coordinates.nodes, coordinates.streams)
+        self._update_trees(coordinates.nodes, coordinates.streams)
 
     def _rescale(self, replicas: np.ndarray) -> None:
         """Set c to 1 for replicas, bool of shape (F, G), so that u are their regressors."""
         for f, rows, _ in self.active.by_stream(replicas):
             self._u[rows] *= np.where(replicas[f], self._c[f], 1.0)
-            self._sampler.update(self._u, self.layout.nodes(rows), np.array([f]))
+            self._update_trees(self.layout.nodes(rows), np.array([f]))
         self._c[replicas] = 1.0
-
-
-def project_l2(v: np.ndarray, radius: float | np.ndarray) -> np.ndarray:
-    """Project onto the 2-ball, ``v radius / max(|v|_2, radius)``.
-
-    Parameters
-    ----------
-    v : ndarray of float, shape (..., d)
-        Vectors along the last axis.
-    radius : float or ndarray, broadcastable to shape (...)
-        Radii, positive.
-
-    Returns
-    -------
-    ndarray of float, shape (..., d)
-        The nearest points of the balls.
-    """
-    norm = np.sqrt(np.vecdot(v, v))
-    return v * (radius / np.maximum(norm, radius))[..., None]

@@ -21,7 +21,7 @@ from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.tasks.task import WithIntercept
-from budgetreg.updates.inner_product import inner_products, sum_in_order
+from budgetreg.updates.dense import inner_products, sum_in_order
 
 F, G, D = 2, 3, 4
 REGRESSORS = np.ones((F, D, G))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from budgetreg.learners import exact
 from budgetreg.learners.exact import ExactGradientLearner
 from budgetreg.learners.signature import SideInformation
-from budgetreg.updates.averaging import Averager, marks
+from budgetreg.updates.averaging import Averager
 
 UPDATES = ("ogd", "eg")
 AVERAGES = ("all", "suffix", "last")
@@ -155,7 +155,7 @@ def test_averager_agrees_with_the_definition(checkpoints, average, seed):
     w = np.random.default_rng(seed).normal(size=(30, 2))
     total, iterate = np.zeros(2), np.zeros(2)  # buffers that are overwritten at every mark
     averager = Averager(checkpoints, average)
-    assert averager.marks == marks(checkpoints, average)
+    assert set(checkpoints) <= set(averager.marks)
     averages = {}
     for mark in averager.marks:
         total[:], iterate[:] = w[:mark].sum(axis=0), w[mark - 1]
@@ -169,6 +169,6 @@ def test_averager_agrees_with_the_definition(checkpoints, average, seed):
 
 def test_invalid_rules_and_checkpoints_are_refused():
     with pytest.raises(ValueError, match="all, suffix, last"):
-        marks([5], "median")
+        Averager([5], "median")
     with pytest.raises(ValueError, match="at least 1"):
-        marks([0, 5], "all")
+        Averager([0, 5], "all")

@@ -29,8 +29,8 @@ from budgetreg.sampling.rounds import Round, rounds, sparse_points
 from budgetreg.sampling.segment_trees import Layout
 from budgetreg.updates.averaging import Averager
 from budgetreg.updates.control_variates import ControlVariate
+from budgetreg.updates.dense import sum_in_order
 from budgetreg.updates.eg import EG
-from budgetreg.updates.inner_product import sum_in_order
 from budgetreg.updates.ogd import OGD
 from budgetreg.updates.pegasos import Pegasos
 

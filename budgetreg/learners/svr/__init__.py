@@ -23,8 +23,8 @@ from budgetreg.sampling.draws import BLOCK, blocks, uniform
 from budgetreg.tasks.regression import Regression
 from budgetreg.theory import svr_step
 from budgetreg.updates.averaging import Averager
+from budgetreg.updates.dense import project_l2
 from budgetreg.updates.gen_est import INNER_PRODUCT_DRAWS, averaged_draws, expected_draws, second_moment
-from budgetreg.updates.ogd import project_l2
 
 MOST_DRAWS = 1e8
 """Draws that GenEst may average for one factor."""
