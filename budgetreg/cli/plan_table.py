@@ -5,7 +5,6 @@ from rich.text import Text
 
 from budgetreg.learners.declaration import Observation
 from budgetreg.protocol.plan import Plan
-from budgetreg.protocol.spending import Spending
 from budgetreg.protocol.tuning import widest
 
 
@@ -60,10 +59,9 @@ def _money(plan: Plan) -> dict[str, str]:
     costs, steps = sorted(prices.costs, reverse=True), plan.checkpoints[-1] - plan.lead
     most_expensive = prices.row if plan.config.algo.observation is Observation.ALL else plan.per_example * costs[0]
     most = "at most" if plan.budget else "on average at most"
-    spending = Spending(plan.config, plan.n_train, plan.d, plan.budget_split, prices)
-    total = f"{plan.config.total} {prices.unit}, at {spending.price:.4g} for an attribute as is expected of its draws"
+    total = f"{plan.config.total} {prices.unit}, at {plan.price:.4g} for an attribute as is expected of its draws"
     return {
-        **({"total": total} if spending.in_money else {}),
+        **({"total": total} if plan.config.total else {}),
         "prices": f"{costs[-1]:g} to {costs[0]:g} {prices.unit} for an attribute, {prices.row:g} for a full row",
         "bill: one final run, in money": f"{most} {plan.lead * prices.row + steps * most_expensive:,.6g} {prices.unit}",
     }

@@ -66,19 +66,17 @@ def lay_out(config: Config, run: RunContext) -> dict[str, tuple[float, ...]]:
     algo, tuning = config.algo, config.tuning
     names = [name for name in algo.grid if name != RADIUS]
     radii = _radii(config, run.unit)
-    if tuning.name == "fixed" or not names:
-        rows = [(B, *(tuning.values[name] for name in names)) for B in radii]
+    tried, in_units = algo.grid, [name for name in names if not algo.in_grid(name).absolute]
+    if tuning.name == "fixed":
+        tried, in_units = {name: (tuning.values[name],) for name in names}, []
     elif tuning.name == "theory":
-        prescribed = {B: algo.theory(run, B) for B in radii}
-        rows = [(B, *(prescribed[B][name] for name in names)) for B in radii]
-    else:
-        units = {B: _units(algo, names, run, B) for B in radii}
-        multiples = list(product(*(algo.grid[name] for name in names)))
-        rows = [
-            (B, *(v * units[B][name] for name, v in zip(names, values, strict=True)))
-            for values in multiples
-            for B in radii
-        ]
+        tried, in_units = dict.fromkeys(names, (1.0,)), names
+    units = {B: algo.theory(run, B) if in_units else {} for B in radii}
+    rows = [
+        (B, *(v * units[B][name] if name in in_units else v for name, v in zip(names, values, strict=True)))
+        for values in product(*(tried[name] for name in names))
+        for B in radii
+    ]
     columns = dict(zip((RADIUS, *names), zip(*rows, strict=True), strict=True))
     return {name: values for name, values in columns.items() if name in algo.grid}
 
@@ -116,11 +114,3 @@ def _radii(config: Config, unit: float) -> tuple[float | None, ...]:
     if RADIUS in config.tuning.values:
         return (config.tuning.values[RADIUS],)
     return tuple(B * unit for B in config.algo.grid[RADIUS])
-
-
-def _units(algo: Learner, names: list[str], run: RunContext, B: float | None) -> Mapping[str, float]:
-    """Return the unit of each parameter's grid: 1 if the grid is absolute."""
-    if all(algo.in_grid(name).absolute for name in names):
-        return dict.fromkeys(names, 1.0)
-    prescribed = algo.theory(run, B)
-    return {name: 1.0 if algo.in_grid(name).absolute else prescribed[name] for name in names}

@@ -1,19 +1,26 @@
 """What will be run: every decision of a run, made before anything is computed, and its attribute bill."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from budgetreg.data import Dataset, Prices, load, located, prices_of
-from budgetreg.errors import DataError
-from budgetreg.learners.declaration import Observation
+from budgetreg.errors import ConfigError, DataError
+from budgetreg.learners.declaration import Batching, Observation
 from budgetreg.learners.signature import BudgetSplit
-from budgetreg.protocol.batching import batches
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.grids import count, lay_out, run_context, widened
-from budgetreg.protocol.notes import notes
 from budgetreg.protocol.spending import Spending
-from budgetreg.protocol.validation import check_config, check_data, check_folds
+from budgetreg.protocol.validation import check_config, check_data
+
+REPLICA_BYTES = 64
+"""Memory per number of a replica's state, with its output: `Learner.state_numbers` counts these numbers."""
+COUNT_BYTES = 24
+"""Memory per attribute, replica and checkpoint of the curve for an itemised bill; folds have their own checkpoints."""
+WORKER_BYTES = 1 << 30
+"""Memory of one worker for the replicas that advance together, and for the data that they read."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +51,6 @@ class Plan:
         Numbers of examples, the pilot's rows among them, at which the curve is evaluated.
     settings : mapping of str to tuple of float
         The grid in absolute values, one entry per setting.
-    attributes_final : int
-        Most that the final run of a repetition may be charged.
-    attributes_tuning : int
-        Most that the cross-validation of a repetition may be charged, all folds and settings together.
     notes : tuple of str
         Notes for the user, printed once.
     names : tuple of str
@@ -58,10 +61,10 @@ class Plan:
         Prices of the attributes. If they are known, the bill is itemised, and is in money too.
     gaps : bool
         Whether values are missing: drawing a missing value is free, and only complete rows are tested on.
-    streams_at_once, repetitions_at_once : int
-        Streams, and repetitions, that advance together.
-    one_pass : bool
-        Whether final runs advance beside the folds, see `budgetreg.protocol.batching`.
+    price : float
+        The expected price of an attribute, in money; 1 if the total is in attributes.
+    data_bytes : int or None
+        Memory of the attributes' values; None if they are not held as an array.
     """
 
     config: Config
@@ -76,16 +79,13 @@ class Plan:
     pilot: int
     checkpoints: tuple[int, ...]
     settings: Mapping[str, tuple[float, ...]]
-    attributes_final: int
-    attributes_tuning: int
     notes: tuple[str, ...]
     names: tuple[str, ...]
     target: str
     prices: Prices | None
     gaps: bool
-    streams_at_once: int
-    repetitions_at_once: int
-    one_pass: bool
+    price: float
+    data_bytes: int | None
 
     @property
     def budget(self) -> int | None:
@@ -122,22 +122,62 @@ class Plan:
         """Whether there is anything to choose by cross-validation."""
         return self.n_settings > 1
 
+    @property
+    def folds(self) -> int:
+        """Number of folds; 0 if nothing is tuned."""
+        return self.config.tuning.folds if self.tuned else 0
+
+    @property
+    def attributes_final(self) -> int:
+        """Most that the final run of a repetition may be charged."""
+        return self.lead * self.d + self.per_example * (self.checkpoints[-1] - self.lead)
+
+    @property
+    def attributes_tuning(self) -> int:
+        """Most that the cross-validation of a repetition may be charged, all folds and settings together."""
+        if not self.tuned:
+            return 0
+        rest = self.n_train - self.pilot
+        longest = rest - -(-rest // self.folds) + self.pilot
+        return self.per_example * (min(self.checkpoints[-1], longest) - self.lead) * self.folds * self.n_settings
+
+    @property
+    def one_pass(self) -> bool:
+        """Whether final runs advance beside the folds, for all settings, rather than afterwards for the chosen ones.
+
+        This is worth its cost if a step of few replicas is slow and if little memory suffices to keep the outputs of
+        all settings until one is chosen.
+        """
+        outputs = 8 * self.d * self.n_settings * len(self.checkpoints)
+        return self.tuned and self.config.algo.unequal_lengths and outputs <= WORKER_BYTES
+
+    @property
+    def streams_at_once(self) -> int:
+        """How many streams advance together: as many as fit into a worker's memory, or all folds of a repetition."""
+        algo = self.config.algo
+        if algo.batching is Batching.WITH_ITS_FOLDS:
+            return self.config.tuning.folds
+        counts = COUNT_BYTES * self.d * len(self.checkpoints) if self.prices else 0
+        replicas = WORKER_BYTES // (REPLICA_BYTES * algo.state_numbers(self.d) + counts)
+        return max(1, min(self.config.backend.batch_size, replicas) // self.n_settings)
+
+    @property
+    def repetitions_at_once(self) -> int:
+        """How many repetitions advance together; no result depends on it."""
+        if self.config.algo.batching is not Batching.IN_STEP or self.data_bytes is None:
+            return 1
+        of_a_repetition = self.folds + (not self.tuned or self.one_pass)
+        return max(1, min(self.streams_at_once // of_a_repetition, WORKER_BYTES // self.data_bytes))
+
     def widened(self, edge: str) -> "Plan":
-        """Return the same plan with a larger grid, which contains the settings so far, and with its bill.
+        """Return the same plan with a larger grid, which contains the settings so far.
 
         The parameter is that of `protocol.grids.widened`.
         """
         config = replace(self.config, algo=widened(self.config.algo, edge))
         data = load(config.dataset, config.seed, 0, targets=config.algo.predicts)
         run = run_context(config, data, self.budget_split, self.checkpoints[-1] - self.lead, self.prices)
-        settings = lay_out(config, run)
-        return replace(
-            self,
-            config=config,
-            settings=settings,
-            attributes_tuning=self.attributes_tuning // self.n_settings * count(settings),
-            **batches(config, data, count(settings), len(self.checkpoints), self.prices is not None)._asdict(),
-        )
+        return replace(self, config=config, settings=lay_out(config, run))
 
     def located(self) -> "Plan":
         """Return the same plan for a process that runs in another folder: the paths of its data are absolute."""
@@ -181,18 +221,15 @@ def make_plan(config: Config) -> Plan:
     data = load(config.dataset, config.seed, 0, targets=algo.predicts)
     check_data(config, data)
     (n_train, n_test), d, prices = split_sizes(config, data), data.X.shape[1], prices_of(config.dataset, data)
-    spending = Spending(config, n_train, d, algo.split_budget(config.k), prices)
-    n_complete = int(data.complete.mean() * n_train)
-    pilot = spending.pilot(n_complete // 2)
-    lead = spending.lead(pilot)
-    checkpoints = spending.checkpoints(pilot, lead)
-    steps, rest = checkpoints[-1] - lead, n_train - pilot
-    run = run_context(config, data, spending.budget_split, steps, prices)
+    spending = Spending(config, n_train, d, algo.split_budget(config.k), prices, int(data.complete.mean() * n_train))
+    pilot, checkpoints = spending.pilot, spending.checkpoints
+    run = run_context(config, data, spending.budget_split, checkpoints[-1] - spending.lead, prices)
     settings = lay_out(config, run)
-    n_settings = count(settings)
-    folds = config.tuning.folds if n_settings > 1 else 0
-    check_folds(folds, rest, data.name)
-    fold_steps = min(steps, rest - -(-rest // folds) + pilot - lead) if folds else 0
+    tuned = count(settings) > 1
+    if tuned and config.tuning.folds > n_train - pilot:
+        raise ConfigError(
+            f"tuning.folds={config.tuning.folds}: at most the {n_train - pilot} training examples of {data.name}"
+        )
     return Plan(
         config=config,
         folder=config.folder(),
@@ -206,14 +243,13 @@ def make_plan(config: Config) -> Plan:
         pilot=pilot,
         checkpoints=checkpoints,
         settings=settings,
-        attributes_final=lead * d + spending.per_example * steps,
-        attributes_tuning=spending.per_example * fold_steps * folds * n_settings,
-        notes=(*notes(spending, data, pilot, n_complete, tuned=n_settings > 1), *algo.notes(run, settings)),
+        notes=(*data.notes, *_notes(spending, data, tuned), *algo.notes(run, settings)),
         names=data.names,
         target=data.target,
         prices=prices,
         gaps=data.available is not None,
-        **batches(config, data, n_settings, len(checkpoints), prices is not None)._asdict(),
+        price=spending.price,
+        data_bytes=data.X.nbytes if isinstance(data.X, np.ndarray) else None,
     )
 
 
@@ -224,3 +260,39 @@ def split_sizes(config: Config, data: Dataset) -> tuple[int, int]:
         return data.n_train, n - data.n_train
     n_test = int(n * config.dataset.test_fraction)
     return n - n_test, n_test
+
+
+def _notes(spending: Spending, data: Dataset, tuned: bool) -> Iterator[str]:
+    """Yield notes for the user on what a plan assumes, what is not paid for, and where it ends early."""
+    config, algo = spending.config, spending.config.algo
+    pilot, end, bought = spending.pilot, spending.end(spending.lead), spending.bought(spending.lead)
+    if bought is not None and end < bought:
+        yield (
+            f"{spending.total}: {algo.name} ends at {end} attributes, when it has seen {spending.per_example} "
+            f"attributes of each of the {spending.n_train} training examples"
+        )
+    if pilot:
+        learned = "centre and moments" if config.dataset.scaled_by_ranges else "scale, centre and moments"
+        yield (
+            f"a pilot of {pilot} full rows is bought first, {pilot * spending.d} of {end} attributes in all: {learned} "
+            "come from it"
+        )
+    if data.available is not None:
+        yield (
+            f"{1 - data.available.mean():.1%} of all cells have no value: missing values are skipped at no cost, tests "
+            f"and folds use complete rows only ({np.count_nonzero(data.complete)} of {data.y.size}), and estimates are "
+            "unbiased if values are missing completely at random, which is assumed"
+        )
+    if config.dataset.center == "full":
+        yield "dataset.center=full: the training means come from full rows, which no budget pays for"
+    if algo.given_moments == "given":
+        yield f"{algo.name} is given the attributes' second moments over the training part, which no budget pays for"
+    full_rows = spending.n_complete * spending.row
+    total = config.total or config.k * spending.n_train
+    if config.axis == "paid" and tuned and full_rows > total:
+        payer = f"k={config.k}" if config.total is None else "the total"
+        which = "the complete rows of its held-out folds" if data.available is not None else "its held-out folds"
+        yield (
+            f"axis=paid: tuning sees all attributes of {which}, {full_rows:,.10g} {spending.unit} "
+            f"where {payer} pays for {total:,}, so that no point of the curve is drawn; tuning=fixed pays for nothing"
+        )

@@ -39,6 +39,8 @@ class Spending:
         How k is divided.
     prices : Prices or None
         Prices of the attributes.
+    n_complete : int
+        Complete rows of the training part, about.
     """
 
     config: Config
@@ -46,6 +48,7 @@ class Spending:
     d: int
     budget_split: BudgetSplit | None
     prices: Prices | None
+    n_complete: int
 
     @property
     def per_example(self) -> int:
@@ -53,12 +56,8 @@ class Spending:
         return self.d if self.config.algo.observation is Observation.ALL else self.config.k
 
     @property
-    def in_money(self) -> bool:
-        """Whether the total is in money."""
-        return self._total_prices is not None
-
-    @property
     def _total_prices(self) -> Prices | None:
+        """The prices if the total is in money."""
         return None if self.config.total is None else self.prices
 
     @cached_property
@@ -91,41 +90,43 @@ class Spending:
     @property
     def total(self) -> str:
         """The total in words, with its unit if that is money."""
-        return f"total={self.config.total}" + (f" {self.unit}" if self.in_money else "")
+        return f"total={self.config.total}" + (f" {self.unit}" if self._total_prices else "")
 
-    def lead(self, pilot: int) -> int:
-        """Return the examples on which the learner takes no step: the pilot, unless it sees all attributes anyway."""
-        return 0 if self.config.algo.observation is Observation.ALL else pilot
+    @property
+    def lead(self) -> int:
+        """Examples on which the learner takes no step: the pilot, unless it sees all attributes anyway."""
+        return 0 if self.config.algo.observation is Observation.ALL else self.pilot
 
-    def bought(self, lead: int = 0) -> int | None:
+    def bought(self, lead: int) -> int | None:
         """Return how many attributes the total buys, after some full rows; None if there is no total."""
-        if self.config.total is None or not self.in_money:
+        if self.config.total is None or not self._total_prices:
             return self.config.total
         return lead * self.d + int((self.config.total - lead * self.row) / self.price + _ROUNDING)
 
-    def end(self, lead: int = 0) -> int:
+    def end(self, lead: int) -> int:
         """Return the attributes at which the axis ends; with a total, at most what all examples cost."""
         bought = self.bought(lead)
         if bought is None:
             return self.config.k * self.n_train
         return min(bought, lead * self.d + self.per_example * (self.n_train - lead))
 
-    def pilot(self, most: int) -> int:
-        """Return the number of full rows that are bought first, at most `most` if it is automatic.
+    @cached_property
+    def pilot(self) -> int:
+        """The number of full rows that are bought first, at most half of the complete ones if it is automatic.
 
         Raises
         ------
         ConfigError
             If they are too few for what they have to estimate, or leave nothing to learn with.
         """
-        config, spent = self.config, self.end() * self.price
+        config, spent = self.config, self.end(0) * self.price
         if config.pilot != "auto":
             pilot = int(config.pilot)
         elif config.dataset.scaled_by_ranges and config.algo.given_moments != "pilot":
             pilot = 0
         else:
             share = round(PILOT_SHARE * spent / self.row)
-            pilot = min(max(share, min(LEAST_ROWS, int(LEAST_SHARE * spent / self.row)), 2), most)
+            pilot = min(max(share, min(LEAST_ROWS, int(LEAST_SHARE * spent / self.row)), 2), self.n_complete // 2)
         if pilot and not config.algo.predicts:
             raise ConfigError(f"pilot={config.pilot}: {config.algo.name} learns a subspace, and takes none; use 0")
         if pilot < 2 and config.dataset.scaled_by_pilot:
@@ -142,24 +143,17 @@ class Spending:
             )
         return pilot
 
-    def checkpoints(self, pilot: int, lead: int) -> tuple[int, ...]:
-        """Return numbers of examples, the pilot's rows among them.
-
-        Parameters
-        ----------
-        pilot : int
-            Full rows that are bought first.
-        lead : int
-            Those of them on which the learner takes no step.
+    @property
+    def checkpoints(self) -> tuple[int, ...]:
+        """The numbers of examples, the pilot's rows among them, at which the curve is evaluated.
 
         Raises
         ------
         ConfigError
             If the requested checkpoints, or the total, are out of reach.
         """
-        config, asked, d = self.config, self.config.checkpoints, self.d
-        in_shares = not isinstance(asked, int) and any(isinstance(checkpoint, float) for checkpoint in asked)
-        if not isinstance(asked, int) and not in_shares:
+        config, asked, d, pilot, lead = self.config, self.config.checkpoints, self.d, self.pilot, self.lead
+        if isinstance(asked, tuple) and not any(isinstance(checkpoint, float) for checkpoint in asked):
             if asked[-1] > self.n_train:
                 raise ConfigError(f"checkpoints={list(asked)}: there are only {self.n_train} training examples")
             if asked[0] <= pilot:

@@ -71,14 +71,3 @@ def _check_missing(algo: Learner, data: Dataset) -> None:
         shares(data, np.arange(data.y.size))
     if not data.complete.any():
         raise DataError(f"{data.name}: every row has a missing value, and tests need complete rows")
-
-
-def check_folds(folds: int, n: int, name: str) -> None:
-    """Refuse more folds than there are examples to train on after the pilot.
-
-    Raises
-    ------
-    ConfigError
-    """
-    if folds > n:
-        raise ConfigError(f"tuning.folds={folds}: at most the {n} training examples of {name}")

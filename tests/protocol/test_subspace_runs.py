@@ -16,7 +16,6 @@ from budgetreg.errors import ConfigError, DataError
 from budgetreg.figures.bounds import bounds
 from budgetreg.metering.centring import Origin
 from budgetreg.metering.table import Table
-from budgetreg.protocol.batching import streams_at_once
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
@@ -58,7 +57,7 @@ def test_learners_without_parameters_are_not_tuned():
 def test_memory_of_a_replica_grows_with_the_square_of_the_attributes():
     plan = make_plan(configured("popca"))
     assert plan.streams_at_once == plan.config.backend.batch_size
-    some, few, least = (streams_at_once(plan.config, d, 1, 12, False) for d in (784, 2 * 784, 10**5))
+    some, few, least = (replace(plan, d=d).streams_at_once for d in (784, 2 * 784, 10**5))
     assert 1 < some < 40 and some == 4 * few + some % 4
     assert least == 1
 
