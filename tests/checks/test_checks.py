@@ -19,10 +19,10 @@ from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.second_moment import importance
 from budgetreg.learners.second_moment import oracle as second_moment_oracle
 from budgetreg.learners.signature import BudgetSplit
-from budgetreg.learners.svr import core as svr
 from budgetreg.metering.centring import Origin
 from budgetreg.sampling import designs
 from budgetreg.sampling.draws import BLOCK
+from budgetreg.updates import gen_est
 from tests.checks.breaking import failure, running, with_draws
 from tests.tiers import quick_but, slow_but
 
@@ -72,8 +72,8 @@ def test_repeated_draws_fail_the_second_moments_alone():
 
 
 def test_wrong_weights_of_the_series_fail(monkeypatch):
-    monkeypatch.setattr(svr, "WEIGHTS", svr.WEIGHTS * np.where(np.arange(len(svr.WEIGHTS)) == 1, 1.001, 1))
-    assert "gradient" in failure("aesvr", "unbiased")
+    monkeypatch.setattr(gen_est, "WEIGHTS", gen_est.WEIGHTS * np.where(np.arange(len(gen_est.WEIGHTS)) == 1, 1.001, 1))
+    assert "slope" in failure("aesvr", "unbiased")
 
 
 def test_pairs_with_replacement_and_pairs_on_the_diagonal_fail(monkeypatch):

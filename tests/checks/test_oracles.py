@@ -10,10 +10,10 @@ from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.partial import GradientLearner
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.second_moment import importance
-from budgetreg.learners.svr import core as svr
 from budgetreg.sampling import importance_weights
 from budgetreg.sampling.designs import conditional_poisson
 from budgetreg.sampling.draws import Proportional
+from budgetreg.updates import gen_est
 from budgetreg.updates.control_variates import ControlVariate
 from budgetreg.updates.eg import EG
 from budgetreg.updates.ogd import OGD
@@ -71,7 +71,7 @@ def test_other_draws_for_genest_fail(monkeypatch):
         drawn = np.take_along_axis(w, attributes, axis=2)
         return attributes, np.where(drawn != 0, np.sign(drawn) * sizes[:, :, -1:], 0)
 
-    monkeypatch.setattr(svr, "_draw", by_size)
+    monkeypatch.setattr(gen_est, "_draw", by_size)
     fails(changed("aesvr"), "second moments", "square")
 
 

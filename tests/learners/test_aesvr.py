@@ -11,7 +11,6 @@ from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.noisy_linear import Sphere
 from budgetreg.learners.signature import BudgetSplit, SideInformation
 from budgetreg.learners.svr import SupportVectorLearner
-from budgetreg.learners.svr.core import GenEst, PlugIn
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
@@ -20,6 +19,7 @@ from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.streams import generator
 from budgetreg.tasks.regression import svr_loss
 from budgetreg.updates import gen_est
+from budgetreg.updates.gen_est import GenEst, PlugIn
 from tests.listings import data_point, invert
 
 DELTA = 0.2
