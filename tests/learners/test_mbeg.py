@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from budgetreg.learners import mbeg as learner_module
 from budgetreg.learners.mbeg import MatrixGradientLearner
 from budgetreg.learners.mbeg import core as mbeg
-from budgetreg.learners.mbeg.estimates import ESTIMATES
+from budgetreg.learners.mbeg.core import ESTIMATES
 from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table

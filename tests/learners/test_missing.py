@@ -16,7 +16,7 @@ from budgetreg.learners import members, two_phase
 from budgetreg.learners.declaration import Missing
 from budgetreg.learners.mbeg import MatrixGradientLearner
 from budgetreg.learners.mbeg import core as mbeg
-from budgetreg.learners.mbeg.estimates import ESTIMATES
+from budgetreg.learners.mbeg.core import ESTIMATES
 from budgetreg.learners.pairs import core as pairs
 from budgetreg.learners.pairs.centring import PairCentring
 from budgetreg.learners.second_moment import SecondMomentLearner
