@@ -139,6 +139,26 @@ def outcomes(
     return np.array(list(product(*points))), np.array(list(product(*widths))).prod(axis=1)
 
 
+def distribution(rows: Sequence[int | None], act: Callable[[list[Any]], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return what a learner does for an example in each outcome, shape (N, ...), and the probabilities, shape (N,).
+
+    Parameters
+    ----------
+    rows : sequence of int or None
+        See `Scripted`.
+    act : callable
+        Maps a random generator per stream to what the learner does along each stream.
+    """
+
+    def scripted(scripts: np.ndarray) -> np.ndarray:
+        return act([Scripted(rows, script) for script in scripts])
+
+    probe = Scripted(rows)
+    act([probe])
+    scripts, probability = outcomes(probe.values, scripted, {})
+    return scripted(scripts), probability
+
+
 def in_turn(n: int, act: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return one script for each outcome where the effect of a number depends only on the numbers before it.
 

@@ -18,7 +18,7 @@ from budgetreg.learners.mbeg import MatrixGradientLearner
 from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.mbeg.core import ESTIMATES
 from budgetreg.learners.pairs import core as pairs
-from budgetreg.learners.pairs.centring import PairCentring
+from budgetreg.learners.pairs.core import PairCentring
 from budgetreg.learners.second_moment import SecondMomentLearner
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.signature import SideInformation

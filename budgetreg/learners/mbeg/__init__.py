@@ -8,14 +8,14 @@ Algorithm 2.  MBEG+ is ours.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FRACTION, ONE, ZERO, one_of
 from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, close, expect, same
-from budgetreg.enumeration.scripted_rng import Scripted, outcomes
+from budgetreg.enumeration.scripted_rng import Scripted, distribution, outcomes
 from budgetreg.errors import ConfigError
 from budgetreg.learners.bases import ONE_PASS, SubspaceLearner
 from budgetreg.learners.declaration import STEP_SIZE, Batching, Cost, Missing, RunContext, Theorem
@@ -241,35 +241,29 @@ class PairsOracle(Oracle):
 
     def _compare_pairs(self, subject: LearnerUnderTest, eta: float) -> None:
         """Compare the pairs of a second example with their probabilities after the step of the first."""
-        k = 2
 
-        def shown(rngs: list[Scripted]) -> list[np.ndarray]:
+        def shown(rngs: list[Any]) -> np.ndarray:
             F = len(rngs)
             table = Table(np.tile([_X_1, _X], (F, 1)), np.zeros(2 * F))
-            _, reveals = subject.run(table, np.arange(2 * F).reshape(F, 2), rngs, k, {"eta": [eta]})
+            _, reveals = subject.run(table, np.arange(2 * F).reshape(F, 2), rngs, 2, {"eta": [eta]})
             rows, attributes = reveals.seen
             seen = attributes[np.argsort(rows, kind="stable")]
-            return np.split(seen, np.cumsum(np.bincount(rows, minlength=2 * F))[:-1])
+            pairs = np.split(seen, np.cumsum(np.bincount(rows, minlength=2 * F))[:-1])
+            # An attribute that is seen alone is a pair with itself.
+            return np.array([(pair[0], pair[-1]) for pair in pairs]).reshape(F, 2, 2)
 
-        def act(scripts: np.ndarray) -> np.ndarray:
-            pairs = shown([Scripted([1] * 3, script) for script in scripts])[1::2]
-            return np.array(
-                [(pair[0], pair[-1]) for pair in pairs]
-            )  # an attribute that is seen alone is a pair with itself
-
-        probe = Scripted([1] * 3)
-        first = shown([probe])[0]
+        rows = [1] * 3  # the second example, in the three calls for it
+        first = shown([Scripted(rows)])[0, 0]
         alpha = min(eta * D**2, 0.5) if self.learner.alpha == "theory" else float(self.learner.alpha)
-        w = np.diagonal(self._weights(eta, (first[0], first[-1]))) / self.learner.n_components
+        w = np.diagonal(self._weights(eta, *first)) / self.learner.n_components
         p = (1 - alpha) * (w[:, None] + w) / (2 * D) + alpha / D**2
-        scripts, probability = outcomes(probe.values, act, {})
+        second, probability = distribution(rows, lambda rngs: shown(rngs)[:, 1])
         pairs = np.zeros((D, D))
-        np.add.at(pairs, tuple(act(scripts).T), probability)
+        np.add.at(pairs, tuple(second.T), probability)
         same("the probability of a pair after a step", pairs + pairs.T, 2 * p)
 
-    def _weights(self, eta: float, pair: tuple[int, int]) -> np.ndarray:
-        """Return W after the first step from a pair of attributes; all pairs have ``p_sq = 1/d^2`` there."""
-        s, q = pair
+    def _weights(self, eta: float, s: int, q: int) -> np.ndarray:
+        """Return W after the first step, from the attributes s and q; all pairs have ``p_sq = 1/d^2`` there."""
         expect(s != q, "the first pair has to have different attributes")
         n, C = self.learner.n_components, np.zeros((D, D))
         C[s, q] = C[q, s] = _X_1[s] * _X_1[q] * D**2 / 2
