@@ -47,9 +47,7 @@ from budgetreg.metering.centring import sums
 from budgetreg.metering.table import Table
 from budgetreg.sampling.draws import BLOCK, blocks, subset, uniform
 from budgetreg.streams import generator
-from budgetreg.tasks.regression import Regression
-from budgetreg.tasks.subspace_learning import SubspaceLearning
-from budgetreg.tasks.task import Outputs, WithIntercept
+from budgetreg.tasks import Outputs, Regression, SubspaceLearning, WithIntercept
 from budgetreg.updates.averaging import Averager
 from budgetreg.updates.dense import inner_products, project_l2, sum_in_order
 from budgetreg.updates.reference_updates import REFERENCE_UPDATES

@@ -22,7 +22,7 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, next_block
 from budgetreg.streams import generator
-from budgetreg.tasks.task import Outputs
+from budgetreg.tasks import Outputs
 from tests import listings
 
 FOLDS = 10

@@ -24,7 +24,7 @@ from budgetreg.metering.table import Table
 from budgetreg.sampling.designs import uniform_subset
 from budgetreg.sampling.draws import BLOCK, subset
 from budgetreg.streams import generator
-from budgetreg.tasks.regression import squared_error
+from budgetreg.tasks import mean_loss
 
 REPLICAS = 480
 STEPS = 1024
@@ -74,7 +74,7 @@ def split(table: Table, case: str) -> dict[str, Any]:
     start = time.perf_counter()
     rows = np.arange(HELD_OUT)
     for regressors in W:
-        squared_error(table, rows, regressors)
+        mean_loss(table, rows, regressors)
     clock.seconds["evaluation"] = time.perf_counter() - start
     whole = sum(clock.seconds.values())
     parts = [*PARTS, "rest", "evaluation"]
@@ -86,8 +86,8 @@ def evaluation(table: Table) -> tuple[Callable[[], object], Callable[[], object]
     W, rows = np.random.default_rng(0).normal(size=(table.d, 48)), np.arange(HELD_OUT)
     columns = [np.ascontiguousarray(w[:, None]) for w in W.T]
     return (
-        lambda: squared_error(table, rows, W),
-        lambda: [squared_error(table, rows, w) for w in columns],
+        lambda: mean_loss(table, rows, W),
+        lambda: [mean_loss(table, rows, w) for w in columns],
         48 * HELD_OUT,
     )
 

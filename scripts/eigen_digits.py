@@ -32,8 +32,8 @@ from budgetreg.metering.accessor import Accessor  # noqa: E402
 from budgetreg.metering.table import Table  # noqa: E402
 from budgetreg.solvers.eigenspaces import leading  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402
-from budgetreg.tasks.subspace_learning import compare_with_best  # noqa: E402
-from budgetreg.tasks.subspace_learning import second_moment as moment_of  # noqa: E402
+from budgetreg.tasks import compare_with_best  # noqa: E402
+from budgetreg.tasks import second_moment as moment_of  # noqa: E402
 
 TARGET = Path(__file__).resolve().parent.parent / "results" / "gonen_2016"
 SIDE, N_COMPONENTS, SHOWN = 28, 10, 5

@@ -731,8 +731,8 @@ MUTANTS = (
     ),
     Mutant(
         "held-out loss without its tube",
-        "tasks:svr_loss",
-        with_arguments(lambda **_: {"delta": 0.0}),
+        "tasks:mean_loss",
+        with_arguments(lambda delta=None, **_: {} if delta is None else {"delta": 0.0}),
         "support vectors are chosen by absolute error",
         ("tests/learners/test_aesvr.py",),
     ),

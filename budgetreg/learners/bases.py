@@ -13,7 +13,7 @@ from budgetreg.errors import ConfigError
 from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Batching, Cost, Learner, Parameter, Theorem
 from budgetreg.learners.signature import BudgetSplit
 from budgetreg.sampling.importance_weights import PRICE_AWARE
-from budgetreg.tasks.subspace_learning import SubspaceLearning
+from budgetreg.tasks import SubspaceLearning
 from budgetreg.theory import aelr_bound, aerr_bound
 
 ON_FULL_ROWS: Mapping[str, str] = {

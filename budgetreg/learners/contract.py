@@ -9,7 +9,7 @@ from budgetreg.learners.declaration import Learner
 from budgetreg.learners.signature import Fit, Rngs, SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import Origin
-from budgetreg.tasks.task import Outputs, WithIntercept
+from budgetreg.tasks import Outputs, WithIntercept
 
 
 def run(

@@ -16,8 +16,7 @@ from budgetreg.enumeration.expectations import Oracle
 from budgetreg.errors import ConfigError
 from budgetreg.learners.signature import BudgetSplit, Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
-from budgetreg.tasks.regression import Regression
-from budgetreg.tasks.task import Task
+from budgetreg.tasks import Regression, Task
 
 
 class Observation(Enum):

@@ -22,7 +22,7 @@ from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import collect
 from budgetreg.revealed.entries import Entries
 from budgetreg.streams import generator
-from budgetreg.tasks.task import WithIntercept
+from budgetreg.tasks import WithIntercept
 
 _WAYS = {"mean": "the means of those seen", "iterative": "regressions on all others, ten times over"}
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from budgetreg.metering.accessor import Accessor
-from budgetreg.tasks.task import Outputs
+from budgetreg.tasks import Outputs
 
 
 class BudgetSplit(NamedTuple):

@@ -21,7 +21,7 @@ from budgetreg.learners.declaration import Cost, Observation, RunContext
 from budgetreg.learners.signature import BudgetSplit, Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import BLOCK, blocks, uniform
-from budgetreg.tasks.regression import Regression
+from budgetreg.tasks import Regression
 from budgetreg.theory import svr_step
 from budgetreg.updates import gen_est
 from budgetreg.updates.averaging import Averager

@@ -16,7 +16,7 @@ from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.split import Split, complete_rows, split_data
 from budgetreg.protocol.tuning import folds, widening, winners
 from budgetreg.streams import generator
-from budgetreg.tasks.task import Columns
+from budgetreg.tasks import Columns
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from budgetreg.metering.table import Table
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.side_information import pilot_moments, second_moments, table_of
 from budgetreg.streams import generator
-from budgetreg.tasks.task import Judge, Task
+from budgetreg.tasks import Judge, Task
 
 
 @dataclass(frozen=True)

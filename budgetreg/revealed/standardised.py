@@ -7,7 +7,7 @@ import numpy as np
 
 from budgetreg.metering.centring import sums
 from budgetreg.revealed.entries import Block
-from budgetreg.tasks.task import Outputs, WithIntercept
+from budgetreg.tasks import Outputs, WithIntercept
 
 _MIN_VALUES = 2
 """Values that an attribute needs to be modelled."""

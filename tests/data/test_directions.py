@@ -13,7 +13,7 @@ from budgetreg.errors import ConfigError
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import DatasetConfig
 from budgetreg.solvers.eigenspaces import leading
-from budgetreg.tasks.subspace_learning import compare_with_best, second_moment
+from budgetreg.tasks import compare_with_best, second_moment
 
 OPTIONS = {
     "coins": {"d": 7, "n_coins": 3, "alpha": 0.4},

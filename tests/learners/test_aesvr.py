@@ -17,7 +17,7 @@ from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.streams import generator
-from budgetreg.tasks.regression import svr_loss
+from budgetreg.tasks import mean_loss
 from budgetreg.updates import gen_est
 from budgetreg.updates.gen_est import GenEst, PlugIn
 from tests.listings import data_point, invert
@@ -329,12 +329,12 @@ def test_it_learns_on_the_sphere():
         given = SideInformation(7, BudgetSplit(4, 3))
         rngs = [generator("learn", f) for f in range(2)]
         ((_, W),) = learner.fit(accessor, {"B": np.ones(1), "eta": np.full(1, 0.03)}, [1500], rngs, given)
-        losses[residual] = np.mean([svr_loss(table, test, w, 0.05)[0] for w in W])
+        losses[residual] = np.mean([mean_loss(table, test, w, 0.05)[0] for w in W])
         mean = accessor.bill().total / 1500
         if residual == "gen_est":
             assert np.abs(mean - 4 - gen_est.expected_draws(4)).max() < 0.4
     zero = np.maximum(np.abs(data.y[test]) - 0.05, 0).mean()
-    assert svr_loss(table, test, np.zeros((10, 1)), 0.05) == pytest.approx(zero)
+    assert mean_loss(table, test, np.zeros((10, 1)), 0.05) == pytest.approx(zero)
     assert zero == pytest.approx(0.215, abs=0.01)
     assert losses["gen_est"] < 0.5 * zero
     assert losses["plug_in"] < 0.4 * zero

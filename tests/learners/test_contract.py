@@ -20,7 +20,7 @@ from budgetreg.learners.declaration import Learner, Parameter, RunContext
 from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.tasks.task import WithIntercept
+from budgetreg.tasks import WithIntercept
 from budgetreg.updates.dense import inner_products, sum_in_order
 
 F, G, D = 2, 3, 4

@@ -14,7 +14,7 @@ from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws
 from budgetreg.revealed.entries import Entries
-from budgetreg.tasks.task import WithIntercept
+from budgetreg.tasks import WithIntercept
 from tests.learners.problems import errors, handfuls, shuffled, table_error, table_handfuls
 
 AEFA = dict(n_factors=None, design="importance", phase_one=0.05, mix=0.1, noise="each", kappa="auto")

@@ -14,7 +14,7 @@ from budgetreg.learners import imputation
 from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.table import Table
-from budgetreg.tasks.task import WithIntercept
+from budgetreg.tasks import WithIntercept
 
 BOTH = {"centred": True, "intercept": True}
 

@@ -19,7 +19,7 @@ from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws
 from budgetreg.revealed.entries import Entries
-from budgetreg.tasks.task import WithIntercept
+from budgetreg.tasks import WithIntercept
 from tests.learners.problems import errors, handfuls, line, revealed, shuffled, table_error, table_handfuls
 
 AEMR = dict(partner="none", norm="l2", n_factors=20)

@@ -15,7 +15,7 @@ from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.tuning import folds, on_edge, winners
 from budgetreg.streams import generator
-from budgetreg.tasks.regression import RegressorJudge, squared_error
+from budgetreg.tasks import RegressorJudge, mean_loss
 from budgetreg.theory import eg_step, ogd_step, pegasos_regularisation
 
 
@@ -78,7 +78,7 @@ def test_errors_of_regressors():
     rows = np.array([[-0.5, 1.0], [1.5, 0.0], [0.5, 1.0]])
     W = np.array([[1.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
     expected = np.square(rows @ W - table.y[:, None]).mean(axis=0)
-    np.testing.assert_allclose(squared_error(table, index, W), expected, rtol=1e-15)
+    np.testing.assert_allclose(mean_loss(table, index, W), expected, rtol=1e-15)
     errors = RegressorJudge(table, index, two_valued=True, delta=None).columns(W, 2, Origin())
     assert errors == {"test_mse": expected[2], "test_relative": expected[2], "test_error_rate": pytest.approx(1 / 3)}
     assert RegressorJudge(table, index, two_valued=True, delta=None).columns(W, 1, Origin())["test_error_rate"] == 1.0

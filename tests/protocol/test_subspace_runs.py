@@ -21,7 +21,7 @@ from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.tuning import on_edge
 from budgetreg.results.series import Series
-from budgetreg.tasks.subspace_learning import SubspaceLearning
+from budgetreg.tasks import SubspaceLearning
 
 COINS = ("dataset=coins", "dataset.d=8", "dataset.n=300", "algo.n_components=1", "k=4", "tuning.folds=3")
 

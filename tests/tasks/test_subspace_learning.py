@@ -9,7 +9,7 @@ from scipy.stats import ortho_group
 
 from budgetreg.metering.table import Table
 from budgetreg.solvers.eigenspaces import leading
-from budgetreg.tasks.subspace_learning import compare_with_best, projection_losses, second_moment
+from budgetreg.tasks import compare_with_best, projection_losses, second_moment
 
 
 def _moment(rng, d):

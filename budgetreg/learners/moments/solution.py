@@ -11,7 +11,7 @@ from budgetreg.learners.moments.label import LabelRegression, label_regression
 from budgetreg.learners.moments.pairs import FOLDS, Pairs, collected_pairs, debiased, shrunk, shrunk_share
 from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
 from budgetreg.revealed.entries import Block
-from budgetreg.tasks.task import Outputs, WithIntercept
+from budgetreg.tasks import Outputs, WithIntercept
 
 SPECTRA = 4
 """Flat; halfway to that of the shrunk mean products; that; and that of the debiased mean products."""

@@ -16,7 +16,7 @@ from budgetreg.learners.bases import ON_FULL_ROWS, UNBOUNDED
 from budgetreg.learners.declaration import RADIUS, Batching, Learner, Observation
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
-from budgetreg.tasks.task import WithIntercept
+from budgetreg.tasks import WithIntercept
 
 _PROBLEMS = {"ridge": "least squares in the 2-ball", "lasso": "least squares in the 1-ball"}
 _NORMS = {"ridge": (two_norm, two_norm), "lasso": (one_norm, largest)}

@@ -24,7 +24,7 @@ from budgetreg.learners.declaration import RADIUS, Cost, Learner, Missing
 from budgetreg.learners.signature import BudgetSplit, Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.tasks.task import WithIntercept
+from budgetreg.tasks import WithIntercept
 
 _PROBLEMS = {
     "program": "estimated least squares in the 1-ball, negative eigenvalues set to 0",
