@@ -1,4 +1,4 @@
-"""The mutants of ``make mutants``: every rule of the protocol, broken once. See `mutation` for how."""
+"""The mutants of ``make mutants`` that break the protocol: every rule, once. See `mutation` for how."""
 
 import inspect
 import sys

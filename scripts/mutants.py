@@ -1,8 +1,8 @@
-"""Break one rule of the protocol at a time, and check that a test fails: ``python scripts/mutants.py [NAME ...]``.
+"""Break one rule at a time, and check that a test fails: ``python scripts/mutants.py [NAME ...]``.
 
-Each mutant of `faults` changes one function while the tests run: this file is also the pytest plugin that makes the
-change. The literal test of the protocol and the tests that the mutant names must notice it. A mutant that no test
-notices survives, which is an error. All tests must pass without any change first.
+Each mutant of `faults` and `faults_elsewhere` changes one function while the tests run: this file is also the pytest
+plugin that makes the change. The tests that the mutant names or the literal test of the protocol must notice it. A
+mutant that no test notices survives, which is an error. All tests must pass without any change first.
 """
 
 import argparse
@@ -35,10 +35,11 @@ def pytest_configure() -> None:
 
 
 def mutants() -> tuple[Mutant, ...]:
-    """Return all mutants; their module imports the package, which has to wait for the settings of the tests."""
-    from faults import MUTANTS
+    """Return all mutants; their modules import the package, which has to wait for the settings of the tests."""
+    import faults
+    import faults_elsewhere
 
-    return MUTANTS
+    return (*faults.MUTANTS, *faults_elsewhere.MUTANTS)
 
 
 def failed(tests: Sequence[str], name: str = "") -> str:
@@ -66,7 +67,7 @@ def failed(tests: Sequence[str], name: str = "") -> str:
 
 def killed_by(mutant: Mutant) -> str:
     """Return the test that notices a mutant, or nothing."""
-    return failed([LITERAL], mutant.name) or (failed(mutant.tests, mutant.name) if mutant.tests else "")
+    return (failed(mutant.tests, mutant.name) if mutant.tests else "") or failed([LITERAL], mutant.name)
 
 
 def score(chosen: Sequence[Mutant], jobs: int) -> dict[str, str]:

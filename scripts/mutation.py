@@ -37,7 +37,7 @@ class Mutant:
     why : str
         How a reader of the results would be misled.
     tests : tuple of str
-        Tests that are run besides the literal test of the protocol, where that one cannot show the difference.
+        Tests that are run before the literal test of the protocol, where that one cannot show the difference.
     """
 
     name: str

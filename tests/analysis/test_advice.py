@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from budgetreg.analysis.advice import ranked
-from budgetreg.analysis.bootstrap import FEWEST
-from tests.analysis.test_claims import falling, series
+from budgetreg.analysis.bootstrap import FEWEST, RESAMPLES, weights
+from tests.analysis.test_claims import REPETITIONS, falling, series
 
 
 def test_candidates_are_ranked_at_their_last_checkpoints():
@@ -32,6 +32,16 @@ def test_a_difference_within_the_noise_is_not_worse():
     assert not other.is_worse
     assert 0 < other.best_in <= best.best_in < 1
     assert best.best_in + other.best_in == pytest.approx(1)
+
+
+def test_the_share_of_first_places_is_that_of_the_resampled_means():
+    """The mean over all repetitions is not one of them: it would count the winner once more."""
+    candidates = ranked([series(name, falling(0.5), noise=0.1) for name in "abc"], "test_relative")
+    last = [curve.series.points.query("examples == 1000")["test_relative"].to_numpy() for curve in candidates]
+    resampled = np.stack(last) @ weights(REPETITIONS)[1:].T
+    wins = np.bincount(resampled.argmin(axis=0), minlength=3)
+    assert (wins > 0).sum() > 1
+    assert [candidate.best_in * RESAMPLES for candidate in candidates] == pytest.approx(wins, abs=1e-6)
 
 
 def test_ties_share_the_first_place():

@@ -1,12 +1,16 @@
 """``budgetreg advise``: its answer agrees with the runs, and finished runs are reused."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import budgetreg as library
+from budgetreg import api
+from budgetreg.execution.runner import RunOutcome
+from budgetreg.protocol.plan import Plan
 from tests.cli.test_cli import budgetreg, one_line
 
 KEYS = {
@@ -25,6 +29,19 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
+    """Replace execution: plans are collected, and nothing is finished."""
+    plans: list[Plan] = []
+
+    def stop(plan: Plan, draw: bool) -> RunOutcome:
+        plans.append(plan)
+        return RunOutcome(plan.folder, finished=0, failed=0, resumed=0)
+
+    monkeypatch.setattr(api, "carry_out", stop)
+    return plans
 
 
 def table_of(out: str) -> list[list[str]]:
@@ -74,21 +91,45 @@ def test_the_same_command_resumes_an_interrupted_sweep(
     here: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from budgetreg import api
+    carry_out, calls = api.carry_out, list[Plan]()
 
-    carry_out, calls = api.carry_out, []
-
-    def once(plan: object, draw: bool) -> object:
+    def once(plan: Plan, draw: bool) -> RunOutcome:
         calls.append(plan)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return carry_out(plan, draw=draw)  # type: ignore[arg-type]
+        return carry_out(plan, draw=draw)
 
     monkeypatch.setattr(api, "carry_out", once)
     answer = budgetreg(capsys, LINE)
     assert (answer.code, answer.out) == (130, "")
     assert answer.err.endswith("budgetreg: interrupted; the same command resumes\n")
     assert len(list(here.rglob("curves.csv"))) == 1
+
+
+@pytest.mark.parametrize("finished", [0, 2])
+def test_failed_repetitions_are_in_the_exit_code(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, finished: int
+) -> None:
+    carry_out = api.carry_out
+
+    def failing(plan: Plan, draw: bool) -> RunOutcome:
+        whole = carry_out(plan, draw=draw) if finished else RunOutcome(plan.folder, 0, 0, 0)
+        return replace(whole, finished=finished, failed=3)
+
+    monkeypatch.setattr(api, "carry_out", failing)
+    answer = budgetreg(capsys, LINE.replace("k=2,4,8,all", "k=all backend=sequential"))
+    assert answer.code == 1
+    assert [row[1] for row in table_of(answer.out)] == (["ridge"] if finished else [])
+
+
+def test_sweeps_that_differ_in_the_tuning_alone_have_folders_of_their_own(
+    capsys: pytest.CaptureFixture[str], planned: list[Plan]
+) -> None:
+    line = LINE.replace("k=2,4,8,all", "k=4").replace("aelr,ridge", "aelr")
+    for words in (line, line.replace("tuning.B=40", "tuning.B=30"), line):
+        assert budgetreg(capsys, words).code == 0
+    first, other, again = (plan.folder.parent for plan in planned)
+    assert first == again != other
 
 
 def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here: Path) -> None:
@@ -152,19 +193,8 @@ def test_a_budget_that_is_too_small_is_left_out_with_a_notice(capsys: pytest.Cap
 
 
 def test_without_names_the_recommended_learner_and_full_rows_are_compared(
-    capsys: pytest.CaptureFixture[str],
-    here: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], planned: list[Plan]
 ) -> None:
-    from budgetreg import api
-
-    planned = []
-
-    def stop(plan: object, draw: bool) -> object:
-        planned.append(plan)
-        return type("Outcome", (), {"finished": 0, "failed": 0, "choices": None})()
-
-    monkeypatch.setattr(api, "carry_out", stop)
     assert budgetreg(capsys, "advise total=500 dataset=diabetes").code == 0
     cells = {(plan.config.algo.name, plan.config.k) for plan in planned}
     assert cells == {

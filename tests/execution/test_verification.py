@@ -136,6 +136,21 @@ def test_a_difference_is_reported_with_all_that_has_changed_since(folder):
     assert verdict.causes[2].startswith("core Abacus -> ")
 
 
+def test_all_that_computed_a_resumed_run_is_among_the_causes(folder):
+    def resumed_twice(manifest):
+        before = {key: manifest[key] for key in ("versions", "git", "processor")}
+        manifest["earlier"] = [
+            {**before, "versions": {**before["versions"], "numpy": "0.1"}},
+            {**before, "processor": {**before["processor"], "core": "Abacus"}},
+        ]
+
+    change_model(folder, "w", -1)
+    rewrite(folder, resumed_twice)
+    first, second = verify_run(folder, Sample(None)).causes[:2]
+    assert first.startswith("numpy 0.1 -> ")
+    assert second.startswith("core Abacus -> ")
+
+
 def test_a_configuration_that_cannot_be_run_is_one_line(folder):
     rewrite(folder, lambda manifest: manifest["config"]["algo"].update(core="gone"))
     with pytest.raises(ConfigError, match=r"algo\.core"):

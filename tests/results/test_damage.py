@@ -13,13 +13,15 @@ import pytest
 
 from budgetreg.cli.app import main
 from budgetreg.errors import DataError, UserError
-from budgetreg.files.integrity import Damaged, signed
+from budgetreg.execution.verification import Sample, verify_run
+from budgetreg.files.integrity import Damaged, content_of, signed
 from budgetreg.reproduce import merged
 from budgetreg.results import manifest as manifest_module
 from budgetreg.results import store as store_module
 from budgetreg.results.folders import read_status
 from budgetreg.results.journal import read_journal, read_lines
 from budgetreg.results.manifest import read_tables
+from budgetreg.results.models import read_regressors
 from budgetreg.results.series import Series, read_series
 from budgetreg.results.store import Store
 from tests.damage import flip
@@ -115,6 +117,26 @@ def test_lines_without_their_digest_are_damaged(tmp_path: Path, sound: object) -
     path.write_text(f"{json.dumps(sound)}\n{json.dumps(signed(toy_entry(1)))}\n")
     assert read_journal(path) == [toy_entry(1)]
     assert read_lines(path).damaged == 1
+
+
+@pytest.mark.parametrize("record", [{}, {"sha256": None}, {"sha256": ""}, {"repetition": 0}, {"tables": {}}, [], None])
+def test_nothing_vouches_for_a_record_without_a_digest(record: object) -> None:
+    assert content_of(record) is None
+
+
+def test_an_empty_line_of_the_journal_is_damaged(run: Path) -> None:
+    with (run / "journal.jsonl").open("a") as file:
+        file.write("{}\n")
+    assert len(read_lines(run / "journal.jsonl").entries) == 3
+    assert "journal.jsonl is damaged" in read_status(run).damage
+
+
+@pytest.mark.parametrize("tables", [{}, {"tables": {}}])
+def test_a_manifest_that_says_nothing_makes_no_run(run: Path, tables: dict[str, object]) -> None:
+    (run / "manifest.json").write_text(json.dumps(tables))
+    for action in (read_status, lambda run: read_series([run]), read_regressors, lambda run: verify_run(run, Sample())):
+        with pytest.raises(DataError, match="holds no"):
+            action(run)
 
 
 def test_a_manifest_without_its_digest_is_damaged(run: Path) -> None:

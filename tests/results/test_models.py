@@ -130,6 +130,24 @@ def test_columns_are_matched_by_name_without_the_target(tmp_path, run, capsys):
     assert (code, err) == (0, "")
 
 
+@pytest.mark.parametrize("failed", [0, 1])
+def test_a_repetition_is_found_by_its_number_if_another_failed(tmp_path, capsys, failed):
+    folder, others = tmp_path / "run", [number for number in range(3) if number != failed]
+    with Store.open(folder, toy_plan(folder, names=NAMES)) as store:
+        for number in others:
+            store.add(entry(number))
+        store.add({"repetition": failed, "status": "failed", "seconds": 0.5, "message": "no such luck"})
+        store.finish()
+    examples = table(tmp_path / "new.csv", dict(zip(NAMES, X.T, strict=True)))
+    for number in others:
+        code, out, _ = predict(capsys, folder, examples, f"repetition={number}")
+        assert code == 0
+        np.testing.assert_allclose(numbers(out), expected(X, [number]), rtol=1e-12)
+    code, out, err = predict(capsys, folder, examples, f"repetition={failed}")
+    assert (code, out) == (2, "")
+    assert f"repetition={failed}: " in err
+
+
 def test_columns_without_names_are_matched_by_their_order(tmp_path, run, capsys):
     np.savez(tmp_path / "new.npz", X=X, y=Y)
     code, out, err = predict(capsys, run, tmp_path / "new.npz", f"out={tmp_path / 'p.csv'}")

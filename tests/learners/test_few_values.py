@@ -1,0 +1,111 @@
+"""Estimates from few values, or from values with heavy tails: degrees of freedom, standard errors and priors count."""
+
+from statistics import stdev
+
+import numpy as np
+import pytest
+from scipy.stats import kurtosis
+
+from budgetreg.learners.factors.posterior import Posterior
+from budgetreg.learners.moments.label import label_regression
+from budgetreg.learners.moments.pairs import debiased
+from budgetreg.learners.moments.solution import solve
+from budgetreg.revealed.entries import Block, Entries
+from budgetreg.revealed.standardised import Moments, StandardisedEntries
+from tests.learners.problems import line, revealed
+
+
+def test_few_values_are_regressed_as_in_a_literal_reference():
+    """With two to five values of each attribute, it matters how many degrees of freedom a variance has."""
+    rng, d = np.random.default_rng(1), 12
+    counts = 2 + np.arange(d) % 4
+    i = rng.permutation(np.repeat(np.arange(d), counts))
+    u = rng.normal(size=i.size)
+    x = rng.normal(size=d)[i] + rng.normal(size=d)[i] * u + 0.5 * rng.normal(size=i.size)
+    regression = label_regression(i, x, u, d)
+    seen = [(x[i == j], u[i == j]) for j in range(d)]
+    slopes = np.array([np.cov(x_j, u_j)[0, 1] / np.var(u_j, ddof=1) for x_j, u_j in seen])
+    spread = np.array([np.var(u_j) * len(u_j) for _, u_j in seen])
+    surplus = per_width = 0.0
+    for slope, uu, (x_j, u_j) in zip(slopes, spread, seen, strict=True):
+        if len(x_j) > 2:
+            residual = x_j - slope * u_j
+            variance = np.square(residual - residual.mean()).sum() / (len(x_j) - 2)
+            surplus += slope**2 * uu - variance
+            per_width += uu * variance
+    t = surplus / per_width
+    assert t > 2 * 0.02 / (spread.sum() / i.size)  # far above the lower bound
+    b = slopes * t / (t + 1 / spread)
+    left = np.array([np.var(x_j - b_j * u_j) * len(x_j) for b_j, (x_j, u_j) in zip(b, seen, strict=True)])
+    np.testing.assert_allclose(regression.b, b, rtol=1e-9)
+    np.testing.assert_allclose(regression.v, (left + 10 * left.sum() / (counts - 1).sum()) / (counts + 10), rtol=1e-9)
+    a = [np.mean(x_j - b_j * u_j) for b_j, (x_j, u_j) in zip(b, seen, strict=True)]
+    np.testing.assert_allclose(regression.a, a, rtol=1e-9)
+
+
+def test_a_model_is_contradicted_by_four_standard_errors_over_the_folds():
+    """For two attributes, and models whose only product is somewhere around the one seen."""
+    X, y = line(60, 2)
+    blocks, _ = revealed(X, y, 2, np.random.default_rng(0))
+    solution = solve(blocks, 0, (60,), 2, norm="l2", centred=False, intercept=False)
+    pairs = solution.pairs
+    folds = range(len(pairs.sums))
+    held = [debiased(pairs, pairs.sums[f], pairs.counts[f])[0, 1] for f in folds]
+    others = [debiased(pairs, *pairs.without(f))[0, 1] for f in folds]
+    ratios = []
+    for product in np.mean(held) + np.linspace(0, 5, 201) * np.std(held):
+        statistic = [(a - product) * (b - product) for a, b in zip(held, others, strict=True)]
+        ratios.append(np.mean(statistic) / (stdev(statistic) / len(statistic) ** 0.5))
+        model = product / pairs.scale.prod() * np.ones((2, 2))
+        assert solution.contradicts(model, 1) == (ratios[-1] > 4)
+    near = np.abs(np.array(ratios) - 4)
+    assert near.min() > 1e-9  # no product is a matter of rounding
+    assert min(ratios) < 0 and (near < 0.1).sum() > 1 and max(ratios) > 5
+
+
+def test_gibbs_moments_of_few_values_equal_the_integral():
+    """Each attribute has the same three values, and no example shows two of them.
+
+    Then a value of the attribute with the loading ``u psi^(1/2)`` is ``N(mu, (1 + u^2) psi)``, and all but u and alpha
+    integrate in closed form. Examples without values keep the whitening of the factors from changing the posterior.
+    """
+    x, c, F, without = np.array([-0.5, 0.4, 1.5]), 20, 5, 140
+    attributes = np.append(np.repeat(np.arange(c), x.size), np.full(without, c + 1))
+    values = np.append(np.tile(x, c), np.zeros(without))
+    block = Block(*(np.broadcast_to(part[:, None], (F, part.size, 1)) for part in (attributes, values)))
+    live = np.broadcast_to(np.arange(c + 1) < c, (F, c + 1))  # the target is not
+    moments = Posterior(c + 1, 1, [np.random.default_rng([5, f]) for f in range(F)]).moments([block], live, 220, 200)
+    gibbs = np.einsum("fcc->c", moments.second)[:c].mean() / F
+    u, alpha = np.linspace(0, 30, 3001), np.geomspace(0.02, 60, 500)[:, None]
+    noise = 1 + u**2
+    mean, variance = x.sum() / (x.size + noise / 10), 1 / (0.1 + x.size / noise)  # of mu; the variance over psi
+    shape, rate = 1 + x.size / 2, 0.3 + (x @ x - mean * x.sum()) / noise / 2  # of psi given u
+    density = rate**-shape / np.sqrt(noise**x.size * (1 + 10 * x.size / noise))
+    density = density * np.sqrt(alpha) * np.exp(-alpha * u**2 / 2)
+    second = (density * (rate / (shape - 1) * (noise + variance) + mean**2)).sum(axis=1) / density.sum(axis=1)
+    weight = alpha[:, 0] * np.exp(-alpha[:, 0]) * density.sum(axis=1) ** c  # on a grid of log alpha
+    assert gibbs == pytest.approx(weight @ second / weight.sum(), rel=0.08)
+
+
+def test_heavy_tails_shrink_the_regressor_as_fewer_examples_would():
+    """By the kurtosis of the target or the mean one of the attributes, whichever is larger, at least 3."""
+    rng, T, d = np.random.default_rng(6), 200, 3
+    normal, heavy = rng.normal(size=(T, d + 1)), rng.standard_t(3, (T, d + 1))
+    largest = []
+    for X, y in ((normal, normal), (heavy, normal), (normal, heavy), (np.sign(normal), np.sign(normal))):
+        columns = np.column_stack([X[:, :d], y[:, d]])
+        entries = Entries(d + 1)
+        entries.add(np.tile(np.arange(d), (T, 1))[None], columns[None, :, :d], columns[None, :, d])
+        C = np.cov(rng.normal(size=(d + 1, 9)))
+        outputs = StandardisedEntries(entries.blocks(), d).regressors(
+            Moments(np.zeros((1, d + 1)), C[None]), centred=True, intercept=True
+        )
+        kurtoses = kurtosis(columns, fisher=False)
+        largest.append(max(kurtoses[:d].mean(), kurtoses[d], 3))
+        w = np.linalg.solve(C[:d, :d], C[:d, d])
+        explained = w @ C[:d, d] / C[d, d]
+        w = w * explained / (explained + (largest[-1] - 1) / (2 * T))
+        of_attributes = columns[:, :d].var(axis=0)
+        units = np.sqrt((T * of_attributes + 3 * of_attributes.mean()) / (T + 3))
+        np.testing.assert_allclose(outputs.regressors[0, :, 0], w * columns[:, d].std() / units, rtol=1e-10)
+    assert largest[-1] == 3 < largest[0] < 4 < 6 < min(largest[1:3])
