@@ -6,7 +6,7 @@ repetitions, each other one the mean over as many repetitions drawn with replace
 """
 
 from dataclasses import dataclass
-from math import sqrt
+from math import isnan, nan, sqrt
 
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
@@ -22,7 +22,7 @@ FEWEST = 5
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with an interval, whose ends are NaN for fewer than `FEWEST` repetitions.
+    """A number with an interval, whose ends are NaN for fewer than `FEWEST` repetitions; NaN if it is unknown.
 
     Attributes
     ----------
@@ -31,9 +31,15 @@ class Estimate:
         One-sided bounds at the level `ONE_SIDED`.
     """
 
-    value: float
-    low: float
-    high: float
+    value: float = nan
+    low: float = nan
+    high: float = nan
+
+    def columns(self, name: str, interval: str = "") -> dict[str, str]:
+        """Return columns of a table: the number, and the ends of the interval under its name or another."""
+        ends = interval or name
+        columns = {name: self.value, f"{ends}_low": self.low, f"{ends}_high": self.high}
+        return {column: "" if isnan(value) else f"{value:.4g}" for column, value in columns.items()}
 
 
 def weights(repetitions: int) -> np.ndarray:
@@ -57,7 +63,7 @@ def basic(values: np.ndarray, repetitions: int) -> Estimate:
         Number of repetitions n.
     """
     if not _suffices(values, repetitions):
-        return Estimate(float(values[0]), np.nan, np.nan)
+        return Estimate(float(values[0]))
     below, above = np.quantile(_deviations(values, repetitions), [1 - ONE_SIDED, ONE_SIDED])
     return Estimate(float(values[0]), float(values[0] - above), float(values[0] - below))
 
@@ -79,7 +85,7 @@ def of_largest(values: np.ndarray, repetitions: int) -> Estimate:
     """
     value = float(values[0].max())
     if not _suffices(values, repetitions):
-        return Estimate(value, np.nan, np.nan)
+        return Estimate(value)
     deviations = _deviations(values, repetitions)
     scale = deviations.std(axis=0)
     together = np.quantile((deviations / np.where(scale > 0, scale, 1.0)).max(axis=1), ONE_SIDED)
@@ -99,7 +105,7 @@ def of_share(count: int, repetitions: int) -> Estimate:
     """
     value, others = count / repetitions, repetitions - count
     if repetitions < FEWEST:
-        return Estimate(value, np.nan, np.nan)
+        return Estimate(value)
     low = betaincinv(count, others + 1, 1 - ONE_SIDED) if count else 0.0
     high = betaincinv(count + 1, others, ONE_SIDED) if others else 1.0
     return Estimate(value, float(low), float(high))
@@ -144,6 +150,6 @@ def percentile(values: np.ndarray, repetitions: int) -> Estimate:
     """
     value = float(values[0])
     if repetitions < FEWEST or np.isnan(values).any():
-        return Estimate(value, np.nan, np.nan)
+        return Estimate(value)
     low, high = np.quantile(values[1:], [1 - ONE_SIDED, ONE_SIDED], method="inverted_cdf")
     return Estimate(value, float(low), float(high))

@@ -4,19 +4,22 @@ A claim is a statistic of curves and a region in which it must lie. One rule dec
 statistic's interval lies in the region, fails if it lies outside, and is undecided otherwise.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from budgetreg.analysis.bootstrap import Estimate
-from budgetreg.analysis.claim_kinds import KINDS, UNDECIDED, Case, Published, Region
+from budgetreg.analysis.claim_kinds import KINDS, Case, Published, Region
 from budgetreg.analysis.comparisons import ACROSS, Incomparable
 from budgetreg.config.requirements import LIST, MAPPING, NAME, NOTHING, TEXT, Rules, check, one_of
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.results.series import Series
+from budgetreg.results.tables import as_csv
 
+_CLAIM_COLUMNS = (
+    *("claim", "protocol", "verdict", "estimate", "interval_low", "interval_high"),
+    *("wanted", "repetitions", "kind", "says", "note"),
+)
 _COMMON: Rules = {
     "id": ("the claim's name", NAME),
     "says": ("what the paper says", TEXT),
@@ -63,11 +66,6 @@ class Claim:
         """Return whether the claim itself names the presets that it compares."""
         conditions = (self.options["where"], *(self.options.get(role) for role in ("a", "b", "minus")))
         return any(isinstance(condition, Mapping) and "protocol" in condition for condition in conditions)
-
-    @property
-    def also(self) -> tuple[str, ...]:
-        """Return the other recipes whose curves the claim compares."""
-        return tuple(self.options["also"])
 
 
 @dataclass(frozen=True)
@@ -117,8 +115,10 @@ def parse(entry: Any) -> Claim:
     return Claim(str(name), str(entry["says"]), str(kind), options)
 
 
-def judge(claim: Claim, series: Sequence[Series], published: Published, protocol: str = "") -> ClaimResult:
-    """Judge one claim.
+def judge(
+    claim: Claim, series: Sequence[Series], published: Published, protocol: str = "", lacking: Sequence[str] = ()
+) -> ClaimResult:
+    """Judge one claim; it is undecided if curves are missing.
 
     Parameters
     ----------
@@ -129,20 +129,51 @@ def judge(claim: Claim, series: Sequence[Series], published: Published, protocol
         The figure's published curves.
     protocol : str, optional
         The preset under which the claim is judged; curves of other presets are left out.
+    lacking : sequence of str, optional
+        Names of recipes whose curves the claim compares, and which have no results.
     """
+    region = KINDS[claim.kind].region(claim.options)
     where = {**({"protocol": protocol} if protocol else {}), **claim.options["where"]}
     try:
+        if lacking:
+            raise Incomparable(f"without the results of {', '.join(lacking)}")
         case = Case({**claim.options, "where": where}, series, published)
         estimate = KINDS[claim.kind].estimate(case)
+        repetitions, note = case.comparison.repetitions, "; ".join(case.notes)
     except Incomparable as lack:
-        return undecided(claim, protocol, str(lack))
-    region = KINDS[claim.kind].region(claim.options)
-    return ClaimResult(
-        claim, protocol, region.verdict(estimate), estimate, region, case.comparison.repetitions, "; ".join(case.notes)
-    )
+        estimate, repetitions, note = Estimate(), 0, str(lack)
+    return ClaimResult(claim, protocol, region.verdict(estimate), estimate, region, repetitions, note)
 
 
-def undecided(claim: Claim, protocol: str, note: str) -> ClaimResult:
-    """Return the result of a claim that cannot be judged, with the reason."""
-    region = KINDS[claim.kind].region(claim.options)
-    return ClaimResult(claim, protocol, UNDECIDED, Estimate(np.nan, np.nan, np.nan), region, 0, note)
+def claims_csv(results: Iterable[ClaimResult]) -> bytes:
+    """Return ``claims.csv``, a row for each claim and preset, with numbers to four significant digits.
+
+    Its columns:
+
+    - ``claim``: its name in the recipe
+    - ``protocol``: the preset it was judged under; empty if the recipe has none
+    - ``verdict``: holds if the interval lies where the claim wants it, fails if it lies outside, else undecided
+    - ``estimate``: the statistic of the claim's kind, from the mean curves; empty if it cannot be computed
+    - ``interval_low``, ``interval_high``: ends of its interval, each passed with probability .05
+    - ``wanted``: where the claim wants the statistic
+    - ``repetitions``: number of repetitions
+    - ``kind``: the kind of claim
+    - ``says``: what the paper says, in other words
+    - ``note``: why nothing could be computed, or what was left out
+    """
+    return as_csv(_CLAIM_COLUMNS, map(claim_row, results))
+
+
+def claim_row(result: ClaimResult) -> dict[str, str]:
+    """Return a row of ``claims.csv``: the fields of a result and of its claim as texts."""
+    return {
+        "claim": result.claim.id,
+        "protocol": result.protocol,
+        "verdict": result.verdict,
+        **result.estimate.columns("estimate", "interval"),
+        "wanted": str(result.region),
+        "repetitions": str(result.repetitions),
+        "kind": result.claim.kind,
+        "says": result.claim.says,
+        "note": result.note,
+    }

@@ -1,6 +1,6 @@
 """Savings: the attributes or money that each learner needs to reach an error, and how many times less that is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,18 @@ import numpy as np
 from budgetreg.analysis.bootstrap import Estimate, percentile
 from budgetreg.analysis.comparisons import Means, ResampledCurves
 from budgetreg.results.series import Series
+from budgetreg.results.tables import as_csv
 
+SAVING_COLUMNS = (
+    *("panel", "measure", "error", "learner"),
+    *("attributes", "attributes_are", "attributes_low", "attributes_high"),
+    *("reference", "factor", "factor_is", "factor_low", "factor_high"),
+)
+MONEY_COLUMNS = (
+    *("unit", "cost", "cost_is", "cost_low", "cost_high"),
+    *("cost_reference", "cost_factor", "cost_factor_is", "cost_factor_low", "cost_factor_high"),
+)
+"""Added if all learners of a panel have prices in one unit."""
 AT_LEAST, AT_MOST, UNKNOWN = "at least", "at most", "unknown"
 _DECADES = 4
 
@@ -68,7 +79,7 @@ class _Needed:
         """Return the number, or the known bound, and which of these it is."""
         low, high = (percentile(end, repetitions) for end in (self.low, self.high))
         if low.value == 0 and np.isinf(high.value):
-            return _NO_NUMBER, UNKNOWN
+            return Estimate(), UNKNOWN
         value, bound = (high.value, AT_MOST) if low.value == 0 else (low.value, AT_LEAST)
         ends = (low.low if low.low > 0 else np.nan, high.high if np.isfinite(high.high) else np.nan)
         return Estimate(value, *ends), "" if low.value == high.value else bound
@@ -114,7 +125,7 @@ def savings(
         best = min(references, key=lambda label: (needed[label].high[0], needed[label].low[0], label), default="")
         for label, bounds in needed.items():
             amount, amount_is = bounds.estimate(comparison.repetitions)
-            factor, factor_is = _NO_NUMBER, ""
+            factor, factor_is = Estimate(), ""
             if best:
                 times = _ONCE if label == best else bounds.times_less_than(needed[best])
                 factor, factor_is = times.estimate(comparison.repetitions)
@@ -122,7 +133,6 @@ def savings(
     return result
 
 
-_NO_NUMBER = Estimate(np.nan, np.nan, np.nan)
 _ONCE = _Needed(*2 * (np.ones(2),))
 
 
@@ -130,3 +140,55 @@ def _levels(curves: Sequence[np.ndarray]) -> list[float]:
     """Return the levels .9, .8, ... .1, .09, ... that some curve falls to after its first checkpoint."""
     levels = [float(f"{digit}e-{decade}") for decade in range(1, _DECADES + 1) for digit in range(9, 0, -1)]
     return [level for level in levels if any(curve.min() <= level < curve[0] for curve in curves)]
+
+
+def savings_csv(
+    savings: Mapping[str, Sequence[Saving]], measure: str, money: Mapping[str, tuple[str, Sequence[Saving]]]
+) -> bytes:
+    """Return ``savings.csv``.
+
+    Its columns:
+
+    - ``panel``: the panel of the figure
+    - ``measure``: what is reached
+    - ``error``: the level
+    - ``learner``: the learner, as the figure's legend calls it
+    - ``attributes``: attributes after which its mean curve has fallen to the level
+    - ``attributes_are``: empty, or ``at least`` and ``at most`` where the curve ends above the level or begins below it
+    - ``attributes_low``, ``attributes_high``: ends of the bootstrap interval, each passed with probability .05; empty
+      if before or beyond the curve
+    - ``reference``: the full-information learner that needs fewest
+    - ``factor``: times fewer attributes than the reference needs
+    - ``factor_is``: empty, ``at least``, ``at most`` or ``unknown``
+    - ``factor_low``, ``factor_high``: ends of its interval; empty if a curve ends, or begins, too early to tell
+    - ``unit``: what money is counted in; empty, and what follows too, in panels without prices
+    - ``cost``, ``cost_is``, ``cost_low``, ``cost_high``, ``cost_reference``, ``cost_factor``, ...: the same in money
+
+    Parameters
+    ----------
+    savings : mapping
+        Savings in attributes, by panel.
+    measure : str
+        Column of the curves that falls to a level.
+    money : mapping
+        Unit and savings in money, row by row, of each panel whose learners all have prices in one unit.
+    """
+    rows: list[dict[str, str]] = []
+    for panel, of_panel in savings.items():
+        unit, costs = money.get(panel, ("", ()))
+        in_money = [{"unit": unit, **_amounts(saving, "cost", "is", "cost_")} for saving in costs]
+        for saving, row in zip(of_panel, in_money or [{}] * len(of_panel), strict=True):
+            words = {"panel": panel, "measure": measure, "error": f"{saving.error:g}", "learner": saving.label}
+            rows.append({**words, **_amounts(saving, "attributes", "are"), **row})
+    return as_csv([*SAVING_COLUMNS, *(MONEY_COLUMNS if money else ())], rows)
+
+
+def _amounts(saving: Saving, amount: str, verb: str, prefix: str = "") -> dict[str, str]:
+    """Return the columns of what is needed and of how many times less that is, in attributes or in money."""
+    return {
+        f"{amount}_{verb}": saving.needed_is,
+        **saving.needed.columns(amount),
+        f"{prefix}reference": saving.reference,
+        f"{prefix}factor_is": saving.factor_is,
+        **saving.factor.columns(f"{prefix}factor"),
+    }

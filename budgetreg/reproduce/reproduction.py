@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from budgetreg.analysis.claims import ClaimResult, judge, undecided
+from budgetreg.analysis.claims import ClaimResult, claims_csv, judge
 from budgetreg.analysis.comparisons import Incomparable
-from budgetreg.analysis.findings import claims_csv, savings_csv
-from budgetreg.analysis.savings import Saving, savings
+from budgetreg.analysis.savings import Saving, savings, savings_csv
 from budgetreg.errors import ConfigError, UnfinishedError
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.drawing import worst
@@ -140,15 +139,12 @@ def judged(recipe: Recipe, results: Path) -> Iterator[ClaimResult]:
     """
     read = cache(read_folder)  # several claims may refer to the same results
     for claim in recipe.claims:
-        missing = [name for name in claim.also if not (results / name / CURVES).exists()]
-        names = [recipe.name, *(name for name in claim.also if name not in missing)]
-        series = [curve for name in names for curve in read(results / name)]
+        also = claim.options["also"]
+        lacking = [name for name in also if not (results / name / CURVES).exists()]
+        series = [curve for name in (recipe.name, *also) if name not in lacking for curve in read(results / name)]
         named = claim.options["where"].get("protocol", "")
         for protocol in [named] if claim.names_presets else recipe.protocols or [""]:
-            if missing:
-                yield undecided(claim, protocol, f"without the results of {', '.join(missing)}")
-            else:
-                yield judge(claim, series, recipe.published, protocol)
+            yield judge(claim, series, recipe.published, protocol, lacking)
 
 
 def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[str, CellResults]]:

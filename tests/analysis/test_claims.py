@@ -15,8 +15,7 @@ from scipy.stats import binom
 from budgetreg.analysis.bootstrap import FEWEST, basic, of_largest, of_share, weights
 from budgetreg.analysis.claims import judge, parse
 from budgetreg.analysis.comparisons import Means
-from budgetreg.analysis.findings import MONEY_COLUMNS, SAVING_COLUMNS, savings_csv
-from budgetreg.analysis.savings import savings
+from budgetreg.analysis.savings import MONEY_COLUMNS, SAVING_COLUMNS, savings, savings_csv
 from budgetreg.errors import ConfigError
 from budgetreg.results.series import Series
 

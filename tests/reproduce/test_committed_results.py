@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from budgetreg.analysis.claims import parse
-from budgetreg.analysis.findings import claim_row
+from budgetreg.analysis.claims import claim_row, parse
 from budgetreg.config import catalogue
 from budgetreg.figures.drawing import Drawing
 from budgetreg.reproduce.recipes import Recipe, published_points

@@ -352,7 +352,7 @@ def test_every_recipe_can_be_read(name: str) -> None:
     for claim in claims:
         named = [claim.options.get(role) for role in ("a", "b", "minus")]
         assert {condition for condition in named if isinstance(condition, str)} <= learners
-        assert set(claim.also) <= set(recipes.names())
+        assert set(claim.options["also"]) <= set(recipes.names())
         assert {claim.options["where"].get("protocol")} <= {None, *content.get("protocols", [])}
 
 
