@@ -1,14 +1,18 @@
-"""The axes of a figure: a column of the curves on each, and the words for it."""
+"""The axes of a figure: a column of the curves on each, the words for it, and the range of the y axis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import log10
 
+import numpy as np
 import pandas as pd
 
 from budgetreg import data
-from budgetreg.figures.drawing import Drawing
+from budgetreg.figures.drawing import PLAIN, Drawing
 from budgetreg.results import schema
 from budgetreg.results.series import Series, common_unit
+
+_ROUNDING = 1e-12  # relative to the largest value of a logarithmic axis
 
 
 @dataclass(frozen=True)
@@ -61,23 +65,18 @@ ATTRIBUTES = Axis(
     "attributes seen in training",
     "attributes seen in training, the mean over repetitions of what was charged at each checkpoint; a "
     "checkpoint is a number of training examples",
-    log=True,
 )
-PAID = Axis(
-    "paid",
-    "attributes paid for, tuning included",
-    "attributes paid for",
-    "attributes paid for: what pilot and final run were charged by each checkpoint, mean over repetitions, and before "
-    "them what tuning revealed besides, a pair of an example and an attribute once, held-out examples in full; of "
-    "checkpoints at the same bill the last is shown",
-    log=True,
+_BILLED = (
+    "what pilot and final run were charged by each checkpoint, mean over repetitions, and before them what tuning "
+    "revealed besides, a pair of an example and an attribute once, held-out examples in full; of checkpoints at the "
+    "same bill the last is shown"
 )
+PAID = Axis("paid", "attributes paid for, tuning included", "attributes paid for", f"attributes paid for: {_BILLED}")
 EXAMPLES = Axis(
     "examples",
     "training examples",
     "training examples",
     "training examples, as many for every learner, whatever it was charged for them",
-    log=True,
 )
 COST = Axis(
     "cost",
@@ -85,45 +84,40 @@ COST = Axis(
     "money spent in training",
     "what the attributes seen in training cost, in {unit}: the mean over repetitions of what was charged at each "
     "checkpoint, by the price list; a checkpoint is a number of training examples",
-    log=True,
 )
 PAID_COST = Axis(
     schema.PAID_COST,
     "spent on attributes, tuning included, in {unit}",
     "money spent",
-    "what attributes cost, in {unit}: what pilot and final run were charged by each checkpoint, mean over repetitions, "
-    "and before them what tuning revealed besides, a pair of an example and an attribute once, held-out examples in "
-    "full; of checkpoints at the same bill the last is shown",
-    log=True,
+    f"what attributes cost, in {{unit}}: {_BILLED}",
 )
 EFFECTIVE_EXAMPLES = Axis(
     "effective_examples",
     "m (r/d)² / n",
     "effective examples",
     "m (r/d)² / n, for m examples of d attributes, r of which are seen, and n dimensions of the subspace",
-    log=True,
 )
-RELATIVE = Axis(
-    "test_relative",
-    "test error / error of the zero predictor",
-    "test error",
-    "mean squared test error divided by that of the predictor that always answers zero, so that the thin line at 1 is "
-    "that predictor",
-    zero=1.0,
-)
-TO_THE_MEAN = replace(
-    RELATIVE,
-    label="test error / error of the mean predictor",
-    meaning="mean squared test error divided by that of the predictor that always answers the mean of the training "
-    "targets, so that the thin line at 1 is that predictor",
-    constant="mean",
-)
-TO_EITHER = replace(
-    RELATIVE,
-    label="test error / error without attributes",
-    meaning="mean squared test error divided by that of the predictor that sees no attribute, so that the thin line at "
-    "1 is that predictor: it answers the mean of the training targets to learners with an intercept, and else zero",
-    constant="constant",
+
+
+def _relative_to(predictor: str, does: str, constant: str, more: str = "") -> Axis:
+    return Axis(
+        "test_relative",
+        f"test error / error {predictor}",
+        "test error",
+        f"mean squared test error divided by that of the predictor that {does}, so that the thin line at 1 is that "
+        f"predictor{more}",
+        zero=1.0,
+        constant=constant,
+    )
+
+
+RELATIVE = _relative_to("of the zero predictor", "always answers zero", "zero")
+TO_THE_MEAN = _relative_to("of the mean predictor", "always answers the mean of the training targets", "mean")
+TO_EITHER = _relative_to(
+    "without attributes",
+    "sees no attribute",
+    "constant",
+    ": it answers the mean of the training targets to learners with an intercept, and else zero",
 )
 SVR_LOSS = Axis(
     "test_svr_loss",
@@ -169,7 +163,7 @@ _X = {axis.column: axis for axis in (ATTRIBUTES, PAID, EXAMPLES, COST, PAID_COST
 _Y = {axis.column: axis for axis in (RELATIVE, SVR_LOSS, MSE, ERROR_RATE, RELATIVE_ERROR, EXCESS_LOSS, ANGLE)}
 
 
-def axes_of(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Axis, Axis]:
+def axes_of(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Axis, Axis]:
     """Return the x and y axis of a figure.
 
     Parameters
@@ -188,9 +182,11 @@ def axes_of(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[A
         The SVR loss if all learners minimise it, else the relative squared error. For subspaces, the excess loss if it
         is exact for all, else the relative error.
     """
-    drawing = drawing or Drawing()
     x, y = _usual(series)
-    x = _in_units(replace(_X[drawing.x] if drawing.x else x, log=drawing.x_scale == "log"), series)
+    x = _X[drawing.x] if drawing.x else x
+    units = " or ".join(sorted({curve.unit for curve in series if curve.unit}))
+    label, meaning = (text.format(unit=units) for text in (x.label, x.meaning))
+    x = replace(x, label=label, meaning=meaning, log=drawing.x_scale == "log")
     y = _relative(series) if drawing.measure == RELATIVE.column else _Y[drawing.measure] if drawing.measure else y
     return x, y if drawing.y_scale == "auto" else replace(y, log=drawing.y_scale == "log")
 
@@ -206,27 +202,6 @@ def within_total(series: Series, curve: pd.DataFrame, x: Axis) -> pd.DataFrame:
     total = series.config.get("total") if in_money == (series.unit is not None) else None
     most = total or (curve[COST.column].max() if in_money else series.k * series.n_train)
     return curve[curve[x.column] <= most]
-
-
-def resolve_drawing(series: Sequence[Series], drawing: Drawing | None) -> Drawing:
-    """Return a drawing whose band is decided: by default the standard deviation, for excess losses the interval.
-
-    An excess loss is positive, and often far larger in a few repetitions than in the others. The mean minus the
-    standard deviation is then negative, which a logarithmic axis cannot show.
-    """
-    drawing = drawing or Drawing()
-    if drawing.band != "auto":
-        return drawing
-    _, y = axes_of(series, drawing)
-    return replace(drawing, band="interval" if y.column == EXCESS_LOSS.column else "sd")
-
-
-def _in_units(x: Axis, series: Sequence[Series]) -> Axis:
-    """Return an axis of money with its units."""
-    if x.column not in (COST.column, PAID_COST.column):
-        return x
-    units = " or ".join(sorted({curve.unit for curve in series if curve.unit}))
-    return replace(x, label=x.label.format(unit=units), meaning=x.meaning.format(unit=units))
 
 
 def _usual(series: Sequence[Series]) -> tuple[Axis, Axis]:
@@ -252,3 +227,83 @@ def _relative(series: Sequence[Series]) -> Axis:
 def _distribution_is_known(series: Series) -> bool:
     kind = data.kinds().get(series.config.get("dataset", {}).get("kind", ""))
     return kind is not None and not kind.tested
+
+
+@dataclass(frozen=True)
+class Range:
+    """The range of a y axis.
+
+    Attributes
+    ----------
+    low, high : float
+        Limits of the axis.
+    log : bool
+        Whether the axis is logarithmic.
+    clipped : int
+        Number of mean values above `high` or undefined.
+    largest : float
+        Largest of these values; NaN if there are none.
+    below : int
+        Number of mean values below a logarithmic axis, including zeros.
+    """
+
+    low: float
+    high: float
+    log: bool
+    clipped: int
+    largest: float
+    below: int = 0
+
+
+def y_range(
+    curves: Sequence[pd.DataFrame], y: Axis = RELATIVE, may_be_log: bool = True, published: Sequence[float] = ()
+) -> Range:
+    """Return the range of the y axis for some mean curves.
+
+    On their first examples, online learners can be far worse than the predictor that sees no attribute. The axis ends
+    at twice the worst value of the later half of the checkpoints, or of that predictor, so that the rest of the curves
+    stays readable. It is logarithmic if its values span more than a decade and a half. An axis that is always
+    logarithmic shows all values that are more than rounding.
+
+    Parameters
+    ----------
+    curves : sequence of DataFrame
+        Mean curves, as `budgetreg.results.series.mean_curve` returns them.
+    y : Axis
+    may_be_log : bool
+        Whether the values may make the axis logarithmic.
+    published : sequence of float
+        Values of published curves; an axis that is not always logarithmic shows those that do not pass its end.
+
+    Returns
+    -------
+    Range
+    """
+    if y.log:
+        return _log_range(np.concatenate([curve[y.column].to_numpy() for curve in curves]))
+    zero = [] if y.zero is None else [y.zero]
+    late = np.concatenate([*(curve[y.column].to_numpy()[len(curve) // 2 :] for curve in curves), zero])
+    means = np.concatenate([curve[y.column].to_numpy() for curve in curves])
+    cap = max(2 * late[np.isfinite(late)].max(initial=0), y.most) or 1.0
+    shown = means[means <= cap]
+    away = means[~(means <= cap)]
+    largest = float(np.fmax.reduce(away)) if away.size else float("nan")
+    inside = np.concatenate([shown, zero, [value for value in published if value <= cap]])
+    inside = inside if inside.size else np.array([0.0, 1.0])
+    low, high = inside.min(), inside.max()
+    if may_be_log and low > 0 and log10(high / low) > 1.5:
+        return Range(low / 1.3, cap if away.size else high * 1.3, True, away.size, largest)
+    half_bands = np.concatenate([curve[f"{y.column}_sd"].fillna(0).to_numpy() for curve in curves])
+    half_bands = half_bands[means <= cap]
+    low = max(0.0, (shown - half_bands).min(initial=low))
+    high = min(cap, (shown + half_bands).max(initial=high))
+    margin = 0.06 * max(high - low, 0.1 * (y.zero or high))
+    top = cap if away.size else high + 1.5 * margin
+    return Range(max(0.0, low - 1.5 * margin), top, False, away.size, largest)
+
+
+def _log_range(means: np.ndarray) -> Range:
+    known = means[np.isfinite(means)]
+    shown = known[known > _ROUNDING * known.max(initial=0)]
+    low, high = (shown.min(), shown.max()) if shown.size else (1.0, 1.0)
+    return Range(low / 1.3, high * 1.3, True, means.size - known.size, float("nan"), known.size - shown.size)

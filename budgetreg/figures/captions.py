@@ -11,8 +11,8 @@ import pandas as pd
 from budgetreg import learners
 from budgetreg.analysis.bootstrap import Estimate
 from budgetreg.config.nested import common, flatten
-from budgetreg.figures.axes import axes_of, resolve_drawing
-from budgetreg.figures.drawing import Drawing
+from budgetreg.figures.axes import axes_of
+from budgetreg.figures.drawing import PLAIN, Drawing
 from budgetreg.results.naming import distinguishing_options, show
 from budgetreg.results.series import Series, mean_curve
 
@@ -57,7 +57,7 @@ _IN_WORDS = {
 }
 
 
-def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawing: Drawing | None = None) -> str:
+def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawing: Drawing = PLAIN) -> str:
     """Return the caption of a figure.
 
     Parameters
@@ -76,7 +76,6 @@ def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawin
     str
         Paragraphs wrapped at 100 columns, ending with a newline.
     """
-    drawing = resolve_drawing(series, drawing)
     panels = drawing.split(series)
     below = dict.fromkeys(axes_of(in_panel, drawing)[0] for in_panel in panels.values())
     _, y = axes_of(series, drawing)
@@ -85,7 +84,7 @@ def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawin
     explained = [*(f"x: {x.explanation}." for x in below), f"y: {y.explanation}."]
     blocks = [
         title,
-        flowing(" ".join([*explained, _LINES[drawing.band], *remarks])),
+        flowing(" ".join([*explained, _LINES[drawing.band_of(y.column)], *remarks])),
         *([_block("all curves", shared)] if shared else []),
     ]
     for curve, lines in zip(series, configured, strict=True):

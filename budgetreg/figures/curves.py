@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,12 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from budgetreg.figures.axes import Axis, axes_of, resolve_drawing, within_total
-from budgetreg.figures.bounds import Bounds, bounds
+from budgetreg.figures.axes import Axis, Range, axes_of, within_total, y_range
+from budgetreg.figures.bounds import bounds
 from budgetreg.figures.canvas import grid, legend, own_settings, write_figure
 from budgetreg.figures.captions import caption
-from budgetreg.figures.drawing import BANDS, Drawing
-from budgetreg.figures.limits import Range, y_range
+from budgetreg.figures.drawing import BANDS, PLAIN, Drawing
 from budgetreg.figures.palette import VARIANTS, style
 from budgetreg.results.axis_variables import along, attainable
 from budgetreg.results.series import Series, labelled, mean_curve, read_folder
@@ -33,6 +31,7 @@ _GREY = "#555555"
 # Variants of one learner share its colour and marker, and differ in the dash; after four, markers are hollow.
 _DASHES = ("-", "--", ":", "-.")
 _BOUND: dict[str, Any] = {"linestyle": (0, (1, 2)), "linewidth": 0.9}
+_BOUND_LABEL = "bound of the theorem"
 _PUBLISHED: dict[str, Any] = {"linestyle": (0, (5, 2)), "linewidth": 0.9}
 
 
@@ -52,7 +51,7 @@ def plot_run(folder: Path) -> list[Path]:
     return plot_series(labelled(read_folder(folder)), folder, "curve")
 
 
-def plot_series(series: Sequence[Series], target: Path, name: str, drawing: Drawing | None = None) -> list[Path]:
+def plot_series(series: Sequence[Series], target: Path, name: str, drawing: Drawing = PLAIN) -> list[Path]:
     """Draw series in one figure.
 
     Parameters
@@ -78,7 +77,7 @@ def plot_series(series: Sequence[Series], target: Path, name: str, drawing: Draw
         return write_figure(figure, caption(title, series, remarks, drawing), target, name)
 
 
-def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figure, list[str]]:
+def draw(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Figure, list[str]]:
     """Draw series into a new figure.
 
     Parameters
@@ -94,76 +93,71 @@ def draw(series: Sequence[Series], drawing: Drawing | None = None) -> tuple[Figu
     remarks : list of str
         Sentences for the caption, such as which points are not shown.
     """
-    drawing = resolve_drawing(series, drawing)
     _, y = axes_of(series, drawing)
     looks = _looks(series)
-    panels = [_Panel.of(in_panel, drawing, y) for in_panel in drawing.split(series).values()]
-    drawn_labels = {curve.label for panel in panels for curve, _ in panel.with_points}
-    entries = _legend_entries(series, looks, drawn_labels, any(panel.theory.lines for panel in panels), drawing)
+    panels = drawing.split(series).values()
     columns = min(len(panels), 2)
     rows = ceil(len(panels) / columns)
+    figure = Figure(layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).flat
+    remarks: list[str] = []
+    for ax, in_panel in zip(axes, panels, strict=False):
+        title = drawing.title(in_panel)
+        ax.set_title(title, loc="left", fontsize=10)
+        remarks += [f"{title}: {remark}" for remark in _draw_panel(ax, in_panel, looks, y, drawing)]
+    for ax in axes[len(panels) :]:
+        ax.set_visible(False)
+    entries = _legend_entries(series, looks, {line.get_label() for ax in axes for line in ax.lines}, y, drawing)
     legend_columns = columns * (2 if max(map(len, [*entries, drawing.note])) <= _LONGEST_IN_TWO_COLUMNS else 1)
     legend_height = _LEGEND_ROW * ceil((len(entries) + bool(drawing.note)) / legend_columns)
-    figure = Figure((columns * _PANEL[0], rows * (_PANEL[1] - 0.6) + 0.2 + legend_height), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    remarks = []
-    for ax, panel in zip(axes.flat, panels, strict=False):
-        title = drawing.title(panel.series)
-        drawn = _draw_panel(ax, panel, looks, y, drawing)
-        ax.set_title(title, loc="left", fontsize=10)
-        for hidden, where, more in (
-            (drawn.clipped, f"above {drawn.high:.3g}", f" (largest {drawn.largest:.3g})"),
-            (drawn.below, "of 0, or as small as rounding,", ""),
-        ):
-            if hidden:
-                text = f"{hidden} mean value{'s' if hidden > 1 else ''} {where} not shown"
-                ax.set_title(text, loc="right", fontsize=8, color=_GREY)
-                remarks.append(f"{title}: {text}{more}.")
-        if drawn.log and not y.log:
-            remarks.append(f"{title}: the y axis is logarithmic.")
-        absent = [learner.label for learner, curve in zip(panel.series, panel.curves, strict=True) if curve.empty]
-        if absent:
-            remarks.append(f"{title}: no point of {', '.join(absent)}, as what tuning pays for passes the total.")
-        if panel.theory.remark:
-            remarks.append(f"{title}: {panel.theory.remark}")
-    for ax in axes.flat[len(panels) :]:
-        ax.set_visible(False)
+    figure.set_size_inches(columns * _PANEL[0], rows * (_PANEL[1] - 0.6) + 0.2 + legend_height)
     legend(figure, entries, legend_columns, drawing.note)
     return figure, remarks
 
 
-@dataclass(frozen=True)
-class _Panel:
-    """The curves of one panel.
-
-    Attributes
-    ----------
-    series : list of Series
-    x : Axis
-    curves : list of DataFrame
-        Mean curves of the series within the total; one may be empty.
-    theory : Bounds
-    """
-
-    series: list[Series]
-    x: Axis
-    curves: list[pd.DataFrame]
-    theory: Bounds
-
-    @classmethod
-    def of(cls, series: list[Series], drawing: Drawing, y: Axis) -> Self:
-        """Compute the mean curves of a panel and their bounds."""
-        x, _ = axes_of(series, drawing)
-        panel = cls(series, x, [_mean_curve(learner, x) for learner in series], Bounds({}, ""))
-        if not panel.with_points:
-            return panel
-        drawn, curves = zip(*panel.with_points, strict=True)
-        return replace(panel, theory=bounds(drawn, curves, y.column))
-
-    @property
-    def with_points(self) -> list[tuple[Series, pd.DataFrame]]:
-        """Return the series that have points, with their mean curves."""
-        return [(learner, curve) for learner, curve in zip(self.series, self.curves, strict=True) if len(curve)]
+def _draw_panel(
+    ax: Axes, series: Sequence[Series], looks: Mapping[str, Mapping[str, Any]], y: Axis, drawing: Drawing
+) -> list[str]:
+    """Draw the curves of a panel; return sentences for the caption."""
+    x, _ = axes_of(series, drawing)
+    curves = [(learner, _mean_curve(learner, x)) for learner in series]
+    with_points = [(learner, curve) for learner, curve in curves if len(curve)]
+    lines, theory = bounds(with_points, y.column)
+    published = {algo: points for (algo, variable), points in drawing.published.items() if variable == x.column}
+    known = [value for learner in series if learner.algo in published for value in published[learner.algo][1]]
+    shown = y_range([curve for _, curve in curves], y, drawing.y_scale == "auto", known)
+    _prepare(ax, x, y, shown)
+    for learner, curve in with_points:
+        look = looks[learner.label]
+        at, mean = (curve[column].to_numpy() for column in (x.column, y.column))
+        ax.plot(at, mean, markevery=ceil(len(at) / _MOST_MARKERS), label=learner.label, **look)
+        if learner.repetitions > 1:
+            points = learner.points[learner.points["examples"].isin(curve["examples"])]
+            lower, upper = drawing.edges(points, y.column)
+            # A log axis has no place for a band's negative end: it ends at the axis instead.
+            lower = np.maximum(lower, shown.low) if shown.log else lower
+            band, width = (ax.fill_between, 0) if len(at) > 1 else (ax.vlines, 6)  # a single point has no width
+            band(at, lower, upper, color=look["color"], alpha=0.15, linewidth=width, zorder=2)
+        if learner.algo in published:
+            ax.plot(*published[learner.algo], color=look["color"], zorder=2, **_PUBLISHED)
+        if learner.label in lines:
+            ax.plot(at, lines[learner.label], color=look["color"], label=_BOUND_LABEL, zorder=2, **_BOUND)
+    ax.autoscale_view(scaley=False)
+    remarks = []
+    for hidden, where, more in (
+        (shown.clipped, f"above {shown.high:.3g}", f" (largest {shown.largest:.3g})"),
+        (shown.below, "of 0, or as small as rounding,", ""),
+    ):
+        if hidden:
+            text = f"{hidden} mean value{'s' if hidden > 1 else ''} {where} not shown"
+            ax.set_title(text, loc="right", fontsize=8, color=_GREY)
+            remarks.append(f"{text}{more}.")
+    if shown.log and not y.log:
+        remarks.append("the y axis is logarithmic.")
+    absent = [learner.label for learner, curve in curves if curve.empty]
+    if absent:
+        remarks.append(f"no point of {', '.join(absent)}, as what tuning pays for passes the total.")
+    return [*remarks, theory] if theory else remarks
 
 
 def _mean_curve(series: Series, x: Axis) -> pd.DataFrame:
@@ -172,48 +166,24 @@ def _mean_curve(series: Series, x: Axis) -> pd.DataFrame:
     return within_total(series, curve.assign(**{x.column: at})[attainable(at)], x)
 
 
-def _draw_panel(ax: Axes, panel: _Panel, looks: Mapping[str, Mapping[str, Any]], y: Axis, drawing: Drawing) -> Range:
-    """Draw the curves of a panel; return the range of its y axis."""
-    x = panel.x
-    published = {algo: points for (algo, variable), points in drawing.published.items() if variable == x.column}
-    known = [value for series in panel.series if series.algo in published for value in published[series.algo][1]]
-    shown = y_range(panel.curves, y, drawing.y_scale == "auto", known)
+def _prepare(ax: Axes, x: Axis, y: Axis, shown: Range) -> None:
+    """Set the scales, the range and the labels of a panel, and draw the error of the predictor without attributes."""
     if x.log:
         ax.set_xscale("log", nonpositive="mask")
         ax.tick_params(axis="x", which="minor", labelsize=6.5)  # within a decade or two they are many, and wide
     if shown.log:
         ax.set_yscale("log", nonpositive="mask")
     ax.set_ylim(shown.low, shown.high)
-    if y.zero is not None:
-        _without_attributes(ax, y.zero, y.constant)
-    for series, curve in panel.with_points:
-        look = looks[series.label]
-        at, mean = (curve[column].to_numpy() for column in (x.column, y.column))
-        ax.plot(at, mean, markevery=ceil(len(at) / _MOST_MARKERS), **look)
-        if series.repetitions > 1:
-            points = series.points[series.points["examples"].isin(curve["examples"])]
-            lower, upper = drawing.edges(points, y.column)
-            # A log axis has no place for a band's negative end: it ends at the axis instead.
-            lower = np.maximum(lower, shown.low) if shown.log else lower
-            band, width = (ax.fill_between, 0) if len(at) > 1 else (ax.vlines, 6)  # a single point has no width
-            band(at, lower, upper, color=look["color"], alpha=0.15, linewidth=width, zorder=2)
-        if series.algo in published:
-            ax.plot(*published[series.algo], color=look["color"], zorder=2, **_PUBLISHED)
-        if series.label in panel.theory.lines:
-            ax.plot(at, panel.theory.lines[series.label], color=look["color"], zorder=2, **_BOUND)
-    ax.autoscale_view(scaley=False)
     ax.set_xlabel(x.text)
     ax.set_ylabel(y.text)
     grid(ax)
-    return shown
-
-
-def _without_attributes(ax: Axes, height: float, constant: str) -> None:
-    ax.axhline(height, color=_GREY, linewidth=0.8, zorder=1)
+    if y.zero is None:
+        return
+    ax.axhline(y.zero, color=_GREY, linewidth=0.8, zorder=1)
     # The text stands outside the axes, so that no curve covers it.
     ax.annotate(
-        f"{constant}\npredictor",
-        (1, height),
+        f"{y.constant}\npredictor",
+        (1, y.zero),
         xytext=(3, 0),
         xycoords=("axes fraction", "data"),
         textcoords="offset points",
@@ -253,25 +223,32 @@ def _looks(series: Sequence[Series]) -> dict[str, dict[str, Any]]:
 def _legend_entries(
     series: Sequence[Series],
     looks: Mapping[str, Mapping[str, Any]],
-    drawn_labels: Collection[str],
-    bounded: bool,
+    drawn: Collection[object],
+    y: Axis,
     drawing: Drawing,
 ) -> dict[str, Artist]:
-    """Return the samples of the legend by their texts: each label once, then the band and the other lines."""
+    """Return the samples of the legend by their texts: each label once, then the band and the other lines.
+
+    Parameters
+    ----------
+    drawn : collection of str
+        The labels of all lines in the figure.
+    """
     counts = {curve.repetitions for curve in series}
     entries: dict[str, Artist] = {}
     for curve in series:
         text = curve.label if len(counts) == 1 else f"{curve.label} ({_times(curve.repetitions)})"
-        if curve.label not in drawn_labels:
+        if curve.label not in drawn:
             text += ": no point, as tuning passes the total"
         entries[text] = Line2D([], [], **looks[curve.label])
     if max(counts) > 1:
         number = _times(max(counts)) if len(counts) == 1 else "repetitions"
-        entries["band: " + BANDS[drawing.band].format(times=number)] = Patch(color="black", alpha=0.15, linewidth=0)
+        band = BANDS[drawing.band_of(y.column)].format(times=number)
+        entries[f"band: {band}"] = Patch(color="black", alpha=0.15, linewidth=0)
     else:
         entries["1 repetition: no band"] = Line2D([], [], linestyle="none")
-    if bounded:
-        entries["bound of the theorem"] = Line2D([], [], color="black", **_BOUND)
+    if _BOUND_LABEL in drawn:
+        entries[_BOUND_LABEL] = Line2D([], [], color="black", **_BOUND)
     if {curve.algo for curve in series} & {algo for algo, _ in drawing.published}:
         entries["as published"] = Line2D([], [], color="black", **_PUBLISHED)
     return entries

@@ -51,13 +51,13 @@ class Drawing:
     y_scale : {'auto', 'log', 'linear'}
     measure : str or None
         A column of the curves; None: the loss that all learners minimise.
-    panels : str or list of str
+    panels : sequence of str
         ``dataset``, ``algo`` or keys of the configuration; each of their values has a panel.
     titles : mapping of str to str
         Titles of panels, by value; several are joined by a comma.
     band : {'auto', 'sd', 'interval', 'spread'}
         One standard deviation over repetitions; 90 % interval of the mean by bootstrap; 5 to 95 % of repetitions.
-        `budgetreg.figures.axes.resolve_drawing` decides what ``auto`` is.
+        `band_of` decides what ``auto`` is.
     worst : str or None
         A key of the configuration, such as ``dataset.alpha``: of curves that differ only in it, the figure shows the
         worst at each number of examples.
@@ -77,7 +77,7 @@ class Drawing:
     x_scale: str = "log"
     y_scale: str = "auto"
     measure: str | None = None
-    panels: str | list[str] = "dataset"
+    panels: Sequence[str] = ("dataset",)
     titles: Mapping[str, str] = field(default_factory=dict)
     band: str = "auto"
     worst: str | None = None
@@ -93,7 +93,7 @@ class Drawing:
     def panel(self, series: Series) -> str:
         """Return the name of the panel that shows a series."""
         values = {**flatten(series.config), "dataset": series.dataset, "algo": series.algo}
-        return ",".join(str(values.get(key)) for key in self._keys)
+        return ",".join(str(values.get(key)) for key in self.panels)
 
     def split(self, series: Sequence[Series]) -> dict[str, list[Series]]:
         """Return the series of each panel, by its name."""
@@ -112,23 +112,34 @@ class Drawing:
         values = panel.split(",")
         named = [
             value if key in ("dataset", "algo") else f"{key} {value}"
-            for key, value in zip(self._keys, values, strict=False)
+            for key, value in zip(self.panels, values, strict=False)
         ]
         return ", ".join([*named, *budget])
 
-    @property
-    def _keys(self) -> list[str]:
-        return [self.panels] if isinstance(self.panels, str) else self.panels
+    def band_of(self, measure: str) -> str:
+        """Return the kind of band: by default the standard deviation, for excess losses the interval.
+
+        An excess loss is positive, and often far larger in a few repetitions than in the others. The mean minus the
+        standard deviation is then negative, which a logarithmic axis cannot show.
+        """
+        if self.band != "auto":
+            return self.band
+        return "interval" if measure == "excess_loss" else "sd"
 
     def edges(self, points: pd.DataFrame, column: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the lower and upper edge of the band at each checkpoint."""
         table = points.pivot(index="repetition", columns="examples", values=column).to_numpy(dtype=float)
-        if self.band == "sd":
+        band = self.band_of(column)
+        if band == "sd":
             mean, sd = table.mean(axis=0), table.std(axis=0, ddof=1)
             return mean - sd, mean + sd
-        rows = table if self.band == "spread" else (weights(len(table)) @ table)[1:]
+        rows = table if band == "spread" else (weights(len(table)) @ table)[1:]
         low, high = np.quantile(rows, [1 - ONE_SIDED, ONE_SIDED], axis=0)
         return low, high
+
+
+PLAIN = Drawing()
+"""What a figure is like that no recipe describes."""
 
 
 def parse(options: Mapping[str, Any]) -> Drawing:
@@ -139,14 +150,17 @@ def parse(options: Mapping[str, Any]) -> Drawing:
     ConfigError
         If a key is unknown or a value is invalid.
     """
-    default = Drawing()
-    filled = {**{key: getattr(default, key) for key in _RULES}, **options}
+    filled = {**{key: getattr(PLAIN, key) for key in _RULES}, "panels": "dataset", **options}
     check(filled, _RULES, "figure")
-    first, *also = filled["x"] if isinstance(filled["x"], list) else [filled["x"]]
+    first, *also = _listed(filled["x"])
     if (filled["kind"] == "scaling") != (filled["over"] is not None):
         raise ConfigError("figure.over: a figure of the kind scaling needs it, and no other")
     titles = {str(key): str(text) for key, text in filled["titles"].items()}
-    return Drawing(**{**filled, "x": first, "also": also, "titles": titles})
+    return Drawing(**{**filled, "x": first, "also": also, "titles": titles, "panels": _listed(filled["panels"])})
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def worst(series: Sequence[Series], key: str, column: str) -> Iterator[Series]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from budgetreg.figures.limits import y_range
+from budgetreg.figures.axes import y_range
 
 
 def mean_frame(*values: float, sd: float = np.nan) -> pd.DataFrame:

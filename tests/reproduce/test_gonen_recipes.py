@@ -87,7 +87,7 @@ def test_the_worst_of_several_distributions_is_taken_at_each_number_of_examples(
 def test_a_trend_shows_the_examples_needed_to_reach_a_level(tmp_path: Path) -> None:
     falling = np.array([[0.8, 0.4, 0.2, 0.1]] * 6)
     several = [series(falling), series(np.roll(falling, 1, axis=1), d=16), series(falling + 1, d=32)]
-    drawing = Drawing(kind="scaling", over="d", level=0.3, panels="dataset.kind")
+    drawing = Drawing(kind="scaling", over="d", level=0.3, panels=["dataset.kind"])
     (scaling,) = scalings_of(several, drawing, EXCESS_LOSS, EXAMPLES)
     # Halfway between 20 and 40 examples on a log axis; the second curve begins below the level.
     assert [y.value for y in scaling.y] == pytest.approx([20 * 2**0.5, 0, np.inf])
