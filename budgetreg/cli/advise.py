@@ -1,40 +1,47 @@
 """``budgetreg advise``: find the learner and the k with the least error for a total of attributes, or of money."""
 
-import sys
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from budgetreg.cli.common import Parser, at_home, console, refuse_root, shown, whole_number
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from budgetreg.analysis.advice import ranked
+from budgetreg.analysis.comparisons import Incomparable
+from budgetreg.api import carry_out
+from budgetreg.cli.arguments import whole_number
+from budgetreg.cli.common import at_home, console, refuse_root, shown
+from budgetreg.config.composition import Composer
+from budgetreg.config.hydra_errors import composition_explained
+from budgetreg.data import load
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.execution.workers import pin_blas_threads
+from budgetreg.execution.choices import remarks
+from budgetreg.figures.advice import advice_table, plot_advice, sentence
+from budgetreg.figures.axes import axes_of
 from budgetreg.files.integrity import record_digest
+from budgetreg.learners import GROUPS, advised, expanded, members
 from budgetreg.notices import say
-
-if TYPE_CHECKING:
-    from budgetreg.protocol.configuration import Config
-    from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.configuration import Config, validate
+from budgetreg.protocol.plan import Plan, make_plan
+from budgetreg.results.series import common_unit, read_series
 
 ALL = "all"
 """In place of a budget k: learners that see full rows."""
 
-_ABOUT = """Find the learner and the k with the least error for a total of attributes, or of money if attributes have
-prices. The command runs a sweep, reusing finished runs, and prints a table, a figure and a sentence. Defaults:
-k=2,4,8,... up to half the attributes, and all (full rows); aemr, which needs no tuning, and all learners on full rows.
-algo=all_budgeted compares the published learners, too."""
 _DIGITS = 8  # of the digest in a folder's name
 _OPTIONS = ("total", "k", "algo", "out")
 _REFUSED = ("hydra", "experiment", "axis")
 
 
-def main(argv: list[str]) -> int:
+def main(arguments: Namespace) -> int:
     """Run what is missing of the sweep, and print the advice.
 
     Parameters
     ----------
-    argv : list of str
-        What follows ``advise`` on the command line.
+    arguments : Namespace
+        Its options, see `budgetreg.cli.arguments`.
 
     Returns
     -------
@@ -48,24 +55,14 @@ def main(argv: list[str]) -> int:
     DataError
         If the data are missing or unusable.
     """
-    help_text = "total=T (required), k=2,4,all, algo=NAME,NAME, out=DIR, and keys of budgetreg run, one value each"
-    words = Parser("advise", _ABOUT).words(argv, "*", "KEY=VALUE", help_text)
-    pin_blas_threads()
-    from budgetreg.api import carry_out
-    from budgetreg.execution.choices import remarks
-
-    options, choices = _read(words)
+    options, choices = _read(arguments.words)
     total = whole_number("total", options["total"], 1)
     configs = _configs(options, {**choices, "total": total})
     plans = _plans(configs, _folder(configs[0], options.get("out")))
     outcomes = []
-    try:
-        for number, plan in enumerate(plans, 1):
-            say(f"{number} of {len(plans)}: {plan.config.algo.name}, k={plan.config.k}")
-            outcomes.append(carry_out(plan, draw=False))
-    except KeyboardInterrupt:
-        print("budgetreg: interrupted; the same command resumes", file=sys.stderr)
-        return 130
+    for number, plan in enumerate(plans, 1):
+        say(f"{number} of {len(plans)}: {plan.config.algo.name}, k={plan.config.k}")
+        outcomes.append(carry_out(plan, draw=False))
     for line in remarks(outcome.choices for outcome in outcomes if outcome.choices):
         say(line)
     if any(outcome.finished for outcome in outcomes):
@@ -81,10 +78,6 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
     ConfigError
         If a word cannot be read, or is not for advise.
     """
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    from budgetreg.config.hydra_errors import composition_explained
-
     options: dict[str, str] = {}
     choices: dict[str, Any] = {}
     for word in map(at_home, words):
@@ -108,7 +101,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
     return options, choices
 
 
-def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list["Config"]:
+def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Config]:
     """Return the configurations of all cells: learners on a budget for each k, those that see full rows once.
 
     Raises
@@ -116,9 +109,6 @@ def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list["Co
     ConfigError
         If a choice is impossible.
     """
-    from budgetreg.data import load
-    from budgetreg.learners import GROUPS, advised, expanded, members
-
     asked = expanded(options["algo"]) if "algo" in options else advised()
     full = members(GROUPS["all_full"])
     limited = [name for name in asked if name not in full]
@@ -143,16 +133,12 @@ def _budgets(text: str) -> list[str]:
     return list(dict.fromkeys(text.split(",")))
 
 
-def _composing(choices: Mapping[str, Any]) -> Callable[[str, int], "Config"]:
+def _composing(choices: Mapping[str, Any]) -> Callable[[str, int], Config]:
     """Return the function that composes and checks the configuration of a learner and a budget."""
-    from budgetreg.config.composition import Composer
-    from budgetreg.config.hydra_errors import composition_explained
-    from budgetreg.protocol.configuration import validate
-
     words = [f"{key}={value}" for key, value in choices.items()]
     compose = Composer()
 
-    def configured(name: str, k: int) -> "Config":
+    def configured(name: str, k: int) -> Config:
         choice = {**choices, "algo": name, "k": k}
         with composition_explained([*words, f"algo={name}"]):
             composed = compose(choice)
@@ -167,7 +153,7 @@ def _composing(choices: Mapping[str, Any]) -> Callable[[str, int], "Config"]:
     return configured
 
 
-def _folder(config: "Config", out: str | None) -> Path:
+def _folder(config: Config, out: str | None) -> Path:
     """Return the folder of the sweep: `out`, or one determined by what its cells have in common."""
     if out is not None:
         refuse_root(out)
@@ -178,7 +164,7 @@ def _folder(config: "Config", out: str | None) -> Path:
     return Path("runs", config.dataset.name, leaf).absolute()
 
 
-def _plans(configs: Sequence["Config"], out: Path) -> list["Plan"]:
+def _plans(configs: Sequence[Config], out: Path) -> list[Plan]:
     """Return the plans of the runs; those that the data or the total do not allow are left out with a notice.
 
     Raises
@@ -186,8 +172,6 @@ def _plans(configs: Sequence["Config"], out: Path) -> list["Plan"]:
     ConfigError
         If no run is left.
     """
-    from budgetreg.protocol.plan import make_plan
-
     plans: list[Plan] = []
     refusals: list[ConfigError] = []
     for config in configs:
@@ -210,12 +194,6 @@ def _answer(folders: Sequence[Path], total: int) -> None:
     DataError
         If too many repetitions failed for learners to have one in common.
     """
-    from budgetreg.analysis.advice import ranked
-    from budgetreg.analysis.comparisons import Incomparable
-    from budgetreg.figures.advice import advice_table, plot_advice, sentence
-    from budgetreg.figures.axes import axes_of
-    from budgetreg.results.series import common_unit, read_series
-
     series = read_series(folders)
     try:
         candidates = ranked(series, axes_of(series)[1].column, total if common_unit(series) else None)

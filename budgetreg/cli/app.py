@@ -84,7 +84,8 @@ def _answer(words: list[str]) -> int:
         print(f"budgetreg: {' '.join(str(error).split())}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("budgetreg: interrupted", file=sys.stderr)
+        resumes = "; the same command resumes" if words[0] in ("run", "advise") else ""
+        print(f"budgetreg: interrupted{resumes}", file=sys.stderr)
         return 130
     except SystemExit as end:  # which argparse raises after --help
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 2
@@ -102,6 +103,11 @@ def _dispatch(words: list[str]) -> int:
         return offers.complete(rest, tuple(COMMANDS))
     if name not in COMMANDS:
         raise ConfigError(f"{name}: no such command{nearest(name, COMMANDS)}; commands: {', '.join(COMMANDS)}")
+    from budgetreg.cli.arguments import parsed
+    from budgetreg.execution.workers import pin_blas_threads
+
+    arguments = parsed(name, rest)
+    pin_blas_threads()
     module, function, _ = COMMANDS[name]
-    exit_code: int = getattr(import_module(f"budgetreg.cli.{module}"), function)(rest)
+    exit_code: int = getattr(import_module(f"budgetreg.cli.{module}"), function)(arguments)
     return exit_code

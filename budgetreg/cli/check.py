@@ -1,33 +1,27 @@
 """``budgetreg check``: the checks that every learner must pass, as a table."""
 
+from argparse import Namespace
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Column, Table
 
-from budgetreg.cli.common import Parser, console
+from budgetreg.checks import CheckResult, examined, run_checks
+from budgetreg.cli.common import console, table
 from budgetreg.config import catalogue
+from budgetreg.config.hydra_errors import composition_explained
 from budgetreg.errors import ConfigError, nearest
-from budgetreg.execution.workers import pin_blas_threads
-
-if TYPE_CHECKING:
-    from budgetreg.checks import CheckResult
 
 _MARKS = {True: "✓", False: "✗", None: "–"}
-_ABOUT = """Check learners, as their files configure them and with each option changed: that estimates are unbiased and
-have the right second moments (exactly, over all draws); that k = d agrees with full information; that steps are clipped
-and projected, and outputs are minimisers; that the budget holds, equal seeds give equal bytes, the order of attributes
-does not matter, hidden values have no influence, and budgets that are too small are refused."""
 
 
-def main(argv: list[str]) -> int:
+def main(arguments: Namespace) -> int:
     """Check all learners, or some.
 
     Parameters
     ----------
-    argv : list of str
-        What follows ``check`` on the command line.
+    arguments : Namespace
+        Its options, see `budgetreg.cli.arguments`.
 
     Returns
     -------
@@ -39,13 +33,7 @@ def main(argv: list[str]) -> int:
     ConfigError
         If there is no such learner, or its file is no learner.
     """
-    parser = Parser("check", _ABOUT)
-    parser.add_argument("algo", nargs="?", metavar="algo=NAME,NAME", help="learners; all of them by default")
-    names = _learners(parser.parse_args(argv).algo)
-    pin_blas_threads()
-    from budgetreg.checks import examined, run_checks  # here, as Hydra and numpy are slow to load and --help is not
-    from budgetreg.config.hydra_errors import composition_explained
-
+    names = _learners(arguments.algo)
     results = {}
     with Console(stderr=True).status("", spinner="line") as status:  # in ASCII; shown only on a terminal
         for name in names:
@@ -57,18 +45,18 @@ def main(argv: list[str]) -> int:
     return 1 if any(verdict.passed is False for verdicts in results.values() for verdict in verdicts) else 0
 
 
-def _table(results: Mapping[str, list["CheckResult"]]) -> Table:
+def _table(results: Mapping[str, list[CheckResult]]) -> Table:
     """Return a row for each learner; a cross means that the learner or a variant of it failed."""
     checks = list(dict.fromkeys(verdict.check for verdicts in results.values() for verdict in verdicts))
-    table = Table("algo", *(Column(check, justify="center") for check in checks), box=None, pad_edge=False)
+    rows = []
     for name, verdicts in results.items():
         passed = {verdict.check: verdict.passed for verdict in verdicts if not verdict.changes}
         passed |= {verdict.check: False for verdict in verdicts if verdict.passed is False}
-        table.add_row(name, *(_MARKS[passed[check]] for check in checks))
-    return table
+        rows.append([name, *(_MARKS[passed[check]] for check in checks)])
+    return table(["algo", *(Column(check, justify="center") for check in checks)], rows)
 
 
-def _reasons(results: Mapping[str, list["CheckResult"]]) -> list[str]:
+def _reasons(results: Mapping[str, list[CheckResult]]) -> list[str]:
     """Return why checks were skipped, each reason once, then what failed."""
     skipped: dict[tuple[str, str], list[str]] = {}
     failed = []

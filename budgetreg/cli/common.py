@@ -1,53 +1,19 @@
-"""Parts of several commands: options that fail in one line, messages, and a console for tables."""
+"""Parts of several commands: paths as the user writes and reads them, and tables."""
 
-import argparse
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any
 
 from rich.console import Console
+from rich.table import Column, Table
 
-from budgetreg import __version__
-from budgetreg.errors import ConfigError, UserError, nearest
+from budgetreg.errors import ConfigError
 
 _HOME = re.compile(r"(?<=[=,])~[^/,]*(?=[/,]|$)")  # where a path of an override begins
 _WIDE = 200  # columns of a table that goes to a file
-
-
-class Parser(argparse.ArgumentParser):
-    """Options of one command; a mistake is a `ConfigError` rather than a page of usage."""
-
-    def __init__(self, command: str, description: str) -> None:
-        super().__init__(prog=f"budgetreg {command}", description=description)
-        self.add_argument("--version", action="version", version=f"budgetreg {__version__}")
-
-    def words(self, argv: list[str], least: str, metavar: str, help_text: str) -> list[str]:
-        """Return the words of a command line without other options.
-
-        Parameters
-        ----------
-        argv : list of str
-            What follows the command.
-        least : {'*', '+'}
-            Whether there may be no word, or must be one.
-        metavar, help_text : str
-            The name of the words in the help, and their description.
-        """
-        self.add_argument("words", nargs=least, metavar=metavar, help=help_text)
-        return list(self.parse_intermixed_args(argv).words)
-
-    def error(self, message: str) -> NoReturn:
-        """Refuse the command line.
-
-        Raises
-        ------
-        ConfigError
-            Always.
-        """
-        raise ConfigError(f"{message} (see {self.prog} --help)")
 
 
 def refuse_root(out: Path | str) -> None:
@@ -85,47 +51,14 @@ def console() -> Console:
     )
 
 
-def whole_number(name: str, text: str, least: int) -> int:
-    """Return the whole number that an option of a command gives.
-
-    Raises
-    ------
-    ConfigError
-        If the text is no whole number, or below `least`.
-    """
-    if not text.isdecimal() or int(text) < least:
-        raise ConfigError(f"{name}={text}: must be a whole number of at least {least}")
-    return int(text)
+def table(heads: Iterable[str | Column], rows: Iterable[Sequence[object]], **settings: Any) -> Table:
+    """Return a table of plain text for `console`, with settings of rich's `Table`."""
+    filled = Table(*heads, box=None, pad_edge=False, title_justify="left", **settings)
+    for row in rows:
+        filled.add_row(*map(str, row))
+    return filled
 
 
-def harmless(words: Iterable[str], keys: Iterable[str], refusal: str) -> dict[str, int | str]:
-    """Return the keys and values of words such as ``n_jobs=2``.
-
-    Parameters
-    ----------
-    words : iterable of str
-        What the user wrote.
-    keys : iterable of str
-        Keys that change no result; all others are refused.
-    refusal : str
-        Why others are refused.
-
-    Raises
-    ------
-    ConfigError
-        If a key is none of these, or has no value.
-    """
-    values: dict[str, int | str] = {}
-    for word in words:
-        key, equals, text = word.partition("=")
-        if key not in keys or not equals:
-            raise ConfigError(f"{word}: {refusal}{nearest(key, keys)}; keys that change no result: {', '.join(keys)}")
-        if not text:
-            raise ConfigError(f"{word}: a value is needed: {key}=VALUE")
-        values[key] = whole_number(key, text, 1) if key in ("n_jobs", "backend.batch_size") else text
-    return values
-
-
-def report_error(error: UserError, where: str) -> None:
-    """Print a user's mistake as one line on stderr, while the command goes on."""
-    print(f"budgetreg: {' '.join(str(error).split())} ({where})", file=sys.stderr)
+def right(*heads: str) -> list[str | Column]:
+    """Return columns of numbers, which are aligned on the right."""
+    return [Column(head, justify="right") for head in heads]

@@ -1,54 +1,44 @@
 """The commands on the curves of finished runs: ``budgetreg plot``, ``compare`` and ``reprice``."""
 
+from argparse import Namespace
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from math import isfinite, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from rich.table import Column, Table
+from rich.table import Table
 
-from budgetreg.cli.common import Parser, console
+from budgetreg.analysis.bootstrap import Estimate
+from budgetreg.analysis.comparisons import Incomparable
+from budgetreg.analysis.savings import Saving, savings
+from budgetreg.cli.common import console, right, table
 from budgetreg.errors import ConfigError, DataError, nearest
-
-if TYPE_CHECKING:
-    from budgetreg.analysis.bootstrap import Estimate
-    from budgetreg.analysis.savings import Saving
-    from budgetreg.results.series import Series
+from budgetreg.figures.axes import axes_of
+from budgetreg.figures.curves import plot_series
+from budgetreg.figures.drawing import Drawing
+from budgetreg.figures.summary import comparison_table
+from budgetreg.files.writing import write_atomically
+from budgetreg.results.repricing import repriced, table_of
+from budgetreg.results.series import Series, common_unit, read_series
 
 _HEADS = {"attributes": "times fewer", "cost": "times less"}
 """What can be compared, and what a saving of it is called."""
-_ABOUT_COMPARE = """Show how many attributes each run needs until its mean error has fallen to a level, and how many
-times fewer that is than the learner on full rows that needs fewest, or than the first run if none sees full rows. If
-all runs on a data set have prices in one unit, money is compared. A curve that begins below the level, or ends above
-it, gives only a bound."""
 _REPRICED = "repriced"
-_ABOUT_REPRICE = f"""Draw finished runs against money by another price list: a figure {_REPRICED}.* and a table
-{_REPRICED}.csv. The runs must have had prices and must have ignored them when they drew
-attributes: algo.prices=ignored, or a learner that is not price-aware."""
 
 
-def plot(argv: list[str]) -> int:
+def plot(arguments: Namespace) -> int:
     """Draw the curves in and below some folders, and print how they end, the best first, and the files.
 
     Parameters
     ----------
-    argv : list of str
-        What follows ``plot`` on the command line.
+    arguments : Namespace
+        Its options, see `budgetreg.cli.arguments`.
 
     Raises
     ------
     DataError
         If a folder is missing or holds no curves.
     """
-    parser = Parser("plot", "Draw the curves of one or several folders in one figure (PNG, PDF and caption).")
-    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="a run, or a folder above runs")
-    _add_out(parser, "figure")
-    arguments = parser.parse_args(argv)
-    from budgetreg.figures.curves import plot_series  # here, as matplotlib is slow to load and --help is not
-    from budgetreg.figures.summary import comparison_table
-    from budgetreg.results.series import read_series
-
     series = read_series(arguments.folders)
     written = plot_series(series, _target(arguments.out, arguments.folders), "curves")
     console().print(comparison_table(series))
@@ -57,13 +47,13 @@ def plot(argv: list[str]) -> int:
     return 0
 
 
-def reprice(argv: list[str]) -> int:
+def reprice(arguments: Namespace) -> int:
     """Draw the curves in and below some folders against money, and print how they end, and the files.
 
     Parameters
     ----------
-    argv : list of str
-        What follows ``reprice`` on the command line.
+    arguments : Namespace
+        Its options, see `budgetreg.cli.arguments`.
 
     Raises
     ------
@@ -72,19 +62,9 @@ def reprice(argv: list[str]) -> int:
     DataError
         If a run did not record what it revealed, or the list does not fit.
     """
-    parser = Parser("reprice", _ABOUT_REPRICE)
-    parser.add_argument("words", nargs="+", metavar="DIR costs=FILE [unit=WORD]", help="runs, and the price list")
-    _add_out(parser, "figure and table")
-    arguments = parser.parse_args(argv)
     folders, keys = _sorted(arguments.words, ("costs", "unit"))
     if not folders or not keys.get("costs"):
-        raise ConfigError(f"a folder and a price list are needed: DIR costs=FILE (see {parser.prog} --help)")
-    from budgetreg.figures.curves import plot_series  # here, as matplotlib is slow to load and --help is not
-    from budgetreg.figures.drawing import Drawing
-    from budgetreg.figures.summary import comparison_table
-    from budgetreg.files.writing import write_atomically
-    from budgetreg.results.repricing import repriced, table_of
-
+        raise ConfigError("a folder and a price list are needed: DIR costs=FILE (see budgetreg reprice --help)")
     series = repriced(folders, Path(keys["costs"]).expanduser(), keys.get("unit"))
     out = _target(arguments.out, folders)
     written = plot_series(series, out, _REPRICED, Drawing(x="cost"))
@@ -95,13 +75,13 @@ def reprice(argv: list[str]) -> int:
     return 0
 
 
-def compare(argv: list[str]) -> int:
+def compare(arguments: Namespace) -> int:
     """Tabulate what the runs in and below some folders need to reach an error.
 
     Parameters
     ----------
-    argv : list of str
-        What follows ``compare`` on the command line.
+    arguments : Namespace
+        Its options, see `budgetreg.cli.arguments`.
 
     Raises
     ------
@@ -110,20 +90,13 @@ def compare(argv: list[str]) -> int:
     DataError
         If a folder is missing or holds no curves, if runs have no repetition in common, or no curve falls to any level.
     """
-    help_text = (
-        "runs, or folders above runs; the error to reach (default: round levels that some curve falls to); "
-        "attributes or cost"
-    )
-    words = Parser("compare", _ABOUT_COMPARE).words(argv, "+", "DIR | error=E | axis=A", help_text)
-    folders, keys = _sorted(words, ("error", "axis"))
+    folders, keys = _sorted(arguments.words, ("error", "axis"))
     if not folders:
         raise ConfigError("compare: a folder is needed (see budgetreg compare --help)")
     level = _level(keys["error"]) if "error" in keys else None
     axis = keys.get("axis")
     if axis is not None and axis not in _HEADS:
         raise ConfigError(f"axis={axis}: must be one of {', '.join(_HEADS)}{nearest(axis, _HEADS)}")
-    from budgetreg.results.series import read_series  # here, as numpy is slow to load and --help is not
-
     series = read_series(folders)
     by_dataset = groupby(series, key=lambda curve: curve.dataset)
     console().print(*[_table(list(curves), folders[0], level, axis) for _, curves in by_dataset], sep="\n")
@@ -134,11 +107,6 @@ def _sorted(words: Sequence[str], keys: Collection[str]) -> tuple[list[Path], di
     """Return the folders among some words, and the values of the keys; the last value of a key counts."""
     options = [word for word in words if word.partition("=")[0] in keys and "=" in word]
     return [Path(word) for word in words if word not in options], dict(word.split("=", 1) for word in options)
-
-
-def _add_out(parser: Parser, what: str) -> None:
-    text = f"folder of the {what} (default: DIR, or the current folder for several)"
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help=text)
 
 
 def _target(out: Path | None, folders: Sequence[Path]) -> Path:
@@ -155,13 +123,8 @@ def _level(text: str) -> float:
     return level
 
 
-def _table(series: Sequence["Series"], first: Path, level: float | None, axis: str | None) -> Table:
+def _table(series: Sequence[Series], first: Path, level: float | None, axis: str | None) -> Table:
     """Tabulate the runs on one data set."""
-    from budgetreg.analysis.comparisons import Incomparable
-    from budgetreg.analysis.savings import savings
-    from budgetreg.figures.axes import axes_of
-    from budgetreg.results.series import common_unit
-
     unit = common_unit(series)
     axis = axis or ("cost" if unit else "attributes")
     if axis == "cost" and unit is None:
@@ -175,17 +138,13 @@ def _table(series: Sequence["Series"], first: Path, level: float | None, axis: s
         raise DataError(f"{series[0].dataset}: {error}") from error
     if not needs:
         raise DataError(f"{series[0].dataset}: no curve falls to a round level; give one, such as error=0.5")
-    amounts = (unit if unit and axis == "cost" else axis, "90 % interval", _HEADS[axis], "90 % interval")
-    numbers = (Column(head, justify="right") for head in amounts)
-    title = f"{series[0].dataset}: {y.label}"
-    table = Table(Column("error", justify="right"), "learner", *numbers, "than", title=title, box=None, pad_edge=False)
-    table.title_justify = "left"
-    for row in _rows(needs):
-        table.add_row(*row)
-    return table
+    amount = unit if unit and axis == "cost" else axis
+    numbers = right(amount, "90 % interval", _HEADS[axis], "90 % interval")
+    heads = [*right("error"), "learner", *numbers, "than"]
+    return table(heads, _rows(needs), title=f"{series[0].dataset}: {y.label}")
 
 
-def _rows(needs: Sequence["Saving"]) -> Iterator[list[str]]:
+def _rows(needs: Sequence[Saving]) -> Iterator[list[str]]:
     before = None
     for need in needs:
         factor = ["", "", ""]
@@ -196,11 +155,11 @@ def _rows(needs: Sequence["Saving"]) -> Iterator[list[str]]:
         before = need.error
 
 
-def _number(estimate: "Estimate", read: str) -> str:
+def _number(estimate: Estimate, read: str) -> str:
     return read if isnan(estimate.value) else f"{read} {estimate.value:.4g}".lstrip()
 
 
-def _interval(estimate: "Estimate") -> str:
+def _interval(estimate: Estimate) -> str:
     """Return an interval as text, with a question mark for an unknown end."""
     if isnan(estimate.low) and isnan(estimate.high):
         return "-"

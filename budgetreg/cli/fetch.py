@@ -4,28 +4,25 @@ import contextlib
 import io
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
-from budgetreg.cli.common import Parser
+from budgetreg.cli.arguments import FETCHED
 from budgetreg.data import mnist
 from budgetreg.errors import ConfigError, DataError, nearest
 from budgetreg.execution.scratch import remove_abandoned, scratch_folder
 
-_DIGITS: Mapping[str, tuple[int, int] | None] = {"mnist_3v5": (3, 5), "mnist": None}
 _ROOT_KEY = "dataset.root"
 _SCRATCH = ".fetch-"  # prefix of the folders of unfinished downloads
-_DESCRIPTION = "Obtain MNIST's original files, check them and prepare the arrays that runs map into memory."
 
 
-def main(argv: list[str]) -> int:
+def main(arguments: Namespace) -> int:
     """Run ``budgetreg fetch NAME [dataset.root=DIR]``.
 
     Parameters
     ----------
-    argv : list of str
-        What follows ``fetch`` on the command line.
+    arguments : Namespace
+        Its options, see `budgetreg.cli.arguments`.
 
     Returns
     -------
@@ -39,16 +36,10 @@ def main(argv: list[str]) -> int:
     DataError
         If the files cannot be obtained, or are not the original ones.
     """
-    parser = Parser("fetch", _DESCRIPTION)
-    parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(_DIGITS)}")
-    parser.add_argument(
-        "overrides", nargs="*", default=[], metavar=f"{_ROOT_KEY}=DIR", help="folder of MNIST/raw (default: data)"
-    )
-    arguments = parser.parse_args(argv)
-    if arguments.name not in _DIGITS:
-        hint = nearest(arguments.name, _DIGITS)
-        raise ConfigError(f"nothing to fetch for {arguments.name!r}{hint}; possible: {', '.join(_DIGITS)}")
-    print(fetch(arguments.name, _root(arguments.overrides)))
+    if arguments.name not in FETCHED:
+        hint = nearest(arguments.name, FETCHED)
+        raise ConfigError(f"nothing to fetch for {arguments.name!r}{hint}; possible: {', '.join(FETCHED)}")
+    print(fetch(arguments.name, _root(arguments.words)))
     return 0
 
 
@@ -70,7 +61,7 @@ def fetch(name: str, root: str, checksums: Mapping[str, str] = mnist.CHECKSUMS) 
     if wrong:
         _download(root, wrong, checksums)
     folder = mnist.prepare(root, checksums)
-    n, d = mnist.Mnist(root, _DIGITS[name]).load(checksums).X.shape
+    n, d = mnist.Mnist(root, FETCHED[name]).load(checksums).X.shape
     return f"{name}: {n} images of {d} pixels; original files in {mnist.raw_folder(root)}, arrays in {folder}"
 
 
@@ -87,13 +78,25 @@ def _root(overrides: list[str]) -> str:
 
 def _download(root: str, wrong: Mapping[str, str], checksums: Mapping[str, str]) -> None:
     """Replace the wrong files; a download that fails changes nothing."""
-    datasets = _torchvision_datasets()
+    try:
+        from torchvision import datasets  # here, as torchvision is an extra and slow to load
+    except ImportError as error:
+        raise DataError(
+            "downloading MNIST needs torchvision: pip install '.[mnist]' (in a clone: make mnist)"
+        ) from error
     raw = mnist.raw_folder(root)
     try:
         raw.mkdir(parents=True, exist_ok=True)
         # Inside the folder, so that moving the files into place is a rename on one file system.
         with scratch_folder(_SCRATCH, raw) as scratch:
-            _call_torchvision(datasets, scratch)
+            try:
+                # Progress goes to stderr, and only on a terminal.
+                progress = sys.stderr if sys.stderr.isatty() else io.StringIO()
+                with contextlib.redirect_stdout(progress), contextlib.redirect_stderr(progress):
+                    datasets.MNIST(str(scratch), download=True)
+            except Exception as error:  # a download can fail in any way
+                reason = " ".join(str(error).split()) or type(error).__name__
+                raise DataError(f"the download of MNIST failed: {reason}") from error
             still_wrong = mnist.faults(scratch, checksums)
             if still_wrong:
                 problems = "; ".join(f"{file}: {problem}" for file, problem in still_wrong.items())
@@ -103,26 +106,4 @@ def _download(root: str, wrong: Mapping[str, str], checksums: Mapping[str, str])
     except OSError as error:
         raise DataError(
             f"cannot write {raw} ({error.strerror or error}): choose another folder with {_ROOT_KEY}=DIR"
-        ) from error
-
-
-def _torchvision_datasets() -> Any:
-    try:
-        from torchvision import datasets  # here, as torchvision is an extra and slow to load
-    except ImportError as error:
-        raise DataError(
-            "downloading MNIST needs torchvision: pip install '.[mnist]' (in a clone: make mnist)"
-        ) from error
-    return datasets
-
-
-def _call_torchvision(datasets: Any, root: str | Path) -> None:
-    quiet = None if sys.stderr.isatty() else io.StringIO()
-    try:
-        # Progress goes to stderr, and only on a terminal.
-        with contextlib.redirect_stdout(quiet or sys.stderr), contextlib.redirect_stderr(quiet or sys.stderr):
-            datasets.MNIST(str(root), download=True)
-    except Exception as error:  # a download can fail in any way
-        raise DataError(
-            f"the download of MNIST failed: {' '.join(str(error).split()) or type(error).__name__}"
         ) from error

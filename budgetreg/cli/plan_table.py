@@ -1,8 +1,8 @@
 """A plan as a table: what would be run, and what it would cost."""
 
 from rich.table import Table
-from rich.text import Text
 
+from budgetreg.cli.common import table
 from budgetreg.learners.declaration import Observation
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.tuning import widest
@@ -16,12 +16,8 @@ def plan_table(plan: Plan) -> Table:
     plan : Plan
         What would be run.
     """
-    table = Table("what", "value", box=None, pad_edge=False, show_header=False)
-    for what, value in _rows(plan).items():
-        table.add_row(what, Text(value))
-    for note in plan.notes:
-        table.add_row("note", Text(note))
-    return table
+    rows = [*_rows(plan).items(), *(("note", note) for note in plan.notes)]
+    return table(("what", "value"), rows, show_header=False)
 
 
 def _rows(plan: Plan) -> dict[str, str]:

@@ -14,75 +14,48 @@ from argparse import Namespace
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from budgetreg import __version__
-from budgetreg.cli.common import Parser, at_home, console, refuse_root, shown
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from budgetreg.cli.common import at_home, console, refuse_root, shown
 from budgetreg.cli.streams import PatientStreams
-from budgetreg.config import catalogue
+from budgetreg.config import application, catalogue, hydra_errors
+from budgetreg.config.options import options_of
+from budgetreg.config.sections import tuning_options
+from budgetreg.data.cache import abandoned
 from budgetreg.errors import ConfigError, ContractError, UserError
-from budgetreg.execution.workers import pin_blas_threads
+from budgetreg.execution.choices import Choices, remarks
+from budgetreg.execution.scratch import scratch_folder
+from budgetreg.execution.workers import WorkerDied, deaths_explained, watched_by_launched
 from budgetreg.files.writing import os_errors_explained
+from budgetreg.learners import GROUPS, expanded, parameters
+from budgetreg.learners.bases import IGNORABLE
 from budgetreg.notices import held, say
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
-    from budgetreg.protocol.configuration import Config
-    from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.configuration import Config, left_out, validate
+from budgetreg.protocol.plan import Plan, make_plan
 
 _DEATH_OF_A_JOB = "UncompletedJobError"  # the exception of submitit
-_Act = Callable[["Plan"], dict[str, Any]]
+_Act = Callable[[Plan], dict[str, Any]]
 """Executes or prints a plan, and returns the exit code and, for a run, the choices of its tuning."""
 
 _ADDED = "++"  # before an override that may add a key
 _MEMORY = "JOBLIB_TEMP_FOLDER"  # where joblib keeps what its workers share
 _SCRATCH = "BUDGETREG_SCRATCH"  # worker processes inherit it, and conf/config.yaml uses it
 
-_HELP = """usage: budgetreg run [-m] [--dry-run] [KEY=VALUE ...]
 
-Run one learner on one data set and write its curve into a folder. If interrupted, the same command resumes.
-
-options:
-  -m, --multirun  sweep: KEY=VALUE,VALUE runs every combination; algo=all_budgeted, all_full and all_subspaces stand
-                  for all learners on a budget, all on full rows, and all of subspaces
-  --dry-run       print the plan and the attributes that it costs, run nothing
-  --cfg PART      print the configuration, run nothing: PART is job, or hydra for the settings of Hydra, or all
-  --package KEY   with --cfg: print only what is below a key, such as algo
-  --resolve       with --cfg: replace interpolations by their values
-  --help          show this
-  --version       show the version
-
-groups:
-{groups}
-
-keys (see --cfg job for all of them):
-  k              attributes of each training example that a learner may see, all uses together
-  repetitions    number of random splits
-  seed           whole number
-  checkpoints    number of points of the curve, or a list: numbers of examples, or shares such as [0.1,1]
-  axis           attributes: learners end at the same number of attributes; examples: of examples
-  total          attributes, or money with dataset.costs, that every learner ends at, whatever its k
-  protocol       a preset, for recipes that have presets
-  n_jobs         repetitions computed at the same time
-  out            folder of the results; a sweep makes a folder below it for each cell
-  algo.split     literal, even, or the number of draws for the inner product
-  algo.average   all, suffix or last
-  tuning.at      end or each
-  dataset.ranges CSV file with the columns attribute,low,high, from which the scale comes instead of a pilot
-  dataset.costs  price list, a CSV file with the columns attribute,cost: costs are shown in money, too
-
-shell completion: eval "$(budgetreg run -sc install=bash)\""""
-
-
-def main(argv: list[str]) -> int:
+def main(options: Namespace) -> int:
     """Run one configuration, a sweep or a recipe.
 
     Parameters
     ----------
-    argv : list of str
-        What follows ``run`` on the command line: options, and overrides in Hydra's grammar.
+    options : Namespace
+        Its options and overrides in Hydra's grammar, see `budgetreg.cli.arguments`.
 
     Returns
     -------
@@ -95,18 +68,9 @@ def main(argv: list[str]) -> int:
     ConfigError
         If the configuration cannot be composed.
     """
-    if "--help" in argv or "-h" in argv:
-        groups = (f"  {group:<14}{', '.join(catalogue.options(group))}" for group in catalogue.groups())
-        print(_HELP.format(groups="\n".join(groups)))
-        return 0
-    if "--version" in argv:
-        print(f"budgetreg {__version__}")
-        return 0
-    pin_blas_threads()
-    options = _options(argv)
-    from budgetreg.data.cache import abandoned  # here, as --help does not need them
-    from budgetreg.execution.scratch import scratch_folder
-
+    if (options.resolve or options.package) and not options.cfg:
+        _refuse("--resolve and --package need --cfg")
+    options.words = [_expanded(at_home(word)) for word in options.words]
     for garbage in abandoned():
         garbage.remove()
     with ExitStack() as stack:
@@ -118,72 +82,18 @@ def main(argv: list[str]) -> int:
             os.environ[_MEMORY] = str(scratch)
             stack.callback(os.environ.pop, _MEMORY, None)
         try:
-            printed = _hydra(options, print_cell if options.dry_run else run_cell)
+            printed = _hydra(options, partial(_cell, act=_print_plan if options.dry_run else _execute))
         except KeyboardInterrupt:
             _report(scratch)
-            print("budgetreg: interrupted; the same command resumes", file=sys.stderr)
-            return 130
+            raise
         if not printed and not any(scratch.glob("*.json")):
             swept = [word for word in options.words if "(" in word] or ["the sweep"]
             _refuse(f"nothing to run: {' '.join(swept)} has no value")
         return _report(scratch)
 
 
-def run_cell(cfg: "DictConfig") -> None:
-    """Run one configuration; called by Hydra, perhaps in another process.
-
-    Parameters
-    ----------
-    cfg : DictConfig
-        What Hydra composed.
-    """
-    _cell(cfg, _execute)
-
-
-def print_cell(cfg: "DictConfig") -> None:
-    """Print the plan of one configuration; called by Hydra, perhaps in another process.
-
-    Parameters
-    ----------
-    cfg : DictConfig
-        What Hydra composed.
-    """
-    _cell(cfg, _print_plan)
-
-
-def _options(argv: list[str]) -> Namespace:
-    """Read the options; what else follows ``run`` are the words of Hydra's grammar.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such option, or two exclude each other.
-    """
-    parser = Parser("run", "")
-    parser.add_argument("words", nargs="*")
-    parser.add_argument("--dry-run", action="store_true")
-    parser.add_argument("--package", "-p")
-    parser.add_argument("--resolve", action="store_true")
-    modes = parser.add_mutually_exclusive_group()
-    modes.add_argument("--multirun", "-m", action="store_true")
-    modes.add_argument("--cfg", "-c", choices=["job", "hydra", "all"])
-    modes.add_argument("--shell-completion", "-sc", action="store_true")
-    options = parser.parse_intermixed_args(argv)
-    if (options.resolve or options.package) and not options.cfg:
-        parser.error("--resolve and --package need --cfg")
-    options.words = [_expanded(at_home(word)) for word in options.words]
-    return options
-
-
-def _hydra(options: Namespace, task: Callable[["DictConfig"], None]) -> bool:
+def _hydra(options: Namespace, task: Callable[[DictConfig], None]) -> bool:
     """Have Hydra call the task for each configuration; return whether it printed something instead."""
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-    from yaml import YAMLError
-
-    from budgetreg.config import application, hydra_errors
-    from budgetreg.execution.workers import WorkerDied, deaths_explained, watched_by_launched
-
     hydra_errors.check_words(options.words)
     if any("hydra/launcher" in word for word in options.words):
         watched_by_launched()
@@ -198,8 +108,6 @@ def _hydra(options: Namespace, task: Callable[["DictConfig"], None]) -> bool:
                 application.launch(words, task, sweep=options.multirun)
     except UserError:
         raise
-    except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:  # our task raises nothing
-        raise hydra_errors.as_config_error(error, options.words) from error
     except Exception as error:
         # Hydra checks few of its own settings, so a wrong one can fail anywhere.
         if _is_ours(error):
@@ -222,8 +130,7 @@ def _shell_request(words: list[str]) -> tuple[str, str]:
 
 def _is_ours(error: BaseException) -> bool:
     """Whether an error was raised inside our task, and so is a bug of ours rather than a mistake in the words."""
-    frames = traceback.walk_tb(error.__traceback__)
-    return any(frame.f_code in (run_cell.__code__, print_cell.__code__) for frame, _ in frames)
+    return any(frame.f_code is _cell.__code__ for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def _expanded(word: str) -> str:
@@ -231,8 +138,6 @@ def _expanded(word: str) -> str:
     key, _, names = word.partition("=")
     if key != "algo":
         return word
-    from budgetreg.learners import GROUPS, expanded
-
     return f"{key}={','.join(expanded(names))}" if GROUPS.keys() & set(names.split(",")) else word
 
 
@@ -256,8 +161,11 @@ def _refuse(message: str) -> NoReturn:
     raise ConfigError(f"{message} (see budgetreg run --help)")
 
 
-def _cell(cfg: "DictConfig", act: _Act) -> None:
-    """Execute or print the plan of one configuration, and write its outcome into the scratch folder."""
+def _cell(cfg: DictConfig, act: _Act) -> None:
+    """Execute or print the plan of one configuration, and write its outcome into the scratch folder.
+
+    Hydra calls it, perhaps in another process.
+    """
     in_worker = multiprocessing.parent_process() is not None  # of a launcher
     with ExitStack() as stack:  # in the command itself, the streams are patient already and messages are said once
         streams = stack.enter_context(PatientStreams())
@@ -274,15 +182,8 @@ def _cell(cfg: "DictConfig", act: _Act) -> None:
         raise SystemExit(error.exit_code) from error  # Hydra adds a line of its own to any other exception
 
 
-def _outcome(cfg: "DictConfig", act: _Act) -> tuple[int, dict[str, Any]]:
+def _outcome(cfg: DictConfig, act: _Act) -> tuple[int, dict[str, Any]]:
     """Execute or print the plan of one configuration; return its number in the sweep, and its outcome."""
-    from hydra.core.hydra_config import HydraConfig
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.types import RunMode
-    from omegaconf import OmegaConf
-
-    from budgetreg.protocol.configuration import left_out, validate
-
     hydra = HydraConfig.get()
     swept = hydra.mode == RunMode.MULTIRUN
     # Not resolved, as the error of `k=${missing}` must be that of its value, below.
@@ -303,8 +204,6 @@ def _outcome(cfg: "DictConfig", act: _Act) -> tuple[int, dict[str, Any]]:
             config = replace(config, out=str(Path(config.out, overrides.replace("/", "_"))))
         config = replace(config, out=str(config.folder()))
         outcome["folder"] = config.out
-        from budgetreg.protocol.plan import make_plan  # here, as mistakes above are reported without numpy
-
         outcome["left_out"] = swept and left_out(choice, OmegaConf.to_container(cfg.omit))
         if not outcome["left_out"]:
             outcome |= act(make_plan(config))
@@ -317,13 +216,8 @@ def _outcome(cfg: "DictConfig", act: _Act) -> tuple[int, dict[str, Any]]:
     return hydra.job.num if swept else 0, outcome
 
 
-def _without_effect(config: "Config") -> set[str]:
+def _without_effect(config: Config) -> set[str]:
     """Return the keys of the learner and its tuning that do not change the results of a configuration."""
-    from budgetreg.config.options import options_of
-    from budgetreg.config.sections import tuning_options
-    from budgetreg.learners import parameters
-    from budgetreg.learners.bases import IGNORABLE
-
     learner, chosen = config.algo, config.identity().get("tuning", {})
     known = {parameter.name: parameter.what for parameter in parameters().values()}
     tuning = tuning_options(config.tuning.name, known).keys() - {"name", "widen"}
@@ -334,7 +228,7 @@ def _without_effect(config: "Config") -> set[str]:
     }
 
 
-def _execute(plan: "Plan") -> dict[str, Any]:
+def _execute(plan: Plan) -> dict[str, Any]:
     from budgetreg.api import carry_out
     from budgetreg.figures.summary import run_table
 
@@ -345,7 +239,7 @@ def _execute(plan: "Plan") -> dict[str, Any]:
     return {"code": 1 if outcome.failed else 0, "choices": asdict(outcome.choices) if outcome.choices else None}
 
 
-def _print_plan(plan: "Plan") -> dict[str, Any]:
+def _print_plan(plan: Plan) -> dict[str, Any]:
     from budgetreg.cli.plan_table import plan_table
 
     console().print(plan_table(plan))
@@ -354,8 +248,6 @@ def _print_plan(plan: "Plan") -> dict[str, Any]:
 
 def _report(scratch: Path) -> int:
     """Print the messages of the cells and how to merge the curves of a sweep; return the highest exit code."""
-    from budgetreg.execution.choices import Choices, remarks
-
     outcomes = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(scratch.glob("*.json"))]
     notes = [note for outcome in outcomes for note in outcome["notes"]]
     for line in notes + remarks(Choices(**outcome["choices"]) for outcome in outcomes if outcome.get("choices")):

@@ -1,52 +1,39 @@
 """``budgetreg status``: the progress of the runs in a folder, and with ``--why`` what they and merged results lack."""
 
-from collections.abc import Iterator, Mapping
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from rich.table import Column, Table
+from rich.table import Column
 
-from budgetreg.cli.common import Parser, console
+from budgetreg.cli.common import console, right, table
 from budgetreg.errors import DataError
+from budgetreg.files.integrity import Damaged
 from budgetreg.files.writing import files_below
-
-if TYPE_CHECKING:
-    from budgetreg.results.folders import RunStatus
+from budgetreg.results.folders import RunStatus, read_status
+from budgetreg.results.manifest import read_merged_manifest
 
 _Reason = tuple[str, str, str, str]
 """Folder; repetitions or cell; state; why."""
 
 
-def main(argv: list[str]) -> int:
+def main(arguments: Namespace) -> int:
     """Tabulate the runs in and below a folder; with ``--why`` show what they and merged results lack.
 
     Parameters
     ----------
-    argv : list of str
-        What follows ``status`` on the command line.
+    arguments : Namespace
+        Its options, see `budgetreg.cli.arguments`.
 
     Raises
     ------
     DataError
-        If the folder is missing or holds no run; after the table, if a file of a run is damaged.
+        If the folder holds no run; after the table, if a file of a run is damaged.
     """
-    parser = Parser("status", "Show the progress of the runs in and below a folder.")
-    parser.add_argument("folder", type=Path, metavar="DIR", help="a run, or a folder above runs")
-    parser.add_argument(
-        "--why", action="store_true", help="show what is missing, failed or stale, and why; also of merged results"
-    )
-    arguments = parser.parse_args(argv)
-    folder = arguments.folder
-    if not folder.is_dir():
-        raise DataError(f"{folder}: no such folder")
-    from budgetreg.files.integrity import Damaged
-    from budgetreg.results.folders import read_status  # here, as numpy is slow to load and --help is not
-    from budgetreg.results.manifest import read_merged_manifest
-
     runs: list[RunStatus] = []
     merged: dict[Path, str] = {}
     damage: list[str] = []
-    for path in files_below(folder, "manifest.json"):
+    for path in files_below(arguments.folder, "manifest.json"):
         try:
             manifest = read_merged_manifest(path.parent) if arguments.why else None
             if manifest is None:
@@ -59,13 +46,14 @@ def main(argv: list[str]) -> int:
             continue
     damage += [run.damage for run in runs if run.damage]
     if not runs and not damage and not merged:
-        raise DataError(f"{folder} holds no run (a run leaves a manifest.json)")
+        raise DataError(f"{arguments.folder} holds no run (a run leaves a manifest.json)")
     if runs:
-        console().print(_table(runs))
+        heads = ["folder", "algo", "dataset", *right("k", "planned", "finished", "failed"), "state"]
+        console().print(table(heads, map(_row, runs)))
     if arguments.why:
         reasons = [*_of_runs(runs), *_of_merged(merged, damage)]
         if reasons:
-            console().print(_reasons(reasons))
+            console().print(table(("folder", "what", "state", Column("why", overflow="fold")), reasons))
         elif not damage:
             print("nothing is missing, failed or stale")
     if damage:
@@ -73,16 +61,19 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _table(runs: list["RunStatus"]) -> Table:
-    counts = (Column(head, justify="right") for head in ("k", "planned", "finished", "failed"))
-    table = Table("folder", "algo", "dataset", *counts, "state", box=None, pad_edge=False)
-    for run in runs:
-        numbers = map(str, (run.k, run.planned, run.finished, run.failed))
-        table.add_row(str(run.folder), run.algo, run.dataset, *numbers, _state(run))
-    return table
+def _row(run: RunStatus) -> Sequence[object]:
+    if run.running:
+        state = "running"
+    elif run.damage:
+        state = "damaged"
+    elif run.finished == run.planned:
+        state = "complete"
+    else:
+        state = "failed" if run.finished + run.failed == run.planned else "incomplete"
+    return run.folder, run.algo, run.dataset, run.k, run.planned, run.finished, run.failed, state
 
 
-def _of_runs(runs: list["RunStatus"]) -> Iterator[_Reason]:
+def _of_runs(runs: Sequence[RunStatus]) -> Iterator[_Reason]:
     """Give what runs lack: repetitions that were never computed, and those that failed with each message."""
     from budgetreg.reproduce.staleness import number_ranges
 
@@ -115,20 +106,3 @@ def _of_merged(recipes: Mapping[Path, str], damage: list[str]) -> Iterator[_Reas
             continue
         for problem in problems:
             yield str(folder), problem.cell, problem.state, problem.why
-
-
-def _reasons(reasons: list[_Reason]) -> Table:
-    table = Table("folder", "what", "state", Column("why", overflow="fold"), box=None, pad_edge=False)
-    for reason in reasons:
-        table.add_row(*reason)
-    return table
-
-
-def _state(run: "RunStatus") -> str:
-    if run.running:
-        return "running"
-    if run.damage:
-        return "damaged"
-    if run.finished == run.planned:
-        return "complete"
-    return "failed" if run.finished + run.failed == run.planned else "incomplete"

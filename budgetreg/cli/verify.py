@@ -1,39 +1,26 @@
 """``budgetreg verify``: compute finished repetitions again, and report whether the bytes are the same."""
 
+from argparse import Namespace
 from collections.abc import Sequence
 from itertools import groupby
 from math import isfinite
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from rich.table import Column, Table
-
-from budgetreg.cli.common import Parser, console, harmless, report_error, whole_number
+from budgetreg.cli.arguments import VERIFY_KEYS, harmless
+from budgetreg.cli.common import console, right, table
 from budgetreg.errors import DataError, UserError
-from budgetreg.execution.workers import pin_blas_threads
+from budgetreg.execution.verification import Comparison, Sample
 from budgetreg.files.writing import files_below
-from budgetreg.notices import say_on_terminal
-
-if TYPE_CHECKING:
-    from budgetreg.execution.verification import Comparison
-    from budgetreg.reproduce.verification import CellVerdict
-
-_ABOUT = """Compute some finished repetitions again, of a run, of the runs below a folder or of merged results, and
-compare bytes: those of curves.csv, of runs.csv except the seconds, and of what a run has learned, model.npz. Nothing
-there is changed. For each difference, the table shows the column and the largest relative difference, and a line below
-names the key, version or processor that is not as recorded. On another processor, results may differ by up to 1e-9.
-Exit code 1 if any byte differs."""
-_KEYS = {"n_jobs": "repetitions computed at the same time", "dataset.root": "folder that holds MNIST/raw"}
-_MANIFEST = "manifest.json"
+from budgetreg.notices import say, say_on_terminal
+from budgetreg.reproduce.verification import CellVerdict, verify_folder
 
 
-def main(argv: list[str]) -> int:
+def main(arguments: Namespace) -> int:
     """Verify the runs and merged results in and below a folder.
 
     Parameters
     ----------
-    argv : list of str
-        What follows ``verify`` on the command line.
+    arguments : Namespace
+        Its options, see `budgetreg.cli.arguments`.
 
     Returns
     -------
@@ -43,63 +30,38 @@ def main(argv: list[str]) -> int:
     Raises
     ------
     ConfigError
-        If an option is invalid.
+        If a key is invalid.
     DataError
-        If the folder is missing, or holds nothing to verify.
+        If the folder holds nothing to verify.
     """
-    parser = Parser("verify", _ABOUT)
-    parser.add_argument("folder", type=Path, metavar="DIR", help="a run, merged results, or a folder above some")
-    keys = "; ".join(f"{key}: {what}" for key, what in _KEYS.items())
-    parser.add_argument("words", nargs="*", metavar="KEY=VALUE", help=keys)
-    parser.add_argument("--all", action="store_true", help="all finished repetitions")
-    parser.add_argument("--sample", metavar="N", default="2", help="at most N of each run, 2 by default")
-    parser.add_argument("--seed", metavar="N", default="0", help="another seed makes another choice; 0 by default")
-    arguments = parser.parse_intermixed_args(argv)
-    given = harmless(arguments.words, _KEYS, "verify computes results as they were")
-    size, seed = whole_number("--sample", arguments.sample, 1), whole_number("--seed", arguments.seed, 0)
-    folder = arguments.folder
-    if not folder.is_dir():
-        raise DataError(f"{folder}: no such folder")
-    places = [path.parent for path in files_below(folder, _MANIFEST)]
-    pin_blas_threads()
-    from budgetreg.execution.verification import Sample  # here, as numpy is slow to load and --help is not
-    from budgetreg.reproduce.verification import verify_folder
-
-    sample = Sample(None if arguments.all else size, seed)
+    given = harmless(arguments.words, VERIFY_KEYS, "verify computes results as they were")
+    sample = Sample(None if arguments.all else arguments.sample, arguments.seed)
     verdicts: list[CellVerdict] = []
     codes: list[int] = []
-    for place in places:
+    for manifest in files_below(arguments.folder, "manifest.json"):
         try:
-            for verdict in verify_folder(place, sample, given, say_on_terminal):
+            for verdict in verify_folder(manifest.parent, sample, given, say_on_terminal):
                 verdicts.append(verdict)  # one by one, so that those before an error count
         except UserError as error:
-            report_error(error, f"in {place}")
+            say(f"{error} (in {manifest.parent})")
             codes.append(error.exit_code)
     codes += [0 if verdict.same else 1 for verdict in verdicts]
     if not codes:
-        raise DataError(f"{folder} holds neither a run nor merged results to compute again")
+        raise DataError(f"{arguments.folder} holds neither a run nor merged results to compute again")
     for title, group in groupby(verdicts, key=lambda verdict: str(verdict.folder) if verdict.cell else ""):
         cells = list(group)
-        console().print(_table(title, cells), *_reasons(cells), sep="\n")
+        heads = ["cell" if title else "folder", "algo", "dataset", *right("k", "repetitions")]
+        rows = ((_name(cell), cell.algo, cell.dataset, cell.k, *_outcome(cell.verdict)) for cell in cells)
+        verified = table([*heads, "verdict", "column", "by", "where"], rows, title=title or None)
+        console().print(verified, *_reasons(cells), sep="\n")
     return max(codes)
 
 
-def _table(title: str, verdicts: Sequence["CellVerdict"]) -> Table:
-    """Tabulate the cells of merged results, titled with their folder, or runs, which have no title."""
-    heads: list[str | Column] = ["cell" if title else "folder", "algo", "dataset"]
-    heads += [Column(head, justify="right") for head in ("k", "repetitions")]
-    heads += ["verdict", "column", "by", "where"]
-    table = Table(*heads, title=title or None, title_justify="left", box=None, pad_edge=False)
-    for cell in verdicts:
-        table.add_row(_name(cell), cell.algo, cell.dataset, str(cell.k), *_outcome(cell.verdict))
-    return table
-
-
-def _name(cell: "CellVerdict") -> str:
+def _name(cell: CellVerdict) -> str:
     return cell.cell or str(cell.folder)
 
 
-def _outcome(verdict: "Comparison | None") -> tuple[str, ...]:
+def _outcome(verdict: Comparison | None) -> tuple[str, ...]:
     """Return how many were checked, the verdict, and the column, size and place of the largest difference."""
     if verdict is None:
         return "", "stale", "", "", ""
@@ -116,7 +78,7 @@ def _outcome(verdict: "Comparison | None") -> tuple[str, ...]:
     return checked, "differs, same to 1e-9" if within else "differs", difference.column, size, place
 
 
-def _reasons(verdicts: Sequence["CellVerdict"]) -> list[str]:
+def _reasons(verdicts: Sequence[CellVerdict]) -> list[str]:
     """Return why cells are not the same, each reason once with the cells that have it."""
     by_reason: dict[str, list[str]] = {}
     for cell in verdicts:

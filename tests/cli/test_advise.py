@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import budgetreg as library
-from budgetreg import api
+from budgetreg.cli import advise
 from budgetreg.execution.runner import RunOutcome
 from budgetreg.protocol.plan import Plan
 from tests.cli.test_cli import budgetreg, one_line
@@ -40,7 +40,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
         plans.append(plan)
         return RunOutcome(plan.folder, finished=0, failed=0, resumed=0)
 
-    monkeypatch.setattr(api, "carry_out", stop)
+    monkeypatch.setattr(advise, "carry_out", stop)
     return plans
 
 
@@ -91,7 +91,7 @@ def test_the_same_command_resumes_an_interrupted_sweep(
     here: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    carry_out, calls = api.carry_out, list[Plan]()
+    carry_out, calls = advise.carry_out, list[Plan]()
 
     def once(plan: Plan, draw: bool) -> RunOutcome:
         calls.append(plan)
@@ -99,7 +99,7 @@ def test_the_same_command_resumes_an_interrupted_sweep(
             raise KeyboardInterrupt
         return carry_out(plan, draw=draw)
 
-    monkeypatch.setattr(api, "carry_out", once)
+    monkeypatch.setattr(advise, "carry_out", once)
     answer = budgetreg(capsys, LINE)
     assert (answer.code, answer.out) == (130, "")
     assert answer.err.endswith("budgetreg: interrupted; the same command resumes\n")
@@ -110,13 +110,13 @@ def test_the_same_command_resumes_an_interrupted_sweep(
 def test_failed_repetitions_are_in_the_exit_code(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, finished: int
 ) -> None:
-    carry_out = api.carry_out
+    carry_out = advise.carry_out
 
     def failing(plan: Plan, draw: bool) -> RunOutcome:
         whole = carry_out(plan, draw=draw) if finished else RunOutcome(plan.folder, 0, 0, 0)
         return replace(whole, finished=finished, failed=3)
 
-    monkeypatch.setattr(api, "carry_out", failing)
+    monkeypatch.setattr(advise, "carry_out", failing)
     answer = budgetreg(capsys, LINE.replace("k=2,4,8,all", "k=all backend=sequential"))
     assert answer.code == 1
     assert [row[1] for row in table_of(answer.out)] == (["ridge"] if finished else [])

@@ -17,15 +17,15 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from submitit.core.utils import UncompletedJobError
 
 from budgetreg import __version__
+from budgetreg.cli import curves, status
 from budgetreg.cli.app import COMMANDS, main
 from budgetreg.errors import DataError
 from budgetreg.execution import runner
 from budgetreg.execution.choices import Choices
-from budgetreg.figures import curves as plots
 from budgetreg.figures import summary
 from budgetreg.notices import say
 from budgetreg.protocol.plan import Plan
-from budgetreg.results import folders, series
+from budgetreg.results.folders import RunStatus
 
 
 @dataclass(frozen=True)
@@ -534,15 +534,15 @@ def test_status_has_a_row_per_run(
         (here / "runs" / name).mkdir(parents=True)
         (here / "runs" / name / "manifest.json").touch()
 
-    def read_status(folder: Path) -> folders.RunStatus:
+    def read_status(folder: Path) -> RunStatus:
         if folder.name not in counts:
             return real_status(folder)
         k, planned, finished, failed, running = counts[folder.name]
         unfinished = {number: "no" * (number < finished + failed) for number in range(finished, planned)}
-        return folders.RunStatus(folder, planned, unfinished, running, "aelr", "digits_3v5", k)
+        return RunStatus(folder, planned, unfinished, running, "aelr", "digits_3v5", k)
 
-    real_status = folders.read_status
-    monkeypatch.setattr(folders, "read_status", read_status)
+    real_status = status.read_status
+    monkeypatch.setattr(status, "read_status", read_status)
     (here / "runs" / "merged").mkdir()
     (here / "runs" / "merged" / "manifest.json").write_text('{"recipe": "paper/figure", "cells": []}')
     answer = budgetreg(capsys, "status runs")
@@ -558,9 +558,9 @@ def test_status_has_a_row_per_run(
 def test_plot_prints_the_files_that_it_wrote(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(series, "read_series", list)
-    monkeypatch.setattr(plots, "plot_series", lambda folders, out, name: [out / folder.name for folder in folders])
-    monkeypatch.setattr(summary, "comparison_table", lambda folders: "which is best")
+    monkeypatch.setattr(curves, "read_series", list)
+    monkeypatch.setattr(curves, "plot_series", lambda folders, out, name: [out / folder.name for folder in folders])
+    monkeypatch.setattr(curves, "comparison_table", lambda folders: "which is best")
     answer = Answer(0, "which is best\nfigures/a\nfigures/b\n", "")
     assert budgetreg(capsys, "plot runs/a runs/b --out figures") == answer
     # By default, they go into the only folder, or for several into the working directory.

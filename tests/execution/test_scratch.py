@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from filelock import FileLock
@@ -99,7 +100,7 @@ def test_a_fetch_removes_the_folders_of_killed_fetches(tmp_path: Path, monkeypat
     raw = mnist.raw_folder(tmp_path)
     raw.mkdir(parents=True)
     process, theirs = hold(raw, ".fetch-")
-    monkeypatch.setattr(fetch, "_torchvision_datasets", lambda: None)
+    monkeypatch.setitem(sys.modules, "torchvision", SimpleNamespace(datasets=None))
     for exists in (True, False):
         with pytest.raises(DataError, match="download of MNIST failed"):
             fetch.fetch("mnist", str(tmp_path))

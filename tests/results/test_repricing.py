@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import budgetreg
-from budgetreg.cli.curves import reprice
+from budgetreg.cli.app import main
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.results.repricing import repriced
 from budgetreg.results.series import read_series
@@ -91,7 +91,9 @@ def test_damaged_reveals_are_reported(made: Path, tmp_path: Path) -> None:
 def test_the_command_writes_a_figure_and_a_table(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert reprice([str(made / "bundled"), f"costs={made / 'other.csv'}", "unit=CHF", "--out", str(tmp_path)]) == 0
+    assert (
+        main(["reprice", str(made / "bundled"), f"costs={made / 'other.csv'}", "unit=CHF", "--out", str(tmp_path)]) == 0
+    )
     out = capsys.readouterr().out
     names = ["repriced.csv", "repriced.pdf", "repriced.png", "repriced.txt"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
@@ -107,6 +109,6 @@ def test_the_command_writes_a_figure_and_a_table(
 
 
 @pytest.mark.parametrize("words", [["runs"], ["costs=list.csv"], ["runs", "costs="]])
-def test_the_command_needs_a_folder_and_a_list(words: list[str]) -> None:
-    with pytest.raises(ConfigError, match="a folder and a price list are needed"):
-        reprice(words)
+def test_the_command_needs_a_folder_and_a_list(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reprice", *words]) == 2
+    assert "a folder and a price list are needed" in capsys.readouterr().err

@@ -1,0 +1,286 @@
+"""The options of each command as data, and reading them; a mistake is one line rather than a page of usage.
+
+Nothing slow is imported here, so that ``--help`` after a command answers at once.
+"""
+
+import argparse
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from budgetreg import __version__
+from budgetreg.config import catalogue
+from budgetreg.errors import ConfigError, DataError, nearest
+
+SECTIONS = {"algos": "algo", "datasets": "dataset", "experiments": "experiment"}
+"""What ``list`` can list, with the configuration group that holds it."""
+FETCHED: Mapping[str, tuple[int, int] | None] = {"mnist_3v5": (3, 5), "mnist": None}
+"""What ``fetch`` can obtain, with the digits."""
+VERIFY_KEYS = {"n_jobs": "repetitions computed at the same time", "dataset.root": "folder that holds MNIST/raw"}
+REPRODUCE_KEYS = {
+    **VERIFY_KEYS,
+    "backend.batch_size": "largest number of replicas that advance together",
+    "out": "folder of the merged results, results by default",
+}
+"""Keys that change no result."""
+
+_Option = tuple[tuple[str, ...], Mapping[str, Any]]
+_RUN = """usage: budgetreg run [-m] [--dry-run] [KEY=VALUE ...]
+
+Run one learner on one data set and write its curve into a folder. If interrupted, the same command resumes.
+
+options:
+  -m, --multirun  sweep: KEY=VALUE,VALUE runs every combination; algo=all_budgeted, all_full and all_subspaces stand
+                  for all learners on a budget, all on full rows, and all of subspaces
+  --dry-run       print the plan and the attributes that it costs, run nothing
+  --cfg PART      print the configuration, run nothing: PART is job, or hydra for the settings of Hydra, or all
+  --package KEY   with --cfg: print only what is below a key, such as algo
+  --resolve       with --cfg: replace interpolations by their values
+  --help          show this
+  --version       show the version
+
+groups:
+{groups}
+
+keys (see --cfg job for all of them):
+  k              attributes of each training example that a learner may see, all uses together
+  repetitions    number of random splits
+  seed           whole number
+  checkpoints    number of points of the curve, or a list: numbers of examples, or shares such as [0.1,1]
+  axis           attributes: learners end at the same number of attributes; examples: of examples
+  total          attributes, or money with dataset.costs, that every learner ends at, whatever its k
+  protocol       a preset, for recipes that have presets
+  n_jobs         repetitions computed at the same time
+  out            folder of the results; a sweep makes a folder below it for each cell
+  algo.split     literal, even, or the number of draws for the inner product
+  algo.average   all, suffix or last
+  tuning.at      end or each
+  dataset.ranges CSV file with the columns attribute,low,high, from which the scale comes instead of a pilot
+  dataset.costs  price list, a CSV file with the columns attribute,cost: costs are shown in money, too
+
+shell completion: eval "$(budgetreg run -sc install=bash)\""""
+_EXCLUSIVE = ("--multirun", "--cfg", "--shell-completion")
+
+
+def parsed(command: str, argv: Sequence[str]) -> argparse.Namespace:
+    """Read the words after a command.
+
+    Raises
+    ------
+    ConfigError
+        If an option is invalid.
+    DataError
+        If a folder is missing.
+    SystemExit
+        After ``--help`` and ``--version``.
+    """
+    about, *options = OPTIONS[command]
+    parser = _Parser(prog=f"budgetreg {command}", description=about)
+    parser.add_argument("--version", action="version", version=f"budgetreg {__version__}")
+    modes = parser.add_mutually_exclusive_group() if command == "run" else parser
+    for names, settings in options:
+        (modes if names[0] in _EXCLUSIVE else parser).add_argument(*names, **settings)
+    return parser.parse_intermixed_args(argv)
+
+
+def flags(command: str) -> list[str]:
+    """Return the names of the options of a command, such as ``--why``."""
+    given = [name for names, _ in OPTIONS[command][1:] for name in names if name.startswith("--")]
+    return [*given, "--help", "--version"]
+
+
+class _Parser(argparse.ArgumentParser):
+    def format_help(self) -> str:
+        if self.description != _RUN:
+            return super().format_help()
+        groups = (f"  {group:<14}{', '.join(catalogue.options(group))}" for group in catalogue.groups())
+        return _RUN.format(groups="\n".join(groups)) + "\n"
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"{message} (see {self.prog} --help)")
+
+
+def whole_number(name: str, text: str, least: int) -> int:
+    """Return the whole number that an option of a command gives.
+
+    Raises
+    ------
+    ConfigError
+        If the text is no whole number, or below `least`.
+    """
+    if not text.isdecimal() or int(text) < least:
+        raise ConfigError(f"{name}={text}: must be a whole number of at least {least}")
+    return int(text)
+
+
+def harmless(words: Iterable[str], keys: Iterable[str], refusal: str) -> dict[str, int | str]:
+    """Return the keys and values of words such as ``n_jobs=2``.
+
+    Parameters
+    ----------
+    words : iterable of str
+        What the user wrote.
+    keys : iterable of str
+        Keys that change no result; all others are refused.
+    refusal : str
+        Why others are refused.
+
+    Raises
+    ------
+    ConfigError
+        If a key is none of these, or has no value.
+    """
+    values: dict[str, int | str] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if key not in keys or not equals:
+            raise ConfigError(f"{word}: {refusal}{nearest(key, keys)}; keys that change no result: {', '.join(keys)}")
+        if not text:
+            raise ConfigError(f"{word}: a value is needed: {key}=VALUE")
+        values[key] = whole_number(key, text, 1) if key in ("n_jobs", "backend.batch_size") else text
+    return values
+
+
+def _folder(text: str) -> Path:
+    if not os.path.isdir(text):  # which accepts names of any length
+        raise DataError(f"{text}: no such folder")
+    return Path(text)
+
+
+def _option(*names: str, **settings: Any) -> _Option:
+    return names, settings
+
+
+def _flag(*names: str, what: str | None = None) -> _Option:
+    return names, {"action": "store_true", "help": what}
+
+
+def _words(what: str = "", metavar: str = "KEY=VALUE", nargs: str = "*") -> _Option:
+    return ("words",), {"nargs": nargs, "metavar": metavar, "help": what}
+
+
+def _dir(name: str, what: str, of: Callable[[str], Path], nargs: str | None = None) -> _Option:
+    return (name,), {"type": of, "metavar": "DIR", "nargs": nargs, "help": what}
+
+
+def _out(what: str) -> _Option:
+    text = f"folder of the {what} (default: DIR, or the current folder for several)"
+    return ("--out",), {"type": Path, "metavar": "FOLDER", "help": text}
+
+
+def _number(name: str, least: int, default: int, what: str) -> _Option:
+    read = partial(whole_number, name, least=least)
+    return (name,), {"type": read, "metavar": "N", "default": default, "help": f"{what}{default} by default"}
+
+
+def _listed(keys: Mapping[str, str]) -> str:
+    return "; ".join(f"{key}: {what}" for key, what in keys.items())
+
+
+OPTIONS: Mapping[str, tuple[Any, ...]] = {
+    "run": (
+        _RUN,
+        _words(),
+        _flag("--dry-run"),
+        _option("--package", "-p"),
+        _flag("--resolve"),
+        _flag("--multirun", "-m"),
+        _option("--cfg", "-c", choices=["job", "hydra", "all"]),
+        _flag("--shell-completion", "-sc"),
+    ),
+    "advise": (
+        """Find the learner and the k with the least error for a total of attributes, or of money if attributes have
+        prices. The command runs a sweep, reusing finished runs, and prints a table, a figure and a sentence. Defaults:
+        k=2,4,8,... up to half the attributes, and all (full rows); aemr, which needs no tuning, and all learners on
+        full rows. algo=all_budgeted compares the published learners, too.""",
+        _words("total=T (required), k=2,4,all, algo=NAME,NAME, out=DIR, and keys of budgetreg run, one value each"),
+    ),
+    "reproduce": (
+        "Compute, draw and judge the figures of the papers; only what is missing is computed.",
+        _words(
+            "recipes, all by default (see budgetreg list experiments); keys that change no result: "
+            + _listed(REPRODUCE_KEYS),
+            "NAME | KEY=VALUE",
+        ),
+        _flag("--quick", what="two repetitions, into runs/quick, without verdicts"),
+    ),
+    "plot": (
+        "Draw the curves of one or several folders in one figure (PNG, PDF and caption).",
+        _dir("folders", "a run, or a folder above runs", Path, "+"),
+        _out("figure"),
+    ),
+    "compare": (
+        """Show how many attributes each run needs until its mean error has fallen to a level, and how many times fewer
+        that is than the learner on full rows that needs fewest, or than the first run if none sees full rows. If all
+        runs on a data set have prices in one unit, money is compared. A curve that begins below the level, or ends
+        above it, gives only a bound.""",
+        _words(
+            "runs, or folders above runs; the error to reach (default: round levels that some curve falls to); "
+            "attributes or cost",
+            "DIR | error=E | axis=A",
+            "+",
+        ),
+    ),
+    "status": (
+        "Show the progress of the runs in and below a folder.",
+        _dir("folder", "a run, or a folder above runs", _folder),
+        _flag("--why", what="show what is missing, failed or stale, and why; also of merged results"),
+    ),
+    "list": (
+        "List learners, data sets and recipes.",
+        _option("section", nargs="?", help=f"one of {', '.join(SECTIONS)}; all of them by default"),
+    ),
+    "fetch": (
+        "Obtain MNIST's original files, check them and prepare the arrays that runs map into memory.",
+        _option("name", metavar="NAME", help=f"one of {', '.join(FETCHED)}"),
+        _words("folder of MNIST/raw (default: data)", "dataset.root=DIR"),
+    ),
+    "check": (
+        """Check learners, as their files configure them and with each option changed: that estimates are unbiased and
+        have the right second moments (exactly, over all draws); that k = d agrees with full information; that steps
+        are clipped and projected, and outputs are minimisers; that the budget holds, equal seeds give equal bytes, the
+        order of attributes does not matter, hidden values have no influence, and budgets that are too small are
+        refused.""",
+        _option("algo", nargs="?", metavar="algo=NAME,NAME", help="learners; all of them by default"),
+    ),
+    "predict": (
+        """Predict the target of the rows of a table (CSV, Parquet, NPZ, LIBSVM, ...) with what a run has learned.
+        Columns are matched by name if they have names, else by order. If the table has the target, the error is
+        printed. With labels -1 and +1, the sign of a prediction is the label.""",
+        _dir("folder", "the folder of a finished run", Path),
+        _option("table", type=Path, metavar="TABLE", help="a file such as dataset=file reads"),
+        _words(
+            "repetition=N: the repetition whose regressor predicts (default: all, the mean of their predictions); "
+            "out=FILE: where the predictions are written (default: stdout)"
+        ),
+    ),
+    "verify": (
+        """Compute some finished repetitions again, of a run, of the runs below a folder or of merged results, and
+        compare bytes: those of curves.csv, of runs.csv except the seconds, and of what a run has learned, model.npz.
+        Nothing there is changed. For each difference, the table shows the column and the largest relative difference,
+        and a line below names the key, version or processor that is not as recorded. On another processor, results may
+        differ by up to 1e-9. Exit code 1 if any byte differs.""",
+        _dir("folder", "a run, merged results, or a folder above some", _folder),
+        _words(_listed(VERIFY_KEYS)),
+        _flag("--all", what="all finished repetitions"),
+        _number("--sample", 1, 2, "at most N of each run, "),
+        _number("--seed", 0, 0, "another seed makes another choice; "),
+    ),
+    "reprice": (
+        """Draw finished runs against money by another price list: a figure repriced.* and a table repriced.csv. The
+        runs must have had prices and must have ignored them when they drew attributes: algo.prices=ignored, or a
+        learner that is not price-aware.""",
+        _words("runs, and the price list", "DIR costs=FILE [unit=WORD]", "+"),
+        _out("figure and table"),
+    ),
+    "gc": (
+        """Remove what nothing refers to, once you confirm: stale runs of recipes, cached arrays of earlier layouts or
+        of files that were removed or changed, and temporary files of processes that were killed. Runs that no recipe
+        made are kept, as is everything that is in use, that merged results refer to, or that contains other files.""",
+        _dir("folders", "where runs are; runs and results by default", _folder, "*"),
+        _flag("--yes", what="do not ask; without it and a terminal nothing is removed"),
+    ),
+}
+"""By command: what it does, for its help, and its options, each as `ArgumentParser.add_argument` takes it."""
