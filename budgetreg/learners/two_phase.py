@@ -18,15 +18,15 @@ import numpy as np
 
 from budgetreg.config.options import option
 from budgetreg.config.requirements import FRACTION, NOT_NEGATIVE, ZERO, one_of
-from budgetreg.enumeration.expectations import Oracle
 from budgetreg.enumeration.gradients import DrawProbabilities, GradientOracle
 from budgetreg.enumeration.steps import Step
 from budgetreg.learners import bases
 from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Missing, Parameter, RunContext
+from budgetreg.learners.partial import costs, data_points, guided, share, sizes
 from budgetreg.learners.partial.core import UPDATES, run
-from budgetreg.learners.partial.oracle import costs, data_points, guided, share, sizes
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.centring import sums
 from budgetreg.sampling import importance_weights
 from budgetreg.sampling.draws import Proportional, uniform
 from budgetreg.theory import ddaelr_two_phase_step, ddaerr_two_phase_step, eg_step, first_phase, moment_error, ogd_step
@@ -72,15 +72,11 @@ class TwoPhaseLearner(bases.GuidedLearner):
         k_x, k_ip = given.split
         F, d, m = accessor.n_streams, accessor.d, checkpoints[-1]
         m_1 = first_phase(self.phase_one, m)
-        estimates = MomentEstimates(F, d)
-
-        def revealed(attributes: np.ndarray, values: np.ndarray) -> None:
-            estimates.note(attributes, values, accessor.available(attributes))
-
+        estimates = MomentEstimates(accessor)
         first = UPDATES[self.update](F, d, k_ip, {"B": settings["B"], "eta": settings["eta"]})
         early = sorted({*(checkpoint for checkpoint in checkpoints if checkpoint < m_1), m_1})
         phase = run(
-            accessor, first, 0, early, rngs, [uniform] * F, given.split, average=self.average, revealed=revealed
+            accessor, first, 0, early, rngs, [uniform] * F, given.split, average=self.average, revealed=estimates.note
         )
         for checkpoint, W in phase:
             start = W
@@ -123,7 +119,7 @@ class TwoPhaseLearner(bases.GuidedLearner):
         )
 
     @property
-    def oracle(self) -> Oracle:
+    def oracle(self) -> GradientOracle:
         """The probabilities with which attributes have to be drawn in the second phase."""
         return GradientOracle(
             REFERENCE_UPDATES[self.update],
@@ -141,16 +137,14 @@ CONFIDENCE = 0.05
 class MomentEstimates:
     """Estimates of the attributes' second moments ``A_i``, from the uniform draws of F streams."""
 
-    def __init__(self, n_streams: int, d: int) -> None:
-        self._squares, self._times = np.zeros((n_streams, d)), np.zeros((n_streams, d))
+    def __init__(self, accessor: Accessor) -> None:
+        self._accessor = accessor
+        self._squares, self._times = np.zeros((2, accessor.n_streams, accessor.d))
 
-    def note(self, attributes: np.ndarray, values: np.ndarray, available: np.ndarray) -> None:
-        """Add a block's attributes, values, and which of them are available, (F, T, k_x) each."""
-        n_streams, d = self._times.shape
-        for f in range(n_streams):
-            drawn = attributes[f].ravel()
-            self._times[f] += np.bincount(drawn, available[f].ravel(), minlength=d)
-            self._squares[f] += np.bincount(drawn, np.square(values[f]).ravel(), minlength=d)
+    def note(self, attributes: np.ndarray, values: np.ndarray) -> None:
+        """Add a block's attributes and values, (F, T, k_x) each; missing values are left out."""
+        self._times += sums(attributes, self._accessor.available(attributes), self._accessor.d)
+        self._squares += sums(attributes, np.square(values), self._accessor.d)
 
     def means(self) -> np.ndarray:
         """Return ``A``, shape (F, d); attributes that were never drawn get the mean of the others."""

@@ -308,17 +308,16 @@ def test_moments_use_available_values_only(monkeypatch):
     notes = []
     usual = two_phase.MomentEstimates.note
 
-    def note(self, attributes, values, there):
-        usual(self, attributes, values, there)
-        notes.append((attributes[0], values[0], there[0], self.means()[0]))
+    def note(self, attributes, values):
+        usual(self, attributes, values)
+        notes.append((attributes[0], values[0], self.means()[0]))
 
     monkeypatch.setattr(two_phase.MomentEstimates, "note", note)
     subject = sparse(examined("ddaerr_two_phase"))
     table, m = behaviour._table(600), 600
     subject.run(table, np.arange(m)[None], behaviour._rngs(1), behaviour.K, behaviour._setting(subject, 0))
-    ((attributes, values, there, means),) = notes
-    mask = random_mask(600, behaviour.D)[: len(attributes)]
-    np.testing.assert_array_equal(there, np.take_along_axis(mask, attributes, axis=1))
+    ((attributes, values, means),) = notes
+    there = np.take_along_axis(random_mask(600, behaviour.D)[: len(attributes)], attributes, axis=1)
     for i, mean in enumerate(means):
         seen = values[there & (attributes == i)]
         if seen.size:

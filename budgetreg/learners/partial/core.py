@@ -12,6 +12,10 @@ the gradient is estimated by
 It is unbiased because ``E M_i M_j = pi_ij`` for the indicators M of available values. Dividing by ``pi_i pi_j`` would
 be wrong, in particular for ``i = j``, where ``M_i^2 = M_i``.
 
+The data point estimate of some steps is 0, so that they change nothing. Their draws must still be paid for, because the
+learner makes them before it can know. If the accessor records which attributes are drawn, the draws are made with the
+regressors of that step; otherwise they are only counted.
+
 Notation: w regressors, q probabilities of the data point's draws, p of the inner product's, j their attributes, x~ and
 phi~ the estimates of the data point and of the residual.
 """
@@ -21,11 +25,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from budgetreg.learners.partial.skipped_steps import skipped_steps
 from budgetreg.learners.signature import BudgetSplit, Rngs
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.draws import DataPointSampler, Proportional, blocks, next_block
-from budgetreg.sampling.rounds import Round, rounds, sparse_points
+from budgetreg.sampling.rounds import Round, SparsePoints, rounds, sparse_points
 from budgetreg.sampling.segment_trees import Layout
 from budgetreg.updates.averaging import Averager
 from budgetreg.updates.control_variates import ControlVariate
@@ -86,8 +89,7 @@ def run(
     stream = np.arange(F)
     held = np.full(F, first)
     for start, stop in blocks(first, checkpoints[-1]):
-        attributes, uniforms = next_block(rngs, samplers, d, k_x, k_ip)
-        attributes = attributes[:, : stop - start]
+        attributes, uniforms = (part[:, : stop - start] for part in next_block(rngs, samplers, d, k_x, k_ip))
         accessor.open(start, stop)
         y = accessor.targets()
         values = accessor.reveal_block(attributes)
@@ -97,7 +99,9 @@ def run(
         scale = d if inverse_q is None else inverse_q[stream[:, None, None], attributes]
         points = sparse_points(attributes, values * (scale / k_x))
         state.active.add(points)
-        skipped = skipped_steps(accessor, state.draw, points, attributes, uniforms[:, : stop - start])
+        skipped: _ItemisedDraws | _CountedDraws = _CountedDraws(accessor, points, uniforms.shape)
+        if accessor.itemised:
+            skipped = _ItemisedDraws(accessor, state, attributes, uniforms)
         before = start
         last: int
         marks = [first + mark for mark in averager.marks]
@@ -153,3 +157,66 @@ def _gradient(
     i = coordinates.row - stream * layout.padded
     product = sum_in_order(terms[:, stream] / accessor.together(stream[:, None], i[:, None], j[:, stream]))
     return np.asarray(coordinates.values * (product - (y[stream] / accessor.together(stream, i, i))[:, None]))
+
+
+class _ItemisedDraws:
+    """Make the draws of skipped steps, by uniforms (F, T, k_ip) and the regressors of that step, to pay for each.
+
+    If no value drawn for the data point is available, the step is known to be void and draws nothing. The block's data
+    points have the attributes (F, T, k_x).
+    """
+
+    def __init__(
+        self, accessor: Accessor, state: RegressorUpdate, attributes: np.ndarray, uniforms: np.ndarray
+    ) -> None:
+        self._accessor, self._state, self._uniforms = accessor, state, uniforms
+        self._available = np.asarray(accessor.available(attributes).any(axis=2))
+        self._stream, self._begin = np.arange(len(uniforms)), np.zeros(len(uniforms), dtype=np.intp)
+
+    def note(self, live: np.ndarray, position: np.ndarray, nonzero: np.ndarray) -> None:
+        """Note a round: pay for the steps since the previous one, over which the regressors did not change.
+
+        `live` (F,) has the streams that take part, `position` (F,) their positions, and `nonzero` (F, G) the regressors
+        that are not 0.
+        """
+        end = np.where(live, position, self._begin)
+        for ahead in range(int((end - self._begin).max())):
+            skipped = self._begin + ahead < end
+            step = np.where(skipped, self._begin + ahead, 0)
+            j, _ = self._state.draw(np.ascontiguousarray(self._uniforms[self._stream, step].T))
+            self._accessor.pay_for(step, j, nonzero & (skipped & self._available[self._stream, step])[:, None])
+        self._begin = np.where(live, position + 1, self._begin)
+
+    def close(self, nonzero: np.ndarray) -> None:
+        """Pay for the steps after the last round."""
+        all_streams = np.ones(len(self._stream), dtype=bool)
+        self.note(all_streams, np.full(len(self._stream), self._uniforms.shape[1]), nonzero)
+
+
+class _CountedDraws:
+    """Count the draws of skipped steps, of all replicas whose regressor was not 0 then."""
+
+    def __init__(self, accessor: Accessor, points: SparsePoints, shape: tuple[int, ...]) -> None:
+        self._accessor, self._points, self._shape = accessor, points, shape
+        self._rounds: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+
+    def note(self, live: np.ndarray, position: np.ndarray, nonzero: np.ndarray) -> None:
+        """Note a round, see `_ItemisedDraws.note`."""
+        self._rounds.append((live, position, nonzero))
+
+    def close(self, nonzero: np.ndarray) -> None:
+        """Pay for the whole block."""
+        self._accessor.pay(self._shape[2] * self._paying(nonzero))
+
+    def _paying(self, at_end: np.ndarray) -> np.ndarray:
+        """Return 1 for skipped steps with ``w != 0``, else 0: (F, T, G)."""
+        result = np.ones((*self._shape[:2], at_end.shape[1]), dtype=np.int32)
+        if not (at_end.all() and all(nonzero.all() for _, _, nonzero in self._rounds)):
+            result[:] = at_end[:, None]
+            begin = np.zeros(len(at_end), dtype=np.intp)
+            for live, position, nonzero in self._rounds:
+                for f in np.flatnonzero(live):
+                    result[f, begin[f] : position[f]] = nonzero[f]
+                    begin[f] = position[f]
+        result[self._points.stream, self._points.position] = 0
+        return result
