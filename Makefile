@@ -31,7 +31,7 @@ test: $(VENV)/.installed-dev ## run each behaviour's test once (two to three min
 test-all: test ## run the slow tests too: all learners, recipes and launchers (the tests on MNIST run by name)
 	$(BIN)/python -m pytest -n 2 -m slow
 
-mutants: $(VENV)/.installed-dev ## break the protocol in one place at a time: do the tests notice? (10 to 20 minutes)
+mutants: $(VENV)/.installed-dev ## break the protocol, or an estimate, in one place at a time: do the tests notice? (10 to 20 minutes)
 	$(BIN)/python scripts/mutants.py -j $(N_JOBS)
 
 stress: $(VENV)/.installed-dev ## kill, damage, starve and mistype hundreds of times: is anything wrong or left? (10 to 20 minutes)
