@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from budgetreg.figures.canvas import own_settings, write_figure
 from budgetreg.learners.factors.posterior import Posterior, posterior_moments
 from budgetreg.learners.moments.solution import solve
-from budgetreg.revealed.entries import Entries
+from budgetreg.revealed.collection import Entries
 from budgetreg.revealed.standardised import StandardisedEntries
 from budgetreg.sampling.designs import uniform_subset
 from budgetreg.streams import generator

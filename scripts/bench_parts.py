@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from budgetreg.learners.partial import core as partial
-from budgetreg.learners.second_moment.moment_sums import sums
+from budgetreg.learners.second_moment.core import sums
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.sampling.designs import uniform_subset

@@ -19,8 +19,7 @@ from budgetreg.learners.declaration import Missing, RunContext
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.revealed.collection import collect
-from budgetreg.revealed.entries import Entries
+from budgetreg.revealed.collection import Entries, collect
 from budgetreg.streams import generator
 from budgetreg.tasks import WithIntercept
 

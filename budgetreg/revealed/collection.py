@@ -1,19 +1,96 @@
-"""Collection of examples for learners that store what they see, with draws planned from it."""
+"""Collection and storage of what is revealed, for learners that store what they see, with draws planned from it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from budgetreg.metering.accessor import Accessor
-from budgetreg.revealed.entries import Entries
 from budgetreg.sampling.designs import Draw, fixed_size, working_probabilities
 from budgetreg.sampling.draws import BLOCK, subset
 from budgetreg.sampling.importance_weights import regression_weights
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 _MIX = 0.1
 """Share of equal probabilities in the draws."""
+
+
+class Block(NamedTuple):
+    """Examples with equally many revealed values.
+
+    Attributes
+    ----------
+    attributes : ndarray of int, shape (F, T, n)
+        Column of each value: an attribute; d for the target, if any; the number of columns for a missing value.
+    values : ndarray of float, shape (F, T, n)
+        The values.
+    """
+
+    attributes: np.ndarray
+    values: np.ndarray
+
+
+class Entries:
+    """Revealed values of F streams, in about ``F T (k + 1)`` numbers for T examples of each.
+
+    Parameters
+    ----------
+    columns : int
+        Number of attributes, plus 1 if targets are stored.
+
+    Attributes
+    ----------
+    size : int
+        Number of values of each stream.
+    """
+
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+        self.size = 0
+        self._blocks: list[Block] = []
+
+    def add(self, attributes: np.ndarray, values: np.ndarray, y: np.ndarray | None = None) -> None:
+        """Add examples.
+
+        Parameters
+        ----------
+        attributes : ndarray of int, shape (F, T, n)
+            Distinct attributes of each example; `columns` for a missing value.
+        values : ndarray of float, shape (F, T, n)
+            Their values.
+        y : ndarray of float, shape (F, T), optional
+            Targets, which become one more column.
+        """
+        if y is not None:
+            target = np.full((*y.shape, 1), self.columns - 1)
+            attributes, values = np.append(attributes, target, axis=2), np.append(values, y[:, :, None], axis=2)
+        self.size += values.shape[1] * values.shape[2]
+        self._blocks.append(Block(attributes, values))
+
+    def blocks(self) -> list[Block]:
+        """Return all examples in order, consecutive ones with equally many values in one block."""
+        alike = groupby(self._blocks, key=lambda block: block.values.shape[2])
+        self._blocks = [
+            Block(*(np.concatenate(arrays, axis=1) for arrays in zip(*blocks, strict=True))) for _, blocks in alike
+        ]
+        return self._blocks
+
+
+def rows_by_column(attributes: np.ndarray, values: np.ndarray, columns: int) -> tuple["csr_array", "csr_array"]:
+    """Return which columns were seen, as ones, and their values as sparse matrices (T, columns)."""
+    from scipy.sparse import csr_array  # imported here because SciPy loads slowly
+
+    starts = np.arange(0, values.size + 1, values.shape[1])
+    shape = len(values), columns
+    seen, known = (
+        csr_array((entries.reshape(-1), attributes.reshape(-1), starts), shape)
+        for entries in (np.ones(values.shape), values)
+    )
+    return seen, known
 
 
 class AttributeDraws:
@@ -106,7 +183,8 @@ def collect(
     if pilot:
         entries.add(np.broadcast_to(np.arange(d), X.shape), X, y)
         changes.append(pilot)
-    plans = _doublings(-(-2 * d // k), last)
+    first = -(-2 * d // k)
+    plans = {first << doublings for doublings in range(last.bit_length()) if first << doublings < last}
     for start, stop in pairwise(sorted({*range(0, last, BLOCK), *checkpoints, *plans})):
         entries.add(*reveal(accessor, draws, start, stop, entries.columns), accessor.targets())
         if stop in checkpoints or stop in plans:
@@ -125,12 +203,3 @@ def reveal(
     if not accessor.complete:
         attributes = np.where(accessor.available(attributes), attributes, missing)
     return attributes, values
-
-
-def _doublings(first: int, last: int) -> set[int]:
-    """Return first, 2 first, 4 first and so on, below last."""
-    plans = set()
-    while first < last:
-        plans.add(first)
-        first *= 2
-    return plans

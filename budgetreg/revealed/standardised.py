@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from budgetreg.metering.centring import sums
-from budgetreg.revealed.entries import Block
+from budgetreg.revealed.collection import Block
 from budgetreg.tasks import Outputs, WithIntercept
 
 _MIN_VALUES = 2

@@ -15,9 +15,6 @@ from budgetreg.learners.exact import ExactGradientLearner
 from budgetreg.learners.mbeg import MatrixGradientLearner
 from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.pairs import core as pairs
-from budgetreg.learners.second_moment import core as second_moment
-from budgetreg.learners.second_moment import importance
-from budgetreg.learners.second_moment import oracle as second_moment_oracle
 from budgetreg.learners.signature import BudgetSplit
 from budgetreg.metering.centring import Origin
 from budgetreg.sampling import designs
@@ -89,12 +86,10 @@ def test_pairs_with_replacement_and_pairs_on_the_diagonal_fail(monkeypatch):
 def test_products_over_wrong_probabilities_fail(name, monkeypatch):
     made = {"popca": "uniform_subset", "popca_passive": "bernoulli"}.get(name)
     if made:
-        design = getattr(second_moment, made)
-        monkeypatch.setattr(second_moment, made, lambda d, k: replace(design(d, k), probability=np.full((d, d), k / d)))
+        design = getattr(designs, made)
+        monkeypatch.setattr(designs, made, lambda d, k: replace(design(d, k), probability=np.full((d, d), k / d)))
     else:
-        monkeypatch.setattr(importance, "joint_inclusion", lambda p, r: np.full((len(p), len(p)), 0.9))
         monkeypatch.setattr(designs, "joint_inclusion", lambda p, r: np.outer(p, p) + np.diag(p - p**2))
-        monkeypatch.setattr(second_moment_oracle, "conditional_poisson", designs.conditional_poisson)
     assert "mean of C" in failure(name, "unbiased")
 
 

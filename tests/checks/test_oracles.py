@@ -8,9 +8,7 @@ from budgetreg.enumeration.expectations import Oracle
 from budgetreg.learners import exact, partial, two_phase
 from budgetreg.learners.mbeg import core as mbeg
 from budgetreg.learners.partial import GradientLearner
-from budgetreg.learners.second_moment import core as second_moment
-from budgetreg.learners.second_moment import importance
-from budgetreg.sampling import importance_weights
+from budgetreg.sampling import designs, importance_weights
 from budgetreg.sampling.designs import conditional_poisson
 from budgetreg.sampling.draws import Proportional
 from budgetreg.updates import gen_est
@@ -105,14 +103,14 @@ def test_pairs_of_another_mixture_fail(name):
 
 def test_subsets_that_are_not_uniform_fail(monkeypatch):
     design = conditional_poisson(np.array([0.3, 0.6, 0.5, 0.6]), 2)
-    monkeypatch.setattr(second_moment, "uniform_subset", lambda d, k: design if k == 2 else conditional_poisson([], 0))
+    monkeypatch.setattr(designs, "uniform_subset", lambda d, k: design if k == 2 else conditional_poisson([], 0))
     subject = changed("popca")
     assert "C's square at k=2" in checks.run_check(subject, "second moments").reason
 
 
 def test_a_second_phase_that_prefers_large_attributes_too_much_fails(monkeypatch):
-    shares = importance.working_probabilities
-    monkeypatch.setattr(importance, "working_probabilities", lambda root, *rest: shares(root**2, *rest))
+    shares = designs.working_probabilities
+    monkeypatch.setattr(designs, "working_probabilities", lambda root, *rest: shares(root**2, *rest))
     fails(changed("popca_importance"), "second moments", "a subset in the second phase")
 
 

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from budgetreg.learners.factors.likelihood import FactorModel, Penalty, RevealedEntries
-from budgetreg.revealed.entries import Entries
+from budgetreg.revealed.collection import Entries
 
 
 def shuffled(F, m):

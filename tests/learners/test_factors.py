@@ -12,8 +12,7 @@ from budgetreg.learners.factors.posterior import Posterior
 from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor, Streams
 from budgetreg.metering.table import Table
-from budgetreg.revealed.collection import AttributeDraws
-from budgetreg.revealed.entries import Entries
+from budgetreg.revealed.collection import AttributeDraws, Entries
 from budgetreg.tasks import WithIntercept
 from tests.learners.problems import errors, handfuls, shuffled, table_error, table_handfuls
 

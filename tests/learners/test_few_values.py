@@ -10,7 +10,7 @@ from budgetreg.learners.factors.posterior import Posterior
 from budgetreg.learners.moments.label import label_regression
 from budgetreg.learners.moments.pairs import debiased
 from budgetreg.learners.moments.solution import solve
-from budgetreg.revealed.entries import Block, Entries
+from budgetreg.revealed.collection import Block, Entries
 from budgetreg.revealed.standardised import Moments, StandardisedEntries
 from tests.learners.problems import line, revealed
 

@@ -11,7 +11,7 @@ from budgetreg.learners.moments.evidence import CandidateScores, Evidence, judge
 from budgetreg.learners.moments.label import LabelRegression, label_regression
 from budgetreg.learners.moments.pairs import FOLDS, collected_pairs, debiased, shrunk, shrunk_share
 from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
-from budgetreg.revealed.entries import Entries
+from budgetreg.revealed.collection import Entries
 from tests.learners.problems import line, revealed
 
 AEMR = dict(partner="none", norm="l2", n_factors=20)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.learners.second_moment import SecondMomentLearner, importance
+from budgetreg.learners.second_moment import SecondMomentLearner
 from budgetreg.learners.second_moment import core as second_moment
 from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
@@ -89,12 +89,15 @@ def test_pooled_phases_are_unbiased(monkeypatch):
         second_phase.append(weights / weights.sum())
         return designs.Design(draw, joint_inclusion(p, r))
 
-    monkeypatch.setattr(importance, "uniform_subset", lambda d, r: designs.Design(draw, uniform.probability))
-    monkeypatch.setattr(importance, "conditional_poisson", conditional_poisson)
+    monkeypatch.setattr(designs, "uniform_subset", lambda d, r: designs.Design(draw, uniform.probability))
+    monkeypatch.setattr(designs, "conditional_poisson", conditional_poisson)
     data = Table(np.tile(x, (3, 1)), np.zeros(3))
     accessor = Accessor(data, np.tile(np.arange(3), (len(outcomes), 1)), 1, k, [3])
     rngs = [Drawn(outcome) for outcome in outcomes]
-    ((_, C),) = importance.estimates(accessor, [3], rngs, k=k, phase_one=0.7, mix=0.1)
+    learner = SecondMomentLearner(
+        name="test", n_components=1, update="importance", phase_one=0.7, mix=0.1, replacement=False
+    )
+    ((_, C),) = second_moment.estimates(learner, accessor, [3], rngs, k)
     probability = (
         np.array([subset[outcome[2]] for subset, outcome in zip(second_phase, outcomes, strict=True)])
         / len(subsets) ** 2

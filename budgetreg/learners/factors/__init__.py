@@ -17,8 +17,7 @@ from budgetreg.learners.bases import UNBOUNDED, PairwiseLearner, SubspaceLearner
 from budgetreg.learners.declaration import Missing
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
-from budgetreg.revealed.collection import AttributeDraws, collect, reveal
-from budgetreg.revealed.entries import Entries
+from budgetreg.revealed.collection import AttributeDraws, Entries, collect, reveal
 from budgetreg.revealed.standardised import StandardisedEntries
 from budgetreg.sampling.designs import working_probabilities
 from budgetreg.sampling.draws import BLOCK

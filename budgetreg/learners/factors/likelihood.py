@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from budgetreg.revealed.entries import rows_by_column
+from budgetreg.revealed.collection import rows_by_column
 
 _CHUNK = 4096
 """Examples in one E-step computation, few enough for the processor's cache."""

@@ -25,8 +25,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
-from budgetreg.revealed.collection import Collected
-from budgetreg.revealed.entries import Block
+from budgetreg.revealed.collection import Block, Collected
 from budgetreg.revealed.standardised import Moments, StandardisedEntries
 
 _SHAPE_ALPHA, _SHAPE_PSI, _RATE_PSI, _PRECISION_MU = 1.0, 1.0, 0.3, 0.1

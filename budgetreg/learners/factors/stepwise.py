@@ -23,8 +23,7 @@ from copy import deepcopy
 import numpy as np
 
 from budgetreg.learners.factors.likelihood import FactorModel, factor_posterior
-from budgetreg.revealed.collection import AttributeDraws
-from budgetreg.revealed.entries import rows_by_column
+from budgetreg.revealed.collection import AttributeDraws, rows_by_column
 from budgetreg.solvers.eigenspaces import leading_of_sum
 
 EM_BLOCK = 32

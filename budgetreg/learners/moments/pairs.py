@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import dawsn
 
 from budgetreg.learners.moments.label import LabelRegression
-from budgetreg.revealed.entries import Block, rows_by_column
+from budgetreg.revealed.collection import Block, rows_by_column
 
 FOLDS = 5
 """Folds of the examples; each is held out from the sums of the others."""

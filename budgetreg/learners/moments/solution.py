@@ -10,7 +10,7 @@ from budgetreg.learners.moments.evidence import Evidence, judge
 from budgetreg.learners.moments.label import LabelRegression, label_regression
 from budgetreg.learners.moments.pairs import FOLDS, Pairs, collected_pairs, debiased, shrunk, shrunk_share
 from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
-from budgetreg.revealed.entries import Block
+from budgetreg.revealed.collection import Block
 from budgetreg.tasks import Outputs, WithIntercept
 
 SPECTRA = 4
