@@ -24,7 +24,12 @@ from tests.checks.breaking import failure, running, with_draws
 from tests.tiers import quick_but, slow_but
 
 
-@pytest.mark.parametrize("name", quick_but(("aemr", "aeml", "aefa", "aemr_cv"), catalogue.options("algo")))
+SLOW = ("aemr", "aeml", "aefa", "aemr_cv")
+COVERED = ("aelr", "ddaerr", "ddaerr_two_phase")
+"""Learners whose class, update and draws those of aerr, ddaelr and ddaelr_two_phase are, in another combination."""
+
+
+@pytest.mark.parametrize("name", quick_but((*SLOW, *COVERED), catalogue.options("algo")))
 def test_every_learner_passes_its_checks(name):
     """The options are those of its file; `budgetreg check` changes them one by one, too."""
     results = [checks.run_check(checks.examined(name), check) for check in checks.CHECKS]
@@ -168,7 +173,7 @@ def test_learners_with_other_bytes_fail():
     assert "settings" in failure("online_ridge", "same bytes", of_common_scale)
 
 
-@pytest.mark.parametrize("name", ["aer", "ridge", "aemr", "aeml"])
+@pytest.mark.parametrize("name", slow_but(("aer", "ridge"), ["aer", "ridge", "aemr", "aeml"]))
 def test_a_learner_that_prefers_an_attribute_fails(name):
     def broken(fit):
         def halved(*args):

@@ -25,7 +25,7 @@ LINE = "advise total=1500 algo=aelr,ridge k=2,4,8,all " + " ".join(f"{key}={valu
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sketched: None) -> Path:
     """Work in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path

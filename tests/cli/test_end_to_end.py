@@ -21,11 +21,12 @@ from tests.tiers import slow_but
 COMMAND = str(Path(sys.executable).with_name("budgetreg"))
 LEARNERS = ["aer", "ddaelr_two_phase", "online_lasso", "ridge"]  # one of each kind
 QUICK = "repetitions=2 checkpoints=3 tuning.folds=2 dataset.test_fraction=0.7"
+CELLS = f"algo=aelr,ridge k=4 {QUICK} tuning=fixed tuning.B=2 tuning.eta=0.01"
 
 
 @pytest.fixture
-def budgetreg(tmp_path, monkeypatch, capfd):
-    """Call the command in an empty folder, with its own home: in this process, or as `installed` in its own."""
+def budgetreg(tmp_path, monkeypatch, capfd, undrawn):
+    """Call the command in an empty folder, with its own home: here without figures, or `installed` in a process."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
@@ -85,7 +86,7 @@ def test_learners_of_each_kind_stay_within_the_budget(budgetreg, tmp_path):
 
 
 def test_bytes_do_not_depend_on_workers_batches_or_backend(budgetreg, tmp_path):
-    line = f"run -m algo=aerr,aer k=5 algo.average=suffix tuning.at=each {QUICK}"
+    line = f"run -m algo=aerr,aer k=5 algo.average=suffix tuning.at=each {QUICK} dataset.test_fraction=0.9"
     budgetreg(f"{line} out=a")
     budgetreg(f"{line} out=b n_jobs=2 backend.batch_size=1")
     budgetreg(f"{line} out=c backend=sequential backend.batch_size=100")
@@ -99,7 +100,7 @@ def test_bytes_do_not_depend_on_workers_batches_or_backend(budgetreg, tmp_path):
 
 
 def test_a_killed_run_is_resumed_and_extended(budgetreg, tmp_path):
-    line = f"run algo=aelr k=4 {QUICK} repetitions=5"
+    line = f"run algo=aelr k=4 {QUICK} repetitions=4"
     budgetreg(f"{line} out=whole")
     process = budgetreg.start(f"{line} out=cut backend.batch_size=96")  # one repetition at a time
     journal = tmp_path / "cut" / "journal.jsonl"
@@ -111,15 +112,15 @@ def test_a_killed_run_is_resumed_and_extended(budgetreg, tmp_path):
     kept = [json.loads(text) for text in journal.read_bytes().splitlines() if text.endswith(b"}")]
     assert len(kept) >= 2
     with journal.open("ab") as torn:
-        torn.write(b'{"repetition": 4, "resu')
+        torn.write(b'{"repetition": 3, "resu')
     budgetreg(f"{line} out=cut")
     for name in ("curves.csv", "model.npz"):
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     entries = [json.loads(text) for text in journal.read_text().splitlines()]
     assert entries[: len(kept)] == kept
-    assert sorted(entry["repetition"] for entry in entries) == list(range(5))
+    assert sorted(entry["repetition"] for entry in entries) == list(range(4))
 
-    budgetreg(f"run algo=aelr k=4 {QUICK} repetitions=6 out=cut")
+    budgetreg(f"run algo=aelr k=4 {QUICK} repetitions=5 out=cut")
     longer = (tmp_path / "cut" / "curves.csv").read_text().splitlines()
     shorter = (tmp_path / "whole" / "curves.csv").read_text().splitlines()
     assert longer[: len(shorter)] == shorter
@@ -229,17 +230,16 @@ def test_a_second_run_into_a_folder_is_refused(budgetreg, tmp_path):
 @pytest.fixture(scope="module")
 def without_launcher(tmp_path_factory):
     """Return the folder of a sweep of two cells that Hydra runs one after the other."""
-    folder = tmp_path_factory.mktemp("basic")
-    words = [COMMAND, *shlex.split(f"run -m algo=aelr,ridge k=4 {QUICK} out=o")]
-    subprocess.run(words, cwd=folder, capture_output=True, timeout=300, check=True)
-    return folder / "o"
+    folder = tmp_path_factory.mktemp("basic") / "o"
+    assert main(shlex.split(f"run -m {CELLS} out={folder}")) == 0
+    return folder
 
 
 @pytest.mark.parametrize(
     "launcher", slow_but(("joblib hydra.launcher.n_jobs=2",), ["joblib hydra.launcher.n_jobs=2", "submitit_local"])
 )
 def test_launchers_leave_the_same_bytes(budgetreg, tmp_path, without_launcher, launcher):
-    done = budgetreg.installed(f"run -m hydra/launcher={launcher} algo=aelr,ridge k=4 {QUICK} out=o")
+    done = budgetreg.installed(f"run -m hydra/launcher={launcher} {CELLS} out=o")
     assert "merge the curves: budgetreg plot o" in done.stdout
     for folder in without_launcher.iterdir():
         there = tmp_path / "o" / folder.name

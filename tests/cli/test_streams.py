@@ -11,6 +11,7 @@ import pytest
 
 from budgetreg.cli.app import main
 from budgetreg.cli.streams import PatientStreams
+from tests.tiers import slow_but
 from tests.written_runs import write_run
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +48,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def here(results: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def here(results: Path, monkeypatch: pytest.MonkeyPatch, undrawn: None) -> Iterator[Path]:
     """Work beside the results, and leave the environment as it was."""
     monkeypatch.chdir(results)
     monkeypatch.setattr(sys, "argv", ["budgetreg"])
@@ -87,8 +88,10 @@ def test_output_that_cannot_be_written_gives_no_traceback(
     assert (here / "o" / "curves.csv").exists()
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize(
+    ("encoding", "command"),
+    [*(("ascii", command) for command in COMMANDS), *slow_but([("latin-1", "plot")], [("latin-1", command) for command in COMMANDS])],
+)
 def test_letters_that_an_encoding_lacks_are_replaced(
     here: Path, monkeypatch: pytest.MonkeyPatch, command: str, encoding: str
 ) -> None:
@@ -137,11 +140,11 @@ def test_names_of_files_keep_their_bytes(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("line", "code"),
     [
-        ("run {quick} >&-", 0),
+        pytest.param("run {quick} >&-", 0, marks=pytest.mark.slow),
         pytest.param("run {quick} >&- 2>&- <&-", 0, marks=pytest.mark.slow),
         pytest.param("run {quick} >/dev/full", 2, marks=pytest.mark.slow),
         ("run {quick} >/dev/full 2>/dev/full", 2),
-        pytest.param("list >&-", 0, marks=pytest.mark.slow),
+        ("list >&-", 0),
         ("list >/dev/full", 2),
         ("--help >/dev/full", 2),
         ("status nowhere >&- 2>&-", 3),
