@@ -13,7 +13,6 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from budgetreg.execution.workers import pin_blas_threads  # noqa: E402
-from tests.sketches import sketch  # noqa: E402
 
 pin_blas_threads()
 settings.register_profile("patient", deadline=None)
@@ -34,5 +33,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let figures be files of a few bytes, see `sketch`."""
+    """Let images of figures be files of a few bytes, see `tests.sketches`."""
+    from tests.sketches import sketch  # here, as matplotlib is slow to load
+
     sketch(monkeypatch)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 
 def sketch(patch: pytest.MonkeyPatch) -> None:
-    """Let the images of figures be their formats and numbers of panels; captions and names of files stay as they are."""
+    """Let the images of figures be their formats and numbers of panels; captions and names stay as they are."""
 
     def savefig(figure: Figure, file: BytesIO, *, format: str, **options: Any) -> None:
         file.write(f"{format} of {len(figure.axes)} panels".encode())

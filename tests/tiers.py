@@ -7,12 +7,12 @@ import pytest
 
 
 def slow_but(quick: Collection[Any], cases: Iterable[Any]) -> list[Any]:
-    """Return cases for ``parametrize``, of which all but the quick ones are marked slow; a tuple holds several values."""
+    """Return cases for ``parametrize``, all but the quick ones marked slow; a tuple holds the values of a case."""
     return [case if case in quick else _slow(case) for case in cases]
 
 
 def quick_but(slow: Collection[Any], cases: Iterable[Any]) -> list[Any]:
-    """Return cases for ``parametrize``, of which only the slow ones are marked slow; a tuple holds several values."""
+    """Return cases for ``parametrize``, only the slow ones marked slow; a tuple holds the values of a case."""
     return [_slow(case) if case in slow else case for case in cases]
 
 

@@ -23,13 +23,12 @@ from budgetreg.updates import gen_est
 from tests.checks.breaking import failure, running, with_draws
 from tests.tiers import quick_but, slow_but
 
-
-SLOW = ("aemr", "aeml", "aefa", "aemr_cv")
+LONG = ("aemr", "aeml", "aefa", "aemr_cv")
 COVERED = ("aelr", "ddaerr", "ddaerr_two_phase")
 """Learners whose class, update and draws those of aerr, ddaelr and ddaelr_two_phase are, in another combination."""
 
 
-@pytest.mark.parametrize("name", quick_but((*SLOW, *COVERED), catalogue.options("algo")))
+@pytest.mark.parametrize("name", quick_but((*LONG, *COVERED), catalogue.options("algo")))
 def test_every_learner_passes_its_checks(name):
     """The options are those of its file; `budgetreg check` changes them one by one, too."""
     results = [checks.run_check(checks.examined(name), check) for check in checks.CHECKS]

@@ -90,7 +90,10 @@ def test_output_that_cannot_be_written_gives_no_traceback(
 
 @pytest.mark.parametrize(
     ("encoding", "command"),
-    [*(("ascii", command) for command in COMMANDS), *slow_but([("latin-1", "plot")], [("latin-1", command) for command in COMMANDS])],
+    [
+        *(("ascii", command) for command in COMMANDS),
+        *slow_but([("latin-1", "plot")], [("latin-1", command) for command in COMMANDS]),
+    ],
 )
 def test_letters_that_an_encoding_lacks_are_replaced(
     here: Path, monkeypatch: pytest.MonkeyPatch, command: str, encoding: str

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -24,10 +25,18 @@ def contents(folder):
     return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Return the folder of a run of three repetitions."""
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    run({**CHOICES, "repetitions": 3, "out": str(folder)})
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path):
-    run({**CHOICES, "repetitions": 3, "out": str(tmp_path / "run")})
-    return tmp_path / "run"
+def folder(finished, tmp_path):
+    """Return a copy of that folder, which a test may change."""
+    return shutil.copytree(finished, tmp_path / "run")
 
 
 def test_a_sample_depends_on_the_seed_and_the_digest_only():

@@ -175,25 +175,25 @@ def test_kept_moment_is_unbiased_over_parts(seed, d, all_seen):
 
 
 @pytest.mark.parametrize(
-    ("kind", "n", "k"),
+    ("kind", "n", "k", "repetitions"),
     [
-        (BiasedCoins(8, 4, 0.5, 400), 4, 3),
-        pytest.param(Hadamard(8, 4, 0.5, 400), 4, 3, marks=pytest.mark.slow),
-        (Spike(12, 0.1, 200), 1, 2),
+        (BiasedCoins(8, 4, 0.5, 400), 4, 3, 20),
+        pytest.param(Hadamard(8, 4, 0.5, 400), 4, 3, 20, marks=pytest.mark.slow),
+        (Spike(12, 0.1, 200), 1, 2, 5),
     ],
     ids=["coins", "hadamard", "spike"],
 )
-def test_data_without_factors_lose_at_most_twice_popca(kind, n, k):
+def test_data_without_factors_lose_at_most_twice_popca(kind, n, k, repetitions):
     """The loss is at most POPCA's on Hadamard matrices and spikes, and 1.5 times POPCA's on coins."""
     loss, popca_loss = 0.0, 0.0
-    for repetition in range(20):
+    for repetition in range(repetitions):
         data = kind.draw(0, repetition)
         X, C = data.X * data.scale, kind.second_moment(0, repetition)
         loss += lost(C, aefa(X, k, n, F=1))
         options = {"n_components": n, "update": "active"}
         outputs, _ = fitted(SecondMomentLearner, X, np.zeros(len(X)), shuffled(1, len(X)), k, **options)
         popca_loss += lost(C, outputs[len(X)][:, 0])
-    assert loss <= 2 * popca_loss + 0.2 * np.trace(C)
+    assert loss <= 2 * popca_loss + 0.01 * repetitions * np.trace(C)
 
 
 def test_wrong_models_get_little_trust():

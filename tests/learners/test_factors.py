@@ -15,6 +15,7 @@ from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws, Entries
 from budgetreg.tasks import WithIntercept
 from tests.learners.problems import errors, handfuls, shuffled, table_error, table_handfuls
+from tests.tiers import slow_but
 
 AEFA = dict(n_factors=None, design="importance", phase_one=0.05, mix=0.1, noise="each", kappa="auto")
 
@@ -46,7 +47,7 @@ def test_one_attribute_is_refused(name):
 # The posterior
 
 
-@pytest.mark.parametrize(("size", "off"), [(1, 0.1), (3, 0.25)])
+@pytest.mark.parametrize(("size", "off"), slow_but([(1, 0.1)], [(1, 0.1), (3, 0.25)]))
 def test_gibbs_moments_equal_those_of_metropolis(size, off):
     """Metropolis chains sample the density in which the factors are integrated out.
 
@@ -127,15 +128,15 @@ def line(m, d, seed=0):
 
 
 def test_all_attributes_of_many_examples_give_least_squares():
-    X, y = line(2000, 4)
+    X, y = line(1000, 4)
     best = np.linalg.lstsq(X, y)[0]
-    w, _ = aeml(X, y, np.arange(2000)[None], 4)
+    w, _ = aeml(X, y, np.arange(1000)[None], 4)
     assert np.linalg.norm(w - best) <= 0.05 * np.linalg.norm(best)
 
 
 def test_centring_matters_only_for_shifted_data():
-    X, y = line(100, 4)
-    X, y, orders, a = X - X.mean(axis=0), y - y.mean(), shuffled(1, 100), np.array([2.0, -1, 0.5, 3])
+    X, y = line(60, 4)
+    X, y, orders, a = X - X.mean(axis=0), y - y.mean(), shuffled(1, 60), np.array([2.0, -1, 0.5, 3])
     (plain, none), *others = (
         aeml(X, y, orders, 4, centred=c, intercept=i) for c, i in product([False, True], repeat=2)
     )
@@ -211,17 +212,17 @@ def test_streams_do_not_depend_on_other_streams(name):
     """Over several blocks, one of them with full rows, and several plans."""
     kind, options = LEARNERS[name]
     X, y = line(290, 7)
-    orders = shuffled(3, 290)
+    orders = shuffled(2, 290)
 
     def some(streams):
         examples, pilot = orders[streams, 10:], orders[streams, :10] if name == "aeml" else None
         return fitted(kind, X, y, examples, 3, [280], pilot, seeds=streams, **options)[0]
 
-    together, turned = some([0, 1, 2]), some([2, 0, 1])
-    for f in range(3):
+    together, turned = some([0, 1]), some([1, 0])
+    for f in range(2):
         alone = numbers(some([f]))
         assert alone == numbers(together, f)
-        assert alone == numbers(turned, [2, 0, 1].index(f))
+        assert alone == numbers(turned, 1 - f)
 
 
 @pytest.mark.parametrize("name", LEARNERS)

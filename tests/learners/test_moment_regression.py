@@ -20,6 +20,7 @@ from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws, Entries
 from budgetreg.tasks import WithIntercept
 from tests.learners.problems import errors, handfuls, line, revealed, shuffled, table_error, table_handfuls
+from tests.tiers import slow_but
 
 AEMR = dict(partner="none", norm="l2", n_factors=20)
 
@@ -99,8 +100,8 @@ def test_solution_equals_listing(centred):
 
 @pytest.mark.parametrize("options", [{}, {"norm": "l1"}, {"partner": "auto", "norm": "auto"}])
 def test_all_attributes_of_many_examples_give_least_squares(options):
-    X, y = line(4000, 4)
-    (w,), _ = aemr(X, y, shuffled(1, 4000), 4, **options)
+    X, y = line(2000, 4)
+    (w,), _ = aemr(X, y, shuffled(1, 2000), 4, **options)
     best = np.linalg.lstsq(X, y, rcond=None)[0]
     assert (w - best) @ (X.T @ X) @ (w - best) <= 0.02 * best @ (X.T @ X) @ best
 
@@ -120,7 +121,7 @@ def test_intercepts_and_centring_absorb_shifts():
 def test_uninformative_examples_give_zero():
     X, y = line(60, 5)
     for none, target in ((np.zeros_like(X), y), (X, np.zeros(60)), (np.full_like(X, 2.0), y)):
-        w, _ = aemr(none, target, shuffled(2, 60), 3, partner="auto", norm="auto")
+        w, _ = aemr(none, target, shuffled(1, 60), 3, partner="auto", norm="auto")
         assert not w.any()
 
 
@@ -156,10 +157,10 @@ def test_sparse_targets_use_the_lasso():
             assert np.square(solutions["l1"].w - w).sum() < 0.8 * np.square(solutions["l2"].w - w).sum()
 
 
-@pytest.mark.parametrize("T", [4, 200, 600])
+@pytest.mark.parametrize("T", slow_but((4, 400), [4, 200, 400]))
 def test_share_of_the_factor_estimate_falls_to_a_half(T):
     """With all attributes seen, so that the moments alone see the same values."""
-    X, y = line(600, 4)
+    X, y = line(400, 4)
     problem = dict(X=X, y=y, orders=shuffled(2, T), k=4)
     both, moments = fitted(**problem, partner="auto")[0][T], fitted(**problem)[0][T]
     factors = fitted(**problem, kind=FactorRegression, n_factors=20)[0][T]
@@ -202,7 +203,7 @@ def test_draws_with_the_factor_estimate_equal_aeml():
 
 def test_contradicted_factor_models_are_not_used():
     """Four groups of attributes have one factor each, the model has one factor in all."""
-    rng, m = np.random.default_rng(8), 3000
+    rng, m = np.random.default_rng(8), 1200
     Z = rng.normal(size=(m, 4))
     X = np.repeat(Z, 4, axis=1) + 0.3 * rng.normal(size=(m, 16))
     y = X[:, 0] + rng.normal(size=m)
@@ -274,17 +275,17 @@ def numbers(outputs, f=0):
 def test_streams_do_not_depend_on_other_streams(name):
     """Over several blocks, one of them with full rows, and several plans."""
     X, y = line(290, 7)
-    orders = shuffled(3, 290)
+    orders = shuffled(2, 290)
 
     def some(streams):
         examples, pilot = orders[streams, 10:], orders[streams, :10]
         return fitted(X, y, examples, 3, [280], pilot, seeds=streams, **OPTIONS[name])[0]
 
-    together, turned = some([0, 1, 2]), some([2, 0, 1])
-    for f in range(3):
+    together, turned = some([0, 1]), some([1, 0])
+    for f in range(2):
         alone = numbers(some([f]))
         assert alone == numbers(together, f)
-        assert alone == numbers(turned, [2, 0, 1].index(f))
+        assert alone == numbers(turned, 1 - f)
 
 
 @pytest.mark.parametrize("name", OPTIONS)

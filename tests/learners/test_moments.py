@@ -121,7 +121,7 @@ def test_debiased_products_are_unbiased_under_unequal_draws():
     C = np.cov(rng.normal(size=(d, 12)))
     root, p = np.linalg.cholesky(C), np.array([0.35, 0.25, 0.15, 0.1, 0.1, 0.05])
     estimates = []
-    for _ in range(3000):
+    for _ in range(1200):
         X = rng.normal(size=(m, d)) @ root.T
         blocks, S = revealed(X, np.zeros(m), k, rng, p)
         counts = np.maximum(np.bincount(S.reshape(-1), minlength=d), 1)

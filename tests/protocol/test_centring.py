@@ -1,5 +1,7 @@
 """Centring by running means of revealed attributes: equal to a listing, and the same in any batch."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
@@ -25,8 +27,13 @@ CENTRED = Centring(attributes=True)
 
 
 def planned(*overrides):
+    return make_plan(_configured(overrides))
+
+
+@cache
+def _configured(overrides):
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        return make_plan(validate(compose("config", overrides)))
+        return validate(compose("config", list(overrides)))
 
 
 def running_means(X, attributes):

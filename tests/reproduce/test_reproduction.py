@@ -17,6 +17,7 @@ from budgetreg.figures import curves as plots
 from budgetreg.figures.drawing import parse as parse_drawing
 from budgetreg.reproduce import pictures, recipes, reproduction
 from budgetreg.results.series import read_folder, read_series
+from tests.sketches import sketch
 
 RECIPE = """# @package _global_
 # A toy: AELR against ridge on handwritten digits
@@ -85,12 +86,13 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         file = work_in(place, patch)
         file.parent.mkdir()
         file.write_text(RECIPE)
+        sketch(patch)
         assert main(["reproduce", "paper/toy"]) == 0
     return place
 
 
 @pytest.fixture
-def reproduced(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def reproduced(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sketched: None) -> Path:
     """Work in a copy of that folder; return the folder of the results."""
     shutil.copytree(finished, tmp_path / "copy")
     work_in(tmp_path / "copy", monkeypatch)
@@ -179,6 +181,7 @@ def test_a_recipe_is_run_once_judged_and_drawn(
     assert computed[4:] == ["aelr"]
 
 
+@pytest.mark.usefixtures("sketched")
 def test_presets_with_the_same_configuration_share_a_run(recipe: Path, computed: list[str]) -> None:
     recipe.write_text(RECIPE.replace("dataset: {center: full}, ", ""))
     assert main(["reproduce", "paper/toy"]) == 0
@@ -193,6 +196,7 @@ def test_presets_with_the_same_configuration_share_a_run(recipe: Path, computed:
     assert contents(folder) == first
 
 
+@pytest.mark.usefixtures("sketched")
 def test_savings_are_in_money_if_a_panel_has_prices(recipe: Path) -> None:
     recipe.write_text(RECIPE.replace("literal: {}", "literal: {dataset: {costs: equal, unit: EUR}}"))
     assert main(["reproduce", "paper/toy"]) == 0
@@ -204,6 +208,7 @@ def test_savings_are_in_money_if_a_panel_has_prices(recipe: Path) -> None:
         assert money == ([row[name] for name in attributes] if row["unit"] else [""] * 6)  # 1 EUR each
 
 
+@pytest.mark.usefixtures("sketched")
 def test_a_quick_reproduction_says_so_and_leaves_claims_undecided(recipe: Path) -> None:
     recipe.write_text(RECIPE.replace("aelr,ridge", "ridge").replace("a: aelr", "a: ridge"))
     assert main(["reproduce", "paper/toy", "--quick"]) == 0
