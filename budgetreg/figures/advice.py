@@ -12,7 +12,7 @@ from budgetreg.analysis.advice import Candidate
 from budgetreg.analysis.bootstrap import FEWEST, Estimate
 from budgetreg.figures.axes import Axis, axes_of
 from budgetreg.figures.canvas import grid, legend, own_settings, write_figure
-from budgetreg.figures.captions import flowing, money, short_caption, with_interval
+from budgetreg.figures.captions import flowing, money, repetitions_of, short_caption, with_interval
 from budgetreg.figures.palette import style
 from budgetreg.figures.summary import new_table
 from budgetreg.results.series import common_unit
@@ -142,15 +142,15 @@ def plot_advice(candidates: Sequence[Candidate], total: int, target: Path) -> li
 
 def _caption(candidates: Sequence[Candidate], total: int, y: Axis) -> str:
     unit = _unit(candidates)
-    counts = " to ".join(map(str, sorted({candidate.series.repetitions for candidate in candidates})))
+    series = [candidate.series for candidate in candidates]
     ended = (
         f"had spent {total} {unit}, or less if it had seen all examples or its draws were cheap"
         if unit
         else f"ended at {total} attributes, or earlier if it had seen all examples"
     )
     text = (
-        f"Each point is a learner that {ended}: the mean over {counts} repetitions with its 90 % interval. Those that "
-        f"see full rows lie at k = d. y: {y.explanation}. {_OUTSIDE}"
+        f"Each point is a learner that {ended}: the mean over {repetitions_of(series)} with its 90 % "
+        f"interval. Those that see full rows lie at k = d. y: {y.explanation}. {_OUTSIDE}"
     )
     lines = [
         f"k = {k}, {algo}: {examples} examples, {paid} attributes{''.join(f', {amount} {unit}' for amount in cost)}, "
@@ -160,7 +160,7 @@ def _caption(candidates: Sequence[Candidate], total: int, y: Axis) -> str:
         )
     ]
     paragraphs = [flowing(sentence(candidates, total)), flowing(text), "\n".join(map(flowing, lines))]
-    return short_caption(f"{NAME}: {y.name} against k", paragraphs, [candidate.series for candidate in candidates])
+    return short_caption(f"{NAME}: {y.name} against k", paragraphs, series)
 
 
 def _unit(candidates: Sequence[Candidate]) -> str | None:

@@ -1,6 +1,6 @@
 """What all figures share: settings, panels, grids and legends, and files that are the same bytes each time."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -12,9 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from budgetreg.figures.drawing import Drawing
 from budgetreg.files.writing import os_errors_explained, write_atomically
-from budgetreg.results.series import Series
 
 _DOTS_PER_INCH = 150
 # Without these, files would hold the date and the version of the drawing library.
@@ -64,28 +62,6 @@ def _render(figure: Figure, ending: str) -> bytes:
     buffer = BytesIO()
     figure.savefig(buffer, format=ending, dpi=_DOTS_PER_INCH, metadata=_NO_METADATA[ending])
     return buffer.getvalue()
-
-
-def panels_in_a_row(
-    series: Sequence[Series], drawing: Drawing, size: tuple[float, float], **options: Any
-) -> tuple[Figure, list[tuple[Axes, list[Series]]]]:
-    """Return a figure with its panels side by side, each with its title and its series.
-
-    Parameters
-    ----------
-    series, drawing
-        As for `budgetreg.figures.curves.plot_series`.
-    size : tuple of float
-        Width and height of a panel in inches.
-    **options
-        Passed to matplotlib's ``subplots``.
-    """
-    panels = drawing.split(series)
-    figure = Figure((size[0] * len(panels), size[1]), layout="constrained")
-    axes = list(figure.subplots(1, len(panels), squeeze=False, **options).flat)
-    for ax, in_panel in zip(axes, panels.values(), strict=True):
-        ax.set_title(drawing.title(in_panel), loc="left", fontsize=10)
-    return figure, list(zip(axes, panels.values(), strict=True))
 
 
 def grid(ax: Axes, **options: Any) -> None:

@@ -29,32 +29,23 @@ _TUNED_AT = {
     "end": "one choice, made at the last checkpoint",
     "each": "a choice of its own at each checkpoint",
 }
+_TUNED_BY = {
+    "theory": "theory's step size (a bound B not given is cross-validated)",
+    "fixed": "parameters given beforehand",
+}
 _AVERAGES = {
     "all": "average of all iterates",
     "suffix": "average of the last half of the iterates",
     "last": "last iterate",
 }
 _SPLITS = {"random": "random split", "official": "the data set's own split into training and test part"}
-# Keys that `about_config` puts in words, or that the curve already shows, such as checkpoints and the file.
 _IN_WORDS = {
-    "algo.core",
-    "algo.update",
-    "algo.split",
-    "algo.average",
-    "algo.prices",
-    "dataset.center",
-    "dataset.split",
-    "dataset.test_fraction",
-    "dataset.path",
-    "dataset.costs",
-    "dataset.ranges",
-    "dataset.unit",
-    "tuning.name",
-    "tuning.at",
-    "tuning.folds",
-    "seed",
-    "checkpoints",
+    "": ("seed", "checkpoints"),
+    "algo": ("core", "update", "split", "average", "prices"),
+    "dataset": ("center", "split", "test_fraction", "path", "costs", "ranges", "unit"),
+    "tuning": ("name", "at", "folds"),
 }
+"""By section, the keys that `about_config` puts in words, or that the curve already shows, such as checkpoints."""
 
 
 def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawing: Drawing = PLAIN) -> str:
@@ -90,7 +81,7 @@ def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawin
     for curve, lines in zip(series, configured, strict=True):
         differing = [line for line in lines if line not in shared]
         place = "" if len(panels) == 1 else f"{drawing.title(panels[drawing.panel(curve)])}: "
-        about = [*_about_points(curve), *differing, *_about_runs(curve)]
+        about = [_about_points(curve), *differing, *_about_runs(curve)]
         blocks.append(_block(f"{place}{curve.dataset}, {curve.label}", about))
     return "\n\n".join(blocks) + "\n"
 
@@ -109,23 +100,28 @@ def about_config(config: Mapping[str, Any]) -> list[str]:
     words |= {"ranges": _ranges(flat), "prices": _prices(config)}
     lines = [f"{head}: {text}" for head, text in words.items() if text]
     lines.append(f"seed: {show(flat.get('seed'))}")
-    others = [f"{key}={show(rest[key])}" for key in sorted(rest) if key not in _IN_WORDS and rest[key] is not None]
-    return [*lines, "other settings: " + ", ".join(others)] if others else lines
+    said = {f"{section}.{key}".lstrip(".") for section, keys in _IN_WORDS.items() for key in keys}
+    others = [f"{key}={show(rest[key])}" for key in sorted(rest) if key not in said and rest[key] is not None]
+    return [*lines, f"other settings: {', '.join(others)}"] if others else lines
 
 
-def chosen_parameters(runs: pd.DataFrame) -> list[str]:
-    """Return a summary of the parameters chosen in the repetitions.
+def repetitions_of(series: Iterable[Series]) -> str:
+    """Return how many repetitions some series have: ``100 repetitions``, or ``90 to 100 repetitions``."""
+    counts = sorted({curve.repetitions for curve in series})
+    return f"{' to '.join(map(str, counts))} repetition{'s' if counts != [1] else ''}"
+
+
+def chosen_parameters(runs: pd.DataFrame) -> str:
+    """Return a summary of the parameters chosen in the repetitions; empty if none were.
+
+    It has the most common value of each parameter (the smallest of several), its range if it varied, and in how many
+    repetitions some lie on the edge of the grid:
+    ``"B = 1.4 (1 to 2.8), on the edge of the grid in 1 of 9 repetitions"``.
 
     Parameters
     ----------
     runs : DataFrame
         `Series.runs`, with columns ``p_<name>``.
-
-    Returns
-    -------
-    list of str
-        The most common value of each parameter (the smallest of several) and, if it varied, its range:
-        ``"B = 1.4 (1 to 2.8)"``.
     """
     texts = []
     for column in (name for name in runs.columns if name.startswith("p_")):
@@ -135,19 +131,16 @@ def chosen_parameters(runs: pd.DataFrame) -> list[str]:
         text = f"{column.removeprefix('p_')} = {values.mode().iloc[0]:.4g}"
         varied = values.nunique() > 1
         texts.append(f"{text} ({values.min():.4g} to {values.max():.4g})" if varied else text)
-    return texts
+    hits = int((runs["edge"] != "").sum()) if "edge" in runs else 0
+    if texts and hits:
+        texts.append(f"on the edge of the grid in {hits} of {len(runs)} repetitions")
+    return ", ".join(texts)
 
 
 def with_interval(estimate: Estimate) -> str:
     """Return a number with its interval, if known, in fewer digits: ``0.528 (0.47 to 0.6)``."""
     number = f"{estimate.value:.3g}"
     return number if isnan(estimate.low) else f"{number} ({estimate.low:.2g} to {estimate.high:.2g})"
-
-
-def edges(runs: pd.DataFrame) -> str:
-    """Return in how many repetitions chosen parameters lie on the edge of the grid; empty if in none."""
-    hits = int((runs["edge"] != "").sum()) if "edge" in runs else 0
-    return f"on the edge of the grid in {hits} of {len(runs)} repetitions" if hits else ""
 
 
 def charged_per_example(runs: pd.DataFrame) -> str:
@@ -161,30 +154,24 @@ def _block(head: str, lines: Iterable[str]) -> str:
     return "\n".join([head, *(flowing(line, "  ") for line in lines)])
 
 
-def _about_points(series: Series) -> list[str]:
+def _about_points(series: Series) -> str:
     curve = mean_curve(series.points)
     last = curve.iloc[-1]
-    times = "repetition" if series.repetitions == 1 else "repetitions"
     asked = series.config.get("repetitions")
     unfinished = f" (of {asked} asked for)" if isinstance(asked, int) and asked > series.repetitions else ""
-    return [
-        f"k = {series.k}, {series.repetitions} {times}{unfinished}, {len(curve)} checkpoints, the last at "
-        f"{int(last['examples'])} examples and {last['attributes']:.0f} attributes"
-        + (f", {money(last['cost'])} {series.unit}" if series.unit else "")
-    ]
+    paid = f", {money(last['cost'])} {series.unit}" if series.unit else ""
+    return (
+        f"k = {series.k}, {repetitions_of([series])}{unfinished}, {len(curve)} checkpoints, the last at "
+        f"{int(last['examples'])} examples and {last['attributes']:.0f} attributes{paid}"
+    )
 
 
 def _about_runs(series: Series) -> list[str]:
-    runs = series.runs
     lines = []
-    chosen = chosen_parameters(runs)
-    if chosen:
+    if chosen := chosen_parameters(series.runs):
         each = series.config.get("tuning", {}).get("at") == "each" and series.points["examples"].nunique() > 1
-        when = " for the last checkpoint" if each else ""
-        lines.append(
-            f"chosen{when}: " + ", ".join(filter(None, [*chosen, edges(runs)])) + " (most common value, range)"
-        )
-    if bill := charged_per_example(runs):
+        lines.append(f"chosen{' for the last checkpoint' if each else ''}: {chosen} (most common value, range)")
+    if bill := charged_per_example(series.runs):
         lines.append(f"attributes charged per example: {bill}")
     return lines
 
@@ -240,14 +227,10 @@ def _tuning(flat: Mapping[str, Any]) -> str:
     if not any(key.startswith("algo.grid.") for key in flat):
         return ""
     name = flat.get("tuning.name")
-    at = _TUNED_AT.get(str(flat.get("tuning.at")), "")
     if name == "cv":
-        return f"{flat.get('tuning.folds', 10)}-fold cross-validation, {at}".removesuffix(", ")
-    if name == "theory":
-        return "theory's step size (a bound B not given is cross-validated)"
-    if name == "fixed":
-        return "parameters given beforehand"
-    return show(name) if name else ""
+        folds, at = flat.get("tuning.folds", 10), _TUNED_AT.get(str(flat.get("tuning.at")))
+        return f"{folds}-fold cross-validation{f', {at}' if at else ''}"
+    return _TUNED_BY.get(str(name), show(name) if name else "")
 
 
 def flowing(text: str, indent: str = "") -> str:

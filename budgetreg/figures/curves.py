@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from budgetreg.figures.axes import Axis, Range, axes_of, within_total, y_range
 from budgetreg.figures.bounds import bounds
 from budgetreg.figures.canvas import grid, legend, own_settings, write_figure
-from budgetreg.figures.captions import caption
+from budgetreg.figures.captions import caption, repetitions_of
 from budgetreg.figures.drawing import BANDS, PLAIN, Drawing
 from budgetreg.figures.palette import VARIANTS, style
 from budgetreg.results.axis_variables import along, attainable
@@ -99,7 +99,7 @@ def draw(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Figure, li
     columns = min(len(panels), 2)
     rows = ceil(len(panels) / columns)
     figure = Figure(layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False).flat
+    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
     remarks: list[str] = []
     for ax, in_panel in zip(axes, panels, strict=False):
         title = drawing.title(in_panel)
@@ -237,12 +237,12 @@ def _legend_entries(
     counts = {curve.repetitions for curve in series}
     entries: dict[str, Artist] = {}
     for curve in series:
-        text = curve.label if len(counts) == 1 else f"{curve.label} ({_times(curve.repetitions)})"
+        text = curve.label if len(counts) == 1 else f"{curve.label} ({repetitions_of([curve])})"
         if curve.label not in drawn:
             text += ": no point, as tuning passes the total"
         entries[text] = Line2D([], [], **looks[curve.label])
     if max(counts) > 1:
-        number = _times(max(counts)) if len(counts) == 1 else "repetitions"
+        number = repetitions_of(series) if len(counts) == 1 else "repetitions"
         band = BANDS[drawing.band_of(y.column)].format(times=number)
         entries[f"band: {band}"] = Patch(color="black", alpha=0.15, linewidth=0)
     else:
@@ -252,7 +252,3 @@ def _legend_entries(
     if {curve.algo for curve in series} & {algo for algo, _ in drawing.published}:
         entries["as published"] = Line2D([], [], color="black", **_PUBLISHED)
     return entries
-
-
-def _times(number: int) -> str:
-    return f"{number} repetition{'s' if number > 1 else ''}"

@@ -1,28 +1,28 @@
 """Tables of results: one run checkpoint by checkpoint, or several runs side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from rich import box
-from rich.table import Table
+from rich.table import Column, Table
 
 from budgetreg.analysis.advice import ranked
 from budgetreg.analysis.comparisons import Incomparable
-from budgetreg.figures.captions import charged_per_example, chosen_parameters, edges, money, with_interval
+from budgetreg.figures.captions import charged_per_example, chosen_parameters, money, repetitions_of, with_interval
 from budgetreg.results.series import Series, labelled, mean_curve, read_folder
 
 _MOST_ROWS = 20
 _ROUNDING = 1e-12
-_HEADS = {
+_OF_REGRESSORS = {
     "test_relative": "relative error",
     "test_mse": "test mse",
     "test_error_rate": "error rate",
     "test_svr_loss": "SVR loss",
 }
-_SUBSPACE_HEADS = {"excess_loss": "excess loss", "relative_error": "relative error", "principal_angle": "angle"}
+_OF_SUBSPACES = {"excess_loss": "excess loss", "relative_error": "relative error", "principal_angle": "angle"}
 _ONLY_ALONG_A_RUN = ("test_mse", "test_svr_loss")
 _BEHIND = (
     "behind: error above that of the best that sees as much of an example, with its 90 % interval, over the "
@@ -58,24 +58,21 @@ def run_table(folder: Path) -> Table:
     several = len(series) > 1
     shared = sorted({f"{curve.dataset}, k = {curve.k}" for curve in series})
     bills = [f"{curve.label}: {_bill(curve)}" if several else _bill(curve) for curve in series]
-    heads, meaning = _wording(series)
-    table = new_table(
-        "; ".join(shared if several else [f"{series[0].label} on {shared[0]}"]), "\n".join([meaning, *bills])
-    )
     means = [mean_curve(curve.points) for curve in series]
-    measures = [measure for measure in heads if any(mean[measure].notna().any() for mean in means)]
-    if not series[0].of_subspaces and all(mean["test_mse"].equals(mean["test_relative"]) for mean in means):
-        measures.remove("test_mse")  # equal for labels of -1 and +1
-    if several:
-        table.add_column("learner")
+    measures = _measures(series, pd.concat(means))
+    if all("test_mse" in mean and mean["test_mse"].equals(mean["test_relative"]) for mean in means):
+        measures.pop("test_mse", None)  # equal for labels of -1 and +1
     units = _units(series)
-    for head in ("examples", "attributes", *units, *(heads[measure] for measure in measures)):
-        table.add_column(head, justify="right", no_wrap=True)
+    table = new_table(
+        "; ".join(shared if several else [f"{series[0].label} on {shared[0]}"]),
+        "\n".join([_SUBSPACE_MEANING if series[0].of_subspaces else _MEANING, *bills]),
+        *(["learner"] if several else []),
+        *(Column(head, justify="right", no_wrap=True) for head in _heads(units, measures)),
+    )
     for curve, mean in zip(series, means, strict=True):
-        for _, row in _thinned(mean).iterrows():
-            cells = [f"{row['examples']:.0f}", f"{row['attributes']:.0f}", *_paid(curve, row, units)]
-            cells += [_mean_sd(row, measure, mean[measure].max()) for measure in measures]
-            table.add_row(*([curve.label] if several else []), *cells)
+        kept = np.linspace(0, len(mean) - 1, min(len(mean), _MOST_ROWS)).round().astype(int)
+        for _, row in mean.iloc[kept].iterrows():
+            table.add_row(*([curve.label] if several else []), *_cells(curve, row, units, mean[list(measures)].max()))
         table.add_section()
     return table
 
@@ -93,44 +90,39 @@ def comparison_table(series: Sequence[Series]) -> Table:
     Table
         One row per series, with its difference from the best of its group: same data set, full rows or a budget.
     """
-    heads, meaning = _wording(series)
-    by = "relative_error" if series[0].of_subspaces else "test_relative"
-    groups = [list(group) for _, group in groupby(sorted(series, key=_kind), key=_kind)]
-    ranks = [rank for group in groups for rank in _ranks(group, by)]
-    last = [(curve, mean_curve(curve.points).iloc[-1], behind) for curve, behind in ranks]
-    measures = [
-        measure
-        for measure in heads
-        if measure not in _ONLY_ALONG_A_RUN and any(pd.notna(row[measure]) for _, row, _ in last)
+    of_subspaces = series[0].of_subspaces
+    by = "relative_error" if of_subspaces else "test_relative"
+    ranks = [
+        [(curve, mean_curve(curve.points).iloc[-1], behind) for curve, behind in _ranks(list(group), by)]
+        for _, group in groupby(sorted(series, key=_kind), key=_kind)
     ]
+    last = pd.DataFrame([row for group in ranks for _, row, _ in group])
+    measures = {key: head for key, head in _measures(series, last).items() if key not in _ONLY_ALONG_A_RUN}
+    largest = last[list(measures)].max()
     datasets = {curve.dataset for curve in series}
     several = len(datasets) > 1
-    table = new_table(
-        "At the last checkpoint" if several else f"{datasets.pop()}, at the last checkpoint", f"{meaning}; {_BEHIND}"
-    )
-    for head in ("data set", "learner", "sees") if several else ("learner", "sees"):
-        table.add_column(head, min_width=len(head))
     units = _units(series)
-    for head in ("k", "examples", "attributes", *units, *(heads[measure] for measure in measures), "behind", "reps"):
+    words = ("data set", "learner", "sees") if several else ("learner", "sees")
+    numbers = ("k", *_heads(units, measures), "behind", "reps")
+    table = new_table(
+        "At the last checkpoint" if several else f"{datasets.pop()}, at the last checkpoint",
+        f"{_SUBSPACE_MEANING if of_subspaces else _MEANING}; {_BEHIND}",
+        *(Column(head, min_width=len(head)) for head in words),
         # On a narrow terminal, the interval stands below its number.
-        table.add_column(head, justify="right", no_wrap=head != "behind")
-    before = _kind(last[0][0])
-    for curve, row, behind in last:
-        if _kind(curve) != before:
-            table.add_section()
-            before = _kind(curve)
-        table.add_row(
-            *([curve.dataset] if several else []),
-            f"{curve.algo} {curve.variant}".strip(),
-            "all" if curve.of_full_rows else "k",
-            str(curve.k),
-            f"{row['examples']:.0f}",
-            f"{row['attributes']:.0f}",
-            *_paid(curve, row, units),
-            *(_mean_sd(row, measure, max(other[measure] for _, other, _ in last)) for measure in measures),
-            behind,
-            str(curve.repetitions),
-        )
+        *(Column(head, justify="right", no_wrap=head != "behind") for head in numbers),
+    )
+    for group in ranks:
+        for curve, row, behind in group:
+            table.add_row(
+                *([curve.dataset] if several else []),
+                f"{curve.algo} {curve.variant}".strip(),
+                "all" if curve.of_full_rows else "k",
+                str(curve.k),
+                *_cells(curve, row, units, largest),
+                behind,
+                str(curve.repetitions),
+            )
+        table.add_section()
     return table
 
 
@@ -149,23 +141,10 @@ def _ranks(series: Sequence[Series], by: str) -> list[tuple[Series, str]]:
     return [(best[0], "-"), *((curve, with_interval(behind)) for curve, behind in others)]
 
 
-def _wording(series: Sequence[Series]) -> tuple[dict[str, str], str]:
-    """Return the names of the measures of some series, and the table's text about them."""
-    return (_SUBSPACE_HEADS, _SUBSPACE_MEANING) if series[0].of_subspaces else (_HEADS, _MEANING)
-
-
-def _units(series: Sequence[Series]) -> list[str]:
-    """Return the units of money; each has a column."""
-    return sorted({curve.unit for curve in series if curve.unit})
-
-
-def _paid(series: Series, row: pd.Series, units: Sequence[str]) -> list[str]:
-    return [money(row["cost"]) if series.unit == unit else "-" for unit in units]
-
-
-def new_table(title: str, caption: str) -> Table:
+def new_table(title: str, caption: str, *columns: str | Column) -> Table:
     """Return an empty table in the style of all results."""
     return Table(
+        *columns,
         title=title,
         caption=caption,
         title_justify="left",
@@ -176,9 +155,26 @@ def new_table(title: str, caption: str) -> Table:
     )
 
 
-def _thinned(curve: pd.DataFrame) -> pd.DataFrame:
-    kept = np.linspace(0, len(curve) - 1, min(len(curve), _MOST_ROWS)).round().astype(int)
-    return curve.iloc[kept]
+def _measures(series: Sequence[Series], means: pd.DataFrame) -> dict[str, str]:
+    """Return the measures that are known of some series, with their names."""
+    heads = _OF_SUBSPACES if series[0].of_subspaces else _OF_REGRESSORS
+    return {measure: head for measure, head in heads.items() if means[measure].notna().any()}
+
+
+def _units(series: Sequence[Series]) -> list[str]:
+    """Return the units of money; each has a column."""
+    return sorted({curve.unit for curve in series if curve.unit})
+
+
+def _heads(units: Sequence[str], measures: Mapping[str, str]) -> list[str]:
+    return ["examples", "attributes", *units, *measures.values()]
+
+
+def _cells(series: Series, row: pd.Series, units: Sequence[str], largest: pd.Series) -> list[str]:
+    """Return a checkpoint's numbers, one for each of `_heads`, with the largest value of each measure."""
+    paid = [money(row["cost"]) if series.unit == unit else "-" for unit in units]
+    errors = [_mean_sd(row, str(measure), value) for measure, value in largest.items()]
+    return [f"{row['examples']:.0f}", f"{row['attributes']:.0f}", *paid, *errors]
 
 
 def _mean_sd(row: pd.Series, measure: str, largest: float) -> str:
@@ -192,8 +188,8 @@ def _mean_sd(row: pd.Series, measure: str, largest: float) -> str:
 def _bill(series: Series) -> str:
     bill = charged_per_example(series.runs)
     parts = [
-        f"{series.repetitions} repetition{'s' if series.repetitions > 1 else ''}",
+        repetitions_of([series]),
         f"attributes per example: {bill}" if bill else "",
-        ", ".join(filter(None, [*chosen_parameters(series.runs), edges(series.runs)])),
+        chosen_parameters(series.runs),
     ]
     return "; ".join(filter(None, parts))

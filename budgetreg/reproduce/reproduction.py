@@ -121,9 +121,9 @@ def report(recipe: Recipe, results: Path) -> None:
     units = {name: unit for name, curves in panels if saved[name] and (unit := common_unit(curves))}
     money = {name: (units[name], _savings(curves, measure, COST)) for name, curves in panels if name in units}
     write_atomically(folder / SAVINGS, savings_csv(saved, measure, money))
-    from budgetreg.figures import curves, dot_plots, scaling  # here, as matplotlib is slow to load
+    from budgetreg.figures import curves, points  # here, as matplotlib is slow to load
 
-    plots_of = {"curves": curves.plot_series, "dots": dot_plots.plot_dots, "scaling": scaling.plot_scaling}
+    plots_of = {"curves": curves.plot_series, "dots": points.plot_dots, "scaling": points.plot_scaling}
     drawn = [curve for _, of_panel in panels for curve in of_panel]
     for name, drawing in recipe.drawing.figures(_FIGURE).items():
         plots_of[drawing.kind](drawn, folder, name, drawing)

@@ -11,7 +11,7 @@ from budgetreg.errors import ConfigError
 from budgetreg.figures.axes import EXAMPLES, EXCESS_LOSS
 from budgetreg.figures.drawing import Drawing, worst
 from budgetreg.figures.drawing import parse as parse_drawing
-from budgetreg.figures.scaling import plot_scaling, scalings_of
+from budgetreg.figures.points import plot_scaling, scalings_of
 from budgetreg.reproduce import recipes
 from budgetreg.results.series import Series
 
@@ -88,12 +88,11 @@ def test_a_trend_shows_the_examples_needed_to_reach_a_level(tmp_path: Path) -> N
     falling = np.array([[0.8, 0.4, 0.2, 0.1]] * 6)
     several = [series(falling), series(np.roll(falling, 1, axis=1), d=16), series(falling + 1, d=32)]
     drawing = Drawing(kind="scaling", over="d", level=0.3, panels=["dataset.kind"])
-    (scaling,) = scalings_of(several, drawing, EXCESS_LOSS, EXAMPLES)
+    (points,) = scalings_of(several, drawing, EXCESS_LOSS, EXAMPLES).values()
     # Halfway between 20 and 40 examples on a log axis; the second curve begins below the level.
-    assert [y.value for y in scaling.y] == pytest.approx([20 * 2**0.5, 0, np.inf])
-    assert [x for x, _ in scaling.shown] == [8]
-    end = scalings_of(several, replace(drawing, level=None), EXCESS_LOSS, EXAMPLES)[0]
-    assert [y.value for y in end.y] == pytest.approx([0.1, 0.2, 1.1])
+    assert {x: y.value for x, y in points.items()} == pytest.approx({8: 20 * 2**0.5, 16: 0, 32: np.inf})
+    (ends,) = scalings_of(several, replace(drawing, level=None), EXCESS_LOSS, EXAMPLES).values()
+    assert [y.value for y in ends.values()] == pytest.approx([0.1, 0.2, 1.1])
 
     paths = plot_scaling(several, tmp_path, "scaling", drawing)
     assert [path.name for path in paths] == ["scaling.png", "scaling.pdf", "scaling.txt"]
