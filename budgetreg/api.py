@@ -53,13 +53,10 @@ def run(choices: Mapping[str, Any], *, draw: bool = False) -> "Results":
 def plan(choices: Mapping[str, Any]) -> "Plan":
     """Return what `run` would run, and what it would cost; parameters and exceptions are those of `run`."""
     from budgetreg.config.composition import composed
-    from budgetreg.config.hydra_errors import composition_explained
     from budgetreg.protocol.configuration import validate
     from budgetreg.protocol.plan import make_plan
 
-    with composition_explained([f"{key}={value}" for key, value in choices.items()]):
-        config = composed(choices)
-    valid = validate(config, choices)
+    valid = validate(composed(choices), choices)
     return make_plan(replace(valid, out=str(valid.folder())))
 
 

@@ -13,8 +13,7 @@ from budgetreg.analysis.comparisons import Incomparable
 from budgetreg.api import carry_out
 from budgetreg.cli.arguments import whole_number
 from budgetreg.cli.common import at_home, console, refuse_root, shown
-from budgetreg.config.composition import Composer
-from budgetreg.config.hydra_errors import composition_explained
+from budgetreg.config.composition import Composer, composition_explained
 from budgetreg.data import load
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.execution.choices import remarks
@@ -135,13 +134,11 @@ def _budgets(text: str) -> list[str]:
 
 def _composing(choices: Mapping[str, Any]) -> Callable[[str, int], Config]:
     """Return the function that composes and checks the configuration of a learner and a budget."""
-    words = [f"{key}={value}" for key, value in choices.items()]
     compose = Composer()
 
     def configured(name: str, k: int) -> Config:
         choice = {**choices, "algo": name, "k": k}
-        with composition_explained([*words, f"algo={name}"]):
-            composed = compose(choice)
+        composed = compose(choice)
         try:
             config = validate(composed, choice)
         except ConfigError as error:

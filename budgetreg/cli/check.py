@@ -9,7 +9,6 @@ from rich.table import Column, Table
 from budgetreg.checks import CheckResult, examined, run_checks
 from budgetreg.cli.common import console, table
 from budgetreg.config import catalogue
-from budgetreg.config.hydra_errors import composition_explained
 from budgetreg.errors import ConfigError, nearest
 
 _MARKS = {True: "✓", False: "✗", None: "–"}
@@ -38,9 +37,7 @@ def main(arguments: Namespace) -> int:
     with Console(stderr=True).status("", spinner="line") as status:  # in ASCII; shown only on a terminal
         for name in names:
             status.update(f"checking {name}")
-            with composition_explained([f"algo={name}"]):
-                subject = examined(name)
-            results[name] = list(run_checks(subject))
+            results[name] = list(run_checks(examined(name)))
     console().print(_table(results), *_reasons(results), sep="\n")
     return 1 if any(verdict.passed is False for verdicts in results.values() for verdict in verdicts) else 0
 

@@ -25,7 +25,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from budgetreg.cli.common import at_home, console, refuse_root, shown
 from budgetreg.cli.streams import PatientStreams
-from budgetreg.config import application, catalogue, hydra_errors
+from budgetreg.config import application, catalogue
+from budgetreg.config.composition import as_config_error, check_words
 from budgetreg.config.options import options_of
 from budgetreg.config.sections import tuning_options
 from budgetreg.data.cache import abandoned
@@ -94,7 +95,7 @@ def main(options: Namespace) -> int:
 
 def _hydra(options: Namespace, task: Callable[[DictConfig], None]) -> bool:
     """Have Hydra call the task for each configuration; return whether it printed something instead."""
-    hydra_errors.check_words(options.words)
+    check_words(options.words)
     if any("hydra/launcher" in word for word in options.words):
         watched_by_launched()
     words = _whatever_is_swept(options.words)
@@ -116,7 +117,7 @@ def _hydra(options: Namespace, task: Callable[[DictConfig], None]) -> bool:
             raise WorkerDied(
                 "a job of the launcher died, perhaps for want of memory or time: the same command resumes"
             ) from error
-        raise hydra_errors.as_config_error(error, options.words) from error
+        raise as_config_error(error, options.words) from error
     return bool(options.cfg or options.shell_completion)
 
 

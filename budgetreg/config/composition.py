@@ -1,6 +1,10 @@
-"""Composing configurations with Hydra, from our folder and those that other packages bring."""
+"""Composing configurations with Hydra, from our folder and those that other packages bring.
 
-from collections.abc import Iterator, Mapping
+What Hydra raises becomes one line: what is wrong, and the choices or the nearest key.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -9,11 +13,21 @@ from hydra import compose, initialize_config_dir
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import ChoiceSweep
 from hydra.core.plugins import Plugins
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from budgetreg.config import catalogue, extensions
+from budgetreg.config.nested import flatten, put
+from budgetreg.errors import ConfigError, nearest
+
+_UNKNOWN_KEY = re.compile(r"Could not (?:override|delete from config\.|append to config\.) ?'([^']+)'")
+_SWEEP_WITHOUT_M = re.compile(r"Ambiguous value for argument '([^']+)'")
 
 
 class ExtensionSearchPath(SearchPathPlugin):
@@ -46,13 +60,14 @@ def composed(choice: Mapping[str, Any], *overrides: str) -> DictConfig:
 
     Raises
     ------
-    hydra.errors.HydraException, omegaconf.errors.OmegaConfBaseException
+    ConfigError
         If Hydra cannot compose it.
     """
     groups = catalogue.groups()
-    with composing():
-        config = compose("config", [*overrides, *(f"{key}={value}" for key, value in choice.items() if key in groups)])
-    _set({key: value for key, value in choice.items() if key not in groups}, config)
+    words = [*overrides, *(f"{key}={value}" for key, value in choice.items() if key in groups)]
+    with composition_explained(words), composing():
+        config = compose("config", words)
+        _set({key: value for key, value in choice.items() if key not in groups}, config)
     return config
 
 
@@ -79,7 +94,7 @@ class Composer:
     def __init__(self, name: str | None = None, left_out: Mapping[str, Any] | None = None) -> None:
         self._words = [] if name is None else [f"experiment={name}"]
         self._left_out = left_out or {}
-        with composing():
+        with composition_explained(self._words), composing():
             self.base = compose("config", self._words, return_hydra_config=True)
         self._recipe = _parsed("{}" if name is None else catalogue.text("experiment", name))
         self._bases: dict[tuple[tuple[str, str], ...], Any] = {(): self._without(self.base)}
@@ -94,11 +109,12 @@ class Composer:
         values = {key: value for key, value in choice.items() if key not in groups}
         if _needs_omegaconf(base) or any(_sets_more(key, value) for key, value in values.items()):
             config = OmegaConf.create(base)
-            _set(values, config)
+            with composition_explained([f"{group}={option}" for group, option in files]):
+                _set(values, config)
             return config
         tree = _copied(base)
         for key, value in values.items():
-            _put(tree, key, value)
+            put(tree, key, value)
         return tree
 
     def _chosen(self, files: Mapping[str, str]) -> Any:
@@ -124,11 +140,8 @@ def _set(values: Mapping[str, Any], config: DictConfig) -> None:
 
 def _needs_omegaconf(node: Any) -> bool:
     """Whether a tree refers to other keys or lacks a value, which only OmegaConf can tell."""
-    if isinstance(node, dict):
-        return any(_needs_omegaconf(value) for value in node.values())
-    if isinstance(node, list):
-        return any(map(_needs_omegaconf, node))
-    return isinstance(node, str) and ("${" in node or node == "???")
+    written = str(node)
+    return "${" in written or "???" in written
 
 
 def _sets_more(key: str, value: Any) -> bool:
@@ -140,16 +153,6 @@ def _copied(node: Any) -> Any:
     if isinstance(node, dict):
         return {key: _copied(value) for key, value in node.items()}
     return list(map(_copied, node)) if isinstance(node, list) else node
-
-
-def _put(tree: dict[str, Any], key: str, value: Any) -> None:
-    """Set a dotted key of a tree, as `OmegaConf.update` does."""
-    *path, last = key.split(".")
-    for step in path:
-        if not isinstance(tree.get(step), dict):
-            tree[step] = {}
-        tree = tree[step]
-    tree[last] = value
 
 
 @cache
@@ -169,3 +172,117 @@ def _overrides_only(recipe: DictConfig) -> bool:
     """Whether a recipe takes nothing from other files but the options of groups."""
     entries = recipe.get("defaults", [])
     return all(isinstance(entry, DictConfig) and str(*entry).startswith("override /") for entry in entries)
+
+
+def check_words(words: list[str]) -> None:
+    """Refuse a list or a mapping where a group's option must be named, for which Hydra has no message.
+
+    Raises
+    ------
+    ConfigError
+        If an override of a group is a list or a mapping, or has one among the values of a sweep.
+    """
+    parser = OverridesParser.create()
+    for word in words:
+        group = word.partition("=")[0].lstrip("+")
+        if group not in catalogue.groups() and not group.startswith("hydra/"):
+            continue
+        try:
+            value = parser.parse_override(word).value()
+        except HydraException:  # no override, which Hydra reports later
+            continue
+        values = value.list if isinstance(value, ChoiceSweep) else [value]
+        if any(isinstance(value, list | dict) for value in values):
+            choices = f"; choices: {', '.join(catalogue.options(group))}" if group in catalogue.groups() else ""
+            raise ConfigError(f"{word}: must be the name of one {group.rpartition('/')[2]}{choices}")
+
+
+@contextmanager
+def composition_explained(words: list[str]) -> Iterator[None]:
+    """Turn an error of Hydra, OmegaConf or YAML in the block into a `ConfigError` of one line.
+
+    Parameters
+    ----------
+    words : list of str
+        As for `as_config_error`.
+
+    Raises
+    ------
+    ConfigError
+        If the configuration cannot be composed.
+    """
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException, YAMLError) as error:
+        raise as_config_error(error, words) from error
+
+
+def as_config_error(error: Exception, words: list[str]) -> ConfigError:
+    """Return an error of Hydra or OmegaConf as one line.
+
+    Parameters
+    ----------
+    error : Exception
+        What Hydra raised while it composed the configuration.
+    words : list of str
+        The command line. Its choices (``algo=ridge``) decide which keys exist.
+    """
+    if isinstance(error, OverrideParseException):
+        name, _, value = str(error.override).partition("=")
+        hint = f"; put special characters in two pairs of quotes: \"{name}='{value}'\"" if value else ""
+        return ConfigError(f"{error.override}: is not KEY=VALUE: {_first_line(error)}{hint}")
+    if isinstance(error, YAMLError):
+        return ConfigError(" ".join(str(error).split()))
+    if isinstance(error, MissingConfigException) and "/" in str(error.missing_cfg_file):
+        return _unknown_option(str(error.missing_cfg_file), error.options or ())
+    sweep = _SWEEP_WITHOUT_M.search(str(error))
+    if sweep is not None:
+        brackets = "" if sweep[1].partition("=")[0] in catalogue.groups() else ", brackets (a list) or quotes (a text)"
+        return ConfigError(f"{sweep[1]}: several values need run -m (a sweep){brackets}")
+    key = _UNKNOWN_KEY.search(str(error))
+    known = _keys(words) if key is not None else []
+    if key is not None and key[1] not in known:
+        return _unknown_key(key[1], known)
+    if not isinstance(error, HydraException | OmegaConfBaseException | ValueError):
+        # No message for users: only settings of Hydra itself can be the cause.
+        suspects = [word for word in words if word.lstrip("+~").startswith("hydra")] or words
+        return ConfigError(f"{' '.join(suspects)}: cannot be used ({type(error).__name__}: {_first_line(error)})")
+    cause = f": {_first_line(error.__cause__)}" if error.__cause__ is not None else ""
+    return ConfigError(f"{_first_line(error).rstrip('.')}{cause}")
+
+
+def _unknown_option(path: str, offered: Iterable[str]) -> ConfigError:
+    top, _, rest = path.partition("/")
+    # The name of a recipe contains a slash, and Hydra lists only the choices on one level.
+    group, option = (top, rest) if top in catalogue.groups() else path.rpartition("/")[::2]
+    choices = catalogue.options(group) if group in catalogue.groups() else sorted(offered)
+    kind, hint = group.rpartition("/")[2], nearest(option, choices)
+    return ConfigError(f"{group}={option}: no such {kind}{hint}; choices: {', '.join(choices)}")
+
+
+def _unknown_key(key: str, known: list[str]) -> ConfigError:
+    level, _, last = key.rpartition(".")
+    siblings = [name for name in known if level and name.rpartition(".")[0] == level]
+    # On the top level all keys are candidates: `split=even` without its group is near `algo.split`.
+    hint = (
+        nearest(last, [name.rpartition(".")[2] for name in siblings], f"{level}.") if siblings else nearest(key, known)
+    )
+    keys = siblings or [name for name in known if "." not in name]
+    return ConfigError(f"{key}: no such key{hint}; keys: {', '.join(keys)}")
+
+
+def _keys(words: list[str]) -> list[str]:
+    """Return all keys of the configuration that has the groups chosen on the command line; sweeps are left out."""
+    chosen = [word for word in words if word.partition("=")[0] in catalogue.groups() and "," not in word]
+    try:
+        config = composed({}, *chosen)
+    except ConfigError:
+        config = composed({})
+    content: Any = OmegaConf.to_container(config)
+    return [*content, *flatten(content)]
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("Error parsing override")] or lines
+    return lines[0] if lines else type(error).__name__

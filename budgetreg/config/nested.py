@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
+from budgetreg.errors import ConfigError
+
 Tree = dict[str, Any]
 
 
@@ -22,6 +24,22 @@ def flatten(tree: Mapping[str, Any]) -> Tree:
         else:
             flat[key] = value
     return flat
+
+
+def put(tree: Tree, key: str, value: Any) -> None:
+    """Set a dotted key of a nested mapping, with levels added where they are missing.
+
+    Raises
+    ------
+    ConfigError
+        If what is there is not a level.
+    """
+    *path, last = key.split(".")
+    for step in path:
+        tree = tree.setdefault(step, {})
+        if not isinstance(tree, dict):
+            raise ConfigError(f"{key}: no such key: {step} is not a section")
+    tree[last] = value
 
 
 def differing(then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:

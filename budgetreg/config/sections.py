@@ -2,72 +2,60 @@
 
 from collections.abc import Mapping
 
+from budgetreg.config import requirements as must
 from budgetreg.config.options import Option, Options
-from budgetreg.config.requirements import (
-    FRACTION,
-    LIST,
-    MAPPING,
-    MAPPINGS,
-    NAME,
-    NOTHING,
-    ONE,
-    POSITIVE,
-    TEXT,
-    increasing,
-    matching,
-    one_of,
-    whole,
-)
 
 TOP: Options = {
-    "experiment": Option("the recipe's name", TEXT),
-    "protocol": Option("the preset", NAME | NOTHING, inert=True),
-    "protocols": Option("what each preset of a recipe sets", MAPPING, inert=True),
+    "experiment": Option("the recipe's name", must.TEXT),
+    "protocol": Option("the preset", must.NAME | must.NOTHING, inert=True),
+    "protocols": Option("what each preset of a recipe sets", must.MAPPING, inert=True),
     "algo": Option("the learner"),
-    "learners": Option("what a recipe sets for each learner", MAPPING, inert=True),
-    "omit": Option("the combinations that a recipe leaves out", MAPPINGS, inert=True),
+    "learners": Option("what a recipe sets for each learner", must.MAPPING, inert=True),
+    "omit": Option("the combinations that a recipe leaves out", must.MAPPINGS, inert=True),
     "dataset": Option("the data set"),
     "tuning": Option("the tuning"),
     "backend": Option("the backend", inert=True),
-    "k": Option("the attribute budget", whole(1)),
-    "intercept": Option("the intercept", one_of("none", "mean") | NOTHING, default="none", own="mean"),
-    "pilot": Option("the number of full rows that are seen first", one_of("auto") | whole(0) | NOTHING, 0, own="auto"),
+    "k": Option("the attribute budget", must.whole(1)),
+    "intercept": Option("the intercept", must.one_of("none", "mean") | must.NOTHING, default="none", own="mean"),
+    "pilot": Option(
+        "the number of full rows that are seen first", must.one_of("auto") | must.whole(0) | must.NOTHING, 0, own="auto"
+    ),
     "axis": Option(
         "the axis on which all learners end at the same point",
-        one_of("attributes", "examples", "paid"),
+        must.one_of("attributes", "examples", "paid"),
         default="attributes",
     ),
     "total": Option(
-        "the number of attributes, or the money, that every learner ends at", whole(1) | NOTHING, default=None
+        "the number of attributes, or the money, that every learner ends at", must.whole(1) | must.NOTHING, default=None
     ),
-    "repetitions": Option("the number of repetitions", whole(1), inert=True),
-    "seed": Option("the seed", whole(0)),
+    "repetitions": Option("the number of repetitions", must.whole(1), inert=True),
+    "seed": Option("the seed", must.whole(0)),
     "checkpoints": Option(
         "the checkpoints",
-        whole(1)
-        | increasing("an increasing list of numbers of examples, each at least 1", whole(1))
-        | increasing("of shares of the whole axis, above 0 and up to 1", FRACTION | ONE),
+        must.whole(1)
+        | must.increasing("an increasing list of numbers of examples, each at least 1", must.whole(1))
+        | must.increasing("of shares of the whole axis, above 0 and up to 1", must.FRACTION | must.ONE),
     ),
-    "n_jobs": Option("the number of workers", whole(1), inert=True),
-    "out": Option("the folder of the results", NAME | NOTHING, inert=True),
-    "figure": Option("how a recipe's figure is drawn", MAPPING, inert=True),
-    "differs": Option("what differs from the paper", LIST, inert=True),
-    "claims": Option("a recipe's claims", LIST, inert=True),
+    "n_jobs": Option("the number of workers", must.whole(1), inert=True),
+    "out": Option("the folder of the results", must.NAME | must.NOTHING, inert=True),
+    "figure": Option("how a recipe's figure is drawn", must.MAPPING, inert=True),
+    "differs": Option("what differs from the paper", must.LIST, inert=True),
+    "claims": Option("a recipe's claims", must.LIST, inert=True),
 }
 """The plain keys and the groups. Inert ones change a result only through the keys that they set."""
 
 RECIPE = ("protocols", "learners", "omit", "figure", "differs", "claims")
 """Keys of a recipe that no run needs."""
 
-_ADDRESS = matching("tcp://HOST:PORT", r"tcp://([^\s:/\[\]]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
+_ADDRESS = must.matching("tcp://HOST:PORT", r"tcp://([^\s:/\[\]]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
 
 BACKEND: Options = {
-    "name": Option("the backend's name", one_of("loky", "sequential", "dask")),
+    "name": Option("the backend's name", must.one_of("loky", "sequential", "dask")),
     "address": Option("the address of dask's scheduler", _ADDRESS, only=("name", "dask")),
-    "batch_size": Option("the number of replicas advanced together", whole(1)),
+    "batch_size": Option("the number of replicas advanced together", must.whole(1)),
 }
 
-_WIDEN = Option("how often a grid may be widened", whole(0) | NOTHING, default=0, own=3)
+_WIDEN = Option("how often a grid may be widened", must.whole(0) | must.NOTHING, default=0, own=3)
 
 TUNINGS = ("cv", "theory", "fixed", "honest")
 RADIUS = "B"
@@ -87,8 +75,8 @@ def tuning_options(name: str, parameters: Mapping[str, str]) -> Options:
     given = {"theory": (RADIUS,), "fixed": tuple(parameters)}.get(name, ())
     return {
         "name": Option("the tuning's name"),
-        "at": Option("the checkpoint to tune at", one_of("end", "each")),
-        "folds": Option("the number of folds", whole(2)),
+        "at": Option("the checkpoint to tune at", must.one_of("end", "each")),
+        "folds": Option("the number of folds", must.whole(2)),
         **({"widen": _WIDEN} if name in ("cv", "theory") else {}),
-        **{name: Option(parameters[name], POSITIVE | NOTHING, default=None) for name in given},
+        **{name: Option(parameters[name], must.POSITIVE | must.NOTHING, default=None) for name in given},
     }

@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from budgetreg.config.catalogue import has_option, options
-from budgetreg.config.nested import flatten
+from budgetreg.config.nested import flatten, put
 from budgetreg.config.options import Options, completed, identity_of, options_of, resolve_nulls, rules_of
 from budgetreg.config.requirements import POSITIVE, check, chosen, increasing
 from budgetreg.config.sections import BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
@@ -170,7 +170,7 @@ def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None
     tree = json.loads(json.dumps(recorded))
     for key, value in (given or {}).items():
         if key != "dataset.root" or "root" in tree.get("dataset", {}):
-            _set(tree, key, value)
+            put(tree, key, value)
     return _typed(_checked(tree, {key: option for key, option in TOP.items() if key not in RECIPE}, ""))
 
 
@@ -248,7 +248,7 @@ def _apply_protocol(tree: dict[str, Any], given: Mapping[str, Any]) -> dict[str,
         raise ConfigError(f"protocols.{name}: must be keys with values")
     for key, value in flatten(protocols[name] or {}).items():
         if key not in given:
-            _set(tree, key, value)
+            put(tree, key, value)
     return _checked(tree, TOP, "")
 
 
@@ -262,16 +262,7 @@ def _apply_recipe(section: Any, learners: Mapping[str, Any], given: Mapping[str,
     keys = learners.get(str(section.get("name")), {}) if isinstance(section, dict) else {}
     for key, value in flatten(keys).items():
         if f"algo.{key}" not in given:
-            _set(section, key, value)
-
-
-def _set(tree: dict[str, Any], key: str, value: Any) -> None:
-    *path, last = key.split(".")
-    for step in path:
-        tree = tree.setdefault(step, {})
-        if not isinstance(tree, dict):
-            raise ConfigError(f"{key}: no such key: {step} is not a section")
-    tree[last] = value
+            put(section, key, value)
 
 
 def _checked(section: Any, declared: Options, prefix: str) -> dict[str, Any]:
