@@ -13,7 +13,6 @@ import numpy as np
 
 from budgetreg.enumeration.gradients import GradientOracle
 from budgetreg.learners import bases
-from budgetreg.learners.bases import ON_FULL_ROWS, ONE_PASS
 from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Learner, Observation, RunContext, Theorem
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
@@ -43,10 +42,7 @@ class ExactGradientLearner(Learner):
     observation = Observation.ALL
     parameters = (RADIUS, STEP_SIZE)
     tuned = ("B", "eta")
-    skipped_checks: ClassVar[Mapping[str, str]] = {
-        **ON_FULL_ROWS,
-        "minimiser": ONE_PASS,
-    }
+    skipped_checks: ClassVar[Mapping[str, str]] = {**bases.ON_FULL_ROWS, "minimiser": bases.ONE_PASS}
 
     def fit(
         self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
@@ -56,30 +52,22 @@ class ExactGradientLearner(Learner):
         These are the updates of AERR and AELR from ``w_1 = 0``, with the exact gradient; see `Learner.fit`. Settings
         are ``B`` and ``eta``.
         """
-        G, d = accessor.n_settings, accessor.d
-        streams = [_UPDATES[self.update](G, d, settings["B"], settings["eta"]) for _ in range(accessor.n_streams)]
+        d, step = accessor.d, _STEPS[self.update]
+        w, total, theta = np.zeros((3, accessor.n_streams, accessor.n_settings, d))
         averager = Averager(checkpoints, self.average)
         marks = set(averager.marks)
         last = max(checkpoints)
         block = max(1, _BLOCK_VALUES // d)
-
-        def running_sum() -> np.ndarray:
-            return np.stack([stream.total for stream in streams])
-
-        def iterate() -> np.ndarray:
-            return np.stack([stream.w for stream in streams])
-
         for start in range(0, last, block):
             X, y = accessor.rows(start, min(start + block, last))
             for position in range(X.shape[1]):
-                for stream in streams:
-                    stream.total += stream.w
+                total += w
                 t = start + position + 1
-                output = averager.observe(t, running_sum, iterate) if t in marks else None
+                output = averager.observe(t, total.copy, w.copy) if t in marks else None
                 if output is not None:
                     yield output[0], np.ascontiguousarray(output[1].swapaxes(1, 2))
-                for f, stream in enumerate(streams):
-                    stream.step(X[f, position], y[f, position])
+                for f in range(accessor.n_streams):
+                    w[f] = step(w[f], theta[f], X[f, position], y[f, position], settings["B"], settings["eta"])
 
     def theory(self, run: RunContext, B: float | None) -> Mapping[str, float]:
         """Return the step size of Hazan & Koren 2012 for exact gradients."""
@@ -106,35 +94,23 @@ _BLOCK_VALUES = 2**18
 """Attribute values of one stream in a block."""
 
 
-class _OGD:
-    """Gradient descent on the 2-ball: ``w <- v B / max(|v|_2, B)``, ``v = w - eta g``."""
-
-    def __init__(self, G: int, d: int, B: np.ndarray, eta: np.ndarray) -> None:
-        self.B, self.eta = B, eta
-        self.w, self.total = np.zeros((G, d)), np.zeros((G, d))
-
-    def step(self, x: np.ndarray, y: float) -> None:
-        residual = inner_products(self.w, x) - y
-        self.w -= (self.eta * residual)[:, None] * x
-        self.w = project_l2(self.w, self.B)
+def _ogd(w: np.ndarray, theta: np.ndarray, x: np.ndarray, y: float, B: np.ndarray, eta: np.ndarray) -> np.ndarray:
+    """Return the regressors (G, d) after a step on the 2-ball: ``w <- v B / max(|v|_2, B)``, ``v = w - eta g``."""
+    residual = inner_products(w, x) - y
+    return project_l2(w - (eta * residual)[:, None] * x, B)
 
 
-class _EG:
-    """Exponentiated gradient on the 1-ball: ``theta -= eta clip(g, 1/eta)``.
+def _eg(w: np.ndarray, theta: np.ndarray, x: np.ndarray, y: float, B: np.ndarray, eta: np.ndarray) -> np.ndarray:
+    """Return the regressors (G, d) after a step on the 1-ball, and change their exponents theta (G, d).
 
-    ``w = B sinh(theta) / sum(cosh(theta))``, both multiplied by ``2 exp(-max |theta|)`` against overflow.
+    ``theta -= eta clip(g, 1/eta)``; ``w = B sinh(theta) / sum(cosh(theta))``, numerator and denominator multiplied by
+    ``2 exp(-max |theta|)`` against overflow.
     """
-
-    def __init__(self, G: int, d: int, B: np.ndarray, eta: np.ndarray) -> None:
-        self.B, self.eta = B, eta
-        self.w, self.total, self._theta = np.zeros((G, d)), np.zeros((G, d)), np.zeros((G, d))
-
-    def step(self, x: np.ndarray, y: float) -> None:
-        residual = inner_products(self.w, x) - y
-        self._theta -= np.clip((self.eta * residual)[:, None] * x, -1, 1)
-        M = np.abs(self._theta).max(axis=1, keepdims=True)
-        up, down = np.exp(self._theta - M), np.exp(-M - self._theta)
-        self.w = (up - down) * (self.B / (up + down).sum(axis=1))[:, None]
+    residual = inner_products(w, x) - y
+    theta -= np.clip((eta * residual)[:, None] * x, -1, 1)
+    M = np.abs(theta).max(axis=1, keepdims=True)
+    up, down = np.exp(theta - M), np.exp(-M - theta)
+    return np.asarray((up - down) * (B / (up + down).sum(axis=1))[:, None])
 
 
-_UPDATES: dict[str, type[_OGD] | type[_EG]] = {"ogd": _OGD, "eg": _EG}
+_STEPS = {"ogd": _ogd, "eg": _eg}

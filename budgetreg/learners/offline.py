@@ -1,18 +1,105 @@
-"""Offline ridge and lasso: exact minimisers of the squared loss over balls of several radii.
+"""Offline ridge and lasso: the empirical loss minimised over balls, on each prefix of the examples, seen in full.
+
+The comparisons of Cesa-Bianchi et al. 2010 and of Hazan & Koren 2012.
 
 Rows are stored while there are at most as many as attributes; later ``X'X`` and ``X'y`` replace them. The training
 parts of a cross-validation share most of their examples, and the products of shared examples are computed once. So the
 streams that run together determine the order of the sums, and the configuration must determine these streams.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from budgetreg.solvers.lasso import lasso
-from budgetreg.solvers.lasso_path import lasso_path
-from budgetreg.solvers.shrinkage import ridge, ridge_of_rows
+from budgetreg.config.options import option
+from budgetreg.config.requirements import one_of
+from budgetreg.enumeration.certificates import BallOracle, largest, one_norm, two_norm
+from budgetreg.learners.bases import ON_FULL_ROWS, UNBOUNDED
+from budgetreg.learners.declaration import RADIUS, Batching, Learner, Observation
+from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
+from budgetreg.metering.accessor import Accessor
+from budgetreg.tasks import Outputs, WithIntercept
+
+_PROBLEMS = {"ridge": "least squares in the 2-ball", "lasso": "least squares in the 1-ball"}
+_NORMS = {"ridge": (two_norm, two_norm), "lasso": (one_norm, largest)}
+"""The norm of the ball, and the dual norm."""
+
+_BLOCK = 2**14
+"""Examples of each stream in a block."""
+
+
+@dataclass(frozen=True)
+class OfflineLearner(Learner):
+    """Ridge and lasso on full rows: which ball the regressor lies in.
+
+    Attributes
+    ----------
+    update : {'ridge', 'lasso'}
+        The ball: ``|w|_2 <= B`` or ``|w|_1 <= B``.
+    """
+
+    update: str = option("the update", one_of(*_PROBLEMS), tried=())
+
+    core = "offline"
+    observation = Observation.ALL
+    parameters = (RADIUS,)
+    tuned = ("B",)
+    batching = Batching.WITH_ITS_FOLDS
+    shares_settings = True
+    centres_itself = True
+    skipped_checks: ClassVar[Mapping[str, str]] = {
+        **ON_FULL_ROWS,
+        "unbiased": "the loss is minimised itself, without gradients",
+        "boundary": UNBOUNDED,
+    }
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
+    ) -> Trajectory:
+        """Minimise ``|X w - y|_2^2`` over balls, at each checkpoint on the examples up to it; see `Learner.fit`.
+
+        If least-squares solutions lie inside the ball, the one of least norm (the ball's norm) is returned. The setting
+        is ``B``, and nothing is drawn.
+        """
+        solve = {"ridge": solve_ridge, "lasso": solve_lasso}[self.update]
+        streams = [LeastSquares(accessor.d) for _ in range(accessor.n_streams)]
+        start = 0
+        for checkpoint in sorted(set(checkpoints)):
+            by_products = checkpoint > accessor.d
+            if by_products:
+                for stream in streams:
+                    stream.drop_rows()
+            while start < checkpoint:
+                stop = min(start + _BLOCK, checkpoint)
+                for members, X, y in accessor.distinct_rows(start, stop):
+                    b, gram = y @ X, gram_matrix(X) if by_products else None
+                    sums = np.append(X.sum(axis=0), y.sum()) if given.centred or given.intercept else None
+                    for f in members:
+                        streams[f].append(X, y, b, gram, sums)
+                start = stop
+            solutions: list[np.ndarray] = []
+            for stream in streams:
+                guess = solutions[-1] if solutions else None
+                solutions.append(stream.centred(given.centred, given.intercept).solved(solve, settings["B"], guess))
+            outputs: Outputs = np.stack(solutions)
+            if given.centred or given.intercept:
+                origins = [stream.origin(given.centred, given.intercept) for stream in streams]
+                b = np.stack([r - m @ w for (m, r), w in zip(origins, solutions, strict=True)])
+                outputs = WithIntercept(np.stack(solutions), b)
+            yield checkpoint, outputs
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What it sees and minimises."""
+        return "all attributes, offline solution for each prefix of the examples", _PROBLEMS.get(self.update, "")
+
+    @property
+    def oracle(self) -> BallOracle:
+        """Certificates that no regressor of the ball has a smaller loss."""
+        return BallOracle(*_NORMS[self.update])
+
 
 _SPARSE = 0.1
 """Fraction of nonzero values below which an attribute is multiplied as a sparse column."""
@@ -20,6 +107,8 @@ _SPARSE = 0.1
 
 def gram_matrix(X: np.ndarray) -> np.ndarray:
     """Return X'X; attributes that are mostly 0 (margins of images) are multiplied as sparse columns."""
+    from scipy.sparse import csr_array  # imported here because SciPy loads slowly
+
     nonzero = np.count_nonzero(X, axis=0)
     sparse = np.flatnonzero((nonzero > 0) & (nonzero < _SPARSE * len(X)))
     dense = np.flatnonzero((nonzero > 0) & (nonzero >= _SPARSE * len(X)))
@@ -86,10 +175,7 @@ class LeastSquares:
         return examples
 
     def solved(
-        self,
-        solve: Callable[["LeastSquares", np.ndarray], np.ndarray],
-        radii: np.ndarray,
-        guess: np.ndarray | None,
+        self, solve: Callable[["LeastSquares", np.ndarray], np.ndarray], radii: np.ndarray, guess: np.ndarray | None
     ) -> np.ndarray:
         """Return the solutions (d, G); attributes that are 0 in all examples have weight 0."""
         live = np.flatnonzero(self.squares())
@@ -110,6 +196,9 @@ class LeastSquares:
 
 def solve_lasso(examples: LeastSquares, radii: np.ndarray) -> np.ndarray:
     """Return the minimisers (d, G) over 1-balls."""
+    from budgetreg.solvers.lasso import lasso  # imported here because SciPy loads slowly
+    from budgetreg.solvers.lasso_path import lasso_path
+
     if examples.X is None:
         return lasso(examples.gram, examples.b, radii, examples.guess)
     X = examples.X
@@ -118,6 +207,8 @@ def solve_lasso(examples: LeastSquares, radii: np.ndarray) -> np.ndarray:
 
 def solve_ridge(examples: LeastSquares, radii: np.ndarray) -> np.ndarray:
     """Return the minimisers (d, G) over 2-balls."""
+    from budgetreg.solvers.shrinkage import ridge, ridge_of_rows  # imported here because SciPy loads slowly
+
     if not examples.b.any():
         return np.zeros((len(examples.b), len(radii)))
     if examples.X is None:
