@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from budgetreg.config.composition import composed
+from budgetreg.config.composition import Composer
 from budgetreg.config.options import REQUIRED, options_of
 from budgetreg.enumeration.steps import prices
 from budgetreg.learners import contract
@@ -209,6 +209,9 @@ def _with_intercept(W: np.ndarray, origins: Sequence[Origin]) -> np.ndarray:
     return np.concatenate([W, np.stack(b)[:, None, :]], axis=1)
 
 
+_composer = cache(Composer)  # Hydra is slow, and there are many learners
+
+
 @cache
 def examined(name: str) -> Subject:
     """Return the learner of a file in ``conf/algo`` as a subject.
@@ -218,7 +221,7 @@ def examined(name: str) -> Subject:
     ConfigError
         If the file does not describe one.
     """
-    config = validate(composed({"algo": name, **_RUN}))
+    config = validate(_composer()({"algo": name, **_RUN}))
     learner = config.algo
     if isinstance(learner, SubspaceLearner):  # the checks' examples have few attributes
         learner = replace(learner, n_components=2)

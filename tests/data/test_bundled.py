@@ -1,31 +1,22 @@
 """The tables bundled with scikit-learn, and their illustrative prices; the digits are in test_digits.py."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
-from hydra import compose, initialize_config_dir
 from sklearn import datasets
 
-from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import load
 from budgetreg.data.bundled import prices
 from budgetreg.data.dataset import Dataset
 from budgetreg.errors import ConfigError
-from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
+from tests.plans import configured
 
 ORIGINALS = {
     "diabetes": datasets.load_diabetes(scaled=False),
     "breast_cancer": datasets.load_breast_cancer(),
     "wine": datasets.load_wine(),
 }
-
-
-def configured(*keys: str) -> Any:
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        return validate(compose("config", list(keys)))
 
 
 def read(name: str, *keys: str) -> Dataset:

@@ -9,7 +9,7 @@ from budgetreg.metering import cells
 from budgetreg.metering.accessor import Accessor
 from budgetreg.protocol import passes
 from budgetreg.protocol import repetitions as protocol
-from tests.protocol.test_centring import planned
+from tests.plans import planned
 
 COUNTS = ("cells_run", "cells_tuning", "rows_full")
 QUICK = ["dataset=diabetes", "k=4", "tuning.folds=3", "repetitions=2", "checkpoints=[40,90,150]"]

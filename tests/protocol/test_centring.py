@@ -1,12 +1,8 @@
 """Centring by running means of revealed attributes: equal to a listing, and the same in any batch."""
 
-from functools import cache
-
 import numpy as np
 import pytest
-from hydra import compose, initialize_config_dir
 
-from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import load
 from budgetreg.errors import BudgetExceeded
 from budgetreg.learners.signature import SideInformation
@@ -14,26 +10,15 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import Centring
 from budgetreg.metering.table import Table
 from budgetreg.protocol import repetitions as protocol
-from budgetreg.protocol.configuration import validate
-from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.tuning import folds, winners
 from budgetreg.sampling.draws import DATA_POINT_SAMPLERS
 from budgetreg.streams import generator
 from tests import listings
 from tests.learners.test_partial import SCALE, draws, problem
+from tests.plans import planned
 
 BLOCK = 256
 CENTRED = Centring(attributes=True)
-
-
-def planned(*overrides):
-    return make_plan(_configured(overrides))
-
-
-@cache
-def _configured(overrides):
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        return validate(compose("config", list(overrides)))
 
 
 def running_means(X, attributes):

@@ -16,7 +16,7 @@ from budgetreg.protocol import split
 from budgetreg.protocol.plan import make_plan
 from budgetreg.sampling.draws import subset
 from budgetreg.streams import generator
-from tests.protocol.test_centring import planned
+from tests.plans import planned
 
 CENTRES = [(False, False), (True, False), (False, True), (True, True)]
 

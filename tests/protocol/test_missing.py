@@ -17,8 +17,8 @@ from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol import split as splitting
 from budgetreg.protocol.side_information import second_moments, table_of
 from budgetreg.protocol.split import split_data
+from tests.plans import planned
 from tests.protocol.test_cells import Watcher, counted_right, literally
-from tests.protocol.test_centring import planned
 
 N, D = 120, 6
 RNG = np.random.default_rng(5)

@@ -9,7 +9,7 @@ from budgetreg.data import load
 from budgetreg.protocol.outcome import packed, unpacked
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.streams import generator
-from tests.protocol.test_centring import planned
+from tests.plans import planned
 
 OWN = "dataset=diabetes"
 GRID = "algo.grid={B: [1, 3], eta: [1, 10]}"

@@ -10,7 +10,7 @@ from budgetreg.metering.centring import Centring
 from budgetreg.metering.table import Table, stack
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol.side_information import pilot_moments, spreads, table_of
-from tests.protocol.test_centring import planned
+from tests.plans import planned
 
 OWN = ["dataset=diabetes", "tuning.folds=3", "k=4", "repetitions=2", "checkpoints=4"]
 GRID = "algo.grid={B: [1, 3], eta: [1, 10]}"

@@ -9,7 +9,7 @@ import pytest
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.results.schema import COST_OF_RUNS
-from tests.protocol.test_centring import planned
+from tests.plans import planned
 
 GRID = "algo.grid={B: [1, 3], eta: [1, 10]}"
 OWN = ["dataset=diabetes", "tuning.folds=3", "k=4", "checkpoints=4", "pilot=8"]

@@ -9,7 +9,7 @@ from budgetreg.cli.app import main
 from budgetreg.protocol.outcome import unpacked
 from budgetreg.protocol.repetitions import run_repetitions
 from tests.cli.test_cli import one_line
-from tests.protocol.test_centring import planned
+from tests.plans import planned
 
 LOW = np.array([18, 1, 15, 60, 100, 40, 20, 2, 3, 60.0])
 HIGH = np.array([80, 2, 45, 140, 300, 250, 100, 9, 6, 120.0])

@@ -5,18 +5,16 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
-from hydra import compose, initialize_config_dir
 
-from budgetreg.config.catalogue import conf_dir
 from budgetreg.metering.centring import Origin
 from budgetreg.metering.table import Table
-from budgetreg.protocol.configuration import validate
-from budgetreg.protocol.plan import Plan, make_plan
+from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.tuning import folds, on_edge, winners
 from budgetreg.streams import generator
 from budgetreg.tasks import RegressorJudge, mean_loss
 from budgetreg.theory import eg_step, ogd_step, pegasos_regularisation
+from tests.plans import planned
 
 
 def test_streams_are_keyed_by_identity():
@@ -101,11 +99,7 @@ SMALL = ["dataset.n=150", "dataset.n_test=30", "tuning.folds=3", "checkpoints=[7
 )
 def test_repetitions_have_the_same_numbers_together_and_alone(learner):
     sizes = [key for key in SMALL if "digits_3v5" not in learner[2] or not key.startswith("dataset.n")]
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        plans = [
-            make_plan(validate(compose("config", [*learner, *sizes, f"backend.batch_size={size}"])))
-            for size in (4096, 1)
-        ]
+    plans = [planned(*learner, *sizes, f"backend.batch_size={size}") for size in (4096, 1)]
     together = run_repetitions(plans[0], [2, 0, 1], lambda done: None)
     assert [result["repetition"] for result in together] == [2, 0, 1]
     for result in together:
@@ -114,8 +108,7 @@ def test_repetitions_have_the_same_numbers_together_and_alone(learner):
 
 def test_tuning_at_the_end_chooses_like_the_last_checkpoint():
     learner = ["algo=aerr", "k=6", "dataset=power_law", "dataset.d=40", *SMALL]
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        each, once = (make_plan(validate(compose("config", [*learner, f"tuning.at={at}"]))) for at in ("each", "end"))
+    each, once = (planned(*learner, f"tuning.at={at}") for at in ("each", "end"))
     (several,), (single,) = (run_repetitions(plan, [0], lambda done: None) for plan in (each, once))
     assert single["run"] == several["run"]
     assert single["curve"][-1] == several["curve"][-1]
@@ -125,8 +118,7 @@ def test_tuning_at_the_end_chooses_like_the_last_checkpoint():
 def test_edges_of_earlier_checkpoints_are_reported():
     """In a grid of two values every choice is on an edge; a single checkpoint has no earlier ones."""
     learner = ["algo=aerr", "k=6", "dataset=power_law", "dataset.d=40", "algo.grid={B:[4],eta:[0.1,10]}", *SMALL]
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        each, last = (make_plan(validate(compose("config", [*learner, *more]))) for more in ([], ["checkpoints=[150]"]))
+    each, last = (planned(*learner, *more) for more in ([], ["checkpoints=[150]"]))
     (several,), (single,) = (run_repetitions(plan, [0], lambda done: None) for plan in (each, last))
     assert set(several["edge_before"].split()) in ({"eta:high"}, {"eta:low"}, {"eta:high", "eta:low"})
     assert single["edge_before"] == ""
@@ -136,8 +128,7 @@ def test_edges_of_earlier_checkpoints_are_reported():
 def test_final_runs_have_the_same_numbers_beside_the_folds_and_after_them(average, monkeypatch):
     """Bill and errors agree up to rounding: stopping at other checkpoints changes the last bits."""
     keys = ["algo=aerr", "k=6", f"algo.average={average}", "dataset=power_law", "dataset.d=40", *SMALL]
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        plan = make_plan(validate(compose("config", keys)))
+    plan = planned(*keys)
     assert plan.one_pass
     (beside,) = run_repetitions(plan, [0], lambda done: None)
     monkeypatch.setattr(Plan, "one_pass", False)
@@ -149,6 +140,5 @@ def test_final_runs_have_the_same_numbers_beside_the_folds_and_after_them(averag
 
 
 def test_offline_learners_advance_all_folds_of_a_repetition_together():
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        plan = make_plan(validate(compose("config", ["algo=ridge", "k=64", "backend.batch_size=1"])))
+    plan = planned("algo=ridge", "k=64", "backend.batch_size=1")
     assert (plan.streams_at_once, plan.repetitions_at_once) == (10, 1)

@@ -1,7 +1,6 @@
 """Runs of learners of subspaces: plans and refusals, tests, repetitions, bounds."""
 
 from dataclasses import replace
-from functools import cache
 from math import log, sqrt
 from pathlib import Path
 
@@ -22,14 +21,13 @@ from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.tuning import on_edge
 from budgetreg.results.series import Series
 from budgetreg.tasks import SubspaceLearning
+from tests import plans
 
 COINS = ("dataset=coins", "dataset.d=8", "dataset.n=300", "algo.n_components=1", "k=4", "tuning.folds=3")
 
 
-@cache
 def configured(algo, *keys):
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        return validate(compose("config", [f"algo={algo}", *COINS, *keys]))
+    return plans.configured(f"algo={algo}", *COINS, *keys)
 
 
 def having(algo, **options):

@@ -4,7 +4,7 @@ import pytest
 
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.repetitions import run_repetitions
-from tests.protocol.test_centring import planned
+from tests.plans import planned
 
 OWN = ["dataset=diabetes", "tuning=fixed", "tuning.B=60", "tuning.eta=0.01", "repetitions=1", "checkpoints=3"]
 

@@ -8,7 +8,7 @@ import pytest
 from budgetreg.protocol.configuration import restored
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.tuning import widening, widest
-from tests.protocol.test_centring import planned
+from tests.plans import planned
 
 NARROW = ["dataset=diabetes", "tuning.folds=2", "k=4", "checkpoints=2", "algo=aerr"]
 GRID = "algo.grid={B: [0.01, 0.02], eta: [0.5, 1]}"

@@ -9,12 +9,12 @@ import pytest
 
 from budgetreg import data, learners
 from budgetreg.config import extensions, sections
-from budgetreg.config.composition import composed
 from budgetreg.config.options import Option
 from budgetreg.config.requirements import one_of
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.reproduce.merged import read_results
 from budgetreg.reproduce.recipes import names, read_recipe
+from tests.plans import composer
 from tests.tiers import slow_but
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
@@ -53,7 +53,7 @@ def changed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[Any
 
 
 def configured(**choice: Any) -> Config:
-    return validate(composed({key.replace("__", "."): value for key, value in choice.items()}))
+    return validate(composer()({key.replace("__", "."): value for key, value in choice.items()}))
 
 
 @pytest.mark.parametrize("name", slow_but(("aemr/digits", "gonen_2016/price", "hazan_koren_2012/fig1"), DRAWN))
