@@ -1,15 +1,16 @@
 """``results/README.md``: each figure with its claims and their verdicts, written from the results alone."""
 
-import csv
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from budgetreg.errors import ConfigError, UserError
 from budgetreg.files.writing import os_errors_explained, write_atomically
 from budgetreg.results.manifest import read_merged_manifest
 from budgetreg.results.schema import CLAIMS, MANIFEST, SAVINGS
+from budgetreg.results.tables import rows_of
+
+_Row = Mapping[str, str]
 
 _PAPERS = {
     "cesa_bianchi_2010": "Cesa-Bianchi, Shalev-Shwartz & Shamir 2010",
@@ -82,105 +83,93 @@ def write_gallery(results: Path) -> Path:
 
 def _tally(results: Path) -> Iterator[str]:
     """Give a table of the verdicts of each figure; a claim counts once for each preset."""
-    files = sorted(results.glob(f"*/*/{CLAIMS}"))
-    counts = {file: Counter(row["verdict"] for row in _rows(file)) for file in files}
-    judged = {file: verdicts for file, verdicts in counts.items() if verdicts}
-    if judged:
-        yield f"| figure | {' | '.join(_MARKS)} |\n|---|{'---|' * len(_MARKS)}"
-        for file, verdicts in judged.items():
+    judged: dict[str, Counter[str]] = {}
+    for file in sorted(results.glob(f"*/*/{CLAIMS}")):
+        verdicts = Counter(row["verdict"] for row in rows_of(file.read_bytes()))
+        if verdicts:
             name = file.parent.relative_to(results).as_posix()
-            yield f"| [{name}](#{name.replace('/', '')}) | {' | '.join(str(verdicts[mark]) for mark in _MARKS)} |"
-        total = sum(judged.values(), Counter())
-        yield f"| all | {' | '.join(str(total[mark]) for mark in _MARKS)} |\n"
+            judged[f"[{name}](#{name.replace('/', '')})"] = verdicts
+    if judged:
+        judged["all"] = sum(judged.values(), Counter())
+        rows = ([name, *(str(verdicts[mark]) for mark in _MARKS)] for name, verdicts in judged.items())
+        yield from _table(["figure", *_MARKS], rows)
+        yield ""
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
 def _figure(path: Path, name: str) -> Iterator[str]:
     """Give the blocks of a folder of results, or of a picture with a caption; nothing for other files."""
     if (path / MANIFEST).is_file():
-        manifest = _manifest(path)
-        if manifest is not None:
-            ours = path.parent.name in _OURS
-            yield f"### {name}\n\n{manifest['title']}\n"
-            for picture in sorted(path.glob("curves*.png")):
-                yield f"![{name}]({name}/{picture.name})\n"
-            if (path / CLAIMS).is_file():  # a picture claims nothing
-                yield from _claims(path / CLAIMS, "claimed" if ours else "the paper says")
-                yield from _savings(path / SAVINGS)
-            yield from _differs(manifest["differs"], "To be known" if ours else "Differs from the paper")
+        try:
+            manifest = read_merged_manifest(path)
+        except UserError:  # it is damaged, which reproducing its figure reports
+            return
+        if manifest is None:
+            return
+        ours = path.parent.name in _OURS
+        yield f"### {name}\n\n{manifest['title']}\n"
+        for picture in sorted(path.glob("curves*.png")):
+            yield f"![{name}]({name}/{picture.name})\n"
+        if (path / CLAIMS).is_file():  # a picture claims nothing
+            yield from _claims(rows_of((path / CLAIMS).read_bytes()), "claimed" if ours else "the paper says")
+            yield from _savings(rows_of((path / SAVINGS).read_bytes()))
+        if manifest["differs"]:
+            yield f"{'To be known' if ours else 'Differs from the paper'}:\n"
+            yield from (f"- {sentence}" for sentence in manifest["differs"])
+            yield ""
     elif path.suffix == ".png" and path.with_suffix(".txt").is_file():
         title = path.with_suffix(".txt").read_text(encoding="utf-8").partition("\n\n")[0]
         yield f"### {name}\n\n{' '.join(title.split())}\n\n![{name}]({name}.png)\n"
 
 
-def _manifest(folder: Path) -> dict[str, Any] | None:
-    """Return a manifest of merged results; None if it is damaged, which reproducing its figure reports."""
-    try:
-        return read_merged_manifest(folder)
-    except UserError:
-        return None
-
-
-def _differs(sentences: list[str], head: str) -> Iterator[str]:
-    if sentences:
-        yield f"{head}:\n"
-        yield from (f"- {sentence}" for sentence in sentences)
-        yield ""
-
-
-def _claims(path: Path, head: str) -> Iterator[str]:
-    rows = _rows(path)
+def _claims(rows: Sequence[_Row], head: str) -> Iterator[str]:
     if not rows:
         return
-    presets = any(row["protocol"] for row in rows)
-    heads = [head, *(["preset"] if presets else []), "here", "estimate", "interval", "wanted"]
-    yield f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}"
-    for row in rows:
-        interval = f"{row['interval_low']} to {row['interval_high']}" if row["interval_low"] else "-"
-        cells = [
+    presets = ["preset"] if any(row["protocol"] for row in rows) else []
+    cells = (
+        [
             f"{row['says']} (`{row['claim']}`)",
             *([row["protocol"]] if presets else []),
             _MARKS[row["verdict"]] + (f": {row['note']}" if row["note"] else ""),
             row["estimate"] or "-",
-            interval,
+            f"{row['interval_low']} to {row['interval_high']}" if row["interval_low"] else "-",
             row["wanted"],
         ]
-        yield f"| {' | '.join(cells)} |"
-    yield f"\n{_repetitions(rows)}\n"
+        for row in rows
+    )
+    yield from _table([head, *presets, "here", "estimate", "interval", "wanted"], cells)
+    counts = sorted({int(row["repetitions"]) for row in rows} - {0})
+    judged = f"Judged by {' to '.join(map(str, dict.fromkeys([counts[0], counts[-1]])))} repetitions." if counts else ""
+    yield f"\n{judged}\n"
 
 
-def _savings(path: Path) -> Iterator[str]:
+def _savings(rows: Sequence[_Row]) -> Iterator[str]:
     """Give a table of what learners need, for each panel at the least error that most learners reach."""
-    panels: dict[str, dict[float, list[dict[str, str]]]] = {}
-    for row in _rows(path):
+    panels: dict[str, dict[float, dict[str, _Row]]] = {}
+    for row in rows:
         if row["reference"]:
-            panels.setdefault(row["panel"], {}).setdefault(float(row["error"]), []).append(row)
+            levels = panels.setdefault(row["panel"], {})
+            levels.setdefault(float(row["error"]), {})[row["learner"]] = row
     if not panels:
         return
-    learners = list(
-        dict.fromkeys(row["learner"] for levels in panels.values() for rows in levels.values() for row in rows)
-    )
+    learners = list(dict.fromkeys(row["learner"] for row in rows if row["reference"]))
     yield "Attributes it takes to reach an error, and in brackets how many times fewer than with full information:\n"
-    yield f"| panel | error | {' | '.join(learners)} |\n|---|---|{'---|' * len(learners)}"
+    table = []
     for panel, levels in panels.items():
-        error = max(levels, key=lambda error: (sum(not row["attributes_are"] for row in levels[error]), -error))
-        by_learner = {row["learner"]: row for row in levels[error]}
-        cells = [_needed(by_learner[learner]) if learner in by_learner else "" for learner in learners]
-        yield f"| {panel} | {error:g} | {' | '.join(cells)} |"
+        reached = {error: sum(not row["attributes_are"] for row in of.values()) for error, of in levels.items()}
+        error = max(levels, key=lambda error: (reached[error], -error))
+        cells = [_needed(levels[error][learner]) if learner in levels[error] else "" for learner in learners]
+        table.append([panel, f"{error:g}", *cells])
+    yield from _table(["panel", "error", *learners], table)
     yield ""
 
 
-def _needed(row: dict[str, str]) -> str:
+def _needed(row: _Row) -> str:
     needed = f"{_BOUNDS[row['attributes_are']]}{float(row['attributes']):,.0f}".replace(",", " ")
     if row["learner"] == row["reference"] or not row["factor"]:
         return needed
     return f"{needed} ({_BOUNDS[row['factor_is']]}{float(row['factor']):.2g})"
-
-
-def _repetitions(rows: list[dict[str, str]]) -> str:
-    counts = sorted({int(row["repetitions"]) for row in rows} - {0})
-    return f"Judged by {' to '.join(map(str, dict.fromkeys([counts[0], counts[-1]])))} repetitions." if counts else ""
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))

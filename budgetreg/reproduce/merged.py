@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from budgetreg.config.nested import Tree, common, diff, merge, ordered
+from budgetreg.config.nested import Tree, common, diff, ordered
 from budgetreg.errors import DataError
 from budgetreg.files.integrity import Damaged, digest
 from budgetreg.files.writing import files_below, os_errors_explained, write_atomically
 from budgetreg.notices import say
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.results.manifest import (
-    SOURCE,
+    RecordedCell,
     cells_of,
     read_manifest,
     read_merged_manifest,
@@ -57,7 +57,7 @@ class CellResults:
     runs: _Rows
 
     @classmethod
-    def of(cls, cell: Cell, config: Tree, data: Tree, source: Tree, tables: Mapping[str, _Rows]) -> Self:
+    def of(cls, cell: Cell, config: Tree, recorded: RecordedCell, tables: Mapping[str, _Rows]) -> Self:
         """Return the results of a cell from rows that may hold more repetitions than its recipe asks for."""
         # As presets may share a run, the cell says which preset, and how many repetitions, these results are for.
         asked = {key: cell.config.resolved[key] for key in ("protocol", "repetitions", "axis")}
@@ -65,7 +65,8 @@ class CellResults:
             [row for row in tables[name] if int(row["repetition"]) < cell.config.repetitions] for name in (CURVES, RUNS)
         )
         config = {**config, **{key: value for key, value in asked.items() if value is not None}}
-        return cls(config, data, source, curves, runs)
+        last, *earlier = recorded.sources
+        return cls(config, recorded.data, {**last, "earlier": earlier}, curves, runs)
 
     def holds(self, repetitions: int) -> bool:
         """Whether the first so many repetitions are complete."""
@@ -150,8 +151,8 @@ def read_run(folder: Path, cell: Cell) -> CellResults:
     """
     manifest = run_manifest(folder)
     with _undamaged(folder):
-        source = {key: manifest[key] for key in SOURCE}
-        return CellResults.of(cell, cell.config.recorded(), manifest["data"], source, _tables(folder))
+        (recorded,) = cells_of(manifest)
+        return CellResults.of(cell, cell.config.recorded(), recorded, _tables(folder))
 
 
 def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
@@ -166,7 +167,7 @@ def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
     if manifest is None or not has_tables(folder):
         return {}
     with _undamaged(folder):
-        entries = {entry["identity_digest"]: entry for entry in manifest["cells"]}
+        by_digest = {recorded.digest: recorded for recorded in cells_of(manifest)}
         try:
             rows = read_rows(folder)
         except Damaged as error:
@@ -174,14 +175,11 @@ def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
             return {}
         current = {}
         for cell in cells:
-            entry = entries.get(cell.digest)
-            tables = rows.get(entry[CELL]) if entry else None
-            if entry is None or tables is None:
-                continue
-            config, source = merge(manifest["config"], entry["config"]), manifest["sources"][entry["source"]]
-            results = CellResults.of(cell, config, entry["data"], source, tables)
-            if results.holds(cell.config.repetitions):
-                current[cell.name] = results
+            recorded = by_digest.get(cell.digest)
+            if recorded is not None and recorded.name in rows:
+                results = CellResults.of(cell, recorded.config, recorded, rows[recorded.name])
+                if results.holds(cell.config.repetitions):
+                    current[cell.name] = results
         return current
 
 
@@ -195,38 +193,15 @@ def write_results(folder: Path, recipe: Recipe, by_name: Mapping[str, CellResult
     """
     with os_errors_explained(f"create {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-    results = [by_name[cell.name] for cell in recipe.cells]
     rows = {
         CURVES: [{**row, CELL: cell.name} for cell in recipe.cells for row in by_name[cell.name].curves],
         RUNS: [{**row, CELL: cell.name} for cell in recipe.cells for row in by_name[cell.name].runs],
     }
     heads = meanings_of(rows)
     tables = {name: as_csv([*expanded(heads[name], table), CELL], table) for name, table in rows.items()}
-    base = common([cell_results.config for cell_results in results])
-    sources: list[Tree] = []
-    for cell_results in results:
-        sources += [cell_results.source] if cell_results.source not in sources else []
-    manifest = {
-        "recipe": recipe.name,
-        "title": recipe.title,
-        "differs": recipe.differs,
-        "config": ordered(base),
-        "sources": sources,
-        "promised": {cell.config.algo.name: promised(cell.config.algo) for cell in recipe.cells},
-        "columns": heads,
-        "cells": [
-            {
-                CELL: cell.name,
-                "identity_digest": cell.digest,
-                "version": cell.config.identity()["algo"]["version"],
-                "repetitions": cell.config.repetitions,
-                "config": ordered(diff(cell_results.config, base)),
-                "data": cell_results.data,
-                "source": sources.index(cell_results.source),
-            }
-            for cell, cell_results in zip(recipe.cells, results, strict=True)
-        ],
-    }
+    base = ordered(common([results.config for results in by_name.values()]))
+    kept_promises = {cell.config.algo.name: promised(cell.config.algo) for cell in recipe.cells}
+    manifest = manifest_of(recipe, base, by_name, {"promised": kept_promises, "columns": heads})
     with os_errors_explained(f"write {folder}"):
         if any(not (folder / name).is_file() or (folder / name).read_bytes() != new for name, new in tables.items()):
             # If the process is killed while the tables change, no manifest must describe the wrong ones.
@@ -235,6 +210,39 @@ def write_results(folder: Path, recipe: Recipe, by_name: Mapping[str, CellResult
         write_atomically(folder / name, content)
     # Last, as it holds the digests of the tables.
     write_manifest(folder, manifest, {name: digest(content) for name, content in tables.items()})
+
+
+def manifest_of(recipe: Recipe, config: Tree, by_name: Mapping[str, CellResults], tables: Tree) -> Tree:
+    """Return the manifest of the results of all cells of a recipe.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    config : dict
+        What the configurations of all cells share.
+    by_name : mapping
+        The results of each cell.
+    tables : dict
+        Keys about the tables.
+    """
+    sources: list[Tree] = []
+    cells = []
+    for cell in recipe.cells:
+        results = by_name[cell.name]
+        sources += [results.source] if results.source not in sources else []
+        cells.append(
+            {
+                CELL: cell.name,
+                "identity_digest": cell.digest,
+                "version": cell.config.identity()["algo"]["version"],
+                "repetitions": cell.config.repetitions,
+                "config": ordered(diff(results.config, config)),
+                "data": results.data,
+                "source": sources.index(results.source),
+            }
+        )
+    described = {"recipe": recipe.name, "title": recipe.title, "differs": recipe.differs}
+    return {**described, "config": config, "sources": sources, **tables, "cells": cells}
 
 
 @contextmanager

@@ -20,11 +20,11 @@ from budgetreg.files.integrity import Damaged
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.plan import Plan, make_plan
+from budgetreg.reproduce.merged import CellResults, manifest_of
 from budgetreg.reproduce.recipes import Recipe
 from budgetreg.results.identity import identity_of
 from budgetreg.results.manifest import read_merged_manifest, write_manifest
 from budgetreg.results.provenance import provenance
-from budgetreg.results.schema import CELL
 from budgetreg.sampling.draws import subset
 from budgetreg.streams import generator
 
@@ -78,27 +78,10 @@ def reproduce_picture(recipe: Recipe, folder: Path, name: str) -> None:
     with own_settings():
         picture = reveal_images(plan)
         write_figure(draw(picture), text(name, plan.dataset, picture), folder, name)
-    identity = identity_of(plan)
-    manifest = {
-        "recipe": recipe.name,
-        "title": recipe.title,
-        "differs": recipe.differs,
-        "config": plan.config.recorded(),
-        "sources": [{**provenance(), "earlier": []}],
-        "cells": [
-            {
-                CELL: cell.name,
-                "identity_digest": cell.digest,
-                "version": identity["identity"]["algo"]["version"],
-                "repetitions": plan.config.repetitions,
-                "config": {},
-                "data": identity["data"],
-                "source": 0,
-            }
-        ],
-    }
+    config, source = plan.config.recorded(), {**provenance(), "earlier": []}
+    results = CellResults(config, identity_of(plan)["data"], source, curves=[], runs=[])
     # Last, as a manifest means that the figure is complete.
-    write_manifest(folder, manifest, {})
+    write_manifest(folder, manifest_of(recipe, config, {cell.name: results}, {}), {})
 
 
 def reveal_images(plan: Plan) -> Picture:
