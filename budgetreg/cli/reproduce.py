@@ -12,7 +12,7 @@ from budgetreg.errors import UserError
 from budgetreg.notices import say
 from budgetreg.reproduce import recipes
 from budgetreg.reproduce.gallery import refuse_foreign, write_gallery
-from budgetreg.reproduce.reproduction import ClaimRow, Places, reproduce, reproduce_quickly
+from budgetreg.reproduce.reproduction import ClaimRow, reproduce, reproduce_quickly
 
 _QUICK = Path("runs", "quick")
 
@@ -44,12 +44,12 @@ def main(arguments: Namespace) -> int:
     out = Path(str(given.pop("out", _QUICK / "results" if arguments.quick else "results"))).expanduser()
     refuse_root(out)
     refuse_foreign(out)
-    places = Places(_QUICK if arguments.quick else Path("runs"), out)
+    runs = _QUICK if arguments.quick else Path("runs")
     chosen = [recipes.read_recipe(name, given) for name in asked or recipes.names()]
     codes = [0]
     for recipe in chosen:
         try:
-            claims = (reproduce_quickly if arguments.quick else reproduce)(recipe, places)
+            claims = (reproduce_quickly if arguments.quick else reproduce)(recipe, runs, out)
         except UserError as error:
             say(f"{error} (in {recipe.name})")
             codes.append(error.exit_code)
@@ -59,7 +59,7 @@ def main(arguments: Namespace) -> int:
             return 130
         if claims:
             console().print(_table(recipe.name, claims))
-        print(f"results: {places.results / recipe.name}")
+        print(f"results: {out / recipe.name}")
     if out.is_dir():
         write_gallery(out)
     return max(codes)

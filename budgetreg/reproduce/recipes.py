@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -72,8 +71,6 @@ class Recipe:
     differs : tuple of str
         What differs from the paper, and why.
     claims : tuple of Claim
-    published : mapping
-        By learner and variable of the x axis: the positions of the published points, and their values.
     """
 
     name: str
@@ -83,7 +80,6 @@ class Recipe:
     drawing: Drawing
     differs: tuple[str, ...]
     claims: tuple[Claim, ...]
-    published: Published
 
 
 def names() -> list[str]:
@@ -126,16 +122,14 @@ def _read(name: str, given: Mapping[str, Any]) -> Recipe:
     repeated = {claim.id for claim in claims if sum(claim.id == other.id for other in claims) > 1}
     if repeated:
         raise ConfigError(f"claims: {', '.join(sorted(repeated))}: every claim needs an id of its own")
-    published = published_points(name)
     return Recipe(
         name=name,
         title=catalogue.headline("experiment", name),
         cells=cells,
         protocols=protocols,
-        drawing=replace(parse_drawing(content["figure"]), published=published),
+        drawing=replace(parse_drawing(content["figure"]), published=published_points(name)),
         differs=tuple(map(str, content["differs"])),
         claims=claims,
-        published=published,
     )
 
 
@@ -143,8 +137,10 @@ def _combinations(
     sweep: Mapping[Any, Any], protocols: Sequence[str], omit: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return all combinations of a sweep and of presets except those that a recipe leaves out."""
-    swept = OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in sweep.items()])
-    axes = [_choices(override) for override in swept]
+    axes = []
+    for override in OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in sweep.items()]):
+        values = override.sweep_iterator() if override.is_sweep_override() else [override.value()]
+        axes.append([(override.key_or_group, value) for value in values])
     if protocols:
         axes.append([("protocol", protocol) for protocol in protocols])
     keys = {axis[0][0] for axis in axes}
@@ -162,11 +158,6 @@ def _cells(composer: Composer, choices: Sequence[Mapping[str, Any]], given: Mapp
             config = composer({**choice, **given})
         name = ",".join(f"{key}={value}" for key, value in choice.items()).replace(" ", "")
         yield Cell(name, validate(config, choice))
-
-
-def _choices(override: Override) -> list[tuple[str, Any]]:
-    values = override.sweep_iterator() if override.is_sweep_override() else [override.value()]
-    return [(override.key_or_group, value) for value in values]
 
 
 def published_points(name: str) -> Published:

@@ -1,20 +1,20 @@
 """Reproducing a figure: the missing cells of its recipe are run, and all cells are merged, judged and drawn."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from budgetreg.analysis.claims import ClaimResult, claims_csv, judge
 from budgetreg.analysis.comparisons import Incomparable
 from budgetreg.analysis.savings import Saving, savings, savings_csv
-from budgetreg.errors import ConfigError, UnfinishedError
+from budgetreg.errors import ConfigError, DataError, UnfinishedError
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.drawing import worst
-from budgetreg.files.integrity import Damaged
 from budgetreg.files.writing import write_atomically
 from budgetreg.notices import say, say_on_terminal
-from budgetreg.reproduce.merged import CellResults, find_runs, has_tables, held, read_results, read_run, write_results
+from budgetreg.reproduce.merged import CellResults, find_runs, held, read_results, read_run, write_results
 from budgetreg.reproduce.receipts import Receipt
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.results.schema import CLAIMS, COST, CURVES, SAVINGS
@@ -27,15 +27,7 @@ ClaimRow = dict[str, str]
 """A row of ``claims.csv``."""
 
 
-@dataclass(frozen=True)
-class Places:
-    """The folders of runs and of merged results; both have a folder for each recipe."""
-
-    runs: Path
-    results: Path
-
-
-def reproduce_quickly(recipe: Recipe, places: Places) -> list[ClaimRow]:
+def reproduce_quickly(recipe: Recipe, runs: Path, results: Path) -> list[ClaimRow]:
     """Reproduce a recipe with few repetitions, which its figure says; everything else is as in `reproduce`.
 
     Raises
@@ -43,33 +35,30 @@ def reproduce_quickly(recipe: Recipe, places: Places) -> list[ClaimRow]:
     ConfigError
         If it would replace results of more repetitions.
     """
-    few, folder = _quick(recipe), places.results / recipe.name
-    repetitions = held(folder)
-    if repetitions > max(cell.config.repetitions for cell in few.cells):
-        raise ConfigError(f"{folder} holds {repetitions} repetitions, more than a quick look has: choose another out")
-    return reproduce(few, places)
-
-
-def _quick(recipe: Recipe) -> Recipe:
     cells = tuple(
         replace(cell, config=replace(cell.config, repetitions=min(QUICK_REPETITIONS, cell.config.repetitions)))
         for cell in recipe.cells
     )
-    most = max(cell.config.repetitions for cell in recipe.cells)
-    note = f"quick look: {max(cell.config.repetitions for cell in cells)} of {most} repetitions"
-    return replace(recipe, cells=cells, drawing=replace(recipe.drawing, note=note))
+    few, most = (max(cell.config.repetitions for cell in some) for some in (cells, recipe.cells))
+    folder = results / recipe.name
+    repetitions = held(folder)
+    if repetitions > few:
+        raise ConfigError(f"{folder} holds {repetitions} repetitions, more than a quick look has: choose another out")
+    drawing = replace(recipe.drawing, note=f"quick look: {few} of {most} repetitions")
+    return reproduce(replace(recipe, cells=cells, drawing=drawing), runs, results)
 
 
-def reproduce(recipe: Recipe, places: Places) -> list[ClaimRow]:
+def reproduce(recipe: Recipe, runs: Path, results: Path) -> list[ClaimRow]:
     """Run what is missing of a recipe, then merge, judge and draw all of it.
 
-    Current results are used as they are: those in ``places.results`` first, then those in ``places.runs``. If verdicts
-    and figures are current, too, nothing is written. A recipe for a picture runs nothing.
+    Current results are used as they are: those in `results` first, then those in `runs`. If verdicts and figures are
+    current, too, nothing is written. A recipe for a picture runs nothing.
 
     Parameters
     ----------
     recipe : Recipe
-    places : Places
+    runs, results : Path
+        The folders of runs and of merged results; both have a folder for each recipe.
 
     Returns
     -------
@@ -85,20 +74,20 @@ def reproduce(recipe: Recipe, places: Places) -> list[ClaimRow]:
     KeyboardInterrupt
         Finished repetitions are kept, as in `budgetreg.execution.runner.execute`.
     """
-    folder = places.results / recipe.name
-    receipt = Receipt(recipe, places.results)
+    folder = results / recipe.name
+    receipt = Receipt(recipe, results)
     if not receipt.holds():
         if recipe.drawing.kind == "pictures":
             from budgetreg.reproduce.pictures import reproduce_picture  # here, as matplotlib is slow to load
 
             reproduce_picture(recipe, folder, _FIGURE)
         else:
-            results = read_results(folder, recipe.cells)
-            missing = [cell for cell in recipe.cells if cell.name not in results]
+            cells = read_results(folder, recipe.cells)
+            missing = [cell for cell in recipe.cells if cell.name not in cells]
             if missing:
-                results |= dict(_run(recipe, missing, places.runs / recipe.name))
-            write_results(folder, recipe, results)
-            report(recipe, places.results)
+                cells |= dict(_run(recipe, missing, runs / recipe.name))
+            write_results(folder, recipe, cells)
+            report(recipe, results)
         receipt.write()
     return rows_of((folder / CLAIMS).read_bytes()) if (folder / CLAIMS).is_file() else []  # a picture claims nothing
 
@@ -118,8 +107,11 @@ def report(recipe: Recipe, results: Path) -> None:
     panels = _panels(recipe, series, measure)
     write_atomically(folder / CLAIMS, claims_csv(judged(recipe, results)))
     saved = {name: _savings(curves, measure) for name, curves in panels}
-    units = {name: unit for name, curves in panels if saved[name] and (unit := common_unit(curves))}
-    money = {name: (units[name], _savings(curves, measure, COST)) for name, curves in panels if name in units}
+    money = {
+        name: (unit, _savings(curves, measure, COST))
+        for name, curves in panels
+        if saved[name] and (unit := common_unit(curves))
+    }
     write_atomically(folder / SAVINGS, savings_csv(saved, measure, money))
     from budgetreg.figures import curves, points  # here, as matplotlib is slow to load
 
@@ -144,7 +136,7 @@ def judged(recipe: Recipe, results: Path) -> Iterator[ClaimResult]:
         series = [curve for name in (recipe.name, *also) if name not in lacking for curve in read(results / name)]
         named = claim.options["where"].get("protocol", "")
         for protocol in [named] if claim.names_presets else recipe.protocols or [""]:
-            yield judge(claim, series, recipe.published, protocol, lacking)
+            yield judge(claim, series, recipe.drawing.published, protocol, lacking)
 
 
 def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[str, CellResults]]:
@@ -158,7 +150,10 @@ def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[
     for number, cell in enumerate(cells, 1):
         place = known.get(cell.digest, folder / f"{cell.name}-{cell.digest[:8]}")
         say_on_terminal(f"{recipe.name}: {cell.name} ({number} of {len(cells)})")
-        results = _results_of_run(place, cell) if cell.digest in known else None
+        results = None
+        if cell.digest in known:
+            with suppress(DataError):  # if its tables are missing or damaged, its journal restores them
+                results = read_run(place, cell)
         if results is None or not results.holds(cell.config.repetitions):
             outcome = execute(make_plan(replace(cell.config, out=str(place))))
             choices.append(outcome.choices)
@@ -173,16 +168,6 @@ def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[
     if unfinished:
         failed = ", ".join(unfinished)
         raise UnfinishedError(f"{recipe.name}: repetitions of {failed} failed; the same command tries again")
-
-
-def _results_of_run(place: Path, cell: Cell) -> CellResults | None:
-    """Return the results of a run; None if its tables are missing or damaged, which its journal restores."""
-    if not has_tables(place):
-        return None
-    try:
-        return read_run(place, cell)
-    except Damaged:
-        return None
 
 
 def _panels(recipe: Recipe, series: Sequence[Series], measure: str) -> list[tuple[str, list[Series]]]:

@@ -37,7 +37,8 @@ FIGURES = [folder for folder in RECIPES if content_of(folder).get("figure", {}).
 def without_cells(folder: Path) -> Recipe:
     name, recipe = f"{folder.parent.name}/{folder.name}", content_of(folder)
     claims = tuple(map(parse, recipe.get("claims", [])))
-    return Recipe(name, "", (), tuple(recipe.get("protocols", [])), Drawing(), (), claims, published_points(name))
+    drawing = Drawing(published=published_points(name))
+    return Recipe(name, "", (), tuple(recipe.get("protocols", [])), drawing, (), claims)
 
 
 QUICK = [RESULTS / name for name in ("aemr/digits", "gonen_2016/price", "hazan_koren_2012/fig1")]

@@ -13,9 +13,8 @@ from budgetreg.execution.verification import Sample
 from budgetreg.files.integrity import record_digest, signed
 from budgetreg.reproduce.merged import write_results
 from budgetreg.reproduce.recipes import read_recipe
-from budgetreg.reproduce.reproduction import Places, _run
-from budgetreg.reproduce.stale_runs import stale_runs
-from budgetreg.reproduce.staleness import cell_problems, number_ranges
+from budgetreg.reproduce.reproduction import _run
+from budgetreg.reproduce.staleness import cell_problems, number_ranges, stale_runs
 from budgetreg.reproduce.verification import verify_merged
 
 RECIPE = """# @package _global_
@@ -34,7 +33,6 @@ hydra:
   mode: MULTIRUN
   sweeper: {params: {algo: "aelr,ridge"}}
 """
-PLACES = Places(Path("runs"), Path("results"))
 FOLDER = Path("results/paper/toy")
 CELLS = [f"algo={algo},protocol={protocol}" for algo in ("aelr", "ridge") for protocol in ("literal", "paper")]
 
@@ -50,7 +48,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(catalogue, "conf_dir", lambda: place / "conf")
         patch.chdir(place)
         recipe = read_recipe("paper/toy")
-        write_results(FOLDER, recipe, dict(_run(recipe, recipe.cells, PLACES.runs / recipe.name)))
+        write_results(FOLDER, recipe, dict(_run(recipe, recipe.cells, Path("runs") / recipe.name)))
     return place
 
 
