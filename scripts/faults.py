@@ -185,25 +185,25 @@ def whole_training_part(config: Config, run: Any) -> dict[str, Any]:
 
 def endless(reveal: Callable[..., Any], accessor: Accessor, *args: Any) -> Any:
     """Reveal as if no stream had ended."""
-    kept = accessor._running, accessor._block
-    accessor._running, accessor._block = None, accessor._block._replace(running=None)
+    kept = accessor._running
+    accessor._running = None
     try:
         return reveal(accessor, *args)
     finally:
-        accessor._running, accessor._block = kept
+        accessor._running = kept
 
 
-def charging_missing(charge: Callable[..., Any], accessor: Accessor, lookup: Any, attributes: Any, drawn: Any) -> Any:
+def charging_missing(charge: Callable[..., Any], accessor: Accessor, position: Any, attributes: Any, drawn: Any) -> Any:
     """Charge for draws that meet no value, too."""
     table = accessor._table
     if table.available is None:
-        return charge(accessor, lookup, attributes, drawn)
+        return charge(accessor, position, attributes, drawn)
     accessor._table = replace(table, available=None)
     try:
-        drawn = charge(accessor, lookup, attributes, drawn)
+        drawn = charge(accessor, position, attributes, drawn)
     finally:
         accessor._table = table
-    available = table.available[lookup.rows, attributes]
+    available = table.available[accessor._where(position)[0], attributes]
     return available if drawn is None else drawn & available
 
 

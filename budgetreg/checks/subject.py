@@ -14,8 +14,8 @@ from budgetreg.learners import contract
 from budgetreg.learners.bases import SubspaceLearner
 from budgetreg.learners.declaration import Learner, Observation
 from budgetreg.learners.signature import Fit, SideInformation
-from budgetreg.metering.accessor import Accessor, Streams
-from budgetreg.metering.centring import Centring, Origin
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.centring import Origin
 from budgetreg.metering.ledger import Bill
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import Config, validate
@@ -141,10 +141,11 @@ class Subject:
         checkpoints = checkpoints or [orders.shape[1]]
         n_settings = len(next(iter(values.values()), [None]))
         origin = pilot is not None
-        centres_itself = self.learner.centres_itself
-        centring = Centring(*[origin and not centres_itself] * 2)
-        streams, log = Streams(orders, pilot=pilot), Recorder(table.d)
-        accessor = Accessor(table, streams, n_settings, plan.budget, checkpoints, opened, centring=centring, log=log)
+        centred, log = origin and not self.learner.centres_itself, Recorder(table.d)
+        accessor = Accessor(
+            table, orders, n_settings, plan.budget, checkpoints, opened,
+            pilot=pilot, centre_attributes=centred, centre_targets=centred, log=log,
+        )  # fmt: skip
         moments = np.square((known or table).rows(orders)).mean(axis=1) if self.learner.given_moments else None
         costs = prices(table.d) if costs is None else costs
         costs = costs if self.learner.cost_aware else None

@@ -6,62 +6,16 @@ examples, G settings).
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from budgetreg.data.values import row_blocks
-from budgetreg.metering.centring import UNCENTRED, Centring, Origin, RunningMeans, TargetMeans
+from budgetreg.metering.centring import Origin, RunningMeans, TargetMeans
 from budgetreg.metering.ledger import Bill, Book, Ledger, RevealCounts
 from budgetreg.metering.table import Table
 
 _COMMON = 32
 """Least number of examples shared by the same streams that are returned together; fewer save nothing."""
-
-
-@dataclass(frozen=True)
-class Streams:
-    """The examples of F passes that advance together.
-
-    Attributes
-    ----------
-    orders : ndarray of int, shape (F, m)
-        Row numbers of the examples of each stream, in the order in which they are presented.
-    lengths : ndarray of int, shape (F,), or None
-        How many of the m examples each stream really has; None if all. After its end a stream is charged nothing and
-        gets zeros. Streams of unequal lengths cannot reveal full rows.
-    pilot : ndarray of int, shape (F, N), or None
-        Rows that each stream bought in full before the pass, which is charged elsewhere. They are in all means.
-    """
-
-    orders: np.ndarray
-    lengths: np.ndarray | None = None
-    pilot: np.ndarray | None = None
-
-
-class _Lookup(NamedTuple):
-    """Where the cells of draws are; all arrays but `position` are broadcast against the attributes drawn."""
-
-    position: np.ndarray | None
-    """One example of each stream, shape (F,); None for all examples of the block, which all settings share."""
-    rows: np.ndarray
-    streams: np.ndarray
-    running: np.ndarray | None
-    """Whether the stream has not ended; None if none has."""
-    draws_last: bool = False
-    """Whether attributes of one example have shape (F, G, n) rather than (n, F, G)."""
-
-    def note(self, books: Sequence[Book], attributes: np.ndarray, drawn: np.ndarray | None) -> None:
-        """Enter draws into books."""
-        if self.draws_last:
-            attributes = attributes.transpose(2, 0, 1)
-            drawn = None if drawn is None else drawn.transpose(2, 0, 1)
-        for book in books:
-            if self.position is None:
-                book.note_block(attributes, drawn)
-            else:
-                book.note_example(self.position, attributes, drawn)
 
 
 class Accessor:
@@ -71,8 +25,8 @@ class Accessor:
     ----------
     table : Table
         Where the values are. It is private: learners get values only through the methods below.
-    streams : Streams or ndarray of int, shape (F, m)
-        The examples of each stream. An array stands for the orders of streams of full length without a pilot.
+    orders : ndarray of int, shape (F, m)
+        Row numbers of the examples of each stream, in the order in which they are presented.
     n_settings : int
         Number G of settings that run along each stream.
     budget : int or None
@@ -82,8 +36,17 @@ class Accessor:
         Numbers of examples at which the bill is noted.
     opened : callable, optional
         Called with the number of examples opened so far at each new block, to show progress.
-    centring : Centring
-        What is subtracted from values and targets.
+    lengths : ndarray of int, shape (F,), optional
+        How many of the m examples each stream really has; all by default. After its end a stream is charged nothing and
+        gets zeros. Streams of unequal lengths cannot reveal full rows.
+    pilot : ndarray of int, shape (F, N), optional
+        Rows that each stream bought in full before the pass, which is charged elsewhere. They are in all means.
+    centre_attributes : bool
+        Subtract the running means of what `reveal_block` and `rows` revealed to the stream in earlier blocks. What
+        other methods reveal is not in the means: there each replica draws for itself, and would get means of its own,
+        whereas all settings of a stream share theirs.
+    centre_targets : bool
+        Subtract the mean of the targets of the stream's earlier examples.
     itemised : bool
         Whether the bill counts how often each attribute was charged. Then each draw must be named, see `pay_for`.
     log : Book, optional
@@ -103,22 +66,24 @@ class Accessor:
     def __init__(
         self,
         table: Table,
-        streams: Streams | np.ndarray,
+        orders: np.ndarray,
         n_settings: int,
         budget: int | None,
         checkpoints: Sequence[int] = (),
         opened: Callable[[int], None] = lambda stop: None,
         *,
-        centring: Centring = UNCENTRED,
+        lengths: np.ndarray | None = None,
+        pilot: np.ndarray | None = None,
+        centre_attributes: bool = False,
+        centre_targets: bool = False,
         itemised: bool = False,
         log: Book | None = None,
     ) -> None:
-        streams = Streams(streams) if isinstance(streams, np.ndarray) else streams
         self._table = table
-        self._orders = np.ascontiguousarray(streams.orders, dtype=np.intp)
+        self._orders = np.ascontiguousarray(orders, dtype=np.intp)
         self.n_streams, self.n_examples = self._orders.shape
-        self._lengths = np.full(self.n_streams, self.n_examples) if streams.lengths is None else streams.lengths
-        self._pilot = np.empty((self.n_streams, 0), dtype=np.intp) if streams.pilot is None else streams.pilot
+        self._lengths = np.full(self.n_streams, self.n_examples) if lengths is None else lengths
+        self._pilot = np.empty((self.n_streams, 0), dtype=np.intp) if pilot is None else pilot
         self.n_settings, self.d = n_settings, table.d
         self._opened = opened
         self._ledger = Ledger(self.n_streams, n_settings, self.d, budget, checkpoints)
@@ -126,11 +91,9 @@ class Accessor:
         # The ledger comes first: it refuses what the others must not record.
         self._bills: list[Book] = [self._ledger, self._counts] if self._counts else [self._ledger]
         self._logs = [log] if log else []
-        self._means = RunningMeans(self.n_streams, self.d) if centring.attributes else None
-        if self._means:
-            for rows in self._pilot.T:
-                self._means.add_known(table.rows(rows))
-        self._target_means = TargetMeans(np.asarray(table.y[self._pilot])) if centring.targets else None
+        known = map(table.rows, self._pilot.T)
+        self._means = RunningMeans(self.n_streams, self.d, known) if centre_attributes else None
+        self._target_means = TargetMeans(np.asarray(table.y[self._pilot])) if centre_targets else None
         self._stop = 0
 
     @property
@@ -178,8 +141,6 @@ class Accessor:
         self._rows = np.ascontiguousarray(self._orders[:, start:stop])
         self._running = np.arange(start, stop) < self._lengths[:, None] if self._lengths.min() < stop else None
         self._stream = np.arange(self.n_streams)
-        running = None if self._running is None else self._running[:, :, None]
-        self._block = _Lookup(None, self._rows[:, :, None], self._stream[:, None, None], running)
         self._y = np.asarray(self._table.y[self._rows])
         for book in (*self._bills, *self._logs):
             book.open(start, self._rows)
@@ -236,7 +197,7 @@ class Accessor:
             If an example's budget would be exceeded; nothing is revealed then.
         """
         assert drawn is None or self._means is None
-        return self._reveal(self._block, attributes, drawn)
+        return self._reveal(None, attributes, drawn)
 
     def reveal(self, position: np.ndarray, attributes: np.ndarray, paid: np.ndarray) -> np.ndarray:
         """Reveal to each replica its own attributes of one example per stream.
@@ -259,7 +220,7 @@ class Accessor:
         BudgetExceeded
             If an example's budget would be exceeded; nothing is revealed then.
         """
-        return self._reveal(self._example(position), attributes, None if paid.all() else paid[None])
+        return self._reveal(position, attributes, None if paid.all() else paid[None])
 
     def reveal_some(self, position: int, attributes: np.ndarray, drawn: np.ndarray) -> np.ndarray:
         """Reveal to each replica as many attributes of one example as it has drawn itself.
@@ -282,7 +243,8 @@ class Accessor:
         BudgetExceeded
             If an example's budget would be exceeded; nothing is revealed then.
         """
-        return self._reveal(self._example(np.full(self.n_streams, position), draws_last=True), attributes, drawn)
+        draws = np.full(self.n_streams, position), attributes.transpose(2, 0, 1), drawn.transpose(2, 0, 1)
+        return np.ascontiguousarray(self._reveal(*draws).transpose(1, 2, 0))
 
     def pay(self, draws: np.ndarray) -> None:
         """Charge for draws whose values cannot change anything and are not looked up; `itemised` forbids it.
@@ -298,15 +260,16 @@ class Accessor:
             If an example's budget would be exceeded.
         """
         assert not self.itemised
-        running = self._block.running
-        self._ledger.charge(slice(None), draws if running is None else np.where(running, draws, 0))
+        if self._running is not None:
+            draws = np.where(self._running[:, :, None], draws, 0)
+        self._ledger.charge(slice(None), draws)
 
     def pay_for(self, position: np.ndarray, attributes: np.ndarray, paid: np.ndarray) -> None:
         """Charge for named draws whose values cannot change anything and are not looked up.
 
         Parameters and exceptions are those of `reveal`.
         """
-        self._charge(self._example(position), attributes, None if paid.all() else paid[None])
+        self._charge(position, attributes, None if paid.all() else paid[None])
 
     def rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Open a block and reveal it in full, d attributes for every example and replica.
@@ -372,33 +335,49 @@ class Accessor:
         """Return what has been charged so far."""
         return self._ledger.bill(self._counts)
 
-    def _example(self, position: np.ndarray, draws_last: bool = False) -> _Lookup:
-        """Return where the cells of one example per stream are."""
-        shape = (-1, 1, 1) if draws_last else (1, -1, 1)
-        rows = self._rows[self._stream, position].reshape(shape)
-        running = None if self._running is None else self._running[self._stream, position].reshape(shape)
-        return _Lookup(position, rows, self._stream.reshape(shape), running, draws_last)
+    def _where(self, position: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return rows, streams, and which of these have not ended (None: all), to be broadcast against attributes.
 
-    def _reveal(self, lookup: _Lookup, attributes: np.ndarray, drawn: np.ndarray | None) -> np.ndarray:
+        They are those of one example per stream at a position (F,), against attributes (n, F, G); or if the position is
+        None, those of the whole block, against attributes (F, T, n).
+        """
+        at = (slice(None), slice(None), None) if position is None else (None, self._stream, position, None)
+        streams = self._stream[:, None, None] if position is None else self._stream[None, :, None]
+        return self._rows[at], streams, None if self._running is None else self._running[at]
+
+    def _reveal(self, position: np.ndarray | None, attributes: np.ndarray, drawn: np.ndarray | None) -> np.ndarray:
         """Charge for draws, record them and return their values, centred; 0 where no value is drawn."""
-        drawn = self._charge(lookup, attributes, drawn)
-        lookup.note(self._logs, attributes, drawn)
-        values = self._table.entries(lookup.rows, attributes)
+        drawn = self._charge(position, attributes, drawn)
+        self._note(self._logs, position, attributes, drawn)
+        rows, streams, _ = self._where(position)
+        values = self._table.entries(rows, attributes)
         if self._means:
-            if lookup.position is None:
+            if position is None:
                 self._means.add(values, attributes, drawn)
-            values = self._means.centred(values, lookup.streams, attributes)
+            values = self._means.centred(values, streams, attributes)
         return values if drawn is None else np.where(drawn, values, 0.0)
 
-    def _charge(self, lookup: _Lookup, attributes: np.ndarray, drawn: np.ndarray | None) -> np.ndarray | None:
+    def _charge(
+        self, position: np.ndarray | None, attributes: np.ndarray, drawn: np.ndarray | None
+    ) -> np.ndarray | None:
         """Charge for the draws that meet a value before the end of their stream; return which do, None for all."""
-        if lookup.running is not None:
-            drawn = lookup.running if drawn is None else drawn & lookup.running
+        rows, _, running = self._where(position)
+        if running is not None:
+            drawn = running if drawn is None else drawn & running
         if self._table.available is not None:
-            there = self._table.available[lookup.rows, attributes]
+            there = self._table.available[rows, attributes]
             drawn = there if drawn is None else drawn & there
-        lookup.note(self._bills, attributes, drawn)
+        self._note(self._bills, position, attributes, drawn)
         return drawn
+
+    def _note(
+        self, books: Sequence[Book], position: np.ndarray | None, attributes: np.ndarray, drawn: np.ndarray | None
+    ) -> None:
+        for book in books:
+            if position is None:
+                book.note_block(attributes, drawn)
+            else:
+                book.note_example(position, attributes, drawn)
 
     def _open_in_full(self, start: int, stop: int) -> None:
         """Open a block and charge for its full rows."""

@@ -1,33 +1,12 @@
 """Centring at no cost: means of what was revealed before, and the origins of regressors that follow from them."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 HELD = 256
 """Most examples that are centred by the same means: the length of a block of learners that draw attributes."""
-
-
-@dataclass(frozen=True)
-class Centring:
-    """What an accessor subtracts from the values and targets that it returns.
-
-    Attributes
-    ----------
-    attributes : bool
-        Subtract the running means of what `Accessor.reveal_block` and `Accessor.rows` revealed to the stream in earlier
-        blocks. What other methods reveal is not in the means: there each replica draws for itself, and would get means
-        of its own, whereas all settings of a stream share theirs.
-    targets : bool
-        Subtract the mean of the targets of the stream's earlier examples.
-    """
-
-    attributes: bool = False
-    targets: bool = False
-
-
-UNCENTRED = Centring()
 
 
 class Origin(NamedTuple):
@@ -100,17 +79,17 @@ class RunningMeans:
     ----------
     n_streams, d : int
         Streams F and attributes d.
+    known : iterable of ndarray of shape (F, d)
+        Examples of each stream that were known before the pass.
     """
 
-    def __init__(self, n_streams: int, d: int) -> None:
+    def __init__(self, n_streams: int, d: int, known: Iterable[np.ndarray]) -> None:
         self._d = d
         self._sum, self._count = np.zeros((n_streams, d)), np.zeros((n_streams, d))
+        for X in known:
+            self._sum += X
+            self._count += 1
         self._held: list[tuple[int, np.ndarray]] = []
-
-    def add_known(self, X: np.ndarray) -> None:
-        """Add an example of each stream, shape (F, d), that was known before the pass."""
-        self._sum += X
-        self._count += 1
 
     def open(self, start: int) -> None:
         """Begin a block at example ``start``, counted from 0, with the means over all that was revealed before."""

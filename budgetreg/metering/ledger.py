@@ -84,15 +84,9 @@ class RevealCounts:
         places = (self._part[position][:, None], np.arange(F)[:, None], np.arange(G), attributes)
         _count(self._per_setting, places, drawn)
 
-    def until(self, checkpoint: int) -> np.ndarray:
-        """Return the counts up to a checkpoint, shape (F, G, d)."""
-        return self._sum(int(np.searchsorted(self._ends, checkpoint)) + 1)
-
-    def total(self) -> np.ndarray:
-        """Return the counts of the whole pass, shape (F, G, d)."""
-        return self._sum(len(self._ends) + 1)
-
-    def _sum(self, parts: int) -> np.ndarray:
+    def until(self, checkpoint: float = np.inf) -> np.ndarray:
+        """Return the counts up to a checkpoint, or of the whole pass, shape (F, G, d)."""
+        parts = int(np.searchsorted(self._ends, checkpoint)) + 1
         _, F, G, d = self._shape
         total = np.broadcast_to(self._shared[:parts].sum(axis=0)[:, None], (F, G, d))
         if self._per_setting is None:
@@ -164,13 +158,13 @@ class Ledger:
 
     def note_block(self, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
         """Charge all settings for what they draw together."""
-        n = attributes.shape[2]
-        self.charge(slice(None), n if drawn is None else _draws(drawn, 2, n)[:, :, None])
+        draws = attributes.shape[2] if drawn is None else np.broadcast_to(drawn, attributes.shape).sum(2, keepdims=True)
+        self.charge(slice(None), draws)
 
     def note_example(self, position: np.ndarray, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
         """Charge each replica for what it draws."""
-        n = len(attributes)
-        self.charge((self._streams, position), n if drawn is None else _draws(drawn, 0, n))
+        draws = len(attributes) if drawn is None else np.broadcast_to(drawn, attributes.shape).sum(0)
+        self.charge((self._streams, position), draws)
 
     def charge(self, examples: slice | tuple[np.ndarray, np.ndarray], draws: int | np.ndarray) -> None:
         """Charge for numbers of draws.
@@ -207,9 +201,3 @@ class Ledger:
                 self._at[checkpoint] = self._total + within
         self._total = self._total + self._spent.sum(axis=1, dtype=np.int64)
         self._most = np.maximum(self._most, self._spent.max(axis=1))
-
-
-def _draws(drawn: np.ndarray, axis: int, n: int) -> np.ndarray:
-    """Count the draws along an axis of length n, or 1 if it stands for all n."""
-    counts: np.ndarray = drawn.sum(axis=axis)
-    return counts * n if drawn.shape[axis] == 1 else counts

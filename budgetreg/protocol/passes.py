@@ -9,9 +9,9 @@ import numpy as np
 
 from budgetreg.learners import contract
 from budgetreg.learners.signature import Settings, SideInformation
-from budgetreg.metering.accessor import Accessor, Streams
+from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.cells import Cells, RevealLog
-from budgetreg.metering.centring import Centring, Origin
+from budgetreg.metering.centring import Origin
 from budgetreg.metering.table import Table
 from budgetreg.protocol.grids import count
 from budgetreg.protocol.plan import Plan
@@ -152,12 +152,15 @@ def _advance_batch(
     learner_centres = plan.config.algo.centres_itself
     accessor = Accessor(
         table,
-        Streams(orders, lengths, np.stack([each.pilot for each in batch])),
+        orders,
         count(settings),
         plan.budget,
         checkpoints,
         opened,
-        centring=Centring(plan.centred and not learner_centres, plan.intercept and not learner_centres),
+        lengths=lengths,
+        pilot=np.stack([each.pilot for each in batch]),
+        centre_attributes=plan.centred and not learner_centres,
+        centre_targets=plan.intercept and not learner_centres,
         itemised=plan.prices is not None,
         log=log,
     )
@@ -179,7 +182,7 @@ def _advance_batch(
             if checkpoint in each.checkpoints:
                 kept[s].append(keep[s](len(kept[s]), outputs[s], origins[s]))
     bill = accessor.bill()
-    total = bill.reveals.total() if bill.reveals else None
+    total = bill.reveals.until() if bill.reveals else None
     until = {checkpoint: bill.reveals.until(checkpoint) for checkpoint in checkpoints} if bill.reveals else {}
     return [
         PassResult(

@@ -147,10 +147,10 @@ def test_large_attributes_are_drawn_more_often_after_the_first_plan(monkeypatch)
     X[:, 0] *= 0.01
     _, accessor = fitted(X)
     assert len(plans) == 7  # after 32, 64, .., 2048 examples
-    shares = accessor.bill().reveals.total()[0, 0] / 4000
+    shares = accessor.bill().reveals.until()[0, 0] / 4000
     assert shares[0] < 0.5 * shares.mean() < shares[-1] < 1
     _, alike = fitted(X, k=5, design="uniform")
-    assert np.ptp(alike.bill().reveals.total()[0, 0]) < 0.1 * 4000
+    assert np.ptp(alike.bill().reveals.until()[0, 0]) < 0.1 * 4000
 
 
 def test_missing_values_are_left_out():

@@ -10,7 +10,7 @@ from budgetreg.errors import ConfigError
 from budgetreg.learners.factors import FactorAnalysis, FactorRegression
 from budgetreg.learners.factors.posterior import Posterior
 from budgetreg.learners.signature import SideInformation
-from budgetreg.metering.accessor import Accessor, Streams
+from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws, Entries
 from budgetreg.tasks import WithIntercept
@@ -23,7 +23,7 @@ AEFA = dict(n_factors=None, design="importance", phase_one=0.05, mix=0.1, noise=
 def fitted(kind, X, y, orders, k, checkpoints=None, pilot=None, seeds=None, centred=False, intercept=False, **options):
     """Return {checkpoint: outputs} of a learner of this class, and the accessor."""
     checkpoints = checkpoints or [orders.shape[1]]
-    accessor = Accessor(Table(X, y), Streams(orders, pilot=pilot), 1, k, checkpoints, itemised=True)
+    accessor = Accessor(Table(X, y), orders, 1, k, checkpoints, pilot=pilot, itemised=True)
     rngs = [np.random.default_rng([3, f]) for f in (range(len(orders)) if seeds is None else seeds)]
     given = SideInformation(k, centred=centred, intercept=intercept)
     return dict(kind(name="test", **options).fit(accessor, {}, checkpoints, rngs, given)), accessor
@@ -163,7 +163,7 @@ def test_rarely_seen_and_constant_attributes_get_no_weight():
     m = 12
     X, y = line(m, 20)
     outputs, accessor = fitted(FactorRegression, X, y, shuffled(3, m), 2, n_factors=5)
-    W, counts = outputs[m][:, :, 0], accessor.bill().reveals.total()[:, 0]
+    W, counts = outputs[m][:, :, 0], accessor.bill().reveals.until()[:, 0]
     assert (counts == 0).any() and (counts == 1).any()
     np.testing.assert_array_equal(W != 0, counts > 1)
     X, y = line(60, 5)
@@ -255,7 +255,7 @@ def test_draws_do_not_depend_on_checkpoints():
     once, paid = fitted(FactorAnalysis, X, np.zeros(700), shuffled(2, 700), 3, [700], **options)
     twice, also = fitted(FactorAnalysis, X, np.zeros(700), shuffled(2, 700), 3, [5, 33, 256, 700], **options)
     assert once[700].tobytes() == twice[700].tobytes()
-    np.testing.assert_array_equal(paid.bill().reveals.total(), also.bill().reveals.total())
+    np.testing.assert_array_equal(paid.bill().reveals.until(), also.bill().reveals.until())
 
 
 def test_rounding_does_not_change_the_mean_output():

@@ -12,7 +12,7 @@ from budgetreg.checks.subject import Recorder
 from budgetreg.cli.app import main
 from budgetreg.learners import imputation
 from budgetreg.learners.signature import SideInformation
-from budgetreg.metering.accessor import Accessor, Streams
+from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.tasks import WithIntercept
 
@@ -35,7 +35,7 @@ def fitted(X, y, orders, k, checkpoints=None, pilot=None, available=None, seeds=
     """Return {checkpoint: (W, b)} of streams (F, m), and the log of what was revealed."""
     checkpoints = checkpoints or [orders.shape[1]]
     log = Recorder(X.shape[1])
-    accessor = Accessor(Table(X, y, available=available), Streams(orders, pilot=pilot), 1, k, checkpoints, log=log)
+    accessor = Accessor(Table(X, y, available=available), orders, 1, k, checkpoints, pilot=pilot, log=log)
     rngs = [np.random.default_rng([3, f]) for f in (range(len(orders)) if seeds is None else seeds)]
     options = {"impute": "mean", **BOTH, **options}
     learner = imputation.ImputationLearner(name="impute", impute=options.pop("impute"))

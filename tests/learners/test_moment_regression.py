@@ -15,7 +15,7 @@ from budgetreg.learners.moments.pairs import collected_pairs, debiased, shrunk, 
 from budgetreg.learners.moments.solution import solve
 from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
 from budgetreg.learners.signature import SideInformation
-from budgetreg.metering.accessor import Accessor, Streams
+from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws, Entries
 from budgetreg.tasks import WithIntercept
@@ -29,7 +29,7 @@ def fitted(X, y, orders, k, checkpoints=None, pilot=None, seeds=None, given=None
     """Return {checkpoint: outputs} of a learner of this class, and the accessor."""
     checkpoints, given = checkpoints or [orders.shape[1]], given or {}
     replicas = len(next(iter(given.values()), [0]))
-    accessor = Accessor(Table(X, y), Streams(orders, pilot=pilot), replicas, k, checkpoints, itemised=True)
+    accessor = Accessor(Table(X, y), orders, replicas, k, checkpoints, pilot=pilot, itemised=True)
     rngs = [np.random.default_rng([3, f]) for f in (range(len(orders)) if seeds is None else seeds)]
     options = {**AEMR, **options} if kind is MomentRegression else options
     side = SideInformation(k, **{name: options.pop(name) for name in ("centred", "intercept") if name in options})
@@ -186,7 +186,7 @@ def test_draws_prefer_variable_and_relevant_attributes():
     rng, d = np.random.default_rng(4), 8
     X = rng.normal(size=(900, d)) * [6, 6, 1, 1, 1, 1, 1, 1]
     y = X[:, 1] + rng.normal(size=900)
-    often = fitted(X, y, shuffled(1, 900), 2)[1].bill().reveals.total()[0, 0]
+    often = fitted(X, y, shuffled(1, 900), 2)[1].bill().reveals.until()[0, 0]
     assert often[1] > 1.2 * often[0] > 1.5 * often[2:].max()
 
 
@@ -194,7 +194,7 @@ def test_draws_with_the_factor_estimate_equal_aeml():
     X, y = line(300, 7)
     problem = dict(X=X, y=y, orders=shuffled(2, 300), k=3)
     bills = [
-        fitted(**problem, **options)[1].bill().reveals.total()
+        fitted(**problem, **options)[1].bill().reveals.until()
         for options in ({"partner": "auto"}, {"kind": FactorRegression, "n_factors": 20}, {})
     ]
     np.testing.assert_array_equal(bills[0], bills[1])

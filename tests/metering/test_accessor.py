@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from budgetreg.errors import BudgetExceeded
-from budgetreg.metering.accessor import Accessor, Streams
+from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 
 X = np.arange(24, dtype=np.uint8).reshape(4, 6)
@@ -80,7 +80,7 @@ def test_one_replica_over_its_budget_is_refused():
 
 
 def test_a_stream_that_has_ended_gets_zeros_and_pays_nothing():
-    a = Accessor(Table(X, np.arange(4.0)), Streams(ORDERS, np.array([3, 1])), 2, 4, (1, 3))
+    a = Accessor(Table(X, np.arange(4.0)), ORDERS, 2, 4, (1, 3), lengths=np.array([3, 1]))
     a.open(0, 3)
     there = np.array([[1, 1, 1], [1, 0, 0]])
     np.testing.assert_array_equal(a.reveal_block(np.full((2, 3, 1), 5))[..., 0], X[ORDERS, 5] * there)

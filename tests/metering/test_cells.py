@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from budgetreg.data.values import BLOCK_ROWS
 from budgetreg.metering import cells as module
-from budgetreg.metering.accessor import Accessor, Streams
+from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.cells import Cells, RevealLog
 from budgetreg.metering.table import Table
 
@@ -67,7 +67,7 @@ def opened(n_separate, lengths=None):
     cells = Cells(N, D)
     record = RevealLog(cells, np.array([1, 1]), n_separate)
     table = Table(np.arange(30.0).reshape(6, 5), np.zeros(6))
-    accessor = Accessor(table, Streams(np.arange(6).reshape(2, 3), lengths), 2, None, [3], log=record)
+    accessor = Accessor(table, np.arange(6).reshape(2, 3), 2, None, [3], lengths=lengths, log=record)
     return cells, record, accessor
 
 

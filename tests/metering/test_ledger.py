@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from budgetreg.metering.accessor import Accessor, Streams
+from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 
 X = np.arange(24, dtype=np.uint8).reshape(4, 6)
@@ -12,7 +12,7 @@ ALL = np.ones((2, 2), dtype=bool)
 
 
 def accessor(lengths=None):
-    return Accessor(Table(X, np.zeros(4)), Streams(ORDERS, lengths), 2, None, (1, 3), itemised=True)
+    return Accessor(Table(X, np.zeros(4)), ORDERS, 2, None, (1, 3), lengths=lengths, itemised=True)
 
 
 def counted(f, g, reveals):
@@ -37,9 +37,9 @@ def test_every_reveal_is_counted_before_the_next_checkpoint():
     }
     for f, g in np.ndindex(2, 2):
         np.testing.assert_array_equal(bill.reveals.until(1)[f, g], counted(f, g, first))
-        np.testing.assert_array_equal(bill.reveals.total()[f, g], counted(f, g, first) + counted(f, g, rest))
-    np.testing.assert_array_equal(bill.reveals.total().sum(axis=2), bill.total)
-    np.testing.assert_array_equal(bill.reveals.until(3), bill.reveals.total())
+        np.testing.assert_array_equal(bill.reveals.until()[f, g], counted(f, g, first) + counted(f, g, rest))
+    np.testing.assert_array_equal(bill.reveals.until().sum(axis=2), bill.total)
+    np.testing.assert_array_equal(bill.reveals.until(3), bill.reveals.until())
     np.testing.assert_array_equal(bill.reveals.until(1).sum(axis=2), bill.at[1])
 
 
@@ -47,7 +47,7 @@ def test_every_reveal_is_counted_before_the_next_checkpoint():
 def test_full_rows_count_each_attribute_once(way):
     a = accessor()
     list(getattr(a, way)(0, 3))
-    np.testing.assert_array_equal(a.bill().reveals.total(), 3)
+    np.testing.assert_array_equal(a.bill().reveals.until(), 3)
     np.testing.assert_array_equal(a.bill().reveals.until(1), 1)
 
 
@@ -57,7 +57,7 @@ def test_nothing_is_counted_after_the_end_of_a_stream():
     a.reveal_block(np.full((2, 3, 1), 5))
     a.reveal(np.array([1, 1]), np.full((1, 2, 2), 4), ALL)
     a.pay_for(np.array([2, 2]), np.full((1, 2, 2), 3), ALL)
-    total = a.bill().reveals.total()
+    total = a.bill().reveals.until()
     np.testing.assert_array_equal(total[0, 0], [0, 0, 0, 1, 1, 3])
     np.testing.assert_array_equal(total[1, 0], [0, 0, 0, 0, 0, 1])
 

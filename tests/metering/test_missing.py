@@ -6,7 +6,6 @@ import pytest
 from budgetreg.errors import BudgetExceeded
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.cells import Cells, RevealLog
-from budgetreg.metering.centring import Centring
 from budgetreg.metering.table import Table, stack
 
 D, M = 3, 4
@@ -36,7 +35,7 @@ def test_missing_values_are_free_and_come_out_as_0():
     bill = a.bill()
     assert bill.total.tolist() == [[there.sum()] * 2]
     assert bill.most.tolist() == [[2, 2]]
-    np.testing.assert_array_equal(bill.reveals.total()[0, 0], there.sum(axis=0))
+    np.testing.assert_array_equal(bill.reveals.until()[0, 0], there.sum(axis=0))
     np.testing.assert_array_equal(cells.by_attribute(np.arange(M)), there.sum(axis=0))
 
 
@@ -61,7 +60,7 @@ def test_missing_values_do_not_count_against_the_budget():
 
 def test_running_means_skip_missing_values():
     table = Table(POISONED, np.zeros(4), available=MASK)
-    a = Accessor(table, np.arange(M)[None], 1, 3, centring=Centring(attributes=True))
+    a = Accessor(table, np.arange(M)[None], 1, 3, centre_attributes=True)
     a.open(0, 3)
     everything = np.broadcast_to(np.arange(D), (1, 3, D))
     np.testing.assert_array_equal(a.reveal_block(everything)[0], np.where(MASK, STORED, 0)[:3])

@@ -41,9 +41,9 @@ CASES = {
 class Watcher(Accessor):
     """Notes pairs for every stream and setting, from the arguments and the ends of the streams."""
 
-    def __init__(self, table, streams, *args, **others):
-        super().__init__(table, streams, *args, **others)
-        self.order, self.ends, self.begin = streams.orders, streams.lengths, 0
+    def __init__(self, table, orders, *args, **others):
+        super().__init__(table, orders, *args, **others)
+        self.order, self.ends, self.begin = orders, others["lengths"], 0
         self.pairs = defaultdict(set)
 
     def open(self, start, stop):

@@ -7,7 +7,6 @@ from budgetreg.data import load
 from budgetreg.errors import BudgetExceeded
 from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.centring import Centring
 from budgetreg.metering.table import Table
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol.tuning import folds, winners
@@ -18,7 +17,6 @@ from tests.learners.test_partial import SCALE, draws, problem
 from tests.plans import planned
 
 BLOCK = 256
-CENTRED = Centring(attributes=True)
 
 
 def running_means(X, attributes):
@@ -42,7 +40,9 @@ def fitted(plan, accessor, settings, checkpoints, rngs):
 
 
 def centred_run(plan, X, y, orders, settings, checkpoints, streams):
-    accessor = Accessor(Table(X, y, SCALE), orders, len(settings["B"]), plan.budget, checkpoints, centring=CENTRED)
+    accessor = Accessor(
+        Table(X, y, SCALE), orders, len(settings["B"]), plan.budget, checkpoints, centre_attributes=True
+    )
     rngs = [generator("test", f) for f in streams]
     outputs = fitted(plan, accessor, settings, checkpoints, rngs)
     return {checkpoint: (W, _shifts(accessor, checkpoint)) for checkpoint, W in outputs}, accessor.bill()
@@ -50,7 +50,7 @@ def centred_run(plan, X, y, orders, settings, checkpoints, streams):
 
 def test_each_kind_of_reveal_subtracts_the_means_of_earlier_blocks():
     X = np.random.default_rng(0).random((5, 3))
-    accessor = Accessor(Table(X, np.zeros(5), 2.0), np.array([[4, 0, 1], [2, 3, 0]]), 2, 4, [3], centring=CENTRED)
+    accessor = Accessor(Table(X, np.zeros(5), 2.0), np.array([[4, 0, 1], [2, 3, 0]]), 2, 4, [3], centre_attributes=True)
     everyone = np.ones((2, 2), dtype=bool)
     accessor.open(0, 2)
     first = np.array([[[0, 0], [1, 0]], [[2, 1], [2, 1]]])
@@ -77,7 +77,7 @@ def test_each_kind_of_reveal_subtracts_the_means_of_earlier_blocks():
 def test_full_rows_are_centred_in_blocks_however_many_are_read_at_once():
     X = np.random.default_rng(1).random((600, 4))
     orders = np.stack([np.random.default_rng(f).permutation(600) for f in range(2)])
-    accessor = Accessor(Table(X, np.zeros(600)), orders, 1, 4, [600], centring=CENTRED)
+    accessor = Accessor(Table(X, np.zeros(600)), orders, 1, 4, [600], centre_attributes=True)
     rows = np.concatenate([accessor.rows(0, 2 * BLOCK)[0], accessor.rows(2 * BLOCK, 600)[0]], axis=1)
     for f, order in enumerate(orders):
         means = running_means(X[order], np.tile(np.arange(4), (600, 1)))
@@ -127,7 +127,7 @@ def test_unrevealed_values_change_neither_regressors_nor_means():
             return super().reveal(position, attributes, paid)
 
     def run(values, kind):
-        accessor = kind(Table(values, y, SCALE), order, 1, 3, [500], centring=CENTRED)
+        accessor = kind(Table(values, y, SCALE), order, 1, 3, [500], centre_attributes=True)
         (_, W), *_ = fitted(plan, accessor, settings, [500], [generator("test", 0)])
         return W, _shifts(accessor, 500)
 
@@ -167,7 +167,7 @@ def test_errors_are_computed_on_rows_centred_like_those_learned_from(monkeypatch
     grid = {name: np.array(values) for name, values in plan.settings.items()}
 
     def errors(order, checkpoints, stage, rows):
-        accessor = Accessor(table, order[None], 4, 5, checkpoints, centring=CENTRED)
+        accessor = Accessor(table, order[None], 4, 5, checkpoints, centre_attributes=True)
         rngs = [generator("draws", 0, data.name, "aerr", 5, 0, stage)]
         for c, W in fitted(plan, accessor, grid, checkpoints, rngs):
             shift = _shifts(accessor, c)[0]

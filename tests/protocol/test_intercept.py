@@ -9,7 +9,6 @@ from sklearn.linear_model import LinearRegression
 from budgetreg.learners.pairs.core import lasso
 from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.centring import Centring
 from budgetreg.metering.table import Table
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol import split
@@ -32,7 +31,7 @@ def test_targets_are_centred_by_earlier_ones_and_the_first_is_0(sizes, seed):
     rng = np.random.default_rng(seed)
     y = rng.normal(10, 3, (2, sum(sizes)))
     table = Table(np.zeros((y.size, 1)), y.reshape(-1))
-    accessor = Accessor(table, np.arange(y.size).reshape(y.shape), 1, 1, centring=Centring(targets=True))
+    accessor = Accessor(table, np.arange(y.size).reshape(y.shape), 1, 1, centre_targets=True)
     before = np.stack([[row[:t].mean() if t else row[0] for t in range(len(row))] for row in y])
     start = 0
     for size in sizes:

@@ -5,8 +5,7 @@ import pytest
 
 from budgetreg.data.dataset import Dataset
 from budgetreg.errors import ConfigError
-from budgetreg.metering.accessor import Accessor, Streams
-from budgetreg.metering.centring import Centring
+from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table, stack
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol.side_information import pilot_moments, spreads, table_of
@@ -78,7 +77,8 @@ def test_running_means_continue_from_the_pilot():
     rng = np.random.default_rng(1)
     X, y = rng.normal(3, 1, (300, 2)), rng.normal(7, 1, 300)
     pilot = np.array([[290, 291, 292]])
-    accessor = Accessor(Table(X, y), Streams(np.arange(280)[None], pilot=pilot), 1, 1, centring=Centring(True, True))
+    centred = {"centre_attributes": True, "centre_targets": True}
+    accessor = Accessor(Table(X, y), np.arange(280)[None], 1, 1, pilot=pilot, **centred)
     for rows, expected in zip(accessor.pilot(), (X[pilot], y[pilot]), strict=True):
         np.testing.assert_array_equal(rows, expected)
     accessor.open(0, 256)
