@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from budgetreg.config import extensions
-from budgetreg.data.attribute_lists import BUNDLED, EQUAL, UNIT, Prices, read_prices, read_ranges
+from budgetreg.data.attributes import BUNDLED, EQUAL, PILOT, RANGES, UNIT, Prices, in_ranges, read_prices, read_ranges
 from budgetreg.data.cache import LOCK, TEMPORARY, abandoned
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.kind import DatasetKind, Distribution, ExampleSource
 from budgetreg.data.prepared import FACTS
-from budgetreg.data.scaling import PILOT, RANGES, in_ranges
 from budgetreg.errors import ConfigError
 from budgetreg.files.garbage import Garbage
 
@@ -124,7 +123,7 @@ def prices_of(config: DatasetConfig, data: Dataset) -> Prices | None:
     ConfigError
         If the price list that comes with the data is asked for, and there is none.
     DataError
-        If the list cannot be used, see `budgetreg.data.attribute_lists.read_prices`.
+        If the list cannot be used, see `budgetreg.data.attributes.read_prices`.
     """
     path: Path | str | None = config.costs
     if path is None:

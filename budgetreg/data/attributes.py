@@ -1,28 +1,47 @@
-"""Lists that a user writes: CSV files with a price or a range for each attribute.
+"""What a user says of attributes: ``dataset.costs``, their prices, and ``dataset.ranges`` and ``dataset.scale``.
 
-A line names its attribute as the data name it, or by its number from 1. Prices are in the columns ``attribute`` and
-``cost``, ranges in ``attribute``, ``low`` and ``high``. Ranges give scale and zero of the attributes without a pilot.
+Prices and ranges are in CSV files. A line names its attribute as the data name it, or by its number from 1. Prices are
+in the columns ``attribute`` and ``cost``, ranges in ``attribute``, ``low`` and ``high``. Ranges give scale and zero of
+the attributes without a pilot. They apply to any table that was loaded. The scale of a pilot is known during a run
+only: such attributes stay as they are here.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from math import fsum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from budgetreg.data.dataset import LARGEST, short_digest
+from budgetreg.config.options import Option, Options
+from budgetreg.config.requirements import NAME, NOTHING, one_of
+from budgetreg.data.dataset import LARGEST, Dataset, short_digest
 from budgetreg.data.formats.chunks import reading, shown
 from budgetreg.data.formats.delimited import records, separator_of
-from budgetreg.errors import DataError, nearest
+from budgetreg.errors import ConfigError, DataError, nearest
 
 BUNDLED, EQUAL = "bundled", "equal"
 """Used instead of a file of prices: the list that comes with the data; a price of 1 for each attribute."""
 
 UNIT = "cost units"
 """The default unit of prices."""
+
+
+PILOT, RANGES = "pilot", "ranges"
+_SCALES = ("max_abs", "none", PILOT, RANGES)
+SCALING: Options = {
+    "scale": Option("the scale of the attributes", one_of(*_SCALES) | NOTHING, default="max_abs", own=PILOT),
+    "ranges": Option("the list of ranges", NAME | NOTHING, default=None),
+}
+"""A scale of null means that of the ranges if there are any; else the pilot's standard deviations for learners of
+regressors, and the largest absolute values for others."""
+_MAX_ABS_NOTE = (
+    "each attribute was divided by its largest absolute value over the whole table, which is outside the "
+    "attribute budget (dataset.scale=none leaves the values as they are)"
+)
 
 
 class _Form(NamedTuple):
@@ -74,22 +93,11 @@ class Prices:
         return short_digest((self.names, self.costs))
 
 
-@dataclass(frozen=True)
-class Ranges:
-    """The usual ranges of d attributes; values outside are allowed.
+Ranges = tuple[tuple[float, ...], tuple[float, ...]]
+"""The usual ranges of d attributes, from low to high, in units of the attributes as they are stored.
 
-    Attributes
-    ----------
-    low, high : tuple of float
-        In units of the attributes as they are stored, ``low < high``.
-    """
-
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-
-    def digest(self) -> str:
-        """Return a short digest, which detects a changed list."""
-        return short_digest((self.low, self.high))
+Values outside are allowed.
+"""
 
 
 def read_prices(path: Path | str, names: Sequence[str], d: int, unit: str = UNIT) -> Prices:
@@ -133,7 +141,7 @@ def read_ranges(path: Path, names: Sequence[str], d: int) -> Ranges:
         As `read_prices`, or if ``low`` is not below ``high``.
     """
     low, high = _read(_RANGES, path, _known_names(names, d))
-    return Ranges(low, high)
+    return low, high
 
 
 def _known_names(names: Sequence[str], d: int) -> tuple[str, ...]:
@@ -187,3 +195,49 @@ def _values(form: _Form, texts: Sequence[str], where: str) -> tuple[float, ...]:
         if not above - below >= 1 / LARGEST:
             raise DataError(f"{where}: {low} must be below {high}, not {below:g} and {above:g}")
     return tuple(values)
+
+
+def with_ranges(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a section ``dataset`` whose scale is that of its ranges, if it has any.
+
+    Raises
+    ------
+    ConfigError
+        If there are ranges and another scale, or the scale of ranges without ranges.
+    """
+    ranges, scale = section.get("ranges"), section.get("scale")
+    if ranges is None and scale == RANGES:
+        raise ConfigError(f"dataset.scale={RANGES}: dataset.ranges=FILE is needed, with columns attribute,low,high")
+    if ranges is None:
+        return dict(section)
+    if scale not in (None, RANGES):
+        raise ConfigError(f"dataset.ranges sets the scale too: leave out dataset.scale={scale} or dataset.ranges")
+    return {**section, "scale": RANGES}
+
+
+def unit(scale: str, largest: np.ndarray) -> tuple[float | np.ndarray, tuple[str, ...]]:
+    """Return the value of one stored unit of each attribute, and notes for the user.
+
+    Parameters
+    ----------
+    scale : {"max_abs", "none", "pilot", "ranges"}
+        Whether each attribute is divided by its largest absolute value.
+    largest : ndarray of shape (d,)
+        These values; an attribute of zeros stays as it is.
+    """
+    if scale != "max_abs":
+        return 1.0, ()
+    return 1 / np.where(largest == 0, 1.0, np.maximum(largest, np.finfo(float).tiny)), (_MAX_ABS_NOTE,)
+
+
+@lru_cache(maxsize=4)
+def in_ranges(data: Dataset, ranges: Ranges) -> Dataset:
+    """Return data with attributes centred on the middles of ranges, in units of half a range.
+
+    A stored value v becomes ``(v - middle) / (half of the range)``, which is between -1 and 1 within the range. The
+    fingerprint of the data includes the ranges. Equal arguments give the same object, whose arrays repetitions share.
+    """
+    low, high = np.array(ranges)
+    scale = 2 / (high - low)
+    digest = f"{data.fingerprint()}-{short_digest(ranges)}"
+    return replace(data, scale=scale, shift=(low / 2 + high / 2) * scale, digest=digest)

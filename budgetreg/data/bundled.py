@@ -9,9 +9,9 @@ import numpy as np
 
 from budgetreg.config.options import Option
 from budgetreg.config.requirements import one_of
+from budgetreg.data.attributes import SCALING, unit
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.kind import RANDOM, DatasetKind
-from budgetreg.data.scaling import SCALING, unit
 
 _DIGITS = Path(__file__).with_name("digits_3v5.csv")
 _PRICES = Path(__file__).with_name("illustrative_prices")
@@ -64,21 +64,6 @@ class ScikitLearn:
         return Dataset(self.name, X, y, scale, None, two_valued, notes, names=names)
 
 
-def prices(table: str) -> Path:
-    """Return the price list of a table of scikit-learn's, a CSV file with the columns ``attribute`` and ``cost``.
-
-    The prices are made up for illustration.
-
-    Raises
-    ------
-    KeyError
-        If there is no such table.
-    """
-    if table not in _SCIKIT_LEARN:
-        raise KeyError(table)
-    return _PRICES / f"{table}.csv"
-
-
 KINDS = (
     DatasetKind.of("digits", Digits, splits=(RANDOM,), domain="inf-ball"),
     DatasetKind(
@@ -88,6 +73,6 @@ KINDS = (
         splits=(RANDOM,),
         own_data=True,
         paths=("ranges",),
-        prices=lambda options: prices(options["table"]),
+        prices=lambda options: _PRICES / f"{options['table']}.csv",  # made up for illustration
     ),
 )

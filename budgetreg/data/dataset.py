@@ -88,7 +88,6 @@ class Dataset:
         if isinstance(self.X, np.ndarray):
             if self.X.dtype not in (np.int8, np.uint8, np.float32, np.float64) or not self.X.flags.c_contiguous:
                 raise ValueError(f"X must be C-contiguous int8, uint8, float32 or float64, not {self.X.dtype}")
-            self.X.setflags(write=False)
         elif not self.digest:
             raise ValueError("values that are no array need a digest")
         if self.y.dtype != np.float64 or not np.isfinite(self.y).all():
@@ -104,17 +103,16 @@ class Dataset:
             raise ValueError(f"n_train must leave rows on both sides of {len(self.y)}, not {self.n_train}")
         if len(self.names) not in (0, self.X.shape[1]):
             raise ValueError(f"{len(self.names)} names for {self.X.shape[1]} attributes")
-        if self.available is not None:
-            if self.available.dtype != bool or self.available.shape != self.X.shape:
-                raise ValueError(f"available has shape {self.available.shape}; bool of shape {self.X.shape} is needed")
-            self.available.setflags(write=False)
+        mask, C = self.available, self.second_moment
+        if mask is not None and (mask.dtype != bool or mask.shape != self.X.shape):
+            raise ValueError(f"available has shape {mask.shape}; bool of shape {self.X.shape} is needed")
         if self.two_valued and not np.isin(self.y, (-1.0, 1.0)).all():
             raise ValueError("two_valued targets must be -1 or +1")
-        if self.second_moment is not None:
-            if self.second_moment.shape != (self.X.shape[1],) * 2:
-                raise ValueError(f"second_moment has shape {self.second_moment.shape}; (d, d) is needed")
-            self.second_moment.setflags(write=False)
-        self.y.setflags(write=False)
+        if C is not None and C.shape != (self.X.shape[1],) * 2:
+            raise ValueError(f"second_moment has shape {C.shape}; (d, d) is needed")
+        for array in (self.X, self.y, mask, C):
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
 
     @cached_property
     def complete(self) -> np.ndarray:

@@ -16,8 +16,7 @@ import numpy as np
 from budgetreg.config.options import option
 from budgetreg.config.requirements import NUMBER, Requirement
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.distribution import KeyedDistribution, count
-from budgetreg.data.kind import OFFICIAL, DatasetKind
+from budgetreg.data.kind import OFFICIAL, DatasetKind, KeyedDistribution, count
 from budgetreg.errors import ConfigError
 
 _SHARE = Requirement("a number above 0 and at most 1", lambda value: NUMBER.accepts(value) and 0 < value <= 1)
@@ -65,12 +64,9 @@ class FlippedDirections(KnownMoment):
 
     def directions(self) -> np.ndarray:
         """Return the directions in rows, divided by `scale`: -1, 0 and 1, int8 of shape (2 c, d), u_1 first."""
-        c = self.n_coins
-        U = np.zeros((2 * c, self.d), dtype=np.int8)
-        i = np.arange(c)
-        U[i, i] = U[i, i + c] = U[i + c, i + c] = 1
-        U[i + c, i] = -1
-        return U
+        identity = np.eye(self.n_coins, dtype=np.int8)
+        pairs = np.block([[identity, identity], [-identity, identity]])
+        return np.pad(pairs, ((0, 0), (0, self.d - 2 * self.n_coins)))
 
     def signs(self, seed: int, repetition: int) -> np.ndarray:
         """Return the signs b of the coins' biases in a draw, shape (c,)."""
@@ -200,10 +196,8 @@ class Spike(KnownMoment):
 
     def second_moment(self, seed: int, repetition: int) -> np.ndarray:
         """Return ``C = p e_s e_s'`` of a draw, shape (d, d)."""
-        C = np.zeros((self.d, self.d))
-        s = self.spike(seed, repetition)
-        C[s, s] = self.p
-        return C
+        e = np.eye(self.d)[self.spike(seed, repetition)]
+        return self.p * np.outer(e, e)
 
     def draw(self, seed: int, repetition: int) -> Dataset:
         """Draw the attribute and the examples."""

@@ -15,8 +15,7 @@ import numpy as np
 from budgetreg.config.options import option
 from budgetreg.config.requirements import NUMBER, Requirement
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.distribution import Examples, KeyedDistribution, StreamFactory, count
-from budgetreg.data.kind import DatasetKind
+from budgetreg.data.kind import DatasetKind, Examples, KeyedDistribution, StreamFactory, count
 from budgetreg.errors import ConfigError
 
 _ADVANTAGE = Requirement("a number above 0 and at most 0.5", lambda value: NUMBER.accepts(value) and 0 < value <= 0.5)

@@ -1,13 +1,18 @@
 """How data are declared: what loads or draws examples, and the kinds of data that a package offers."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from budgetreg.config.options import Option, Options, identity_of, options_of, rules_of
-from budgetreg.config.requirements import FRACTION, NAME, NOTHING, check, one_of
+import numpy as np
+
+from budgetreg.config.options import Option, Options, identity_of, option, options_of, rules_of
+from budgetreg.config.requirements import FRACTION, NAME, NOTHING, check, one_of, whole
 from budgetreg.data.dataset import Dataset
+from budgetreg.streams import generator
 
 DOMAINS = ("2-ball", "inf-ball")
 """Sets that may be known to contain all attribute vectors: balls of radius 1, with targets of at most 1 in size.
@@ -152,3 +157,64 @@ class DatasetKind:
         """Return the part of a checked section ``dataset`` that results depend on."""
         random = self.tested and section["split"] == RANDOM
         return identity_of(self.all_options(), section, () if random else ("test_fraction",))
+
+
+StreamFactory = Callable[..., np.random.Generator]
+"""Returns the random generator of a part of a draw, such as ``"train"``."""
+
+Examples = tuple[np.ndarray, np.ndarray]
+
+
+def count(what: str) -> Any:
+    """Declare a field of a frozen dataclass as an option: the number, at least 1, of something."""
+    return option(f"the number of {what}", whole(1))
+
+
+def short(number: float) -> str:
+    """Return a number as it is written in names, where -0.0, 0.0 and 0 are the same."""
+    return repr(float(number) + 0.0).removesuffix(".0")
+
+
+class KeyedDistribution(ABC):
+    """A distribution whose random streams are keyed by its name, the seed and the repetition.
+
+    Attributes
+    ----------
+    key : str
+        Begins the keys of its streams.
+    d, n, n_test : int
+        Numbers of attributes, of training examples and of test examples.
+    """
+
+    key: ClassVar[str]
+    d: int
+    n: int
+    n_test: int
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the distribution; it leaves n and n_test out, as more examples keep the earlier ones."""
+
+    def streams(self, seed: int, repetition: int) -> StreamFactory:
+        """Return the random streams of a draw."""
+        return partial(generator, self.key, seed, self.name, repetition)
+
+    def draw_parts(
+        self, seed: int, repetition: int, examples: Callable[[StreamFactory, int], Examples], two_valued: bool = False
+    ) -> Dataset:
+        """Draw training and test part, each from streams of its own, so that more examples of one keep the other.
+
+        Parameters
+        ----------
+        seed, repetition : int
+            Identity of the draw.
+        examples : callable
+            ``examples(streams, n)``: X of shape (n, d) and y of shape (n,), drawn from the streams of a part.
+        two_valued : bool
+            Whether every target is -1 or +1.
+        """
+        streams = self.streams(seed, repetition)
+        parts = [examples(partial(streams, part), n) for part, n in (("train", self.n), ("test", self.n_test))]
+        X, y = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return Dataset(self.name, X, y, scale=1.0, n_train=self.n, two_valued=two_valued)

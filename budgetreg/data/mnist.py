@@ -86,8 +86,7 @@ def parse(options: Mapping[str, Any]) -> Mnist:
     if digits == "all":
         return Mnist(str(root), None)
     pair = list(digits) if isinstance(digits, Sequence) and not isinstance(digits, str) else []
-    whole = all(isinstance(digit, int) and not isinstance(digit, bool) for digit in pair)
-    if not whole or len(set(pair)) != 2 or len(pair) != 2 or not 0 <= min(pair) < max(pair) <= 9:
+    if [type(digit) for digit in pair] != [int, int] or not 0 <= min(pair) < max(pair) <= 9:
         raise ConfigError(f"dataset.digits must be two different digits such as [3,5], or all, not {digits!r}")
     return Mnist(str(root), (min(pair), max(pair)))
 

@@ -7,14 +7,11 @@ import numpy as np
 from budgetreg.config.options import option
 from budgetreg.config.requirements import NOT_NEGATIVE, NOTHING, NUMBER, Requirement, whole
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.distribution import Examples, KeyedDistribution, StreamFactory, count, short
-from budgetreg.data.kind import DatasetKind
+from budgetreg.data.kind import DatasetKind, Examples, KeyedDistribution, StreamFactory, count, short
 from budgetreg.errors import ConfigError
 
 _CORRELATION = Requirement("a number above -1 and below 1", lambda value: NUMBER.accepts(value) and -1 < value < 1)
 _SHARE = Requirement("a number of at least 0 and below 1", lambda value: NUMBER.accepts(value) and 0 <= value < 1)
-_LEAST_TAILS = 3
-"""The fewest whole degrees of freedom with which Student's t has a variance."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class Gaussian(KeyedDistribution):
     n_test: int = count("test examples")
     rho: float = option("the correlation of neighbouring attributes", _CORRELATION)
     n_factors: int = option("the number of common factors", whole(0))
-    tails: int | None = option("the degrees of freedom", whole(_LEAST_TAILS) | NOTHING)
+    tails: int | None = option("the degrees of freedom", whole(3) | NOTHING)  # so that Student's t has a variance
     support: int | None = option("the number of attributes with a weight", whole(1) | NOTHING)
     noise: float = option("the share of noise in the target's variance", _SHARE)
     key = "gaussian"
@@ -88,7 +85,11 @@ class Gaussian(KeyedDistribution):
 
         def examples(streams: StreamFactory, n: int) -> Examples:
             """Draw a part; sums are added up term by term, in the same order on any machine."""
-            innovations = self._innovations(streams(), (n, self.n_factors + self.d))
+            shape, rng = (n, self.n_factors + self.d), streams()
+            if self.tails is None:
+                innovations = rng.standard_normal(shape)
+            else:
+                innovations = rng.standard_t(self.tails, shape) * np.sqrt(1 - 2 / self.tails)
             factors, X = innovations[:, : self.n_factors], np.ascontiguousarray(innovations[:, self.n_factors :])
             for i in range(1, self.d):
                 X[:, i] = self.rho * X[:, i - 1] + np.sqrt(1 - self.rho**2) * X[:, i]
@@ -101,11 +102,6 @@ class Gaussian(KeyedDistribution):
             return X, y
 
         return self.draw_parts(seed, repetition, examples)
-
-    def _innovations(self, rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-        if self.tails is None:
-            return rng.standard_normal(shape)
-        return rng.standard_t(self.tails, shape) * np.sqrt(1 - 2 / self.tails)
 
     def _explained(self, w: np.ndarray, common: np.ndarray, unique: np.ndarray) -> float:
         """Return the variance of ``<w, x>``: the sum of the squared coefficients of f and e in it."""

@@ -22,13 +22,10 @@ from budgetreg.config.options import option
 from budgetreg.config.requirements import FLAG, NUMBER, Requirement, one_of
 from budgetreg.data.cache import cache_root, earlier_layouts, ensure_array
 from budgetreg.data.dataset import Dataset, short_digest
-from budgetreg.data.distribution import KeyedDistribution, count, short
-from budgetreg.data.kind import DatasetKind
-from budgetreg.data.values import Coins, Values
+from budgetreg.data.kind import DatasetKind, KeyedDistribution, count, short
+from budgetreg.data.values import Coins, Dense, Values, row_blocks
 
 _EXPONENT = Requirement("a number of at most 0", lambda value: NUMBER.accepts(value) and value <= 0)
-_DRAWS_PER_BLOCK = 1 << 20  # uniform doubles held at once, 8 MiB
-_VALUES_PER_PRODUCT = 1 << 16  # so few that they stay in the processor's cache
 _FIRST_TEST_ROW = 1 << 40
 """Test rows are this far down the endless table, so that more training examples change none of them."""
 _MOST_UNCACHED = 1 << 28
@@ -92,11 +89,9 @@ class PowerLaw(KeyedDistribution):
         X = np.empty((self.n + self.n_test, self.d), dtype=np.uint8)
         for part, rows in (("train", X[: self.n]), ("test", X[self.n :])):
             rng = streams(part)
-            for block in _blocks(rows):
-                block[...] = rng.random(block.shape) < u
-        # Sums of small whole numbers: exact in any order, hence the same bytes on any machine.
-        y = np.concatenate([block @ w for block in _blocks(X)])
-        return Dataset(self.name, X, y, scale=1.0, n_train=self.n, two_valued=False)
+            for block in row_blocks(np.arange(len(rows)), self.d):
+                rows[block] = rng.random((block.size, self.d)) < u
+        return Dataset(self.name, X, _products(Dense(X), w), scale=1.0, n_train=self.n, two_valued=False)
 
     def _target(self, rng: np.random.Generator, u: np.ndarray) -> np.ndarray:
         """Draw ``w*``, and repeat while all targets would be 0, as for means of 1 with weights that cancel."""
@@ -109,19 +104,9 @@ class PowerLaw(KeyedDistribution):
                 return w
 
 
-def _blocks(X: np.ndarray) -> list[np.ndarray]:
-    rows = max(1, _DRAWS_PER_BLOCK // X.shape[1])
-    return [X[start : start + rows] for start in range(0, len(X), rows)]
-
-
 def _products(X: Values, w: np.ndarray) -> np.ndarray:
-    """Return ``<w, x>`` for every row; sums of small whole numbers, and so exact in any order."""
-    y = np.empty(X.shape[0])
-    step = max(1, _VALUES_PER_PRODUCT // w.size)
-    for start in range(0, y.size, step):
-        rows = np.arange(start, min(start + step, y.size))
-        y[rows] = X.rows(rows) @ w
-    return y
+    """Return ``<w, x>`` for every row: sums of small whole numbers, exact in any order and on any machine."""
+    return np.concatenate([X.rows(rows) @ w for rows in row_blocks(np.arange(X.shape[0]), w.size)])
 
 
 def _cache_folder(version: int = _LAYOUT_VERSION) -> Path:

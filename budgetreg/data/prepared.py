@@ -68,14 +68,20 @@ def into_folder(table: ChunkedTable, folder: Path, source: Mapping[str, Any]) ->
     folder.mkdir()
     summary = _Summary(table)
     with ExitStack() as stack:
-        files: dict[str, _GrowingArray] = {}
+        files: dict[str, BinaryIO] = {}
+        headers: dict[str, dict[str, Any]] = {}
         for name, array in summary.arrays():
             if table.mapped is None:
                 if name not in files:
-                    files[name] = _GrowingArray(stack.enter_context((folder / f"{name}.npy").open("wb")), array)
-                files[name].append(array)
-        for file in files.values():
-            file.finish()
+                    files[name] = stack.enter_context((folder / f"{name}.npy").open("wb"))
+                    headers[name] = np.lib.format.header_data_from_array_1_0(array[:0])
+                    np.lib.format.write_array_header_1_0(files[name], headers[name])
+                files[name].write(array.data)
+                n, *row = headers[name]["shape"]
+                headers[name]["shape"] = (n + len(array), *row)
+        for name, file in files.items():  # the number of rows is known now; a header has space for it
+            file.seek(0)
+            np.lib.format.write_array_header_1_0(file, headers[name])
     totals, facts = summary.totals()
     for name, array in totals.items():
         np.save(folder / f"{name}.npy", array)
@@ -210,26 +216,6 @@ class _Summary:
             "missing": self._missing,
         }
         return {"y": y, "largest": largest, "lengths": lengths}, facts
-
-
-class _GrowingArray:
-    """An NPY file whose number of rows is known at the end; its header has space for it."""
-
-    def __init__(self, file: BinaryIO, like: np.ndarray) -> None:
-        self._file, self._like, self._n = file, like[:0], 0
-        self._write_header()
-
-    def append(self, array: np.ndarray) -> None:
-        self._file.write(array.data)
-        self._n += len(array)
-
-    def finish(self) -> None:
-        self._file.seek(0)
-        self._write_header()
-
-    def _write_header(self) -> None:
-        header = np.lib.format.header_data_from_array_1_0(self._like)
-        np.lib.format.write_array_header_1_0(self._file, {**header, "shape": (self._n, *self._like.shape[1:])})
 
 
 def _check_size(largest: float, where: str) -> None:

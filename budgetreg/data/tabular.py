@@ -8,6 +8,7 @@ from typing import Any
 
 from budgetreg.config.options import Option
 from budgetreg.config.requirements import one_of
+from budgetreg.data.attributes import SCALING, unit
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.formats import chunks
@@ -18,7 +19,6 @@ from budgetreg.data.formats.libsvm import open_libsvm
 from budgetreg.data.formats.parquet import open_parquet
 from budgetreg.data.kind import RANDOM, DatasetKind, Source
 from budgetreg.data.prepared import Prepared, from_folder, in_memory, into_folder, read_facts
-from budgetreg.data.scaling import SCALING, unit
 from budgetreg.errors import ConfigError, DataError
 
 Opener = Callable[..., ChunkedTable]
@@ -97,7 +97,8 @@ class File:
         DataError
             If the file is missing, or has other values than finite numbers and one target.
         """
-        data, largest = self._prepared()
+        folder = self.cache_folder() / _TABLE
+        data, largest = from_folder(folder) or self._read(folder)
         scale, notes = unit(self.scale, largest)
         constant = (data.y == data.y[0]).all()
         unpredictable = _CONSTANT.format(self.path, len(data.y), data.y[0]) if constant else ""
@@ -114,11 +115,9 @@ class File:
         del source["scale"]
         return source
 
-    def _prepared(self) -> Prepared:
-        path, folder = Path(self.path), self.cache_folder() / _TABLE
-        prepared = from_folder(folder)
-        if prepared is not None:
-            return prepared
+    def _read(self, folder: Path) -> Prepared:
+        """Read the table, through a folder of the cache if it is too large for memory."""
+        path = Path(self.path)
         open_table = opener(path)
         assert open_table is not None
         with reading(path):
@@ -177,18 +176,19 @@ def _why_unused(folder: Path) -> str:
     if facts is None:
         return "arrays of an earlier layout, or damaged"
     source = facts["source"]
-    path, missing = Path(source["path"]), "unavailable" if source.get("missing") else None
-    # The stamp is of the file that the user named, which has no target where a learner needs none.
-    target = None if source["target"] == NO_TARGET else source["target"]
+    path, target, missing = source["path"], source["target"], "unavailable" if source.get("missing") else None
     try:
-        current = File(str(path), source["target"], "none", _stamp(path, target), missing)
+        current = File(path, target, "none", _stamp(Path(path), target), missing)
     except OSError:
         return f"{path} is gone"
     return "" if current.cache_folder() == folder else f"{path} has changed since"
 
 
 def _stamp(path: Path, target: str | None) -> tuple[int, ...]:
-    """Return the times of the last change and the sizes of a file, or of the arrays in a folder."""
+    """Return the times of the last change and the sizes of a file, or of the arrays in a folder.
+
+    In a folder, `NO_TARGET` stands for the default target too, which need not exist.
+    """
     files = [path]
     if path.is_dir():
         files = [path / "X.npy", path / f"{target or 'y'}.npy"]

@@ -1,5 +1,6 @@
 """Removal of files and folders that nobody needs, but never of links, of what is in use, or of other people's files."""
 
+import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -53,7 +54,8 @@ class Garbage:
                         path.unlink()
                 if self.lock is not None and self.lock.is_relative_to(self.path):
                     self.lock.unlink(missing_ok=True)
-                _remove_empty(self.path)
+                for folder, _, _ in os.walk(self.path, topdown=False):
+                    os.rmdir(folder)  # raises an error if a file came meanwhile, which stays
         except (Timeout, OSError):
             return False
         return not self.path.exists()
@@ -66,32 +68,19 @@ class Garbage:
         OSError
             If one is not ours, is not a plain file, or cannot be inspected.
         """
-        mode = self.path.lstat().st_mode
-        if stat.S_ISREG(mode):
-            return [self.path]
-        if not stat.S_ISDIR(mode):
-            raise OSError(f"{self.path} is neither a file nor a folder")
         files = list(_plain_files(self.path))
-        if not all(self.is_ours(path.relative_to(self.path).as_posix()) for path in files):
+        if self.path not in files and not all(self.is_ours(path.relative_to(self.path).as_posix()) for path in files):
             raise OSError(f"{self.path} holds a file that is not ours")
         place = {name: number for number, name in enumerate(self.last, 1)}
         return sorted(files, key=lambda path: (place.get(path.name, 0), path))
 
 
-def _plain_files(folder: Path) -> Iterator[Path]:
-    for path in folder.iterdir():
-        mode = path.lstat().st_mode  # of a link itself, which is not followed
-        if stat.S_ISDIR(mode):
-            yield from _plain_files(path)
-        elif stat.S_ISREG(mode):
-            yield path
-        else:
-            raise OSError(f"{path} is neither a file nor a folder")
-
-
-def _remove_empty(folder: Path) -> None:
-    """Remove a folder that holds only empty folders; a file that came meanwhile stays, and raises an error."""
-    if folder.is_dir():
-        for path in folder.iterdir():
-            _remove_empty(path)
-        folder.rmdir()
+def _plain_files(path: Path) -> Iterator[Path]:
+    mode = path.lstat().st_mode  # of a link itself, which is not followed
+    if stat.S_ISREG(mode):
+        yield path
+    elif stat.S_ISDIR(mode):
+        for inside in path.iterdir():
+            yield from _plain_files(inside)
+    else:
+        raise OSError(f"{path} is neither a file nor a folder")

@@ -19,7 +19,7 @@ from budgetreg.config.options import Options, completed, identity_of, options_of
 from budgetreg.config.requirements import POSITIVE, check, chosen, increasing
 from budgetreg.config.sections import BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
 from budgetreg.data import DatasetConfig, DatasetKind, kinds
-from budgetreg.data.scaling import with_ranges
+from budgetreg.data.attributes import with_ranges
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.files.integrity import record_digest
 from budgetreg.learners import algo_options, composed, cores, members, parameters

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from budgetreg import learners
-from budgetreg.data.attribute_lists import EQUAL, read_prices
+from budgetreg.data.attributes import EQUAL, read_prices
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.results.manifest import read_tables
 from budgetreg.results.reading import find_folders

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from budgetreg import learners
-from budgetreg.data.attribute_lists import UNIT
+from budgetreg.data.attributes import UNIT
 from budgetreg.errors import DataError
 from budgetreg.learners.declaration import Observation
 from budgetreg.results.manifest import RecordedCell, cells_of

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 from sklearn import datasets
 
-from budgetreg.data import load
-from budgetreg.data.bundled import prices
+from budgetreg.data import kinds, load
 from budgetreg.data.dataset import Dataset
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.plan import make_plan
@@ -66,14 +65,10 @@ def test_unknown_tables_and_scales_are_refused_with_the_choices() -> None:
 
 @pytest.mark.parametrize("name", ORIGINALS)
 def test_each_attribute_has_an_illustrative_price(name: str) -> None:
-    table = pd.read_csv(prices(name))
+    path = kinds()["scikit_learn"].prices({"table": name})
+    table = pd.read_csv(path)
     assert list(table.columns) == ["attribute", "cost"]
     assert list(table.attribute) == list(ORIGINALS[name].feature_names)
     assert (table.cost > 0).all()
     assert table.cost.nunique() > 2
-    assert "made up" in (prices(name).parent / "README.txt").read_text()
-
-
-def test_other_tables_have_no_illustrative_prices() -> None:
-    with pytest.raises(KeyError):
-        prices("digits_3v5")
+    assert "made up" in (path.parent / "README.txt").read_text()

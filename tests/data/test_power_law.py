@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from budgetreg.data import Dataset, kinds, load
 from budgetreg.data import power_law as module
+from budgetreg.data import values as data_values
 from budgetreg.data.power_law import PowerLaw
 from budgetreg.data.values import as_values
 from budgetreg.errors import ConfigError
@@ -128,7 +129,7 @@ def test_more_examples_keep_the_earlier_ones() -> None:
 
 def test_drawing_in_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = draw(n=100)
-    monkeypatch.setattr(module, "_DRAWS_PER_BLOCK", 7 * 20)
+    monkeypatch.setattr(data_values, "BLOCK_ROWS", 7)
     blocks = draw(n=100)
     assert np.array_equal(whole.X, blocks.X)
     assert np.array_equal(whole.y, blocks.y)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from budgetreg.data import Prices, prices_of
-from budgetreg.data.attribute_lists import read_prices
+from budgetreg.data.attributes import read_prices
 from budgetreg.data.dataset import Dataset
 from budgetreg.errors import ConfigError, DataError
 from tests.data.test_bundled import configured, read

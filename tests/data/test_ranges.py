@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from budgetreg.data import load, located
-from budgetreg.data.attribute_lists import Ranges, read_ranges
+from budgetreg.data.attributes import Ranges, in_ranges, read_ranges
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.scaling import in_ranges
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.table import Table
 from tests.data.test_bundled import configured, read
@@ -27,7 +26,7 @@ def values(data: Dataset) -> np.ndarray:
 
 
 def test_names_and_numbers_may_come_in_any_order(tmp_path: Path) -> None:
-    assert listed(tmp_path, "low;attribute;high\n-1;7;1\n15;2;45\n18;age;8e1\n") == Ranges((18, 15, -1), (80, 45, 1))
+    assert listed(tmp_path, "low;attribute;high\n-1;7;1\n15;2;45\n18;age;8e1\n") == ((18, 15, -1), (80, 45, 1))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +76,7 @@ def test_values_are_centred_on_the_middle_in_units_of_half_the_range(tmp_path: P
 
 def test_scaling_by_ranges_reads_no_value() -> None:
     X = np.full((3, 2), np.nan)
-    data = in_ranges(Dataset("poisoned", X, np.zeros(3), 1.0, None, False), Ranges((1, 1), (2, 3)))
+    data = in_ranges(Dataset("poisoned", X, np.zeros(3), 1.0, None, False), ((1, 1), (2, 3)))
     np.testing.assert_array_equal([data.scale, data.shift], [[2, 1], [3, 2]])
 
 
