@@ -134,8 +134,6 @@ def prices_of(config: DatasetConfig, data: Dataset) -> Prices | None:
             raise ConfigError(
                 f"dataset.costs={BUNDLED}: no price list comes with {data.name}; give a CSV file, or {EQUAL}"
             )
-    elif path != EQUAL:
-        path = Path(path).expanduser()
     return read_prices(path, data.names, data.X.shape[1], config.unit or UNIT)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from budgetreg.config.options import Option, Options
 from budgetreg.config.requirements import NAME, NOTHING, one_of
 from budgetreg.data.dataset import LARGEST, Dataset, short_digest
-from budgetreg.data.formats.chunks import reading, shown
+from budgetreg.data.formats.chunks import is_number, reading, shown
 from budgetreg.data.formats.delimited import records, separator_of
 from budgetreg.errors import ConfigError, DataError, nearest
 
@@ -123,7 +123,7 @@ def read_prices(path: Path | str, names: Sequence[str], d: int, unit: str = UNIT
     known = _known_names(names, d)
     if path == EQUAL:
         return Prices(known, (1.0,) * d, unit)
-    (costs,) = _read(_PRICES, Path(path), known)
+    (costs,) = _read(_PRICES, Path(path).expanduser(), known)
     return Prices(known, costs, unit)
 
 
@@ -159,8 +159,7 @@ def _read(form: _Form, path: Path, known: Sequence[str]) -> list[tuple[float, ..
                 f"{path}: line 1 must name the column {column!r} once; {form.key} needs the columns {','.join(columns)}"
             )
     numbers = {str(at + 1): at for at in range(len(known))} | {name: at for at, name in enumerate(known)}
-    values: dict[int, tuple[float, ...]] = {}
-    lines: dict[int, int] = {}
+    entries: dict[int, tuple[int, tuple[float, ...]]] = {}  # lines and values by attribute
     for line, fields in rows:
         where = f"{path}: line {line}"
         if len(fields) != len(header):
@@ -171,30 +170,27 @@ def _read(form: _Form, path: Path, known: Sequence[str]) -> list[tuple[float, ..
                 f"{where}: the data have no attribute {name!r}{nearest(name, known)}; attributes: {shown(list(known))}"
             )
         at = numbers[name]
-        if at in lines:
-            raise DataError(f"{where}: attribute {name!r} has a {form.entry} already, on line {lines[at]}")
-        lines[at] = line
-        values[at] = _values(form, texts, f"{where}: attribute {name!r}")
-    missing = [name for at, name in enumerate(known) if at not in lines]
+        if at in entries:
+            raise DataError(f"{where}: attribute {name!r} has a {form.entry} already, on line {entries[at][0]}")
+        entries[at] = line, _values(form, texts, f"{where}: attribute {name!r}")
+    missing = [name for at, name in enumerate(known) if at not in entries]
     if missing:
         raise DataError(f"{path}: no {form.entry} for {shown(missing)}: each of the {len(known)} attributes needs one")
-    return list(zip(*(values[at] for at in range(len(known))), strict=True))
+    return list(zip(*(entries[at][1] for at in range(len(known))), strict=True))
 
 
 def _values(form: _Form, texts: Sequence[str], where: str) -> tuple[float, ...]:
     """Return the numbers of a line."""
-    values = []
     for text, column in zip(texts, form.columns, strict=True):
-        try:
-            values.append(float(text))
-        except ValueError:
-            raise DataError(f"{where}: {column} is not a number: {text!r}") from None
-        if not form.least <= values[-1] <= LARGEST:
+        if not is_number(text):
+            raise DataError(f"{where}: {column} is not a number: {text!r}")
+        if not form.least <= float(text) <= LARGEST:
             raise DataError(f"{where}: {column} must be from {form.least:g} to {LARGEST:g}, not {text}")
+    values = tuple(map(float, texts))
     for (low, below), (high, above) in pairwise(zip(form.columns, values, strict=True)):
         if not above - below >= 1 / LARGEST:
             raise DataError(f"{where}: {low} must be below {high}, not {below:g} and {above:g}")
-    return tuple(values)
+    return values
 
 
 def with_ranges(section: Mapping[str, Any]) -> dict[str, Any]:

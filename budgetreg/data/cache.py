@@ -109,8 +109,7 @@ def ensure_array(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
 
 def mapped(path: Path) -> np.ndarray:
     """Map the array in an NPY file."""
-    array: np.ndarray = np.load(path, mmap_mode="r")
-    return array
+    return np.load(path, mmap_mode="r")
 
 
 def earlier_layouts(folders: Iterable[Path]) -> dict[Path, str]:

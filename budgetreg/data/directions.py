@@ -28,13 +28,8 @@ class KnownMoment(KeyedDistribution):
     key = "directions"
     n_test = 0
 
-    def second_moment(self, seed: int, repetition: int) -> np.ndarray:
-        """Return ``C`` of a draw, shape (d, d)."""
-        raise NotImplementedError
-
-    def with_moment(self, X: np.ndarray, scale: float, seed: int, repetition: int) -> Dataset:
-        """Return the examples X of a draw with its second moment."""
-        C = self.second_moment(seed, repetition)
+    def with_moment(self, X: np.ndarray, scale: float, C: np.ndarray) -> Dataset:
+        """Return the examples X of a draw with its second moment C."""
         return Dataset(self.name, X, np.zeros(self.n), scale, self.n, two_valued=False, second_moment=C)
 
 
@@ -86,7 +81,7 @@ class FlippedDirections(KnownMoment):
         heads = uniforms[:, 1] < (1 + self.alpha * self.signs(seed, repetition)[coin]) / 2
         X = self.directions()[coin + self.n_coins * ~heads]
         X *= np.where(uniforms[:, 2] < 0.5, -1, 1).astype(np.int8)[:, None]
-        return self.with_moment(X, self.scale, seed, repetition)
+        return self.with_moment(X, self.scale, self.second_moment(seed, repetition))
 
 
 @dataclass(frozen=True)
@@ -203,7 +198,7 @@ class Spike(KnownMoment):
         """Draw the attribute and the examples."""
         X = np.zeros((self.n, self.d), dtype=np.uint8)
         X[:, self.spike(seed, repetition)] = self.streams(seed, repetition)("train").random(self.n) < self.p
-        return self.with_moment(X, 1.0, seed, repetition)
+        return self.with_moment(X, 1.0, self.second_moment(seed, repetition))
 
 
 KINDS = tuple(

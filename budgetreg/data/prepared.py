@@ -91,10 +91,7 @@ def into_folder(table: ChunkedTable, folder: Path, source: Mapping[str, Any]) ->
 
 def read_facts(folder: Path) -> dict[str, Any] | None:
     """Return the description of the arrays in a folder; None if it is missing or damaged."""
-    if not is_intact(folder / FACTS):
-        return None
-    facts: dict[str, Any] = json.loads(unsealed(folder / FACTS))
-    return facts
+    return json.loads(unsealed(folder / FACTS)) if is_intact(folder / FACTS) else None
 
 
 def from_folder(folder: Path) -> Prepared | None:

@@ -11,47 +11,42 @@ from budgetreg.config.requirements import one_of
 from budgetreg.data.attributes import SCALING, unit
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required
-from budgetreg.data.formats import chunks
-from budgetreg.data.formats.arrays import open_arrays
-from budgetreg.data.formats.chunks import COMPRESSIONS, NO_TARGET, ChunkedTable, EmptyCellError, reading
-from budgetreg.data.formats.delimited import open_csv
-from budgetreg.data.formats.libsvm import open_libsvm
-from budgetreg.data.formats.parquet import open_parquet
+from budgetreg.data.formats import arrays, chunks, delimited, libsvm, parquet
+from budgetreg.data.formats.chunks import NO_TARGET, reading
 from budgetreg.data.kind import RANDOM, DatasetKind, Source
 from budgetreg.data.prepared import Prepared, from_folder, in_memory, into_folder, read_facts
 from budgetreg.errors import ConfigError, DataError
 
-Opener = Callable[..., ChunkedTable]
+Opener = Callable[..., chunks.ChunkedTable]
 """Opens a path, given the target and, optionally, whether attributes may be missing."""
 
 FORMATS: Mapping[str, Opener] = {
-    ".csv": open_csv,
-    ".tsv": open_csv,
-    ".npz": open_arrays,
-    ".parquet": open_parquet,
-    ".libsvm": open_libsvm,
-    ".svm": open_libsvm,
-    ".svmlight": open_libsvm,
+    ".csv": delimited.open_csv,
+    ".tsv": delimited.open_csv,
+    ".npz": arrays.open_arrays,
+    ".parquet": parquet.open_parquet,
+    ".libsvm": libsvm.open_libsvm,
+    ".svm": libsvm.open_libsvm,
+    ".svmlight": libsvm.open_libsvm,
 }
 """File formats, by the ending of a file's name."""
 
-_TEXT = (open_csv, open_libsvm)  # may be compressed
+_TEXT = (delimited.open_csv, libsvm.open_libsvm)  # may be compressed
 _LAYOUT_VERSION = 4  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder of the arrays in the folder of the cache
-_MISSING = ("refuse", "unavailable")
 _HINT = "with dataset.missing=unavailable such cells are allowed, and cannot be bought"
 _CONSTANT = "{}: all {} targets are {:g}: there is nothing to predict; dataset.target names another column"
 
 
 def opener(path: Path) -> Opener | None:
     """Return the function that opens a file, or a folder of arrays; None if its name has no known ending."""
-    return open_arrays if path.is_dir() else FORMATS.get(Path(_suffix(path).lower()).stem)
+    return arrays.open_arrays if path.is_dir() else FORMATS.get(Path(_suffix(path).lower()).stem)
 
 
 def _suffix(path: Path) -> str:
     """Return the ending of a file's name for its format, with that of a compression if the format is text."""
     inner = Path(path.stem).suffix
-    if path.suffix.lower() in COMPRESSIONS and FORMATS.get(inner.lower()) in _TEXT:
+    if path.suffix.lower() in chunks.COMPRESSIONS and FORMATS.get(inner.lower()) in _TEXT:
         return inner + path.suffix
     return path.suffix
 
@@ -130,7 +125,7 @@ class File:
                 lambda folder: from_folder(folder) is not None,
                 lambda temporary: into_folder(table, temporary, self._source()),
             )
-        except EmptyCellError as error:
+        except chunks.EmptyCellError as error:
             raise DataError(f"{error} ({_HINT})" if self.missing else str(error)) from error
         prepared = from_folder(folder)
         assert prepared is not None
@@ -155,8 +150,8 @@ def parse_file(options: Mapping[str, Any]) -> File:
         raise DataError(f"{path} is a folder without X.npy: save the attributes there, or name a file (dataset.path)")
     if opener(path) is None:
         raise ConfigError(
-            f"dataset.path must end in {', '.join(FORMATS)} (text also compressed: {', '.join(COMPRESSIONS)}), or be a "
-            f"folder with X.npy and y.npy, not {path.name!r}"
+            f"dataset.path must end in {', '.join(FORMATS)} (text also compressed: {', '.join(chunks.COMPRESSIONS)}), "
+            f"or be a folder with X.npy and y.npy, not {path.name!r}"
         )
     with reading(path, "dataset.path"):
         return File(str(path), target, scale, _stamp(path, target), options.get("missing"))
@@ -164,15 +159,13 @@ def parse_file(options: Mapping[str, Any]) -> File:
 
 def unused_caches() -> dict[Path, str]:
     """Return the folders of the cache that no run uses any more, with the reason."""
-    reasons = {folder: _why_unused(folder) for folder in sorted(cache_root().glob("file-*")) if folder.is_dir()}
+    reasons = {table.parent: _why_unused(table) for table in sorted(cache_root().glob(f"file-*/{_TABLE}"))}
     return {folder: reason for folder, reason in reasons.items() if reason}
 
 
-def _why_unused(folder: Path) -> str:
-    """Return why no run uses a folder of the cache any more; empty if one may."""
-    if not (folder / _TABLE).exists():
-        return ""  # half prepared
-    facts = read_facts(folder / _TABLE)
+def _why_unused(table: Path) -> str:
+    """Return why no run uses the arrays in a folder any more; empty if one may."""
+    facts = read_facts(table)
     if facts is None:
         return "arrays of an earlier layout, or damaged"
     source = facts["source"]
@@ -181,7 +174,7 @@ def _why_unused(folder: Path) -> str:
         current = File(path, target, "none", _stamp(Path(path), target), missing)
     except OSError:
         return f"{path} is gone"
-    return "" if current.cache_folder() == folder else f"{path} has changed since"
+    return "" if current.cache_folder() == table.parent else f"{path} has changed since"
 
 
 def _stamp(path: Path, target: str | None) -> tuple[int, ...]:
@@ -210,7 +203,7 @@ KINDS = (
             "path": Option("the path"),
             "target": Option("the target"),
             **SCALING,
-            "missing": Option("the treatment of missing values", one_of(*_MISSING), default="refuse"),
+            "missing": Option("the treatment of missing values", one_of("refuse", "unavailable"), default="refuse"),
         },
         splits=(RANDOM,),
         own_data=True,

@@ -90,11 +90,10 @@ def _remove_abandoned(path: Path) -> None:
 def is_alive(process: int) -> bool:
     """Return whether a process with an id exists, ours or somebody else's."""
     try:
-        os.kill(process, 0)
+        with suppress(PermissionError):  # somebody else's
+            os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # somebody else's
-        return True
     return True
 
 

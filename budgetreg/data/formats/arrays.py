@@ -74,8 +74,7 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return an array's shape, whether it is in Fortran order, and its type."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = read(file)
-    return shape, fortran, dtype
+    return read(file)
 
 
 def _stored(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -9,14 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from budgetreg.errors import DataError, nearest
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CHUNK_ENTRIES = 1 << 22
 """Approximate number of values in a chunk, 32 MiB of floats."""
@@ -49,8 +46,8 @@ def data_row(row: int) -> str:
     return f"data row {row + 1}"
 
 
-Chunks = Iterator[tuple[Any, "pd.Series[Any] | None"]]
-"""Successive rows with their targets as they were read, or with None if there is no target.
+Chunks = Iterator[tuple[Any, Any]]
+"""Successive rows with their targets as they were read, a `pandas.Series`, or with None if there is no target.
 
 Rows are an ndarray of shape (r, d), finite and of one of the types `STORED`; or a `scipy.sparse.csr_matrix` of finite
 floats, whose columns are as the file numbers them, strictly increasing within a row.

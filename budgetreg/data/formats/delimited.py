@@ -11,15 +11,12 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from budgetreg.data.formats import chunks
 from budgetreg.errors import DataError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _ENCODING = "utf-8-sig"  # UTF-8, with or without the byte-order mark that spreadsheets write
@@ -46,10 +43,11 @@ def open_csv(path: Path, target: str | None, missing: bool = False) -> chunks.Ch
     header = _header(path, separator)
     name = chunks.target_of(header, target, path, f", separated by {_SEPARATORS[separator]}")
     attributes = [column for column in header if column != name]
-    place = partial(_place, path, separator)
     notes = () if separator == "," else (f"{path.name}: fields are separated by {_SEPARATORS[separator]}",)
-    rows, size = _chunks(path, separator, header, name, missing), chunks.size_of_text(path)
-    return chunks.ChunkedTable(path, name, size, rows, names=attributes, place=place, notes=notes, missing=missing)
+    return chunks.ChunkedTable(
+        path, name, chunks.size_of_text(path), _chunks(path, separator, header, name, missing),
+        names=attributes, place=partial(_place, path, separator), notes=notes, missing=missing,
+    )  # fmt: skip
 
 
 def _chunks(path: Path, separator: str, header: list[str], name: str, missing: bool) -> chunks.Chunks:
@@ -78,7 +76,7 @@ def _chunks(path: Path, separator: str, header: list[str], name: str, missing: b
         raise _not_utf8(path) from error
 
 
-def _numbers(path: Path, separator: str, frame: "pd.DataFrame", done: int, missing: bool) -> np.ndarray:
+def _numbers(path: Path, separator: str, frame: Any, done: int, missing: bool) -> np.ndarray:
     import pandas as pd  # see _chunks
 
     X = frame.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)

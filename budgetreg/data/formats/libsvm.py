@@ -40,8 +40,8 @@ def open_libsvm(path: Path, target: str | None, missing: bool = False) -> chunks
     if target:
         raise DataError(f"{path}: leave out dataset.target={target}: lines of a LIBSVM file begin with the target")
     # An entry takes 12 bytes, and about half of that as text.
-    name = "target" if target is None else target
-    return chunks.ChunkedTable(path, name, 2 * chunks.size_of_text(path), _chunks(path, target is None))
+    size, rows = 2 * chunks.size_of_text(path), _chunks(path, target is None)
+    return chunks.ChunkedTable(path, "target" if target is None else target, size, rows)
 
 
 def _chunks(path: Path, targets: bool) -> chunks.Chunks:
@@ -74,8 +74,7 @@ def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
 def _first_fault(block: bytes, lines: int) -> str | None:
     """Return what is wrong with the first bad line of a block, which begins after a number of lines."""
     for number, line in enumerate(block.splitlines(), start=lines + 1):
-        fields = line.split(b"#")[0].decode(errors="replace").split()
-        fault = _fault(fields)
+        fault = _fault(line.split(b"#")[0].decode(errors="replace").split())
         if fault is not None:
             return f"line {number}: {fault}"
     return None

@@ -48,9 +48,8 @@ def open_parquet(path: Path, target: str | None, missing: bool = False) -> chunk
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
             raise DataError(f"{path}: column {name!r} holds {kind}; numbers are needed{chunks.ONE_HOT}")
     types = {np.dtype(kind.to_pandas_dtype()) for kind in kinds.values()}
-    stored = types.pop() if len(types) == 1 and types <= set(chunks.STORED) else np.dtype(np.float64)
-    if missing and stored.kind != "f":
-        stored = np.dtype(np.float64)
+    admitted = {dtype for dtype in chunks.STORED if dtype.kind == "f" or not missing}
+    stored = types.pop() if len(types) == 1 and types <= admitted else np.dtype(np.float64)
     size, rows = n * len(kinds) * stored.itemsize, _chunks(path, file, list(kinds), target_name, stored, missing)
     return chunks.ChunkedTable(path, target_name, size, rows, names=list(kinds), missing=missing)
 
