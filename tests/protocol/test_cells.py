@@ -10,6 +10,7 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.protocol import passes
 from budgetreg.protocol import repetitions as protocol
 from tests.plans import planned
+from tests.tiers import quick_but
 
 COUNTS = ("cells_run", "cells_tuning", "rows_full")
 QUICK = ["dataset=diabetes", "k=4", "tuning.folds=3", "repetitions=2", "checkpoints=[40,90,150]"]
@@ -145,7 +146,7 @@ def test_cells_equal_a_literal_set(case, monkeypatch):
     assert run["rows_full"] == (plan.n_train - plan.pilot if plan.tuned else 0)
 
 
-@pytest.mark.parametrize("case", ["aelr", "ridge", "aesvr", "chosen"])
+@pytest.mark.parametrize("case", quick_but(("aesvr",), ["aelr", "ridge", "aesvr", "chosen"]))
 def test_counts_do_not_depend_on_what_runs_together(case, monkeypatch):
     reference = counts(planned(*QUICK, *CASES[case]), [0, 1])
     alone = planned(*QUICK, *CASES[case], "backend.batch_size=1")
