@@ -24,8 +24,7 @@ import pandas as pd  # noqa: E402
 
 import budgetreg  # noqa: E402
 from budgetreg.files.writing import write_atomically  # noqa: E402
-from budgetreg.learners.moments import evidence, pairs, solution  # noqa: E402
-from budgetreg.learners.moments.spectrum import Spectrum  # noqa: E402
+from budgetreg.learners.moments import candidates, evidence, pairs, solution  # noqa: E402
 from budgetreg.revealed.collection import Collected  # noqa: E402
 
 TARGET = Path(__file__).resolve().parent.parent / "results" / "aemr" / "parts.csv"
@@ -40,11 +39,11 @@ DATA: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def uncleaned(G: np.ndarray, variance: float) -> Spectrum:
+def uncleaned(G: np.ndarray, variance: float) -> candidates.Spectrum:
     """Return the spectrum without cleaning, except that no eigenvalue is below the least that cleaning leaves."""
     del variance
     values, U = np.linalg.eigh(G)
-    return Spectrum(U, np.maximum(values, 0.02))
+    return candidates.Spectrum(U, np.maximum(values, 0.02))
 
 
 def picked(judgement: evidence.CandidateScores) -> np.ndarray:
@@ -54,8 +53,7 @@ def picked(judgement: evidence.CandidateScores) -> np.ndarray:
 
 def unguarded(judged: Sequence[evidence.Evidence], target: Any) -> evidence.CandidateScores:
     """Return scores by the folds' products alone."""
-    bare = [evidence.Evidence(part.alpha, part.gamma, part.q, np.zeros_like(part.guard)) for part in judged]
-    return evidence.judge(bare, target)
+    return evidence.judge([part._replace(guard=np.zeros_like(part.guard)) for part in judged], target)
 
 
 def by_variance(*arguments: Any) -> pairs.Pairs:
@@ -67,7 +65,7 @@ def by_variance(*arguments: Any) -> pairs.Pairs:
 
 
 PARTS: Mapping[str, tuple[Any, str, Any]] = {
-    "spectrum not cleaned": (solution, "clean", uncleaned),
+    "spectrum not cleaned": (candidates, "clean", uncleaned),
     "best candidate picked": (evidence.CandidateScores, "weights", picked),
     "no guard": (solution, "judge", unguarded),
     "correlation metric": (solution, "collected_pairs", by_variance),

@@ -8,12 +8,10 @@ from budgetreg import checks
 from budgetreg.errors import ConfigError
 from budgetreg.learners.factors import FactorRegression
 from budgetreg.learners.moments import MomentRegression
-from budgetreg.learners.moments.candidates import Target, ridge_regressors
+from budgetreg.learners.moments.candidates import Spectrum, Target, clean, noise, ridge_regressors
 from budgetreg.learners.moments.evidence import Evidence, judge
-from budgetreg.learners.moments.label import label_regression
-from budgetreg.learners.moments.pairs import collected_pairs, debiased, shrunk, shrunk_share
+from budgetreg.learners.moments.pairs import Pairs, collected_pairs, label_regression, shrunk_share
 from budgetreg.learners.moments.solution import solve
-from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
 from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
@@ -67,7 +65,8 @@ def test_solution_equals_listing(centred):
 
     def candidates(sums, counts, trained, factor):
         small, large = (
-            clean(of(pairs, sums, counts), s2 * factor) for of, s2 in zip((shrunk, debiased), noises, strict=True)
+            clean(of(pairs, sums, counts), s2 * factor)
+            for of, s2 in zip((Pairs.shrunk, Pairs.debiased), noises, strict=True)
         )
         spectra = [Spectrum(small.U, np.ones(d)), Spectrum(small.U, (1 + small.values) / 2), small, large]
         return ridge_regressors(spectra, about(trained.a, trained.b), target), (small.U * small.values) @ small.U.T
@@ -75,10 +74,10 @@ def test_solution_equals_listing(centred):
     whole = label(fold >= 0)
     pairs = collected_pairs(blocks, 0, (T,), whole, mean)
     everything = pairs.sums.sum(axis=0), pairs.counts.sum(axis=0)
-    held = np.stack([debiased(pairs, pairs.sums[f], pairs.counts[f]) for f in folds])
+    held = np.stack([pairs.debiased(pairs.sums[f], pairs.counts[f]) for f in folds])
     noises = [
         noise(of(pairs, *everything), np.stack([of(pairs, *pairs.without(f)) for f in folds]), held * share)
-        for of, share in ((shrunk, shrunk_share(pairs.expected)), (debiased, 1.0))
+        for of, share in ((Pairs.shrunk, shrunk_share(pairs.expected)), (Pairs.debiased, 1.0))
     ]
     evidence = []
     for f in folds:

@@ -6,11 +6,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import poisson
 
-from budgetreg.learners.moments.candidates import PENALTIES, RIDGES, Target, lasso_regressors, ridge_regressors
+from budgetreg.learners.moments.candidates import (
+    PENALTIES,
+    RIDGES,
+    Spectrum,
+    Target,
+    clean,
+    lasso_regressors,
+    noise,
+    ridge_regressors,
+)
 from budgetreg.learners.moments.evidence import CandidateScores, Evidence, judge, standard_error
-from budgetreg.learners.moments.label import LabelRegression, label_regression
-from budgetreg.learners.moments.pairs import FOLDS, collected_pairs, debiased, shrunk, shrunk_share
-from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
+from budgetreg.learners.moments.pairs import (
+    FOLDS,
+    LabelRegression,
+    collected_pairs,
+    label_regression,
+    shrunk_share,
+)
 from budgetreg.revealed.collection import Entries
 from tests.learners.problems import line, revealed
 
@@ -98,7 +111,7 @@ def test_pair_sums_equal_a_loop():
     for f in range(FOLDS):
         rest = [g for g in range(FOLDS) if g != f]
         np.testing.assert_allclose(pairs.without(f)[0], sums[rest].sum(axis=0), atol=1e-12)
-    mean = shrunk(pairs, sums.sum(axis=0), numbers.sum(axis=0))
+    mean = pairs.shrunk(sums.sum(axis=0), numbers.sum(axis=0))
     np.testing.assert_allclose(mean, sums.sum(axis=0) / (numbers.sum(axis=0) + 0.5) + np.diag(c**2), atol=1e-12)
 
 
@@ -112,7 +125,7 @@ def test_shrinkage_by_pseudo_products_has_its_poisson_mean(mean):
     scaled = type(pairs)(**{**vars(pairs), "expected": expected})
     kept = (poisson.pmf(N, mean) * N / (N + 1)).sum()
     total = pairs.sums.sum(axis=0), pairs.counts.sum(axis=0)
-    assert debiased(scaled, *total)[0, 1] == pytest.approx(total[0][0, 1] / 31 / kept, rel=1e-5)
+    assert scaled.debiased(*total)[0, 1] == pytest.approx(total[0][0, 1] / 31 / kept, rel=1e-5)
 
 
 def test_debiased_products_are_unbiased_under_unequal_draws():
@@ -129,7 +142,7 @@ def test_debiased_products_are_unbiased_under_unequal_draws():
         # The true probability of a pair, because unbiasedness holds for division by it.
         scaled = type(pairs)(**{**vars(pairs), "expected": m * both(p)})
         estimates.append(
-            debiased(scaled, pairs.sums.sum(axis=0), pairs.counts.sum(axis=0)) / np.outer(pairs.scale, pairs.scale)
+            scaled.debiased(pairs.sums.sum(axis=0), pairs.counts.sum(axis=0)) / np.outer(pairs.scale, pairs.scale)
         )
     off = ~np.eye(d, dtype=bool)
     error = np.std(estimates, axis=0) / np.sqrt(len(estimates))
@@ -255,7 +268,7 @@ def test_held_out_risks_are_unbiased():
         scaled = W / pairs.scale
         evidence = []
         for f in range(FOLDS):
-            R = debiased(pairs, pairs.sums[f], pairs.counts[f])
+            R = pairs.debiased(pairs.sums[f], pairs.counts[f])
             evidence.append(Evidence(np.zeros(2), W @ b, ((scaled @ R) * scaled).sum(axis=1), np.zeros(2)))
         risks.append(judge(evidence, target).risk)
     error = np.std(risks, axis=0) / np.sqrt(len(risks))

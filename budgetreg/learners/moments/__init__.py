@@ -1,6 +1,6 @@
 """AEMR: second moments of what was revealed, cleaned of noise and solved for a regressor; ours.
 
-Sources are named in the modules: the cleaning of spectra in `spectrum`.
+Sources are named in the modules: the cleaning of spectra in `candidates`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,43 +76,33 @@ class MomentRegression(PairwiseLearner):
         from budgetreg.learners.factors.posterior import Posterior, plan_by_posterior, posterior_moments
         from budgetreg.learners.moments.solution import mixed, solve, with_intercepts
 
-        d = accessor.d
+        d, centring = accessor.d, {"centred": given.centred, "intercept": given.intercept}
         chains = [rng.spawn(1)[0] for rng in rngs]
-        posterior = (
-            Posterior(d + 1, min(self.n_factors, d), chains) if self.partner == "auto" and not settings else None
-        )
+        averaged = self.partner == "auto" and not settings
+        posterior = Posterior(d + 1, min(self.n_factors, d), chains) if averaged else None
         for collected in collect(accessor, checkpoints, rngs, given.k):
-            blocks = collected.entries.blocks()
-            factor_estimate = None
-            if posterior is not None:
+            blocks, phases = collected.entries.blocks(), collected.phases
+            if posterior:
                 standardised = StandardisedEntries(blocks, d)
-                factor_estimate = standardised, posterior_moments(posterior, standardised, collected.entries.size)
-            if collected.is_checkpoint or factor_estimate is None:
-                solutions = [
-                    solve(
-                        blocks, f, collected.phases, d, norm=self.norm, centred=given.centred, intercept=given.intercept
-                    )
-                    for f in range(len(rngs))
-                ]
+                moments = posterior_moments(posterior, standardised, collected.entries.size)
+            if collected.is_checkpoint or not posterior:
+                solutions = [solve(blocks, f, phases, d, norm=self.norm, **centring) for f in range(len(rngs))]
             if collected.is_checkpoint:
                 if settings:
                     chosen = np.array(settings["candidate"]).astype(int) - 1
                     W = np.stack([solution.candidates[chosen].T for solution in solutions])
                 else:
                     W = np.stack([solution.w for solution in solutions])[:, :, None]
-                outputs = with_intercepts(W, solutions, blocks, centred=given.centred, intercept=given.intercept)
-                if factor_estimate is not None:
-                    standardised, moments = factor_estimate
-                    factor_outputs = standardised.regressors(moments, centred=given.centred, intercept=given.intercept)
-                    examples = collected.phases[-1]
+                outputs = with_intercepts(W, solutions, blocks, **centring)
+                if posterior:
                     share = [
-                        solution.factor_share(examples, standardised.residual(moments, f), self.n_factors)
+                        solution.factor_share(phases[-1], standardised.residual(moments, f), self.n_factors)
                         for f, solution in enumerate(solutions)
                     ]
-                    outputs = mixed(outputs, factor_outputs, np.array(share))
-                yield collected.examples, outputs if given.centred or given.intercept else outputs.regressors
-            if collected.is_plan and factor_estimate is not None:
-                plan_by_posterior(collected, *factor_estimate)
+                    outputs = mixed(outputs, standardised.regressors(moments, **centring), np.array(share))
+                yield collected.examples, outputs if any(centring.values()) else outputs.regressors
+            if collected.is_plan and posterior:
+                plan_by_posterior(collected, standardised, moments)
             elif collected.is_plan:
                 deviations = [np.where(solution.label.live, np.sqrt(solution.label.v), 0.0) for solution in solutions]
                 collected.plan(np.stack(deviations), np.stack([solution.w for solution in solutions]))

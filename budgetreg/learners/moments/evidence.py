@@ -7,6 +7,7 @@ examples show no more attributes than all others.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,7 @@ _CAUTION, _TEMPERATURE = 1.0, 1.0
 """Standard errors that are added to a risk; and the width of the weights, in standard errors of the least risk."""
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(NamedTuple):
     """Statistics of one held-out fold, for each candidate made without it.
 
     Attributes
@@ -89,9 +89,7 @@ class CandidateScores:
 
 def judge(evidence: Sequence[Evidence], target: Target) -> CandidateScores:
     """Return the scores of all candidates, from the evidence of each fold."""
-    alpha, gamma, q, guard = (
-        np.stack([getattr(fold, name) for fold in evidence]) for name in ("alpha", "gamma", "q", "guard")
-    )
+    alpha, gamma, q, guard = map(np.stack, zip(*evidence, strict=True))
     folds = np.arange(len(evidence))
 
     def risk(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

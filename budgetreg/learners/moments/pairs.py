@@ -1,6 +1,11 @@
-"""Sums and means of products over pairs of attributes that were seen together.
+"""Products of pairs of attributes that were seen together, less what the target explains of them.
 
-The products are of residuals, from which the regression on the target is subtracted. Attributes are scaled by
+The model of an attribute is ``x_i = a_i + b_i u + e_i`` with the prior ``b_i ~ N(0, t v_i)``, where u is the target
+less its mean and ``v_i`` the variance of e_i. The width t is estimated by the method of moments. Every example shows
+its target, so the part of a product ``x_i x_j`` that the target explains needs no pairs; only the products of e are
+estimated from pairs.
+
+Attributes are scaled by
 ``c_i = sqrt(n_i / v_i)``, n_i being the number of values. A pair is seen about in proportion to ``n_i n_j``, so all
 entries of the scaled mean products have about the same noise, and no rotation changes its distribution.
 """
@@ -11,11 +16,135 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import dawsn
 
-from budgetreg.learners.moments.label import LabelRegression
 from budgetreg.revealed.collection import Block, rows_by_column
+
+_PSEUDO = 10
+"""Pseudo-values of the mean residual variance that are added to those of each attribute."""
+
+_MIN_RESIDUAL = 1e-6
+"""Lower bound of v, as a fraction of the attribute's variance."""
+
+_MIN_WIDTH = 0.02
+"""Lower bound of t, in units of one over the target's variance."""
 
 FOLDS = 5
 """Folds of the examples; each is held out from the sums of the others."""
+
+
+@dataclass(frozen=True)
+class LabelRegression:
+    """Regression of the attributes of one stream on its target.
+
+    Attributes
+    ----------
+    a, b : ndarray of float, shape (d,)
+        Each attribute's value at the mean target, and its slope; 0 for attributes that are not live.
+    v : ndarray of float, shape (d,)
+        Residual variances, above 0; for attributes that are not live, what the pseudo-values say.
+    counts : ndarray of int, shape (d,)
+        Number of values of each attribute.
+    live : ndarray of bool, shape (d,)
+        Attributes with at least two values that are not all equal.
+    """
+
+    a: np.ndarray
+    b: np.ndarray
+    v: np.ndarray
+    counts: np.ndarray
+    live: np.ndarray
+
+
+def label_regression(attributes: np.ndarray, x: np.ndarray, u: np.ndarray, d: int) -> LabelRegression:
+    """Regress attributes on the target, shrunk by a prior whose width is estimated.
+
+    Parameters
+    ----------
+    attributes : ndarray of int, shape (N,)
+        Attribute of each value; d for a missing value.
+    x, u : ndarray of float, shape (N,)
+        Values, and the centred targets of their examples.
+    d : int
+        Number of attributes.
+    """
+
+    def total(weights: np.ndarray | None = None) -> np.ndarray:
+        return np.bincount(attributes, weights, d + 1)[:d]
+
+    counts = total()
+    n = np.maximum(counts, 1)
+    x_mean, u_mean = total(x) / n, total(u) / n
+    dx, du = x - np.append(x_mean, 0.0)[attributes], u - np.append(u_mean, 0.0)[attributes]
+    xx, xu, uu = total(dx * dx), total(dx * du), total(du * du)
+    live = (counts > 1) & (xx > 0)
+    if not live.any():
+        return LabelRegression(np.zeros(d), np.zeros(d), np.ones(d), counts, live)
+
+    def shrunk_variance(squares: np.ndarray) -> np.ndarray:
+        pooled = squares[live].sum() / (counts[live] - 1).sum()
+        return np.asarray((squares + _PSEUDO * pooled) / (counts + _PSEUDO))
+
+    slope = xu / np.where(uu > 0, uu, 1.0)
+    residual_squares = np.maximum(xx - slope * xu, 0.0)
+    fitted = counts > 2
+    v = residual_squares[fitted] / (counts[fitted] - 2)
+    # The square of a slope times uu has the mean (t uu + 1) v; summed over attributes this gives t.
+    surplus, per_t = (slope * xu)[fitted].sum() - v.sum(), (uu[fitted] * v).sum()
+    target_variance = uu[live].sum() / counts[live].sum()
+    t = 0.0
+    if target_variance > 0:
+        t = max(_MIN_WIDTH / target_variance, surplus / per_t if per_t > 0 else 0.0)
+    b = np.where(live, slope * uu * t / (uu * t + 1), 0.0)
+    v = np.maximum(shrunk_variance(np.maximum(xx - 2 * b * xu + b * b * uu, 0.0)), _MIN_RESIDUAL * shrunk_variance(xx))
+    a = np.where(live, x_mean - b * u_mean, 0.0)
+    return LabelRegression(a, b, v, counts, live)
+
+
+class StreamValues:
+    """The revealed values of one stream, with the targets and folds of their examples.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Everything revealed; the last value of each example is its target.
+    f : int
+        The stream.
+    d : int
+        Number of attributes.
+
+    Attributes
+    ----------
+    attributes : ndarray of int, shape (N,)
+        d for a missing value.
+    x, u : ndarray of float, shape (N,)
+        Values, and centred targets of their examples.
+    fold : ndarray of int, shape (N,)
+        Folds of their examples.
+    mean, variance : float
+        Mean and variance of the target.
+    """
+
+    def __init__(self, blocks: Sequence[Block], f: int, d: int) -> None:
+        y = np.concatenate([block.values[f, :, -1] for block in blocks])
+        repeats = np.concatenate([np.full(block.values.shape[1], block.values.shape[2] - 1) for block in blocks])
+        attributes = np.concatenate([block.attributes[f, :, :-1].reshape(-1) for block in blocks])
+        self.d, self.attributes = d, np.minimum(attributes, d)
+        self.x = np.concatenate([block.values[f, :, :-1].reshape(-1) for block in blocks])
+        self.mean = float(y.mean())
+        self.variance = float(np.square(y - self.mean).mean())
+        self.u, self.fold = np.repeat(y - self.mean, repeats), np.repeat(np.arange(len(y)) % FOLDS, repeats)
+
+    def label(self, among: np.ndarray | slice) -> LabelRegression:
+        """Regress attributes on the target, using some of the values."""
+        return label_regression(self.attributes[among], self.x[among], self.u[among], self.d)
+
+    def held_out(self, fold: int, label: LabelRegression) -> tuple[np.ndarray, np.ndarray]:
+        """Return unbiased a and b (d,) of one fold, with the other folds' regression as control variate."""
+        d, part = self.d, self.fold == fold
+        i, u = self.attributes[part], self.u[part]
+        residual = self.x[part] - np.append(label.a, 0.0)[i] - np.append(label.b, 0.0)[i] * u
+        n = np.maximum(np.bincount(i, minlength=d + 1)[:d], 1)
+        level, slope = (np.bincount(i, terms, d + 1)[:d] / n for terms in (residual, residual * u))
+        return label.a + level, label.b + slope / self.variance
 
 
 @dataclass(frozen=True)
@@ -47,6 +176,21 @@ class Pairs:
         """Return sums and counts over all folds but one."""
         others = np.arange(FOLDS) != fold
         return self.sums[others].sum(axis=0), self.counts[others].sum(axis=0)
+
+    def shrunk(self, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Return mean products shrunk by half a pseudo-product per pair, which helps for rare pairs."""
+        return self._with_diagonal(sums / (counts + 0.5))
+
+    def debiased(self, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Return mean products with one pseudo-product per pair, divided by their mean shrinkage."""
+        total = self.counts.sum()
+        share = counts.sum() / total if total else 0.0
+        shrinkage = np.maximum(_debiased_share(self.expected * share), np.finfo(float).tiny)
+        return self._with_diagonal(sums / (counts + 1) / shrinkage)
+
+    def _with_diagonal(self, matrix: np.ndarray) -> np.ndarray:
+        np.fill_diagonal(matrix, self.diagonal)
+        return matrix
 
 
 def collected_pairs(
@@ -99,20 +243,6 @@ def collected_pairs(
     return Pairs(live, c, np.square(c) * label.v[live], sums, counts, expected)
 
 
-def shrunk(pairs: Pairs, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return mean products shrunk by half a pseudo-product per pair, which helps for rare pairs."""
-    return _with_diagonal(sums / (counts + 0.5), pairs)
-
-
-def debiased(pairs: Pairs, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return mean products with one pseudo-product per pair, divided by their mean shrinkage."""
-    total = pairs.counts.sum()
-    share = counts.sum() / total if total else 0.0
-    return _with_diagonal(
-        sums / (counts + 1) / np.maximum(_debiased_share(pairs.expected * share), np.finfo(float).tiny), pairs
-    )
-
-
 def shrunk_share(expected: np.ndarray) -> np.ndarray:
     """Return ``E N / (N + 1/2)`` for Poisson numbers N of these means; 1 on the diagonal."""
     root = np.sqrt(np.maximum(expected, np.finfo(float).tiny))
@@ -126,8 +256,3 @@ def _debiased_share(expected: np.ndarray) -> np.ndarray:
     small = expected < 1e-4
     mean = np.where(small, 1.0, expected)
     return np.where(small, expected / 2, 1 + np.expm1(-mean) / mean)
-
-
-def _with_diagonal(matrix: np.ndarray, pairs: Pairs) -> np.ndarray:
-    np.fill_diagonal(matrix, pairs.diagonal)
-    return matrix

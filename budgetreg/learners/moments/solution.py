@@ -1,78 +1,21 @@
 """The regressor of one stream: an average of candidates, weighted by their held-out risks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.learners.moments.candidates import RIDGES, Target, lasso_regressors, ridge_regressors
+from budgetreg.learners.moments.candidates import RIDGES, SPECTRA, Target, noise, regressors, spectra
 from budgetreg.learners.moments.evidence import Evidence, judge
-from budgetreg.learners.moments.label import LabelRegression, label_regression
-from budgetreg.learners.moments.pairs import FOLDS, Pairs, collected_pairs, debiased, shrunk, shrunk_share
-from budgetreg.learners.moments.spectrum import Spectrum, clean, noise
+from budgetreg.learners.moments.pairs import FOLDS, LabelRegression, Pairs, StreamValues, collected_pairs, shrunk_share
 from budgetreg.revealed.collection import Block
 from budgetreg.tasks import Outputs, WithIntercept
-
-SPECTRA = 4
-"""Flat; halfway to that of the shrunk mean products; that; and that of the debiased mean products."""
-
-_Sums = tuple[np.ndarray, np.ndarray]
-"""Sums of products and their numbers, each of shape (p, p)."""
 
 _CONTRADICTION = 4
 """Standard errors, over the folds, by which pairs must deviate from a model to contradict it."""
 
-
 _PRIOR_EXAMPLES = 200
 """Examples that the factor model's prior is worth: the moments have no prior, and count for more beyond them."""
-
-
-@dataclass(frozen=True)
-class StreamValues:
-    """The revealed values of one stream, with the targets and folds of their examples.
-
-    Attributes
-    ----------
-    attributes : ndarray of int, shape (N,)
-        d for a missing value.
-    x, u : ndarray of float, shape (N,)
-        Values, and centred targets of their examples.
-    fold : ndarray of int, shape (N,)
-        Folds of their examples.
-    mean, variance : float
-        Mean and variance of the target.
-    """
-
-    attributes: np.ndarray
-    x: np.ndarray
-    u: np.ndarray
-    fold: np.ndarray
-    mean: float
-    variance: float
-
-    @classmethod
-    def of(cls, blocks: Sequence[Block], f: int, d: int) -> "StreamValues":
-        """List what was revealed to stream f; the last value of each example is its target."""
-        y = np.concatenate([block.values[f, :, -1] for block in blocks])
-        repeats = np.concatenate([np.full(block.values.shape[1], block.values.shape[2] - 1) for block in blocks])
-        attributes = np.concatenate([block.attributes[f, :, :-1].reshape(-1) for block in blocks])
-        x = np.concatenate([block.values[f, :, :-1].reshape(-1) for block in blocks])
-        mean = float(y.mean())
-        u, fold = np.repeat(y - mean, repeats), np.repeat(np.arange(len(y)) % FOLDS, repeats)
-        return cls(np.minimum(attributes, d), x, u, fold, mean, float(np.square(y - mean).mean()))
-
-    def label(self, among: np.ndarray | slice, d: int) -> LabelRegression:
-        """Regress attributes on the target, using some of the values."""
-        return label_regression(self.attributes[among], self.x[among], self.u[among], d)
-
-    def held_out(self, fold: int, label: LabelRegression) -> tuple[np.ndarray, np.ndarray]:
-        """Return unbiased a and b (d,) of one fold, with the other folds' regression as control variate."""
-        d, part = len(label.a), self.fold == fold
-        i, u = self.attributes[part], self.u[part]
-        residual = self.x[part] - np.append(label.a, 0.0)[i] - np.append(label.b, 0.0)[i] * u
-        n = np.maximum(np.bincount(i, minlength=d + 1)[:d], 1)
-        level, slope = (np.bincount(i, terms, d + 1)[:d] / n for terms in (residual, residual * u))
-        return label.a + level, label.b + slope / self.variance
 
 
 @dataclass(frozen=True)
@@ -124,7 +67,7 @@ class Solution:
         off_diagonal = ~np.eye(len(R), dtype=bool)
         statistic = np.empty(FOLDS)
         for f in range(FOLDS):
-            fold, others = debiased(pairs, pairs.sums[f], pairs.counts[f]), debiased(pairs, *pairs.without(f))
+            fold, others = pairs.debiased(pairs.sums[f], pairs.counts[f]), pairs.debiased(*pairs.without(f))
             statistic[f] = ((fold - R) * (others - R))[off_diagonal].mean()
         return bool(statistic.mean() > _CONTRADICTION * statistic.std(ddof=1) / np.sqrt(FOLDS))
 
@@ -150,8 +93,8 @@ def solve(
     centred, intercept : bool
         Whether attributes are centred on their means, and whether the target is.
     """
-    revealed = StreamValues.of(blocks, f, d)
-    label = revealed.label(slice(None), d)
+    revealed = StreamValues(blocks, f, d)
+    label = revealed.label(slice(None))
     count = SPECTRA * len(RIDGES)
     if not label.live.any() or revealed.variance == 0:
         return Solution(np.zeros(d), label, np.zeros((count, d)), False, None)
@@ -162,56 +105,33 @@ def solve(
         level = np.zeros(len(pairs.live)) if centred else a[pairs.live]
         return np.stack([level, b[pairs.live]], axis=1) * pairs.scale[:, None]
 
-    def regressors(spectra: Sequence[Spectrum], P: np.ndarray) -> np.ndarray:
-        ridge = ridge_regressors(spectra, P, target)
-        return ridge if norm == "l2" else np.append(ridge, lasso_regressors(spectra[2:], P, target), axis=0)
-
     everything = pairs.sums.sum(axis=0), pairs.counts.sum(axis=0)
-    others = [pairs.without(fold) for fold in range(FOLDS)]
-    held = np.stack([debiased(pairs, pairs.sums[fold], pairs.counts[fold]) for fold in range(FOLDS)])
-    noises = _noises(pairs, everything, others, held)
+    whole = pairs.shrunk(*everything), pairs.debiased(*everything)
+    shrunk, debiased = (
+        np.stack([mean(*pairs.without(fold)) for fold in range(FOLDS)]) for mean in (pairs.shrunk, pairs.debiased)
+    )
+    held = np.stack([pairs.debiased(pairs.sums[fold], pairs.counts[fold]) for fold in range(FOLDS)])
+    noises = noise(whole[0], shrunk, held * shrunk_share(pairs.expected)), noise(whole[1], debiased, held)
     evidence = []
     for fold in range(FOLDS):
-        trained = revealed.label(revealed.fold != fold, d)
-        spectra = _spectra(pairs, others[fold], [s2 * FOLDS / (FOLDS - 1) for s2 in noises])
-        W = regressors(spectra, scaled_columns(trained.a, trained.b))
+        trained = revealed.label(revealed.fold != fold)
+        cleaned = spectra(shrunk[fold], debiased[fold], [s2 * FOLDS / (FOLDS - 1) for s2 in noises])
+        W = regressors(cleaned, scaled_columns(trained.a, trained.b), target, norm)
         P = scaled_columns(*revealed.held_out(fold, trained))
-        guard = np.square(W @ spectra[2].U) @ spectra[2].values
+        guard = np.square(W @ cleaned[2].U) @ cleaned[2].values
         evidence.append(Evidence(W @ P[:, 0], W @ P[:, 1], ((W @ held[fold]) * W).sum(axis=1), guard))
     scores = judge(evidence, target)
-    W = regressors(_spectra(pairs, everything, noises), scaled_columns(label.a, label.b))
+    W = regressors(spectra(*whole, noises), scaled_columns(label.a, label.b), target, norm)
     candidates = {"l2": slice(0, count), "l1": slice(count, len(W))}
     if norm == "auto":
         # By the cleaned moments of the other folds, as the products of one fold are too noisy for this comparison.
-        smooth = judge([replace(fold, q=fold.guard) for fold in evidence], target)
+        smooth = judge([fold._replace(q=fold.guard) for fold in evidence], target)
         norm = "l1" if smooth.clearly_better(candidates["l1"], candidates["l2"]) else "l2"
     W = W * (scores.scale[:, None] * pairs.scale)
     full = np.zeros((len(W), d))
     full[:, pairs.live] = W
     chosen = candidates[norm]
     return Solution(scores.among(chosen).weights() @ full[chosen], label, full[:count], norm == "l1", pairs)
-
-
-def _noises(pairs: Pairs, everything: _Sums, others: Sequence[_Sums], held: np.ndarray) -> list[float]:
-    """Return the noise of shrunk and of debiased mean products, estimated from folds.
-
-    `held` has the debiased mean products of each fold.
-    """
-    noises = []
-    for mean, share in ((shrunk, shrunk_share(pairs.expected)), (debiased, np.ones(1))):
-        trained = np.stack([mean(pairs, *sums) for sums in others])
-        noises.append(noise(mean(pairs, *everything), trained, held * share))
-    return noises
-
-
-def _spectra(pairs: Pairs, sums: _Sums, noises: Sequence[float]) -> list[Spectrum]:
-    small = clean(shrunk(pairs, *sums), noises[0])
-    return [
-        Spectrum(small.U, np.ones(len(small.values))),
-        Spectrum(small.U, (1 + small.values) / 2),
-        small,
-        clean(debiased(pairs, *sums), noises[1]),
-    ]
 
 
 def with_intercepts(

@@ -52,7 +52,7 @@ class SecondMomentLearner(SubspaceLearner):
     replacement : bool
         Whether 'active' draws with replacement.
     phase_one, mix : float
-        For 'importance', see `budgetreg.learners.second_moment.importance`.
+        For 'importance', see `budgetreg.learners.second_moment.core`.
     """
 
     update: str = option("the update", one_of(*_DESIGNS), tried=())
