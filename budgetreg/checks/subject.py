@@ -163,6 +163,13 @@ class Reveals(NamedTuple):
     seen: tuple[np.ndarray, np.ndarray]
     """Rows and attributes of the values, in the order in which they were revealed."""
 
+    def of(self, wanted: np.ndarray) -> list[np.ndarray]:
+        """Return the attributes that were seen of each of some rows, in this order."""
+        order = np.argsort(self.seen[0], kind="stable")
+        rows, attributes = (part[order] for part in self.seen)
+        ends = zip(np.searchsorted(rows, wanted), np.searchsorted(rows, wanted, side="right"), strict=True)
+        return [attributes[begin:end] for begin, end in ends]
+
 
 class Recorder:
     """Records which values an accessor returned, as its log.

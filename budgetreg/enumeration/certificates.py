@@ -27,9 +27,9 @@ class Shown:
 
     Attributes
     ----------
-    attributes : tuple of ndarray of int
+    attributes : list of ndarray of int
         The attributes seen of each example, in order.
-    values : tuple of ndarray of float
+    values : list of ndarray of float
         Their values.
     y : ndarray of float, shape (m,)
         Targets.
@@ -37,8 +37,8 @@ class Shown:
         Regressors (d, G), or subspaces (G, d, n).
     """
 
-    attributes: tuple[np.ndarray, ...]
-    values: tuple[np.ndarray, ...]
+    attributes: list[np.ndarray]
+    values: list[np.ndarray]
     y: np.ndarray
     output: np.ndarray
 
@@ -61,11 +61,11 @@ def run(subject: LearnerUnderTest, settings: Mapping[str, Sequence[float]]) -> l
         # A run of this stream alone shows what it sees, as the rows of both streams are the same.
         again = [generator("check certificates", f)]
         _, reveals = subject.run(table, order[None], again, K, settings, CHECKPOINTS)
-        rows, attributes = reveals.seen
         for checkpoint, output in zip(CHECKPOINTS, outputs, strict=True):
-            seen = tuple(attributes[rows == row] for row in order[:checkpoint])
-            values = tuple(X[row, each] for row, each in zip(order[:checkpoint], seen, strict=True))
-            shown.append(Shown(seen, values, y[order[:checkpoint]], output[f]))
+            rows = order[:checkpoint]
+            seen = reveals.of(rows)
+            values = [X[row, each] for row, each in zip(rows, seen, strict=True)]
+            shown.append(Shown(seen, values, y[rows], output[f]))
     return shown
 
 

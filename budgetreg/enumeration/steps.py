@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,7 @@ class Step:
         The regressor after each outcome.
     attributes : ndarray of int, shape (N, n)
         The attributes that each outcome saw, in order; -1 where it saw fewer than another outcome.
-    earlier : tuple of ndarray of int
+    earlier : list of ndarray of int
         The attributes that the learner saw of each earlier example, which are the same in all outcomes.
     """
 
@@ -108,7 +109,7 @@ class Step:
     probability: np.ndarray
     after: np.ndarray
     attributes: np.ndarray
-    earlier: tuple[np.ndarray, ...]
+    earlier: list[np.ndarray]
 
     @property
     def x(self) -> np.ndarray:
@@ -152,7 +153,7 @@ def enumerate_step(subject: LearnerUnderTest, d: int, k: int, place: Place) -> S
         If the regressor before the step depends on what is drawn for its example.
     """
     runs = ScriptedRuns(subject, *place.examples(d), k, place)
-    rows, values, seen = runs.probe()
+    rows, values, earlier = runs.probe()
 
     def regressors(scripts: np.ndarray) -> np.ndarray:
         return runs.by_scripts(rows, scripts)[1]
@@ -166,7 +167,6 @@ def enumerate_step(subject: LearnerUnderTest, d: int, k: int, place: Place) -> S
     before, after, attributes = runs.by_scripts(rows, scripts)
     same = np.allclose(before, before[0], rtol=0, atol=1e-12)  # iterates are recovered from averages up to rounding
     expect(same, "the regressor before a step depends on what is drawn for its example")
-    earlier = tuple(seen(position)[0] for position in range(place.t - 1))
     return Step(place, runs.X, runs.y, before[0], probability, after, attributes, earlier)
 
 
@@ -205,34 +205,37 @@ class ScriptedRuns:
     k: int
     place: Place
 
-    def probe(self) -> tuple[list[int | None], list[int], Callable[[int], np.ndarray]]:
+    def probe(self) -> tuple[list[int | None], list[int], list[np.ndarray]]:
         """Return the rows and the values of the numbers drawn for the step's example, see `Scripted`.
 
-        Last is a function from the position of an example to the attributes (1, n) seen of it.
+        Last are the attributes seen of each earlier example.
         """
         probe = Scripted(())
         opened: list[tuple[int, int]] = []
         self._run([probe], lambda stop: opened.append((probe.calls, stop)))
         rows = rows_of(self.place.t - 1, opened)
         probe = Scripted(rows)
-        _, _, seen = self._run([probe])
-        return rows, probe.values, seen
+        _, _, reveals = self._run([probe])
+        return rows, probe.values, reveals.of(np.arange(self.place.t - 1))
 
     def by_scripts(self, rows: list[int | None], scripts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the regressors (N, d) before and after the step, and the attributes seen, by scripts (N, n)."""
-        parts = []
+        befores, afters, attributes = [], [], []
         for start in range(0, len(scripts), _STREAMS):
-            before, after, seen = self._run([Scripted(rows, script) for script in scripts[start : start + _STREAMS]])
-            parts.append((before, after, seen(self.place.t - 1)))
-        befores, afters, attributes = zip(*parts, strict=True)
-        most = max(part.shape[1] for part in attributes)
-        padded = [np.pad(part, ((0, 0), (0, most - part.shape[1])), constant_values=-1) for part in attributes]
-        return np.concatenate(befores), np.concatenate(afters), np.concatenate(padded)
+            rngs = [Scripted(rows, script) for script in scripts[start : start + _STREAMS]]
+            before, after, reveals = self._run(rngs)
+            befores.append(before)
+            afters.append(after)
+            attributes += reveals.of(np.arange(len(rngs)) * len(self.X) + self.place.t - 1)
+        padded = np.full((len(scripts), max(map(len, attributes))), -1)
+        for row, seen in zip(padded, attributes, strict=True):
+            row[: len(seen)] = seen
+        return np.concatenate(befores), np.concatenate(afters), padded
 
     def _run(
         self, rngs: list[Scripted], opened: Callable[[int], None] = lambda stop: None
-    ) -> tuple[np.ndarray, np.ndarray, Callable[[int], np.ndarray]]:
-        """Return the regressors, and a function from the position of an example to the attributes (F, n) seen of it."""
+    ) -> tuple[np.ndarray, np.ndarray, Any]:
+        """Return the regressors (F, d) before and after the step, and what was seen, m rows for each stream."""
         F, m = len(rngs), len(self.X)
         orders = np.arange(F * m).reshape(F, m)  # each stream has its own rows, so that the log tells the streams apart
         table = Table(np.tile(self.X, (F, 1)), np.tile(self.y, F))
@@ -241,16 +244,5 @@ class ScriptedRuns:
         outputs, reveals = self.subject.run(table, orders, rngs, self.k, settings, marks, opened)
         if self.place.average != "last":
             outputs = list(iterates(np.stack(outputs), self.place.average, self.place.first)[-2:])
-        rows, attributes = reveals.seen
-
-        def seen(position: int) -> np.ndarray:
-            at = rows % m == position
-            stream = rows[at] // m
-            order = np.argsort(stream, kind="stable")
-            counts = np.bincount(stream, minlength=F)
-            result = np.full((F, counts.max()), -1)
-            result[np.arange(counts.max()) < counts[:, None]] = attributes[at][order]
-            return result
-
         before, after = (W[:, :, 0] for W in outputs)
-        return before, after, seen
+        return before, after, reveals

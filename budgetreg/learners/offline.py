@@ -75,7 +75,7 @@ class OfflineLearner(Learner):
                 stop = min(start + _BLOCK, checkpoint)
                 for members, X, y in accessor.distinct_rows(start, stop):
                     b, gram = y @ X, gram_matrix(X) if by_products else None
-                    sums = np.append(X.sum(axis=0), y.sum()) if given.centred or given.intercept else None
+                    sums = np.append(X.sum(axis=0), y.sum())
                     for f in members:
                         streams[f].append(X, y, b, gram, sums)
                 start = stop
@@ -135,14 +135,11 @@ class LeastSquares:
         self.guess: np.ndarray | None = None
         self.n, self.sums = 0, np.zeros(d + 1)
 
-    def append(
-        self, X: np.ndarray, y: np.ndarray, b: np.ndarray, gram: np.ndarray | None, sums: np.ndarray | None
-    ) -> None:
+    def append(self, X: np.ndarray, y: np.ndarray, b: np.ndarray, gram: np.ndarray | None, sums: np.ndarray) -> None:
         """Add examples, their products b and gram (None while rows are stored), and their sums."""
         self.b += b
         self.n += len(X)
-        if sums is not None:
-            self.sums += sums
+        self.sums += sums
         if gram is not None:
             self.gram += gram
         else:

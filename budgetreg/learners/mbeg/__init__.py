@@ -157,8 +157,7 @@ class MatrixGradientLearner(SubspaceLearner):
             return None
         n = self.n_components
         return Theorem(
-            lambda B, d, m, k: mbeg_bound(n, d, k, m) if m >= mbeg_least_examples(k, d) else np.nan,
-            "2-ball",
+            lambda B, d, m, k: mbeg_bound(n, d, k, m) if m >= mbeg_least_examples(k, d) else np.nan, "2-ball"
         )
 
     @property
@@ -246,11 +245,8 @@ class PairsOracle(Oracle):
             F = len(rngs)
             table = Table(np.tile([_X_1, _X], (F, 1)), np.zeros(2 * F))
             _, reveals = subject.run(table, np.arange(2 * F).reshape(F, 2), rngs, 2, {"eta": [eta]})
-            rows, attributes = reveals.seen
-            seen = attributes[np.argsort(rows, kind="stable")]
-            pairs = np.split(seen, np.cumsum(np.bincount(rows, minlength=2 * F))[:-1])
             # An attribute that is seen alone is a pair with itself.
-            return np.array([(pair[0], pair[-1]) for pair in pairs]).reshape(F, 2, 2)
+            return np.array([(seen[0], seen[-1]) for seen in reveals.of(np.arange(2 * F))]).reshape(F, 2, 2)
 
         rows = [1] * 3  # the second example, in the three calls for it
         first = shown([Scripted(rows)])[0, 0]

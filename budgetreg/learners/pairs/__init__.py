@@ -111,8 +111,10 @@ class PairEstimatesOracle(Oracle):
 
     def unbiased(self, subject: LearnerUnderTest) -> None:
         """Compare the means with ``x x'`` and ``2 y x``."""
-        for k in (2, 3):
-            _compare_means(k)
+        for k in (2, 3, D):
+            A, v, probability = _estimates(k)
+            close("A", np.tensordot(probability, A, axes=1), np.outer(_X, _X))
+            close("v", probability @ v, 2 * _Y * _X)
 
     def second_moments(self, subject: LearnerUnderTest) -> None:
         """Compare with the variance of a mean over n of d^2 pairs without replacement, as in survey sampling."""
@@ -126,8 +128,8 @@ class PairEstimatesOracle(Oracle):
         close("v's square", probability @ np.square(v).sum(axis=1), mean_v + share * (single_v - mean_v))
 
     def full_information(self, subject: LearnerUnderTest) -> None:
-        """Compare the means at k = d with ``x x'`` and ``2 y x``."""
-        _compare_means(D)
+        """Compare the means with ``x x'`` and ``2 y x`` also at k = d."""
+        self.unbiased(subject)
 
     def minimiser(self, subject: LearnerUnderTest) -> None:
         """Certify the program's minimisers over 1-balls by their duality gaps, or compare the scaled correlations.
@@ -145,12 +147,6 @@ class PairEstimatesOracle(Oracle):
             for w, B in zip(shown.output.T, RADII, strict=True):
                 what, gradient = f"the program of {len(shown.y)} examples", 2 * convex @ w - v
                 certificates.least(what, w, B, gradient, B * largest(v), one_norm, largest)
-
-
-def _compare_means(k: int) -> None:
-    A, v, probability = _estimates(k)
-    close("A", np.tensordot(probability, A, axes=1), np.outer(_X, _X))
-    close("v", probability @ v, 2 * _Y * _X)
 
 
 def _estimates(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

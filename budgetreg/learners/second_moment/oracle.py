@@ -10,7 +10,7 @@ import numpy as np
 
 from budgetreg.enumeration import certificates
 from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, close, expect, same
-from budgetreg.enumeration.scripted_rng import Scripted, in_turn, outcomes
+from budgetreg.enumeration.scripted_rng import Scripted, distribution, in_turn
 from budgetreg.learners.second_moment import SecondMomentLearner, core
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
@@ -92,16 +92,7 @@ class SecondMomentOracle(Oracle):
 def _estimates(learner: SecondMomentLearner, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the estimates of one example, shape (N, d, d), for all outcomes, and these outcomes' probabilities."""
     table = Table(_X[None], np.zeros(1))
-    probe = Scripted([0] * k)
-    _run(learner, table, [probe], k)
-
-    def act(scripts: np.ndarray) -> np.ndarray:
-        return _run(learner, table, [Scripted([0] * k, script) for script in scripts], k)
-
-    if not probe.values:  # every attribute is seen
-        return _run(learner, table, [probe], k), np.ones(1)
-    scripts, probability = outcomes(probe.values, act, {})
-    return act(scripts), probability
+    return distribution([0] * k, lambda rngs: _run(learner, table, rngs, k))
 
 
 def _run(learner: SecondMomentLearner, table: Table, rngs: list[Any], k: int) -> np.ndarray:
@@ -176,9 +167,7 @@ def _compare_second_phase(subject: LearnerUnderTest, mix: float) -> None:
         rngs = [Scripted(rows, [*shown, *script]) for script in scripts]
         table = Table(np.tile(X, (F, 1)), np.zeros(3 * F))
         _, reveals = subject.run(table, np.arange(3 * F).reshape(F, 3), rngs, k, {})
-        seen, attributes = reveals.seen
-        last = seen % 3 == 2
-        return np.asarray(attributes[last][np.argsort(seen[last], kind="stable")].reshape(F, k))
+        return np.stack(reveals.of(3 * np.arange(F) + 2))
 
     w = np.abs(X[0])
     p = np.where(np.arange(D) == 1, 1, (k - 1) * w / (w.sum() - w[1]))
