@@ -11,7 +11,6 @@ Algorithms 2 and 4; Section 5 says that the first phase learns.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import log
 
 import numpy as np
@@ -22,7 +21,7 @@ from budgetreg.enumeration.gradients import DrawProbabilities, GradientOracle
 from budgetreg.enumeration.steps import Step
 from budgetreg.learners import bases
 from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Missing, Parameter, RunContext
-from budgetreg.learners.partial import costs, data_points, guided, share, sizes
+from budgetreg.learners.partial import data_points, guided_draws
 from budgetreg.learners.partial.core import UPDATES, run
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
@@ -123,11 +122,29 @@ class TwoPhaseLearner(bases.GuidedLearner):
         """The probabilities with which attributes have to be drawn in the second phase."""
         return GradientOracle(
             REFERENCE_UPDATES[self.update],
-            partial(_draws, self),
+            self._draws,
             bases.COUNTERPARTS[self.update],
             self.average,
-            first_phase=partial(_first_phase, self),
+            first_phase=self._first_phase,
         )
+
+    def _draws(self, step: Step, k_x: int) -> DrawProbabilities:
+        """State the draws: their weights follow from moments ``A + 13 eps/6``, mixed with equal weights.
+
+        ``A_i`` is the mean square of attribute i where the first phase's data points drew it, or the mean of the others
+        if they never did; ``eps = min(1, d log(2d/0.05) / (k_x m_1))`` by theory (Kukliansky & Shamir 2015).
+        """
+        d, m_1 = len(step.w), self._first_phase(len(step.X))
+        seen = data_points(step, m_1, k_x)
+        squares = np.square(np.take_along_axis(step.X[:m_1], seen, axis=1))
+        A = np.array([squares[seen == i].mean() if (seen == i).any() else np.nan for i in range(d)])
+        A = np.where(np.isnan(A), np.nanmean(A), A)
+        theory = self.smoothing == "theory"
+        A += 13 / 6 * (min(1, d * log(2 * d / 0.05) / (k_x * m_1)) if theory else float(self.smoothing))
+        return guided_draws(self, step, A, self.mix)
+
+    def _first_phase(self, m: int) -> int:
+        return max(1, int(self.phase_one * m))
 
 
 CONFIDENCE = 0.05
@@ -161,32 +178,3 @@ def mixed(weights: np.ndarray, mix: float) -> np.ndarray:
     """
     mean = weights.mean(axis=1, keepdims=True)
     return np.where(mean > 0, (1 - mix) * weights / np.where(mean > 0, mean, 1.0) + mix, 1.0)
-
-
-def _draws(learner: TwoPhaseLearner, step: Step, k_x: int) -> DrawProbabilities:
-    """State the draws: their weights follow from moments ``A + 13 eps/6``, mixed with equal weights.
-
-    ``A_i`` is the mean square of attribute i where the first phase's data points drew it, or the mean of the others if
-    they never did; ``eps = min(1, d log(2d/0.05) / (k_x m_1))`` by theory (Kukliansky & Shamir 2015).
-    """
-    d, m_1 = len(step.w), _first_phase(learner, len(step.X))
-    seen = data_points(step, m_1, k_x)
-    squares = np.square(np.take_along_axis(step.X[:m_1], seen, axis=1))
-    A = np.array([squares[seen == i].mean() if (seen == i).any() else np.nan for i in range(d)])
-    A = np.where(np.isnan(A), np.nanmean(A), A)
-    theory = learner.smoothing == "theory"
-    A += 13 / 6 * (min(1, d * log(2 * d / 0.05) / (k_x * m_1)) if theory else float(learner.smoothing))
-
-    c = costs(learner.prices, d)
-
-    def with_uniform(weights: np.ndarray) -> np.ndarray:
-        return (1 - learner.mix) * share(weights) + learner.mix / d
-
-    p = sizes(learner.update, step.w)
-    if learner.inner_product == "moment":
-        p = np.abs(step.w) * with_uniform(np.sqrt(A / c))
-    return DrawProbabilities(with_uniform(guided(learner.update, A, c)), share(p))
-
-
-def _first_phase(learner: TwoPhaseLearner, m: int) -> int:
-    return max(1, int(learner.phase_one * m))

@@ -10,8 +10,7 @@ D. Kukliansky, O. Shamir. Attribute Efficient Linear Regression with Distributio
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -147,11 +146,18 @@ class GradientLearner(bases.GuidedLearner):
         """The probabilities with which attributes have to be drawn."""
         return GradientOracle(
             REFERENCE_UPDATES[self.update],
-            partial(_draws, self),
+            self._draws,
             bases.COUNTERPARTS.get(self.update),
             self.average,
             late=self.control_variate != "none",
         )
+
+    def _draws(self, step: Step, k_x: int) -> DrawProbabilities:
+        """State the draws: uniform, or guided by the given second moments of all examples and by prices."""
+        stated = guided_draws(self, step, np.square(step.X).mean(axis=0))
+        slope = self.control_variate == "label"
+        mu = None if self.control_variate == "none" else _expected(step, k_x, slope=slope)
+        return replace(stated, subset=self.data_point == "subset", expected=mu)
 
     def refuse(self) -> str | None:
         """Refuse what Pegasos cannot do."""
@@ -162,28 +168,25 @@ class GradientLearner(bases.GuidedLearner):
         return None
 
 
-def sizes(update: str, w: np.ndarray) -> np.ndarray:
-    """Return the weights of plain draws for the inner product: ``w^2`` on the 2-ball, else ``|w|``."""
-    return np.square(w) if update == "ogd" else np.abs(w)
+def guided_draws(learner: bases.GuidedLearner, step: Step, moments: np.ndarray, mix: float = 0.0) -> DrawProbabilities:
+    """State the draws of a learner to which attributes have some second moments, (d,), mixed with equal weights.
 
-
-def guided(update: str, moments: np.ndarray, costs: np.ndarray) -> np.ndarray:
-    """Return the weights of guided draws for the data point, given second moments and costs, (d,) each.
-
-    On the 2-ball they are the square roots of moments over costs, on the 1-ball the moments: Kukliansky & Shamir 2015,
-    Equation 2; for costs, see `budgetreg.sampling.importance_weights`.
+    Data points: on the 2-ball, guided draws have the weights ``sqrt(E x_i^2 / c_i)``, with the prices c of the checks,
+    or 1 where the learner ignores them; on the 1-ball ``E x_i^2`` (Kukliansky & Shamir 2015, Equation 2; for prices,
+    see `budgetreg.sampling.importance_weights`). Inner product: ``|w_j| sqrt(E x_j^2 / c_j)`` if guided, else ``w_j^2``
+    on the 2-ball and ``|w_j|`` on the 1-ball.
     """
-    return np.sqrt(moments) / np.sqrt(costs) if update == "ogd" else moments
+    d, on_2_ball = len(step.w), learner.update == "ogd"
+    root = np.sqrt(moments / (prices(d) if learner.prices == "aware" else np.ones(d)))
 
+    def mixed(weights: np.ndarray) -> np.ndarray:
+        return np.asarray((1 - mix) * weights / weights.sum() + mix / d)
 
-def costs(option: str, d: int) -> np.ndarray:
-    """Return the prices of attributes in the checks, shape (d,): 1 where the learner ignores them."""
-    return prices(d) if option == "aware" else np.ones(d)
-
-
-def share(weights: np.ndarray) -> np.ndarray:
-    """Return probabilities in proportion to weights, both (d,)."""
-    return np.asarray(weights / weights.sum())
+    q = (root if on_2_ball else moments) if learner.data_point == "moment" else np.ones(d)
+    p = np.square(step.w) if on_2_ball else np.abs(step.w)
+    if learner.inner_product == "moment":
+        p = np.abs(step.w) * mixed(root)
+    return DrawProbabilities(mixed(q), p / p.sum())
 
 
 def data_points(step: Step, n: int, k_x: int) -> np.ndarray:
@@ -191,25 +194,15 @@ def data_points(step: Step, n: int, k_x: int) -> np.ndarray:
     return np.stack([seen[:k_x] for seen in step.earlier[:n]])
 
 
-def _draws(learner: GradientLearner, step: Step, k_x: int) -> DrawProbabilities:
-    """State the draws: uniform, or guided by the given second moments of all examples and by prices."""
-    moments = np.square(step.X).mean(axis=0)
-    c = costs(learner.prices, len(step.w))
-    q = guided(learner.update, moments, c) if learner.data_point == "moment" else np.ones(len(step.w))
-    p = np.abs(step.w) * np.sqrt(moments / c) if learner.inner_product == "moment" else sizes(learner.update, step.w)
-    mu = None if learner.control_variate == "none" else _expected(learner, step, k_x)
-    return DrawProbabilities(share(q), share(p), learner.data_point == "subset", mu)
-
-
-def _expected(learner: GradientLearner, step: Step, k_x: int) -> np.ndarray:
+def _expected(step: Step, k_x: int, *, slope: bool) -> np.ndarray:
     """Return the least-squares fit of the values seen in earlier blocks, at the example's target, shape (d,).
 
-    The regressors are 1, and with ``label`` the target. One more value of 0 shrinks the fit: half of it at a typical
+    The regressors are 1, and with a slope the target. One more value of 0 shrinks the fit: half of it at a typical
     target, half at its negative.
     """
     seen, d = data_points(step, BLOCK, k_x), len(step.w)
     example = np.repeat(np.arange(BLOCK), k_x)
-    y, typical, slope = step.Y[example], np.sqrt(np.square(step.Y[:BLOCK]).mean()), learner.control_variate == "label"
+    y, typical = step.Y[example], np.sqrt(np.square(step.Y[:BLOCK]).mean())
     mu = np.zeros(d)
     for i in range(d):
         drawn = seen.ravel() == i
