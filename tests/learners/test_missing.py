@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from budgetreg.checks import behaviour, skip_reason
+from budgetreg import checks
 from budgetreg.checks.subject import Subject, examined, variants
 from budgetreg.enumeration.expectations import CheckError, close
 from budgetreg.enumeration.scripted_rng import Scripted, outcomes
@@ -73,7 +73,7 @@ ABLE = [*able(predicts=True), *able(predicts=False)]
 GRADIENTS = members(
     lambda learner: learner.missing is Missing.WEIGHED and learner.predicts and not learner.centres_itself
 )
-CENTRED = [name for name in able(predicts=True) if skip_reason(examined(name).learner, "origin") is None]
+CENTRED = [name for name in able(predicts=True) if checks.skip_reason(examined(name).learner, "origin") is None]
 
 
 # Estimates from stored sums, of one example, for each mask and each outcome of the draws.
@@ -115,8 +115,7 @@ def of_moved_pairs(m: np.ndarray, r: float) -> tuple[list[int], Callable[[Access
 
     def estimate(accessor: Accessor, rngs: list[Any]) -> Any:
         F = len(rngs)
-        shares = None if accessor.complete else accessor.together(*np.ogrid[:F, :D, :D])
-        centring = PairCentring(F, D, shares)
+        centring = PairCentring(accessor)
         ((_, A, v),) = pairs.estimates(accessor, [1], rngs, 2, centring)
         return centring.centre(A, v, np.tile(m, (F, 1)), np.full(F, r))
 
@@ -256,7 +255,7 @@ def random_mask(n: int, d: int) -> np.ndarray:
 
 
 def sparse(subject: Subject) -> Masked:
-    together = np.full((behaviour.D,) * 2, 0.45)
+    together = np.full((checks.D,) * 2, 0.45)
     np.fill_diagonal(together, 0.65)
     return masked(subject, random_mask, together)
 
@@ -264,8 +263,8 @@ def sparse(subject: Subject) -> Masked:
 @pytest.mark.parametrize(
     ("check", "name"),
     quick_but(
-        [(behaviour.unobserved, "aemr"), (behaviour.same_bytes, "aemr"), (behaviour.same_bytes, "aeml")],
-        product((behaviour.unobserved, behaviour.same_bytes), ABLE),
+        [(checks.unobserved, "aemr"), (checks.same_bytes, "aemr"), (checks.same_bytes, "aeml")],
+        product((checks.unobserved, checks.same_bytes), ABLE),
     ),
 )
 def test_stored_numbers_of_missing_values_change_nothing(name, check):
@@ -274,17 +273,17 @@ def test_stored_numbers_of_missing_values_change_nothing(name, check):
 
 @pytest.mark.parametrize("name", quick(CENTRED))
 def test_shifts_change_only_the_intercept(name):
-    behaviour.origin(sparse(examined(name)))
+    checks.origin(sparse(examined(name)))
 
 
 @pytest.mark.parametrize("name", ABLE)
 def test_masks_of_ones_change_nothing(name):
     """Shares of 1 divide nothing."""
     subject = examined(name)
-    whole = masked(subject, lambda n, d: np.ones((n, d), dtype=bool), np.ones((behaviour.D,) * 2))
-    table, orders = behaviour._table(40), np.arange(40)[None]
+    whole = masked(subject, lambda n, d: np.ones((n, d), dtype=bool), np.ones((checks.D,) * 2))
+    table, orders = checks._table(40), np.arange(40)[None]
     runs = [
-        learner.run(table, orders, behaviour._rngs(1), behaviour.K, behaviour._setting(learner, 0), [3, 40])
+        learner.run(table, orders, checks._rngs(1), checks.K, checks._setting(learner, 0), [3, 40])
         for learner in (subject, whole)
     ]
     for plain, with_mask in zip(runs[0][0], runs[1][0], strict=True):
@@ -296,11 +295,11 @@ def test_masks_of_ones_change_nothing(name):
 def test_missing_values_are_free(name):
     """If the data point has no available value, draws for the inner product are free, too."""
     m = 20
-    X = np.random.default_rng(0).uniform(1, 2, (m, behaviour.D))
-    there = np.random.default_rng(1).random((m, behaviour.D)) < 0.25
-    subject = masked(examined(name), lambda n, d: there, np.full((behaviour.D,) * 2, 0.3))
+    X = np.random.default_rng(0).uniform(1, 2, (m, checks.D))
+    there = np.random.default_rng(1).random((m, checks.D)) < 0.25
+    subject = masked(examined(name), lambda n, d: there, np.full((checks.D,) * 2, 0.3))
     order, every = np.arange(m)[None], list(range(1, m + 1))
-    _, reveals = subject.run(Table(X, X[:, 0]), order, behaviour._rngs(1), 4, behaviour._setting(subject, 0), every)
+    _, reveals = subject.run(Table(X, X[:, 0]), order, checks._rngs(1), 4, checks._setting(subject, 0), every)
     bill = reveals.bill
     costs = np.diff([0, *(bill.at[t][0, 0] for t in every)])
     rows, attributes = reveals.seen
@@ -321,10 +320,10 @@ def test_moments_use_available_values_only(monkeypatch):
 
     monkeypatch.setattr(two_phase.MomentEstimates, "note", note)
     subject = sparse(examined("ddaerr_two_phase"))
-    table, m = behaviour._table(600), 600
-    subject.run(table, np.arange(m)[None], behaviour._rngs(1), behaviour.K, behaviour._setting(subject, 0))
+    table, m = checks._table(600), 600
+    subject.run(table, np.arange(m)[None], checks._rngs(1), checks.K, checks._setting(subject, 0))
     ((attributes, values, means),) = notes
-    there = np.take_along_axis(random_mask(600, behaviour.D)[: len(attributes)], attributes, axis=1)
+    there = np.take_along_axis(random_mask(600, checks.D)[: len(attributes)], attributes, axis=1)
     for i, mean in enumerate(means):
         seen = values[there & (attributes == i)]
         if seen.size:

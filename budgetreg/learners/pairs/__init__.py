@@ -62,9 +62,7 @@ class Baseline(Learner):
         from budgetreg.learners.pairs import core  # imported here because SciPy loads slowly
 
         solve = {"program": core.minimisers, "correlation": core.correlation}[self.update]
-        centring = None
-        if given.centred or given.intercept:
-            centring = core.PairCentring(accessor.n_streams, accessor.d, core.together(accessor))
+        centring = core.PairCentring(accessor) if given.centred or given.intercept else None
         for checkpoint, A, v in core.estimates(accessor, checkpoints, rngs, given.k, centring):
             if centring:
                 m, r = centring.origin(given.centred, given.intercept)

@@ -33,14 +33,13 @@ class PairCentring:
 
     Parameters
     ----------
-    F, d : int
-        Numbers of streams and attributes.
-    together : ndarray of float, shape (F, d, d), or None
-        Shares of examples that have both of two attributes, if values are missing.
+    accessor : Accessor
+        The streams along which pairs are drawn.
     """
 
-    def __init__(self, F: int, d: int, together: np.ndarray | None) -> None:
-        self._together = together
+    def __init__(self, accessor: Accessor) -> None:
+        F, d = accessor.n_streams, accessor.d
+        self._together = together(accessor)
         self._first, self._pairs = np.zeros((F, d, d)), np.zeros((F, d, d))
         self._x, self._y, self._count = np.zeros((F, d)), np.zeros((F, d)), np.zeros((F, d))
         self._targets, self._n, self._drawn = np.zeros(F), 0, 0
