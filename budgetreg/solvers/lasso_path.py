@@ -78,22 +78,107 @@ class _Column(NamedTuple):
     """Squared length of its residual, 0 if that is within rounding."""
 
 
-class _ActiveSet:
-    """The active attributes and the current segment of the path.
+class _Path:
+    """The path as far as it was followed: the active attributes, and the current segment.
 
-    On it ``w_A = u - lambda v``, and the correlations are ``b - G w = p + lambda q``. The inverse of G_AA and the rows
-    of G are stored in larger buffers, whose unused part is 0.
+    On the segment ``w_A = u - lambda v``, and the correlations are ``b - G w = p + lambda q``. The inverse of G_AA and
+    the rows of G are stored in larger buffers, whose unused part is 0. The solutions for waiting radii, given by their
+    indices in ascending order of the radii, are written to W once they are reached, and wait no longer.
     """
 
-    def __init__(self, gram_row: Callable[[int], np.ndarray], b: np.ndarray, damping: float) -> None:
-        self._gram_row, self._b, self._damping = gram_row, b, damping
-        self._drift = _DRIFT * np.abs(b).max(initial=0.0)
-        self._rows, self._inverse = np.zeros((0, len(b))), np.zeros((0, 0))
+    def __init__(self, gram_row: Callable[[int], np.ndarray], b: np.ndarray, radii: np.ndarray) -> None:
+        self._gram_row, self._b, self.radii = gram_row, b, radii
+        self.W = np.zeros((len(b), len(radii)))
+        self.waiting = [int(i) for i in np.argsort(radii, kind="stable")]
+        self._start = np.abs(b).max(initial=0.0)
+
+    def follow(self, damping: float) -> None:
+        """Follow the path of G with a raised diagonal from the largest lambda, until no radius waits."""
+        self._damping = damping
+        self._rows, self._inverse = np.zeros((0, len(self._b))), np.zeros((0, 0))
         self.index = np.empty(0, dtype=np.intp)
         self.sign, self.u, self.v = np.empty(0), np.empty(0), np.empty(0)
-        self.p, self.q = b.copy(), np.zeros(len(b))
+        self.p, self.q = self._b.copy(), np.zeros(len(self._b))
+        start, waiting = self._start, self.waiting
+        lam, tie = start, TIE * start
+        stuck: list[int] = []
+        exchanges = 0
+        while waiting and lam > 0:
+            breakpoints = self._breakpoints(lam, tie)
+            breakpoints[stuck] = 0
+            j = int(np.argmax(breakpoints))
+            exchanges = 0 if breakpoints[j] < lam - tie else exchanges + 1
+            if exchanges > 100 * len(self.W):
+                raise ArithmeticError(f"the lasso path stalled at lambda = {lam:.3g} (largest: {start:.3g})")
+            lam = breakpoints[j] if breakpoints[j] > END * start else 0.0
+            self._record(lam)
+            if not waiting:
+                return
+            if j in self.index:
+                self._leave(int(np.flatnonzero(self.index == j)[0]))
+                stuck = []
+                continue
+            column = self._column(j)
+            sign = float(np.sign(self.p[j] + lam * self.q[j]))
+            if column.distance:
+                self._join(j, sign, column)
+            elif abs(self.p[j]) > _OUTSIDE * start:
+                self._replace(lam, j, sign, column)
+            # A column in the span of the active ones cannot join until one of those has left.
+            stuck = [] if j in self.index else [*stuck, j]
 
-    def column(self, j: int) -> _Column:
+    def _record(self, lam: float) -> None:
+        """Write the solutions for the radii reached before the segment ends at lambda; for all radii if lambda is 0."""
+        W, radii, waiting = self.W, self.radii, self.waiting
+        if lam and radii[waiting[0]] > self.sign @ (self.u - lam * self.v):
+            return
+        self._refine()
+        intercept, slope = self.sign @ self.u, self.sign @ self.v
+        while waiting and (lam == 0 or radii[waiting[0]] <= intercept - lam * slope):
+            i = waiting[0]
+            at = max((intercept - radii[i]) / slope, lam)
+            w = self.u - at * self.v
+            if (self.sign * w).min() < -_WRONG_SIGN * np.abs(w).max():
+                raise ArithmeticError(f"weights of the wrong sign on the lasso path at lambda = {at:.3g}")
+            # w may be a difference of large numbers: make sure that it is in the ball.
+            W[self.index, i] = w * (radii[i] / max(np.abs(w).sum(), radii[i]))
+            waiting.pop(0)
+
+    def _replace(self, lam: float, j: int, sign: float, column: _Column) -> None:
+        """Let attribute j, whose column is spanned, grow at constant lambda until it replaces an active one."""
+        W, radii, waiting = self.W, self.radii, self.waiting
+        self._refine()
+        w, change = self.u - lam * self.v, -sign * column.h
+        norm, rate = self.sign @ w, 1 + self.sign @ change
+        falling = self.sign * change < -_SLOPE * np.abs(change).max(initial=0)
+        reach = np.full(len(w), np.inf)
+        reach[falling] = np.maximum(-w[falling] / change[falling], 0)
+        length = reach.min(initial=np.inf)
+        while waiting and radii[waiting[0]] <= norm + length * rate:
+            i = waiting.pop(0)
+            step = max((radii[i] - norm) / rate, 0)
+            W[self.index, i], W[j, i] = w + step * change, sign * step
+        if waiting:
+            self._leave(int(reach.argmin()))
+            column = self._column(j)
+            if not column.distance:
+                raise ArithmeticError(f"the lasso path has dependent columns at lambda = {lam:.3g}")
+            self._join(j, sign, column)
+
+    def _breakpoints(self, lam: float, tie: float) -> np.ndarray:
+        """Return the lambda at which each attribute leaves or joins, 0 if it never does; shape (d,)."""
+        u, v, p, q = self.u, self.v, self.p, self.q
+        result = np.zeros(len(p))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for side in (1, -1):
+                distance, speed = lam - side * (p + lam * q), 1 - side * q
+                meets = np.where(distance > tie, side * p / speed, lam)
+                result = np.maximum(result, np.where(speed > _SLOPE, meets, 0))
+            falling = self.sign * v < -_SLOPE * np.abs(v).max(initial=0)
+            result[self.index] = np.where(falling, u / v, 0)
+        return np.minimum(result, lam)
+
+    def _column(self, j: int) -> _Column:
         """Project column j on the active columns."""
         row = self._gram_row(j).copy()
         row[j] += self._damping
@@ -106,7 +191,7 @@ class _ActiveSet:
         spanned = rest[j] <= _SPAN * row[j] + _ROUNDING * (h**2 @ lengths)
         return _Column(row, h, rest, 0.0 if spanned else float(rest[j]))
 
-    def join(self, j: int, sign: float, column: _Column) -> None:
+    def _join(self, j: int, sign: float, column: _Column) -> None:
         """Add attribute j, whose column is not in the span of the active ones."""
         n = len(self.index)
         if n == len(self._rows):
@@ -121,7 +206,7 @@ class _ActiveSet:
         self.index, self.sign = np.append(self.index, j), np.append(self.sign, sign)
         self._refine_if_needed()
 
-    def leave(self, position: int) -> None:
+    def _leave(self, position: int) -> None:
         """Remove the attribute at a position of `index`; the last one moves to its place."""
         last = len(self.index) - 1
         pivot = self._inverse[position, position]
@@ -140,7 +225,7 @@ class _ActiveSet:
         self.index, self.sign, self.u, self.v = self.index[:last], self.sign[:last], self.u[:last], self.v[:last]
         self._refine_if_needed()
 
-    def refine(self) -> None:
+    def _refine(self) -> None:
         """Correct u and v by the residuals of their equations."""
         self.u += self._solve(self.p[self.index])
         self.v += self._solve(self.sign - self.q[self.index])
@@ -148,8 +233,8 @@ class _ActiveSet:
 
     def _refine_if_needed(self) -> None:
         left = np.abs(self.p[self.index]).max(initial=0.0), np.abs(self.q[self.index] - self.sign).max(initial=0.0)
-        if left[0] > self._drift or left[1] > _DRIFT:
-            self.refine()
+        if left[0] > _DRIFT * self._start or left[1] > _DRIFT:
+            self._refine()
 
     def _solve(self, right: np.ndarray) -> np.ndarray:
         return self._inverse[: len(right), : len(right)] @ right
@@ -162,20 +247,6 @@ class _ActiveSet:
         border = np.zeros(len(self._rows))
         border[: len(vector)] = vector
         dger(factor, border, border, a=self._inverse.T, overwrite_a=True)
-
-
-def _breakpoints(active: _ActiveSet, lam: float, tie: float) -> np.ndarray:
-    """Return the lambda at which each attribute leaves or joins, 0 if it never does; shape (d,)."""
-    u, v, p, q = active.u, active.v, active.p, active.q
-    result = np.zeros(len(p))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for side in (1, -1):
-            distance, speed = lam - side * (p + lam * q), 1 - side * q
-            meets = np.where(distance > tie, side * p / speed, lam)
-            result = np.maximum(result, np.where(speed > _SLOPE, meets, 0))
-        falling = active.sign * v < -_SLOPE * np.abs(v).max(initial=0)
-        result[active.index] = np.where(falling, u / v, 0)
-    return np.minimum(result, lam)
 
 
 def lasso_path(
@@ -206,90 +277,11 @@ def lasso_path(
     ArithmeticError
         If rounding defeats the path even with the diagonal of G raised.
     """
-    W = np.zeros((len(b), len(radii)))
-    waiting = [int(i) for i in np.argsort(radii, kind="stable")]
+    path = _Path(gram_row, b, radii)
     for damping in _DAMPING:
         try:
-            active = _ActiveSet(gram_row, b, damping * squares.max(initial=0.0))
-            _follow(W, waiting, radii, active, np.abs(b).max(initial=0.0))
-            return W
+            path.follow(damping * squares.max(initial=0.0))
+            return path.W
         except ArithmeticError as error:
             failure = error
     raise failure
-
-
-def _follow(W: np.ndarray, waiting: list[int], radii: np.ndarray, active: _ActiveSet, start: float) -> None:
-    """Follow the path from lambda = start; write the solutions for waiting radii to W and drop these radii."""
-    lam, tie = start, TIE * start
-    stuck: list[int] = []
-    exchanges = 0
-    while waiting and lam > 0:
-        breakpoints = _breakpoints(active, lam, tie)
-        breakpoints[stuck] = 0
-        j = int(np.argmax(breakpoints))
-        exchanges = 0 if breakpoints[j] < lam - tie else exchanges + 1
-        if exchanges > 100 * len(W):
-            raise ArithmeticError(f"the lasso path stalled at lambda = {lam:.3g} (largest: {start:.3g})")
-        lam = breakpoints[j] if breakpoints[j] > END * start else 0.0
-        _record(W, waiting, radii, active, lam)
-        if not waiting:
-            return
-        if j in active.index:
-            active.leave(int(np.flatnonzero(active.index == j)[0]))
-            stuck = []
-            continue
-        column = active.column(j)
-        sign = float(np.sign(active.p[j] + lam * active.q[j]))
-        if column.distance:
-            active.join(j, sign, column)
-        elif abs(active.p[j]) > _OUTSIDE * start:
-            _replace(W, waiting, radii, active, lam, j, sign, column)
-        # A column in the span of the active ones cannot join until one of those has left.
-        stuck = [] if j in active.index else [*stuck, j]
-
-
-def _record(W: np.ndarray, waiting: list[int], radii: np.ndarray, active: _ActiveSet, lam: float) -> None:
-    """Write the solutions for the radii reached before the segment ends at lambda; for all radii if lambda is 0."""
-    if lam and radii[waiting[0]] > active.sign @ (active.u - lam * active.v):
-        return
-    active.refine()
-    intercept, slope = active.sign @ active.u, active.sign @ active.v
-    while waiting and (lam == 0 or radii[waiting[0]] <= intercept - lam * slope):
-        i = waiting[0]
-        at = max((intercept - radii[i]) / slope, lam)
-        w = active.u - at * active.v
-        if (active.sign * w).min() < -_WRONG_SIGN * np.abs(w).max():
-            raise ArithmeticError(f"weights of the wrong sign on the lasso path at lambda = {at:.3g}")
-        # w may be a difference of large numbers: make sure that it is in the ball.
-        W[active.index, i] = w * (radii[i] / max(np.abs(w).sum(), radii[i]))
-        waiting.pop(0)
-
-
-def _replace(
-    W: np.ndarray,
-    waiting: list[int],
-    radii: np.ndarray,
-    active: _ActiveSet,
-    lam: float,
-    j: int,
-    sign: float,
-    column: _Column,
-) -> None:
-    """Let attribute j, whose column is spanned, grow at constant lambda until it replaces an active one."""
-    active.refine()
-    w, change = active.u - lam * active.v, -sign * column.h
-    norm, rate = active.sign @ w, 1 + active.sign @ change
-    falling = active.sign * change < -_SLOPE * np.abs(change).max(initial=0)
-    reach = np.full(len(w), np.inf)
-    reach[falling] = np.maximum(-w[falling] / change[falling], 0)
-    length = reach.min(initial=np.inf)
-    while waiting and radii[waiting[0]] <= norm + length * rate:
-        i = waiting.pop(0)
-        step = max((radii[i] - norm) / rate, 0)
-        W[active.index, i], W[j, i] = w + step * change, sign * step
-    if waiting:
-        active.leave(int(reach.argmin()))
-        column = active.column(j)
-        if not column.distance:
-            raise ArithmeticError(f"the lasso path has dependent columns at lambda = {lam:.3g}")
-        active.join(j, sign, column)
