@@ -6,6 +6,7 @@ repetitions, each other one the mean over as many repetitions drawn with replace
 """
 
 from dataclasses import dataclass
+from functools import cache
 from math import isnan, nan, sqrt
 
 import numpy as np
@@ -42,6 +43,7 @@ class Estimate:
         return {column: "" if isnan(value) else f"{value:.4g}" for column, value in columns.items()}
 
 
+@cache
 def weights(repetitions: int) -> np.ndarray:
     """Return the weights of the repetitions in each mean, shape (1 + RESAMPLES, repetitions).
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.analysis.bootstrap import Estimate, basic, of_largest, of_ratio, of_share
+from budgetreg.analysis.bootstrap import Estimate, basic, of_largest, of_ratio, of_share, weights
 from budgetreg.analysis.comparisons import Incomparable, Means, ResampledCurves, select
 from budgetreg.config.requirements import (
     FRACTION,
@@ -142,15 +142,15 @@ def _buys_more(case: Case) -> Estimate:
 
 def _ratio(case: Case) -> Estimate:
     curves = [case.means(role) for role in ("a", "b", "minus") if case.options[role]]
-    at = np.array([case.options["at"] or _common_end(curves)], dtype=float)
-    above, below, *subtracted = (curve.at(at)[:, 0] for curve in curves)
+    above, below, *subtracted = (curve.at(_place(case, curves))[:, 0] for curve in curves)
     zero = subtracted[0] if subtracted else 0.0
     return _of_quotient(above - zero, below - zero, case)
 
 
 def _slope(case: Case) -> Estimate:
-    a = case.means("a").since(case.options["from"] or 0)
-    return basic(_log_slope(a.x, a.values), case.comparison.repetitions)
+    a = case.means("a")
+    kept = a.x >= (case.options["from"] or 0)
+    return basic(_log_slope(a.x[kept], a.values[:, kept]), case.comparison.repetitions)
 
 
 def _near(case: Case) -> Estimate:
@@ -175,9 +175,9 @@ def _inside(case: Case) -> Estimate:
 def _spread(case: Case) -> Estimate:
     """Return the standard deviation of a divided by that of b, over repetitions."""
     curves = [case.singles("a"), case.singles("b")]
-    at = np.array([case.options["at"] or _common_end(curves)], dtype=float)
-    weights = case.comparison.weights
-    variances = [weights @ curve.at(at) ** 2 - (weights @ curve.at(at)) ** 2 for curve in curves]
+    drawn = weights(case.comparison.repetitions)
+    values = [curve.at(_place(case, curves)) for curve in curves]
+    variances = [drawn @ value**2 - (drawn @ value) ** 2 for value in values]
     above, below = (np.sqrt(np.maximum(variance[:, 0], 0)) for variance in variances)
     return _of_quotient(above, below, case)
 
@@ -193,6 +193,11 @@ def _monotone(case: Case) -> Estimate:
     steps = np.diff(gaps, axis=1) * {"increasing": 1, "decreasing": -1}[case.options["direction"]]
     back = of_largest(-steps, case.comparison.repetitions)
     return Estimate(-back.value, -back.high, -back.low)
+
+
+def _place(case: Case, curves: Sequence[Means]) -> np.ndarray:
+    """Return where curves are compared: at a given point, or at the last that all of them reach."""
+    return np.array([case.options["at"] or _common_end(curves)], dtype=float)
 
 
 def _common_end(curves: Sequence[Means]) -> float:
@@ -244,18 +249,12 @@ def _is_within(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class ClaimKind:
-    """A kind of claim: its keys, the region of its statistic, and how that is estimated."""
+    """A kind of claim: its keys, the region of its statistic, how that is estimated, and defaults of keys."""
 
     rules: Rules
     region: Callable[[Mapping[str, Any]], Region]
     estimate: Callable[[Case], Estimate]
-    explicit_defaults: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def defaults(self) -> dict[str, Any]:
-        """Return the values of keys that may be left out: null if a key accepts it."""
-        nulls = {key: None for key, (_, requirement) in self.rules.items() if requirement.accepts(None)}
-        return {**nulls, **self.explicit_defaults}
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
 _LEARNER = NAME | MAPPING

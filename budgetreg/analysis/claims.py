@@ -34,7 +34,6 @@ _COMMON_DEFAULTS: Mapping[str, Any] = {
     "where": {},
     "measure": "test_relative",
     "x": "attributes",
-    "across": None,
     "also": [],
 }
 
@@ -109,8 +108,10 @@ def parse(entry: Any) -> Claim:
     name, kind = entry["id"], entry["kind"]
     if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigError(f"claims: {name}: {kind}: no such kind{nearest(str(kind), KINDS)}; kinds: {', '.join(KINDS)}")
-    filled = {**_COMMON_DEFAULTS, **KINDS[kind].defaults, **entry}
-    check(filled, {**_COMMON, **KINDS[kind].rules}, f"claims: {name}: ")
+    rules = {**_COMMON, **KINDS[kind].rules}
+    nulls = {key: None for key, (_, requirement) in rules.items() if requirement.accepts(None)}
+    filled = {**nulls, **_COMMON_DEFAULTS, **KINDS[kind].defaults, **entry}
+    check(filled, rules, f"claims: {name}: ")
     options = {key: value for key, value in filled.items() if key not in ("id", "says", "kind")}
     return Claim(str(name), str(entry["says"]), str(kind), options)
 

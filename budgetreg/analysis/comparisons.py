@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Self
 
 import numpy as np
 
@@ -57,11 +55,6 @@ class Means:
         """Return the values at the last checkpoint, shape (S,)."""
         return self.values[:, -1]
 
-    def since(self, start: float) -> Self:
-        """Return the curves from some point on."""
-        kept = self.x >= start
-        return type(self)(self.x[kept], self.values[:, kept])
-
     def crossing(self, level: float) -> np.ndarray:
         """Return where each curve first falls to a level, shape (S,), interpolated linearly in log x.
 
@@ -88,15 +81,14 @@ def select(series: Sequence[Series], condition: Condition) -> list[Series]:
         If no series does.
     """
     wanted = {"algo": condition} if isinstance(condition, str) else condition
-    selected = [curve for curve in series if all(_value(curve, key) == value for key, value in wanted.items())]
+    selected = []
+    for curve in series:
+        values = {**flatten(curve.config), "algo": curve.algo, "k": curve.k}
+        if all(values.get(key) == value for key, value in wanted.items()):
+            selected.append(curve)
     if not selected:
         raise Incomparable(f"no curve of {', '.join(f'{key}={value}' for key, value in wanted.items())}")
     return selected
-
-
-def _value(series: Series, key: str) -> object:
-    columns: dict[str, object] = {"algo": series.algo, "k": series.k}
-    return columns[key] if key in columns else flatten(series.config).get(key)
 
 
 class ResampledCurves:
@@ -110,6 +102,11 @@ class ResampledCurves:
         The compared column of the curves.
     x : str
         The variable of `budgetreg.results.axis_variables` that the curves run along.
+
+    Attributes
+    ----------
+    repetitions : int
+        Number of repetitions that all series have.
 
     Raises
     ------
@@ -125,16 +122,7 @@ class ResampledCurves:
         if not shared:
             raise Incomparable("curves without a repetition in common")
         self._shared = sorted(shared)
-
-    @property
-    def repetitions(self) -> int:
-        """Return the number of repetitions that all series have."""
-        return len(self._shared)
-
-    @cached_property
-    def weights(self) -> np.ndarray:
-        """Return the weights of the repetitions in each mean, shape (S, repetitions)."""
-        return weights(self.repetitions)
+        self.repetitions = len(shared)
 
     def rows(self, series: Series) -> Means:
         """Return the curves of the single repetitions in place of means, shape (repetitions, checkpoints)."""
@@ -149,7 +137,7 @@ class ResampledCurves:
     def means(self, series: Series) -> Means:
         """Return the mean curves of one series."""
         rows = self.rows(series)
-        return Means(rows.x, self.weights @ rows.values)
+        return Means(rows.x, weights(self.repetitions) @ rows.values)
 
     def merged(self, several: Sequence[Series], across: str | None) -> Means:
         """Return the mean curves of one series, or of several that one way of `ACROSS` merges.

@@ -1,13 +1,14 @@
 """Savings: the attributes or money that each learner needs to reach an error, and how many times less that is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from budgetreg.analysis.bootstrap import Estimate, percentile
-from budgetreg.analysis.comparisons import Means, ResampledCurves
-from budgetreg.results.series import Series
+from budgetreg.analysis.comparisons import Incomparable, Means, ResampledCurves
+from budgetreg.results.schema import COST
+from budgetreg.results.series import Series, common_unit
 from budgetreg.results.tables import as_csv
 
 SAVING_COLUMNS = (
@@ -142,9 +143,7 @@ def _levels(curves: Sequence[np.ndarray]) -> list[float]:
     return [level for level in levels if any(curve.min() <= level < curve[0] for curve in curves)]
 
 
-def savings_csv(
-    savings: Mapping[str, Sequence[Saving]], measure: str, money: Mapping[str, tuple[str, Sequence[Saving]]]
-) -> bytes:
+def savings_csv(panels: Iterable[tuple[str, Sequence[Series]]], measure: str) -> bytes:
     """Return ``savings.csv``.
 
     Its columns:
@@ -166,21 +165,25 @@ def savings_csv(
 
     Parameters
     ----------
-    savings : mapping
-        Savings in attributes, by panel.
+    panels : iterable of str and sequence of Series
+        The name of each panel, and its learners, each with one curve. A panel whose learners cannot be compared has no
+        rows.
     measure : str
         Column of the curves that falls to a level.
-    money : mapping
-        Unit and savings in money, row by row, of each panel whose learners all have prices in one unit.
     """
     rows: list[dict[str, str]] = []
-    for panel, of_panel in savings.items():
-        unit, costs = money.get(panel, ("", ()))
-        in_money = [{"unit": unit, **_amounts(saving, "cost", "is", "cost_")} for saving in costs]
-        for saving, row in zip(of_panel, in_money or [{}] * len(of_panel), strict=True):
+    for panel, series in panels:
+        unit = common_unit(series)
+        try:
+            needs = [savings(series, measure, x=x) for x in (["attributes", COST] if unit else ["attributes"])]
+        except Incomparable:
+            continue
+        for saving, *in_money in zip(*needs, strict=True):
             words = {"panel": panel, "measure": measure, "error": f"{saving.error:g}", "learner": saving.label}
-            rows.append({**words, **_amounts(saving, "attributes", "are"), **row})
-    return as_csv([*SAVING_COLUMNS, *(MONEY_COLUMNS if money else ())], rows)
+            rows.append({**words, **_amounts(saving, "attributes", "are")})
+            for cost in in_money:
+                rows[-1] |= {"unit": str(unit), **_amounts(cost, "cost", "is", "cost_")}
+    return as_csv([*SAVING_COLUMNS, *(MONEY_COLUMNS if any("unit" in row for row in rows) else ())], rows)
 
 
 def _amounts(saving: Saving, amount: str, verb: str, prefix: str = "") -> dict[str, str]:

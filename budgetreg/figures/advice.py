@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from rich.table import Table
+from rich.table import Column, Table
 
 from budgetreg.analysis.advice import Candidate
 from budgetreg.analysis.bootstrap import FEWEST, Estimate
@@ -42,16 +42,17 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
     """
     _, y = axes_of([candidate.series for candidate in candidates])
     unit = _unit(candidates)
+    heads = ("k", "learner", "examples", "attributes", *([unit] if unit else []), "error", "behind", "best in")
+    spent = f"{unit}: what was spent, the total if draws came to more; " if unit else ""
     table = new_table(
         f"{candidates[0].series.dataset}, {_amount(candidates, total)}",
-        f"{f'{unit}: what was spent, the total if draws came to more; ' if unit else ''}"
-        f"error: {y.label}, with its 90 % interval; "
-        "behind: above the best; best in: share of resampled means",
+        f"{spent}error: {y.label}, with its 90 % interval; behind: above the best; best in: share of resampled means",
+        *(
+            # On a narrow terminal, intervals stand below their numbers.
+            Column(head, justify="left" if head == "learner" else "right", no_wrap=head not in ("error", "behind"))
+            for head in heads
+        ),
     )
-    for head in ("k", "learner", "examples", "attributes", *([unit] if unit else []), "error", "behind", "best in"):
-        # On a narrow terminal, intervals stand below their numbers.
-        wraps = head in ("error", "behind")
-        table.add_column(head, justify="left" if head == "learner" else "right", no_wrap=not wraps)
     for candidate in candidates:
         table.add_row(*_cells(candidate, unit))
     return table

@@ -1,7 +1,7 @@
 """Draw curves: test error against attributes, money or examples."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from budgetreg.figures.palette import VARIANTS, style
 from budgetreg.results.axis_variables import along, attainable
 from budgetreg.results.series import Series, labelled, mean_curve, read_folder
 
+_Looks = dict[str, dict[str, Any]]
 _PANEL = (6.4, 4.4)  # inches
 _LEGEND_ROW = 0.21  # inches
 _LONGEST_IN_TWO_COLUMNS = 42  # letters
@@ -115,9 +116,7 @@ def draw(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Figure, li
     return figure, remarks
 
 
-def _draw_panel(
-    ax: Axes, series: Sequence[Series], looks: Mapping[str, Mapping[str, Any]], y: Axis, drawing: Drawing
-) -> list[str]:
+def _draw_panel(ax: Axes, series: Sequence[Series], looks: _Looks, y: Axis, drawing: Drawing) -> list[str]:
     """Draw the curves of a panel; return sentences for the caption."""
     x, _ = axes_of(series, drawing)
     curves = [(learner, _mean_curve(learner, x)) for learner in series]
@@ -193,9 +192,9 @@ def _prepare(ax: Axes, x: Axis, y: Axis, shown: Range) -> None:
     )
 
 
-def _looks(series: Sequence[Series]) -> dict[str, dict[str, Any]]:
+def _looks(series: Sequence[Series]) -> _Looks:
     """Return each label's line style: the learner's colour and marker, and a dash for the budget or variant."""
-    looks: dict[str, dict[str, Any]] = {}
+    looks: _Looks = {}
     variants: Counter[str] = Counter()
     budgets = sorted({curve.k for curve in series})
     labels = {curve.label for curve in series}
@@ -221,11 +220,7 @@ def _looks(series: Sequence[Series]) -> dict[str, dict[str, Any]]:
 
 
 def _legend_entries(
-    series: Sequence[Series],
-    looks: Mapping[str, Mapping[str, Any]],
-    drawn: Collection[object],
-    y: Axis,
-    drawing: Drawing,
+    series: Sequence[Series], looks: _Looks, drawn: Collection[object], y: Axis, drawing: Drawing
 ) -> dict[str, Artist]:
     """Return the samples of the legend by their texts: each label once, then the band and the other lines.
 

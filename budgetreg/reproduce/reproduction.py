@@ -7,8 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from budgetreg.analysis.claims import ClaimResult, claims_csv, judge
-from budgetreg.analysis.comparisons import Incomparable
-from budgetreg.analysis.savings import Saving, savings, savings_csv
+from budgetreg.analysis.savings import savings_csv
 from budgetreg.errors import ConfigError, DataError, UnfinishedError
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.drawing import worst
@@ -17,8 +16,8 @@ from budgetreg.notices import say, say_on_terminal
 from budgetreg.reproduce.merged import CellResults, find_runs, held, read_results, read_run, write_results
 from budgetreg.reproduce.receipts import Receipt
 from budgetreg.reproduce.recipes import Cell, Recipe
-from budgetreg.results.schema import CLAIMS, COST, CURVES, SAVINGS
-from budgetreg.results.series import Series, common_unit, labelled, read_folder
+from budgetreg.results.schema import CLAIMS, CURVES, SAVINGS
+from budgetreg.results.series import Series, labelled, read_folder
 from budgetreg.results.tables import rows_of
 
 QUICK_REPETITIONS = 2
@@ -106,13 +105,9 @@ def report(recipe: Recipe, results: Path) -> None:
     measure = axes_of(series, recipe.drawing)[1].column
     panels = _panels(recipe, series, measure)
     write_atomically(folder / CLAIMS, claims_csv(judged(recipe, results)))
-    saved = {name: _savings(curves, measure) for name, curves in panels}
-    money = {
-        name: (unit, _savings(curves, measure, COST))
-        for name, curves in panels
-        if saved[name] and (unit := common_unit(curves))
-    }
-    write_atomically(folder / SAVINGS, savings_csv(saved, measure, money))
+    # A learner with a curve for each of several data sets has no number of attributes of its own.
+    comparable = [(name, curves) for name, curves in panels if len({curve.label for curve in curves}) == len(curves)]
+    write_atomically(folder / SAVINGS, savings_csv(comparable, measure))
     from budgetreg.figures import curves, points  # here, as matplotlib is slow to load
 
     plots_of = {"curves": curves.plot_series, "dots": points.plot_dots, "scaling": points.plot_scaling}
@@ -189,12 +184,3 @@ def _labelled(series: Sequence[Series], recipe: Recipe) -> list[Series]:
         for preset in presets
         for curve in labelled(curve for curve in series if curve.config.get("protocol") == preset)
     ]
-
-
-def _savings(series: Sequence[Series], measure: str, x: str = "attributes") -> list[Saving]:
-    if len({curve.label for curve in series}) < len(series):  # a learner has one curve for each of several data sets
-        return []
-    try:
-        return savings(series, measure, x=x)
-    except Incomparable:
-        return []

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -327,15 +328,17 @@ def test_savings_in_money_have_their_columns() -> None:
     """Errors of 8/attributes and 40/attributes cross .1 at 80 attributes of 30 EUR and at 400 of 2 EUR."""
     budgeted = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
     full = series("full", lambda m: 10 / m, shared=0, noise=1e-5, core="exact")
-    plain = savings([budgeted, full], "error")
-    assert "cost" not in savings_csv({"a panel": plain}, "error", {}).decode()
+    plain = [replace(learner, points=learner.points.copy()) for learner in (budgeted, full)]
+    assert "cost" not in savings_csv([("a panel", plain)], "error").decode()
     for saving, price in ((budgeted, 30), (full, 2)):
         saving.points["cost"] = price * saving.points["attributes"]
     money = savings([budgeted, full], "error", x="cost")
     at = {saving.label: saving for saving in money if saving.error == 0.1}
     assert at["mine"].needed.value == pytest.approx(2400, rel=0.05)
     assert at["mine"].factor.value == pytest.approx(1 / 3, rel=0.1)
-    result = savings_csv({"a panel": plain, "another": plain}, "error", {"a panel": ("EUR", money)})
+    for learner in (budgeted, full):
+        learner.config["dataset"] = {"unit": "EUR"}
+    result = savings_csv([("a panel", [budgeted, full]), ("another", plain)], "error")
     rows = list(csv.DictReader(result.decode().splitlines()))
     assert list(rows[0])[: len(SAVING_COLUMNS)] == list(SAVING_COLUMNS)
     by_panel = {(row["panel"], row["error"], row["learner"]): row for row in rows}
