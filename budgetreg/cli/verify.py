@@ -12,6 +12,7 @@ from budgetreg.execution.verification import Comparison, Sample
 from budgetreg.files.writing import files_below
 from budgetreg.notices import say, say_on_terminal
 from budgetreg.reproduce.verification import CellVerdict, verify_folder
+from budgetreg.results.manifest import RecordedCell
 
 
 def main(arguments: Namespace) -> int:
@@ -48,17 +49,21 @@ def main(arguments: Namespace) -> int:
     codes += [0 if verdict.same else 1 for verdict in verdicts]
     if not codes:
         raise DataError(f"{arguments.folder} holds neither a run nor merged results to compute again")
-    for title, group in groupby(verdicts, key=lambda verdict: str(verdict.folder) if verdict.cell else ""):
+    for title, group in groupby(verdicts, key=lambda verdict: str(verdict.folder) if verdict.recorded.name else ""):
         cells = list(group)
         heads = ["cell" if title else "folder", "algo", "dataset", *right("k", "repetitions")]
-        rows = ((_name(cell), cell.algo, cell.dataset, cell.k, *_outcome(cell.verdict)) for cell in cells)
+        rows = ((_name(cell), *_labels(cell.recorded), *_outcome(cell.verdict)) for cell in cells)
         verified = table([*heads, "verdict", "column", "by", "where"], rows, title=title or None)
         console().print(verified, *_reasons(cells), sep="\n")
     return max(codes)
 
 
 def _name(cell: CellVerdict) -> str:
-    return cell.cell or str(cell.folder)
+    return cell.recorded.name or str(cell.folder)
+
+
+def _labels(cell: RecordedCell) -> tuple[str, str, int]:
+    return cell.config["algo"]["name"], cell.data["name"], cell.config["k"]
 
 
 def _outcome(verdict: Comparison | None) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from budgetreg.protocol.plan import make_plan
 from budgetreg.reproduce.merged import read_rows
 from budgetreg.reproduce.recipes import Recipe, read_recipe
 from budgetreg.reproduce.staleness import changed
-from budgetreg.results.manifest import cells_of, read_manifest, read_merged_manifest, results_manifest
+from budgetreg.results.manifest import RecordedCell, cells_of, read_manifest, read_merged_manifest, results_manifest
 from budgetreg.results.schema import CURVES
 
 Report = Callable[[str], object]
@@ -26,12 +26,8 @@ class CellVerdict:
     ----------
     folder : Path
         Where its results are.
-    cell : str
-        Its name; empty for a run, the only cell of its folder.
-    algo, dataset : str
-        Learner and data set.
-    k : int
-        Attribute budget.
+    recorded : RecordedCell
+        What the manifest there says of it.
     verdict : Comparison or None
         None for a stale cell, for which the recipe would compute something else now.
     stale : tuple of str
@@ -39,10 +35,7 @@ class CellVerdict:
     """
 
     folder: Path
-    cell: str
-    algo: str
-    dataset: str
-    k: int
+    recorded: RecordedCell
     verdict: Comparison | None
     stale: tuple[str, ...] = ()
 
@@ -86,7 +79,8 @@ def verify_folder(folder: Path, sample: Sample, given: Mapping[str, Any], report
     run = read_manifest(folder)
     if run is not None:
         report(str(folder))
-        yield CellVerdict(folder, "", run["algo"], run["dataset"], run["k"], verify_run(folder, sample, given))
+        (recorded,) = cells_of(run)
+        yield CellVerdict(folder, recorded, verify_run(folder, sample, given))
 
 
 def verify_merged(
@@ -102,11 +96,9 @@ def verify_merged(
         name, digest = recorded.name, recorded.digest
         if not rows.get(name, {}).get(CURVES):
             raise DataError(f"{folder}: its tables have no row of the cell {name}: remove the folder and reproduce it")
-        first = rows[name][CURVES][0]
-        labels: dict[str, Any] = {"algo": first["algo"], "dataset": first["dataset"], "k": int(first["k"])}
         if digest not in current:
             why = changed(recorded, by_name[name]) if name in by_name else ["the recipe has no such cell"]
-            yield CellVerdict(folder, name, **labels, verdict=None, stale=tuple(why))
+            yield CellVerdict(folder, recorded, None, tuple(why))
             continue
         report(f"{recipe.name}: {name} ({number} of {len(recorded_cells)})")
         config = current[digest].config
@@ -114,4 +106,4 @@ def verify_merged(
         if digest not in again:
             plan = make_plan(replace(config, out=str(folder)))
             again[digest] = recompute(plan, sample.of(computed.repetitions(), digest))
-        yield CellVerdict(folder, name, **labels, verdict=compare(computed, again[digest]))
+        yield CellVerdict(folder, recorded, compare(computed, again[digest]))
