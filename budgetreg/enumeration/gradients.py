@@ -77,8 +77,9 @@ class GradientOracle(Oracle):
         ``E phi~^2 = (1/k_ip) sum w_j^2 z_j^2/p_j + (1 - 1/k_ip) <w, z>^2 + 2 u <w, z> + u^2``, ``u = <w, mu> - y``;
         for a subset, which has each attribute with probability ``k_x q_i``, ``E |x~|^2 = sum x_i^2/(k_x q_i)``.
         """
+        assert self.draws is not None
         step, (k_x, k_ip) = self._step(subject, D), subject.draws_for(D, D)
-        stated = self._draws(step, k_x)
+        stated = self.draws(step, k_x)
         mu = np.zeros(D) if stated.expected is None else stated.expected
         product, u = step.w @ (step.x - mu), step.w @ mu - step.y
         single = sum_over(np.square(step.w * (step.x - mu)), stated.p)
@@ -107,7 +108,7 @@ class GradientOracle(Oracle):
             gradient = np.outer(np.ones(len(step.after)), (step.w @ step.x - step.y) * step.x)
         else:
             k_x, _ = subject.draws_for(D, _FEWER)
-            gradient = estimates(step, self._draws(step, k_x), k_x)
+            gradient = estimates(step, self.draws(step, k_x), k_x)
         compare_moves(step, self.moves, gradient)
 
     def edge_step(self, subject: LearnerUnderTest) -> Step:
@@ -117,10 +118,6 @@ class GradientOracle(Oracle):
     def _step(self, subject: LearnerUnderTest, k: int, edge: bool = False) -> Step:
         t = LATE if self.late else STEP
         return enumerate_step(subject, D, k, Place(t, edge, self.average, self.first_phase(t + 1)))
-
-    def _draws(self, step: Step, k_x: int) -> DrawProbabilities:
-        assert self.draws is not None
-        return self.draws(step, k_x)
 
 
 def estimates(step: Step, stated: DrawProbabilities, k_x: int) -> np.ndarray:

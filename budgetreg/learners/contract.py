@@ -85,7 +85,8 @@ def _problem(learner: Learner, outputs: object, accessor: Accessor, given: SideI
         )
     W = outputs.regressors if isinstance(outputs, WithIntercept) else outputs
     if not (isinstance(W, np.ndarray) and W.dtype.kind == "f"):
-        return f"yields {_described(W)}; yield an array of floats"
+        found = f"an array of {W.dtype}" if isinstance(W, np.ndarray) else f"a {type(W).__name__}"
+        return f"yields {found}; yield an array of floats"
     if learner.predicts and W.shape != (F, d, G):
         return f"yields regressors of shape {W.shape}; it must be (streams, attributes, settings) = {(F, d, G)}"
     if not learner.predicts and (W.ndim != 4 or W.shape[:3] != (F, G, d)):
@@ -103,7 +104,3 @@ def _finite(learner: Learner, outputs: Outputs) -> bool:
     W, b = outputs if isinstance(outputs, WithIntercept) else (outputs, 0.0)
     finite = np.isfinite(W).all(axis=1 if learner.predicts else (2, 3)) & np.isfinite(b)
     return bool(finite.any(axis=1).all())
-
-
-def _described(value: object) -> str:
-    return f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"

@@ -211,7 +211,7 @@ class SlopeOracle(Oracle):
         """Compare the estimate with its series, order by order, and the series with the slope of the smoothed loss."""
         delta, eps = self.learner.delta, self.learner.eps
         for order in _ORDERS:
-            step = self._step(subject, order)
+            step, _ = self._step(subject, order)
             mean = step.mean(step.gradient(_MOVES))
             close("the gradient", mean, _weight(order) * self._theta(step) ** order * step.x)
         # The mean over the orders is sum_n 2^{-(n+1)} E phi_n.
@@ -223,28 +223,23 @@ class SlopeOracle(Oracle):
 
     def second_moments(self, subject: LearnerUnderTest) -> None:
         """Compare the mean square of a call's estimate with that of a product of independent factors."""
-        k_x, _ = subject.draws_for(D, D)
         for order in _ORDERS:
-            step = self._step(subject, order)
+            step, k_x = self._step(subject, order)
             x, w = step.x, step.w
             variance = float(w @ w * (x @ x) - (w @ x) ** 2) / self.learner.eps**2
             phi = _weight(order) ** 2 * (self._theta(step) ** 2 + variance) ** order
             squares = np.square(step.gradient(_MOVES)).sum(axis=1)
-            close(
-                "the gradient's square",
-                step.mean(squares),
-                phi * point_square(step, DrawProbabilities(_Q, _p(step)), k_x),
-            )
+            stated = DrawProbabilities(_Q, _p(step))
+            close("the gradient's square", step.mean(squares), phi * point_square(step, stated, k_x))
 
     def boundary(self, subject: LearnerUnderTest) -> None:
         """Compare the projected steps along the estimates with the paper's listing.
 
         The mean of the regressor is that of the projections, not the point to which the mean gradient leads.
         """
-        k_x, _ = subject.draws_for(D, D)
         delta, eps = self.learner.delta, self.learner.eps
         for order in _ORDERS if self.learner.residual == "gen_est" else (None,):
-            step = self._step(subject, order, edge=True)
+            step, k_x = self._step(subject, order, edge=True)
             factors = (step.w * step.x / _p(step))[step.attributes[:, k_x:]]
             if order is None:
                 phi = gen_est.smoothed_slope(factors.mean(axis=1) - step.y, delta, eps)
@@ -256,20 +251,20 @@ class SlopeOracle(Oracle):
         """Return the scaled residual that the factors estimate."""
         return float(step.w @ step.x - step.y - self.learner.delta) / self.learner.eps
 
-    def _step(self, subject: LearnerUnderTest, order: int | None, edge: bool = False) -> Step:
+    def _step(self, subject: LearnerUnderTest, order: int | None, edge: bool = False) -> tuple[Step, int]:
         """Return a step in which GenEst's first call has a given order, and its second one order 0, which gives 0.
 
-        The plug-in has no orders.
+        The plug-in has no orders. With it comes the number of draws for the data point.
         """
+        k_x, _ = subject.draws_for(D, D)
         fixed: tuple[tuple[int, float], ...] = ()
         if order is not None:
             # The data point is drawn, then two orders, n from a part 2^{-(n+1)} of the interval, then uniforms for
             # either.
-            k_x, _ = subject.draws_for(D, D)
             first = k_x + 2
             unused = [(i, 0.5) for i in range(first + order, first + 2 * GenEst.AT_HAND)]
             fixed = ((k_x, 1 - 1.5 * 0.5 ** (order + 1)), (k_x + 1, 0.25), *unused)
-        return enumerate_step(subject, D, D, Place(STEP, edge, self.learner.average, fixed=fixed))
+        return enumerate_step(subject, D, D, Place(STEP, edge, self.learner.average, fixed=fixed)), k_x
 
 
 def _weight(order: int) -> float:
