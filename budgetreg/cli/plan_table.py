@@ -5,7 +5,6 @@ from rich.table import Table
 from budgetreg.cli.common import table
 from budgetreg.learners.declaration import Observation
 from budgetreg.protocol.plan import Plan
-from budgetreg.protocol.tuning import widest
 
 
 def plan_table(plan: Plan) -> Table:
@@ -26,7 +25,7 @@ def _rows(plan: Plan) -> dict[str, str]:
     paid = plan.attributes_final + plan.attributes_tuning
     most = "at most" if plan.budget else "on average at most"
     examples = f"{plan.n_train} training and {plan.n_test} test examples"
-    widened = widest(plan).attributes_tuning
+    widened = plan.widest().attributes_tuning
     all_widened = config.repetitions * (plan.attributes_final + widened)
     return {
         "learner": config.algo.name,

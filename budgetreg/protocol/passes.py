@@ -13,8 +13,8 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.cells import Cells, RevealLog
 from budgetreg.metering.centring import Origin
 from budgetreg.metering.table import Table
-from budgetreg.protocol.grids import count
 from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.tuning import count
 from budgetreg.streams import generator
 
 Progress = Callable[[float], None]

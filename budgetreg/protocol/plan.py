@@ -11,8 +11,8 @@ from budgetreg.errors import ConfigError, DataError
 from budgetreg.learners.declaration import Batching, Observation
 from budgetreg.learners.signature import BudgetSplit
 from budgetreg.protocol.configuration import Config
-from budgetreg.protocol.grids import count, lay_out, run_context, widened
 from budgetreg.protocol.spending import Spending
+from budgetreg.protocol.tuning import count, lay_out, on_edge, run_context, widened
 from budgetreg.protocol.validation import check_config, check_data
 
 REPLICA_BYTES = 64
@@ -172,12 +172,23 @@ class Plan:
     def widened(self, edge: str) -> "Plan":
         """Return the same plan with a larger grid, which contains the settings so far.
 
-        The parameter is that of `protocol.grids.widened`.
+        The parameter is that of `protocol.tuning.widened`.
         """
         config = replace(self.config, algo=widened(self.config.algo, edge))
         data = load(config.dataset, config.seed, 0, targets=config.algo.predicts)
         run = run_context(config, data, self.budget_split, self.checkpoints[-1] - self.lead, self.prices)
         return replace(self, config=config, settings=lay_out(config, run))
+
+    def widest(self) -> "Plan":
+        """Return the plan whose grid has grown as often as it may, and whose tuning is charged most."""
+        tuning, algo = self.config.tuning, self.config.algo
+        edges = {word for g in range(self.n_settings) for word in on_edge(self.settings, g).split()}
+        ends = ("low", "high") if tuning.at == "each" else ("high",)  # at one checkpoint the best is on one of them
+        names = [name for name in algo.grid if f"{name}:high" in edges and algo.in_grid(name).unlimited]
+        plan, edge = self, " ".join(f"{name}:{end}" for name in names for end in ends)
+        for _ in range(tuning.widen if edge else 0):
+            plan = plan.widened(edge)
+        return plan
 
     def located(self) -> "Plan":
         """Return the same plan for a process that runs in another folder: the paths of its data are absolute."""

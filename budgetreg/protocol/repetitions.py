@@ -1,6 +1,6 @@
 """The papers' protocol: split, cross-validation under the budget, one pass, errors at checkpoints."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,9 +14,12 @@ from budgetreg.protocol.outcome import Outcome, packed
 from budgetreg.protocol.passes import Begin, Keep, Pass, PassResult, Progress, advance
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.split import Split, complete_rows, split_data
-from budgetreg.protocol.tuning import folds, widening, winners
+from budgetreg.protocol.tuning import folds, winners
 from budgetreg.streams import generator
 from budgetreg.tasks import Columns
+
+Result = Mapping[str, Any]
+Run = Callable[[Plan, Sequence[int], Progress], Sequence[Result]]
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,48 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
         If all targets of a test part are 0, or all attributes where subspaces are learned.
     """
     return widening(_run_together, plan, repetitions, progress, plan.config.tuning.widen)
+
+
+def widening(run: Run, plan: Plan, repetitions: Sequence[int], progress: Progress, times: int) -> list[dict[str, Any]]:
+    """Run repetitions, and rerun those on a larger grid whose best value is on an edge and has values beyond it.
+
+    Each repetition decides by its own folds, so that its numbers depend neither on the others nor on an interruption.
+    The larger grid contains what was tried before, with the same draws: its bill is that of everything tried.
+
+    Parameters
+    ----------
+    run : callable
+        Runs some repetitions together and returns what `run_repetitions` does.
+    plan, repetitions, progress
+        As for `run_repetitions`.
+    times : int
+        How often a grid may grow.
+
+    Returns
+    -------
+    list of dict
+        The last result of each repetition; if its grid grew, with the names of the parameters as ``widened``.
+    """
+    first = run(plan, repetitions, _portion(progress, 0, 1 / (times + 1)))
+    results = {number: dict(result) for number, result in zip(repetitions, first, strict=True)}
+    again: dict[str, list[int]] = {}
+    for number, result in results.items():
+        words = {*result["run"]["edge"].split(), *result["edge_before"].split()}
+        edge = " ".join(sorted(word for word in words if plan.config.algo.in_grid(word.partition(":")[0]).unlimited))
+        if edge and times:
+            again.setdefault(edge, []).append(number)
+    parts = []
+    for edge, numbers in again.items():
+        larger = plan.widened(edge)
+        n = larger.repetitions_at_once
+        parts += [(edge, larger, numbers[begin : begin + n]) for begin in range(0, len(numbers), n)]
+    for i, (edge, larger, part) in enumerate(parts):
+        begin, end = (1 - times / (times + 1) * (1 - (i + j) / len(parts)) for j in (0, 1))
+        grown = {word.partition(":")[0] for word in edge.split()}
+        second = widening(run, larger, part, _portion(progress, begin, end), times - 1)
+        for number, result in zip(part, second, strict=True):
+            results[number] = {**result, "widened": " ".join(sorted({*grown, *result.get("widened", "").split()}))}
+    return list(results.values())
 
 
 def _run_together(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[dict[str, Any]]:
@@ -176,3 +221,7 @@ def _keep_outputs(checkpoint: int, outputs: np.ndarray, origin: Origin) -> tuple
 def _tested(result: PassResult, test: Keep) -> PassResult:
     """Return the result of a pass that kept outputs, with what a test returns for them instead."""
     return replace(result, kept=tuple(test(i, outputs, origin) for i, (outputs, origin) in enumerate(result.kept)))
+
+
+def _portion(progress: Progress, begin: float, end: float) -> Progress:
+    return lambda done: progress(begin + done * (end - begin))

@@ -1,19 +1,119 @@
-"""Choosing parameters by cross-validation: folds, the winner of a grid, and grids that grow.
+"""Choosing parameters: the settings that a run tries, folds, the winner, and the edges beyond which a grid grows."""
 
-If the best value is on an edge of its grid, values beyond the edge are tried as well. Each repetition decides by its
-own folds, so that its numbers depend neither on the others nor on an interruption.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sized
+from dataclasses import replace
+from functools import cache
+from itertools import product
 
 import numpy as np
 
-from budgetreg.protocol.passes import Progress
-from budgetreg.protocol.plan import Plan
+from budgetreg.config.sections import RADIUS
+from budgetreg.data import Dataset, Prices
+from budgetreg.learners.declaration import Learner, RunContext
+from budgetreg.learners.signature import BudgetSplit
+from budgetreg.protocol.configuration import Config
+from budgetreg.protocol.side_information import second_moments, table_of
 
-Result = Mapping[str, Any]
-Run = Callable[[Plan, Sequence[int], Progress], Sequence[Result]]
+
+def run_context(
+    config: Config, data: Dataset, budget_split: BudgetSplit | None, m: int, prices: Prices | None
+) -> RunContext:
+    """Return what theory may ask about a run of m examples."""
+    intercept = config.intercept == "mean"
+    return RunContext(
+        k=config.k,
+        d=data.X.shape[1],
+        m=m,
+        budget_split=budget_split,
+        largest=float(np.abs(data.y - (data.y.mean() if intercept else 0.0)).max()),
+        unit=float(data.y.std()) if intercept else 1.0,
+        moments=cache(lambda: _moments(config, data)),
+        prices=np.array(prices.costs) if prices and config.algo.cost_aware else None,
+    )
+
+
+def _moments(config: Config, data: Dataset) -> np.ndarray:
+    """Return second moments, in which units of grids are expressed: over all examples unless the scale implies them.
+
+    They are 1 for attributes scaled by a pilot. Attributes scaled by ranges are taken to be uniform on [-1, 1].
+    """
+    if config.dataset.scaled_by_pilot or config.dataset.scaled_by_ranges:
+        return np.full(data.X.shape[1], 1.0 if config.dataset.scaled_by_pilot else 1 / 3)
+    everything = np.arange(data.y.size)
+    return second_moments(table_of(config.dataset.center, data, everything), everything)
+
+
+def lay_out(config: Config, run: RunContext) -> dict[str, tuple[float, ...]]:
+    """Return the settings: every radius, if there is one, with all other parameters, in absolute values.
+
+    Parameters
+    ----------
+    config : Config
+        The learner, its grid in units of what theory prescribes, and how parameters are chosen.
+    run : RunContext
+        What theory asks about the run.
+
+    Returns
+    -------
+    dict of str to tuple of float
+        The value of each parameter in each setting; empty for learners without parameters.
+
+    Raises
+    ------
+    ConfigError
+        If theory's parameters are asked for, and no theorem has them.
+    """
+    algo, tuning = config.algo, config.tuning
+    names = [name for name in algo.grid if name != RADIUS]
+    radii = _radii(config, run.unit)
+    tried, in_units = algo.grid, [name for name in names if not algo.in_grid(name).absolute]
+    if tuning.name == "fixed":
+        tried, in_units = {name: (tuning.values[name],) for name in names}, []
+    elif tuning.name == "theory":
+        tried, in_units = dict.fromkeys(names, (1.0,)), names
+    units = {B: algo.theory(run, B) if in_units else {} for B in radii}
+    rows = [
+        (B, *(v * units[B][name] if name in in_units else v for name, v in zip(names, values, strict=True)))
+        for values in product(*(tried[name] for name in names))
+        for B in radii
+    ]
+    columns = dict(zip((RADIUS, *names), zip(*rows, strict=True), strict=True))
+    return {name: values for name, values in columns.items() if name in algo.grid}
+
+
+def widened(algo: Learner, edge: str) -> Learner:
+    """Return a learner whose grid has two more values beyond some of its ends, with the ratio of the last two values.
+
+    Parameters
+    ----------
+    algo : Learner
+    edge : str
+        Which ends, as `on_edge` names them: ``"B:high eta:low"``.
+    """
+    grid = dict(algo.grid)
+    for name, end in (word.split(":") for word in edge.split()):
+        values = grid[name]
+        if end == "low":
+            ratio = values[0] / values[1]
+            grid[name] = (values[0] * ratio**2, values[0] * ratio, *values)
+        else:
+            ratio = values[-1] / values[-2]
+            grid[name] = (*values, values[-1] * ratio, values[-1] * ratio**2)
+    return replace(algo, grid=grid)
+
+
+def count(settings: Mapping[str, Sized]) -> int:
+    """Return the number of settings; 1 for a learner without parameters."""
+    return len(next(iter(settings.values()))) if settings else 1
+
+
+def _radii(config: Config, unit: float) -> tuple[float | None, ...]:
+    """Return the candidates for the radius, whose grid is in a unit; None alone if the learner has no radius."""
+    if RADIUS not in config.algo.grid:
+        return (None,)
+    if RADIUS in config.tuning.values:
+        return (config.tuning.values[RADIUS],)
+    return tuple(B * unit for B in config.algo.grid[RADIUS])
 
 
 def folds(order: np.ndarray, n_folds: int, rng: np.random.Generator) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -77,64 +177,3 @@ def on_edge(settings: Mapping[str, tuple[float, ...]], winner: int) -> str:
         if low < high and values[winner] in (low, high):
             edges.append(f"{name}:{'low' if values[winner] == low else 'high'}")
     return " ".join(edges)
-
-
-def widening(run: Run, plan: Plan, repetitions: Sequence[int], progress: Progress, times: int) -> list[dict[str, Any]]:
-    """Run repetitions, and rerun those on a larger grid whose best value is on an edge.
-
-    The larger grid contains what was tried before, with the same draws: its bill is that of everything tried.
-
-    Parameters
-    ----------
-    run : callable
-        Runs some repetitions together and returns what `run_repetitions` does.
-    plan, repetitions, progress
-        As for `run_repetitions`.
-    times : int
-        How often a grid may grow.
-
-    Returns
-    -------
-    list of dict
-        The last result of each repetition; if its grid grew, with the names of the parameters as ``widened``.
-    """
-    first = run(plan, repetitions, _portion(progress, 0, 1 / (times + 1)))
-    results = {number: dict(result) for number, result in zip(repetitions, first, strict=True)}
-    again: dict[str, list[int]] = {}
-    for number, result in results.items():
-        edge = _open_edge(plan, result)
-        if edge and times:
-            again.setdefault(edge, []).append(number)
-    parts = []
-    for edge, numbers in again.items():
-        larger = plan.widened(edge)
-        n = larger.repetitions_at_once
-        parts += [(edge, larger, numbers[begin : begin + n]) for begin in range(0, len(numbers), n)]
-    for i, (edge, larger, part) in enumerate(parts):
-        begin, end = (1 - times / (times + 1) * (1 - (i + j) / len(parts)) for j in (0, 1))
-        grown = {word.partition(":")[0] for word in edge.split()}
-        second = widening(run, larger, part, _portion(progress, begin, end), times - 1)
-        for number, result in zip(part, second, strict=True):
-            results[number] = {**result, "widened": " ".join(sorted({*grown, *result.get("widened", "").split()}))}
-    return list(results.values())
-
-
-def widest(plan: Plan) -> Plan:
-    """Return the plan whose grid has grown as often as it may, and whose tuning is charged most."""
-    tuning, edges = plan.config.tuning, [on_edge(plan.settings, g) for g in range(plan.n_settings) if plan.tuned]
-    ends = ("low", "high") if tuning.at == "each" else ("high",)  # at one checkpoint the best is on one of them
-    names = [name for name in plan.config.algo.grid if any(f"{name}:high" in edge.split() for edge in edges)]
-    edge = " ".join(f"{name}:{end}" for name in names if plan.config.algo.in_grid(name).unlimited for end in ends)
-    for _ in range(tuning.widen if edge else 0):
-        plan = plan.widened(edge)
-    return plan
-
-
-def _open_edge(plan: Plan, result: Result) -> str:
-    """Return the edges with the best value for any checkpoint that have values beyond them."""
-    words = {*result["run"]["edge"].split(), *result["edge_before"].split()}
-    return " ".join(sorted(word for word in words if plan.config.algo.in_grid(word.partition(":")[0]).unlimited))
-
-
-def _portion(progress: Progress, begin: float, end: float) -> Progress:
-    return lambda done: progress(begin + done * (end - begin))

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from budgetreg.protocol.configuration import restored
-from budgetreg.protocol.repetitions import run_repetitions
-from budgetreg.protocol.tuning import widening, widest
+from budgetreg.protocol.repetitions import run_repetitions, widening
 from tests.plans import planned
 
 NARROW = ["dataset=diabetes", "tuning.folds=2", "k=4", "checkpoints=2", "algo=aerr"]
@@ -58,7 +57,7 @@ def test_a_repetition_widens_alone_as_it_does_with_others():
 )
 def test_the_plan_knows_the_most_that_widening_can_cost(keys, most):
     plan = planned(*NARROW, GRID, *keys)
-    assert widest(plan).attributes_tuning == most * plan.attributes_tuning
+    assert plan.widest().attributes_tuning == most * plan.attributes_tuning
 
 
 class Toy:
