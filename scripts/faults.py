@@ -154,7 +154,7 @@ def seeing_first(outcome: Outcome) -> Outcome:
 
 def rows_of(outcome: Outcome) -> np.ndarray:
     """Return the numbers of a repetition's rows in the set of cells."""
-    return outcome.first_row + np.arange(len(outcome.split.table.y))
+    return outcome.split.first_row + np.arange(len(outcome.split.table.y))
 
 
 def of_first_radius(tuning: str) -> Change:
@@ -582,7 +582,7 @@ MUTANTS = (
     Mutant(
         "cells of one repetition for another's",
         REPORT,
-        reporting(lambda outcome: replace(outcome, first_row=0)),
+        reporting(lambda outcome: replace(outcome, split=replace(outcome.split, first_row=0))),
         "repetitions that advance together share the cells that they paid for",
         (CELLS,),
     ),

@@ -32,8 +32,6 @@ class Outcome:
         The setting chosen for each checkpoint, as an index of the grid.
     among : ndarray of int, shape (C,)
         The same, as an index of the settings that the final run had.
-    first_row : int
-        Number of the split's first row in the set of cells.
     cells : Cells
         What cross-validation saw.
     """
@@ -44,38 +42,37 @@ class Outcome:
     final: PassResult
     best: np.ndarray
     among: np.ndarray
-    first_row: int
     cells: Cells
 
     def report(self) -> dict[str, Any]:
         """Return what `budgetreg.protocol.repetitions.run_repetitions` returns of a repetition."""
-        result = {
+        plan, final, best = self.plan, self.final, self.best
+        charged, pilot = self._of_chosen(final.attributes).tolist(), plan.lead * plan.d
+        points = zip(plan.checkpoints, final.kept, charged, strict=True)
+        result: dict[str, Any] = {
             "repetition": self.split.repetition,
-            "curve": self._curve(),
-            "run": {**self._run_row(), **self._distinct_cells()},
-            "edge_before": self._edge(self.best[:-1]),
-            "model": self.final.kept[-1][1],
+            "curve": [{"examples": n, **errors, "attributes": pilot + paid} for n, (errors, _), paid in points],
+            "run": {
+                **{f"p_{name}": values[best[-1]] for name, values in plan.settings.items()},
+                "edge": self._edge(best[-1:]),
+                "attributes_total": pilot + charged[-1],
+                "attributes_mean": charged[-1] / (plan.checkpoints[-1] - plan.lead),
+                "attributes_max": int(final.most[self.among].max()),
+                "attributes_tuning": sum(fold.paid for fold in self.folds),
+                **self._distinct_cells(),
+            },
+            "edge_before": self._edge(best[:-1]),
+            "model": final.kept[-1][1],
         }
-        return result if self.plan.prices is None else self._with_costs(result)
-
-    def _curve(self) -> list[dict[str, Any]]:
-        """Return a point for each checkpoint: the test errors, and what pilot and chosen setting were charged."""
-        plan = self.plan
-        attributes = (self._of_chosen(self.final.attributes) + plan.lead * plan.d).tolist()
-        points = zip(plan.checkpoints, self.final.kept, attributes, strict=True)
-        return [{"examples": examples, **errors, "attributes": paid} for examples, (errors, _), paid in points]
-
-    def _run_row(self) -> dict[str, Any]:
-        plan = self.plan
-        after_pilot = int(self._of_chosen(self.final.attributes)[-1])
-        return {
-            **{f"p_{name}": values[self.best[-1]] for name, values in plan.settings.items()},
-            "edge": self._edge(self.best[-1:]),
-            "attributes_total": after_pilot + plan.lead * plan.d,
-            "attributes_mean": after_pilot / (plan.checkpoints[-1] - plan.lead),
-            "attributes_max": int(self.final.most[self.among].max()),
-            "attributes_tuning": sum(fold.paid for fold in self.folds),
-        }
+        if plan.prices and final.reveals is not None:
+            reveals = self._of_chosen(final.reveals) + plan.lead
+            for point, counts in zip(result["curve"], reveals, strict=True):
+                point["cost"] = plan.prices.of(counts)
+            paid = [fold.reveals_paid for fold in self.folds if fold.reveals_paid is not None]
+            tuning = np.sum(paid, axis=0) if paid else np.zeros(plan.d, dtype=np.int64)
+            result["run"] |= {"cost_total": result["curve"][-1]["cost"], "cost_tuning": plan.prices.of(tuning)}
+            result["reveals"] = reveals.tolist()
+        return result
 
     def _distinct_cells(self) -> dict[str, float]:
         """Count the distinct cells that the final run saw, those that only its tuning saw, and the rows held out.
@@ -86,8 +83,8 @@ class Outcome:
         assert self.final.seen is not None
         rows, single = self.final.seen(self.among[-1])
         if plan.lead:
-            rows = np.concatenate([rows, split.pilot + self.first_row])
-        shared, all_rows = single[self.cells.holds(single)], self.first_row + np.arange(len(split.table.y))
+            rows = np.concatenate([rows, split.pilot + split.first_row])
+        shared, all_rows = single[self.cells.holds(single)], split.first_row + np.arange(len(split.table.y))
         in_tuning, in_rows = self.cells.by_attribute(all_rows), self.cells.by_attribute(rows)
         only_tuning = in_tuning - in_rows - np.bincount(shared % plan.d, minlength=plan.d)
         rows_full = int(np.count_nonzero(split.complete[split.order])) if plan.tuned else 0
@@ -101,47 +98,33 @@ class Outcome:
             counts["cost_rows_full"] = plan.prices.row * rows_full
         return counts
 
-    def _with_costs(self, result: dict[str, Any]) -> dict[str, Any]:
-        """Add to a report what its reveals cost, and how often each attribute was revealed."""
-        plan, final = self.plan, self.final
-        assert plan.prices is not None and final.reveals is not None
-        reveals = self._of_chosen(final.reveals) + plan.lead
-        costs = [plan.prices.of(counts) for counts in reveals]
-        nothing = np.zeros(plan.d, dtype=np.int64)
-        tuning = sum((fold.reveals_paid for fold in self.folds if fold.reveals_paid is not None), nothing)
-        return {
-            **result,
-            "curve": [{**point, "cost": cost} for point, cost in zip(result["curve"], costs, strict=True)],
-            "run": {**result["run"], "cost_total": costs[-1], "cost_tuning": plan.prices.of(tuning)},
-            "reveals": reveals.tolist(),
-        }
-
     def _of_chosen(self, values: np.ndarray) -> np.ndarray:
         """Return the values (C, G, ...) of the setting chosen for each checkpoint."""
         return values[np.arange(len(self.among)), self.among]
 
     def _edge(self, winners: np.ndarray) -> str:
         """Return which parameters of any of some winners are on the edge of the grid."""
-        edges = [on_edge(self.plan.settings, winner) for winner in np.unique(winners)] if self.plan.tuned else []
-        return " ".join(sorted({word for edge in edges for word in edge.split()}))
+        edges = (on_edge(self.plan.settings, winner).split() for winner in np.unique(winners))
+        return " ".join(sorted(set().union(*edges)))
 
 
 def packed(model: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """Return arrays of floats as JSON can hold them; an array of zeros takes no space."""
-    return {name: _packed(np.asarray(array)) for name, array in model.items()}
+    arrays = {name: np.asarray(array, dtype="<f8") for name, array in model.items()}
+    return {
+        name: {
+            "shape": list(array.shape),
+            **({_BYTES: base64.b64encode(array.tobytes()).decode()} if array.any() else {}),
+        }
+        for name, array in arrays.items()
+    }
 
 
 def unpacked(text: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Return the arrays that `packed` was given, bit by bit except for the sign of a zero in an array of zeros."""
-    return {name: _unpacked(array) for name, array in text.items()}
-
-
-def _packed(array: np.ndarray) -> dict[str, Any]:
-    content = {_BYTES: base64.b64encode(array.astype("<f8").tobytes()).decode()} if array.any() else {}
-    return {"shape": list(array.shape), **content}
-
-
-def _unpacked(text: Mapping[str, Any]) -> np.ndarray:
-    if _BYTES not in text:
-        return np.zeros(text["shape"])
-    return np.frombuffer(base64.b64decode(text[_BYTES]), "<f8").reshape(text["shape"])
+    arrays = {}
+    for name, array in text.items():
+        arrays[name] = np.zeros(array["shape"])
+        if _BYTES in array:
+            arrays[name] = np.frombuffer(base64.b64decode(array[_BYTES]), "<f8").reshape(array["shape"])
+    return arrays

@@ -14,6 +14,7 @@ from budgetreg.metering.cells import Cells, RevealLog
 from budgetreg.metering.centring import Origin
 from budgetreg.metering.table import Table
 from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.split import Split
 from budgetreg.protocol.tuning import count
 from budgetreg.streams import generator
 
@@ -30,32 +31,26 @@ class Pass:
 
     Attributes
     ----------
-    repetition : int
-        Whose examples these are.
+    split : Split
+        The repetition's data, whose examples these are.
     stage : str
         ``fold 3`` or ``final``: with the repetition, the identity of its draws.
     order : ndarray of int, shape (m,)
         Row numbers of the examples, in the order in which they are presented.
     pilot : ndarray of int, shape (N,)
         Row numbers of examples that are known beforehand.
-    moments : ndarray of float, shape (d,), or None
-        Second moments of the attributes, for learners that are given them.
     checkpoints : tuple of int
         Numbers of examples, at most m, at which something is kept.
     begin : callable
         Called when the pass begins; returns what keeps its outputs.
-    offset : int
-        The row number in the set of cells minus the row number in the table.
     """
 
-    repetition: int
+    split: Split
     stage: str
     order: np.ndarray
     pilot: np.ndarray
-    moments: np.ndarray | None
     checkpoints: tuple[int, ...]
     begin: Begin
-    offset: int
 
     @property
     def final(self) -> bool:
@@ -123,39 +118,35 @@ def advance(
         One for each pass.
     """
     # The same for all batches: stopping at a checkpoint may change the last bits of later outputs.
-    checkpoints = sorted({checkpoint for each in passes for checkpoint in each.checkpoints})
+    ends = sorted({checkpoint for each in passes for checkpoint in each.checkpoints})
     results: list[PassResult] = []
     for begin in range(0, len(passes), plan.streams_at_once):
         batch = passes[begin : begin + plan.streams_at_once]
 
-        def opened(stop: int, begin: int = begin, n: int = len(batch)) -> None:
-            progress((begin + n * min(stop / checkpoints[-1], 1)) / len(passes))
+        def opened(stop: float, begin: int = begin, n: int = len(batch)) -> None:
+            progress((begin + n * min(stop / ends[-1], 1)) / len(passes))
 
-        results += _advance_batch(plan, table, batch, settings, checkpoints, opened, cells)
+        results += _advance_batch(plan, table, batch, settings, ends, opened, cells)
     return results
 
 
 def _advance_batch(
-    plan: Plan,
-    table: Table,
-    batch: Sequence[Pass],
-    settings: Settings,
-    checkpoints: Sequence[int],
-    opened: Callable[[int], None],
-    cells: Cells,
+    plan: Plan, table: Table, batch: Sequence[Pass], settings: Settings, ends: list[int], opened: Progress, cells: Cells
 ) -> list[PassResult]:
+    """Run passes together, all of which stop at some numbers of examples, see `advance`."""
+    config = plan.config
     lengths = np.array([each.order.size for each in batch])
-    longest = max(lengths.max(), checkpoints[-1])
+    longest = max(lengths.max(), ends[-1])
     orders = np.stack([np.pad(each.order, (0, longest - each.order.size), mode="edge") for each in batch])
     n_final = sum(each.final for each in batch)
-    log = RevealLog(cells, np.array([each.offset for each in batch]), n_final)
-    learner_centres = plan.config.algo.centres_itself
+    log = RevealLog(cells, np.array([each.split.first_row - each.split.offset for each in batch]), n_final)
+    learner_centres = config.algo.centres_itself
     accessor = Accessor(
         table,
         orders,
         count(settings),
         plan.budget,
-        checkpoints,
+        ends,
         opened,
         lengths=lengths,
         pilot=np.stack([each.pilot for each in batch]),
@@ -164,26 +155,21 @@ def _advance_batch(
         itemised=plan.prices is not None,
         log=log,
     )
-    config, moments = plan.config, [each.moments for each in batch if each.moments is not None]
+    known = [each.split.moments for each in batch if each.split.moments is not None]
+    moments = np.stack(known) if known else None
+    prices = np.array(plan.prices.costs) if plan.prices and config.algo.cost_aware else None
+    given = SideInformation(config.k, plan.budget_split, moments, plan.centred, plan.intercept, prices)
     identity = ("draws", config.seed, plan.dataset, config.algo.name, config.k)
-    given = SideInformation(
-        config.k,
-        plan.budget_split,
-        np.stack(moments) if moments else None,
-        plan.centred,
-        plan.intercept,
-        np.array(plan.prices.costs) if plan.prices and config.algo.cost_aware else None,
-    )
-    rngs = [generator(*identity, each.repetition, each.stage) for each in batch]
+    rngs = [generator(*identity, each.split.repetition, each.stage) for each in batch]
     kept: list[list[Any]] = [[] for _ in batch]
     keep = [each.begin() for each in batch]
-    for checkpoint, outputs, origins in contract.run(config.algo, accessor, settings, checkpoints, rngs, given):
+    for checkpoint, outputs, origins in contract.run(config.algo, accessor, settings, ends, rngs, given):
         for s, each in enumerate(batch):
             if checkpoint in each.checkpoints:
                 kept[s].append(keep[s](len(kept[s]), outputs[s], origins[s]))
     bill = accessor.bill()
     total = bill.reveals.until() if bill.reveals else None
-    until = {checkpoint: bill.reveals.until(checkpoint) for checkpoint in checkpoints} if bill.reveals else {}
+    until = {checkpoint: bill.reveals.until(checkpoint) for checkpoint in ends} if bill.reveals else {}
     return [
         PassResult(
             checkpoints=each.checkpoints,

@@ -1,7 +1,7 @@
 """The papers' protocol: split, cross-validation under the budget, one pass, errors at checkpoints."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,42 +9,16 @@ import numpy as np
 
 from budgetreg.metering.cells import Cells
 from budgetreg.metering.centring import Origin
-from budgetreg.metering.table import stack
+from budgetreg.metering.table import Table, stack
 from budgetreg.protocol.outcome import Outcome, packed
 from budgetreg.protocol.passes import Begin, Keep, Pass, PassResult, Progress, advance
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.split import Split, complete_rows, split_data
 from budgetreg.protocol.tuning import folds, winners
 from budgetreg.streams import generator
-from budgetreg.tasks import Columns
+from budgetreg.tasks import Columns, Task
 
-Result = Mapping[str, Any]
-Run = Callable[[Plan, Sequence[int], Progress], Sequence[Result]]
-
-
-@dataclass(frozen=True)
-class _Repetition:
-    """A repetition among those that run together."""
-
-    split: Split
-    offset: int
-    """Number of its first row in the table."""
-    first_row: int
-    """Number of its first row in the set of cells, in which not even equal data share a row."""
-
-    def new_pass(self, plan: Plan, stage: str, order: np.ndarray, checkpoints: tuple[int, ...], begin: Begin) -> Pass:
-        """Return a pass after the pilot, or over it first if all attributes are seen anyway."""
-        split, offset = self.split, self.offset
-        pilot, rows = (split.pilot, order) if plan.lead else (split.pilot[:0], np.concatenate([split.pilot, order]))
-        from_table = self.first_row - offset
-        return Pass(
-            split.repetition, stage, rows + offset, pilot + offset, split.moments, checkpoints, begin, from_table
-        )
-
-    def final_pass(self, plan: Plan, begin: Begin) -> Pass:
-        """Return the pass over all training examples."""
-        checkpoints = tuple(checkpoint - plan.lead for checkpoint in plan.checkpoints)
-        return self.new_pass(plan, "final", self.split.order, checkpoints, begin)
+Run = Callable[[Plan, Sequence[int], Progress], list[dict[str, Any]]]
 
 
 def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[dict[str, Any]]:
@@ -100,7 +74,7 @@ def widening(run: Run, plan: Plan, repetitions: Sequence[int], progress: Progres
         The last result of each repetition; if its grid grew, with the names of the parameters as ``widened``.
     """
     first = run(plan, repetitions, _portion(progress, 0, 1 / (times + 1)))
-    results = {number: dict(result) for number, result in zip(repetitions, first, strict=True)}
+    results = dict(zip(repetitions, first, strict=True))
     again: dict[str, list[int]] = {}
     for number, result in results.items():
         words = {*result["run"]["edge"].split(), *result["edge_before"].split()}
@@ -124,66 +98,74 @@ def widening(run: Run, plan: Plan, repetitions: Sequence[int], progress: Progres
 def _run_together(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[dict[str, Any]]:
     """Run some repetitions, all their replicas together, which makes them fast."""
     splits = [split_data(plan, repetition) for repetition in repetitions]
-    table, offsets = stack([each.table for each in splits])
+    table, offsets = stack([split.table for split in splits])
     n = len(splits[0].table.y)
-    together = [_Repetition(each, offset, n * i) for i, (each, offset) in enumerate(zip(splits, offsets, strict=True))]
+    splits = [replace(split, offset=offsets[i], first_row=n * i) for i, split in enumerate(splits)]
     cells = Cells(n * len(splits), plan.d)
-    tuning = [each for repetition in together for each in _fold_passes(plan, repetition)] if plan.tuned else []
-    n_folds = len(tuning) // len(together)
+    tuning = [each for split in splits for each in _fold_passes(plan, split)] if plan.tuned else []
     grid = {name: np.array(values) for name, values in plan.settings.items()}
-    finals = [repetition.final_pass(plan, lambda: _keep_outputs) for repetition in together] if plan.one_pass else []
+    finals = [_final_pass(plan, split, lambda: _keep_outputs) for split in splits] if plan.one_pass else []
     share = 1.0 if plan.one_pass else 0.9
-    results = advance(plan, table, [*tuning, *finals], grid, lambda done: progress(share * done), cells)
-    fold_results = [results[n_folds * i : n_folds * (i + 1)] for i in range(len(together))]
+    results = advance(plan, table, [*tuning, *finals], grid, _portion(progress, 0, share), cells)
+    fold_results = [results[plan.folds * i : plan.folds * (i + 1)] for i in range(len(splits))]
     best = among = _choices(plan, fold_results)
     if plan.one_pass:
+        tests = [_test(plan, split, settings) for split, settings in zip(splits, among, strict=True)]
         final_results = [
-            _tested(result, _test(plan, repetition, settings))
-            for result, repetition, settings in zip(results[len(tuning) :], together, among, strict=True)
+            replace(result, kept=tuple(test(i, outputs, origin) for i, (outputs, origin) in enumerate(result.kept)))
+            for result, test in zip(results[len(tuning) :], tests, strict=True)
         ]
     else:
         chosen, among = np.unique(best, return_inverse=True)
         among = among.reshape(best.shape)
         finals = [
-            repetition.final_pass(plan, partial(_test, plan, repetition, settings))
-            for repetition, settings in zip(together, among, strict=True)
+            _final_pass(plan, split, partial(_test, plan, split, settings))
+            for split, settings in zip(splits, among, strict=True)
         ]
         settings = {name: values[chosen] for name, values in grid.items()}
-        final_results = advance(plan, table, finals, settings, lambda done: progress(0.9 + done / 10), cells)
+        final_results = advance(plan, table, finals, settings, _portion(progress, share, 1), cells)
     return [
-        Outcome(plan, each.split, fold_results[i], final_results[i], best[i], among[i], each.first_row, cells).report()
-        for i, each in enumerate(together)
+        Outcome(plan, split, fold_results[i], final_results[i], best[i], among[i], cells).report()
+        for i, split in enumerate(splits)
     ]
 
 
-def _fold_passes(plan: Plan, repetition: _Repetition) -> list[Pass]:
-    """Return the passes of a split's folds, which keep the held-out loss where something is chosen.
+def _fold_passes(plan: Plan, split: Split) -> Iterator[Pass]:
+    """Yield the passes of a split's folds, which keep the held-out loss where something is chosen.
 
     The pilot was bought, and is in every fold: it is never held out.
     """
-    config, data = plan.config, repetition.split
-    training, held_out = folds(
-        data.order, config.tuning.folds, generator("folds", config.seed, plan.dataset, data.repetition)
-    )
+    config, repetition = plan.config, split.repetition
+    rng = generator("folds", config.seed, plan.dataset, repetition)
     wanted = plan.checkpoints if config.tuning.at == "each" else plan.checkpoints[-1:]
-    length = training.shape[1] + plan.pilot - plan.lead
-    checkpoints = tuple(sorted({min(checkpoint - plan.lead, length) for checkpoint in wanted}))
-
-    def losses(fold: int, rows: np.ndarray) -> Begin:
+    for f, (order, rows) in enumerate(zip(*folds(split.order, plan.folds, rng), strict=True)):
         if plan.gaps:
-            part = f"fold {fold} of repetition {data.repetition} of {plan.dataset}"
-            rows = complete_rows(data.complete, rows, part, "fewer tuning.folds")
+            part = f"fold {f} of repetition {repetition} of {plan.dataset}"
+            rows = complete_rows(split.complete, rows, part, "fewer tuning.folds")
+        yield _new_pass(plan, split, f"fold {f}", order, wanted, partial(_losses, config.algo.task, split.table, rows))
 
-        def begin() -> Keep:
-            held_out = config.algo.task.held_out(data.table, rows)
-            return lambda checkpoint, outputs, origin: held_out.losses(outputs, origin)
 
-        return begin
+def _losses(task: Task, table: Table, rows: np.ndarray) -> Keep:
+    """Return what keeps the losses of outputs on held-out rows."""
+    held_out = task.held_out(table, rows)
+    return lambda checkpoint, outputs, origin: held_out.losses(outputs, origin)
 
-    return [
-        repetition.new_pass(plan, f"fold {f}", order, checkpoints, losses(f, rows))
-        for f, (order, rows) in enumerate(zip(training, held_out, strict=True))
-    ]
+
+def _final_pass(plan: Plan, split: Split, begin: Begin) -> Pass:
+    """Return the pass over all training examples."""
+    return _new_pass(plan, split, "final", split.order, plan.checkpoints, begin)
+
+
+def _new_pass(
+    plan: Plan, split: Split, stage: str, order: np.ndarray, checkpoints: tuple[int, ...], begin: Begin
+) -> Pass:
+    """Return a pass after the pilot, or over it first if all attributes are seen anyway.
+
+    Folds are shorter than the final run: they end at checkpoints beyond them.
+    """
+    pilot, rows = (split.pilot, order) if plan.lead else (split.pilot[:0], np.concatenate([split.pilot, order]))
+    ends = tuple(sorted({min(checkpoint - plan.lead, rows.size) for checkpoint in checkpoints}))
+    return Pass(split, stage, rows + split.offset, pilot + split.offset, ends, begin)
 
 
 def _choices(plan: Plan, fold_results: Sequence[Sequence[PassResult]]) -> np.ndarray:
@@ -197,30 +179,24 @@ def _choices(plan: Plan, fold_results: Sequence[Sequence[PassResult]]) -> np.nda
     return choices
 
 
-def _test(plan: Plan, repetition: _Repetition, settings: np.ndarray) -> Keep:
+def _test(plan: Plan, split: Split, settings: np.ndarray) -> Keep:
     """Return what tests the outputs at each checkpoint by the setting (C,), of those that run, that was chosen for it.
 
     It returns the errors, and the model at the last checkpoint.
     """
-    data = repetition.split
 
     def test(checkpoint: int, outputs: np.ndarray, origin: Origin) -> tuple[Columns, dict[str, Any] | None]:
         setting = int(settings[checkpoint])
-        errors = data.judge.columns(outputs, setting, origin)
+        errors = split.judge.columns(outputs, setting, origin)
         if checkpoint < len(settings) - 1:
             return errors, None
-        return errors, packed(plan.config.algo.task.model(data.table, outputs, setting, origin))
+        return errors, packed(plan.config.algo.task.model(split.table, outputs, setting, origin))
 
     return test
 
 
 def _keep_outputs(checkpoint: int, outputs: np.ndarray, origin: Origin) -> tuple[np.ndarray, Origin]:
     return outputs.copy(), origin
-
-
-def _tested(result: PassResult, test: Keep) -> PassResult:
-    """Return the result of a pass that kept outputs, with what a test returns for them instead."""
-    return replace(result, kept=tuple(test(i, outputs, origin) for i, (outputs, origin) in enumerate(result.kept)))
 
 
 def _portion(progress: Progress, begin: float, end: float) -> Progress:

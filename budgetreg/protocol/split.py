@@ -33,6 +33,10 @@ class Split:
         Second moments of the attributes, for learners that are given them.
     complete : ndarray of bool, shape (n,)
         Which rows have no missing value, so that predictions can be tested on them.
+    offset : int
+        Number of its first row in the table of the repetitions that run together.
+    first_row : int
+        Number of its first row in their set of cells, in which not even equal data share a row.
     """
 
     repetition: int
@@ -42,6 +46,8 @@ class Split:
     order: np.ndarray
     moments: np.ndarray | None
     complete: np.ndarray
+    offset: int = 0
+    first_row: int = 0
 
 
 def split_data(plan: Plan, repetition: int) -> Split:
