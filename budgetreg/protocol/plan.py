@@ -1,6 +1,6 @@
 """What will be run: every decision of a run, made before anything is computed, and its attribute bill."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,12 +8,13 @@ import numpy as np
 
 from budgetreg.data import Dataset, Prices, load, located, prices_of
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.learners.declaration import Batching, Observation
+from budgetreg.learners import members
+from budgetreg.learners.declaration import Batching, Missing, Observation
 from budgetreg.learners.signature import BudgetSplit
 from budgetreg.protocol.configuration import Config
+from budgetreg.protocol.side_information import shares
 from budgetreg.protocol.spending import Spending
 from budgetreg.protocol.tuning import count, lay_out, on_edge, run_context, widened
-from budgetreg.protocol.validation import check_config, check_data
 
 REPLICA_BYTES = 64
 """Memory per number of a replica's state, with its output: `Learner.state_numbers` counts these numbers."""
@@ -228,9 +229,9 @@ def make_plan(config: Config) -> Plan:
         If the data cannot be had, or nothing can be learned from them.
     """
     algo = config.algo
-    check_config(config)
+    _check_config(config)
     data = load(config.dataset, config.seed, 0, targets=algo.predicts)
-    check_data(config, data)
+    _check_data(config, data)
     (n_train, n_test), d, prices = split_sizes(config, data), data.X.shape[1], prices_of(config.dataset, data)
     spending = Spending(config, n_train, d, algo.split_budget(config.k), prices, int(data.complete.mean() * n_train))
     pilot, checkpoints = spending.pilot, spending.checkpoints
@@ -254,7 +255,7 @@ def make_plan(config: Config) -> Plan:
         pilot=pilot,
         checkpoints=checkpoints,
         settings=settings,
-        notes=(*data.notes, *_notes(spending, data, tuned), *algo.notes(run, settings)),
+        notes=(*data.notes, *spending.notes(data, tuned), *algo.notes(run, settings)),
         names=data.names,
         target=data.target,
         prices=prices,
@@ -273,37 +274,56 @@ def split_sizes(config: Config, data: Dataset) -> tuple[int, int]:
     return n - n_test, n_test
 
 
-def _notes(spending: Spending, data: Dataset, tuned: bool) -> Iterator[str]:
-    """Yield notes for the user on what a plan assumes, what is not paid for, and where it ends early."""
-    config, algo = spending.config, spending.config.algo
-    pilot, end, bought = spending.pilot, spending.end(spending.lead), spending.bought(spending.lead)
-    if bought is not None and end < bought:
-        yield (
-            f"{spending.total}: {algo.name} ends at {end} attributes, when it has seen {spending.per_example} "
-            f"attributes of each of the {spending.n_train} training examples"
-        )
-    if pilot:
-        learned = "centre and moments" if config.dataset.scaled_by_ranges else "scale, centre and moments"
-        yield (
-            f"a pilot of {pilot} full rows is bought first, {pilot * spending.d} of {end} attributes in all: {learned} "
-            "come from it"
-        )
+def _check_config(config: Config) -> None:
+    """Refuse keys that contradict each other or the learner.
+
+    Raises
+    ------
+    ConfigError
+    """
+    algo, asked = config.algo, config.checkpoints
+    if config.total is not None:
+        if config.axis == "examples":
+            raise ConfigError(
+                f"total={config.total}: axis=examples ends all learners at the same number of examples; use one of them"
+            )
+        if not isinstance(asked, int) and not any(isinstance(checkpoint, float) for checkpoint in asked):
+            raise ConfigError(
+                f"checkpoints={list(asked)}: these numbers of examples contradict total={config.total}; "
+                "give shares, such as [0.5,1.0]"
+            )
+    if config.intercept == "mean" and not algo.predicts:
+        raise ConfigError(f"intercept=mean: {algo.name} learns a subspace and predicts nothing; use none")
+    no_origin = algo.skipped_checks.get("origin")
+    if no_origin and (config.intercept == "mean" or config.dataset.center == "revealed"):
+        raise ConfigError(f"{algo.name}: {no_origin}: use intercept=none, and dataset.center=none or full")
+
+
+def _check_data(config: Config, data: Dataset) -> None:
+    """Refuse data that the learner cannot use, or that are too few or too narrow for the configuration.
+
+    Raises
+    ------
+    ConfigError
+        If another configuration can use the data.
+    DataError
+        If none can.
+    """
+    algo, d, n = config.algo, data.X.shape[1], data.y.size
+    algo.task.admit(algo.name, data, config.dataset.center)
     if data.available is not None:
-        yield (
-            f"{1 - data.available.mean():.1%} of all cells have no value: missing values are skipped at no cost, tests "
-            f"and folds use complete rows only ({np.count_nonzero(data.complete)} of {data.y.size}), and estimates are "
-            "unbiased if values are missing completely at random, which is assumed"
-        )
-    if config.dataset.center == "full":
-        yield "dataset.center=full: the training means come from full rows, which no budget pays for"
-    if algo.given_moments == "given":
-        yield f"{algo.name} is given the attributes' second moments over the training part, which no budget pays for"
-    full_rows = spending.n_complete * spending.row
-    total = config.total or config.k * spending.n_train
-    if config.axis == "paid" and tuned and full_rows > total:
-        payer = f"k={config.k}" if config.total is None else "the total"
-        which = "the complete rows of its held-out folds" if data.available is not None else "its held-out folds"
-        yield (
-            f"axis=paid: tuning sees all attributes of {which}, {full_rows:,.10g} {spending.unit} "
-            f"where {payer} pays for {total:,}, so that no point of the curve is drawn; tuning=fixed pays for nothing"
-        )
+        if algo.missing is Missing.REFUSED:
+            able = members(lambda other: other.missing is not Missing.REFUSED and other.predicts == algo.predicts)
+            raise ConfigError(
+                f"dataset.missing=unavailable: {algo.name} needs every value; learners that do not: {', '.join(able)}"
+            )
+        if algo.missing is Missing.WEIGHED:
+            shares(data, np.arange(n))
+        if not data.complete.any():
+            raise DataError(f"{data.name}: every row has a missing value, and tests need complete rows")
+    if config.dataset.split == "official" and data.n_train is None:
+        raise ConfigError(f"dataset.split=official: {data.name} has no official split; use random")
+    if config.dataset.split != "official" and not 0 < int(n * config.dataset.test_fraction) < n:
+        raise DataError(f"{data.name} has {n} examples: too few for a test part of {config.dataset.test_fraction}")
+    if config.k > d:
+        raise ConfigError(f"k={config.k}: the attribute budget must be at most d={d}, the attributes of {data.name}")

@@ -1,16 +1,17 @@
-"""What a run may spend: where it ends, how much of that a pilot takes, and the checkpoints on the way.
+"""What a run may spend: where it ends, how much of that a pilot takes, the checkpoints on the way, and what is unpaid.
 
 Everything is planned in attributes. A total may be in money, if there are prices. As a plan is made before any draw, it
 converts money by the expected price of a draw: a run ends near its total, and what it pays is counted.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, fsum, sqrt
 
 import numpy as np
 
-from budgetreg.data import Prices
+from budgetreg.data import Dataset, Prices
 from budgetreg.errors import ConfigError
 from budgetreg.learners.declaration import Observation
 from budgetreg.learners.signature import BudgetSplit
@@ -55,10 +56,11 @@ class Spending:
         """Attributes of one example: k, or all."""
         return self.d if self.config.algo.observation is Observation.ALL else self.config.k
 
-    @property
-    def _total_prices(self) -> Prices | None:
-        """The prices if the total is in money."""
-        return None if self.config.total is None else self.prices
+    @cached_property
+    def payment(self) -> Prices:
+        """What attributes cost in the unit of the total: their prices if that is money, 1 each if it is attributes."""
+        in_money = self.prices if self.config.total is not None else None
+        return in_money or Prices((), (1.0,) * self.d, "cells")
 
     @cached_property
     def price(self) -> float:
@@ -66,31 +68,18 @@ class Spending:
 
         Price-aware draws are taken to be those of equally relevant attributes, all others to be uniform.
         """
-        prices = self._total_prices
-        if prices is None:
-            return 1.0
-        mean, price_aware = prices.row / self.d, self.config.algo.cost_aware
+        mean, price_aware = self.payment.row / self.d, self.config.algo.cost_aware
         if self.budget_split is None or not price_aware:
             return mean
-        roots = [sqrt(cost) for cost in prices.costs]
+        roots = [sqrt(cost) for cost in self.payment.costs]
         guided = fsum(roots) / fsum(1 / root for root in roots)
         draws = self.budget_split._asdict()
         return fsum(n * (guided if part in price_aware else mean) for part, n in draws.items()) / sum(draws.values())
 
     @property
-    def row(self) -> float:
-        """The price of a full row."""
-        return self._total_prices.row if self._total_prices else self.d
-
-    @property
-    def unit(self) -> str:
-        """The unit of amounts: that of the prices, or cells of the table."""
-        return self._total_prices.unit if self._total_prices else "cells"
-
-    @property
     def total(self) -> str:
         """The total in words, with its unit if that is money."""
-        return f"total={self.config.total}" + (f" {self.unit}" if self._total_prices else "")
+        return f"total={self.config.total}" + (f" {self.prices.unit}" if self.payment is self.prices else "")
 
     @property
     def lead(self) -> int:
@@ -99,9 +88,9 @@ class Spending:
 
     def bought(self, lead: int) -> int | None:
         """Return how many attributes the total buys, after some full rows; None if there is no total."""
-        if self.config.total is None or not self._total_prices:
-            return self.config.total
-        return lead * self.d + int((self.config.total - lead * self.row) / self.price + _ROUNDING)
+        if self.config.total is None:
+            return None
+        return lead * self.d + int((self.config.total - lead * self.payment.row) / self.price + _ROUNDING)
 
     def end(self, lead: int) -> int:
         """Return the attributes at which the axis ends; with a total, at most what all examples cost."""
@@ -125,8 +114,10 @@ class Spending:
         elif config.dataset.scaled_by_ranges and config.algo.given_moments != "pilot":
             pilot = 0
         else:
-            share = round(PILOT_SHARE * spent / self.row)
-            pilot = min(max(share, min(LEAST_ROWS, int(LEAST_SHARE * spent / self.row)), 2), self.n_complete // 2)
+            share = round(PILOT_SHARE * spent / self.payment.row)
+            pilot = min(
+                max(share, min(LEAST_ROWS, int(LEAST_SHARE * spent / self.payment.row)), 2), self.n_complete // 2
+            )
         if pilot and not config.algo.predicts:
             raise ConfigError(f"pilot={config.pilot}: {config.algo.name} learns a subspace, and takes none; use 0")
         if pilot < 2 and config.dataset.scaled_by_pilot:
@@ -135,7 +126,7 @@ class Spending:
             )
         if not pilot and config.algo.given_moments == "pilot":
             raise ConfigError("pilot=0: too few rows for algo.moments=pilot; at least 1, or moments=given")
-        if pilot and (pilot * self.row >= spent or pilot >= self.n_train):
+        if pilot and (pilot * self.payment.row >= spent or pilot >= self.n_train):
             limit = f"k={config.k} buys of {self.n_train} examples" if config.total is None else f"{self.total} buys"
             raise ConfigError(
                 f"pilot={config.pilot}: {pilot} full rows of {self.d} attributes are all that {limit}, or more; "
@@ -163,7 +154,7 @@ class Spending:
         per_example = config.k if config.axis == "examples" else self.per_example
         if config.total is not None and end - lead * d < per_example:
             after = f" after a pilot of {lead} full rows of {d}" if lead else ""
-            least = ceil(lead * self.row + per_example * self.price - _ROUNDING)
+            least = ceil(lead * self.payment.row + per_example * self.price - _ROUNDING)
             raise ConfigError(
                 f"{self.total}: buys {name} no example of {per_example} attributes{after}; at least {least}"
             )
@@ -185,3 +176,39 @@ class Spending:
                 f"give one of at least {per_example / end:.2g}"
             )
         return tuple(sorted(examples))
+
+    def notes(self, data: Dataset, tuned: bool) -> Iterator[str]:
+        """Yield notes for the user on what a plan assumes, what is not paid for, and where it ends early."""
+        config, algo = self.config, self.config.algo
+        pilot, end, bought = self.pilot, self.end(self.lead), self.bought(self.lead)
+        if bought is not None and end < bought:
+            yield (
+                f"{self.total}: {algo.name} ends at {end} attributes, when it has seen {self.per_example} "
+                f"attributes of each of the {self.n_train} training examples"
+            )
+        if pilot:
+            learned = "centre and moments" if config.dataset.scaled_by_ranges else "scale, centre and moments"
+            yield (
+                f"a pilot of {pilot} full rows is bought first, {pilot * self.d} of {end} attributes in all: {learned} "
+                "come from it"
+            )
+        if data.available is not None:
+            yield (
+                f"{1 - data.available.mean():.1%} of all cells have no value: missing values are skipped at no cost, "
+                f"tests and folds use complete rows only ({np.count_nonzero(data.complete)} of {data.y.size}), and "
+                "estimates are unbiased if values are missing completely at random, which is assumed"
+            )
+        if config.dataset.center == "full":
+            yield "dataset.center=full: the training means come from full rows, which no budget pays for"
+        if algo.given_moments == "given":
+            what = "the attributes' second moments over the training part"
+            yield f"{algo.name} is given {what}, which no budget pays for"
+        full_rows = self.n_complete * self.payment.row
+        total = config.total or config.k * self.n_train
+        if config.axis == "paid" and tuned and full_rows > total:
+            payer = f"k={config.k}" if config.total is None else "the total"
+            which = "the complete rows of its held-out folds" if data.available is not None else "its held-out folds"
+            yield (
+                f"axis=paid: tuning sees all attributes of {which}, {full_rows:,.10g} {self.payment.unit} where "
+                f"{payer} pays for {total:,}, so that no point of the curve is drawn; tuning=fixed pays for nothing"
+            )
