@@ -9,7 +9,7 @@ import pandas as pd
 
 from budgetreg.files.integrity import signed
 from budgetreg.results.manifest import write_manifest
-from budgetreg.results.schema import CURVE_COLUMNS
+from budgetreg.results.schema import CURVES, columns
 
 EXAMPLES = (10, 40, 160)
 
@@ -80,7 +80,7 @@ def write_run(
         for at, seen in enumerate(examples)
     ]
     folder.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(rows, columns=list(CURVE_COLUMNS)).to_csv(folder / "curves.csv", index=False)
+    pd.DataFrame(rows, columns=list(columns(of_subspaces=False)[CURVES])).to_csv(folder / "curves.csv", index=False)
     runs = pd.DataFrame({"repetition": range(repetitions), "p_B": 2.0, "edge": ["B:high"] + [""] * (repetitions - 1)})
     runs.to_csv(folder / "runs.csv", index=False)
     resolved = config(algo, dataset, k, repetitions=repetitions, **changes)

@@ -8,7 +8,7 @@ from budgetreg.cli.arguments import whole_number
 from budgetreg.errors import ConfigError
 from budgetreg.files.writing import write_atomically
 from budgetreg.notices import say
-from budgetreg.results.predictions import predict
+from budgetreg.results.models import predict
 
 
 def main(arguments: Namespace) -> int:
@@ -27,10 +27,10 @@ def main(arguments: Namespace) -> int:
         If there is no model, or the table does not fit it.
     """
     repetition, out = _options(arguments.words)
-    predictions = predict(arguments.folder.expanduser(), arguments.table.expanduser(), repetition)
-    for line in predictions.notes:
+    predictions, notes = predict(arguments.folder.expanduser(), arguments.table.expanduser(), repetition)
+    for line in notes:
         say(line)
-    content = "\n".join(["prediction", *map(repr, predictions.values.tolist()), ""])
+    content = "\n".join(["prediction", *map(repr, predictions.tolist()), ""])
     if out is None:
         sys.stdout.write(content)
     else:

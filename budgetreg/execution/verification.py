@@ -11,11 +11,10 @@ from budgetreg.execution.workers import termination_as_interrupt
 from budgetreg.protocol.configuration import restored
 from budgetreg.protocol.outcome import unpacked
 from budgetreg.protocol.plan import Plan, make_plan
-from budgetreg.results.identity import changes, identity_of, whole_identity
 from budgetreg.results.journal import FAILED, FINISHED, read_journal
 from budgetreg.results.manifest import cells_of, read_tables, run_manifest
 from budgetreg.results.models import read_models
-from budgetreg.results.provenance import apart, provenance
+from budgetreg.results.provenance import apart, changes, identity_of, provenance, whole_identity
 from budgetreg.results.reproducibility import NOT_PORTABLE, Difference, Models, Rows, largest_difference
 from budgetreg.results.schema import CURVES, JOURNAL, RUNS
 from budgetreg.results.tables import rows_of, tables_of

@@ -22,9 +22,8 @@ from budgetreg.metering.table import Table
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.reproduce.merged import CellResults, manifest_of
 from budgetreg.reproduce.recipes import Recipe
-from budgetreg.results.identity import identity_of
 from budgetreg.results.manifest import read_merged_manifest, write_manifest
-from budgetreg.results.provenance import provenance
+from budgetreg.results.provenance import identity_of, provenance
 from budgetreg.sampling.draws import subset
 from budgetreg.streams import generator
 

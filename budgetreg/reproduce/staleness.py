@@ -16,8 +16,8 @@ from budgetreg.protocol.configuration import restored
 from budgetreg.reproduce.merged import lacking, read_rows
 from budgetreg.reproduce.recipes import Cell, Recipe, names, read_recipe
 from budgetreg.results.folders import run_folder
-from budgetreg.results.identity import changes
 from budgetreg.results.manifest import RecordedCell, cells_of, read_manifest, read_merged_manifest
+from budgetreg.results.provenance import changes
 from budgetreg.results.schema import CURVES, JOURNAL, MANIFEST, RUNS
 
 STALE, MISSING, SHORT, NEEDLESS = "stale", "missing", "fewer", "no longer"

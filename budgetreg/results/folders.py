@@ -13,10 +13,10 @@ from budgetreg.files.integrity import Damaged
 from budgetreg.files.writing import is_alive
 from budgetreg.results.journal import FINISHED, read_lines
 from budgetreg.results.manifest import read_tables, run_manifest
-from budgetreg.results.schema import CLAIMS, CURVES, JOURNAL, LOCK, MANIFEST, MODEL, MODELS, REVEALS, RUNS, SAVINGS
+from budgetreg.results.schema import CLAIMS, JOURNAL, LOCK, MANIFEST, MODELS, RUN_FILES, SAVINGS, TABLES
 
 _FIGURES = tuple(f"{name}.{ending}" for name in ("curve", "curves") for ending in ("png", "pdf", "txt"))
-_OF_RUNS = {CURVES, JOURNAL, LOCK, MANIFEST, MODEL, MODELS, REVEALS, RUNS, *_FIGURES}
+_OF_RUNS = {*RUN_FILES, LOCK, *_FIGURES}
 _WRITTEN = _OF_RUNS | {CLAIMS, SAVINGS, "README.md"}
 _TEMPORARY = re.compile(r"\.(.+)\.(\d+)\.tmp")  # as `budgetreg.files.writing.temporary_name` writes it
 
@@ -122,7 +122,7 @@ def _damage(folder: Path, damaged_entries: int) -> str:
         if damaged:
             return f"{folder / name} is damaged: the command that made it computes again what is lost"
     try:
-        read_tables(folder, (CURVES, RUNS, REVEALS, MODEL))
+        read_tables(folder, TABLES)
     except Damaged as error:
         return str(error)
     return ""

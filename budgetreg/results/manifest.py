@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from budgetreg.config.nested import Tree, merge
-from budgetreg.errors import ConfigError, DataError
+from budgetreg.errors import DataError
 from budgetreg.files.integrity import KEY, Damaged, content_of, digest, signed
 from budgetreg.files.writing import os_errors_explained, write_atomically
-from budgetreg.results.schema import CELL, CURVES, JOURNAL, MANIFEST, MODEL, MODELS, RUNS, SCHEMA_VERSION
+from budgetreg.results.schema import CELL, MANIFEST, SCHEMA_VERSION
 
 SOURCE = ("versions", "git", "processor", "earlier")
 """Keys that say what computed the results; ``earlier`` lists the same of previous calls, if they differed."""
@@ -188,45 +188,6 @@ def read_tables(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
         f"{folder / wrong[0]} is damaged: its content does not match its digest in {MANIFEST}; the command that made "
         "it writes it again"
     )
-
-
-def adopt_manifest(folder: Path, identity: Mapping[str, Any]) -> Tree:
-    """Return the manifest that an earlier call of the same run left; an empty one if the folder is new to us.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of the run.
-    identity : mapping
-        What `budgetreg.results.identity.identity_of` returns for the run asked for.
-
-    Raises
-    ------
-    ConfigError
-        If the folder belongs to another configuration or schema, or holds files with our names that no run of ours
-        left.
-    Damaged
-        If its manifest is damaged, so that nobody knows whose results lie there.
-    """
-    from budgetreg.results.identity import conflict  # here, as reading a manifest does not need numpy
-
-    written = read_any_manifest(folder)
-    schema = SCHEMA_VERSION if written is None else written.get("schema_version")
-    if schema != SCHEMA_VERSION:
-        raise ConfigError(
-            f"{folder} was written in schema {schema}, and this version writes schema {SCHEMA_VERSION}: "
-            "give another out"
-        )
-    manifest = read_manifest(folder)
-    if manifest is None:
-        foreign = [name for name in (MANIFEST, JOURNAL, MODELS, CURVES, RUNS, MODEL) if (folder / name).exists()]
-        if foreign:
-            raise ConfigError(f"{folder} holds a {foreign[0]} that no run of ours left: give another out")
-        return {}
-    difference = conflict(manifest, identity)
-    if difference:
-        raise ConfigError(f"{folder} holds results of another configuration ({difference}): give another out")
-    return manifest
 
 
 def _cell(name: str, config: Tree, entry: Mapping[str, Any], source: Mapping[str, Any]) -> RecordedCell:

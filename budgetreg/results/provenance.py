@@ -1,5 +1,6 @@
-"""What computes results: versions of the libraries, the commit of the source, and the processor."""
+"""Where results come from: what decides them, what computed them, and how either has changed since."""
 
+import json
 import os
 import platform
 import subprocess
@@ -12,12 +13,67 @@ from typing import Any
 from threadpoolctl import threadpool_info
 
 from budgetreg import __version__
-from budgetreg.config.nested import differing
+from budgetreg.config.nested import Tree, differing
+from budgetreg.files.integrity import record_digest
+from budgetreg.protocol.configuration import with_defaults
+from budgetreg.protocol.plan import Plan
 from budgetreg.results.naming import show
 
 DISTRIBUTIONS = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "scikit-learn", "hydra": "hydra-core"}
 # Only these can change a result: a folder of results inside the checkout does not make the source dirty.
 SOURCES = ("budgetreg", "conf", "experiments", "pyproject.toml")
+
+
+def identity_of(plan: Plan) -> Tree:
+    """Return what decides the results of a plan.
+
+    Returns
+    -------
+    dict
+        ``identity``: the part of the configuration that can change a result; ``identity_digest``: its SHA-256;
+        ``data``: name, content, shape and prices of the data, because files can change under the same configuration.
+    """
+    identity = json.loads(json.dumps(plan.config.identity(), sort_keys=True))
+    return {
+        "identity_digest": record_digest(identity),
+        "identity": identity,
+        "data": {
+            "name": plan.dataset,
+            "fingerprint": plan.fingerprint,
+            "n_train": plan.n_train,
+            "n_test": plan.n_test,
+            "d": plan.d,
+            **({"prices": plan.prices.digest()} if plan.prices else {}),
+        },
+    }
+
+
+def whole_identity(tree: Mapping[str, Any]) -> Tree:
+    """Return configuration and data together, from a manifest or from what `identity_of` returns."""
+    return {**tree["identity"], "data": tree["data"]}
+
+
+def changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return how two configurations, or identities, differ, such as ``"k 4 -> 8"``."""
+    return [f"{key} {was} -> {value}" for key, (was, value) in _differing(then, now).items()]
+
+
+def conflict(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """Return up to three keys in which results differ from those asked for; empty if there are none."""
+    keys = _differing(whole_identity(there), whole_identity(asked))
+    words = [f"{key}={was} there but {value} asked" for key, (was, value) in list(keys.items())[:3]]
+    return ", ".join([*words, f"and {len(keys) - 3} more"] if len(keys) > 3 else words)
+
+
+def _differing(then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return differing keys with both values as text; what a user would name first comes first."""
+    keys = differing(with_defaults(then), with_defaults(now))  # an identity holds no defaults
+    first = sorted(keys, key=lambda key: (key.startswith("data."), key.count("."), not key.endswith(".name"), key))
+    return {key: (_text(keys[key][0]), _text(keys[key][1])) for key in first}
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value) if value in ("", None) else show(value, in_full=True)
 
 
 def provenance() -> dict[str, Any]:

@@ -10,11 +10,16 @@ JOURNAL = "journal.jsonl"
 MODEL = "model.npz"
 MODELS = "models.jsonl"
 """Models lie beside the journal, because they grow with the number of attributes and few readers need them."""
+TABLES = (CURVES, RUNS, REVEALS, MODEL)
+RUN_FILES = (MANIFEST, JOURNAL, MODELS, *TABLES)
 LOCK = ".lock"
 CLAIMS = "claims.csv"
 SAVINGS = "savings.csv"
 CELL = "cell"
 """In the merged results of a figure, the column that says which cell of its recipe a row belongs to."""
+
+COST, PAID_COST = "cost", "paid_cost"
+"""What a curve has been charged, in money; the second, a variable of axes, includes what tuning paid for."""
 
 IDENTIFIERS: dict[str, str] = {
     "experiment": "name of the experiment the run belongs to; empty if none",
@@ -28,6 +33,8 @@ POINTS: dict[str, str] = {
     **IDENTIFIERS,
     "examples": "training examples seen by this checkpoint",
     "attributes": "attributes charged to the final run by this checkpoint (counted, tuning not included)",
+    COST: "what the attributes charged to the final run by this checkpoint cost, in units of the price list "
+    "(dataset.unit), tuning not included",
 }
 
 CURVE_COLUMNS: dict[str, str] = {
@@ -60,6 +67,10 @@ RUN_COLUMNS: dict[str, str] = {
     "attributes_mean": "attributes charged per training example, mean",
     "attributes_max": "attributes charged per training example, largest",
     "attributes_tuning": "attributes charged to the choice of parameters, all candidates and folds together",
+    "cost_total": "what the attributes charged to the final run cost, in units of the price list",
+    "cost_tuning": "what the attributes charged to the choice of parameters cost, all candidates and folds together",
+    "cost_cells_tuning": "what the cells cost that only candidates and folds revealed (cells_tuning)",
+    "cost_rows_full": "what the training examples that tuning saw in full (rows_full) cost",
     "cells_run": "distinct cells (a training example and an attribute) revealed by the pilot, and by the final "
     "run with the choice for the last checkpoint; draws that are charged but not looked up belong to no known cell",
     "cells_tuning": "distinct cells that only the candidates and folds of tuning revealed: cells that pilot or final "
@@ -96,18 +107,6 @@ def arrays(of_subspaces: bool) -> dict[str, str]:
     return SUBSPACE_ARRAYS if of_subspaces else REGRESSOR_ARRAYS
 
 
-COST, PAID_COST = "cost", "paid_cost"
-"""What a curve has been charged, in money; the second, a variable of axes, includes what tuning paid for."""
-COST_OF_POINTS: dict[str, str] = {
-    COST: "what the attributes charged to the final run by this checkpoint cost, in units of the price list "
-    "(dataset.unit), tuning not included",
-}
-COST_OF_RUNS: dict[str, str] = {
-    "cost_total": "what the attributes charged to the final run cost, in units of the price list",
-    "cost_tuning": "what the attributes charged to the choice of parameters cost, all candidates and folds together",
-    "cost_cells_tuning": "what the cells cost that only candidates and folds revealed (cells_tuning)",
-    "cost_rows_full": "what the training examples that tuning saw in full (rows_full) cost",
-}
 REVEAL_COLUMNS: dict[str, str] = {
     "repetition": IDENTIFIERS["repetition"],
     "examples": POINTS["examples"],
@@ -119,18 +118,12 @@ REVEAL_COLUMNS: dict[str, str] = {
 def columns(of_subspaces: bool, priced: bool = False) -> dict[str, dict[str, str]]:
     """Return the columns of the files and their meanings, for learners of subspaces or of regressors.
 
-    With prices, columns of costs follow the columns of attributes, and there is one more file.
+    Without prices there are no columns of costs, and one file less.
     """
-    curves = SUBSPACE_COLUMNS if of_subspaces else CURVE_COLUMNS
-    if not priced:
-        return {CURVES: curves, RUNS: RUN_COLUMNS}
+    tables = {CURVES: SUBSPACE_COLUMNS if of_subspaces else CURVE_COLUMNS, RUNS: RUN_COLUMNS, REVEALS: REVEAL_COLUMNS}
+    if priced:
+        return tables
     return {
-        CURVES: _after("attributes", curves, COST_OF_POINTS),
-        RUNS: _after("attributes_tuning", RUN_COLUMNS, COST_OF_RUNS),
-        REVEALS: REVEAL_COLUMNS,
+        name: {column: meaning for column, meaning in tables[name].items() if not column.startswith(COST)}
+        for name in (CURVES, RUNS)
     }
-
-
-def _after(place: str, meanings: dict[str, str], more: dict[str, str]) -> dict[str, str]:
-    at, items = list(meanings).index(place) + 1, list(meanings.items())
-    return dict([*items[:at], *more.items(), *items[at:]])

@@ -3,24 +3,21 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
 from budgetreg.errors import ConfigError
 from budgetreg.files.integrity import digest
 from budgetreg.files.writing import os_errors_explained, remove_leftovers, write_atomically
-from budgetreg.results.identity import identity_of
+from budgetreg.protocol.plan import Plan
+from budgetreg.results import schema
 from budgetreg.results.journal import FAILED, FINISHED, Entry, Journal, read_journal
-from budgetreg.results.manifest import adopt_manifest, write_manifest
+from budgetreg.results.manifest import read_any_manifest, write_manifest
 from budgetreg.results.models import model_npz
-from budgetreg.results.provenance import provenance
+from budgetreg.results.provenance import conflict, identity_of, provenance
 from budgetreg.results.reproducibility import promised
-from budgetreg.results.schema import CURVES, JOURNAL, LOCK, MANIFEST, MODEL, MODELS, REVEALS, RUNS, arrays, columns
 from budgetreg.results.tables import labels_of, tables_of
-
-if TYPE_CHECKING:  # the store takes any object with the attributes of a plan
-    from budgetreg.protocol.plan import Plan
 
 _MOMENT = 0.2  # seconds: a process that only checks whether the lock is held keeps it for less
 
@@ -38,11 +35,11 @@ class Store:
         Messages for the user about the results that were in the folder.
     """
 
-    def __init__(self, folder: Path, plan: "Plan") -> None:
+    def __init__(self, folder: Path, plan: Plan) -> None:
         self.folder, self._plan = folder, plan
         self._identity = identity_of(plan)
-        manifest = adopt_manifest(folder, self._identity)
-        for name in (CURVES, RUNS, REVEALS, MODEL, MANIFEST):
+        manifest = self._manifest_of_earlier()
+        for name in schema.RUN_FILES:
             remove_leftovers(folder / name)
         self._load()
         self.notes: tuple[str, ...] = ()
@@ -54,7 +51,7 @@ class Store:
         if self.missing():
             # Before there is a journal, because the manifest distinguishes our folder from somebody else's.
             self._write_manifest()
-        self._journal, self._models = Journal(folder / JOURNAL), Journal(folder / MODELS)
+        self._journal, self._models = Journal(folder / schema.JOURNAL), Journal(folder / schema.MODELS)
         self.notes += tuple(
             f"{journal.path} is damaged: {journal.dropped} of its lines are dropped, and computed again"
             for journal in (self._journal, self._models)
@@ -63,7 +60,7 @@ class Store:
 
     @classmethod
     @contextmanager
-    def open(cls, folder: Path, plan: "Plan") -> Iterator[Self]:
+    def open(cls, folder: Path, plan: Plan) -> Iterator[Self]:
         """Open the folder of a run for writing in the block, and create it if it is missing.
 
         Parameters
@@ -86,7 +83,7 @@ class Store:
         with ExitStack() as stack:
             with os_errors_explained(f"lock {folder}"):
                 try:
-                    stack.enter_context(FileLock(folder / LOCK, timeout=_MOMENT))
+                    stack.enter_context(FileLock(folder / schema.LOCK, timeout=_MOMENT))
                 except Timeout:  # one of the OSErrors
                     raise ConfigError(f"{folder} is in use by another run: wait or give another out") from None
             store = cls(folder, plan)
@@ -141,7 +138,7 @@ class Store:
         tables = tables_of(self._plan, self.finished(), self.failed())
         learned = {entry["repetition"]: entry["result"] for entry in self._asked(self._learned)}
         if learned:
-            tables[MODEL] = model_npz(learned, self._plan.names, self._plan.target)
+            tables[schema.MODEL] = model_npz(learned, self._plan.names, self._plan.target)
         digests = {name: digest(content) for name, content in tables.items()}
         if self._digests and self._digests != digests:
             # If we are killed while the tables change, the manifest must not call any of them damaged.
@@ -156,8 +153,8 @@ class Store:
         return [entries[number] for number in range(self._plan.config.repetitions) if number in entries]
 
     def _load(self) -> None:
-        entries = read_journal(self.folder / JOURNAL)
-        learned = {entry["repetition"]: entry for entry in read_journal(self.folder / MODELS)}
+        entries = read_journal(self.folder / schema.JOURNAL)
+        learned = {entry["repetition"]: entry for entry in read_journal(self.folder / schema.MODELS)}
         self._finished = {
             entry["repetition"]: entry
             for entry in entries
@@ -170,6 +167,26 @@ class Store:
         }
         self._learned = {number: entry for number, entry in learned.items() if number in self._finished}
 
+    def _manifest_of_earlier(self) -> dict[str, Any]:
+        """Return the manifest that an earlier call of the same run left; an empty one if the folder is new to us."""
+        manifest = read_any_manifest(self.folder) or {}
+        current = schema.SCHEMA_VERSION
+        version = manifest.get("schema_version", current)
+        if version != current:
+            raise ConfigError(
+                f"{self.folder} was written in schema {version}, and this version writes schema {current}: "
+                "give another out"
+            )
+        if "identity" not in manifest:
+            foreign = [name for name in schema.RUN_FILES if (self.folder / name).exists()]
+            if foreign:
+                raise ConfigError(f"{self.folder} holds a {foreign[0]} that no run of ours left: give another out")
+            return {}
+        difference = conflict(manifest, self._identity)
+        if difference:
+            raise ConfigError(f"{self.folder} holds results of another configuration ({difference}): give another out")
+        return manifest
+
     def _inherit(self, before: dict[str, Any]) -> None:
         """Keep the provenance of the results in the folder, and add a note if the new ones come from elsewhere."""
         if not self.missing():
@@ -178,7 +195,7 @@ class Store:
             self._earlier.append(before)
             self.notes = (
                 f"{len(self._finished)} finished repetitions that other versions, sources or processors computed are "
-                f"kept (see {MANIFEST}); give another out to compute all of them again",
+                f"kept (see {schema.MANIFEST}); give another out to compute all of them again",
             )
 
     def _write_manifest(self) -> None:
@@ -197,7 +214,7 @@ class Store:
             "promised": promised(config.algo),
             **self._provenance,
             "earlier": self._earlier,
-            "columns": columns(not config.algo.predicts, prices is not None),
-            "arrays": arrays(of_subspaces=not config.algo.predicts),
+            "columns": schema.columns(not config.algo.predicts, prices is not None),
+            "arrays": schema.arrays(of_subspaces=not config.algo.predicts),
         }
         write_manifest(self.folder, manifest, self._digests)

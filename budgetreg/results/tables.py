@@ -3,24 +3,22 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from budgetreg.protocol.plan import Plan
 from budgetreg.results.journal import Entry
 from budgetreg.results.schema import CHOSEN, CURVES, REVEAL_COLUMNS, REVEALS, RUNS, columns
-
-if TYPE_CHECKING:
-    from budgetreg.protocol.plan import Plan
 
 Row = dict[str, Any]
 
 
-def labels_of(plan: "Plan") -> Row:
+def labels_of(plan: Plan) -> Row:
     """Return the columns that are the same in all rows of a run."""
     config = plan.config
     return {"experiment": config.experiment, "algo": config.algo.name, "dataset": plan.dataset, "k": config.k}
 
 
-def tables_of(plan: "Plan", finished: Iterable[Entry], failed: Iterable[Entry] = ()) -> dict[str, bytes]:
+def tables_of(plan: Plan, finished: Iterable[Entry], failed: Iterable[Entry] = ()) -> dict[str, bytes]:
     """Return the tables of a run, by name: curves, bills, and the revealed attributes if they have prices.
 
     Parameters

@@ -13,8 +13,7 @@ from budgetreg.cli.app import main
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.execution.verification import Computation, Sample, compare, recompute, verify_run
 from budgetreg.files.integrity import signed
-from budgetreg.results.identity import identity_of, whole_identity
-from budgetreg.results.provenance import provenance
+from budgetreg.results.provenance import identity_of, provenance, whole_identity
 from budgetreg.results.tables import rows_of, tables_of
 from tests.toy_runs import toy_entry, toy_plan, toy_repetitions
 

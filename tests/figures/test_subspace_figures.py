@@ -15,7 +15,7 @@ from budgetreg.figures.curves import draw, y_range
 from budgetreg.figures.palette import style
 from budgetreg.figures.summary import comparison_table, run_table
 from budgetreg.protocol.outcome import packed
-from budgetreg.results.schema import SUBSPACE_COLUMNS
+from budgetreg.results.schema import CURVES, columns
 from budgetreg.results.series import mean_curve, read_series
 from budgetreg.results.store import Store
 from tests.toy_runs import toy_plan
@@ -44,7 +44,7 @@ def write_run(folder: Path, algo: str = "popca", kind: str = "coins", k: int = 4
         for examples, value in zip((10, 100, 1000), excess, strict=True)
     ]
     folder.mkdir(parents=True)
-    pd.DataFrame(rows, columns=list(SUBSPACE_COLUMNS)).to_csv(folder / "curves.csv", index=False)
+    pd.DataFrame(rows, columns=list(columns(of_subspaces=True)[CURVES])).to_csv(folder / "curves.csv", index=False)
     config = {
         "algo": {"name": algo, "core": "second_moment", "update": "active", "n_components": 2, "grid": {}},
         "dataset": {"name": kind, "kind": kind, "center": "none", "split": "official"},
@@ -77,11 +77,11 @@ def test_a_run_writes_the_columns_of_its_task(tmp_path):
         store.add({"repetition": 0, "status": "finished", "seconds": 0.5, "result": result})
         store.finish()
     lines = (tmp_path / "curves.csv").read_text().splitlines()
-    assert lines[0] == ",".join(SUBSPACE_COLUMNS)
+    assert lines[0] == ",".join(columns(of_subspaces=True)[CURVES])
     assert lines[0].endswith("k,repetition,examples,attributes,excess_loss,relative_error,principal_angle")
     assert lines[1].endswith("4,0,5,10,0.1,0.3,4.0")
-    columns = json.loads((tmp_path / "manifest.json").read_text())["columns"]["curves.csv"]
-    assert columns == SUBSPACE_COLUMNS
+    recorded = json.loads((tmp_path / "manifest.json").read_text())["columns"]["curves.csv"]
+    assert recorded == columns(of_subspaces=True)[CURVES]
 
 
 def test_curves_are_read_and_averaged(tmp_path):

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from budgetreg.errors import DataError
 from budgetreg.figures.summary import comparison_table, run_table
-from budgetreg.results.schema import CURVE_COLUMNS
+from budgetreg.results.schema import CURVES, columns
 from budgetreg.results.series import read_series
 from tests.written_runs import write_run_manifest
 
@@ -44,7 +44,7 @@ def write_run(
         for at in range(1, checkpoints + 1)
     ]
     folder.mkdir(parents=True)
-    pd.DataFrame(rows, columns=list(CURVE_COLUMNS)).to_csv(folder / "curves.csv", index=False)
+    pd.DataFrame(rows, columns=list(columns(of_subspaces=False)[CURVES])).to_csv(folder / "curves.csv", index=False)
     repetitions = len(relative)
     runs = {
         "repetition": range(repetitions),

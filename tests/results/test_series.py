@@ -18,7 +18,7 @@ from budgetreg.files.integrity import Damaged, digest
 from budgetreg.results import manifest
 from budgetreg.results.naming import variants
 from budgetreg.results.reading import find_folders
-from budgetreg.results.schema import CURVE_COLUMNS
+from budgetreg.results.schema import CURVES, columns
 from budgetreg.results.series import mean_curve, read_series
 from tests.written_runs import edit_manifest, write_run
 
@@ -135,7 +135,7 @@ def test_curves_that_were_changed_are_refused_in_one_line(
 
 def test_curves_without_a_finished_repetition_are_refused(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
-    (folder / "curves.csv").write_text(",".join(CURVE_COLUMNS) + "\n")
+    (folder / "curves.csv").write_text(",".join(columns(of_subspaces=False)[CURVES]) + "\n")
     with pytest.raises(DataError, match=r"curves\.csv: holds no finished repetition yet"):
         read_series([folder])
 

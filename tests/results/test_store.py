@@ -15,7 +15,7 @@ from budgetreg.results import store as store_module
 from budgetreg.results.folders import read_status
 from budgetreg.results.journal import Journal, read_journal
 from budgetreg.results.provenance import git_state
-from budgetreg.results.schema import CURVE_COLUMNS, SCHEMA_VERSION
+from budgetreg.results.schema import CURVES, SCHEMA_VERSION, columns
 from budgetreg.results.store import Store
 from tests.toy_runs import toy_entry, toy_plan, toy_result
 
@@ -41,7 +41,7 @@ def temporary_files(folder):
 def test_tables_are_sorted_and_hold_every_digit(tmp_path):
     fill(tmp_path, [2, 0, 1])
     rows = table(tmp_path / "curves.csv")
-    assert list(rows[0]) == list(CURVE_COLUMNS)
+    assert list(rows[0]) == list(columns(of_subspaces=False)[CURVES])
     assert [(row["repetition"], row["examples"]) for row in rows] == [
         (str(repetition), str(examples)) for repetition in range(3) for examples in (7, 30)
     ]
@@ -75,7 +75,7 @@ def test_the_manifest_records_configuration_versions_and_meanings(tmp_path):
     assert manifest["notes"] == ["a note"]
     assert {"python", "numpy", "scipy", "scikit-learn", "hydra", "budgetreg"} <= set(manifest["versions"])
     assert set(manifest["git"]) == {"commit", "dirty"}
-    assert manifest["columns"]["curves.csv"].keys() == CURVE_COLUMNS.keys()
+    assert manifest["columns"]["curves.csv"].keys() == columns(of_subspaces=False)[CURVES].keys()
 
 
 def test_a_new_folder_has_a_manifest_before_a_repetition_is_finished(tmp_path):
