@@ -10,13 +10,14 @@ from budgetreg.data.values import as_values, means, row_blocks
 from budgetreg.errors import DataError
 from budgetreg.metering.table import Table
 
+_NONE = np.empty(0, dtype=np.intp)
+
 
 def table_of(
     center: str,
     data: Dataset,
     train: np.ndarray,
-    pilot: np.ndarray | None = None,
-    *,
+    pilot: np.ndarray = _NONE,
     scaled: bool = False,
     weighted: bool = False,
 ) -> Table:
@@ -31,7 +32,7 @@ def table_of(
     train : ndarray of int
         Rows of the training part.
     pilot : ndarray of int, optional
-        Rows of the pilot.
+        Rows of the pilot; none by default.
     scaled : bool
         Whether attributes are divided by their standard deviations in the pilot.
     weighted : bool
@@ -44,7 +45,7 @@ def table_of(
         If two attributes never have values together.
     """
     values, scale = as_values(data.X), data.scale
-    known = np.empty((0, values.shape[1])) if pilot is None else values.rows(pilot).astype(np.float64) * scale
+    known = values.rows(pilot).astype(np.float64) * scale
     unit = 1 / spreads(known) if scaled else 1.0
     scale = scale * unit if scaled else scale
     shift = data.shift
@@ -56,7 +57,7 @@ def table_of(
         shift = known.mean(axis=0) * unit
     together = None
     if data.available is not None and weighted:
-        together = shares(data, train if pilot is None else np.setdiff1d(train, pilot))
+        together = shares(data, np.setdiff1d(train, pilot))
     return Table(data.X, data.y, scale, shift, data.available, together)
 
 

@@ -92,13 +92,10 @@ def widened(algo: Learner, edge: str) -> Learner:
     """
     grid = dict(algo.grid)
     for name, end in (word.split(":") for word in edge.split()):
-        values = grid[name]
-        if end == "low":
-            ratio = values[0] / values[1]
-            grid[name] = (values[0] * ratio**2, values[0] * ratio, *values)
-        else:
-            ratio = values[-1] / values[-2]
-            grid[name] = (*values, values[-1] * ratio, values[-1] * ratio**2)
+        outward = 1 if end == "high" else -1
+        values = grid[name][::outward]
+        ratio = values[-1] / values[-2]
+        grid[name] = (*values, values[-1] * ratio, values[-1] * ratio**2)[::outward]
     return replace(algo, grid=grid)
 
 

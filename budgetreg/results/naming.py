@@ -73,15 +73,9 @@ def show(value: Any, in_full: bool = False) -> str:
 
 
 def _texts(flats: Sequence[Mapping[str, Any]], keys: Sequence[str], in_full: bool = False) -> list[str]:
-    return [
-        " ".join(f"{_short(key)}={_value(key, flat[key], in_full)}" for key in keys if key in flat) for flat in flats
-    ]
+    def text(key: str, value: Any) -> str:
+        # Without the learner's group and ``.name``; "dataset.split" stays, as it is another split.
+        name = key.removeprefix("algo.").removesuffix(".name")
+        return f"{name}={PurePath(str(value)).name if key in _FILES else show(value, in_full)}"
 
-
-def _value(key: str, value: Any, in_full: bool) -> str:
-    return PurePath(str(value)).name if key in _FILES else show(value, in_full)
-
-
-def _short(key: str) -> str:
-    """Return a key without the learner's group and ``.name``; "dataset.split" stays, as it is another split."""
-    return key.removeprefix("algo.").removesuffix(".name")
+    return [" ".join(text(key, flat[key]) for key in keys if key in flat) for flat in flats]

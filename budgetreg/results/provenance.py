@@ -93,9 +93,9 @@ def provenance() -> dict[str, Any]:
 
 
 @cache
-def libraries() -> Mapping[str, str | None]:
-    """Return the versions of numpy, scipy, scikit-learn, hydra and budgetreg; None if one is not installed."""
-    versions = {name: _version(distribution) for name, distribution in DISTRIBUTIONS.items()}
+def libraries() -> Mapping[str, str]:
+    """Return the versions of numpy, scipy, scikit-learn, hydra and budgetreg."""
+    versions = {name: metadata.version(distribution) for name, distribution in DISTRIBUTIONS.items()}
     return {**versions, "budgetreg": __version__}
 
 
@@ -154,13 +154,6 @@ def git_state(root: Path) -> dict[str, Any]:
     sources = [name for name in SOURCES if (root / name).exists()]
     changes = _git(root, "--no-optional-locks", "status", "--porcelain", "--", *sources)
     return {"commit": commit, "dirty": None if changes is None else bool(changes)}
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _git(root: Path, *arguments: str) -> str | None:

@@ -253,11 +253,8 @@ def read_folder(folder: Path) -> list[Series]:
 def _series(points: pd.DataFrame, runs: pd.DataFrame, cell: RecordedCell, folder: Path) -> Iterator[Series]:
     for _, rows in points.groupby(list(CELL_COLUMNS), sort=True):
         labels: dict[str, Any] = {column: rows[column].iloc[0] for column in CELL_COLUMNS}
-        matching = runs
-        for column in labels.keys() & set(runs.columns):
-            matching = matching[matching[column] == labels[column]]
-        if "repetition" in matching:
-            matching = matching[matching["repetition"].isin(rows["repetition"])]  # failed repetitions have no curve
+        shared = runs.columns.intersection([*CELL_COLUMNS, "repetition"])  # failed repetitions have no curve
+        matching = runs[runs[shared].isin(rows[shared].to_dict("list")).all(axis=1)]
         yield Series(
             **labels,
             variant="",

@@ -93,15 +93,16 @@ class Store:
 
     def missing(self) -> list[int]:
         """Return the repetitions asked for that are not finished, in order."""
-        return [number for number in range(self._plan.config.repetitions) if number not in self._finished]
+        done = {entry["repetition"] for entry in self.finished()}
+        return [number for number in range(self._plan.config.repetitions) if number not in done]
 
     def finished(self) -> list[Entry]:
         """Return the journal's entries of the repetitions asked for that are finished, in order."""
-        return self._asked(self._finished)
+        return self._asked(FINISHED)
 
     def failed(self) -> list[Entry]:
         """Return the journal's entries of the repetitions asked for that have only failed, in order."""
-        return self._asked(self._failed)
+        return self._asked(FAILED)
 
     def add(self, entry: Entry) -> None:
         """Write the outcome of one repetition to the disk.
@@ -136,7 +137,7 @@ class Store:
         """
         self._load()
         tables = tables_of(self._plan, self.finished(), self.failed())
-        learned = {entry["repetition"]: entry["result"] for entry in self._asked(self._learned)}
+        learned = {entry["repetition"]: self._learned[entry["repetition"]] for entry in self.finished()}
         if learned:
             tables[schema.MODEL] = model_npz(learned, self._plan.names, self._plan.target)
         digests = {name: digest(content) for name, content in tables.items()}
@@ -149,23 +150,17 @@ class Store:
         self._digests = digests
         self._write_manifest()
 
-    def _asked(self, entries: dict[int, Entry]) -> list[Entry]:
-        return [entries[number] for number in range(self._plan.config.repetitions) if number in entries]
+    def _asked(self, status: str) -> list[Entry]:
+        entries = map(self._entries.get, range(self._plan.config.repetitions))
+        return [entry for entry in entries if entry is not None and entry["status"] == status]
 
     def _load(self) -> None:
+        """Read the last entry of each repetition; it is finished if it ever was and its model was kept."""
+        self._learned = {entry["repetition"]: entry["result"] for entry in read_journal(self.folder / schema.MODELS)}
         entries = read_journal(self.folder / schema.JOURNAL)
-        learned = {entry["repetition"]: entry for entry in read_journal(self.folder / schema.MODELS)}
-        self._finished = {
-            entry["repetition"]: entry
-            for entry in entries
-            if entry["status"] == FINISHED and entry["repetition"] in learned
-        }
-        self._failed = {
-            entry["repetition"]: entry
-            for entry in entries
-            if entry["status"] == FAILED and entry["repetition"] not in self._finished
-        }
-        self._learned = {number: entry for number, entry in learned.items() if number in self._finished}
+        kept = [entry for entry in entries if entry["status"] == FAILED or entry["repetition"] in self._learned]
+        kept.sort(key=lambda entry: entry["status"] == FINISHED)
+        self._entries = {entry["repetition"]: entry for entry in kept}
 
     def _manifest_of_earlier(self) -> dict[str, Any]:
         """Return the manifest that an earlier call of the same run left; an empty one if the folder is new to us."""
@@ -191,10 +186,12 @@ class Store:
         """Keep the provenance of the results in the folder, and add a note if the new ones come from elsewhere."""
         if not self.missing():
             self._provenance = before
-        elif self._finished and before != self._provenance:
+            return
+        finished = sum(entry["status"] == FINISHED for entry in self._entries.values())
+        if finished and before != self._provenance:
             self._earlier.append(before)
             self.notes = (
-                f"{len(self._finished)} finished repetitions that other versions, sources or processors computed are "
+                f"{finished} finished repetitions that other versions, sources or processors computed are "
                 f"kept (see {schema.MANIFEST}); give another out to compute all of them again",
             )
 

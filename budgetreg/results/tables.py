@@ -10,6 +10,7 @@ from budgetreg.results.journal import Entry
 from budgetreg.results.schema import CHOSEN, CURVES, REVEAL_COLUMNS, REVEALS, RUNS, columns
 
 Row = dict[str, Any]
+_OF_ENTRY = ("repetition", "seconds", "status")
 
 
 def labels_of(plan: Plan) -> Row:
@@ -31,7 +32,10 @@ def tables_of(plan: Plan, finished: Iterable[Entry], failed: Iterable[Entry] = (
     """
     labels, done = labels_of(plan), _sorted(finished)
     heads = columns(not plan.config.algo.predicts, plan.prices is not None)
-    runs = [_run_row(labels, entry) for entry in _sorted([*done, *failed])]
+    runs = [
+        {**labels, **{name: entry[name] for name in _OF_ENTRY}, **entry.get("result", {}).get("run", {})}
+        for entry in _sorted([*done, *failed])
+    ]
     tables = {CURVES: as_csv(heads[CURVES], _curve_rows(labels, done)), RUNS: as_csv(expanded(heads[RUNS], runs), runs)}
     return {**tables, REVEALS: as_csv(REVEAL_COLUMNS, _reveal_rows(plan.prices.names, done))} if plan.prices else tables
 
@@ -75,11 +79,6 @@ def _curve_rows(labels: Row, entries: Iterable[Entry]) -> Iterator[Row]:
     for entry in entries:
         for point in sorted(entry["result"]["curve"], key=lambda point: point["examples"]):
             yield {**labels, "repetition": entry["repetition"], **point}
-
-
-def _run_row(labels: Row, entry: Entry) -> Row:
-    outcome = {name: entry[name] for name in ("repetition", "seconds", "status")}
-    return {**labels, **outcome, **entry.get("result", {}).get("run", {})}
 
 
 def _reveal_rows(attributes: Sequence[str], entries: Iterable[Entry]) -> Iterator[Row]:
