@@ -14,9 +14,9 @@ from budgetreg.data import load
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.ledger import Bill
 from budgetreg.protocol.configuration import Config
-from budgetreg.protocol.outcome import Outcome
 from budgetreg.protocol.passes import Pass
 from budgetreg.protocol.plan import Plan, split_sizes
+from budgetreg.protocol.repetitions import Outcome
 from budgetreg.protocol.split import Split
 
 CELLS = "tests/protocol/test_cells.py"
@@ -836,7 +836,7 @@ MUTANTS = (
     ),
     Mutant(
         "the pilot among those that are counted",
-        "protocol:table_of",
+        "protocol:split_data",
         rewrite("np.setdiff1d(train, pilot)", "train"),
         "shares are of rows that were chosen for missing nothing",
         (MISSING_RUNS,),

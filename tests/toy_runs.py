@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info
 
 from budgetreg.errors import DataError
 from budgetreg.execution.runner import execute
-from budgetreg.protocol.outcome import packed
+from budgetreg.protocol.repetitions import packed
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ def _rows(plan: Plan) -> dict[str, str]:
     paid = plan.attributes_final + plan.attributes_tuning
     most = "at most" if plan.budget else "on average at most"
     examples = f"{plan.n_train} training and {plan.n_test} test examples"
+    cells = plan.n_train * plan.d  # no run can reveal more of them, however often it draws
     widened = plan.widest().attributes_tuning
     all_widened = config.repetitions * (plan.attributes_final + widened)
     return {
@@ -40,8 +41,8 @@ def _rows(plan: Plan) -> dict[str, str]:
         "bill: one final run": f"{most} {plan.attributes_final:,} attributes",
         "bill: its tuning": f"{most} {plan.attributes_tuning:,} attributes{_more(plan, widened)}",
         "bill: all repetitions": f"{most} {config.repetitions * paid:,} attributes{_more(plan, all_widened)}",
-        "distinct cells: one final run": f"{most} {min(plan.attributes_final, plan.cells):,} of {plan.cells:,}",
-        "distinct cells: its tuning": f"{most} {min(plan.attributes_tuning, plan.cells):,}{_held_out(plan)}",
+        "distinct cells: one final run": f"{most} {min(plan.attributes_final, cells):,} of {cells:,}",
+        "distinct cells: its tuning": f"{most} {min(plan.attributes_tuning, cells):,}{_held_out(plan)}",
         **_money(plan),
     }
 

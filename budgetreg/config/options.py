@@ -82,6 +82,11 @@ def options_of(record: type) -> Options:
     return {field.name: field.metadata["option"] for field in fields(record) if "option" in field.metadata}
 
 
+def frozen(value: Any) -> Any:
+    """Return a value as it is kept in a frozen dataclass: lists become tuples."""
+    return tuple(map(frozen, value)) if isinstance(value, list) else value
+
+
 def rules_of(options: Options, section: Mapping[str, Any]) -> Rules:
     """Return the rules of the options that exist in a section."""
     return {name: (option.what, option.must) for name, option in options.items() if option.applies(section)}

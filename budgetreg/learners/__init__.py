@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from budgetreg.config import catalogue, extensions
-from budgetreg.config.options import Option, Options, completed, options_of
+from budgetreg.config.options import Option, Options, completed, frozen, options_of
 from budgetreg.config.requirements import FLAG, NAME, NOTHING, Requirement
 from budgetreg.errors import ContractError
 from budgetreg.learners.bases import IGNORABLE
@@ -75,7 +75,7 @@ def parameters() -> Mapping[str, Parameter]:
 def composed(section: Mapping[str, Any], grid: Mapping[str, tuple[float, ...]]) -> Learner:
     """Return the learner that a section ``algo`` describes, with this grid."""
     learner = cores()[str(section["core"])]
-    options = {name: _frozen(section[name]) for name in options_of(learner) if name in section}
+    options = {name: frozen(section[name]) for name in options_of(learner) if name in section}
     return learner(name=str(section.get("name", "")), grid=grid, **options)
 
 
@@ -89,10 +89,6 @@ def read(section: Mapping[str, Any]) -> Learner | None:
         return None
     grid = {key: tuple(map(float, values)) for key, values in dict(section.get("grid", {})).items()}
     return composed(completed(options_of(learner), section), grid)
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 GROUPS: Mapping[str, Callable[[Learner], bool]] = {

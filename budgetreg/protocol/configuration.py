@@ -15,7 +15,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from budgetreg.config.catalogue import has_option, options
 from budgetreg.config.nested import flatten, put
-from budgetreg.config.options import Options, completed, identity_of, options_of, resolve_nulls, rules_of
+from budgetreg.config.options import Options, completed, frozen, identity_of, options_of, resolve_nulls, rules_of
 from budgetreg.config.requirements import POSITIVE, check, chosen, increasing
 from budgetreg.config.sections import BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
 from budgetreg.data import DatasetConfig, DatasetKind, kinds
@@ -184,7 +184,7 @@ def _typed(tree: dict[str, Any]) -> Config:
     tuning = _tuning(tree, algo, own_data)
     tree["backend"] = _checked(tree["backend"], BACKEND, "backend")
     sections = {"algo": algo, "dataset": dataset, "tuning": tuning, "backend": BackendConfig(**tree["backend"])}
-    plain = {field.name: _frozen(tree[field.name]) for field in fields(Config) if field.name in tree}
+    plain = {field.name: frozen(tree[field.name]) for field in fields(Config) if field.name in tree}
     return Config(**{**plain, **sections}, resolved=tree)
 
 
@@ -294,7 +294,7 @@ def _dataset(tree: dict[str, Any], kind: DatasetKind, own_data: bool) -> Dataset
     declared = kind.all_options()
     asked = with_ranges(_checked(tree["dataset"], declared, "dataset"))
     section = tree["dataset"] = resolve_nulls(declared, asked, own_data)
-    of_kind = {key: _frozen(section[key]) for key in kind.options}
+    of_kind = {key: frozen(section[key]) for key in kind.options}
     return DatasetConfig(**{key: value for key, value in section.items() if key not in of_kind}, options=of_kind)
 
 
@@ -321,7 +321,3 @@ def _tuning(tree: dict[str, Any], algo: Learner, own_data: bool) -> TuningConfig
     if missing:
         raise ConfigError(f"tuning=fixed: {algo.name} needs {' and '.join(missing)}, numbers above 0")
     return TuningConfig(name, section["at"], section["folds"], values, section.get("widen", 0))
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value

@@ -94,11 +94,6 @@ class Plan:
         return None if self.config.algo.observation is Observation.K_ON_AVERAGE else self.per_example
 
     @property
-    def cells(self) -> int:
-        """Pairs of a training example and an attribute: no run can reveal more of them, however often it draws."""
-        return self.n_train * self.d
-
-    @property
     def lead(self) -> int:
         """Examples on which the learner takes no step: the pilot's rows, unless it sees all attributes anyway."""
         return 0 if self.config.algo.observation is Observation.ALL else self.pilot

@@ -1,7 +1,8 @@
-"""The papers' protocol: split, cross-validation under the budget, one pass, errors at checkpoints."""
+"""The papers' protocol: split, cross-validation under the budget, one pass, and what is reported."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+import base64
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -10,14 +11,14 @@ import numpy as np
 from budgetreg.metering.cells import Cells
 from budgetreg.metering.centring import Origin
 from budgetreg.metering.table import Table, stack
-from budgetreg.protocol.outcome import Outcome, packed
 from budgetreg.protocol.passes import Begin, Keep, Pass, PassResult, Progress, advance
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.split import Split, complete_rows, split_data
-from budgetreg.protocol.tuning import folds, winners
+from budgetreg.protocol.tuning import folds, on_edge, winners
 from budgetreg.streams import generator
 from budgetreg.tasks import Columns, Task
 
+_BYTES = "float64"  # little-endian in base64, which keeps every bit in less space than digits
 Run = Callable[[Plan, Sequence[int], Progress], list[dict[str, Any]]]
 
 
@@ -41,7 +42,7 @@ def run_repetitions(plan: Plan, repetitions: Sequence[int], progress: Progress) 
     list of dict
         One dict for each repetition: ``repetition``, its number; ``curve``, a list of one dict per checkpoint; ``run``,
         the row of ``runs.csv``; ``edge_before``, like the column ``edge`` for the choices at earlier checkpoints;
-        ``model``, what was learned by the last checkpoint, as `protocol.outcome.packed` returns it; ``widened``, the
+        ``model``, what was learned by the last checkpoint, as `packed` returns it; ``widened``, the
         parameters whose grids grew, such as ``"B eta"``, if any did; with prices ``reveals``, how often each attribute
         was revealed by each checkpoint.
 
@@ -201,3 +202,117 @@ def _keep_outputs(checkpoint: int, outputs: np.ndarray, origin: Origin) -> tuple
 
 def _portion(progress: Progress, begin: float, end: float) -> Progress:
     return lambda done: progress(begin + done * (end - begin))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The passes of a repetition, and the settings that were chosen.
+
+    Attributes
+    ----------
+    plan : Plan
+    split : Split
+    folds : sequence of PassResult
+        Passes of the cross-validation.
+    final : PassResult
+        At each checkpoint it has kept the test errors, as columns of the curve, and at the last one also the model.
+    best : ndarray of int, shape (C,)
+        The setting chosen for each checkpoint, as an index of the grid.
+    among : ndarray of int, shape (C,)
+        The same, as an index of the settings that the final run had.
+    cells : Cells
+        What cross-validation saw.
+    """
+
+    plan: Plan
+    split: Split
+    folds: Sequence[PassResult]
+    final: PassResult
+    best: np.ndarray
+    among: np.ndarray
+    cells: Cells
+
+    def report(self) -> dict[str, Any]:
+        """Return what `run_repetitions` returns of a repetition."""
+        plan, final, best = self.plan, self.final, self.best
+        charged, pilot = self._of_chosen(final.attributes).tolist(), plan.lead * plan.d
+        points = zip(plan.checkpoints, final.kept, charged, strict=True)
+        result: dict[str, Any] = {
+            "repetition": self.split.repetition,
+            "curve": [{"examples": n, **errors, "attributes": pilot + paid} for n, (errors, _), paid in points],
+            "run": {
+                **{f"p_{name}": values[best[-1]] for name, values in plan.settings.items()},
+                "edge": self._edge(best[-1:]),
+                "attributes_total": pilot + charged[-1],
+                "attributes_mean": charged[-1] / (plan.checkpoints[-1] - plan.lead),
+                "attributes_max": int(final.most[self.among].max()),
+                "attributes_tuning": sum(fold.paid for fold in self.folds),
+                **self._distinct_cells(),
+            },
+            "edge_before": self._edge(best[:-1]),
+            "model": final.kept[-1][1],
+        }
+        if plan.prices and final.reveals is not None:
+            reveals = self._of_chosen(final.reveals) + plan.lead
+            for point, counts in zip(result["curve"], reveals, strict=True):
+                point["cost"] = plan.prices.of(counts)
+            paid = [fold.reveals_paid for fold in self.folds if fold.reveals_paid is not None]
+            tuning = np.sum(paid, axis=0) if paid else np.zeros(plan.d, dtype=np.int64)
+            result["run"] |= {"cost_total": result["curve"][-1]["cost"], "cost_tuning": plan.prices.of(tuning)}
+            result["reveals"] = reveals.tolist()
+        return result
+
+    def _distinct_cells(self) -> dict[str, float]:
+        """Count the distinct cells that the final run saw, those that only its tuning saw, and the rows held out.
+
+        With prices, also what the last two of these cost.
+        """
+        plan, split = self.plan, self.split
+        assert self.final.seen is not None
+        rows, single = self.final.seen(self.among[-1])
+        if plan.lead:
+            rows = np.concatenate([rows, split.pilot + split.first_row])
+        shared, all_rows = single[self.cells.holds(single)], split.first_row + np.arange(len(split.table.y))
+        in_tuning, in_rows = self.cells.by_attribute(all_rows), self.cells.by_attribute(rows)
+        only_tuning = in_tuning - in_rows - np.bincount(shared % plan.d, minlength=plan.d)
+        rows_full = int(np.count_nonzero(split.complete[split.order])) if plan.tuned else 0
+        counts: dict[str, float] = {
+            "cells_run": rows.size * plan.d + single.size,
+            "cells_tuning": int(only_tuning.sum()),
+            "rows_full": rows_full,
+        }
+        if plan.prices:
+            counts["cost_cells_tuning"] = plan.prices.of(only_tuning)
+            counts["cost_rows_full"] = plan.prices.row * rows_full
+        return counts
+
+    def _of_chosen(self, values: np.ndarray) -> np.ndarray:
+        """Return the values (C, G, ...) of the setting chosen for each checkpoint."""
+        return values[np.arange(len(self.among)), self.among]
+
+    def _edge(self, winners: np.ndarray) -> str:
+        """Return which parameters of any of some winners are on the edge of the grid."""
+        edges = (on_edge(self.plan.settings, winner).split() for winner in np.unique(winners))
+        return " ".join(sorted(set().union(*edges)))
+
+
+def packed(model: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return arrays of floats as JSON can hold them; an array of zeros takes no space."""
+    arrays = {name: np.asarray(array, dtype="<f8") for name, array in model.items()}
+    return {
+        name: {
+            "shape": list(array.shape),
+            **({_BYTES: base64.b64encode(array.tobytes()).decode()} if array.any() else {}),
+        }
+        for name, array in arrays.items()
+    }
+
+
+def unpacked(text: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Return the arrays that `packed` was given, bit by bit except for the sign of a zero in an array of zeros."""
+    arrays = {}
+    for name, array in text.items():
+        arrays[name] = np.zeros(array["shape"])
+        if _BYTES in array:
+            arrays[name] = np.frombuffer(base64.b64decode(array[_BYTES]), "<f8").reshape(array["shape"])
+    return arrays

@@ -13,14 +13,7 @@ from budgetreg.metering.table import Table
 _NONE = np.empty(0, dtype=np.intp)
 
 
-def table_of(
-    center: str,
-    data: Dataset,
-    train: np.ndarray,
-    pilot: np.ndarray = _NONE,
-    scaled: bool = False,
-    weighted: bool = False,
-) -> Table:
+def table_of(center: str, data: Dataset, train: np.ndarray, pilot: np.ndarray = _NONE, scaled: bool = False) -> Table:
     """Return the data as the learner sees them.
 
     Parameters
@@ -35,14 +28,6 @@ def table_of(
         Rows of the pilot; none by default.
     scaled : bool
         Whether attributes are divided by their standard deviations in the pilot.
-    weighted : bool
-        Whether the table has the shares of examples with two values, see `shares`. The pilot is not in them, because
-        its rows were chosen for being complete.
-
-    Raises
-    ------
-    DataError
-        If two attributes never have values together.
     """
     values, scale = as_values(data.X), data.scale
     known = values.rows(pilot).astype(np.float64) * scale
@@ -55,10 +40,7 @@ def table_of(
             shift = shift * (train.size / _counts(data.available, train))
     elif center == "revealed" and len(known):
         shift = known.mean(axis=0) * unit
-    together = None
-    if data.available is not None and weighted:
-        together = shares(data, np.setdiff1d(train, pilot))
-    return Table(data.X, data.y, scale, shift, data.available, together)
+    return Table(data.X, data.y, scale, shift, data.available)
 
 
 def shares(data: Dataset, rows: np.ndarray) -> np.ndarray:

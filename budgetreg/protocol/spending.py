@@ -1,4 +1,4 @@
-"""What a run may spend: where it ends, how much of that a pilot takes, the checkpoints on the way, and what is unpaid.
+"""What a run may spend: where it ends, what the pilot takes of it, the checkpoints on the way.
 
 Everything is planned in attributes. A total may be in money, if there are prices. As a plan is made before any draw, it
 converts money by the expected price of a draw: a run ends near its total, and what it pays is counted.

@@ -1,6 +1,6 @@
 """A repetition's data: which examples train, come first as the pilot, and test."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -10,7 +10,7 @@ from budgetreg.errors import DataError
 from budgetreg.learners.declaration import Missing
 from budgetreg.metering.table import Table
 from budgetreg.protocol.plan import Plan
-from budgetreg.protocol.side_information import pilot_moments, second_moments, table_of
+from budgetreg.protocol.side_information import pilot_moments, second_moments, shares, table_of
 from budgetreg.streams import generator
 from budgetreg.tasks import Judge, Task
 
@@ -56,7 +56,7 @@ def split_data(plan: Plan, repetition: int) -> Split:
     Raises
     ------
     DataError
-        If too few rows are complete for the pilot or the test.
+        If too few rows are complete for the pilot or the test, or two attributes never have values together.
     """
     config, task = plan.config, plan.config.algo.task
     data = load(config.dataset, config.seed, repetition, targets=config.algo.predicts)
@@ -75,8 +75,10 @@ def split_data(plan: Plan, repetition: int) -> Split:
     if config.dataset.split == "official" and not plan.pilot and not plan.gaps:
         table, judge = _official(data, config.dataset.center, plan.n_train, task, constant)
     else:
-        scaled, weighted = config.dataset.scaled_by_pilot, config.algo.missing is Missing.WEIGHED
-        table = table_of(config.dataset.center, data, train, pilot, scaled=scaled, weighted=weighted)
+        table = table_of(config.dataset.center, data, train, pilot, config.dataset.scaled_by_pilot)
+        if plan.gaps and config.algo.missing is Missing.WEIGHED:
+            # Without the pilot, whose rows were chosen for being complete.
+            table = replace(table, together=shares(data, np.setdiff1d(train, pilot)))
         judge = task.test(data, table, test, constant)
     moments = None
     if config.algo.given_moments:

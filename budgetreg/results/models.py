@@ -13,7 +13,7 @@ from budgetreg.data.formats.chunks import NO_TARGET, shown
 from budgetreg.data.tabular import FORMATS, opener, parse_file
 from budgetreg.data.values import as_values, row_blocks
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.protocol.outcome import unpacked
+from budgetreg.protocol.repetitions import unpacked
 from budgetreg.results.journal import read_journal
 from budgetreg.results.manifest import read_tables, run_manifest
 from budgetreg.results.schema import MODEL, MODEL_ARRAYS, MODELS
@@ -28,7 +28,7 @@ def model_npz(models: Mapping[int, Mapping[str, Any]], names: Sequence[str], tar
     Parameters
     ----------
     models : mapping
-        What was learned, packed as by `protocol.outcome.packed`, by number of the repetition; at least one.
+        What was learned, packed as by `protocol.repetitions.packed`, by number of the repetition; at least one.
     names : sequence of str
         Names of the attributes; empty if they have none.
     target : str

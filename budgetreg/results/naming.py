@@ -5,21 +5,11 @@ from pathlib import PurePath
 from typing import Any
 
 from budgetreg.config.nested import Tree, flatten
+from budgetreg.config.sections import TOP
 
-# Keys that change no result, or that are columns of curves.csv.
-_SILENT_KEYS = {
-    "algo.name",
-    "dataset.name",
-    "dataset.root",
-    "dataset.unit",
-    "experiment",
-    "k",
-    "n_jobs",
-    "out",
-    "protocol",
-    "repetitions",
-}
-_SILENT_GROUPS = {"backend", "hydra"}
+# Columns of curves.csv, and keys and groups that change no result.
+_COLUMNS = {"algo.name", "dataset.name", "experiment", "k"}
+_SILENT_KEYS = {"dataset.root", "dataset.unit", "hydra", *(key for key, option in TOP.items() if option.inert)}
 _LONGEST_LIST = 4
 # The folder of a file belongs to one machine; the name of the file says which data it holds.
 _FILES = ("dataset.path", "dataset.costs", "dataset.ranges")
@@ -30,7 +20,7 @@ def distinguishing_options(config: Mapping[str, Any]) -> Tree:
     return {
         key: value
         for key, value in flatten(config).items()
-        if key not in _SILENT_KEYS and key.partition(".")[0] not in _SILENT_GROUPS
+        if key not in _COLUMNS and not {key, key.partition(".")[0]} & _SILENT_KEYS
     }
 
 

@@ -15,7 +15,7 @@ from budgetreg.protocol import passes
 from budgetreg.protocol import plan as planning
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol import split as splitting
-from budgetreg.protocol.side_information import second_moments, table_of
+from budgetreg.protocol.side_information import second_moments, shares, table_of
 from budgetreg.protocol.split import split_data
 from tests.plans import planned
 from tests.protocol.test_cells import Watcher, counted_right, literally
@@ -314,8 +314,7 @@ def test_shares_need_each_pair_in_the_training_part(path):
     data = load(of(path, "aerr").config.dataset, 0, 0)
     apart = np.flatnonzero(GAPS[:, 2])
     with pytest.raises(DataError, match="attribute 'c' never has a value in"):
-        table_of("none", data, apart, weighted=True)
-    assert table_of("none", data, apart).together is None  # learners that need no shares
+        shares(data, apart)
 
 
 def test_too_few_complete_rows_are_refused(tmp_path):

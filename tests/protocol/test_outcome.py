@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from budgetreg.data import load
-from budgetreg.protocol.outcome import packed, unpacked
-from budgetreg.protocol.repetitions import run_repetitions
+from budgetreg.protocol.repetitions import packed, run_repetitions, unpacked
 from budgetreg.streams import generator
 from tests.plans import planned
 

@@ -6,8 +6,7 @@ import pytest
 from sklearn import datasets
 
 from budgetreg.cli.app import main
-from budgetreg.protocol.outcome import unpacked
-from budgetreg.protocol.repetitions import run_repetitions
+from budgetreg.protocol.repetitions import run_repetitions, unpacked
 from tests.cli.test_cli import one_line
 from tests.plans import planned
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from budgetreg.cli.app import main
-from budgetreg.protocol.outcome import packed
+from budgetreg.protocol.repetitions import packed
 from budgetreg.results.store import Store
 from tests.damage import flip
 from tests.toy_runs import toy_entry, toy_plan
