@@ -12,7 +12,7 @@ from budgetreg.analysis.bootstrap import RESAMPLES
 from budgetreg.execution.verification import Comparison, Computation
 from budgetreg.files.integrity import KEY
 from budgetreg.protocol.configuration import Config
-from budgetreg.results.models import Regressors, read_models
+from budgetreg.results.models import Arrays, read_models
 
 ADVICE = "tests/analysis/test_advice.py"
 ADVISE = "tests/cli/test_advise.py"
@@ -41,7 +41,7 @@ def shared_by_tunings(folder: Callable[..., Path], config: Config, *args: Any) -
     return folder(replace(config, resolved={**config.resolved, "tuning": {}}), *args)
 
 
-def at_position(read: Callable[..., Regressors], folder: Path, repetition: int | None = None) -> Regressors:
+def at_position(read: Callable[..., Arrays], folder: Path, repetition: int | None = None) -> Arrays:
     """Return the regressors at a position among the finished repetitions."""
     return read(folder, None if repetition is None else sorted(read_models(folder))[repetition])
 
@@ -73,7 +73,7 @@ MUTANTS = (
     ),
     Mutant(
         "repetition=N is a position",
-        "results:read_regressors",
+        "results:_regressors",
         around(at_position),
         "after a failure, predictions are those of another repetition",
         (MODELS,),
