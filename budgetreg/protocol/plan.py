@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from budgetreg.data import Dataset, Prices, load, located, prices_of
+from budgetreg.data import Dataset, load, located, prices_of
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.learners import members
 from budgetreg.learners.declaration import Batching, Missing, Observation
-from budgetreg.learners.signature import BudgetSplit
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.side_information import shares
 from budgetreg.protocol.spending import Spending
@@ -25,31 +24,19 @@ WORKER_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A run, decided.
+class Plan(Spending):
+    """A run, decided: what it may spend, and all the rest.
 
     Attributes
     ----------
-    config : Config
-        What was asked for.
     folder : Path
         Where the results go.
     dataset : str
         Name of the data.
     fingerprint : str
         Digest of their content, as a file can change under its name.
-    n_train, n_test, d : int
-        Training examples, test examples, attributes.
-    budget_split : BudgetSplit or None
-        How k is divided, for learners that declare it.
-    per_example : int
-        Attributes that a replica may be charged for one example: k, or d for a full-information learner. If `budget`
-        is None, the limit holds on average.
-    pilot : int
-        Full rows that are bought first. They are the first examples of learners that see all attributes; other
-        learners take no step on them.
-    checkpoints : tuple of int
-        Numbers of examples, the pilot's rows among them, at which the curve is evaluated.
+    n_test : int
+        Test examples.
     settings : mapping of str to tuple of float
         The grid in absolute values, one entry per setting.
     notes : tuple of str
@@ -58,45 +45,27 @@ class Plan:
         Names of the attributes; empty if they have none.
     target : str
         Name of the target in the data; empty if it has none.
-    prices : Prices or None
-        Prices of the attributes. If they are known, the bill is itemised, and is in money too.
     gaps : bool
         Whether values are missing: drawing a missing value is free, and only complete rows are tested on.
-    price : float
-        The expected price of an attribute, in money; 1 if the total is in attributes.
     data_bytes : int or None
         Memory of the attributes' values; None if they are not held as an array.
     """
 
-    config: Config
     folder: Path
     dataset: str
     fingerprint: str
-    n_train: int
     n_test: int
-    d: int
-    budget_split: BudgetSplit | None
-    per_example: int
-    pilot: int
-    checkpoints: tuple[int, ...]
     settings: Mapping[str, tuple[float, ...]]
     notes: tuple[str, ...]
     names: tuple[str, ...]
     target: str
-    prices: Prices | None
     gaps: bool
-    price: float
     data_bytes: int | None
 
     @property
     def budget(self) -> int | None:
         """Most attributes of one example that are revealed; None if their number is random and bounded on average."""
         return None if self.config.algo.observation is Observation.K_ON_AVERAGE else self.per_example
-
-    @property
-    def lead(self) -> int:
-        """Examples on which the learner takes no step: the pilot's rows, unless it sees all attributes anyway."""
-        return 0 if self.config.algo.observation is Observation.ALL else self.pilot
 
     @property
     def centred(self) -> bool:
@@ -172,8 +141,7 @@ class Plan:
         """
         config = replace(self.config, algo=widened(self.config.algo, edge))
         data = load(config.dataset, config.seed, 0, targets=config.algo.predicts)
-        run = run_context(config, data, self.budget_split, self.checkpoints[-1] - self.lead, self.prices)
-        return replace(self, config=config, settings=lay_out(config, run))
+        return replace(self, config=config, settings=lay_out(config, run_context(self, data)))
 
     def widest(self) -> "Plan":
         """Return the plan whose grid has grown as often as it may, and whose tuning is charged most."""
@@ -227,37 +195,31 @@ def make_plan(config: Config) -> Plan:
     _check_config(config)
     data = load(config.dataset, config.seed, 0, targets=algo.predicts)
     _check_data(config, data)
-    (n_train, n_test), d, prices = split_sizes(config, data), data.X.shape[1], prices_of(config.dataset, data)
-    spending = Spending(config, n_train, d, algo.split_budget(config.k), prices, int(data.complete.mean() * n_train))
-    pilot, checkpoints = spending.pilot, spending.checkpoints
-    run = run_context(config, data, spending.budget_split, checkpoints[-1] - spending.lead, prices)
-    settings = lay_out(config, run)
-    tuned = count(settings) > 1
-    if tuned and config.tuning.folds > n_train - pilot:
-        raise ConfigError(
-            f"tuning.folds={config.tuning.folds}: at most the {n_train - pilot} training examples of {data.name}"
-        )
-    return Plan(
+    n_train, n_test = split_sizes(config, data)
+    plan = Plan(
         config=config,
+        n_train=n_train,
+        d=data.X.shape[1],
+        budget_split=algo.split_budget(config.k),
+        prices=prices_of(config.dataset, data),
+        n_complete=int(data.complete.mean() * n_train),
         folder=config.folder(),
         dataset=data.name,
         fingerprint=data.fingerprint(),
-        n_train=n_train,
         n_test=n_test,
-        d=d,
-        budget_split=spending.budget_split,
-        per_example=spending.per_example,
-        pilot=pilot,
-        checkpoints=checkpoints,
-        settings=settings,
-        notes=(*data.notes, *spending.notes(data, tuned), *algo.notes(run, settings)),
+        settings={},
+        notes=(),
         names=data.names,
         target=data.target,
-        prices=prices,
         gaps=data.available is not None,
-        price=spending.price,
         data_bytes=data.X.nbytes if isinstance(data.X, np.ndarray) else None,
     )
+    run = run_context(plan, data)
+    plan = replace(plan, settings=lay_out(config, run))
+    rest = n_train - plan.pilot
+    if plan.folds > rest:
+        raise ConfigError(f"tuning.folds={plan.folds}: at most the {rest} training examples of {data.name}")
+    return replace(plan, notes=(*data.notes, *plan.remarks(data, plan.tuned), *algo.notes(run, plan.settings)))
 
 
 def split_sizes(config: Config, data: Dataset) -> tuple[int, int]:

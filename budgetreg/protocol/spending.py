@@ -37,9 +37,9 @@ class Spending:
     n_train, d : int
         Training examples and attributes.
     budget_split : BudgetSplit or None
-        How k is divided.
+        How k is divided, for learners that declare it.
     prices : Prices or None
-        Prices of the attributes.
+        Prices of the attributes. If they are known, the bill is itemised, and is in money too.
     n_complete : int
         Complete rows of the training part, about.
     """
@@ -53,7 +53,7 @@ class Spending:
 
     @property
     def per_example(self) -> int:
-        """Attributes of one example: k, or all."""
+        """Attributes that a replica may be charged for one example: k, or all d; for some learners on average."""
         return self.d if self.config.algo.observation is Observation.ALL else self.config.k
 
     @cached_property
@@ -103,21 +103,21 @@ class Spending:
     def pilot(self) -> int:
         """The number of full rows that are bought first, at most half of the complete ones if it is automatic.
 
+        They are the first examples of learners that see all attributes; other learners take no step on them.
+
         Raises
         ------
         ConfigError
             If they are too few for what they have to estimate, or leave nothing to learn with.
         """
-        config, spent = self.config, self.end(0) * self.price
+        config, row, spent = self.config, self.payment.row, self.end(0) * self.price
         if config.pilot != "auto":
             pilot = int(config.pilot)
         elif config.dataset.scaled_by_ranges and config.algo.given_moments != "pilot":
             pilot = 0
         else:
-            share = round(PILOT_SHARE * spent / self.payment.row)
-            pilot = min(
-                max(share, min(LEAST_ROWS, int(LEAST_SHARE * spent / self.payment.row)), 2), self.n_complete // 2
-            )
+            share = round(PILOT_SHARE * spent / row)
+            pilot = min(max(share, min(LEAST_ROWS, int(LEAST_SHARE * spent / row)), 2), self.n_complete // 2)
         if pilot and not config.algo.predicts:
             raise ConfigError(f"pilot={config.pilot}: {config.algo.name} learns a subspace, and takes none; use 0")
         if pilot < 2 and config.dataset.scaled_by_pilot:
@@ -126,7 +126,7 @@ class Spending:
             )
         if not pilot and config.algo.given_moments == "pilot":
             raise ConfigError("pilot=0: too few rows for algo.moments=pilot; at least 1, or moments=given")
-        if pilot and (pilot * self.payment.row >= spent or pilot >= self.n_train):
+        if pilot and (pilot * row >= spent or pilot >= self.n_train):
             limit = f"k={config.k} buys of {self.n_train} examples" if config.total is None else f"{self.total} buys"
             raise ConfigError(
                 f"pilot={config.pilot}: {pilot} full rows of {self.d} attributes are all that {limit}, or more; "
@@ -177,7 +177,7 @@ class Spending:
             )
         return tuple(sorted(examples))
 
-    def notes(self, data: Dataset, tuned: bool) -> Iterator[str]:
+    def remarks(self, data: Dataset, tuned: bool) -> Iterator[str]:
         """Yield notes for the user on what a plan assumes, what is not paid for, and where it ends early."""
         config, algo = self.config, self.config.algo
         pilot, end, bought = self.pilot, self.end(self.lead), self.bought(self.lead)

@@ -8,23 +8,22 @@ from itertools import product
 import numpy as np
 
 from budgetreg.config.sections import RADIUS
-from budgetreg.data import Dataset, Prices
+from budgetreg.data import Dataset
 from budgetreg.learners.declaration import Learner, RunContext
-from budgetreg.learners.signature import BudgetSplit
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.side_information import second_moments, table_of
+from budgetreg.protocol.spending import Spending
 
 
-def run_context(
-    config: Config, data: Dataset, budget_split: BudgetSplit | None, m: int, prices: Prices | None
-) -> RunContext:
-    """Return what theory may ask about a run of m examples."""
+def run_context(spending: Spending, data: Dataset) -> RunContext:
+    """Return what theory may ask about a run."""
+    config, prices = spending.config, spending.prices
     intercept = config.intercept == "mean"
     return RunContext(
         k=config.k,
-        d=data.X.shape[1],
-        m=m,
-        budget_split=budget_split,
+        d=spending.d,
+        m=spending.checkpoints[-1] - spending.lead,
+        budget_split=spending.budget_split,
         largest=float(np.abs(data.y - (data.y.mean() if intercept else 0.0)).max()),
         unit=float(data.y.std()) if intercept else 1.0,
         moments=cache(lambda: _moments(config, data)),

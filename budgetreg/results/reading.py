@@ -16,6 +16,7 @@ from budgetreg.results.schema import CELL, CURVES, RUNS
 CELL_COLUMNS = ("dataset", "algo", "k")
 _TEXT_COLUMNS = ("experiment", "algo", "dataset", "edge", "status", CELL)
 _COUNT_COLUMNS = ("k", "repetition", "examples")
+_NO_RUNS = pd.DataFrame(columns=["repetition"])
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def read(folder: Path) -> Results:
     curves = _frame(tables[CURVES])
     if curves.empty:
         raise DataError(f"{folder / CURVES}: holds no finished repetition yet")
-    return Results(folder, curves, _frame(tables[RUNS]) if RUNS in tables else pd.DataFrame(), manifest)
+    return Results(folder, curves, _frame(tables[RUNS]) if RUNS in tables else _NO_RUNS, manifest)
 
 
 def _frame(content: bytes) -> pd.DataFrame:

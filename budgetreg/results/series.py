@@ -226,9 +226,7 @@ def _agree(first: Series, second: Series) -> bool:
 
 def _union(first: Series, second: Series) -> Series:
     points = pd.concat([first.points, second.points]).drop_duplicates(["repetition", "examples"])
-    runs = pd.concat([first.runs, second.runs])
-    if "repetition" in runs:
-        runs = runs.drop_duplicates("repetition")
+    runs = pd.concat([first.runs, second.runs]).drop_duplicates("repetition")
     return replace(first, points=points.sort_values(["repetition", "examples"], ignore_index=True), runs=runs)
 
 
