@@ -73,7 +73,7 @@ MUTANTS = (
     ),
     Mutant(
         "repetition=N is a position",
-        "results:_regressors",
+        "results:read_regressors",
         around(at_position),
         "after a failure, predictions are those of another repetition",
         (MODELS,),

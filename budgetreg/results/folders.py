@@ -97,10 +97,8 @@ def is_locked(folder: Path) -> bool:
     try:
         with FileLock(folder / LOCK, timeout=0):
             return False
-    except Timeout:
-        return True
-    except OSError:  # a folder that we may only read: no process of ours writes there
-        return False
+    except OSError as error:  # of another kind in a folder that we may only read: no process of ours writes there
+        return isinstance(error, Timeout)
 
 
 def run_folder(folder: Path, why: str) -> Garbage:

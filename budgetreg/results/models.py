@@ -92,7 +92,7 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> tuple[np
     """
     from budgetreg.results.reading import read  # here, as pandas is slow to load and a run that is written needs none
 
-    learned = _regressors(folder, repetition)
+    learned = read_regressors(folder, repetition)
     if not path.exists():
         raise DataError(f"{path}: no such file")
     if opener(path) is None:
@@ -109,8 +109,16 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> tuple[np
     return values, data.notes + (() if target == NO_TARGET else _errors(data, values, labelled))
 
 
-def _regressors(folder: Path, repetition: int | None) -> Arrays:
-    """Return the arrays of `budgetreg.results.schema.REGRESSOR_ARRAYS`, of all repetitions or of one."""
+def read_regressors(folder: Path, repetition: int | None = None) -> Arrays:
+    """Return the regressors that a run has learned, as `schema.REGRESSOR_ARRAYS`, of all repetitions or of one.
+
+    Raises
+    ------
+    ConfigError
+        If the run learned a subspace, or the run or the repetition is not finished.
+    DataError
+        If there is no run or no model, or a file is damaged.
+    """
     manifest = run_manifest(folder)
     done, asked = manifest["repetitions_done"], manifest["repetitions"]
     if repetition is None and done < asked:

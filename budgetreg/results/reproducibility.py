@@ -20,6 +20,7 @@ NOT_PORTABLE = (
 )
 
 Rows = Sequence[Mapping[str, str]]
+Tables = Mapping[str, Rows]
 Models = Mapping[int, Mapping[str, np.ndarray]]
 """What repetitions have learned, by their number: arrays by name."""
 _MODEL, _NOTHING = "model.", np.empty(0)
@@ -65,10 +66,7 @@ class Difference:
 
 
 def largest_difference(
-    there: Mapping[str, Rows],
-    here: Mapping[str, Rows],
-    repetitions: Sequence[int],
-    models: tuple[Models, Models] = ({}, {}),
+    there: Tables, here: Tables, repetitions: Sequence[int], models: tuple[Models, Models] = ({}, {})
 ) -> Difference | None:
     """Compare some repetitions byte by byte, in both tables and in what they have learned.
 
@@ -89,14 +87,10 @@ def largest_difference(
     """
     chosen = set(repetitions)
     differences = chain(_in_tables(there, here, chosen), _in_models(*models, chosen))
-    return max(differences, key=_severity, default=None)
+    return max(differences, key=lambda each: (not each.within_promise, not each.in_model, each.relative), default=None)
 
 
-def _severity(difference: Difference) -> tuple[bool, bool, float]:
-    return not difference.within_promise, not difference.in_model, difference.relative
-
-
-def _in_tables(there: Mapping[str, Rows], here: Mapping[str, Rows], repetitions: set[int]) -> Iterator[Difference]:
+def _in_tables(there: Tables, here: Tables, repetitions: set[int]) -> Iterator[Difference]:
     for name, missing in ((CURVES, "examples"), (RUNS, "status")):
         was, now = (_by_place(tables[name], repetitions) for tables in (there, here))
         for place in sorted(was.keys() | now.keys(), key=lambda place: (place[0], place[1] or 0)):

@@ -102,11 +102,6 @@ SUBSPACE_ARRAYS: dict[str, str] = {
 }
 
 
-def arrays(of_subspaces: bool) -> dict[str, str]:
-    """Return the arrays of the model and their meanings, for learners of subspaces or of regressors."""
-    return SUBSPACE_ARRAYS if of_subspaces else REGRESSOR_ARRAYS
-
-
 REVEAL_COLUMNS: dict[str, str] = {
     "repetition": IDENTIFIERS["repetition"],
     "examples": POINTS["examples"],

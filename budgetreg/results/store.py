@@ -212,6 +212,6 @@ class Store:
             **self._provenance,
             "earlier": self._earlier,
             "columns": schema.columns(not config.algo.predicts, prices is not None),
-            "arrays": schema.arrays(of_subspaces=not config.algo.predicts),
+            "arrays": schema.REGRESSOR_ARRAYS if config.algo.predicts else schema.SUBSPACE_ARRAYS,
         }
         write_manifest(self.folder, manifest, self._digests)

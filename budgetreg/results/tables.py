@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from budgetreg.protocol.plan import Plan
@@ -30,11 +31,11 @@ def tables_of(plan: Plan, finished: Iterable[Entry], failed: Iterable[Entry] = (
         Entries of the journal, one per repetition. The tables depend on nothing else; they are sorted by repetition
         and checkpoint.
     """
-    labels, done = labels_of(plan), _sorted(finished)
+    labels, done = labels_of(plan), sorted(finished, key=itemgetter("repetition"))
     heads = columns(not plan.config.algo.predicts, plan.prices is not None)
     runs = [
         {**labels, **{name: entry[name] for name in _OF_ENTRY}, **entry.get("result", {}).get("run", {})}
-        for entry in _sorted([*done, *failed])
+        for entry in sorted([*done, *failed], key=itemgetter("repetition"))
     ]
     tables = {CURVES: as_csv(heads[CURVES], _curve_rows(labels, done)), RUNS: as_csv(expanded(heads[RUNS], runs), runs)}
     return {**tables, REVEALS: as_csv(REVEAL_COLUMNS, _reveal_rows(plan.prices.names, done))} if plan.prices else tables
@@ -69,10 +70,6 @@ def as_csv(columns: Iterable[str], rows: Iterable[Row]) -> bytes:
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue().encode()
-
-
-def _sorted(entries: Iterable[Entry]) -> list[Entry]:
-    return sorted(entries, key=lambda entry: entry["repetition"])
 
 
 def _curve_rows(labels: Row, entries: Iterable[Entry]) -> Iterator[Row]:
