@@ -203,7 +203,7 @@ def charging_missing(charge: Callable[..., Any], accessor: Accessor, position: A
         drawn = charge(accessor, position, attributes, drawn)
     finally:
         accessor._table = table
-    available = table.available[accessor._where(position)[0], attributes]
+    available = table.available[accessor._rows[accessor._at(position)], attributes]
     return available if drawn is None else drawn & available
 
 

@@ -6,6 +6,7 @@ examples, G settings).
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -335,25 +336,23 @@ class Accessor:
         """Return what has been charged so far."""
         return self._ledger.bill(self._counts)
 
-    def _where(self, position: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Return rows, streams, and which of these have not ended (None: all), to be broadcast against attributes.
+    def _at(self, position: np.ndarray | None) -> tuple[Any, ...]:
+        """Return an index of arrays (F, T): what it selects is broadcast against attributes.
 
-        They are those of one example per stream at a position (F,), against attributes (n, F, G); or if the position is
-        None, those of the whole block, against attributes (F, T, n).
+        It selects one example per stream at a position (F,), against attributes (n, F, G); or if the position is None,
+        the whole block, against attributes (F, T, n).
         """
-        at = (slice(None), slice(None), None) if position is None else (None, self._stream, position, None)
-        streams = self._stream[:, None, None] if position is None else self._stream[None, :, None]
-        return self._rows[at], streams, None if self._running is None else self._running[at]
+        return (slice(None), slice(None), None) if position is None else (None, self._stream, position, None)
 
     def _reveal(self, position: np.ndarray | None, attributes: np.ndarray, drawn: np.ndarray | None) -> np.ndarray:
         """Charge for draws, record them and return their values, centred; 0 where no value is drawn."""
         drawn = self._charge(position, attributes, drawn)
         self._note(self._logs, position, attributes, drawn)
-        rows, streams, _ = self._where(position)
-        values = self._table.entries(rows, attributes)
+        values = self._table.entries(self._rows[self._at(position)], attributes)
         if self._means:
             if position is None:
                 self._means.add(values, attributes, drawn)
+            streams = self._stream[:, None, None] if position is None else self._stream[None, :, None]
             values = self._means.centred(values, streams, attributes)
         return values if drawn is None else np.where(drawn, values, 0.0)
 
@@ -361,11 +360,11 @@ class Accessor:
         self, position: np.ndarray | None, attributes: np.ndarray, drawn: np.ndarray | None
     ) -> np.ndarray | None:
         """Charge for the draws that meet a value before the end of their stream; return which do, None for all."""
-        rows, _, running = self._where(position)
-        if running is not None:
+        if self._running is not None:
+            running = self._running[self._at(position)]
             drawn = running if drawn is None else drawn & running
         if self._table.available is not None:
-            there = self._table.available[rows, attributes]
+            there = self._table.available[self._rows[self._at(position)], attributes]
             drawn = there if drawn is None else drawn & there
         self._note(self._bills, position, attributes, drawn)
         return drawn
