@@ -7,8 +7,8 @@ from typing import Any
 
 from mutation import Mutant, around, rewrite
 
-from budgetreg.analysis.advice import Candidate
 from budgetreg.analysis.bootstrap import RESAMPLES
+from budgetreg.analysis.comparisons import Candidate
 from budgetreg.execution.verification import Comparison, Computation
 from budgetreg.files.integrity import KEY
 from budgetreg.protocol.configuration import Config

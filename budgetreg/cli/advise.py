@@ -8,8 +8,7 @@ from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from budgetreg.analysis.advice import ranked
-from budgetreg.analysis.comparisons import Incomparable
+from budgetreg.analysis.comparisons import Incomparable, ranked
 from budgetreg.api import carry_out
 from budgetreg.cli.arguments import whole_number
 from budgetreg.cli.common import at_home, console, refuse_root, shown

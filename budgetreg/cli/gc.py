@@ -12,8 +12,7 @@ from budgetreg.data import unused
 from budgetreg.execution.scratch import abandoned
 from budgetreg.files.garbage import Garbage
 from budgetreg.notices import say
-from budgetreg.reproduce.receipts import outdated_receipts
-from budgetreg.reproduce.staleness import stale_runs
+from budgetreg.reproduce.staleness import outdated_receipts, stale_runs
 from budgetreg.results.folders import abandoned_files
 
 _PLACES = (Path("runs"), Path("results"))

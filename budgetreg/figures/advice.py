@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.table import Column, Table
 
-from budgetreg.analysis.advice import Candidate
 from budgetreg.analysis.bootstrap import FEWEST, Estimate
+from budgetreg.analysis.comparisons import Candidate
 from budgetreg.figures.axes import Axis, axes_of
 from budgetreg.figures.canvas import grid, legend, own_settings, write_figure
 from budgetreg.figures.captions import flowing, money, repetitions_of, short_caption, with_interval
@@ -64,7 +64,7 @@ def sentence(candidates: Sequence[Candidate], total: int) -> str:
     Parameters
     ----------
     candidates : sequence of Candidate
-        As `budgetreg.analysis.advice.ranked` returns them.
+        As `budgetreg.analysis.comparisons.ranked` returns them.
     total : int
         Most attributes that a candidate may see, or most money if they have prices.
     """
@@ -108,11 +108,9 @@ def plot_advice(candidates: Sequence[Candidate], total: int, target: Path) -> li
         ax = figure.subplots()
         budgets = sorted({candidate.series.k for candidate in candidates})
         learners = sorted({candidate.series.algo for candidate in candidates})
+        by_budget = sorted(candidates, key=lambda candidate: candidate.series.k)
         for beside, algo in zip(2 ** np.linspace(-_HALF_WIDTH, _HALF_WIDTH, len(learners)), learners, strict=True):
-            points = sorted(
-                (candidate for candidate in candidates if candidate.series.algo == algo),
-                key=lambda point: point.series.k,
-            )
+            points = [candidate for candidate in by_budget if candidate.series.algo == algo]
             colour, marker = style(algo)
             full = points[0].series.of_full_rows
             error, low, high = np.array([(p.error.value, p.error.low, p.error.high) for p in points]).T

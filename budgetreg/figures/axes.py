@@ -279,11 +279,14 @@ def y_range(
     -------
     Range
     """
+    means = np.concatenate([curve[y.column].to_numpy() for curve in curves])
     if y.log:
-        return _log_range(np.concatenate([curve[y.column].to_numpy() for curve in curves]))
+        known = means[np.isfinite(means)]
+        shown = known[known > _ROUNDING * known.max(initial=0)]
+        low, high = (shown.min(), shown.max()) if shown.size else (1.0, 1.0)
+        return Range(low / 1.3, high * 1.3, True, means.size - known.size, float("nan"), known.size - shown.size)
     zero = [] if y.zero is None else [y.zero]
     late = np.concatenate([*(curve[y.column].to_numpy()[len(curve) // 2 :] for curve in curves), zero])
-    means = np.concatenate([curve[y.column].to_numpy() for curve in curves])
     cap = max(2 * late[np.isfinite(late)].max(initial=0), y.most) or 1.0
     shown = means[means <= cap]
     away = means[~(means <= cap)]
@@ -300,10 +303,3 @@ def y_range(
     margin = 0.06 * max(high - low, 0.1 * (y.zero or high))
     top = cap if away.size else high + 1.5 * margin
     return Range(max(0.0, low - 1.5 * margin), top, False, away.size, largest)
-
-
-def _log_range(means: np.ndarray) -> Range:
-    known = means[np.isfinite(means)]
-    shown = known[known > _ROUNDING * known.max(initial=0)]
-    low, high = (shown.min(), shown.max()) if shown.size else (1.0, 1.0)
-    return Range(low / 1.3, high * 1.3, True, means.size - known.size, float("nan"), known.size - shown.size)

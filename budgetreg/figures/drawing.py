@@ -186,14 +186,12 @@ def worst(series: Sequence[Series], key: str, column: str) -> Iterator[Series]:
         rest = {other: str(value) for other, value in flatten(curve.config).items() if other != key}
         groups.setdefault(tuple(rest.items()), []).append(curve)
     for group in groups.values():
-        points = pd.concat(_worst_points(group, column), ignore_index=True)
+        means = [mean_curve(curve.points).set_index("examples")[column] for curve in group]
+        rows = []
+        for examples in means[0].index:
+            points = group[int(np.argmax([mean[examples] for mean in means]))].points
+            rows.append(points[points["examples"] == examples])
+        points = pd.concat(rows, ignore_index=True)
         config = common([curve.config for curve in group])
         label = str(config.get("protocol") or group[0].algo)
         yield replace(group[0], dataset=config["dataset"]["name"], label=label, points=points, config=config)
-
-
-def _worst_points(group: Sequence[Series], column: str) -> Iterator[pd.DataFrame]:
-    means = [mean_curve(curve.points).set_index("examples")[column] for curve in group]
-    for examples in means[0].index:
-        points = group[int(np.argmax([mean[examples] for mean in means]))].points
-        yield points[points["examples"] == examples]

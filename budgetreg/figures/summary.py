@@ -9,8 +9,7 @@ import pandas as pd
 from rich import box
 from rich.table import Column, Table
 
-from budgetreg.analysis.advice import ranked
-from budgetreg.analysis.comparisons import Incomparable
+from budgetreg.analysis.comparisons import Incomparable, ranked
 from budgetreg.figures.captions import charged_per_example, chosen_parameters, money, repetitions_of, with_interval
 from budgetreg.results.series import Series, labelled, mean_curve, read_folder
 

@@ -46,37 +46,36 @@ class CellResults:
         Name, content and shape of the data.
     source : dict
         Versions, commit and processor of what computed it.
-    curves, runs : list of dict
-        Rows of the tables, as text.
+    tables : dict
+        Rows of the tables, as text, by name.
     """
 
     config: Tree
     data: Tree
     source: Tree
-    curves: _Rows
-    runs: _Rows
+    tables: Mapping[str, _Rows]
 
     @classmethod
     def of(cls, cell: Cell, config: Tree, recorded: RecordedCell, tables: Mapping[str, _Rows]) -> Self:
         """Return the results of a cell from rows that may hold more repetitions than its recipe asks for."""
         # As presets may share a run, the cell says which preset, and how many repetitions, these results are for.
         asked = {key: cell.config.resolved[key] for key in ("protocol", "repetitions", "axis")}
-        curves, runs = (
-            [row for row in tables[name] if int(row["repetition"]) < cell.config.repetitions] for name in (CURVES, RUNS)
-        )
+        kept = {
+            name: [row for row in tables[name] if int(row["repetition"]) < cell.config.repetitions]
+            for name in (CURVES, RUNS)
+        }
         config = {**config, **{key: value for key, value in asked.items() if value is not None}}
         last, *earlier = recorded.sources
-        return cls(config, recorded.data, {**last, "earlier": earlier}, curves, runs)
+        return cls(config, recorded.data, {**last, "earlier": earlier}, kept)
 
     def holds(self, repetitions: int) -> bool:
         """Whether the first so many repetitions are complete."""
-        return not lacking(self.curves, self.runs, repetitions)
+        return not lacking(self.tables, repetitions)
 
 
-def lacking(curves: Sequence[Mapping[str, str]], runs: Sequence[Mapping[str, str]], repetitions: int) -> list[int]:
+def lacking(tables: Mapping[str, _Rows], repetitions: int) -> list[int]:
     """Return which of the first so many repetitions are missing in the rows of a cell, or lack checkpoints."""
-    points = Counter(int(row["repetition"]) for row in curves)
-    ends = Counter(int(row["repetition"]) for row in runs)
+    points, ends = (Counter(int(row["repetition"]) for row in tables[name]) for name in (CURVES, RUNS))
     whole = max((points[number] for number in range(repetitions)), default=0)
     return [number for number in range(repetitions) if not whole or points[number] != whole or ends[number] != 1]
 
@@ -134,8 +133,7 @@ def find_runs(folder: Path) -> dict[str, Path]:
             say(str(error))
             continue
         if manifest is not None:
-            done = manifest["repetitions_done"]
-            identity = manifest["identity_digest"]
+            done, identity = manifest["repetitions_done"], manifest["identity_digest"]
             if identity not in fullest or done > fullest[identity][0]:
                 fullest[identity] = done, path.parent
     return {identity: path for identity, (_, path) in fullest.items()}
@@ -194,8 +192,8 @@ def write_results(folder: Path, recipe: Recipe, by_name: Mapping[str, CellResult
     with os_errors_explained(f"create {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
     rows = {
-        CURVES: [{**row, CELL: cell.name} for cell in recipe.cells for row in by_name[cell.name].curves],
-        RUNS: [{**row, CELL: cell.name} for cell in recipe.cells for row in by_name[cell.name].runs],
+        name: [{**row, CELL: cell.name} for cell in recipe.cells for row in by_name[cell.name].tables[name]]
+        for name in (CURVES, RUNS)
     }
     heads = meanings_of(rows)
     tables = {name: as_csv([*expanded(heads[name], table), CELL], table) for name, table in rows.items()}

@@ -78,7 +78,7 @@ def reproduce_picture(recipe: Recipe, folder: Path, name: str) -> None:
         picture = reveal_images(plan)
         write_figure(draw(picture), text(name, plan.dataset, picture), folder, name)
     config, source = plan.config.recorded(), {**provenance(), "earlier": []}
-    results = CellResults(config, identity_of(plan)["data"], source, curves=[], runs=[])
+    results = CellResults(config, identity_of(plan)["data"], source, tables={})
     # Last, as a manifest means that the figure is complete.
     write_manifest(folder, manifest_of(recipe, config, {cell.name: results}, {}), {})
 
@@ -116,8 +116,7 @@ def draw(picture: Picture) -> Figure:
     for row, images in zip(axes, (picture.full, picture.partial), strict=True):
         for ax, image in zip(row, images, strict=True):
             ax.imshow(image, cmap=colours, vmin=0, vmax=picture.full.max(), interpolation="nearest")
-            ax.set_xticks([])
-            ax.set_yticks([])
+            ax.set(xticks=[], yticks=[])
     axes[0, 0].set_ylabel("all pixels")
     axes[1, 0].set_ylabel(f"k = {picture.k}")
     return figure

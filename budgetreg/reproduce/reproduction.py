@@ -14,8 +14,8 @@ from budgetreg.figures.drawing import worst
 from budgetreg.files.writing import write_atomically
 from budgetreg.notices import say, say_on_terminal
 from budgetreg.reproduce.merged import CellResults, find_runs, held, read_results, read_run, write_results
-from budgetreg.reproduce.receipts import Receipt
 from budgetreg.reproduce.recipes import Cell, Recipe
+from budgetreg.reproduce.staleness import Receipt
 from budgetreg.results.schema import CLAIMS, CURVES, SAVINGS
 from budgetreg.results.series import Series, labelled, read_folder
 from budgetreg.results.tables import rows_of

@@ -1,16 +1,31 @@
-"""What recipes do not ask for now, and why: cells of merged results, and runs that no merged results refer to."""
+"""What is not what recipes ask for now: cells of merged results, runs that no merged results refer to, and figures.
 
+Verdicts and figures have a receipt in the cache, so that current ones are not made again. A receipt belongs to the
+digest of everything that goes in: the recipe, the results of other recipes that its claims refer to, the source of this
+package and the versions of the libraries. It lists the digests of the files that came out. While they are what lies in
+the folder, the results are intact and current.
+"""
+
+import json
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from budgetreg.config import catalogue
 from budgetreg.config.nested import diff, merge
+from budgetreg.data.cache import cache_root
 from budgetreg.errors import ConfigError, DataError, UserError
 from budgetreg.files.garbage import Garbage
-from budgetreg.files.writing import files_below
+from budgetreg.files.integrity import digest
+from budgetreg.files.writing import files_below, write_atomically
 from budgetreg.notices import say
 from budgetreg.protocol.configuration import restored
 from budgetreg.reproduce.merged import lacking, read_rows
@@ -22,6 +37,8 @@ from budgetreg.results.schema import CURVES, JOURNAL, MANIFEST, RUNS
 
 STALE, MISSING, SHORT, NEEDLESS = "stale", "missing", "fewer", "no longer"
 _NO_CELL = "the recipe has no such cell"
+_RECEIPTS = "reports"
+_LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy")
 _OF_A_CELL = re.compile(r"(.+=.+)-[0-9a-f]{8}")  # as a reproduction names the folder of a run
 
 
@@ -67,8 +84,8 @@ def cell_problems(folder: Path, recipe: Recipe) -> list[CellProblem]:
         elif current is None:
             problems.append(CellProblem(cell.name, MISSING, "the results hold no such cell"))
         else:
-            tables, asked = rows.get(current.name, {CURVES: [], RUNS: []}), cell.config.repetitions
-            absent = lacking(tables[CURVES], tables[RUNS], asked)
+            asked = cell.config.repetitions
+            absent = lacking(rows.get(current.name, {CURVES: [], RUNS: []}), asked)
             if absent:
                 why = f"repetitions {number_ranges(absent)} of {asked} are missing"
                 problems.append(CellProblem(cell.name, SHORT, why))
@@ -131,17 +148,11 @@ def stale_runs(folder: Path, results: Sequence[Path]) -> Iterator[Garbage]:
         if manifest is None or manifest["identity_digest"] in kept:
             continue
         name, match = str(manifest.get("experiment")), _OF_A_CELL.fullmatch(place.name)
-        if match is None or not _is_below(place, name):
+        if match is None or not place.absolute().parent.as_posix().endswith(f"/{name}"):
             continue
         recipe = recipe_of(name)
         if recipe is not None and manifest["identity_digest"] not in {cell.digest for cell in recipe.cells}:
             yield run_folder(place, _why(manifest, match[1], recipe))
-
-
-def _is_below(place: Path, name: str) -> bool:
-    """Whether a folder lies directly below the folder of a recipe."""
-    parts = tuple(name.split("/"))
-    return place.absolute().parent.parts[-len(parts) :] == parts
 
 
 def _referred(place: Path) -> Iterator[str]:
@@ -172,3 +183,75 @@ def _why(manifest: Mapping[str, Any], cell: str, recipe: Recipe) -> str:
     if now is None:
         return f"stale: {recipe.name} has no such cell"
     return f"stale: {', '.join(changes(manifest['identity'], now)) or 'its digest has changed'}"
+
+
+class Receipt:
+    """The receipt of one recipe's results.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    results : Path
+        The folder with a folder of merged results for each recipe.
+    """
+
+    def __init__(self, recipe: Recipe, results: Path) -> None:
+        self._folder = results / recipe.name
+        self._path = cache_root() / _RECEIPTS / f"{_ingredients(recipe, results)}.json"
+
+    def holds(self) -> bool:
+        """Whether the files in the folder are those that were made from the same."""
+        try:
+            return bool(_read(self._path).get("files") == self._files())
+        except OSError:  # the folder is gone
+            return False
+
+    def write(self) -> None:
+        """Note the files that are in the folder now; a cache that cannot be written costs only time."""
+        content = json.dumps({"source": _source(), "files": self._files()}, indent=1)
+        with suppress(OSError, UserError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._path, content.encode())
+
+    def _files(self) -> dict[str, str]:
+        files = sorted(path for path in self._folder.iterdir() if path.is_file() and not path.name.startswith("."))
+        return {path.name: digest(path.read_bytes()) for path in files}
+
+
+def outdated_receipts() -> Iterator[Garbage]:
+    """Give the receipts that another version of this package wrote, which no command will read."""
+    for path in sorted((cache_root() / _RECEIPTS).glob("*.json")):
+        if _read(path).get("source") != _source():
+            yield Garbage(path, "what another version of budgetreg noted of figures")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the content of a receipt; nothing if there is none, or it is damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _ingredients(recipe: Recipe, results: Path) -> str:
+    """Return the digest of everything that verdicts and figures depend on, except the tables beside them."""
+    others = sorted({(name, results / name / CURVES) for claim in recipe.claims for name in claim.options["also"]})
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+        ingredients = [
+            *(recipe.name, recipe.title, recipe.protocols, recipe.differs, repr(recipe.claims), repr(recipe.drawing)),
+            [(cell.name, cell.digest, cell.config.repetitions, cell.config.recorded()) for cell in recipe.cells],
+            [(name, digest(table.read_bytes())) for name, table in others if table.is_file()],
+            [(name, metadata.version(name)) for name in _LIBRARIES],
+            _source(),
+        ]
+    return digest(json.dumps(ingredients, sort_keys=True).encode())
+
+
+@cache
+def _source() -> str:
+    """Return the digest of the package's source, and of the learners' files, which say how they are drawn."""
+    package = Path(__file__).resolve().parents[1]
+    texts = [path.read_bytes() for path in sorted(package.rglob("*.py"))]
+    texts += [catalogue.text("algo", name).encode() for name in catalogue.options("algo")]
+    return digest(b"\0".join(texts))

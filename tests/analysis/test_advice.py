@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from budgetreg.analysis.advice import ranked
 from budgetreg.analysis.bootstrap import FEWEST, RESAMPLES, weights
+from budgetreg.analysis.comparisons import ranked
 from tests.analysis.test_claims import REPETITIONS, falling, series
 
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from budgetreg.analysis.advice import ranked
+from budgetreg.analysis.comparisons import ranked
 from budgetreg.figures.advice import advice_table, plot_advice, sentence
 from tests.analysis.test_claims import falling, series
 from tests.figures.test_summary import rows

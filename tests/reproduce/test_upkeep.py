@@ -75,7 +75,7 @@ def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
 def test_merged_results_are_the_same_when_computed_again(recipe: Path) -> None:
     before, lines = contents(FOLDER), []
     verdicts = list(verify_merged(FOLDER, read_recipe("paper/toy"), Sample(2), lines.append))
-    assert [cell.cell for cell in verdicts] == CELLS
+    assert [cell.recorded.name for cell in verdicts] == CELLS
     assert all(cell.verdict and cell.verdict.same for cell in verdicts)
     assert [(cell.verdict.checked, cell.verdict.held) for cell in verdicts if cell.verdict] == [(2, 3)] * 4
     assert lines[0] == f"paper/toy: {CELLS[0]} (1 of 4)"
