@@ -207,25 +207,23 @@ class FactorAnalysis(StreamingFactorAnalysis):
         """
         # imported here because SciPy loads slowly
         from budgetreg.learners.factors.likelihood import RevealedEntries
-        from budgetreg.learners.factors.moment_estimate import MomentEstimator, mean_squares
+        from budgetreg.learners.factors.moment_estimate import estimate
         from budgetreg.solvers.eigenspaces import leading
 
         d, last, k, n = accessor.d, checkpoints[-1], given.k, self.n_components
-        q = min(self.n_factors or 2 * n, d)
         m_1 = min(last, max(first_phase(self.phase_one, last), -(-10 * d // k)))
         entries, draws = Entries(d), [AttributeDraws(rng, d, k) for rng in rngs]
-        estimator = MomentEstimator(d, n, q, self.noise == "shared", self.kappa)
-        marks = sorted({*range(0, last, BLOCK), *checkpoints, *([m_1] if self.design == "importance" else [])})
-        for start, stop in pairwise(marks):
+        plans = {m_1} if self.design == "importance" else set()
+        for start, stop in pairwise(sorted({*range(0, last, BLOCK), *checkpoints, *plans})):
             entries.add(*reveal(accessor, draws, start, stop, d))
+            if stop in checkpoints or stop in plans:
+                (block,) = entries.blocks()
+                revealed = [RevealedEntries(i, x, d) for i, x in zip(*block, strict=True)]
             if stop in checkpoints:
-                (block,) = entries.blocks()
-                moments = map(estimator.estimate, block.attributes, block.values)
-                yield stop, np.stack([leading(C, n) for C in moments])[:, None]
-            if stop == m_1 and self.design == "importance":
-                (block,) = entries.blocks()
-                for draw, i, x in zip(draws, block.attributes, block.values, strict=True):
-                    draw.plan(working_probabilities(np.sqrt(mean_squares(RevealedEntries(i, x, d))), k, self.mix))
+                yield stop, np.stack([leading(estimate(self, stream), n) for stream in revealed])[:, None]
+            if stop in plans:
+                for draw, stream in zip(draws, revealed, strict=True):
+                    draw.plan(working_probabilities(np.sqrt(stream.mean_squares), k, self.mix))
 
     def refuse(self) -> str | None:
         """Allow any number of factors: the model counts less the more often pairs are seen."""

@@ -91,12 +91,17 @@ class RevealedEntries:
         self.d = d
         self.counts = np.bincount(attributes.reshape(-1), minlength=d + 1)[:d]
         self.squares = np.bincount(attributes.reshape(-1), np.square(values).reshape(-1), minlength=d + 1)[:d]
-        self._attributes, self._values = attributes, values
+        self.attributes, self.values = attributes, values
+
+    @property
+    def mean_squares(self) -> np.ndarray:
+        """Mean squares of the attributes, shape (d,); 0 for attributes never seen."""
+        return np.asarray(self.squares / np.maximum(self.counts, 1))
 
     def parts(self) -> Iterator[tuple[np.ndarray, np.ndarray, csr_array, csr_array]]:
         """Yield, chunk by chunk, attributes and values, and as matrices (d, T) which are seen and the values."""
-        for begin in range(0, len(self._values), _CHUNK):
-            i, x = self._attributes[begin : begin + _CHUNK], self._values[begin : begin + _CHUNK]
+        for begin in range(0, len(self.values), _CHUNK):
+            i, x = self.attributes[begin : begin + _CHUNK], self.values[begin : begin + _CHUNK]
             seen, known = (rows.T.tocsr()[: self.d] for rows in rows_by_column(i, x, self.d + 1))
             yield i, x, seen, known
 

@@ -4,10 +4,9 @@ The weight of the model is chosen by the criterion of the learner: how much of h
 The error of a reconstruction would instead depend on all eigenvectors, also on those that are not wanted.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from budgetreg.learners.factors import FactorAnalysis
 from budgetreg.learners.factors.likelihood import FactorModel, Penalty, RevealedEntries, ascend
 from budgetreg.solvers.eigenspaces import leading
 
@@ -30,63 +29,39 @@ _RIDGE, _PSEUDO, _NOISE, _LEAST = 10.0, 5.0, 0.5, 0.01
 have fewer values than pseudo-values, the penalty dominates the model, and the mean products are used alone."""
 
 
-def mean_squares(revealed: RevealedEntries) -> np.ndarray:
-    """Return the mean squares of the attributes, shape (d,)."""
-    return np.asarray(revealed.squares / np.maximum(revealed.counts, 1))
+def estimate(learner: FactorAnalysis, revealed: RevealedEntries) -> np.ndarray:
+    """Return the estimated second moment (d, d) of the examples of a stream, with the options of the learner."""
+    d, n, kappa = revealed.d, learner.n_components, learner.kappa
+    attributes, values = revealed.attributes, revealed.values
+    if not revealed.squares.any():
+        return np.zeros((d, d))
+    square = float(revealed.mean_squares[revealed.counts > 0].mean())
+    penalty = Penalty(_RIDGE, _PSEUDO, _NOISE * square, _LEAST * square, learner.noise == "shared")
+    steps = min(max(_MIN_STEPS, _MAX_VALUES // values.size), _MAX_STEPS)
 
+    def fitted(revealed: RevealedEntries, C: np.ndarray, N: np.ndarray) -> np.ndarray:
+        model = _initial_model(C, N, min(learner.n_factors or 2 * n, d), _LEAST * square)
+        for _ in range(steps):
+            model = ascend(model, revealed, penalty)
+        return model.second_moment
 
-@dataclass(frozen=True)
-class MomentEstimator:
-    """Options of the estimate.
-
-    Attributes
-    ----------
-    d, n_components, n_factors : int
-        Attributes, dimension of the subspace, and factors of the model.
-    shared : bool
-        Whether all attributes share one noise variance.
-    kappa : 'auto', 'model' or float
-        Weight of the model, see `budgetreg.learners.factors.FactorAnalysis`.
-    """
-
-    d: int
-    n_components: int
-    n_factors: int
-    shared: bool
-    kappa: float | str
-
-    def estimate(self, attributes: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return the estimated second moment (d, d) from attributes and values (T, n)."""
-        revealed = RevealedEntries(attributes, values, self.d)
-        if not revealed.squares.any():
-            return np.zeros((self.d, self.d))
-        square = float(mean_squares(revealed)[revealed.counts > 0].mean())
-        penalty = Penalty(_RIDGE, _PSEUDO, _NOISE * square, _LEAST * square, self.shared)
-        steps = min(max(_MIN_STEPS, _MAX_VALUES // values.size), _MAX_STEPS)
-
-        def fitted(revealed: RevealedEntries, C: np.ndarray, N: np.ndarray) -> np.ndarray:
-            model = _initial_model(C, N, self.n_factors, _LEAST * square)
-            for _ in range(steps):
-                model = ascend(model, revealed, penalty)
-            return model.second_moment
-
-        C, N = products(revealed)
-        if self.kappa == "auto" and (len(values) < _PARTS or revealed.counts.mean() < _PSEUDO):
-            return C / np.maximum(N, 1)
-        if self.kappa != "auto":
-            return mixed(fitted(revealed, C, N), C, N, np.inf if self.kappa == "model" else float(self.kappa))
-        folds = min(max(1, _MAX_FOLD_VALUES // (steps * values.size)), _MAX_FOLDS)
-        F, scores = np.zeros((self.d, self.d)), np.zeros(len(_TRUSTS))
-        for fold in range(folds):
-            held = np.arange(len(values)) % _PARTS == _PARTS - 1 - fold
-            C_held, N_held = products(RevealedEntries(attributes[held], values[held], self.d))
-            C_rest, N_rest = C - C_held, N - N_held
-            F_rest = fitted(RevealedEntries(attributes[~held], values[~held], self.d), C_rest, N_rest)
-            moments = (mixed(F_rest, C_rest, N_rest, trust) for trust in _TRUSTS)
-            scores += [kept(leading(M, self.n_components), F_rest, C_held, N_held, N) for M in moments]
-            F += F_rest / folds
-        tied = scores >= scores.max() - _TIE * np.abs(scores).max()
-        return mixed(F, C, N, max(np.array(_TRUSTS)[tied]))
+    C, N = products(revealed)
+    if kappa == "auto" and (len(values) < _PARTS or revealed.counts.mean() < _PSEUDO):
+        return C / np.maximum(N, 1)
+    if kappa != "auto":
+        return mixed(fitted(revealed, C, N), C, N, np.inf if kappa == "model" else float(kappa))
+    folds = min(max(1, _MAX_FOLD_VALUES // (steps * values.size)), _MAX_FOLDS)
+    F, scores = np.zeros((d, d)), np.zeros(len(_TRUSTS))
+    for fold in range(folds):
+        held = np.arange(len(values)) % _PARTS == _PARTS - 1 - fold
+        C_held, N_held = products(RevealedEntries(attributes[held], values[held], d))
+        C_rest, N_rest = C - C_held, N - N_held
+        F_rest = fitted(RevealedEntries(attributes[~held], values[~held], d), C_rest, N_rest)
+        moments = (mixed(F_rest, C_rest, N_rest, trust) for trust in _TRUSTS)
+        scores += [kept(leading(M, n), F_rest, C_held, N_held, N) for M in moments]
+        F += F_rest / folds
+    tied = scores >= scores.max() - _TIE * np.abs(scores).max()
+    return mixed(F, C, N, max(np.array(_TRUSTS)[tied]))
 
 
 def products(revealed: RevealedEntries) -> tuple[np.ndarray, np.ndarray]:
