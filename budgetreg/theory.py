@@ -91,7 +91,7 @@ def ddaerr_step(second_moments: np.ndarray, m: int, k_x: int, prices: np.ndarray
         H = _half_norm(second_moments)
     else:
         H = float(np.sqrt(second_moments * prices).sum() * np.sqrt(second_moments / prices).sum())
-    return _ogd_step(H / k_x + 1, m)
+    return 1 / sqrt((H / k_x + 1) * m)
 
 
 def ddaelr_step(B: float, second_moments: np.ndarray, m: int, k_x: int) -> float:
@@ -134,7 +134,7 @@ def ddaerr_two_phase_step(estimates: np.ndarray, eps: float, m_2: int, k_x: int)
     """
     d, H = len(estimates), _half_norm(2 * np.asarray(estimates) + 10 / 3 * eps)
     guided = (2 * H + 2 * d * sqrt(5 / 3 * eps * H)) / k_x + 1
-    return _ogd_step(min(6 * d / k_x, guided), m_2)
+    return 1 / sqrt(min(6 * d / k_x, guided) * m_2)
 
 
 def ddaelr_two_phase_step(B: float, estimates: np.ndarray, eps: float, m_2: int, k_x: int) -> float:
@@ -191,10 +191,6 @@ def _uniform_spread(d: int, k_x: int | None) -> float:
 def _half_norm(values: np.ndarray) -> float:
     """Return the 1/2-norm ``(sum_i sqrt(v_i))^2``."""
     return float(np.sqrt(values).sum()) ** 2
-
-
-def _ogd_step(spread: float, m: int) -> float:
-    return 1 / sqrt(spread * m)
 
 
 def _eg_step(B: float, spread: float, d: int, m: int) -> float:

@@ -58,17 +58,18 @@ def unguarded(judged: Sequence[evidence.Evidence], target: Any) -> evidence.Cand
 
 def by_variance(*arguments: Any) -> pairs.Pairs:
     """Return pairs of attributes scaled to equal variances, however often they were seen."""
-    seen = pairs.collected_pairs(*arguments)
+    seen = pairs.Pairs(*arguments)
     c = seen.scale / np.sqrt(seen.diagonal)
     turn = np.outer(c, c) / np.outer(seen.scale, seen.scale)
-    return pairs.Pairs(seen.live, c, np.ones(len(c)), seen.sums * turn, seen.counts, seen.expected)
+    seen.scale, seen.diagonal, seen.sums = c, np.ones(len(c)), seen.sums * turn
+    return seen
 
 
 PARTS: Mapping[str, tuple[Any, str, Any]] = {
     "spectrum not cleaned": (candidates, "clean", uncleaned),
     "best candidate picked": (evidence.CandidateScores, "weights", picked),
     "no guard": (solution, "judge", unguarded),
-    "correlation metric": (solution, "collected_pairs", by_variance),
+    "correlation metric": (solution, "Pairs", by_variance),
     "uniform draws": (Collected, "plan", lambda *_: None),
 }
 

@@ -17,6 +17,9 @@ FAN = 8
 MOST_AT_ROOT = 32
 """Largest number of children of the root."""
 
+Levels = Sequence[np.ndarray]
+"""Integers for each level of the trees from 1."""
+
 
 class Layout:
     """The shape of the trees over d attributes, and of the state arrays from which their leaves are computed.
@@ -73,7 +76,7 @@ class Layout:
         width = self.widths[level - 1]
         return nodes * width + np.arange(width)[:, None]
 
-    def leaves(self, nodes: Sequence[np.ndarray], streams: np.ndarray) -> np.ndarray:
+    def leaves(self, nodes: Levels, streams: np.ndarray) -> np.ndarray:
         """Return the rows of state arrays, (n, K), below nodes of level 1, or below roots if there is no such level."""
         return self.below(1, (*nodes, streams)[0])
 
@@ -98,13 +101,7 @@ class SegmentTrees:
         # For each level from 1, the root's last: the nodes of all streams, and their settings.
         self._values = [np.full((n_streams * size, n_settings), empty, dtype) for size in layout.sizes[1:]]
 
-    def update(
-        self,
-        leaves: np.ndarray,
-        nodes: Sequence[np.ndarray],
-        streams: np.ndarray,
-        settings: Sequence[np.ndarray] | None = None,
-    ) -> None:
+    def update(self, leaves: np.ndarray, nodes: Levels, streams: np.ndarray, settings: Levels | None = None) -> None:
         """Recompute the nodes above changed leaves.
 
         Parameters

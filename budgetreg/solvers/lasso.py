@@ -52,12 +52,11 @@ def lasso(gram: np.ndarray, b: np.ndarray, radii: np.ndarray, guess: np.ndarray 
     """
     W = np.zeros((len(b), len(radii)))
     order = np.argsort(radii, kind="stable")
-    reached = 0
     guesses = [None] * len(order) if guess is None else [np.sign(guess[:, i]) for i in order]
-    for i, w in zip(order, _minimisers(gram, b, radii[order], guesses), strict=False):
+    solved = list(_minimisers(gram, b, radii[order], guesses))
+    for i, w in zip(order, solved, strict=False):
         W[:, i] = w
-        reached += 1
-    rest = order[reached:]
+    rest = order[len(solved) :]
     if len(rest):
         W[:, rest] = lasso_path(gram.__getitem__, gram.diagonal(), b, radii[rest])
     return W

@@ -66,11 +66,11 @@ def ridge_of_rows(X: np.ndarray, y: np.ndarray, radii: np.ndarray) -> np.ndarray
     -------
     ndarray of float, shape (d, G)
     """
-    rows = _Tridiagonal(X @ X.T)
+    rows = _Tridiagonal(X @ X.T, of_rows=True)
     s = eigvalsh_tridiagonal(rows.diagonal, rows.above, check_finite=False)
     if s[0] > _LEAST_EIGENVALUE * s[-1]:
         # w = X'a with (XX' + lambda) a = y, so that |w|^2 = a'XX'a.
-        coordinates, _ = rows.solutions(rows.turn(y[:, None], "T")[:, 0], radii, 0.0, through_rows=True)
+        coordinates, _ = rows.solutions(rows.turn(y[:, None], "T")[:, 0], radii, 0.0)
         return np.asarray(X.T @ rows.turn(coordinates, "N"))
     W, outer = np.empty((X.shape[1], len(radii))), list(range(len(radii)))
     if _CHEAPER_BY_PRODUCTS * len(X) > X.shape[1]:
@@ -91,9 +91,12 @@ class _Tridiagonal:
     ----------
     matrix : ndarray of float, shape (n, n)
         Positive semidefinite.
+    of_rows : bool
+        Whether the matrix is ``XX'`` instead of ``X'X``, and a solution z has a coordinate per example.
     """
 
-    def __init__(self, matrix: np.ndarray) -> None:
+    def __init__(self, matrix: np.ndarray, of_rows: bool = False) -> None:
+        self._of_rows = of_rows
         self._reflectors, self.diagonal, self.above, self._factors, _ = dsytrd(
             np.array(matrix, order="F"), lower=1, lwork=int(dsytrd_lwork(len(matrix), lower=1)[0]), overwrite_a=1
         )
@@ -106,12 +109,10 @@ class _Tridiagonal:
             turned[1:] = dormqr("L", trans, self._reflectors[1:, :-1], self._factors, vectors[1:], work)[0]
         return turned
 
-    def solutions(
-        self, right: np.ndarray, radii: np.ndarray, least: float, through_rows: bool = False
-    ) -> tuple[np.ndarray, list[int]]:
+    def solutions(self, right: np.ndarray, radii: np.ndarray, least: float) -> tuple[np.ndarray, list[int]]:
         """Solve ``(T + lambda) z = right`` for each radius, with lambda at least `least` times the trace.
 
-        The radius bounds ``sqrt(z'z)``, or ``sqrt(z'Tz)`` if `through_rows`: then z has a coordinate per example.
+        The radius bounds ``sqrt(z'z)``, or ``sqrt(z'Tz)`` if T is of rows.
 
         Returns
         -------
@@ -124,14 +125,12 @@ class _Tridiagonal:
         lam = smallest = least * self.diagonal.sum()
         outer = []
         for i in np.argsort(-radii, kind="stable"):
-            lam, coordinates[:, i] = self._on_the_sphere(right, radii[i], lam, through_rows)
+            lam, coordinates[:, i] = self._on_the_sphere(right, radii[i], lam)
             if lam == smallest:
                 outer.append(int(i))
         return coordinates, outer
 
-    def _on_the_sphere(
-        self, right: np.ndarray, radius: float, lam: float, through_rows: bool
-    ) -> tuple[float, np.ndarray]:
+    def _on_the_sphere(self, right: np.ndarray, radius: float, lam: float) -> tuple[float, np.ndarray]:
         """Increase lambda until the norm of the solution is the radius; return both."""
         above = self.above if self.above.size else np.zeros(1)  # LAPACK's interface has no empty arrays
         large = _LARGE_MULTIPLIER * self.diagonal.sum()
@@ -139,10 +138,10 @@ class _Tridiagonal:
             pivots, factors, _ = dpttrf(self.diagonal + lam, above)
             z = dpttrs(pivots, factors, right)[0]
             square, slope = z @ z, z @ dpttrs(pivots, factors, z)[0]
-            if through_rows and lam > large:
+            if self._of_rows and lam > large:
                 Tz = self._times(z)
                 square, slope = z @ Tz, Tz @ dpttrs(pivots, factors, z)[0]
-            elif through_rows:
+            elif self._of_rows:
                 square, slope = right @ z - lam * square, square - lam * slope
             norm = np.sqrt(square)
             higher = lam + max(square * (norm - radius) / (radius * slope), 0)

@@ -8,12 +8,12 @@ of active ones as imaginary parts, so that one ``T`` applies to any node. With `
 and ``T/(t-1)`` over the steps since the last fold, ``V + h kappa - P sign(kappa)`` is the sum of all iterates.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from budgetreg.sampling.rounds import Round
-from budgetreg.sampling.segment_trees import Inverter, Layout, Minima, PrefixSums
+from budgetreg.sampling.segment_trees import Inverter, Layout, Levels, Minima, PrefixSums
 from budgetreg.updates.scaled_regressors import ActiveRows
 
 FOLD_RATIO = 1e3
@@ -155,13 +155,7 @@ class Pegasos:
         all_kappa[dropped] = kappa[child, at] = 0.0
         self._rekey(kappa, nodes[:-1], stream, settings)
 
-    def _rekey(
-        self,
-        kappa: np.ndarray,
-        nodes: Sequence[np.ndarray],
-        streams: np.ndarray,
-        settings: Sequence[np.ndarray] | None = None,
-    ) -> None:
+    def _rekey(self, kappa: np.ndarray, nodes: Levels, streams: np.ndarray, settings: Levels | None = None) -> None:
         key = np.abs(kappa)
         active = key > 0
         self._trees.update(key + 1j * active, nodes, streams, settings)

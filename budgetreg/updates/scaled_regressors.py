@@ -11,12 +11,12 @@ The plain probabilities are those of the listings, proportional to the terms of 
 ``|u_j| sqrt(E x_j^2 / c_j)`` (`budgetreg.sampling.importance_weights`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from budgetreg.sampling.rounds import SparsePoints
-from budgetreg.sampling.segment_trees import Inverter, Layout, PrefixSums
+from budgetreg.sampling.segment_trees import Inverter, Layout, Levels, PrefixSums
 
 FOLD_RATIO = 1e3
 """Largest change of the factor before ``C u`` is added to ``V``; a larger one would cancel too many digits."""
@@ -44,14 +44,10 @@ class ActiveRows:
         """Add all coordinates."""
         self._active[:, : self._d] = True
 
-    def rows(self, stream: int) -> np.ndarray:
-        """Return the rows of a stream, ascending."""
-        return np.flatnonzero(self._active[stream]) + stream * self._active.shape[1]
-
     def by_stream(self, replicas: np.ndarray) -> list[tuple[int, np.ndarray, np.ndarray]]:
-        """Return stream, rows and settings for each stream with any of the replicas, bool of shape (F, G)."""
-        streams = np.flatnonzero(replicas.any(axis=1)).tolist()
-        return [(f, self.rows(f), np.flatnonzero(replicas[f])) for f in streams]
+        """Return stream, rows and settings, ascending, for each stream with any of the replicas, bool (F, G)."""
+        padded, streams = self._active.shape[1], np.flatnonzero(replicas.any(axis=1)).tolist()
+        return [(f, np.flatnonzero(self._active[f]) + f * padded, np.flatnonzero(replicas[f])) for f in streams]
 
 
 class ScaledRegressors:
@@ -159,7 +155,7 @@ class ScaledRegressors:
         """Return the entries of padded values of attributes, (F * padded, 1), at attributes (n, F, G)."""
         return values.reshape(-1).take(attributes + np.arange(len(self._c))[:, None] * self.layout.padded)
 
-    def _update_trees(self, nodes: Sequence[np.ndarray], streams: np.ndarray) -> None:
+    def _update_trees(self, nodes: Levels, streams: np.ndarray) -> None:
         """Recompute nodes and streams of the trees from u."""
         rows = self.layout.leaves(nodes, streams)
         u = self._u.take(rows, axis=0)

@@ -10,7 +10,7 @@ from budgetreg.learners.factors import FactorRegression
 from budgetreg.learners.moments import MomentRegression
 from budgetreg.learners.moments.candidates import Spectrum, Target, clean, noise, ridge_regressors
 from budgetreg.learners.moments.evidence import Evidence, judge
-from budgetreg.learners.moments.pairs import Pairs, collected_pairs, label_regression, shrunk_share
+from budgetreg.learners.moments.pairs import Pairs, label_regression, shrunk_share
 from budgetreg.learners.moments.solution import solve
 from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
@@ -72,7 +72,7 @@ def test_solution_equals_listing(centred):
         return ridge_regressors(spectra, about(trained.a, trained.b), target), (small.U * small.values) @ small.U.T
 
     whole = label(fold >= 0)
-    pairs = collected_pairs(blocks, 0, (T,), whole, mean)
+    pairs = Pairs(blocks, 0, (T,), whole, mean)
     everything = pairs.sums.sum(axis=0), pairs.counts.sum(axis=0)
     held = np.stack([pairs.debiased(pairs.sums[f], pairs.counts[f]) for f in folds])
     noises = [

@@ -1,5 +1,7 @@
 """The parts of AEMR: regression on the target, pairs, spectra, candidates and held-out risks."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,7 +22,7 @@ from budgetreg.learners.moments.evidence import CandidateScores, Evidence, judge
 from budgetreg.learners.moments.pairs import (
     FOLDS,
     LabelRegression,
-    collected_pairs,
+    Pairs,
     label_regression,
     shrunk_share,
 )
@@ -90,7 +92,7 @@ def test_pair_sums_equal_a_loop():
         )
     counts = np.bincount(np.concatenate(S), minlength=d)
     label = known_label(d, counts, rng.normal(size=d), rng.normal(size=d))
-    pairs = collected_pairs(entries.blocks(), 0, (N, 12, m), label, 0.3)
+    pairs = Pairs(entries.blocks(), 0, (N, 12, m), label, 0.3)
     E = X - label.a - np.outer(y - 0.3, label.b)
     c = np.sqrt(counts / counts.mean())
     np.testing.assert_allclose(pairs.scale, c)
@@ -121,8 +123,9 @@ def test_shrinkage_by_pseudo_products_has_its_poisson_mean(mean):
     expected = np.full((2, 2), mean) * (1 - np.eye(2))
     assert shrunk_share(expected)[0, 1] == pytest.approx((poisson.pmf(N, mean) * N / (N + 0.5)).sum(), rel=1e-6)
     blocks, _ = revealed(*line(30, 2), 2, np.random.default_rng(0))
-    pairs = collected_pairs(blocks, 0, (30,), known_label(2, np.full(2, 30)), 0.0)
-    scaled = type(pairs)(**{**vars(pairs), "expected": expected})
+    pairs = Pairs(blocks, 0, (30,), known_label(2, np.full(2, 30)), 0.0)
+    scaled = copy(pairs)
+    scaled.expected = expected
     kept = (poisson.pmf(N, mean) * N / (N + 1)).sum()
     total = pairs.sums.sum(axis=0), pairs.counts.sum(axis=0)
     assert scaled.debiased(*total)[0, 1] == pytest.approx(total[0][0, 1] / 31 / kept, rel=1e-5)
@@ -138,9 +141,10 @@ def test_debiased_products_are_unbiased_under_unequal_draws():
         X = rng.normal(size=(m, d)) @ root.T
         blocks, S = revealed(X, np.zeros(m), k, rng, p)
         counts = np.maximum(np.bincount(S.reshape(-1), minlength=d), 1)
-        pairs = collected_pairs(blocks, 0, (m,), known_label(d, counts), 0.0)
+        pairs = Pairs(blocks, 0, (m,), known_label(d, counts), 0.0)
         # The true probability of a pair, because unbiasedness holds for division by it.
-        scaled = type(pairs)(**{**vars(pairs), "expected": m * both(p)})
+        scaled = copy(pairs)
+        scaled.expected = m * both(p)
         estimates.append(
             scaled.debiased(pairs.sums.sum(axis=0), pairs.counts.sum(axis=0)) / np.outer(pairs.scale, pairs.scale)
         )
@@ -264,7 +268,7 @@ def test_held_out_risks_are_unbiased():
         b = cross / target.variance
         left = np.diag(C) - target.variance * b**2
         label = known_label(d, np.bincount(S.reshape(-1), minlength=d), b=b, v=left)
-        pairs = collected_pairs(blocks, 0, (m,), label, 0.0)
+        pairs = Pairs(blocks, 0, (m,), label, 0.0)
         scaled = W / pairs.scale
         evidence = []
         for f in range(FOLDS):

@@ -147,9 +147,21 @@ class StreamValues:
         return label.a + level, label.b + slope / self.variance
 
 
-@dataclass(frozen=True)
 class Pairs:
     """Sums over the examples that show both attributes of a pair, for the p live attributes of one stream.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Everything revealed; the last value of each example is its target.
+    f : int
+        The stream.
+    phases : sequence of int
+        Numbers of examples at which the draw probabilities changed; the last is the number of all examples.
+    label : LabelRegression
+        The stream's regression on the target.
+    mean : float
+        Mean target.
 
     Attributes
     ----------
@@ -165,12 +177,40 @@ class Pairs:
         Expected number of products of each pair, given the counts of attributes; 0 on the diagonal.
     """
 
-    live: np.ndarray
-    scale: np.ndarray
-    diagonal: np.ndarray
-    sums: np.ndarray
-    counts: np.ndarray
-    expected: np.ndarray
+    def __init__(
+        self, blocks: Sequence[Block], f: int, phases: Sequence[int], label: LabelRegression, mean: float
+    ) -> None:
+        live = np.flatnonzero(label.live)
+        d, p = len(label.live), len(live)
+        position = np.full(d + 2, p)
+        position[live] = np.arange(p)
+        c = np.sqrt(label.counts[live] / label.v[live])
+        c /= np.sqrt(np.mean(np.square(c) * label.v[live]))
+        a, b, scale = (np.append(parameter, 0.0) for parameter in (label.a[live], label.b[live], c))
+        sums, counts, expected = np.zeros((FOLDS, p, p)), np.zeros((FOLDS, p, p)), np.zeros((p, p))
+        start = 0
+        for block in blocks:
+            attributes, values = position[block.attributes[f, :, :-1]], block.values[f, :, :-1]
+            u = block.values[f, :, -1:] - mean
+            T, n = attributes.shape
+            e = (values - a[attributes] - b[attributes] * u) * scale[attributes]
+            for fold in range(FOLDS):
+                part = slice((fold - start) % FOLDS, T, FOLDS)
+                seen, residuals = rows_by_column(attributes[part], e[part], p + 1)
+                sums[fold] += (residuals.T @ residuals).toarray()[:p, :p]
+                counts[fold] += (seen.T @ seen).toarray()[:p, :p]
+            for begin, end in zip([0, *phases[:-1]], phases, strict=True):
+                in_phase = attributes[max(begin - start, 0) : max(end - start, 0)]
+                if in_phase.size:
+                    times = np.bincount(in_phase.reshape(-1), minlength=p + 1)[:p]
+                    expected += np.outer(times, times) * ((1 - 1 / n) / len(in_phase))
+            start += T
+        for matrix in (*sums, *counts, expected):
+            np.fill_diagonal(matrix, 0.0)
+        if expected.any():
+            expected *= counts.sum() / expected.sum()
+        self.live, self.scale, self.diagonal = live, c, np.square(c) * label.v[live]
+        self.sums, self.counts, self.expected = sums, counts, expected
 
     def without(self, fold: int) -> tuple[np.ndarray, np.ndarray]:
         """Return sums and counts over all folds but one."""
@@ -191,56 +231,6 @@ class Pairs:
     def _with_diagonal(self, matrix: np.ndarray) -> np.ndarray:
         np.fill_diagonal(matrix, self.diagonal)
         return matrix
-
-
-def collected_pairs(
-    blocks: Sequence[Block], f: int, phases: Sequence[int], label: LabelRegression, mean: float
-) -> Pairs:
-    """Sum the products of one stream.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-        Everything revealed; the last value of each example is its target.
-    f : int
-        The stream.
-    phases : sequence of int
-        Numbers of examples at which the draw probabilities changed; the last is the number of all examples.
-    label : LabelRegression
-        The stream's regression on the target.
-    mean : float
-        Mean target.
-    """
-    live = np.flatnonzero(label.live)
-    d, p = len(label.live), len(live)
-    position = np.full(d + 2, p)
-    position[live] = np.arange(p)
-    c = np.sqrt(label.counts[live] / label.v[live])
-    c /= np.sqrt(np.mean(np.square(c) * label.v[live]))
-    a, b, scale = (np.append(parameter, 0.0) for parameter in (label.a[live], label.b[live], c))
-    sums, counts, expected = np.zeros((FOLDS, p, p)), np.zeros((FOLDS, p, p)), np.zeros((p, p))
-    start = 0
-    for block in blocks:
-        attributes, values = position[block.attributes[f, :, :-1]], block.values[f, :, :-1]
-        u = block.values[f, :, -1:] - mean
-        T, n = attributes.shape
-        e = (values - a[attributes] - b[attributes] * u) * scale[attributes]
-        for fold in range(FOLDS):
-            part = slice((fold - start) % FOLDS, T, FOLDS)
-            seen, residuals = rows_by_column(attributes[part], e[part], p + 1)
-            sums[fold] += (residuals.T @ residuals).toarray()[:p, :p]
-            counts[fold] += (seen.T @ seen).toarray()[:p, :p]
-        for begin, end in zip([0, *phases[:-1]], phases, strict=True):
-            in_phase = attributes[max(begin - start, 0) : max(end - start, 0)]
-            if in_phase.size:
-                times = np.bincount(in_phase.reshape(-1), minlength=p + 1)[:p]
-                expected += np.outer(times, times) * ((1 - 1 / n) / len(in_phase))
-        start += T
-    for matrix in (*sums, *counts, expected):
-        np.fill_diagonal(matrix, 0.0)
-    if expected.any():
-        expected *= counts.sum() / expected.sum()
-    return Pairs(live, c, np.square(c) * label.v[live], sums, counts, expected)
 
 
 def shrunk_share(expected: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 
 from budgetreg.learners.moments.candidates import RIDGES, SPECTRA, Target, noise, regressors, spectra
 from budgetreg.learners.moments.evidence import Evidence, judge
-from budgetreg.learners.moments.pairs import FOLDS, LabelRegression, Pairs, StreamValues, collected_pairs, shrunk_share
+from budgetreg.learners.moments.pairs import FOLDS, LabelRegression, Pairs, StreamValues, shrunk_share
 from budgetreg.revealed.collection import Block
 from budgetreg.tasks import Outputs, WithIntercept
 
@@ -99,7 +99,7 @@ def solve(
     if not label.live.any() or revealed.variance == 0:
         return Solution(np.zeros(d), label, np.zeros((count, d)), False, None)
     target = Target(0.0 if intercept else revealed.mean, revealed.variance)
-    pairs = collected_pairs(blocks, f, phases, label, revealed.mean)
+    pairs = Pairs(blocks, f, phases, label, revealed.mean)
 
     def scaled_columns(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         level = np.zeros(len(pairs.live)) if centred else a[pairs.live]
