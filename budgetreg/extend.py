@@ -4,8 +4,7 @@ A learner is a class derived from `Learner`, a kind of data a `DatasetKind`; ent
 ``budgetreg.learners`` and ``budgetreg.datasets`` name them. CONTRIBUTING.md shows one of each.
 """
 
-from budgetreg.config.options import Option, option
-from budgetreg.config.requirements import (
+from budgetreg.config.options import (
     FLAG,
     FRACTION,
     NOT_NEGATIVE,
@@ -15,8 +14,10 @@ from budgetreg.config.requirements import (
     POSITIVE,
     TEXT,
     ZERO,
+    Option,
     Requirement,
     one_of,
+    option,
     whole,
 )
 from budgetreg.data.dataset import Dataset

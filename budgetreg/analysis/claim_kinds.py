@@ -10,7 +10,7 @@ import numpy as np
 
 from budgetreg.analysis.bootstrap import Estimate, basic, of_largest, of_ratio, of_share, weights
 from budgetreg.analysis.comparisons import Incomparable, Means, ResampledCurves, select
-from budgetreg.config.requirements import (
+from budgetreg.config.options import (
     FRACTION,
     LIST,
     MAPPING,

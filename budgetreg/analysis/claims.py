@@ -11,7 +11,7 @@ from typing import Any
 from budgetreg.analysis.bootstrap import Estimate
 from budgetreg.analysis.claim_kinds import KINDS, Case, Published, Region
 from budgetreg.analysis.comparisons import ACROSS, Incomparable
-from budgetreg.config.requirements import LIST, MAPPING, NAME, NOTHING, TEXT, Rules, check, one_of
+from budgetreg.config.options import LIST, MAPPING, NAME, NOTHING, TEXT, Rules, check, one_of
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.results.series import Series
 from budgetreg.results.tables import as_csv

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from budgetreg.config import requirements as must
+from budgetreg.config import options as must
 from budgetreg.config.options import Option, Options
 
 TOP: Options = {

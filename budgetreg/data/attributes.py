@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from budgetreg.config.options import Option, Options
-from budgetreg.config.requirements import NAME, NOTHING, one_of
+from budgetreg.config.options import NAME, NOTHING, Option, Options, one_of
 from budgetreg.data.dataset import LARGEST, Dataset, short_digest
 from budgetreg.data.formats.chunks import is_number, reading, shown
 from budgetreg.data.formats.delimited import records, separator_of

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.config.options import Option
-from budgetreg.config.requirements import one_of
+from budgetreg.config.options import Option, one_of
 from budgetreg.data.attributes import SCALING, unit
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.kind import RANDOM, DatasetKind

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.config.options import option
-from budgetreg.config.requirements import NUMBER, Requirement
+from budgetreg.config.options import NUMBER, Requirement, option
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.kind import OFFICIAL, DatasetKind, KeyedDistribution, count
 from budgetreg.errors import ConfigError

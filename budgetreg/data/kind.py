@@ -9,8 +9,19 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from budgetreg.config.options import Option, Options, identity_of, option, options_of, rules_of
-from budgetreg.config.requirements import FRACTION, NAME, NOTHING, check, one_of, whole
+from budgetreg.config.options import (
+    FRACTION,
+    NAME,
+    NOTHING,
+    Option,
+    Options,
+    checked,
+    identity_of,
+    one_of,
+    option,
+    options_of,
+    whole,
+)
 from budgetreg.data.dataset import Dataset
 from budgetreg.streams import generator
 
@@ -130,7 +141,7 @@ class DatasetKind:
         options = options_of(source)
 
         def parse(values: Mapping[str, Any]) -> Source:
-            check(dict(values), rules_of(options, values), "dataset")
+            checked(dict(values), options, "dataset")
             return source(**values)
 
         return cls(name=name, parse=parse, options=options, **properties)

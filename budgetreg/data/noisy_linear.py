@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.config.options import option
-from budgetreg.config.requirements import NOT_NEGATIVE, NOTHING, NUMBER, Requirement, whole
+from budgetreg.config.options import NOT_NEGATIVE, NOTHING, NUMBER, Requirement, option, whole
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.kind import DatasetKind, Examples, KeyedDistribution, StreamFactory, count, short
 from budgetreg.errors import ConfigError

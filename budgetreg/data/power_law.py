@@ -18,8 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from budgetreg.config.options import option
-from budgetreg.config.requirements import FLAG, NUMBER, Requirement, one_of
+from budgetreg.config.options import FLAG, NUMBER, Requirement, one_of, option
 from budgetreg.data.cache import cache_root, earlier_layouts, ensure_array
 from budgetreg.data.dataset import Dataset, short_digest
 from budgetreg.data.kind import DatasetKind, KeyedDistribution, count, short

@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from budgetreg.config.options import Option
-from budgetreg.config.requirements import one_of
+from budgetreg.config.options import Option, one_of
 from budgetreg.data.attributes import SCALING, unit
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, required

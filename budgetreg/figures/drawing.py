@@ -9,7 +9,7 @@ import pandas as pd
 
 from budgetreg.analysis.bootstrap import ONE_SIDED, weights
 from budgetreg.config.nested import common, flatten
-from budgetreg.config.requirements import LIST, MAPPING, NAME, NOTHING, POSITIVE, Rules, check, list_of, one_of
+from budgetreg.config.options import LIST, MAPPING, NAME, NOTHING, POSITIVE, Rules, check, list_of, one_of
 from budgetreg.errors import ConfigError
 from budgetreg.results.axis_variables import ALONG
 from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series, mean_curve

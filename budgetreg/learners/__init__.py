@@ -11,8 +11,7 @@ from functools import cache
 from typing import Any
 
 from budgetreg.config import catalogue, extensions
-from budgetreg.config.options import Option, Options, completed, frozen, options_of
-from budgetreg.config.requirements import FLAG, NAME, NOTHING, Requirement
+from budgetreg.config.options import FLAG, NAME, NOTHING, Option, Options, Requirement, completed, frozen, options_of
 from budgetreg.errors import ContractError
 from budgetreg.learners.bases import IGNORABLE
 from budgetreg.learners.declaration import Learner, Observation, Parameter

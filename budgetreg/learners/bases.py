@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from budgetreg.config.options import Option, Options, option
-from budgetreg.config.requirements import NOTHING, one_of, whole
+from budgetreg.config.options import NOTHING, Option, Options, one_of, option, whole
 from budgetreg.errors import ConfigError
 from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Batching, Cost, Learner, Parameter, Theorem
 from budgetreg.learners.signature import BudgetSplit

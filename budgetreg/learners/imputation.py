@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.config.options import option
-from budgetreg.config.requirements import one_of
+from budgetreg.config.options import one_of, option
 from budgetreg.enumeration import certificates
 from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, same
 from budgetreg.errors import ConfigError

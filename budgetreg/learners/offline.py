@@ -13,8 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from budgetreg.config.options import option
-from budgetreg.config.requirements import one_of
+from budgetreg.config.options import one_of, option
 from budgetreg.enumeration.certificates import BallOracle, largest, one_norm, two_norm
 from budgetreg.learners.bases import ON_FULL_ROWS, UNBOUNDED
 from budgetreg.learners.declaration import RADIUS, Batching, Learner, Observation

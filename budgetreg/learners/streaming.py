@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from budgetreg.config.options import option
-from budgetreg.config.requirements import one_of
+from budgetreg.config.options import one_of, option
 from budgetreg.errors import ConfigError
 from budgetreg.learners.bases import ONE_PASS, UNBOUNDED, SubspaceLearner
 from budgetreg.learners.declaration import STEP_SIZE, Batching, Parameter

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.config.options import option
-from budgetreg.config.requirements import NOT_NEGATIVE, POSITIVE, one_of
+from budgetreg.config.options import NOT_NEGATIVE, POSITIVE, one_of, option
 from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, close
 from budgetreg.enumeration.gradients import D, DrawProbabilities, compare_moves, point_square, points
 from budgetreg.enumeration.steps import STEP, Place, Step, enumerate_step

@@ -15,8 +15,7 @@ from math import log
 
 import numpy as np
 
-from budgetreg.config.options import option
-from budgetreg.config.requirements import FRACTION, NOT_NEGATIVE, ZERO, one_of
+from budgetreg.config.options import FRACTION, NOT_NEGATIVE, ZERO, one_of, option
 from budgetreg.enumeration.gradients import DrawProbabilities, GradientOracle
 from budgetreg.enumeration.steps import Step
 from budgetreg.learners import bases

@@ -15,8 +15,19 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from budgetreg.config.catalogue import has_option, options
 from budgetreg.config.nested import flatten, put
-from budgetreg.config.options import Options, completed, frozen, identity_of, options_of, resolve_nulls, rules_of
-from budgetreg.config.requirements import POSITIVE, check, chosen, increasing
+from budgetreg.config.options import (
+    POSITIVE,
+    Options,
+    check,
+    checked,
+    chosen,
+    completed,
+    frozen,
+    identity_of,
+    increasing,
+    options_of,
+    resolve_nulls,
+)
 from budgetreg.config.sections import BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
 from budgetreg.data import DatasetConfig, DatasetKind, kinds
 from budgetreg.data.attributes import with_ranges
@@ -143,7 +154,7 @@ def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> 
     ConfigError
         If a key is unknown or missing, or a value is not what its key needs.
     """
-    tree = _checked(_plain(cfg), TOP, "")
+    tree = checked(_plain(cfg), TOP, "")
     tree = _apply_protocol(tree, given or {})
     learners = tree["learners"]
     for key in RECIPE:
@@ -171,7 +182,7 @@ def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None
     for key, value in (given or {}).items():
         if key != "dataset.root" or "root" in tree.get("dataset", {}):
             put(tree, key, value)
-    return _typed(_checked(tree, {key: option for key, option in TOP.items() if key not in RECIPE}, ""))
+    return _typed(checked(tree, {key: option for key, option in TOP.items() if key not in RECIPE}, ""))
 
 
 def _typed(tree: dict[str, Any]) -> Config:
@@ -182,7 +193,7 @@ def _typed(tree: dict[str, Any]) -> Config:
     dataset = _dataset(tree, kind, own_data)
     tree.update(resolve_nulls(TOP, tree, own_data))
     tuning = _tuning(tree, algo, own_data)
-    tree["backend"] = _checked(tree["backend"], BACKEND, "backend")
+    tree["backend"] = checked(tree["backend"], BACKEND, "backend")
     sections = {"algo": algo, "dataset": dataset, "tuning": tuning, "backend": BackendConfig(**tree["backend"])}
     plain = {field.name: frozen(tree[field.name]) for field in fields(Config) if field.name in tree}
     return Config(**{**plain, **sections}, resolved=tree)
@@ -249,7 +260,7 @@ def _apply_protocol(tree: dict[str, Any], given: Mapping[str, Any]) -> dict[str,
     for key, value in flatten(protocols[name] or {}).items():
         if key not in given:
             put(tree, key, value)
-    return _checked(tree, TOP, "")
+    return checked(tree, TOP, "")
 
 
 def _apply_recipe(section: Any, learners: Mapping[str, Any], given: Mapping[str, Any]) -> None:
@@ -265,19 +276,11 @@ def _apply_recipe(section: Any, learners: Mapping[str, Any], given: Mapping[str,
             put(section, key, value)
 
 
-def _checked(section: Any, declared: Options, prefix: str) -> dict[str, Any]:
-    """Compare a section with its options; return it with the defaults of options that it lacks."""
-    rules = rules_of(declared, section if isinstance(section, dict) else {})
-    whole = completed(declared, section) if isinstance(section, dict) else section
-    check(whole, rules, prefix)
-    return dict(whole)
-
-
 def _algo(tree: dict[str, Any], own_data: bool) -> Learner:
     section = tree["algo"]
     options = options_of(cores()[chosen(section, "algo", "core", cores())])
     declared = algo_options(cores()[section["core"]])
-    section = resolve_nulls(declared, _checked(section, declared, "algo"), own_data)
+    section = resolve_nulls(declared, checked(section, declared, "algo"), own_data)
     learner = composed(section, {})
     parameter = increasing("an increasing list of numbers above 0", POSITIVE)
     check(section["grid"], {key: (f"the grid of {key}", parameter) for key in learner.tuned}, "algo.grid")
@@ -292,7 +295,7 @@ def _algo(tree: dict[str, Any], own_data: bool) -> Learner:
 
 def _dataset(tree: dict[str, Any], kind: DatasetKind, own_data: bool) -> DatasetConfig:
     declared = kind.all_options()
-    asked = with_ranges(_checked(tree["dataset"], declared, "dataset"))
+    asked = with_ranges(checked(tree["dataset"], declared, "dataset"))
     section = tree["dataset"] = resolve_nulls(declared, asked, own_data)
     of_kind = {key: frozen(section[key]) for key in kind.options}
     return DatasetConfig(**{key: value for key, value in section.items() if key not in of_kind}, options=of_kind)
@@ -305,7 +308,7 @@ def _tuning_options(name: str) -> Options:
 def _tuning(tree: dict[str, Any], algo: Learner, own_data: bool) -> TuningConfig:
     name = chosen(tree["tuning"], "tuning", "name", TUNINGS)
     declared = _tuning_options(name)
-    section = tree["tuning"] = resolve_nulls(declared, _checked(tree["tuning"], declared, "tuning"), own_data)
+    section = tree["tuning"] = resolve_nulls(declared, checked(tree["tuning"], declared, "tuning"), own_data)
     if name == "honest" and algo.grid:
         able = members(
             lambda other: (

@@ -19,8 +19,7 @@ from budgetreg.analysis.claims import Claim
 from budgetreg.analysis.claims import parse as parse_claim
 from budgetreg.config import catalogue
 from budgetreg.config.composition import Composer
-from budgetreg.config.options import rules_of
-from budgetreg.config.requirements import check
+from budgetreg.config.options import checked
 from budgetreg.config.sections import TOP
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.figures.drawing import Drawing
@@ -114,7 +113,7 @@ def _read(name: str, given: Mapping[str, Any]) -> Recipe:
     composer = Composer(name, _PRESENTATION)
     keys = ("protocols", "omit", *_PRESENTATION)
     content: dict[str, Any] = {key: OmegaConf.to_container(composer.base[key]) for key in keys}
-    check(content, rules_of({key: TOP[key] for key in keys}, content), "")
+    checked(content, {key: TOP[key] for key in keys}, "")
     protocols = tuple(map(str, content["protocols"]))
     choices = _combinations(composer.base.hydra.sweeper.params or {}, protocols, content["omit"])
     cells = tuple(_cells(composer, choices, given))

@@ -9,8 +9,7 @@ import pytest
 
 from budgetreg import data, learners
 from budgetreg.config import extensions, sections
-from budgetreg.config.options import Option
-from budgetreg.config.requirements import one_of
+from budgetreg.config.options import Option, one_of
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.reproduce.merged import read_results
 from budgetreg.reproduce.recipes import names, read_recipe

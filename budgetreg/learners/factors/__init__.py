@@ -10,8 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from budgetreg.config.options import option
-from budgetreg.config.requirements import FRACTION, NOTHING, POSITIVE, one_of, whole
+from budgetreg.config.options import FRACTION, NOTHING, POSITIVE, one_of, option, whole
 from budgetreg.enumeration.certificates import FullRowsOracle
 from budgetreg.learners.bases import UNBOUNDED, PairwiseLearner, SubspaceLearner
 from budgetreg.learners.declaration import Missing

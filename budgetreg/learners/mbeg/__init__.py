@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from budgetreg.config.options import option
-from budgetreg.config.requirements import FRACTION, ONE, ZERO, one_of
+from budgetreg.config.options import FRACTION, ONE, ZERO, one_of, option
 from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, close, expect, same
 from budgetreg.enumeration.scripted_rng import Scripted, distribution, outcomes
 from budgetreg.errors import ConfigError

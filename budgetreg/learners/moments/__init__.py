@@ -9,8 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from budgetreg.config.options import option
-from budgetreg.config.requirements import one_of, whole
+from budgetreg.config.options import one_of, option, whole
 from budgetreg.enumeration.certificates import FullRowsOracle
 from budgetreg.learners.bases import UNBOUNDED, PairwiseLearner
 from budgetreg.learners.declaration import Missing, Parameter

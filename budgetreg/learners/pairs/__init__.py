@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from budgetreg.config.options import option
-from budgetreg.config.requirements import one_of
+from budgetreg.config.options import one_of, option
 from budgetreg.enumeration import certificates
 from budgetreg.enumeration.certificates import RADII, Shown, largest, one_norm
 from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, close, same

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from budgetreg.config.options import option
-from budgetreg.config.requirements import NOTHING, one_of
+from budgetreg.config.options import NOTHING, one_of, option
 from budgetreg.enumeration.gradients import DrawProbabilities, GradientOracle
 from budgetreg.enumeration.steps import Step, prices
 from budgetreg.learners import bases

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.config.options import option
-from budgetreg.config.requirements import FLAG, FRACTION, one_of
+from budgetreg.config.options import FLAG, FRACTION, one_of, option
 from budgetreg.enumeration.expectations import Oracle
 from budgetreg.learners.bases import ON_FULL_ROWS, UNBOUNDED, SubspaceLearner
 from budgetreg.learners.declaration import Missing, Observation, Theorem
