@@ -43,7 +43,7 @@ def run(choices: Mapping[str, Any], *, draw: bool = False) -> "Results":
     from budgetreg.execution.choices import remarks
 
     outcome = carry_out(plan(choices), draw=draw)
-    for remark in remarks(filter(None, [outcome.choices])):
+    for remark in remarks([outcome.choices]):
         say(remark)
     if outcome.failed:
         raise UnfinishedError(f"{outcome.failed} repetitions failed, see {outcome.folder}: the same call tries again")

@@ -61,7 +61,7 @@ def main(arguments: Namespace) -> int:
     for number, plan in enumerate(plans, 1):
         say(f"{number} of {len(plans)}: {plan.config.algo.name}, k={plan.config.k}")
         outcomes.append(carry_out(plan, draw=False))
-    for line in remarks(outcome.choices for outcome in outcomes if outcome.choices):
+    for line in remarks(outcome.choices for outcome in outcomes):
         say(line)
     if any(outcome.finished for outcome in outcomes):
         _answer([outcome.folder for outcome in outcomes if outcome.finished], total)

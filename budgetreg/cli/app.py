@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 
 from budgetreg import __version__
-from budgetreg.cli.streams import PatientStreams
+from budgetreg.cli.streams import lost, patient_streams
 from budgetreg.notices import each_once
 
 COMMANDS = {
@@ -59,12 +59,12 @@ def main(argv: list[str] | None = None) -> int:
     int
         0 ok, 1 some runs or checks failed, 2 usage or configuration, 3 data unavailable, 130 interrupted.
     """
-    with PatientStreams() as streams, each_once():
+    with patient_streams(), each_once():
         code = _answer(sys.argv[1:] if argv is None else argv)
-        lost = streams.lost()
-        if lost:
-            print(f"budgetreg: {lost}", file=sys.stderr)
-    return code or (2 if lost else 0)
+        problem = lost()
+        if problem:
+            print(f"budgetreg: {problem}", file=sys.stderr)
+    return code or (2 if problem else 0)
 
 
 def _answer(words: list[str]) -> int:

@@ -39,7 +39,13 @@ def main(arguments: Namespace) -> int:
     if arguments.name not in FETCHED:
         hint = nearest(arguments.name, FETCHED)
         raise ConfigError(f"nothing to fetch for {arguments.name!r}{hint}; possible: {', '.join(FETCHED)}")
-    print(fetch(arguments.name, _root(arguments.words)))
+    root = "data"
+    for word in arguments.words:
+        key, equals, root = word.partition("=")
+        if key != _ROOT_KEY or not root:
+            hint = nearest(key, [_ROOT_KEY]) if equals else ""
+            raise ConfigError(f"unknown option {word!r}{hint}; possible: {_ROOT_KEY}=DIR")
+    print(fetch(arguments.name, root))
     return 0
 
 
@@ -63,17 +69,6 @@ def fetch(name: str, root: str, checksums: Mapping[str, str] = mnist.CHECKSUMS) 
     folder = mnist.prepare(root, checksums)
     n, d = mnist.Mnist(root, FETCHED[name]).load(checksums).X.shape
     return f"{name}: {n} images of {d} pixels; original files in {mnist.raw_folder(root)}, arrays in {folder}"
-
-
-def _root(overrides: list[str]) -> str:
-    root = "data"
-    for override in overrides:
-        key, equals, value = override.partition("=")
-        if key != _ROOT_KEY or not value:
-            hint = nearest(key, [_ROOT_KEY]) if equals else ""
-            raise ConfigError(f"unknown option {override!r}{hint}; possible: {_ROOT_KEY}=DIR")
-        root = value
-    return root
 
 
 def _download(root: str, wrong: Mapping[str, str], checksums: Mapping[str, str]) -> None:

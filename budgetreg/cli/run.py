@@ -24,7 +24,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from budgetreg.cli.common import at_home, console, refuse_root, shown
-from budgetreg.cli.streams import PatientStreams
+from budgetreg.cli.streams import lost, patient_streams
 from budgetreg.config import application, catalogue
 from budgetreg.config.composition import as_config_error, check_words
 from budgetreg.config.options import options_of
@@ -43,7 +43,7 @@ from budgetreg.protocol.plan import Plan, make_plan
 
 _DEATH_OF_A_JOB = "UncompletedJobError"  # the exception of submitit
 _Act = Callable[[Plan], dict[str, Any]]
-"""Executes or prints a plan, and returns the exit code and, for a run, the choices of its tuning."""
+"""Executes or prints a plan, and returns the exit code and, for a run, its folder and the choices of its tuning."""
 
 _ADDED = "++"  # before an override that may add a key
 _MEMORY = "JOBLIB_TEMP_FOLDER"  # where joblib keeps what its workers share
@@ -111,8 +111,8 @@ def _hydra(options: Namespace, task: Callable[[DictConfig], None]) -> bool:
         raise
     except Exception as error:
         # Hydra checks few of its own settings, so a wrong one can fail anywhere.
-        if _is_ours(error):
-            raise
+        if any(frame.f_code is _cell.__code__ for frame, _ in traceback.walk_tb(error.__traceback__)):
+            raise  # from inside our task, so it is a bug of ours rather than a mistake in the words
         if type(error).__name__ == _DEATH_OF_A_JOB:
             raise WorkerDied(
                 "a job of the launcher died, perhaps for want of memory or time: the same command resumes"
@@ -127,11 +127,6 @@ def _shell_request(words: list[str]) -> tuple[str, str]:
     if action not in ("install", "uninstall", "query") or not shell:
         _refuse("-sc needs install=SHELL or uninstall=SHELL, such as install=bash")
     return action, shell
-
-
-def _is_ours(error: BaseException) -> bool:
-    """Whether an error was raised inside our task, and so is a bug of ours rather than a mistake in the words."""
-    return any(frame.f_code is _cell.__code__ for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def _expanded(word: str) -> str:
@@ -169,12 +164,12 @@ def _cell(cfg: DictConfig, act: _Act) -> None:
     """
     in_worker = multiprocessing.parent_process() is not None  # of a launcher
     with ExitStack() as stack:  # in the command itself, the streams are patient already and messages are said once
-        streams = stack.enter_context(PatientStreams())
+        stack.enter_context(patient_streams())
         notes: list[str] = stack.enter_context(held()) if in_worker else []
         number, outcome = _outcome(cfg, act)
         outcome["notes"] = notes
-        if in_worker and not outcome["code"] and streams.lost():
-            outcome.update(code=2, message=f"budgetreg: {streams.lost()}")
+        if in_worker and not outcome["code"] and lost():
+            outcome.update(code=2, message=f"budgetreg: {lost()}")
     try:
         with os_errors_explained("write temporary files"):
             Path(os.environ[_SCRATCH], f"{number:06}.json").write_text(json.dumps(outcome), encoding="utf-8")
@@ -190,7 +185,7 @@ def _outcome(cfg: DictConfig, act: _Act) -> tuple[int, dict[str, Any]]:
     # Not resolved, as the error of `k=${missing}` must be that of its value, below.
     job: Any = OmegaConf.to_container(hydra.job, resolve=False)
     overrides: str = job["override_dirname"].replace(_ADDED, "")
-    outcome: dict[str, Any] = {"code": 0, "message": "", "folder": None, "made": False, "left_out": False}
+    outcome: dict[str, Any] = {"code": 0, "message": "", "left_out": False}
     try:
         parser = OverridesParser.create()
         given = parser.parse_overrides(OmegaConf.to_container(hydra.overrides.task))  # type: ignore[arg-type]
@@ -204,11 +199,9 @@ def _outcome(cfg: DictConfig, act: _Act) -> tuple[int, dict[str, Any]]:
         if swept and config.out is not None:
             config = replace(config, out=str(Path(config.out, overrides.replace("/", "_"))))
         config = replace(config, out=str(config.folder()))
-        outcome["folder"] = config.out
         outcome["left_out"] = swept and left_out(choice, OmegaConf.to_container(cfg.omit))
         if not outcome["left_out"]:
             outcome |= act(make_plan(config))
-            outcome["made"] = act is _execute
     except (UserError, ContractError) as error:
         cell = f" (in the cell {overrides})" if swept else ""
         outcome.update(code=error.exit_code, message=f"budgetreg: {' '.join(str(error).split())}{cell}")
@@ -237,7 +230,7 @@ def _execute(plan: Plan) -> dict[str, Any]:
     if outcome.finished:
         console().print(run_table(outcome.folder))
         print(f"results: {shown(outcome.folder)}")
-    return {"code": 1 if outcome.failed else 0, "choices": asdict(outcome.choices) if outcome.choices else None}
+    return {"code": 1 if outcome.failed else 0, "choices": asdict(outcome.choices), "folder": str(outcome.folder)}
 
 
 def _print_plan(plan: Plan) -> dict[str, Any]:
@@ -250,8 +243,9 @@ def _print_plan(plan: Plan) -> dict[str, Any]:
 def _report(scratch: Path) -> int:
     """Print the messages of the cells and how to merge the curves of a sweep; return the highest exit code."""
     outcomes = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(scratch.glob("*.json"))]
+    made = [outcome for outcome in outcomes if "folder" in outcome]
     notes = [note for outcome in outcomes for note in outcome["notes"]]
-    for line in notes + remarks(Choices(**outcome["choices"]) for outcome in outcomes if outcome.get("choices")):
+    for line in notes + remarks(Choices(**outcome["choices"]) for outcome in made):
         say(line)
     for outcome in outcomes:
         if outcome["message"]:
@@ -259,8 +253,8 @@ def _report(scratch: Path) -> int:
     left = sum(outcome["left_out"] for outcome in outcomes)
     if left:
         print(f"budgetreg: left out by the recipe: {left} combinations (omit=[] runs them)", file=sys.stderr)
-    made = [outcome for outcome in outcomes if outcome["made"]]
-    if len(made) > 1:
-        together = os.path.commonpath([outcome["folder"] for outcome in made])
+    folders = [outcome["folder"] for outcome in made]
+    if len(folders) > 1:
+        together = os.path.commonpath(folders)
         print(f"merge the curves: budgetreg plot {shlex.quote(shown(Path(together)))}")
     return max((outcome["code"] for outcome in outcomes), default=0)

@@ -7,10 +7,11 @@ change its exit code, unless the disk is full. Nothing heavy is imported here, a
 import codecs
 import os
 import sys
+from contextlib import ExitStack, contextmanager
 
 TYPE_CHECKING = False  # not imported from `typing`, which is slow to load
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Any, TextIO
 
 _ERRORS = "budgetreg"  # name of the handler for letters that an encoding lacks
@@ -54,50 +55,40 @@ class _Patient:
             pass
 
 
-class PatientStreams:
-    """Make stdout and stderr patient in a block; a nested block changes nothing."""
-
-    def __init__(self) -> None:
-        self._before: list[tuple[str, Any, str | None]] = []
-
-    def __enter__(self) -> "PatientStreams":
-        """Replace the streams."""
-        _open_closed()
-        codecs.register_error(_ERRORS, _spelled)
+@contextmanager
+def patient_streams() -> "Iterator[None]":
+    """Make stdout and stderr patient in the block; a nested block changes nothing."""
+    _open_closed()
+    codecs.register_error(_ERRORS, _spelled)
+    with ExitStack() as stack:
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
             if isinstance(stream, _Patient):
                 continue
             errors = getattr(stream, "errors", None)
             # Letters that the encoding lacks must not raise. On stderr Python escapes them itself.
-            replaced = errors if errors in ("strict", "surrogateescape") and hasattr(stream, "reconfigure") else None
-            if replaced:
+            if errors in ("strict", "surrogateescape") and hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors=_ERRORS)
-            self._before.append((name, stream, replaced))
+                stack.callback(stream.reconfigure, errors=errors)
+            stack.callback(setattr, sys, name, stream)
             setattr(sys, name, _Patient(stream))
-        return self
+            stack.callback(getattr(sys, name).flush)
+        yield
 
-    def __exit__(self, *_: object) -> None:
-        """Flush the streams, and restore the original ones."""
-        for name, stream, replaced in self._before:
-            getattr(sys, name).flush()
-            if replaced:
-                stream.reconfigure(errors=replaced)
-            setattr(sys, name, stream)
 
-    def lost(self) -> str:
-        """Return why some output could not be written to stdout; to be called in the block.
+def lost() -> str:
+    """Return why some output could not be written to stdout; to be called in a block of `patient_streams`.
 
-        Returns
-        -------
-        str
-            Empty if everything was written, or if the reader stopped reading, as ``head`` does.
-        """
-        sys.stdout.flush()
-        problem = sys.stdout.problem if isinstance(sys.stdout, _Patient) else None
-        if problem is None or isinstance(problem, BrokenPipeError):
-            return ""
-        return f"cannot write to stdout: {problem.strerror or problem}"
+    Returns
+    -------
+    str
+        Empty if everything was written, or if the reader stopped reading, as ``head`` does.
+    """
+    sys.stdout.flush()
+    problem = sys.stdout.problem if isinstance(sys.stdout, _Patient) else None
+    if problem is None or isinstance(problem, BrokenPipeError):
+        return ""
+    return f"cannot write to stdout: {problem.strerror or problem}"
 
 
 def _open_closed() -> None:

@@ -14,16 +14,10 @@ from joblib import Parallel, delayed
 
 from budgetreg.data.cache import Stamp, trust, verified
 from budgetreg.errors import UserError
+from budgetreg.execution import workers
 from budgetreg.execution.attempts import Outcome, Repetitions, attempt, batches
 from budgetreg.execution.choices import Choices, choices_of
 from budgetreg.execution.progress import progress_bar, reporter
-from budgetreg.execution.workers import (
-    deaths_explained,
-    exit_with_parent,
-    interrupts_ignored,
-    termination_as_interrupt,
-    watch_parent,
-)
 from budgetreg.notices import say
 from budgetreg.protocol.plan import Plan
 from budgetreg.results.journal import Entry
@@ -45,7 +39,7 @@ class RunOutcome:
         Repetitions asked for that are finished or have failed.
     resumed : int
         Finished repetitions that an earlier call had left.
-    choices : Choices or None
+    choices : Choices
         What tuning chose, which `budgetreg.execution.choices.remarks` reports.
     """
 
@@ -53,7 +47,7 @@ class RunOutcome:
     finished: int
     failed: int
     resumed: int
-    choices: Choices | None = None
+    choices: Choices
 
 
 def execute(
@@ -86,8 +80,8 @@ def execute(
     KeyboardInterrupt
         On Ctrl-C or SIGTERM. Whatever is raised, finished repetitions are kept, and the tables hold them.
     """
-    watch_parent()  # this process may be the worker of a launcher that runs a sweep
-    with termination_as_interrupt(), Store.open(plan.folder, plan) as store:
+    workers.watch_parent()  # this process may be the worker of a launcher that runs a sweep
+    with workers.termination_as_interrupt(), Store.open(plan.folder, plan) as store:
         for note in (*plan.notes, *store.notes):
             say(note)
         resumed = len(store.finished())
@@ -138,13 +132,14 @@ def computing(plan: Plan, repetitions: Sequence[int], function: Repetitions | No
         Their entries for the journal as they arrive, in any order. The traceback of a failure is printed. No worker
         goes on computing after the block, however it ends.
     """
-    config = plan.config
     if not repetitions:
         yield iter(())
         return
+    from budgetreg.protocol.repetitions import run_repetitions  # here, as a finished run needs none of what it loads
+
     with (
-        progress_bar(f"{config.algo.name} on {plan.dataset}, k={config.k}", len(repetitions)) as slots,
-        _outcomes(plan, repetitions, function or _protocol(), slots) as outcomes,
+        progress_bar(f"{plan.config.algo.name} on {plan.dataset}, k={plan.config.k}", len(repetitions)) as slots,
+        _outcomes(plan, repetitions, function or run_repetitions, slots) as outcomes,
     ):
         yield (_with_trace_printed(entry, trace) for entry, trace in chain.from_iterable(outcomes))
 
@@ -173,20 +168,20 @@ def _outcomes(
         for first, batch in batches(plan, repetitions, n_jobs)
     )
     # Workers watch their parent from their start, so that they end even if it is killed before they get a task.
-    watching = {"initializer": exit_with_parent, "initargs": (os.getpid(),)} if n_jobs > 1 and backend == "loky" else {}
+    watched = n_jobs > 1 and backend == "loky"
+    watching = {"initializer": workers.exit_with_parent, "initargs": (os.getpid(),)} if watched else {}
     parallel = Parallel(n_jobs=n_jobs, backend=backend, return_as="generator_unordered", batch_size=1, **watching)
     with ExitStack() as stack:
-        with interrupts_ignored():
+        with workers.interrupts_ignored():
             arriving = parallel(tasks)
             stack.callback(_close, arriving)
-        with deaths_explained():
+        with workers.deaths_explained():
             yield arriving
 
 
 def _close(outcomes: Generator[object, None, None]) -> None:
     """End the workers if they are not done."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # joblib warns that we stop early
+    with warnings.catch_warnings(action="ignore"):  # joblib warns that we stop early
         outcomes.close()
 
 
@@ -201,9 +196,3 @@ def _attempt_in_worker(
     """Compute repetitions in a process that trusts the files that its parent has verified."""
     trust(stamps)
     return attempt(function, plan, repetitions, reporter(slots, slot, len(repetitions)))
-
-
-def _protocol() -> Repetitions:
-    from budgetreg.protocol.repetitions import run_repetitions  # here, as a finished run needs none of what it loads
-
-    return run_repetitions

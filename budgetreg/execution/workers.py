@@ -7,21 +7,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
 from types import FrameType
 
 from budgetreg.errors import UserError
 
 _PERIOD = 0.5  # seconds between two checks of the parent
-_BLAS_THREADS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-)
+_BLAS = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM", "NUMEXPR_NUM")
 
 
 class WorkerDied(UserError):  # noqa: N818 - it says what happened
@@ -36,8 +29,7 @@ def pin_blas_threads() -> None:
     BLAS reads them when numpy loads, so call this before. They replace the user's own setting: sums in another order
     differ in their last bits, and the same configuration must give the same bytes.
     """
-    for variable in _BLAS_THREADS:
-        os.environ[variable] = "1"
+    os.environ |= {f"{library}_THREADS": "1" for library in _BLAS}
 
 
 @contextmanager
@@ -101,21 +93,17 @@ def watched_by_launched() -> None:
     register_parallel_backend("loky", partial(Launched, **watching))
 
 
-@contextmanager
-def interrupts_ignored() -> Iterator[None]:
+def interrupts_ignored() -> AbstractContextManager[None]:
     """Ignore Ctrl-C in the block, and for good in the processes started in it, which inherit this.
 
     A terminal sends Ctrl-C to the parent and the workers; the parent ends the workers, and they print nothing.
     """
-    with _handling(signal.SIGINT, signal.SIG_IGN):
-        yield
+    return _handling(signal.SIGINT, signal.SIG_IGN)
 
 
-@contextmanager
-def termination_as_interrupt() -> Iterator[None]:
+def termination_as_interrupt() -> AbstractContextManager[None]:
     """Treat SIGTERM, which a batch system sends for example, like Ctrl-C in the block."""
-    with _handling(signal.SIGTERM, signal.default_int_handler):
-        yield
+    return _handling(signal.SIGTERM, signal.default_int_handler)
 
 
 @contextmanager

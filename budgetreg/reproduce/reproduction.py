@@ -158,7 +158,7 @@ def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[
             results = read_run(place, cell)
             known[cell.digest] = place  # another preset may have the same configuration
         yield cell.name, results
-    for remark in remarks(filter(None, choices)):
+    for remark in remarks(choices):
         say(f"{recipe.name}: {remark}")
     if unfinished:
         failed = ", ".join(unfinished)

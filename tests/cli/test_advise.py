@@ -11,7 +11,7 @@ import budgetreg as library
 from budgetreg.cli import advise
 from budgetreg.execution.runner import RunOutcome
 from budgetreg.protocol.plan import Plan
-from tests.cli.test_cli import budgetreg, one_line
+from tests.cli.test_cli import NO_CHOICES, budgetreg, one_line
 
 KEYS = {
     "dataset": "diabetes",
@@ -38,7 +38,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
 
     def stop(plan: Plan, draw: bool) -> RunOutcome:
         plans.append(plan)
-        return RunOutcome(plan.folder, finished=0, failed=0, resumed=0)
+        return RunOutcome(plan.folder, finished=0, failed=0, resumed=0, choices=NO_CHOICES)
 
     monkeypatch.setattr(advise, "carry_out", stop)
     return plans
@@ -113,7 +113,7 @@ def test_failed_repetitions_are_in_the_exit_code(
     carry_out = advise.carry_out
 
     def failing(plan: Plan, draw: bool) -> RunOutcome:
-        whole = carry_out(plan, draw=draw) if finished else RunOutcome(plan.folder, 0, 0, 0)
+        whole = carry_out(plan, draw=draw) if finished else RunOutcome(plan.folder, 0, 0, 0, NO_CHOICES)
         return replace(whole, finished=finished, failed=3)
 
     monkeypatch.setattr(advise, "carry_out", failing)

@@ -27,6 +27,8 @@ from budgetreg.notices import say
 from budgetreg.protocol.plan import Plan
 from budgetreg.results.folders import RunStatus
 
+NO_CHOICES = Choices("aer", 0, {}, {})
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -52,7 +54,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
 
     def execute(plan: Plan, draw: object) -> runner.RunOutcome:
         plans.append(plan)
-        return runner.RunOutcome(plan.folder, finished=plan.config.repetitions, failed=0, resumed=0)
+        return runner.RunOutcome(plan.folder, finished=plan.config.repetitions, failed=0, resumed=0, choices=NO_CHOICES)
 
     monkeypatch.setattr(runner, "execute", execute)
     monkeypatch.setattr(summary, "run_table", lambda folder: "the curve")
@@ -394,7 +396,7 @@ def test_exit_code_is_the_worst_of_the_cells(
     def execute(plan: Plan, draw: object) -> runner.RunOutcome:
         if plan.config.k == 2:
             raise DataError("no data\nat all")
-        return runner.RunOutcome(plan.folder, finished=0, failed=1, resumed=0)
+        return runner.RunOutcome(plan.folder, finished=0, failed=1, resumed=0, choices=NO_CHOICES)
 
     monkeypatch.setattr(runner, "execute", execute)
     answer = budgetreg(capsys, "run -m k=2,0")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from budgetreg.cli.app import main
-from budgetreg.cli.streams import PatientStreams
+from budgetreg.cli.streams import patient_streams
 from tests.tiers import slow_but
 from tests.written_runs import write_run
 
@@ -123,9 +123,9 @@ def test_an_error_keeps_its_code_without_a_reader(here: Path, monkeypatch: pytes
 
 
 def test_nested_blocks_change_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with PatientStreams():
+    with patient_streams():
         outer = sys.stdout
-        with PatientStreams():
+        with patient_streams():
             assert sys.stdout is outer
         assert sys.stdout is outer
     assert sys.stdout is not outer
@@ -135,7 +135,7 @@ def test_names_of_files_keep_their_bytes(monkeypatch: pytest.MonkeyPatch) -> Non
     raw = io.BytesIO()
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="utf-8"))
-        with PatientStreams():
+        with patient_streams():
             print(os.fsdecode(b"r\xe9sum\xe9"))
         assert raw.getvalue() == b"r\xe9sum\xe9\n"
 
