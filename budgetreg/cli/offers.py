@@ -87,7 +87,7 @@ def _overrides(argv: list[str], before: list[str], current: str) -> int:
     with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(Exception):
         from budgetreg.config import application  # here, as Hydra is slow to load
 
-        application.complete("query", argv[0].partition("=")[2])
+        application.complete(argv)
     if current.startswith("algo="):
         from budgetreg.learners import GROUPS  # here, as numpy is slow to load
 

@@ -26,24 +26,20 @@ def main(arguments: Namespace) -> int:
     DataError
         If there is no model, or the table does not fit it.
     """
-    repetition, out = _options(arguments.words)
-    predictions, notes = predict(arguments.folder.expanduser(), arguments.table.expanduser(), repetition)
-    for line in notes:
-        say(line)
-    content = "\n".join(["prediction", *map(repr, predictions.tolist()), ""])
-    if out is None:
-        sys.stdout.write(content)
-    else:
-        write_atomically(out, content.encode())
-        print(out)
-    return 0
-
-
-def _options(words: list[str]) -> tuple[int | None, Path | None]:
-    given = {key: value for key, _, value in (word.partition("=") for word in words)}
+    given = {key: value for key, _, value in (word.partition("=") for word in arguments.words)}
     for key in given:
         if key not in ("repetition", "out") or not given[key]:
             raise ConfigError(f"{key}: predict takes repetition=all, repetition=N and out=FILE")
     number = given.get("repetition", "all")
-    out = Path(given["out"]).expanduser() if "out" in given else None
-    return None if number == "all" else whole_number("repetition", number, 0), out
+    repetition = None if number == "all" else whole_number("repetition", number, 0)
+    predictions, notes = predict(arguments.folder.expanduser(), arguments.table.expanduser(), repetition)
+    for line in notes:
+        say(line)
+    content = "\n".join(["prediction", *map(repr, predictions.tolist()), ""])
+    if "out" in given:
+        out = Path(given["out"]).expanduser()
+        write_atomically(out, content.encode())
+        print(out)
+    else:
+        sys.stdout.write(content)
+    return 0

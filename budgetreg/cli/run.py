@@ -83,18 +83,18 @@ def main(options: Namespace) -> int:
             os.environ[_MEMORY] = str(scratch)
             stack.callback(os.environ.pop, _MEMORY, None)
         try:
-            printed = _hydra(options, partial(_cell, act=_print_plan if options.dry_run else _execute))
+            _hydra(options, partial(_cell, act=_print_plan if options.dry_run else _execute))
         except KeyboardInterrupt:
             _report(scratch)
             raise
-        if not printed and not any(scratch.glob("*.json")):
+        if not (options.cfg or options.shell_completion or any(scratch.glob("*.json"))):
             swept = [word for word in options.words if "(" in word] or ["the sweep"]
             _refuse(f"nothing to run: {' '.join(swept)} has no value")
         return _report(scratch)
 
 
-def _hydra(options: Namespace, task: Callable[[DictConfig], None]) -> bool:
-    """Have Hydra call the task for each configuration; return whether it printed something instead."""
+def _hydra(options: Namespace, task: application.Task) -> None:
+    """Have Hydra call the task for each configuration, or print what was asked for instead."""
     check_words(options.words)
     if any("hydra/launcher" in word for word in options.words):
         watched_by_launched()
@@ -102,7 +102,7 @@ def _hydra(options: Namespace, task: Callable[[DictConfig], None]) -> bool:
     try:
         with deaths_explained():
             if options.shell_completion:
-                application.complete(*_shell_request(options.words))
+                application.complete(options.words)
             elif options.cfg:
                 application.show(words, options.cfg, options.package, options.resolve)
             else:
@@ -118,15 +118,6 @@ def _hydra(options: Namespace, task: Callable[[DictConfig], None]) -> bool:
                 "a job of the launcher died, perhaps for want of memory or time: the same command resumes"
             ) from error
         raise as_config_error(error, options.words) from error
-    return bool(options.cfg or options.shell_completion)
-
-
-def _shell_request(words: list[str]) -> tuple[str, str]:
-    """Return what a shell asks for and its name, of words such as ``install=bash``."""
-    action, _, shell = " ".join(words).partition("=")
-    if action not in ("install", "uninstall", "query") or not shell:
-        _refuse("-sc needs install=SHELL or uninstall=SHELL, such as install=bash")
-    return action, shell
 
 
 def _expanded(word: str) -> str:

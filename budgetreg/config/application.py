@@ -42,11 +42,8 @@ def launch(words: Sequence[str], task: Task, *, sweep: bool) -> None:
         Whatever Hydra and its plugins raise.
     """
     with composing() as loader:
-        if sweep or _asks_for_sweep(loader, words):
-            words, mode = [*words, "hydra.mode=MULTIRUN"], RunMode.MULTIRUN
-        else:
-            words, mode = [*words, "hydra.mode=RUN"], RunMode.RUN
-        config = loader.load_configuration(_CONFIG, list(words), mode)
+        mode = RunMode.MULTIRUN if sweep or _asks_for_sweep(loader, words) else RunMode.RUN
+        config = loader.load_configuration(_CONFIG, [*words, f"hydra.mode={mode.name}"], mode)
         context = HydraContext(loader, callbacks=cast(Any, Callback()))  # callbacks that do nothing
         if mode == RunMode.MULTIRUN:
             plugins = Plugins.instance()
@@ -97,20 +94,22 @@ def show(words: Sequence[str], section: str, package: str | None, resolve: bool)
     print(header + OmegaConf.to_yaml(part), end="")
 
 
-def complete(action: str, shell: str) -> None:
+def complete(words: Sequence[str]) -> None:
     """Answer a shell: print the script that installs completion, or what the line in COMP_LINE can become.
 
     Parameters
     ----------
-    action : {'install', 'uninstall', 'query'}
-    shell : str
-        Such as ``bash``.
+    words : sequence of str
+        What is asked for, install, uninstall or query, and the name of the shell: ``install=bash``.
 
     Raises
     ------
     ConfigError
-        If Hydra knows no such shell.
+        If this cannot be asked for, or Hydra knows no such shell.
     """
+    action, _, shell = " ".join(words).partition("=")
+    if action not in ("install", "uninstall", "query") or not shell:
+        raise ConfigError("-sc needs install=SHELL or uninstall=SHELL, such as install=bash (see budgetreg run --help)")
     with composing() as loader:
         discovered: Any = Plugins.instance().discover(CompletionPlugin)
         plugins = {plugin.provides(): plugin for plugin in discovered}

@@ -192,20 +192,13 @@ class Option:
 Options = Mapping[str, Option]
 
 
-def option(
-    what: str,
-    must: Requirement = ANYTHING,
-    default: Any = REQUIRED,
-    only: tuple[str, str] | None = None,
-    own: Any = None,
-    tried: tuple[Any, ...] | None = None,
-) -> Any:
-    """Declare an option as a field of a frozen dataclass; the parameters are the attributes of `Option`.
+def option(*declaration: Any, **attributes: Any) -> Any:
+    """Declare an option as a field of a frozen dataclass; the parameters are those of `Option`, in its order.
 
     A field whose key is required, or does not exist in the section, is None until it is read.
     """
-    declared = Option(what, must, default, only, own=own, tried=tried)
-    return field(default=None if default is REQUIRED else default, metadata={"option": declared})
+    declared = Option(*declaration, **attributes)
+    return field(default=None if declared.default is REQUIRED else declared.default, metadata={"option": declared})
 
 
 def options_of(record: type) -> Options:

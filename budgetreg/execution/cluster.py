@@ -7,10 +7,9 @@ those that the plan was made with, so that the results have the same bytes; othe
 import logging
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import cache, partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from uuid import uuid4
 
@@ -70,24 +69,27 @@ def outcomes(
     WorkerDied
         If workers die repeatedly.
     """
-    distributed, address = _distributed(), plan.config.backend.address
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ConfigError(f"backend=dask needs dask ({error}): pip install 'budgetreg[dask]'") from error
+    address = plan.config.backend.address
     with _without_log():
         try:
-            client = distributed.Client(address, set_as_default=False)
+            client = Client(address, set_as_default=False)
         except OSError as error:
             raise ClusterLost(f"no dask scheduler answers at {address} ({error})") from error
-        try:
+        with closing(client):  # then the scheduler withdraws tasks that nobody waits for
             yield _arriving(client, plan.located(), repetitions, function, slots)
-        finally:
-            client.close()  # the scheduler withdraws tasks that nobody waits for
 
 
 def _arriving(
     client: Any, plan: Plan, repetitions: Sequence[int], function: Repetitions, slots: Path | None
 ) -> Iterator[list[Outcome]]:
     import cloudpickle  # dask brings it
+    from distributed import as_completed
 
-    distributed, address = _distributed(), plan.config.backend.address
+    address = plan.config.backend.address
     at_once = sum(client.nthreads().values())
     if not at_once:
         say(f"the dask scheduler at {address} has no workers yet: waiting for some")
@@ -99,7 +101,7 @@ def _arriving(
         # Pickled here and unpickled by a lambda: the scheduler inspects each task, and need not import our package.
         future = client.submit(lambda packed: pickle.loads(packed)(), task, key=key, pure=False)
         reports[future] = reporter(slots, first, len(batch))
-    for future in distributed.as_completed(list(reports), loop=client.loop):
+    for future in as_completed(list(reports), loop=client.loop):
         yield _result(future, address)
         reports.pop(future)(1.0)
 
@@ -137,7 +139,9 @@ def _attempt_there(
     stamps: Mapping[str, Stamp],
 ) -> list[Outcome]:
     """Compute repetitions in a worker, unless its libraries or data differ from those that the plan was made with."""
-    worker = _distributed().get_worker()
+    from distributed import get_worker
+
+    worker = get_worker()
     try:
         _refuse_other_versions(versions)
         _compute_in_one_thread()
@@ -173,23 +177,11 @@ def _compute_in_one_thread() -> None:
     threadpool_limits(1)
 
 
-def _distributed() -> ModuleType:
-    try:
-        import distributed
-    except ImportError as error:
-        raise ConfigError(f"backend=dask needs dask ({error}): pip install 'budgetreg[dask]'") from error
-    return distributed
-
-
 @contextmanager
 def _without_log() -> Iterator[None]:
     """Silence dask's log in the block, because our messages say the same in one line."""
-    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
-    before = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    try:
+    with ExitStack() as stack:
+        for logger in map(logging.getLogger, ("distributed", "distributed.client")):
+            stack.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.CRITICAL)
         yield
-    finally:
-        for logger, level in zip(loggers, before, strict=True):
-            logger.setLevel(level)

@@ -186,13 +186,8 @@ def _close(outcomes: Generator[object, None, None]) -> None:
 
 
 def _attempt_in_worker(
-    function: Repetitions,
-    plan: Plan,
-    repetitions: Sequence[int],
-    slots: Path | None,
-    slot: int,
-    stamps: Mapping[str, Stamp],
+    function: Repetitions, plan: Plan, batch: Sequence[int], slots: Path | None, slot: int, stamps: Mapping[str, Stamp]
 ) -> list[Outcome]:
     """Compute repetitions in a process that trusts the files that its parent has verified."""
     trust(stamps)
-    return attempt(function, plan, repetitions, reporter(slots, slot, len(repetitions)))
+    return attempt(function, plan, batch, reporter(slots, slot, len(batch)))
