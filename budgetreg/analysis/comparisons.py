@@ -8,6 +8,7 @@ import pandas as pd
 
 from budgetreg.analysis.bootstrap import FEWEST, Estimate, basic, of_ratio, weights
 from budgetreg.config.nested import flatten
+from budgetreg.errors import DataError
 from budgetreg.results.axis_variables import along, attainable
 from budgetreg.results.schema import COST
 from budgetreg.results.series import Series
@@ -20,7 +21,7 @@ ACROSS = tuple(_MERGED)
 """How the mean curves of several series become one; ``worst`` is the largest value at each checkpoint."""
 
 
-class Incomparable(Exception):  # noqa: N818 - it says what is the matter
+class Incomparable(DataError):  # noqa: N818 - it says what is the matter
     """A comparison lacks a curve, or has several; the message says of what."""
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from budgetreg.analysis.comparisons import Incomparable, ranked
+from budgetreg.analysis.comparisons import ranked
 from budgetreg.api import carry_out
 from budgetreg.cli.arguments import whole_number
 from budgetreg.cli.common import at_home, console, refuse_root, shown
 from budgetreg.config.composition import Composer, composition_explained
 from budgetreg.data import load
-from budgetreg.errors import ConfigError, DataError
+from budgetreg.errors import ConfigError
 from budgetreg.execution.choices import remarks
 from budgetreg.figures.advice import advice_table, plot_advice, sentence
 from budgetreg.figures.axes import axes_of
@@ -191,10 +191,7 @@ def _answer(folders: Sequence[Path], total: int) -> None:
         If too many repetitions failed for learners to have one in common.
     """
     series = read_series(folders)
-    try:
-        candidates = ranked(series, axes_of(series)[1].column, total if common_unit(series) else None)
-    except Incomparable as error:
-        raise DataError(str(error)) from error
+    candidates = ranked(series, axes_of(series)[1].column, total if common_unit(series) else None)
     console().print(advice_table(candidates, total))
     print(sentence(candidates, total))
     for path in plot_advice(candidates, total, folders[0].parent):

@@ -28,11 +28,14 @@ def _rows(plan: Plan) -> dict[str, str]:
     cells = plan.n_train * plan.d  # no run can reveal more of them, however often it draws
     widened = plan.widest().attributes_tuning
     all_widened = config.repetitions * (plan.attributes_final + widened)
+    widening = f", a grid grows up to {tuning.widen} times if the best is on its edge" if tuning.widen else ""
+    split = plan.budget_split
+    uses = f" ({split.k_x} for the data point, {split.k_ip} for the inner product)" if split else ""
     return {
         "learner": config.algo.name,
         "data set": f"{plan.dataset}: {plan.d} attributes, {examples}",
-        "attributes per example": f"{plan.per_example}{_split(plan)}",
-        "tuning": f"{tuning.name}, at {tuning.at}, {tuning.folds} folds, {settings} settings{_widening(tuning.widen)}"
+        "attributes per example": f"{plan.per_example}{uses}",
+        "tuning": f"{tuning.name}, at {tuning.at}, {tuning.folds} folds, {settings} settings{widening}"
         if plan.tuned
         else f"{tuning.name}: nothing to choose",
         "checkpoints (examples)": ", ".join(map(str, plan.checkpoints)),
@@ -70,14 +73,5 @@ def _held_out(plan: Plan) -> str:
     return f"; the held-out folds, {plan.n_train - plan.pilot:,} examples in all, are seen in full{which}"
 
 
-def _widening(times: int) -> str:
-    return f", a grid grows up to {times} times if the best is on its edge" if times else ""
-
-
 def _more(plan: Plan, widened: int) -> str:
     return f", {widened:,} if its grid grows as often as allowed" if plan.tuned and plan.config.tuning.widen else ""
-
-
-def _split(plan: Plan) -> str:
-    split = plan.budget_split
-    return f" ({split.k_x} for the data point, {split.k_ip} for the inner product)" if split else ""

@@ -3,11 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from typing import Any
 
-if TYPE_CHECKING:
-    from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.plan import Plan
 
+_HEADS = {
+    "widened": "grids grew because the best value was the largest or smallest tried",
+    "edges": "some best values are the largest or smallest tried",
+}
 _ENDS = {"low": "smallest", "high": "largest"}
 
 
@@ -33,7 +37,7 @@ class Choices:
     widened: Mapping[str, int]
 
 
-def choices_of(plan: "Plan", results: Sequence[Mapping[str, Any]]) -> Choices:
+def choices_of(plan: Plan, results: Sequence[Mapping[str, Any]]) -> Choices:
     """Return what tuning chose in a run.
 
     Parameters
@@ -55,30 +59,22 @@ def choices_of(plan: "Plan", results: Sequence[Mapping[str, Any]]) -> Choices:
 
 def remarks(runs: Iterable[Choices]) -> list[str]:
     """Return what the user should know about the choices of some runs: at most a line on grids and one on edges."""
-    repetitions: Counter[str] = Counter()
-    edges: dict[str, Counter[str]] = {}
-    widened: dict[str, Counter[str]] = {}
-    for run in runs:
-        repetitions[run.algo] += run.repetitions
-        edges.setdefault(run.algo, Counter()).update(run.edges)
-        widened.setdefault(run.algo, Counter()).update(run.widened)
-    lines = {
-        "grids grew because the best value was the largest or smallest tried": _listed(widened, repetitions),
-        "some best values are the largest or smallest tried": _listed(edges, repetitions),
-    }
-    return [f"{head}: {text}" for head, text in lines.items() if text]
+    by_learner = sorted(runs, key=lambda run: run.algo)
+    lines = []
+    for kind, head in _HEADS.items():
+        learners = []
+        for algo, group in groupby(by_learner, key=lambda run: run.algo):
+            same = list(group)
+            counts: Counter[str] = sum((Counter(getattr(run, kind)) for run in same), Counter())
+            hits = ", ".join(f"{what} in {count}" for what, count in sorted(counts.items()))
+            if hits:
+                learners.append(f"{algo}: {hits} of {sum(run.repetitions for run in same)} repetitions")
+        if learners:
+            lines.append(f"{head}: {'; '.join(learners)}")
+    return lines
 
 
-def _listed(counts: Mapping[str, Counter[str]], repetitions: Mapping[str, int]) -> str:
-    return "; ".join(
-        f"{algo}: {', '.join(f'{what} in {hits}' for what, hits in sorted(counter.items()))} of "
-        f"{repetitions[algo]} repetitions"
-        for algo, counter in sorted(counts.items())
-        if counter
-    )
-
-
-def _described(plan: "Plan", edge: str, when: str = "") -> str:
+def _described(plan: Plan, edge: str, when: str = "") -> str:
     """Return an edge such as ``"B:high"`` in words, with what to try next if other values are possible."""
     name, end = edge.split(":")
     algo, widen = plan.config.algo, plan.config.tuning.widen

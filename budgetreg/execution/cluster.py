@@ -143,7 +143,10 @@ def _attempt_there(
 
     worker = get_worker()
     try:
-        _refuse_other_versions(versions)
+        here = libraries()
+        apart = [f"{name} {here[name]} instead of {there}" for name, there in versions.items() if here[name] != there]
+        if apart:
+            raise ConfigError(f"it has {', '.join(apart)}: install the same versions there, and start it again")
         _compute_in_one_thread()
         trust(stamps)
         plan.refuse_other_data()
@@ -161,13 +164,6 @@ def _withdrawing(worker: Any, key: str) -> Callable[[float], None]:
             raise _Withdrawn
 
     return report
-
-
-def _refuse_other_versions(wanted: Mapping[str, str | None]) -> None:
-    here = libraries()
-    apart = [f"{name} {here[name]} instead of {version}" for name, version in wanted.items() if here[name] != version]
-    if apart:
-        raise ConfigError(f"it has {', '.join(apart)}: install the same versions there, and start it again")
 
 
 @cache

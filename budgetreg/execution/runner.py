@@ -98,21 +98,20 @@ def execute(
         if finished:
             draw(store.folder)
         results = [entry["result"] for entry in finished]
-        for warning in _unit_warnings(results):
-            say(warning)
+        _warn_of_units(results)
         return RunOutcome(store.folder, len(finished), len(store.failed()), resumed, choices_of(plan, results))
 
 
-def _unit_warnings(results: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a warning if repetitions end so far above the error without attributes that the parameters do not fit."""
+def _warn_of_units(results: Sequence[dict[str, Any]]) -> None:
+    """Warn if repetitions end so far above the error without attributes that the parameters do not fit."""
     ends = [max(result["curve"], key=lambda point: point["examples"]).get("test_relative") for result in results]
     worst = max((end for end in ends if end is not None), default=0.0)
-    if worst <= _USELESS:
-        return []
-    return [
-        f"the error is up to {worst:.2g} times that without attributes: the radii and step sizes tried suit attributes "
-        "and targets of about 1; scale them (a file with dataset.scale=max_abs), or try smaller parameters"
-    ]
+    if worst > _USELESS:
+        say(
+            f"the error is up to {worst:.2g} times that without attributes: the radii and step sizes tried suit "
+            "attributes and targets of about 1; scale them (a file with dataset.scale=max_abs), or try smaller "
+            "parameters"
+        )
 
 
 @contextmanager
