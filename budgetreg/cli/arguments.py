@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from budgetreg import __version__
-from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, DataError, nearest
 
 SECTIONS = {"algos": "algo", "datasets": "dataset", "experiments": "experiment"}
@@ -95,6 +94,8 @@ class _Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         if self.description != _RUN:
             return super().format_help()
+        from budgetreg.config import catalogue  # here, as other commands do not need it
+
         groups = (f"  {group:<14}{', '.join(catalogue.options(group))}" for group in catalogue.groups())
         return _RUN.format(groups="\n".join(groups)) + "\n"
 

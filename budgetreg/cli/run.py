@@ -33,7 +33,7 @@ from budgetreg.data.cache import abandoned
 from budgetreg.errors import ConfigError, ContractError, UserError
 from budgetreg.execution.choices import Choices, remarks
 from budgetreg.execution.scratch import scratch_folder
-from budgetreg.execution.workers import WorkerDied, deaths_explained, watched_by_launched
+from budgetreg.execution.workers import deaths_explained, watched_by_launched
 from budgetreg.files.writing import os_errors_explained
 from budgetreg.learners import GROUPS, expanded, parameters
 from budgetreg.learners.bases import IGNORABLE
@@ -41,7 +41,6 @@ from budgetreg.notices import held, say
 from budgetreg.protocol.configuration import Config, left_out, validate
 from budgetreg.protocol.plan import Plan, make_plan
 
-_DEATH_OF_A_JOB = "UncompletedJobError"  # the exception of submitit
 _Act = Callable[[Plan], dict[str, Any]]
 """Executes or prints a plan, and returns the exit code and, for a run, its folder and the choices of its tuning."""
 
@@ -113,10 +112,6 @@ def _hydra(options: Namespace, task: application.Task) -> None:
         # Hydra checks few of its own settings, so a wrong one can fail anywhere.
         if any(frame.f_code is _cell.__code__ for frame, _ in traceback.walk_tb(error.__traceback__)):
             raise  # from inside our task, so it is a bug of ours rather than a mistake in the words
-        if type(error).__name__ == _DEATH_OF_A_JOB:
-            raise WorkerDied(
-                "a job of the launcher died, perhaps for want of memory or time: the same command resumes"
-            ) from error
         raise as_config_error(error, options.words) from error
 
 

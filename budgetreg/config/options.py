@@ -36,17 +36,14 @@ class Requirement:
         )
 
 
-def _is_whole(value: Any) -> bool:
-    return type(value) is int  # not isinstance, which would accept True
-
-
 def _is_real(value: Any) -> bool:
     return type(value) in (int, float) and math.isfinite(value)
 
 
 def whole(minimum: int) -> Requirement:
     """Require a whole number of at least `minimum`."""
-    return Requirement(f"a whole number of at least {minimum}", lambda value: _is_whole(value) and value >= minimum)
+    # Not isinstance, which would accept True.
+    return Requirement(f"a whole number of at least {minimum}", lambda value: type(value) is int and value >= minimum)
 
 
 def one_of(*choices: str) -> Requirement:

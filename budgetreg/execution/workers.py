@@ -1,9 +1,7 @@
 """Worker processes: none outlives its parent, and each computes with one BLAS thread."""
 
-import multiprocessing
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +13,11 @@ from budgetreg.errors import UserError
 
 _PERIOD = 0.5  # seconds between two checks of the parent
 _BLAS = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM", "NUMEXPR_NUM")
+_DEATHS = {
+    "TerminatedWorkerError": "a worker process died, perhaps because memory ran out: the same command resumes the run; "
+    "a smaller n_jobs needs less memory",
+    "UncompletedJobError": "a job of the launcher died, perhaps for want of memory or time: the same command resumes",
+}
 
 
 class WorkerDied(UserError):  # noqa: N818 - it says what happened
@@ -34,17 +37,13 @@ def pin_blas_threads() -> None:
 
 @contextmanager
 def deaths_explained() -> Iterator[None]:
-    """Turn joblib's error about the death of a worker into a `WorkerDied`."""
+    """Turn the error of joblib or submitit about the death of a worker into a `WorkerDied`."""
     try:
         yield
     except Exception as error:
-        # Not imported for this check: joblib is slow to load, and if it is not loaded it has no workers.
-        loky = sys.modules.get("joblib.externals.loky.process_executor")
-        if loky is not None and isinstance(error, loky.TerminatedWorkerError):
-            raise WorkerDied(
-                "a worker process died, perhaps because memory ran out: the same command resumes the run; "
-                "a smaller n_jobs needs less memory"
-            ) from error
+        explained = _DEATHS.get(type(error).__name__)  # by name, as these libraries are slow to load
+        if explained:
+            raise WorkerDied(explained) from error
         raise
 
 
@@ -68,7 +67,9 @@ def exit_with_parent(parent: int) -> None:
 
 def watch_parent() -> None:
     """End this process with its parent if it is a worker."""
-    parent = multiprocessing.parent_process()
+    from multiprocessing import parent_process  # here, as commands that compute nothing need none of what it loads
+
+    parent = parent_process()
     if parent is not None and parent.pid is not None:
         exit_with_parent(parent.pid)
 
