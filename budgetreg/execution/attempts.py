@@ -3,6 +3,7 @@
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import ceil, isfinite
 from typing import Any
 
@@ -65,12 +66,10 @@ def attempt(
         raise
     except Exception as error:
         if len(repetitions) > 1:  # one of them failed: each is tried alone
-            shares = (_share(progress, done, len(repetitions)) for done in range(len(repetitions)))
-            return [
-                outcome
-                for repetition, share in zip(repetitions, shares, strict=True)
-                for outcome in attempt(function, plan, [repetition], share)
-            ]
+            alone: list[Outcome] = []
+            for done, repetition in enumerate(repetitions):
+                alone += attempt(function, plan, [repetition], partial(_share, progress, done, len(repetitions)))
+            return alone
         outcomes = [{"status": FAILED, "message": f"{type(error).__name__}: {error}"}]
         trace = traceback.format_exc()
     progress(1.0)
@@ -81,9 +80,9 @@ def attempt(
     ]
 
 
-def _share(progress: Callable[[float], None], done: int, of: int) -> Callable[[float], None]:
-    """Return the progress function of one repetition when some of the others are done."""
-    return lambda fraction: progress((done + fraction) / of)
+def _share(progress: Callable[[float], None], done: int, of: int, fraction: float) -> None:
+    """Report the progress of one repetition when some of the others are done."""
+    progress((done + fraction) / of)
 
 
 def _refuse_overflow(results: Sequence[dict[str, Any]]) -> None:
