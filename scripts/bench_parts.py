@@ -31,7 +31,7 @@ STEPS = 1024
 HELD_OUT = 1211
 PARTS = {  # of a pass, and the calls that belong to them
     "draws": ((partial, "next_block"),),
-    "gather": ((Accessor, "reveal_block"), (Accessor, "reveal"), (Accessor, "pay"), (partial, "touched")),
+    "gather": ((Accessor, "reveal_block"), (Accessor, "reveal"), (Accessor, "pay"), (partial, "sparse_points")),
     "sampling": tuple((update, "draw") for update in partial.UPDATES.values()),
     "update": tuple((update, "step") for update in partial.UPDATES.values()),
     "projection and averaging": tuple(

@@ -143,9 +143,17 @@ class Subject:
         origin = pilot is not None
         centred, log = origin and not self.learner.centres_itself, Recorder(table.d)
         accessor = Accessor(
-            table, orders, n_settings, plan.budget, checkpoints, opened,
-            pilot=pilot, centre_attributes=centred, centre_targets=centred, log=log,
-        )  # fmt: skip
+            table,
+            orders,
+            n_settings,
+            plan.budget,
+            checkpoints,
+            opened,
+            pilot=pilot,
+            centre_attributes=centred,
+            centre_targets=centred,
+            log=log,
+        )
         moments = np.square((known or table).rows(orders)).mean(axis=1) if self.learner.given_moments else None
         costs = prices(table.d) if costs is None else costs
         costs = costs if self.learner.cost_aware else None

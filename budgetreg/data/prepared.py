@@ -120,10 +120,18 @@ def _prepared(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> Pre
     else:
         X = arrays["X"]
     data = Dataset(
-        "", X, arrays["y"], 1.0, None, facts["two_valued"], tuple(facts["notes"]), facts["digest"],
-        names=tuple(facts["names"]), target=facts["target"],
+        "",
+        X,
+        arrays["y"],
+        1.0,
+        None,
+        facts["two_valued"],
+        tuple(facts["notes"]),
+        facts["digest"],
+        names=tuple(facts["names"]),
+        target=facts["target"],
         available=arrays["available"] if facts["missing"] else None,
-    )  # fmt: skip
+    )
     return data, largest
 
 

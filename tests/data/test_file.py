@@ -237,7 +237,7 @@ def test_missing_files_and_folders_without_arrays_are_refused(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "key"),
     [({"path": None}, "dataset.path"), ({"path": "a.xlsx"}, r"\.csv, \.tsv, \.npz, .*\.gz, .*X\.npy")],
-)  # fmt: skip
+)
 def test_messages_name_impossible_options(options: dict[str, Any], key: str) -> None:
     with pytest.raises(ConfigError, match=key):
         read(**options)

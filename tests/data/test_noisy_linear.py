@@ -111,10 +111,29 @@ def test_the_name_identifies_the_distribution_and_0_has_one_name() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"d": 0}, {"d": 2.5}, {"n": 0}, {"n": None}, {"n_test": 0}, {"rho": 1}, {"rho": -1}, {"rho": float("nan")},
-     {"rho": None}, {"rho": True}, {"n_factors": -1}, {"n_factors": None}, {"tails": 2}, {"tails": 3.5}, {"tails": 0},
-     {"support": 7}, {"support": 0}, {"noise": 1}, {"noise": -0.1}, {"noise": "much"}],
-)  # fmt: skip
+    [
+        {"d": 0},
+        {"d": 2.5},
+        {"n": 0},
+        {"n": None},
+        {"n_test": 0},
+        {"rho": 1},
+        {"rho": -1},
+        {"rho": float("nan")},
+        {"rho": None},
+        {"rho": True},
+        {"n_factors": -1},
+        {"n_factors": None},
+        {"tails": 2},
+        {"tails": 3.5},
+        {"tails": 0},
+        {"support": 7},
+        {"support": 0},
+        {"noise": 1},
+        {"noise": -0.1},
+        {"noise": "much"},
+    ],
+)
 def test_messages_name_impossible_options(change: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=f"dataset.{next(iter(change))}.* must be") as caught:
         load(config(**change), 0, 0)

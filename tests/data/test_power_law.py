@@ -137,9 +137,13 @@ def test_drawing_in_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize(
     ("alpha", "name"),
-    [(-1, "power_law_l2_d20_alpha-1"), (-0.5, "power_law_l2_d20_alpha-0.5"), (0, "power_law_l2_d20_alpha0"),
-     (-0.0, "power_law_l2_d20_alpha0")],
-)  # fmt: skip
+    [
+        (-1, "power_law_l2_d20_alpha-1"),
+        (-0.5, "power_law_l2_d20_alpha-0.5"),
+        (0, "power_law_l2_d20_alpha0"),
+        (-0.0, "power_law_l2_d20_alpha0"),
+    ],
+)
 def test_the_name_identifies_the_distribution(alpha: float, name: str) -> None:
     assert draw(alpha=alpha, n=1, n_test=1).name == name
 
@@ -159,9 +163,22 @@ def test_load_draws_for_each_repetition() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"d": 0}, {"d": 2.5}, {"d": True}, {"d": None}, {"n": -1}, {"n_test": 0}, {"norm": "l1"}, {"alpha": 1},
-     {"implicit": "yes"}, {"alpha": float("nan")}, {"alpha": float("-inf")}, {"alpha": "steep"}, {"alpha": None}],
-)  # fmt: skip
+    [
+        {"d": 0},
+        {"d": 2.5},
+        {"d": True},
+        {"d": None},
+        {"n": -1},
+        {"n_test": 0},
+        {"norm": "l1"},
+        {"alpha": 1},
+        {"implicit": "yes"},
+        {"alpha": float("nan")},
+        {"alpha": float("-inf")},
+        {"alpha": "steep"},
+        {"alpha": None},
+    ],
+)
 def test_messages_name_impossible_options(change: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=f"dataset.{next(iter(change))}") as caught:
         kinds()["power_law"].parse(OPTIONS | change)

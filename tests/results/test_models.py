@@ -170,8 +170,9 @@ def test_no_error_is_computed_for_labels_when_numbers_were_learned(tmp_path, run
     code, out, err = predict(capsys, run, labels)
     assert numbers(out) == pytest.approx(expected(X))
     assert (code, err.splitlines()[-1]) == (
-        0, "budgetreg: the table has two labels but the run learned no labels: no error is computed"
-    )  # fmt: skip
+        0,
+        "budgetreg: the table has two labels but the run learned no labels: no error is computed",
+    )
 
 
 def test_predictions_that_are_impossible_are_one_line(tmp_path, run, capsys):

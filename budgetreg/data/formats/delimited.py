@@ -45,9 +45,15 @@ def open_csv(path: Path, target: str | None, missing: bool = False) -> chunks.Ch
     attributes = [column for column in header if column != name]
     notes = () if separator == "," else (f"{path.name}: fields are separated by {_SEPARATORS[separator]}",)
     return chunks.ChunkedTable(
-        path, name, chunks.size_of_text(path), _chunks(path, separator, header, name, missing),
-        names=attributes, place=partial(_place, path, separator), notes=notes, missing=missing,
-    )  # fmt: skip
+        path,
+        name,
+        chunks.size_of_text(path),
+        _chunks(path, separator, header, name, missing),
+        names=attributes,
+        place=partial(_place, path, separator),
+        notes=notes,
+        missing=missing,
+    )
 
 
 def _chunks(path: Path, separator: str, header: list[str], name: str, missing: bool) -> chunks.Chunks:
@@ -61,9 +67,16 @@ def _chunks(path: Path, separator: str, header: list[str], name: str, missing: b
             # By default a surplus field silently makes the first one an index; index_col=False warns instead.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             with pd.read_csv(
-                file, sep=separator, names=header, header=0, index_col=False, skipinitialspace=True, low_memory=False,
-                encoding=_ENCODING, chunksize=chunks.rows_per_chunk(len(header)),
-            ) as frames:  # fmt: skip
+                file,
+                sep=separator,
+                names=header,
+                header=0,
+                index_col=False,
+                skipinitialspace=True,
+                low_memory=False,
+                encoding=_ENCODING,
+                chunksize=chunks.rows_per_chunk(len(header)),
+            ) as frames:
                 for frame in filter(len, frames):
                     yield _numbers(path, separator, frame[attributes], done, missing), frame.get(name)
                     done += len(frame)
