@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from budgetreg.errors import UnfinishedError
+from budgetreg.files.paths import at_home
 from budgetreg.notices import say
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def load(folder: str | Path) -> "Results":
     """
     from budgetreg.results.reading import read
 
-    return read(Path(folder).expanduser())
+    return read(at_home(folder))
 
 
 def _draw(folder: Path) -> None:

@@ -11,7 +11,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from budgetreg.analysis.comparisons import ranked
 from budgetreg.api import carry_out
 from budgetreg.cli.arguments import whole_number
-from budgetreg.cli.common import at_home, console, refuse_root, shown
+from budgetreg.cli.common import console, refuse_root, shown, with_home
 from budgetreg.config.composition import Composer, composition_explained
 from budgetreg.data import load
 from budgetreg.errors import ConfigError
@@ -19,6 +19,7 @@ from budgetreg.execution.choices import remarks
 from budgetreg.figures.advice import advice_table, plot_advice, sentence
 from budgetreg.figures.axes import axes_of
 from budgetreg.files.integrity import record_digest
+from budgetreg.files.paths import at_home
 from budgetreg.learners import GROUPS, advised, expanded, members
 from budgetreg.notices import say
 from budgetreg.protocol.configuration import Config, validate
@@ -78,7 +79,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
     """
     options: dict[str, str] = {}
     choices: dict[str, Any] = {}
-    for word in map(at_home, words):
+    for word in map(with_home, words):
         key, equals, text = word.partition("=")
         if not equals or not text or key.startswith(("~", "+")):
             raise ConfigError(f"{word}: must be KEY=VALUE (see budgetreg advise --help)")
@@ -153,7 +154,7 @@ def _folder(config: Config, out: str | None) -> Path:
     """Return the folder of the sweep: `out`, or one determined by what its cells have in common."""
     if out is not None:
         refuse_root(out)
-        return Path(out).expanduser().absolute()
+        return at_home(out).absolute()
     common = {key: value for key, value in config.identity().items() if key not in ("algo", "k", "tuning")}
     digest = record_digest({**common, "tuning": config.resolved["tuning"]})
     leaf = f"advise-total{config.total}-seed{config.seed}-{digest[:_DIGITS]}"

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from budgetreg.errors import ConfigError
+from budgetreg.files.paths import at_home
 
 _HOME = re.compile(r"(?<=[=,])~[^/,]*(?=[/,]|$)")  # where a path of an override begins
 _WIDE = 200  # columns of a table that goes to a file
@@ -24,17 +25,17 @@ def refuse_root(out: Path | str) -> None:
     ConfigError
         If the path leads there.
     """
-    path = Path(out).expanduser().resolve()
+    path = Path(os.path.realpath(at_home(out)))
     if path == path.parent:
         raise ConfigError(f"out={out}: is the root of the file system: choose a folder below it, such as out=runs/mine")
 
 
-def at_home(word: str) -> str:
+def with_home(word: str) -> str:
     """Return an override with the home folder in place of ``~``.
 
     Shells expand it only at the beginning of a word, and Hydra's grammar forbids it outside quotes.
     """
-    return _HOME.sub(lambda home: os.path.expanduser(home[0]), word)
+    return _HOME.sub(lambda home: str(at_home(home[0])), word)
 
 
 def shown(path: Path) -> str:

@@ -17,6 +17,7 @@ from budgetreg.figures.axes import axes_of
 from budgetreg.figures.curves import plot_series
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.summary import comparison_table
+from budgetreg.files.paths import at_home
 from budgetreg.files.writing import write_atomically
 from budgetreg.results.repricing import repriced, table_of
 from budgetreg.results.series import Series, common_unit, read_series
@@ -65,7 +66,7 @@ def reprice(arguments: Namespace) -> int:
     folders, keys = _sorted(arguments.words, ("costs", "unit"))
     if not folders or not keys.get("costs"):
         raise ConfigError("a folder and a price list are needed: DIR costs=FILE (see budgetreg reprice --help)")
-    series = repriced(folders, Path(keys["costs"]).expanduser(), keys.get("unit"))
+    series = repriced(folders, at_home(keys["costs"]), keys.get("unit"))
     out = _target(arguments.out, folders)
     written = plot_series(series, out, _REPRICED, Drawing(x="cost"))
     write_atomically(out / f"{_REPRICED}.csv", table_of(series))

@@ -11,6 +11,7 @@ from budgetreg.cli.arguments import FETCHED
 from budgetreg.data import mnist
 from budgetreg.errors import ConfigError, DataError, nearest
 from budgetreg.execution.scratch import remove_abandoned, scratch_folder
+from budgetreg.files.paths import replaceable
 
 _ROOT_KEY = "dataset.root"
 _SCRATCH = ".fetch-"  # prefix of the folders of unfinished downloads
@@ -97,7 +98,7 @@ def _download(root: str, wrong: Mapping[str, str], checksums: Mapping[str, str])
                 problems = "; ".join(f"{file}: {problem}" for file, problem in still_wrong.items())
                 raise DataError(f"the download does not have the original files of MNIST ({problems}): try again")
             for file in wrong:
-                os.replace(mnist.raw_folder(scratch) / file, raw / file)
+                os.replace(mnist.raw_folder(scratch) / file, replaceable(raw / file))
     except OSError as error:
         raise DataError(
             f"cannot write {raw} ({error.strerror or error}): choose another folder with {_ROOT_KEY}=DIR"

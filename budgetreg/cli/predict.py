@@ -2,10 +2,10 @@
 
 import sys
 from argparse import Namespace
-from pathlib import Path
 
 from budgetreg.cli.arguments import whole_number
 from budgetreg.errors import ConfigError
+from budgetreg.files.paths import at_home
 from budgetreg.files.writing import write_atomically
 from budgetreg.notices import say
 from budgetreg.results.models import predict
@@ -32,12 +32,12 @@ def main(arguments: Namespace) -> int:
             raise ConfigError(f"{key}: predict takes repetition=all, repetition=N and out=FILE")
     number = given.get("repetition", "all")
     repetition = None if number == "all" else whole_number("repetition", number, 0)
-    predictions, notes = predict(arguments.folder.expanduser(), arguments.table.expanduser(), repetition)
+    predictions, notes = predict(at_home(arguments.folder), at_home(arguments.table), repetition)
     for line in notes:
         say(line)
     content = "\n".join(["prediction", *map(repr, predictions.tolist()), ""])
     if "out" in given:
-        out = Path(given["out"]).expanduser()
+        out = at_home(given["out"])
         write_atomically(out, content.encode())
         print(out)
     else:

@@ -9,6 +9,7 @@ from rich.table import Table
 from budgetreg.cli.arguments import REPRODUCE_KEYS, harmless
 from budgetreg.cli.common import console, refuse_root, table
 from budgetreg.errors import UserError
+from budgetreg.files.paths import at_home
 from budgetreg.notices import say
 from budgetreg.reproduce import recipes
 from budgetreg.reproduce.gallery import refuse_foreign, write_gallery
@@ -41,7 +42,7 @@ def main(arguments: Namespace) -> int:
     asked = [word for word in arguments.words if "=" not in word]
     words = [word for word in arguments.words if "=" in word]
     given = harmless(words, REPRODUCE_KEYS, "reproduce follows the recipe (or: budgetreg run experiment=NAME)")
-    out = Path(str(given.pop("out", _QUICK / "results" if arguments.quick else "results"))).expanduser()
+    out = at_home(str(given.pop("out", _QUICK / "results" if arguments.quick else "results")))
     refuse_root(out)
     refuse_foreign(out)
     runs = _QUICK if arguments.quick else Path("runs")

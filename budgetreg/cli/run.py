@@ -23,7 +23,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from budgetreg.cli.common import at_home, console, refuse_root, shown
+from budgetreg.cli.common import console, refuse_root, shown, with_home
 from budgetreg.cli.streams import lost, patient_streams
 from budgetreg.config import application, catalogue
 from budgetreg.config.composition import as_config_error, check_words
@@ -70,7 +70,7 @@ def main(options: Namespace) -> int:
     """
     if (options.resolve or options.package) and not options.cfg:
         _refuse("--resolve and --package need --cfg")
-    options.words = [_expanded(at_home(word)) for word in options.words]
+    options.words = [_expanded(with_home(word)) for word in options.words]
     for garbage in abandoned():
         garbage.remove()
     with ExitStack() as stack:

@@ -15,6 +15,7 @@ from budgetreg.data.kind import DatasetKind, Distribution, ExampleSource
 from budgetreg.data.prepared import FACTS
 from budgetreg.errors import ConfigError
 from budgetreg.files.garbage import Garbage
+from budgetreg.files.paths import at_home
 
 __all__ = ["Dataset", "DatasetConfig", "DatasetKind", "Prices", "kinds", "load", "located", "prices_of", "unused"]
 
@@ -99,19 +100,19 @@ def load(config: DatasetConfig, seed: int, repetition: int, *, targets: bool = T
     data = _drawn(source, seed, repetition) if isinstance(source, Distribution) else _loaded(source)
     if not config.scaled_by_ranges:
         return data
-    return in_ranges(data, read_ranges(Path(config.options["ranges"]).expanduser(), data.names, data.X.shape[1]))
+    return in_ranges(data, read_ranges(at_home(config.options["ranges"]), data.names, data.X.shape[1]))
 
 
 def located(config: DatasetConfig) -> DatasetConfig:
     """Return a configuration with absolute paths, for a process that runs in another folder."""
     paths = {
-        key: str(Path(str(config.options[key])).expanduser().absolute())
+        key: str(at_home(str(config.options[key])).absolute())
         for key in kinds()[config.kind].paths
         if config.options[key] is not None
     }
     costs = config.costs
     if costs not in (None, BUNDLED, EQUAL):
-        costs = str(Path(str(costs)).expanduser().absolute())
+        costs = str(at_home(str(costs)).absolute())
     return replace(config, options={**config.options, **paths}, costs=costs)
 
 

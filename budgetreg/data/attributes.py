@@ -21,6 +21,7 @@ from budgetreg.data.dataset import LARGEST, Dataset, short_digest
 from budgetreg.data.formats.chunks import is_number, reading, shown
 from budgetreg.data.formats.delimited import records, separator_of
 from budgetreg.errors import ConfigError, DataError, nearest
+from budgetreg.files.paths import at_home, regular
 
 BUNDLED, EQUAL = "bundled", "equal"
 """Used instead of a file of prices: the list that comes with the data; a price of 1 for each attribute."""
@@ -122,7 +123,7 @@ def read_prices(path: Path | str, names: Sequence[str], d: int, unit: str = UNIT
     known = _known_names(names, d)
     if path == EQUAL:
         return Prices(known, (1.0,) * d, unit)
-    (costs,) = _read(_PRICES, Path(path).expanduser(), known)
+    (costs,) = _read(_PRICES, at_home(path), known)
     return Prices(known, costs, unit)
 
 
@@ -150,6 +151,7 @@ def _known_names(names: Sequence[str], d: int) -> tuple[str, ...]:
 def _read(form: _Form, path: Path, known: Sequence[str]) -> list[tuple[float, ...]]:
     """Return each column of a list, in the order of the attributes."""
     with reading(path, form.key):
+        regular(path)
         (_, header), *rows = list(records(path, separator_of(path))) or [(1, [])]
     columns = ("attribute", *form.columns)
     for column in columns:

@@ -19,6 +19,7 @@ import numpy as np
 from budgetreg.errors import DataError
 from budgetreg.files.garbage import Garbage
 from budgetreg.files.integrity import digest, file_digest
+from budgetreg.files.paths import at_home, regular, replaceable
 from budgetreg.files.writing import sync_folder
 from budgetreg.notices import say
 
@@ -32,8 +33,17 @@ _verified: dict[str, Stamp] = {}
 
 
 def cache_root() -> Path:
-    """Return budgetreg's folder below ``XDG_CACHE_HOME``, or below ``~/.cache``."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "budgetreg"
+    """Return budgetreg's folder below ``XDG_CACHE_HOME``, or below ``~/.cache``.
+
+    Raises
+    ------
+    DataError
+        If there is neither.
+    """
+    root = at_home(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    if root.parts[0] == "~":
+        raise DataError("there is no home folder for the cache: set XDG_CACHE_HOME to a folder that can be written")
+    return root / "budgetreg"
 
 
 def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path], None]) -> None:
@@ -70,7 +80,7 @@ def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path],
                     seal(file)
                 if path.is_dir():  # damaged, and only an empty folder can be replaced
                     _remove(path)
-                os.replace(temporary, path)
+                os.replace(temporary, replaceable(path))
                 _verified.update({str(file): _stamp(file) for file in _files(path)})
                 sync_folder(path.parent)
             except BaseException:
@@ -100,7 +110,7 @@ def ensure_array(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
     """
 
     def write(temporary: Path) -> None:
-        with temporary.open("wb") as file:  # np.save would append .npy to a name
+        with temporary.open("xb") as file:  # np.save would append .npy to a name
             np.save(file, np.ascontiguousarray(make()))
 
     ensure(path, is_intact, write)
@@ -178,8 +188,8 @@ def _is_intact(path: Path) -> bool:
 
 
 def _stamp(path: Path) -> Stamp:
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns, status.st_ino
+    status = regular(path)
+    return status.st_size, status.st_ctime_ns, status.st_ino
 
 
 def _files(path: Path) -> list[Path]:
@@ -188,7 +198,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)

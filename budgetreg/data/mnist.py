@@ -16,6 +16,7 @@ from budgetreg.data.cache import cache_root, earlier_layouts, ensure_array, is_i
 from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.kind import DatasetKind
 from budgetreg.errors import ConfigError, DataError
+from budgetreg.files.paths import at_home, regular
 
 # SHA-256 of the original files, uncompressed.
 CHECKSUMS: Mapping[str, str] = {
@@ -93,7 +94,7 @@ def parse(options: Mapping[str, Any]) -> Mnist:
 
 def raw_folder(root: str | Path) -> Path:
     """Return the folder of the four raw files below `root`."""
-    return Path(root).expanduser() / "MNIST" / "raw"
+    return at_home(root) / "MNIST" / "raw"
 
 
 def faults(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> dict[str, str]:
@@ -102,6 +103,7 @@ def faults(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> dict[s
     for name, checksum in checksums.items():
         path = raw_folder(root) / name
         try:
+            regular(path)
             with path.open("rb") as file:
                 if hashlib.file_digest(file, "sha256").hexdigest() != checksum:
                     wrong[name] = "wrong checksum"

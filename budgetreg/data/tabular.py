@@ -15,6 +15,7 @@ from budgetreg.data.formats.chunks import NO_TARGET, reading
 from budgetreg.data.kind import RANDOM, DatasetKind, Source
 from budgetreg.data.prepared import Prepared, from_folder, in_memory, into_folder, read_facts
 from budgetreg.errors import ConfigError, DataError
+from budgetreg.files.paths import at_home, regular
 
 Opener = Callable[..., chunks.ChunkedTable]
 """Opens a path, given the target and, optionally, whether attributes may be missing."""
@@ -141,7 +142,7 @@ def parse_file(options: Mapping[str, Any]) -> File:
     DataError
         If there is no such file.
     """
-    path = Path(str(required(options, "path"))).expanduser()
+    path = at_home(str(required(options, "path")))
     scale = required(options, "scale")
     target = options.get("target")
     target = None if target is None else str(target)
@@ -186,7 +187,7 @@ def _stamp(path: Path, target: str | None) -> tuple[int, ...]:
         files = [path / "X.npy", path / f"{target or 'y'}.npy"]
         if not target and not files[1].exists():
             files.pop()  # only regression learners need it
-    return tuple(number for file in files for number in (file.stat().st_mtime_ns, file.stat().st_size))
+    return tuple(number for status in map(regular, files) for number in (status.st_ctime_ns, status.st_size))
 
 
 def _unlabelled(source: Source) -> Source:

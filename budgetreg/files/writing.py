@@ -1,11 +1,16 @@
 """Files that appear whole or not at all."""
 
 import os
+import re
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from budgetreg.errors import UserError
+from budgetreg.files.paths import replaceable
+
+_TEMPORARY = re.compile(r"\.(.+)\.(\d+)\.[0-9a-f]+\.tmp", re.DOTALL)
 
 
 @contextmanager
@@ -34,29 +39,32 @@ def write_atomically(path: Path, data: bytes) -> None:
     Parameters
     ----------
     path : Path
-        The file; its folder must exist.
+        The file; its folder must exist. A link is kept, and the file that it leads to is written.
     data : bytes
         The new content.
 
     Raises
     ------
     UserError
-        If the file cannot be written. Nothing half-written is left then.
+        If the file cannot be written, or is a device or a pipe. Nothing half-written is left then.
     """
-    temporary = temporary_name(path)
     with os_errors_explained(f"write {path}"):
-        _remove_abandoned(path)
+        target = replaceable(path)
+        _remove_abandoned(target)
+        # Next to the old file, because only then a rename is atomic.
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(8)}.tmp")
         try:
-            # Not `tempfile`: only the owner may read its files, and results are there to be shared.
-            with temporary.open("wb") as file:
+            # Not `tempfile`: only the owner may read its files, and results are there to be shared. An exclusive
+            # creation follows no link that somebody else has put there.
+            with temporary.open("xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
+            os.replace(temporary, target)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        sync_folder(path.parent)
+        sync_folder(target.parent)
 
 
 def files_below(folder: Path, name: str) -> list[Path]:
@@ -65,26 +73,33 @@ def files_below(folder: Path, name: str) -> list[Path]:
     return sorted(Path(place, name) for place, _, files in os.walk(folder) if name in files)
 
 
-def temporary_name(path: Path) -> Path:
-    """Return the file that collects the new content: next to the old one, because only then a rename is atomic."""
-    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+def written_for(name: str) -> tuple[str, int] | None:
+    """Return the name of the file for which a temporary file was made, and its process; None for other files."""
+    match = _TEMPORARY.fullmatch(name)
+    return match and (match[1], int(match[2]))
 
 
 def remove_leftovers(path: Path) -> None:
     """Remove the temporary files that killed processes left next to a file that only this process writes now."""
     with os_errors_explained(f"clean up {path.parent}"):
-        for leftover in path.parent.glob(f".{path.name}.*.tmp"):
+        for leftover, _ in _temporary(path):
             leftover.unlink(missing_ok=True)
 
 
 def _remove_abandoned(path: Path) -> None:
     """Remove the temporary files next to a file whose processes are gone."""
-    before, after = f".{path.name}.", ".tmp"
     with suppress(OSError):  # the folder may allow writing but not listing
-        for leftover in path.parent.iterdir():
-            process = leftover.name.removeprefix(before).removesuffix(after)
-            if leftover.name == f"{before}{process}{after}" and process.isdigit() and not is_alive(int(process)):
+        for leftover, process in _temporary(path):
+            if not is_alive(process):
                 leftover.unlink(missing_ok=True)
+
+
+def _temporary(path: Path) -> Iterator[tuple[Path, int]]:
+    """Yield the temporary files next to a file, each with its process."""
+    for other in path.parent.iterdir():
+        owner = written_for(other.name)
+        if owner is not None and owner[0] == path.name:
+            yield other, owner[1]
 
 
 def is_alive(process: int) -> bool:

@@ -33,6 +33,7 @@ from budgetreg.data import DatasetConfig, DatasetKind, kinds
 from budgetreg.data.attributes import with_ranges
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.files.integrity import record_digest
+from budgetreg.files.paths import at_home
 from budgetreg.learners import algo_options, composed, cores, members, parameters
 from budgetreg.learners.bases import IGNORABLE
 from budgetreg.learners.declaration import Learner, Observation
@@ -119,7 +120,7 @@ class Config:
         A command resumes because the same configuration has the same folder.
         """
         if self.out is not None:
-            return Path(self.out).expanduser().absolute()
+            return at_home(self.out).absolute()
         leaf = f"{self.algo.name}-k{self.k}-seed{self.seed}-{self.digest()[:8]}"
         return Path("runs", self.experiment, self.dataset.name, leaf).absolute()
 

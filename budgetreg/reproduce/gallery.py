@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from budgetreg.errors import ConfigError, UserError
+from budgetreg.files.paths import content_of_regular
 from budgetreg.files.writing import os_errors_explained, write_atomically
 from budgetreg.results.manifest import read_merged_manifest
 from budgetreg.results.schema import CLAIMS, MANIFEST, SAVINGS
@@ -52,7 +53,7 @@ def refuse_foreign(results: Path) -> None:
     """
     path = results / "README.md"
     with os_errors_explained(f"read {path}"):
-        foreign = path.exists() and not path.read_bytes().startswith(_HEAD.partition("\n")[0].encode())
+        foreign = path.exists() and not content_of_regular(path).startswith(_HEAD.partition("\n")[0].encode())
     if foreign:
         raise ConfigError(f"{path} is no gallery of figures, and would be replaced by one: choose another out")
 

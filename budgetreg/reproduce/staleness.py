@@ -25,6 +25,7 @@ from budgetreg.data.cache import cache_root
 from budgetreg.errors import ConfigError, DataError, UserError
 from budgetreg.files.garbage import Garbage
 from budgetreg.files.integrity import digest
+from budgetreg.files.paths import content_of_regular
 from budgetreg.files.writing import files_below, write_atomically
 from budgetreg.notices import say
 from budgetreg.protocol.configuration import restored
@@ -228,7 +229,7 @@ def outdated_receipts() -> Iterator[Garbage]:
 def _read(path: Path) -> dict[str, Any]:
     """Return the content of a receipt; nothing if there is none, or it is damaged."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(content_of_regular(path))
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}

@@ -1,7 +1,6 @@
 """The folder of a run seen from outside: how far the run is, and what of it can be removed."""
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from filelock import FileLock, Timeout
 
 from budgetreg.files.garbage import Garbage
 from budgetreg.files.integrity import Damaged
-from budgetreg.files.writing import is_alive
+from budgetreg.files.writing import is_alive, written_for
 from budgetreg.results.journal import FINISHED, read_lines
 from budgetreg.results.manifest import read_tables, run_manifest
 from budgetreg.results.schema import CLAIMS, JOURNAL, LOCK, MANIFEST, MODELS, RUN_FILES, SAVINGS, TABLES
@@ -18,7 +17,6 @@ from budgetreg.results.schema import CLAIMS, JOURNAL, LOCK, MANIFEST, MODELS, RU
 _FIGURES = tuple(f"{name}.{ending}" for name in ("curve", "curves") for ending in ("png", "pdf", "txt"))
 _OF_RUNS = {*RUN_FILES, LOCK, *_FIGURES}
 _WRITTEN = _OF_RUNS | {CLAIMS, SAVINGS, "README.md"}
-_TEMPORARY = re.compile(r"\.(.+)\.(\d+)\.tmp")  # as `budgetreg.files.writing.temporary_name` writes it
 
 
 @dataclass(frozen=True)
@@ -131,5 +129,5 @@ def _is_of_run(name: str) -> bool:
 
 
 def _is_abandoned(name: str) -> bool:
-    match = _TEMPORARY.fullmatch(name)
-    return match is not None and match[1] in _WRITTEN and not is_alive(int(match[2]))
+    owner = written_for(name)
+    return owner is not None and owner[0] in _WRITTEN and not is_alive(owner[1])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from budgetreg.files.integrity import content_of, signed
+from budgetreg.files.paths import content_of_regular
 from budgetreg.files.writing import os_errors_explained, write_atomically
 
 Entry = dict[str, Any]
@@ -28,7 +29,10 @@ class JournalLines(NamedTuple):
 def read_lines(path: Path) -> JournalLines:
     """Return the lines of a journal, which is not changed; none if there is no file."""
     with os_errors_explained(f"read {path}"):
-        content = path.read_bytes() if path.exists() else b""
+        try:
+            content = content_of_regular(path)
+        except FileNotFoundError:
+            content = b""
     *lines, _ = content.split(b"\n")
     whole = [line + b"\n" for line in lines]
     entries = list(map(_entry, whole))

@@ -4,6 +4,7 @@ A manifest carries a digest of itself, and the digest of each table under ``tabl
 """
 
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 from budgetreg.config.nested import Tree, merge
 from budgetreg.errors import DataError
 from budgetreg.files.integrity import KEY, Damaged, content_of, digest, signed
+from budgetreg.files.paths import content_of_regular
 from budgetreg.files.writing import os_errors_explained, write_atomically
 from budgetreg.results.schema import CELL, MANIFEST, SCHEMA_VERSION
 
@@ -172,12 +174,10 @@ def read_tables(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
     Raises
     ------
     Damaged
-        If a table, or the manifest, does not match its digest.
-    DataError
-        If a table cannot be read.
+        If a table, or the manifest, does not match its digest, or a table cannot be read.
     """
     for tries_left in reversed(range(_TRIES)):
-        contents = {name: _read(folder / name) for name in names if (folder / name).exists()}
+        contents = {name: _read(folder / name) for name in names if os.path.exists(folder / name)}
         expected = (read_any_manifest(folder) or {}).get("tables", {})
         wrong = [name for name, content in contents.items() if expected.get(name, digest(content)) != digest(content)]
         if not wrong:
@@ -198,6 +198,6 @@ def _cell(name: str, config: Tree, entry: Mapping[str, Any], source: Mapping[str
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return content_of_regular(path)
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
+        raise Damaged(f"{path}: cannot be read: {error.strerror or error}") from error

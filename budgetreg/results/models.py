@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.formats.chunks import NO_TARGET, shown
+from budgetreg.data.formats.chunks import NO_TARGET, reading, shown
 from budgetreg.data.tabular import FORMATS, opener, parse_file
 from budgetreg.data.values import as_values, row_blocks
 from budgetreg.errors import ConfigError, DataError
+from budgetreg.files.paths import regular
 from budgetreg.protocol.repetitions import unpacked
 from budgetreg.results.journal import read_journal
 from budgetreg.results.manifest import read_tables, run_manifest
@@ -93,8 +94,9 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> tuple[np
     from budgetreg.results.reading import read  # here, as pandas is slow to load and a run that is written needs none
 
     learned = read_regressors(folder, repetition)
-    if not path.exists():
-        raise DataError(f"{path}: no such file")
+    with reading(path):
+        if not path.is_dir():
+            regular(path)
     if opener(path) is None:
         raise ConfigError(f"{path}: a table ends in {', '.join(FORMATS)} (text also compressed), or is a folder")
     labelled = bool(read(folder).curves["test_error_rate"].notna().any())

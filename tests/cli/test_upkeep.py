@@ -111,7 +111,7 @@ def test_why_shows_missing_and_failed_repetitions(here: Path, capsys: pytest.Cap
 
 def leave(folder: Path, name: str, process: int) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f".{name}.{process}.tmp"
+    path = folder / f".{name}.{process}.0f.tmp"
     path.write_bytes(b"half")
     return path
 

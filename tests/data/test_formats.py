@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -247,6 +248,15 @@ def test_a_changed_file_is_converted_again(tmp_path: Path, converting: Path) -> 
     parsed(write_npz(tmp_path, X, Y)).load()
     data = parsed(write_npz(tmp_path, X[::-1][:40], Y[:40])).load()
     np.testing.assert_array_equal(values(data), X[::-1][:40])
+
+
+def test_a_changed_file_is_converted_again_whatever_its_time_says(tmp_path: Path, converting: Path) -> None:
+    parsed(path := write_csv(tmp_path, X, Y)).load()
+    before = path.stat()
+    write_csv(tmp_path, X[::-1], Y)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size
+    np.testing.assert_array_equal(values(parsed(path).load()), X[::-1])
 
 
 def test_a_damaged_or_abandoned_conversion_is_repeated(tmp_path: Path, converting: Path) -> None:

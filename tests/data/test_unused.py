@@ -44,8 +44,6 @@ def test_arrays_of_a_file_are_unused_once_it_is_gone_or_changed(cache, table):
     os.utime(table, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
     (garbage,) = unused()
     assert garbage.why == f"{table} has changed since"
-    os.utime(table, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert list(unused()) == []
     table.unlink()
     (garbage,) = unused()
     assert garbage.why == f"{table} is gone"

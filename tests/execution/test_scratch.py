@@ -111,7 +111,8 @@ def test_a_fetch_removes_the_folders_of_killed_fetches(tmp_path: Path, monkeypat
 def test_writing_a_file_removes_the_temporary_files_of_killed_writers(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait(60)
-    names = [f".file.{process.pid}.tmp", f".file.{os.getppid()}.tmp", ".file.mine.tmp", f".other.{process.pid}.tmp"]
+    owners = ((".file", process.pid), (".file", os.getppid()), (".file", "mine"), (".other", process.pid))
+    names = [f"{name}.{owner}.0f.tmp" for name, owner in owners]
     for name in names:
         (tmp_path / name).touch()
     write_atomically(tmp_path / "file", b"content")

@@ -188,7 +188,7 @@ def test_predictions_that_are_impossible_are_one_line(tmp_path, run, capsys):
         ((run, short), 3, "short.csv: there is no column 'tall', which the run learned from"),
         ((run, tmp_path / "wide.npz"), 3, "wide.npz has 4 attributes and the run learned from 3"),
         ((run, empty), 3, "column 'tall': empty or NaN"),
-        ((run, tmp_path / "no.csv"), 3, "no.csv: no such file"),
+        ((run, tmp_path / "no.csv"), 3, "no.csv: No such file"),
         ((run, tmp_path / "new.txt"), 2, "new.txt: a table ends in .csv, .tsv, "),
         ((run, tmp_path), 3, "is a folder without X.npy"),
         ((begun, empty), 2, "has finished 1 of 3 repetitions: the command that made it computes the others"),

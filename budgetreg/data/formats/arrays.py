@@ -39,7 +39,7 @@ def open_arrays(path: Path, target: str | None, missing: bool = False) -> chunks
         raise DataError(f"{path} is {'empty' if path.stat().st_size == 0 else 'not an NPZ file of numpy.savez'}")
     if path.is_dir():
         folder: Path | zipfile.Path = path
-        names = sorted(file.stem for file in path.glob("*.npy"))
+        names = sorted(file.stem for file in path.glob("*.npy") if file.is_file())
     else:
         folder = zipfile.Path(path)
         names = [name.removesuffix(".npy") for name in folder.root.namelist()]
