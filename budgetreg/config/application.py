@@ -122,7 +122,9 @@ def complete(words: Sequence[str]) -> None:
 
 
 def _asks_for_sweep(loader: ConfigLoader, words: Sequence[str]) -> bool:
-    """Whether the configuration itself asks for a sweep, as recipes do; not if it cannot be composed."""
+    """Whether a recipe among the words, or a word, asks for a sweep; not if they cannot be composed."""
+    if not any(word.lstrip("+").startswith(("experiment", "hydra.mode")) for word in words):
+        return False  # without the tenth of a second that composing takes
     try:
         config = loader.load_configuration(_CONFIG, list(words), RunMode.MULTIRUN, validate_sweep_overrides=False)
     except Exception:  # whatever is wrong is raised again when the configuration is composed to be run
