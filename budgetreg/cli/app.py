@@ -76,13 +76,16 @@ def _answer(words: list[str]) -> int:
     if words and words[0] == "--version":
         print(f"budgetreg {__version__}")
         return 0
-    from budgetreg.errors import ContractError, UserError  # here, as it costs --help some milliseconds
+    from budgetreg.errors import ContractError, DataError, UserError  # here, as it costs --help some milliseconds
 
     try:
         return _dispatch(words)
     except (UserError, ContractError) as error:
         print(f"budgetreg: {' '.join(str(error).split())}", file=sys.stderr)
         return error.exit_code
+    except MemoryError as error:
+        print(f"budgetreg: not enough memory{f': {error}' if str(error) else ''}", file=sys.stderr)
+        return DataError.exit_code
     except KeyboardInterrupt:
         resumes = "; the same command resumes" if words[0] in ("run", "advise") else ""
         print(f"budgetreg: interrupted{resumes}", file=sys.stderr)

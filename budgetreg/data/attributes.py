@@ -6,7 +6,7 @@ the attributes without a pilot. They apply to any table that was loaded. The sca
 only: such attributes stay as they are here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -18,7 +18,7 @@ import numpy as np
 
 from budgetreg.config.options import NAME, NOTHING, Option, Options, one_of
 from budgetreg.data.dataset import LARGEST, Dataset, short_digest
-from budgetreg.data.formats.chunks import is_number, reading, shown
+from budgetreg.data.formats.chunks import is_number, quoted, reading, shown
 from budgetreg.data.formats.delimited import records, separator_of
 from budgetreg.errors import ConfigError, DataError, nearest
 from budgetreg.files.paths import at_home, regular
@@ -152,23 +152,32 @@ def _read(form: _Form, path: Path, known: Sequence[str]) -> list[tuple[float, ..
     """Return each column of a list, in the order of the attributes."""
     with reading(path, form.key):
         regular(path)
-        (_, header), *rows = list(records(path, separator_of(path))) or [(1, [])]
+        return _columns(form, path, records(path, separator_of(path)), known)
+
+
+def _columns(
+    form: _Form, path: Path, lines: Iterator[tuple[int, list[str]]], known: Sequence[str]
+) -> list[tuple[float, ...]]:
+    """Return each column of a list, given its header and rows."""
+    _, header = next(lines, (1, []))
     columns = ("attribute", *form.columns)
     for column in columns:
         if header.count(column) != 1:
             raise DataError(
                 f"{path}: line 1 must name the column {column!r} once; {form.key} needs the columns {','.join(columns)}"
             )
+    places = [header.index(column) for column in columns]
     numbers = {str(at + 1): at for at in range(len(known))} | {name: at for at, name in enumerate(known)}
     entries: dict[int, tuple[int, tuple[float, ...]]] = {}  # lines and values by attribute
-    for line, fields in rows:
+    for line, fields in lines:
         where = f"{path}: line {line}"
         if len(fields) != len(header):
             raise DataError(f"{where}: {len(fields)} fields, but the header has {len(header)}")
-        name, *texts = (fields[header.index(column)].strip() for column in columns)
+        name, *texts = (fields[place].strip() for place in places)
         if name not in numbers:
             raise DataError(
-                f"{where}: the data have no attribute {name!r}{nearest(name, known)}; attributes: {shown(list(known))}"
+                f"{where}: the data have no attribute {quoted(name)}{nearest(name, known)}; attributes: "
+                f"{shown(list(known))}"
             )
         at = numbers[name]
         if at in entries:
@@ -184,9 +193,9 @@ def _values(form: _Form, texts: Sequence[str], where: str) -> tuple[float, ...]:
     """Return the numbers of a line."""
     for text, column in zip(texts, form.columns, strict=True):
         if not is_number(text):
-            raise DataError(f"{where}: {column} is not a number: {text!r}")
+            raise DataError(f"{where}: {column} is not a number: {quoted(text)}")
         if not form.least <= float(text) <= LARGEST:
-            raise DataError(f"{where}: {column} must be from {form.least:g} to {LARGEST:g}, not {text}")
+            raise DataError(f"{where}: {column} must be from {form.least:g} to {LARGEST:g}, not {float(text):g}")
     values = tuple(map(float, texts))
     for (low, below), (high, above) in pairwise(zip(form.columns, values, strict=True)):
         if not above - below >= 1 / LARGEST:

@@ -6,7 +6,7 @@ numbers, and two values of any kind -1 and +1.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -200,7 +200,7 @@ class _Summary:
         y, two_valued, notes = np.zeros(self._n), False, table.notes
         if self._targets:
             column = pd.concat(self._targets, ignore_index=True)
-            y, two_valued, more = _as_target(column, f"{table.path}: target {table.target!r}", table.place)
+            y, two_valued, more = _as_target(column, table)
             notes += more
         self._content.update(y.data)
         if lengths.size:
@@ -232,17 +232,15 @@ def _check_size(largest: float, where: str) -> None:
         )
 
 
-def _as_target(column: Any, where: str, place: Callable[[int], str]) -> tuple[np.ndarray, bool, tuple[str, ...]]:
+def _as_target(column: Any, table: ChunkedTable) -> tuple[np.ndarray, bool, tuple[str, ...]]:
     """Turn a column into targets: real numbers, or two values of any kind as -1 and +1 in sorted order.
 
     Parameters
     ----------
     column : pandas.Series of length n
         The column as it was read.
-    where : str
-        Beginning of the messages.
-    place : callable
-        Returns the place of a row, counted from 0, for messages.
+    table : ChunkedTable
+        The table, for messages.
 
     Returns
     -------
@@ -258,11 +256,18 @@ def _as_target(column: Any, where: str, place: Callable[[int], str]) -> tuple[np
     DataError
         If a target is missing, infinite, too large or too small, or the column is text without exactly two values.
     """
+    where, place = f"{table.path}: target {table.target!r}", table.place
     empty = np.flatnonzero(column.isna())
     if empty.size:
-        raise DataError(f"{where}: {place(int(empty[0]))}: empty or NaN; every row needs a target")
+        row = int(empty[0])
+        word = table.written(row)
+        fault = f"{word!r} means a missing value (a label of two needs another word)" if word else "empty or NaN"
+        raise DataError(f"{where}: {place(row)}: {fault}; every row needs a target")
     numeric = column.dtype.kind in "biuf"
-    values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).to_numpy(dtype=object)
+    try:
+        values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).to_numpy(dtype=object)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where}: it holds bytes that are no UTF-8 text; numbers or text are needed") from error
     distinct = np.unique(values).tolist()
     if not numeric and len(distinct) != 2:
         row = next((row for row, value in enumerate(values) if not is_number(value)), 0)

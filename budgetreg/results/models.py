@@ -174,10 +174,10 @@ def _columns(learned: Arrays, names: Sequence[str], d: int, path: Path) -> np.nd
     """Return the columns of a table that are the attributes, in the order in which the run learned them."""
     learned_names = learned["names"].tolist() if "names" in learned else []
     if names and learned_names:
-        missing = [name for name in learned_names if name not in names]
+        place = {name: column for column, name in enumerate(names)}
+        missing = [name for name in learned_names if name not in place]
         if missing:
             raise DataError(f"{path}: there is no column {shown(list(map(repr, missing)))}, which the run learned from")
-        place = {name: column for column, name in enumerate(names)}
         return np.array([place[name] for name in learned_names])
     if d != learned["w"].shape[1]:
         raise DataError(

@@ -5,17 +5,16 @@
 
 import math
 import zipfile
-import zlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from budgetreg.data.formats import chunks
 from budgetreg.data.formats.chunks import IN_MEMORY
 from budgetreg.errors import DataError, nearest
-
-_DAMAGE = (ValueError, EOFError, zipfile.BadZipFile, zlib.error)
+from budgetreg.files.arrays import DAMAGE, Header, members, read_array, read_header
 
 
 def open_arrays(path: Path, target: str | None, missing: bool = False) -> chunks.ChunkedTable:
@@ -39,21 +38,21 @@ def open_arrays(path: Path, target: str | None, missing: bool = False) -> chunks
         raise DataError(f"{path} is {'empty' if path.stat().st_size == 0 else 'not an NPZ file of numpy.savez'}")
     if path.is_dir():
         folder: Path | zipfile.Path = path
-        names = sorted(file.stem for file in path.glob("*.npy") if file.is_file())
+        sizes = {file.stem: file.stat().st_size for file in sorted(path.glob("*.npy")) if file.is_file()}
     else:
-        folder = zipfile.Path(path)
-        names = [name.removesuffix(".npy") for name in folder.root.namelist()]
+        with chunks.damage_reported(path, *DAMAGE):
+            folder = zipfile.Path(path)
+            sizes = {name: info.file_size for name, info in members(folder.root).items()}
+        chunks.check_expansion(path, path.stat().st_size, max(sizes.values(), default=0))
     name = "y" if target is None else target
     for wanted in filter(None, ("X", name)):
-        if wanted not in names:
-            raise DataError(f"{path}: no array {wanted!r}{nearest(wanted, names)}; arrays: {chunks.shown(names)}")
-    with chunks.damage_reported(path, *_DAMAGE):
-        with (folder / "X.npy").open("rb") as file:
-            shape, fortran, dtype = _header(file)
+        if wanted not in sizes:
+            raise DataError(f"{path}: no array {wanted!r}{nearest(wanted, sizes)}; arrays: {chunks.shown(list(sizes))}")
+    with chunks.damage_reported(path, *DAMAGE):
+        shape, fortran, dtype = _described(folder, "X", sizes)
         y_shape, y_dtype = shape[:1], np.dtype(float)
         if name:
-            with (folder / f"{name}.npy").open("rb") as file:
-                y_shape, _, y_dtype = _header(file)
+            y_shape, _, y_dtype = _described(folder, name, sizes)
     if len(shape) != 2 or y_shape != shape[:1]:
         raise DataError(f"{path}: X has shape {shape} and {name} {y_shape}; (n, d) and (n,) are needed")
     if shape[0] == 0 or shape[1] < 2:
@@ -67,31 +66,32 @@ def open_arrays(path: Path, target: str | None, missing: bool = False) -> chunks
     if path.is_dir() and not fortran and _stored(dtype) == dtype and not missing:
         with chunks.damage_reported(path / "X.npy", ValueError):
             mapped = np.load(path / "X.npy", mmap_mode="r")
-    return chunks.ChunkedTable(path, name, size, _chunks(path, folder, name, missing), mapped, missing=missing)
+    return chunks.ChunkedTable(path, name, size, _chunks(path, folder, name, sizes, missing), mapped, missing=missing)
 
 
-def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return an array's shape, whether it is in Fortran order, and its type."""
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    return read(file)
+def _described(folder: Path | zipfile.Path, name: str, sizes: Mapping[str, int]) -> Header:
+    """Return the header of an array, which must fit to its size."""
+    with (folder / f"{name}.npy").open("rb") as file:
+        return read_header(file, sizes[name])
 
 
 def _stored(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype if dtype in chunks.STORED and dtype.isnative else np.dtype(np.float64)
 
 
-def _chunks(path: Path, folder: Path | zipfile.Path, name: str, missing: bool) -> chunks.Chunks:
+def _chunks(
+    path: Path, folder: Path | zipfile.Path, name: str, sizes: Mapping[str, int], missing: bool
+) -> chunks.Chunks:
     import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
     targets = None
-    with chunks.damage_reported(path, *_DAMAGE):
+    with chunks.damage_reported(path, *DAMAGE):
         if name:
             with (folder / f"{name}.npy").open("rb") as file:
-                y = np.lib.format.read_array(file, allow_pickle=False)
+                y = read_array(file, sizes[name])
             targets = pd.Series(y.astype(str) if y.dtype.kind == "S" else y)
         with (folder / "X.npy").open("rb") as file:
-            (n, d), fortran, dtype = _header(file)
+            (n, d), fortran, dtype = read_header(file, sizes["X"])
             step = n if fortran else chunks.rows_per_chunk(d)
             for start in range(0, n, step):
                 r = min(step, n - start)

@@ -2,11 +2,13 @@
 
 import bz2
 import gzip
+import io
 import lzma
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -34,7 +36,18 @@ ONE_HOT = (
 """Hint for a column of text."""
 
 COMPRESSIONS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-"""Functions that open compressed text, by the ending of a file's name."""
+"""Functions that open compressed text, given its file, by the ending of the file's name."""
+
+
+MOST_BYTES = 1 << 26
+"""Most bytes of a line of text, which are those of about three million numbers, and of what unpacks to more than
+`MOST_RATIO` times its size."""
+
+MOST_RATIO = 500
+"""Ratio that compressed tables of numbers do not reach."""
+
+_LONGEST_QUOTE = 60  # characters of a field in a message
+_NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)", re.ASCII | re.IGNORECASE)
 
 
 class EmptyCellError(DataError):
@@ -74,6 +87,8 @@ class ChunkedTable:
         The attributes' names, if the file has them.
     place : callable
         Returns the place in the file of a row, counted from 0, for messages.
+    written : callable
+        Returns the target of a row as the file has it, for messages; empty if it is not text.
     notes : tuple of str
         Remarks for the user on how the file is read.
     missing : bool
@@ -87,6 +102,7 @@ class ChunkedTable:
     mapped: np.ndarray | None = None
     names: Sequence[str] = ()
     place: Callable[[int], str] = data_row
+    written: Callable[[int], str] = lambda row: ""
     notes: tuple[str, ...] = ()
     missing: bool = False
 
@@ -111,6 +127,38 @@ def damage_reported(path: Path, *errors: type[Exception]) -> Iterator[None]:
         raise DataError(f"{path} cannot be read, and may be damaged: {one_line(error)}") from error
 
 
+def check_expansion(path: Path, packed: int, size: int) -> None:
+    """Refuse compressed data if bytes of it, `packed`, unpack to a number out of all proportion, `size`."""
+    if size > max(MOST_BYTES, MOST_RATIO * packed):
+        raise DataError(
+            f"{path} unpacks to more than {MOST_BYTES >> 20} MiB and {MOST_RATIO} times its size: if it is a table and "
+            "no trap, unpack it first"
+        )
+
+
+class _Text(io.RawIOBase):
+    """The bytes of a text, whose lines and size are bounded."""
+
+    def __init__(self, path: Path, file: BinaryIO, packed: BinaryIO) -> None:
+        self._path, self._file, self._packed = path, file, packed
+        self._size, self._line = 0, 0  # bytes of the text and of its last line so far
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._file.read(len(buffer))
+        buffer[: len(piece)] = piece
+        self._size += len(piece)
+        end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
+        self._line = len(piece) - end if end else self._line + len(piece)
+        if self._line > MOST_BYTES:
+            raise DataError(f"{self._path}: a line is longer than {MOST_BYTES >> 20} MiB: this is no table")
+        if self._file is not self._packed:
+            check_expansion(self._path, self._packed.tell(), self._size)
+        return len(piece)
+
+
 @contextmanager
 def unpacked(path: Path) -> Iterator[BinaryIO]:
     """Open a file of text; one with the ending of a compression is decompressed.
@@ -118,11 +166,16 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
     Raises
     ------
     DataError
-        If the compressed data turn out to be damaged while they are read.
+        If, while it is read, it turns out to be damaged or to have no end.
     """
     damage = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
-    with damage_reported(path, *damage), COMPRESSIONS.get(path.suffix.lower(), open)(path, "rb") as file:
-        yield file
+    with (
+        damage_reported(path, *damage),
+        path.open("rb") as packed,
+        COMPRESSIONS.get(path.suffix.lower(), nullcontext)(packed) as file,
+        io.BufferedReader(_Text(path, file, packed), 1 << 18) as text,
+    ):
+        yield text
 
 
 def size_of_text(path: Path) -> int:
@@ -179,12 +232,8 @@ def check_finite(path: Path, X: np.ndarray, missing: bool, done: int, names: Seq
 
 
 def is_number(field: str) -> bool:
-    """Return whether text is a number, NaN and infinity included."""
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
+    """Return whether text is a number of ASCII digits and without underscores; NaN and infinity are numbers too."""
+    return _NUMBER.fullmatch(field.strip()) is not None
 
 
 def has_decimal_comma(field: str) -> bool:
@@ -195,6 +244,11 @@ def has_decimal_comma(field: str) -> bool:
 def one_line(error: Exception) -> str:
     """Return a library's message without line breaks and without a prefix that says nothing."""
     return " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
+
+
+def quoted(text: str) -> str:
+    """Return a field in quotes; a long one is cut."""
+    return repr(text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}...")
 
 
 def shown(names: list[str]) -> str:

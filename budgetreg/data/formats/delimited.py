@@ -18,6 +18,7 @@ import numpy as np
 from budgetreg.data.formats import chunks
 from budgetreg.errors import DataError
 
+_MOST_BLANK = 1_000_000  # lines in a row
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _ENCODING = "utf-8-sig"  # UTF-8, with or without the byte-order mark that spreadsheets write
 
@@ -43,6 +44,7 @@ def open_csv(path: Path, target: str | None, missing: bool = False) -> chunks.Ch
     header = _header(path, separator)
     name = chunks.target_of(header, target, path, f", separated by {_SEPARATORS[separator]}")
     attributes = [column for column in header if column != name]
+    column = header.index(name) if name else None
     notes = () if separator == "," else (f"{path.name}: fields are separated by {_SEPARATORS[separator]}",)
     return chunks.ChunkedTable(
         path,
@@ -51,6 +53,7 @@ def open_csv(path: Path, target: str | None, missing: bool = False) -> chunks.Ch
         _chunks(path, separator, header, name, missing),
         names=attributes,
         place=partial(_place, path, separator),
+        written=partial(_field, path, separator, column),
         notes=notes,
         missing=missing,
     )
@@ -92,7 +95,8 @@ def _chunks(path: Path, separator: str, header: list[str], name: str, missing: b
 def _numbers(path: Path, separator: str, frame: Any, done: int, missing: bool) -> np.ndarray:
     import pandas as pd  # see _chunks
 
-    X = frame.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
+    text = any(dtype.kind not in "biuf" for dtype in frame.dtypes)
+    X = (frame.apply(pd.to_numeric, errors="coerce") if text else frame).to_numpy(dtype=np.float64)
     place = chunks.first_not_finite(X, frame.isna().to_numpy() if missing else None)
     if place is not None:
         row, column = place
@@ -115,8 +119,19 @@ def _fault(text: str) -> str:
 
 def _place(path: Path, separator: str, row: int) -> str:
     """Return the line and the number of a data row, which is counted from 0."""
-    line, _ = next(islice(records(path, separator), row + 1, None))
+    line, _ = _record(path, separator, row)
     return f"line {line}, {chunks.data_row(row)}"
+
+
+def _field(path: Path, separator: str, column: int | None, row: int) -> str:
+    """Return the text in a column of a data row, which is counted from 0; empty if there is no such column."""
+    _, fields = _record(path, separator, row)
+    return fields[column].strip() if column is not None and column < len(fields) else ""
+
+
+def _record(path: Path, separator: str, row: int) -> tuple[int, list[str]]:
+    """Return the line and the fields of a data row, which is counted from 0."""
+    return next(islice(records(path, separator), row + 1, None))
 
 
 def records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -131,10 +146,15 @@ def records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
     try:
         with chunks.unpacked(path) as file, io.TextIOWrapper(file, encoding=_ENCODING, newline="") as text:
             reader = csv.reader(lines(), delimiter=separator, skipinitialspace=True)
-            before = 0
+            before = blank = 0
             for record in reader:
                 if len(record) > 1 or line.strip(" \t\r\n"):  # pandas skips blank lines, but not ""
                     yield before + 1, record
+                    blank = 0
+                elif (blank := blank + 1) > _MOST_BLANK:
+                    raise DataError(
+                        f"{path}: line {before + 1} is the {blank:,}th blank line in a row: this is no table"
+                    )
                 before = reader.line_num
     except UnicodeDecodeError as error:
         raise _not_utf8(path) from error

@@ -14,6 +14,7 @@ from budgetreg.data.formats import chunks
 from budgetreg.errors import DataError
 
 _BLOCK = 1 << 24  # bytes of text read at a time
+_MOST = 10**8  # attributes; each needs some numbers in memory
 
 
 def open_libsvm(path: Path, target: str | None, missing: bool = False) -> chunks.ChunkedTable:
@@ -55,8 +56,11 @@ def _chunks(path: Path, targets: bool) -> chunks.Chunks:
                 X, y = load_svmlight_file(io.BytesIO(block), zero_based=True)
             except (ValueError, OverflowError) as error:
                 raise DataError(f"{path}: {_first_fault(block, lines) or error}") from error
-            if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-                raise DataError(f"{path}: {_first_fault(block, lines)}")
+            finite = np.isfinite(X.data).all() and np.isfinite(y).all()
+            # The library reads numbers as Python does, which allows 1_0.
+            fault = None if finite and X.shape[1] <= _MOST and b"_" not in block else _first_fault(block, lines)
+            if fault:
+                raise DataError(f"{path}: {fault}")
             yield X, pd.Series(y) if targets else None
             lines += block.count(b"\n")
 
@@ -88,14 +92,14 @@ def _fault(fields: list[str]) -> str | None:
             index, value = "0", field
         elif index == "qid":
             continue
-        elif not colon or not index.isdigit():
-            return f"{field!r} is not index:value"
+        elif not colon or not (index.isascii() and index.isdigit()):
+            return f"{chunks.quoted(field)} is not index:value"
+        elif len(index.lstrip("0")) > len(str(_MOST)) or int(index) > _MOST:
+            return f"index {chunks.quoted(index)} is too large: the largest possible is {_MOST}"
         elif int(index) <= last:
             return f"index {index} follows {last}: indices must increase"
-        elif int(index) >= 2**31 - 1:
-            return f"index {index} is too large"
         else:
             last = int(index)
         if not chunks.is_number(value) or not np.isfinite(float(value)):
-            return f"{'target ' if position == 0 else ''}{value!r} is not a finite number"
+            return f"{'target ' if position == 0 else ''}{chunks.quoted(value)} is not a finite number"
     return None

@@ -36,14 +36,17 @@ def open_parquet(path: Path, target: str | None, missing: bool = False) -> chunk
         raise DataError(f"{path}: Parquet files need pyarrow: pip install '.[parquet]' in a clone") from error
     try:
         file = pq.ParquetFile(path)
-    except pa.ArrowInvalid as error:
+        names, n = file.schema_arrow.names, file.metadata.num_rows
+    except (pa.ArrowException, ValueError) as error:
         raise DataError(f"{path} is not a Parquet file: {chunks.one_line(error)}") from error
-    names, n = file.schema_arrow.names, file.metadata.num_rows
     target_name = chunks.target_of(names, target, path)
     for name in names:
         if name.startswith("__index_level_"):
             raise DataError(f"{path}: column {name!r} is an index of pandas: save it with to_parquet(..., index=False)")
-    kinds = {name: kind for name, kind in zip(names, file.schema_arrow.types, strict=True) if name != target_name}
+    kinds = dict(zip(names, file.schema_arrow.types, strict=True))
+    target_kind = kinds.pop(target_name, None)
+    if target_kind is not None and pa.types.is_nested(target_kind):
+        raise DataError(f"{path}: target {target_name!r} holds {target_kind}; numbers or text are needed")
     for name, kind in kinds.items():
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
             raise DataError(f"{path}: column {name!r} holds {kind}; numbers are needed{chunks.ONE_HOT}")
