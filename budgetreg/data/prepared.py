@@ -267,7 +267,7 @@ def _as_target(column: Any, table: ChunkedTable) -> tuple[np.ndarray, bool, tupl
     try:
         values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).to_numpy(dtype=object)
     except UnicodeDecodeError as error:
-        raise DataError(f"{where}: it holds bytes that are no UTF-8 text; numbers or text are needed") from error
+        raise DataError(f"{where}: it holds bytes that are not UTF-8 text; numbers or text are needed") from error
     distinct = np.unique(values).tolist()
     if not numeric and len(distinct) != 2:
         row = next((row for row, value in enumerate(values) if not is_number(value)), 0)
