@@ -52,6 +52,7 @@ bench: $(VENV)/.installed-dev ## time cores, parts, growth, backends and figures
 	$(BIN)/python scripts/bench.py $(MNIST)
 	$(BIN)/python scripts/bench_parts.py $(MNIST)
 	$(BIN)/python scripts/bench_growth.py
+	$(BIN)/python scripts/bench_wide.py
 	$(BIN)/python scripts/bench_subspaces.py
 	$(BIN)/python scripts/bench_moments.py
 	$(BIN)/python scripts/bench_backends.py

@@ -46,7 +46,7 @@ MOST_BYTES = 1 << 26
 MOST_RATIO = 500
 """Ratio that compressed tables of numbers do not reach."""
 
-_LONGEST_QUOTE = 60  # characters of a field in a message
+_LONGEST_QUOTE, _LONGEST_REASON = 60, 200  # characters of a field and of a library's message in a message
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)", re.ASCII | re.IGNORECASE)
 
 
@@ -242,8 +242,9 @@ def has_decimal_comma(field: str) -> bool:
 
 
 def one_line(error: Exception) -> str:
-    """Return a library's message without line breaks and without a prefix that says nothing."""
-    return " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
+    """Return a library's message, cut if it is long, without line breaks and a prefix that says nothing."""
+    text = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
 
 
 def quoted(text: str) -> str:
