@@ -1,8 +1,12 @@
-"""Notices to the user: one line each on stderr, because stdout is for results."""
+"""Notices to the user: one line each on stderr, because stdout is for results; and text that is safe on a terminal."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+TYPE_CHECKING = False  # not imported from `typing`, which is slow to load
+if TYPE_CHECKING:
+    from typing import Any
 
 _said: set[str] | None = None
 _held: list[str] | None = None
@@ -16,7 +20,7 @@ def say(message: str) -> None:
     message : str
         A sentence; line breaks in it become spaces.
     """
-    line = " ".join(message.split())
+    line = printable(" ".join(message.split()))
     if _held is not None:
         _held.append(line)
         return
@@ -30,7 +34,54 @@ def say(message: str) -> None:
 def say_on_terminal(message: str) -> None:
     """Print a notice about progress, if stderr is a terminal."""
     if sys.stderr.isatty():
-        print(f"budgetreg: {message}", file=sys.stderr)
+        print(f"budgetreg: {printable(message)}", file=sys.stderr)
+
+
+class _Shown(dict[int, str]):
+    """What is shown for each character: itself, or its escape sequence in Python if it can control a terminal."""
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        byte_of_a_name = 0xDCA0 <= code <= 0xDCFF  # which cannot be decoded
+        self[code] = letter if letter.isprintable() or letter == "\n" or byte_of_a_name else repr(letter)[1:-1]
+        return self[code]
+
+
+_SHOWN = _Shown()
+
+
+def printable(text: str) -> str:
+    r"""Return text without characters that control a terminal, or change the direction of text.
+
+    Such characters may be in data, names of files and messages of other packages. Their escapes, such as ``\\x1b``,
+    take their place. Line breaks stay.
+
+    Examples
+    --------
+    >>> printable("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return text.translate(_SHOWN)
+
+
+def in_one_line(text: str) -> str:
+    """Return printable text, with escapes also in place of line breaks."""
+    return printable(text).replace("\n", "\\n")
+
+
+class AsIs:
+    """A standard stream for what rich prints: its escape sequences reach the terminal, and its text is printable."""
+
+    def __init__(self, stream: "Any") -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write text; a stream of the command escapes what is written in any other way."""
+        return int(getattr(self._stream, "write_as_is", self._stream.write)(text))
+
+    def __getattr__(self, name: str) -> "Any":
+        """Return anything else of the stream."""
+        return getattr(self._stream, name)
 
 
 @contextmanager

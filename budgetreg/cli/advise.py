@@ -21,7 +21,7 @@ from budgetreg.figures.axes import axes_of
 from budgetreg.files.integrity import record_digest
 from budgetreg.files.paths import at_home
 from budgetreg.learners import GROUPS, advised, expanded, members
-from budgetreg.notices import say
+from budgetreg.notices import in_one_line, say
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.results.series import common_unit, read_series
@@ -194,6 +194,6 @@ def _answer(folders: Sequence[Path], total: int) -> None:
     series = read_series(folders)
     candidates = ranked(series, axes_of(series)[1].column, total if common_unit(series) else None)
     console().print(advice_table(candidates, total))
-    print(sentence(candidates, total))
+    print(in_one_line(sentence(candidates, total)))
     for path in plot_advice(candidates, total, folders[0].parent):
         print(shown(path))

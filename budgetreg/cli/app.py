@@ -5,10 +5,11 @@ Nothing heavy is imported here, so that ``budgetreg --help`` answers at once.
 
 import sys
 from importlib import import_module
+from types import TracebackType
 
 from budgetreg import __version__
 from budgetreg.cli.streams import lost, patient_streams
-from budgetreg.notices import each_once
+from budgetreg.notices import each_once, printable
 
 COMMANDS = {
     "run": ("run", "main", "run one learner, a sweep (-m) or a recipe (experiment=...), or resume it"),
@@ -59,12 +60,20 @@ def main(argv: list[str] | None = None) -> int:
     int
         0 ok, 1 some runs or checks failed, 2 usage or configuration, 3 data unavailable, 130 interrupted.
     """
+    sys.excepthook = _print_bug
     with patient_streams(), each_once():
         code = _answer(sys.argv[1:] if argv is None else argv)
         problem = lost()
         if problem:
             print(f"budgetreg: {problem}", file=sys.stderr)
     return code or (2 if problem else 0)
+
+
+def _print_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print the traceback of a bug as Python does, but escape what may be data in it."""
+    import traceback
+
+    print(printable("".join(traceback.format_exception(kind, error, trace))), end="", file=sys.stderr)
 
 
 def _answer(words: list[str]) -> int:

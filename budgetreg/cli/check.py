@@ -1,7 +1,9 @@
 """``budgetreg check``: the checks that every learner must pass, as a table."""
 
+import sys
 from argparse import Namespace
 from collections.abc import Mapping
+from typing import Any
 
 from rich.console import Console
 from rich.table import Column, Table
@@ -10,6 +12,7 @@ from budgetreg.checks import CheckResult, examined, run_checks
 from budgetreg.cli.common import console, table
 from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, nearest
+from budgetreg.notices import AsIs, in_one_line
 
 _MARKS = {True: "✓", False: "✗", None: "–"}
 
@@ -34,9 +37,10 @@ def main(arguments: Namespace) -> int:
     """
     names = _learners(arguments.algo)
     results = {}
-    with Console(stderr=True).status("", spinner="line") as status:  # in ASCII; shown only on a terminal
+    file: Any = AsIs(sys.stderr)
+    with Console(file=file).status("", spinner="line") as status:  # in ASCII; shown only on a terminal
         for name in names:
-            status.update(f"checking {name}")
+            status.update(f"checking {in_one_line(name)}")
             results[name] = list(run_checks(examined(name)))
     console().print(_table(results), *_reasons(results), sep="\n")
     return 1 if any(verdict.passed is False for verdicts in results.values() for verdict in verdicts) else 0

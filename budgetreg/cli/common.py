@@ -9,9 +9,11 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Column, Table
+from rich.text import Text
 
 from budgetreg.errors import ConfigError
 from budgetreg.files.paths import at_home
+from budgetreg.notices import AsIs, in_one_line
 
 _HOME = re.compile(r"(?<=[=,])~[^/,]*(?=[/,]|$)")  # where a path of an override begins
 _WIDE = 200  # columns of a table that goes to a file
@@ -39,17 +41,24 @@ def with_home(word: str) -> str:
 
 
 def shown(path: Path) -> str:
-    """Return a path as text, relative to the current folder if it lies below."""
+    """Return a path as text in one line, relative to the current folder if it lies below."""
     here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+    return in_one_line(str(path.relative_to(here) if path.is_relative_to(here) else path))
 
 
 def console() -> Console:
     """Return the console for tables on stdout, as wide as the terminal, and plain without one."""
     # The file is passed, so that its encoding decides which characters draw the lines of tables.
-    return Console(
-        file=sys.stdout, width=None if sys.stdout.isatty() else _WIDE, highlight=False, markup=False, emoji=False
+    file: Any = AsIs(sys.stdout)
+    return _PlainConsole(
+        file=file, width=None if sys.stdout.isatty() else _WIDE, highlight=False, markup=False, emoji=False
     )
+
+
+class _PlainConsole(Console):
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return text as it is shown: cells, titles and lines are one line each."""
+        return super().render_str(in_one_line(text), **options)
 
 
 def table(heads: Iterable[str | Column], rows: Iterable[Sequence[object]], **settings: Any) -> Table:

@@ -19,6 +19,7 @@ from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.summary import comparison_table
 from budgetreg.files.paths import at_home
 from budgetreg.files.writing import write_atomically
+from budgetreg.notices import in_one_line
 from budgetreg.results.repricing import repriced, table_of
 from budgetreg.results.series import Series, common_unit, read_series
 
@@ -44,7 +45,7 @@ def plot(arguments: Namespace) -> int:
     written = plot_series(series, _target(arguments.out, arguments.folders), "curves")
     console().print(comparison_table(series))
     for path in written:
-        print(path)
+        print(in_one_line(str(path)))
     return 0
 
 
@@ -72,7 +73,7 @@ def reprice(arguments: Namespace) -> int:
     write_atomically(out / f"{_REPRICED}.csv", table_of(series))
     console().print(comparison_table(series))
     for path in (*written, out / f"{_REPRICED}.csv"):
-        print(path)
+        print(in_one_line(str(path)))
     return 0
 
 

@@ -6,12 +6,14 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
+from typing import Any
 
 from budgetreg.cli.arguments import FETCHED
 from budgetreg.data import mnist
 from budgetreg.errors import ConfigError, DataError, nearest
 from budgetreg.execution.scratch import remove_abandoned, scratch_folder
 from budgetreg.files.paths import replaceable
+from budgetreg.notices import AsIs
 
 _ROOT_KEY = "dataset.root"
 _SCRATCH = ".fetch-"  # prefix of the folders of unfinished downloads
@@ -87,7 +89,7 @@ def _download(root: str, wrong: Mapping[str, str], checksums: Mapping[str, str])
         with scratch_folder(_SCRATCH, raw) as scratch:
             try:
                 # Progress goes to stderr, and only on a terminal.
-                progress = sys.stderr if sys.stderr.isatty() else io.StringIO()
+                progress: Any = AsIs(sys.stderr) if sys.stderr.isatty() else io.StringIO()
                 with contextlib.redirect_stdout(progress), contextlib.redirect_stderr(progress):
                     datasets.MNIST(str(scratch), download=True)
             except Exception as error:  # a download can fail in any way

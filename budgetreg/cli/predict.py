@@ -7,7 +7,7 @@ from budgetreg.cli.arguments import whole_number
 from budgetreg.errors import ConfigError
 from budgetreg.files.paths import at_home
 from budgetreg.files.writing import write_atomically
-from budgetreg.notices import say
+from budgetreg.notices import in_one_line, say
 from budgetreg.results.models import predict
 
 
@@ -39,7 +39,7 @@ def main(arguments: Namespace) -> int:
     if "out" in given:
         out = at_home(given["out"])
         write_atomically(out, content.encode())
-        print(out)
+        print(in_one_line(str(out)))
     else:
         sys.stdout.write(content)
     return 0

@@ -10,7 +10,7 @@ from budgetreg.cli.arguments import REPRODUCE_KEYS, harmless
 from budgetreg.cli.common import console, refuse_root, table
 from budgetreg.errors import UserError
 from budgetreg.files.paths import at_home
-from budgetreg.notices import say
+from budgetreg.notices import in_one_line, say
 from budgetreg.reproduce import recipes
 from budgetreg.reproduce.gallery import refuse_foreign, write_gallery
 from budgetreg.reproduce.reproduction import ClaimRow, reproduce, reproduce_quickly
@@ -60,7 +60,7 @@ def main(arguments: Namespace) -> int:
             return 130
         if claims:
             console().print(_table(recipe.name, claims))
-        print(f"results: {out / recipe.name}")
+        print(in_one_line(f"results: {out / recipe.name}"))
     if out.is_dir():
         write_gallery(out)
     return max(codes)

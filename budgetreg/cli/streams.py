@@ -1,5 +1,7 @@
 """Standard streams that never end a command: closed, full, without a reader, or unable to encode some letters.
 
+Nor does text from data control the terminal: characters that could are escaped.
+
 The results of a command are on the disk. Output that cannot be written must therefore neither end the command nor
 change its exit code, unless the disk is full. Nothing heavy is imported here, as ``--help`` needs this module.
 """
@@ -8,6 +10,8 @@ import codecs
 import os
 import sys
 from contextlib import ExitStack, contextmanager
+
+from budgetreg.notices import printable
 
 TYPE_CHECKING = False  # not imported from `typing`, which is slow to load
 if TYPE_CHECKING:
@@ -19,13 +23,16 @@ _ASCII = {"✓": "+", "✗": "x", "–": "-", "±": "+-", "×": "x", "²": "^2",
 
 
 class _Patient:
-    """A text stream that drops what it cannot write, and keeps the first error."""
+    """A text stream that writes printable text, drops what it cannot write, and keeps the first error."""
 
     def __init__(self, stream: "TextIO") -> None:
         self._stream = stream
         self.problem: OSError | None = None
 
     def write(self, text: str) -> int:
+        return self.write_as_is(printable(text))
+
+    def write_as_is(self, text: str) -> int:
         try:
             return self._stream.write(text)
         except OSError as error:

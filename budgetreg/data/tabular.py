@@ -77,9 +77,9 @@ class File:
 
     @property
     def name(self) -> str:
-        """The file's name without the ending of its format."""
+        """The file's name without the ending of its format; bytes of it that are no text are escaped."""
         path = Path(self.path)
-        return path.name.removesuffix(_suffix(path))
+        return path.name.removesuffix(_suffix(path)).encode(errors="backslashreplace").decode()
 
     def load(self) -> Dataset:
         """Read the file, or map what was prepared from it before; there is no official split.

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -12,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from budgetreg.execution.scratch import scratch_folder
 from budgetreg.files.writing import os_errors_explained
+from budgetreg.notices import AsIs, in_one_line
 
 _PATIENCE = 1.0  # seconds of work before anything is shown
 _PERIOD = 0.2  # seconds between two reads of the slots
@@ -84,6 +86,7 @@ def _watch(description: str, slots: Path, over: threading.Event) -> None:
     fractions = np.memmap(slots, dtype=np.float64, mode="r")
     if over.wait(_PATIENCE):
         return
+    file: Any = AsIs(sys.stderr)
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -91,8 +94,8 @@ def _watch(description: str, slots: Path, over: threading.Event) -> None:
         TimeRemainingColumn(),
         TextColumn("left"),
     )
-    with Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as bar:
-        task = bar.add_task(description, total=len(fractions))
+    with Progress(*columns, console=Console(file=file), auto_refresh=False, transient=True) as bar:
+        task = bar.add_task(in_one_line(description), total=len(fractions))
         while True:
             bar.update(task, completed=float(fractions.sum()), refresh=True)
             if over.wait(_PERIOD):

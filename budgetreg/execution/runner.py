@@ -18,7 +18,7 @@ from budgetreg.execution import workers
 from budgetreg.execution.attempts import Outcome, Repetitions, attempt, batches
 from budgetreg.execution.choices import Choices, choices_of
 from budgetreg.execution.progress import progress_bar, reporter
-from budgetreg.notices import say
+from budgetreg.notices import printable, say
 from budgetreg.protocol.plan import Plan
 from budgetreg.results.journal import Entry
 from budgetreg.results.store import Store
@@ -145,7 +145,7 @@ def computing(plan: Plan, repetitions: Sequence[int], function: Repetitions | No
 
 def _with_trace_printed(entry: Entry, trace: str) -> Entry:
     if trace:
-        print(f"repetition {entry['repetition']} failed:\n{trace}", file=sys.stderr)
+        print(printable(f"repetition {entry['repetition']} failed:\n{trace}"), file=sys.stderr)
     return entry
 
 

@@ -46,7 +46,7 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
     spent = f"{unit}: what was spent, the total if draws came to more; " if unit else ""
     table = new_table(
         f"{candidates[0].series.dataset}, {_amount(candidates, total)}",
-        f"{spent}error: {y.label}, with its 90 % interval; behind: above the best; best in: share of resampled means",
+        [f"{spent}error: {y.label}, with its 90 % interval; behind: above the best; best in: share of resampled means"],
         *(
             # On a narrow terminal, intervals stand below their numbers.
             Column(head, justify="left" if head == "learner" else "right", no_wrap=head not in ("error", "behind"))

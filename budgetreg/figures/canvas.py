@@ -1,5 +1,6 @@
 """What all figures share: settings, panels, grids and legends, and files that are the same bytes each time."""
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
@@ -13,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from budgetreg.files.writing import os_errors_explained, write_atomically
+from budgetreg.notices import printable
 
 _DOTS_PER_INCH = 150
 # Without these, files would hold the date and the version of the drawing library.
@@ -49,7 +51,7 @@ def write_figure(figure: Figure, text: str, target: Path, name: str) -> list[Pat
     """
     contents = {"png": _render(figure, "png")}
     figure.set_layout_engine("none")  # the layout is known by now
-    contents |= {"pdf": _render(figure, "pdf"), "txt": text.encode()}
+    contents |= {"pdf": _render(figure, "pdf"), "txt": printable(text).encode(errors="backslashreplace")}
     with os_errors_explained(f"create {target}"):
         target.mkdir(parents=True, exist_ok=True)
     paths = [target / f"{name}.{ending}" for ending in contents]
@@ -60,7 +62,9 @@ def write_figure(figure: Figure, text: str, target: Path, name: str) -> list[Pat
 
 def _render(figure: Figure, ending: str) -> bytes:
     buffer = BytesIO()
-    figure.savefig(buffer, format=ending, dpi=_DOTS_PER_INCH, metadata=_NO_METADATA[ending])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the picture shows a box
+        figure.savefig(buffer, format=ending, dpi=_DOTS_PER_INCH, metadata=_NO_METADATA[ending])
     return buffer.getvalue()
 
 

@@ -13,6 +13,7 @@ from budgetreg.analysis.bootstrap import Estimate
 from budgetreg.config.nested import common, flatten
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.drawing import PLAIN, Drawing
+from budgetreg.notices import in_one_line
 from budgetreg.results.naming import distinguishing_options, show
 from budgetreg.results.series import Series, mean_curve
 
@@ -74,7 +75,7 @@ def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawin
     shared = [line for line in configured[0] if all(line in lines for lines in configured)] if configured[1:] else []
     explained = [*(f"x: {x.explanation}." for x in below), f"y: {y.explanation}."]
     blocks = [
-        title,
+        in_one_line(title),
         flowing(" ".join([*explained, _LINES[drawing.band_of(y.column)], *remarks])),
         *([_block("all curves", shared)] if shared else []),
     ]
@@ -89,7 +90,7 @@ def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawin
 def short_caption(title: str, paragraphs: Sequence[str], series: Sequence[Series]) -> str:
     """Return a caption of some paragraphs that ends with what the configurations of all series share."""
     shared = about_config(common([curve.config for curve in series]))
-    return "\n\n".join([title, *paragraphs, "\n".join(map(flowing, shared))]) + "\n"
+    return "\n\n".join([in_one_line(title), *paragraphs, "\n".join(map(flowing, shared))]) + "\n"
 
 
 def about_config(config: Mapping[str, Any]) -> list[str]:
@@ -151,7 +152,7 @@ def charged_per_example(runs: pd.DataFrame) -> str:
 
 
 def _block(head: str, lines: Iterable[str]) -> str:
-    return "\n".join([head, *(flowing(line, "  ") for line in lines)])
+    return "\n".join([in_one_line(head), *(flowing(line, "  ") for line in lines)])
 
 
 def _about_points(series: Series) -> str:

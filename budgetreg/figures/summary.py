@@ -1,6 +1,6 @@
 """Tables of results: one run checkpoint by checkpoint, or several runs side by side."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 from rich import box
 from rich.table import Column, Table
+from rich.text import Text
 
 from budgetreg.analysis.comparisons import Incomparable, ranked
 from budgetreg.figures.captions import charged_per_example, chosen_parameters, money, repetitions_of, with_interval
+from budgetreg.notices import in_one_line
 from budgetreg.results.series import Series, labelled, mean_curve, read_folder
 
 _MOST_ROWS = 20
@@ -64,7 +66,7 @@ def run_table(folder: Path) -> Table:
     units = _units(series)
     table = new_table(
         "; ".join(shared if several else [f"{series[0].label} on {shared[0]}"]),
-        "\n".join([_SUBSPACE_MEANING if series[0].of_subspaces else _MEANING, *bills]),
+        [_SUBSPACE_MEANING if series[0].of_subspaces else _MEANING, *bills],
         *(["learner"] if several else []),
         *(Column(head, justify="right", no_wrap=True) for head in _heads(units, measures)),
     )
@@ -105,7 +107,7 @@ def comparison_table(series: Sequence[Series]) -> Table:
     numbers = ("k", *_heads(units, measures), "behind", "reps")
     table = new_table(
         "At the last checkpoint" if several else f"{datasets.pop()}, at the last checkpoint",
-        f"{_SUBSPACE_MEANING if of_subspaces else _MEANING}; {_BEHIND}",
+        [f"{_SUBSPACE_MEANING if of_subspaces else _MEANING}; {_BEHIND}"],
         *(Column(head, min_width=len(head)) for head in words),
         # On a narrow terminal, the interval stands below its number.
         *(Column(head, justify="right", no_wrap=head != "behind") for head in numbers),
@@ -140,12 +142,12 @@ def _ranks(series: Sequence[Series], by: str) -> list[tuple[Series, str]]:
     return [(best[0], "-"), *((curve, with_interval(behind)) for curve, behind in others)]
 
 
-def new_table(title: str, caption: str, *columns: str | Column) -> Table:
-    """Return an empty table in the style of all results."""
+def new_table(title: str, caption: Iterable[str], *columns: str | Column) -> Table:
+    """Return an empty table in the style of all results, with the lines of its caption."""
     return Table(
         *columns,
         title=title,
-        caption=caption,
+        caption=Text("\n".join(map(in_one_line, caption)), "table.caption"),
         title_justify="left",
         caption_justify="left",
         box=box.SIMPLE_HEAD,
