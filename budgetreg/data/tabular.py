@@ -1,6 +1,7 @@
 """A user's table, in one file or a folder of arrays."""
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -40,7 +41,7 @@ _CONSTANT = "{}: all {} targets are {:g}: there is nothing to predict; dataset.t
 
 def opener(path: Path) -> Opener | None:
     """Return the function that opens a file, or a folder of arrays; None if its name has no known ending."""
-    return arrays.open_arrays if path.is_dir() else FORMATS.get(Path(_suffix(path).lower()).stem)
+    return arrays.open_arrays if os.path.isdir(path) else FORMATS.get(Path(_suffix(path).lower()).stem)
 
 
 def _suffix(path: Path) -> str:
@@ -146,7 +147,7 @@ def parse_file(options: Mapping[str, Any]) -> File:
     scale = required(options, "scale")
     target = options.get("target")
     target = None if target is None else str(target)
-    if path.is_dir() and not (path / "X.npy").exists():
+    if os.path.isdir(path) and not (path / "X.npy").exists():
         raise DataError(f"{path} is a folder without X.npy: save the attributes there, or name a file (dataset.path)")
     if opener(path) is None:
         raise ConfigError(

@@ -63,7 +63,10 @@ def abandoned() -> Iterator[Garbage]:
 
 def remove_abandoned(prefix: str, parent: Path) -> None:
     """Remove the folders that killed processes left; what cannot be removed stays, because it does no harm."""
-    for folder in parent.glob(f"{prefix}*"):
+    folders: list[Path] = []
+    with suppress(OSError):  # a name that is too long
+        folders += parent.glob(f"{prefix}*")
+    for folder in folders:
         if (folder / _OWNER).is_file():
             with suppress(Timeout, OSError), FileLock(folder / _OWNER, blocking=False):
                 shutil.rmtree(folder, ignore_errors=True)

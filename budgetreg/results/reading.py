@@ -1,5 +1,6 @@
 """The tables and the manifest in a folder of results, read into frames and checked."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
@@ -61,7 +62,7 @@ def find_folders(folders: Iterable[Path]) -> list[Path]:
     """
     places: dict[Path, Path] = {}
     for folder in map(Path, folders):
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             raise DataError(f"{folder}: no such folder")
         below = sorted(path.parent for path in files_below(folder, CURVES))
         if not below:
@@ -79,7 +80,7 @@ def read(folder: Path) -> Results:
     DataError
         If there are none, or a file is damaged or of another schema.
     """
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise DataError(f"{folder}: no such folder")
     tables = read_tables(folder, (CURVES, RUNS))
     if CURVES not in tables:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from budgetreg.cli.app import main
 from budgetreg.errors import UserError
 from budgetreg.files.paths import at_home, regular
 from budgetreg.files.writing import write_atomically
@@ -86,3 +87,29 @@ def test_the_name_of_an_unknown_user_stays_in_a_path(monkeypatch: pytest.MonkeyP
         "~.csv",
         "~nobody-here/..",
     ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "status {}",
+        "plot {}",
+        "compare {}",
+        "predict {} table.csv",
+        "reprice {} costs=costs.csv",
+        "run dataset=file dataset.path='{}' --dry-run",
+        "run dataset=file dataset.path='table.csv' dataset.costs='{}' --dry-run",
+        "run dataset=file dataset.path='table.csv' dataset.ranges='{}' --dry-run",
+        "fetch mnist dataset.root={}",
+        "reproduce nothing out={}",
+    ],
+)
+@pytest.mark.parametrize("path", ["x" * 300 + ".csv", "~x/..", "circle.csv"])
+def test_odd_paths_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str, path: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("table.csv").write_text("a,b,c,y\n" + "1,2,3,4\n2,3,4,5\n3,1,2,0\n" * 9)
+    Path("circle.csv").symlink_to("circle.csv")
+    assert main(words.format(path).split()) in (2, 3)
+    assert capsys.readouterr().err.count("\n") == 1
