@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
+from types import SimpleNamespace
 from typing import Any
 
 from budgetreg.protocol.plan import Plan
@@ -65,11 +66,12 @@ def expanded(heads: Iterable[str], rows: Iterable[Row]) -> list[str]:
 def as_csv(columns: Iterable[str], rows: Iterable[Row]) -> bytes:
     """Return rows as a CSV file; what a row lacks is left empty."""
     # Floats come out in the shortest form that reads back as the same number.
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(columns), restval="", lineterminator="\n")
+    lines: list[str] = []
+    # A name is quoted if it holds a character of the line's end; readers take a bare "\r" for one.
+    writer = csv.DictWriter(SimpleNamespace(write=lines.append), list(columns), restval="", lineterminator="\r\n")
     writer.writeheader()
     writer.writerows(rows)
-    return text.getvalue().encode()
+    return "".join(line.removesuffix("\r\n") + "\n" for line in lines).encode()
 
 
 def _curve_rows(labels: Row, entries: Iterable[Entry]) -> Iterator[Row]:

@@ -16,8 +16,8 @@ from budgetreg.cli.common import console, table
 from budgetreg.cli.streams import patient_streams
 from budgetreg.notices import in_one_line, printable
 
-ODD = "a\x1b[31m\n\u202e\x9b"
-SHOWN = r"a\x1b[31m\n\u202e\x9b"
+ODD = "a\x1b[31m\n\u202e\r\x9b"
+SHOWN = r"a\x1b[31m\n\u202e\r\x9b"
 NAMES = [ODD, "b\x07", "c\x7f\r"]
 
 
