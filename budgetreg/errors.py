@@ -1,4 +1,4 @@
-"""Errors: mistakes of the user, each one line with an exit code, and bugs of a learner."""
+"""Errors: mistakes of the user, each one line with an exit code, and bugs of learners and other packages."""
 
 import difflib
 from collections.abc import Iterable
@@ -44,6 +44,29 @@ class ContractError(Exception):
     """
 
     exit_code: int = 1
+
+
+class PluginError(ContractError):
+    """Code of another package that has failed; the message names the package and the line."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Nobody waits for the result any more, after Ctrl-C for example; code of other packages cannot raise this."""
+
+
+def described(error: BaseException) -> str:
+    r"""Return type and message of an exception in one line of bounded length, whatever its class does.
+
+    Examples
+    --------
+    >>> described(ValueError("two\nlines"))
+    'ValueError: two lines'
+    """
+    try:
+        message = " ".join(str(error).split())
+    except BaseException:
+        message = "its message cannot be shown"
+    return f"{type(error).__name__}: {message[:1000]}" if message else type(error).__name__
 
 
 def nearest(word: str, choices: Iterable[str], prefix: str = "") -> str:

@@ -1,6 +1,7 @@
 """Notices to the user: one line each on stderr, because stdout is for results; and text that is safe on a terminal."""
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -93,6 +94,17 @@ def each_once() -> Iterator[None]:
         yield
     finally:
         _said = outer
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Print each warning of a library in the block as a notice, instead of two lines with its source."""
+    before = warnings.showwarning
+    warnings.showwarning = lambda message, category, *place, **more: say(f"{category.__name__}: {message}")
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
 
 
 @contextmanager

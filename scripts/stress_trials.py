@@ -116,12 +116,18 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def started(words: Sequence[str], folder: Path) -> "subprocess.Popen[str]":
-    """Start the command in a new session, with the folders of `environment`."""
+def started(
+    words: Sequence[str],
+    folder: Path,
+    variables: Mapping[str, str] | None = None,
+    before: Callable[[], object] | None = None,
+) -> "subprocess.Popen[str]":
+    """Start the command in a new session, with the folders of `environment`, more variables and what it does first."""
     return subprocess.Popen(
         [sys.executable, "-m", "budgetreg", *words],
         cwd=folder,
-        env=environment(folder),
+        env={**environment(folder), **(variables or {})},
+        preexec_fn=before,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from budgetreg.checks.subject import Subject, examined
+from budgetreg.config.extensions import blamed
 from budgetreg.enumeration.expectations import CheckError, expect
 from budgetreg.enumeration.steps import prices
-from budgetreg.errors import ConfigError, DataError
+from budgetreg.errors import ConfigError, DataError, described
 from budgetreg.learners.declaration import Batching, Learner
 from budgetreg.metering.table import Table
 from budgetreg.streams import generator
@@ -73,11 +74,12 @@ def run_check(subject: Subject, check: str) -> CheckResult:
     if reason is not None:
         return CheckResult(check, None, reason, subject.changes)
     try:
-        CHECKS[check](subject)
+        with blamed():
+            CHECKS[check](subject)
     except CheckError as error:
         return CheckResult(check, False, str(error), subject.changes)
     except Exception as error:  # a learner that crashes has failed, and the others still have to be checked
-        return CheckResult(check, False, f"{type(error).__name__}: {error}", subject.changes)
+        return CheckResult(check, False, described(error), subject.changes)
     return CheckResult(check, True, changes=subject.changes)
 
 

@@ -9,7 +9,7 @@ from types import TracebackType
 
 from budgetreg import __version__
 from budgetreg.cli.streams import lost, patient_streams
-from budgetreg.notices import each_once, printable
+from budgetreg.notices import each_once, plain_warnings, printable
 
 COMMANDS = {
     "run": ("run", "main", "run one learner, a sweep (-m) or a recipe (experiment=...), or resume it"),
@@ -61,7 +61,7 @@ def main(argv: list[str] | None = None) -> int:
         0 ok, 1 some runs or checks failed, 2 usage or configuration, 3 data unavailable, 130 interrupted.
     """
     sys.excepthook = _print_bug
-    with patient_streams(), each_once():
+    with patient_streams(), each_once(), plain_warnings():
         code = _answer(sys.argv[1:] if argv is None else argv)
         problem = lost()
         if problem:
@@ -85,10 +85,13 @@ def _answer(words: list[str]) -> int:
     if words and words[0] == "--version":
         print(f"budgetreg {__version__}")
         return 0
-    from budgetreg.errors import ContractError, DataError, UserError  # here, as it costs --help some milliseconds
+    from budgetreg.config.extensions import blamed  # here, as it costs --help some milliseconds
+    from budgetreg.errors import ContractError, DataError, UserError
+    from budgetreg.execution.workers import ends_told_apart
 
     try:
-        return _dispatch(words)
+        with ends_told_apart(), blamed():
+            return _dispatch(words)
     except (UserError, ContractError) as error:
         print(f"budgetreg: {' '.join(str(error).split())}", file=sys.stderr)
         return error.exit_code
@@ -116,9 +119,10 @@ def _dispatch(words: list[str]) -> int:
     if name not in COMMANDS:
         raise ConfigError(f"{name}: no such command{nearest(name, COMMANDS)}; commands: {', '.join(COMMANDS)}")
     from budgetreg.cli.arguments import parsed
-    from budgetreg.execution.workers import pin_blas_threads
+    from budgetreg.execution.workers import pin_blas_threads, refuse_little_memory
 
     arguments = parsed(name, rest)
+    refuse_little_memory()
     pin_blas_threads()
     module, function, _ = COMMANDS[name]
     exit_code: int = getattr(import_module(f"budgetreg.cli.{module}"), function)(arguments)

@@ -27,6 +27,7 @@ from budgetreg.cli.common import console, refuse_root, shown, with_home
 from budgetreg.cli.streams import lost, patient_streams
 from budgetreg.config import application, catalogue
 from budgetreg.config.composition import as_config_error, check_words
+from budgetreg.config.extensions import blamed
 from budgetreg.config.options import options_of
 from budgetreg.config.sections import tuning_options
 from budgetreg.data.cache import abandoned
@@ -37,7 +38,7 @@ from budgetreg.execution.workers import deaths_explained, watched_by_launched
 from budgetreg.files.writing import os_errors_explained
 from budgetreg.learners import GROUPS, expanded, parameters
 from budgetreg.learners.bases import IGNORABLE
-from budgetreg.notices import held, say
+from budgetreg.notices import held, plain_warnings, say
 from budgetreg.protocol.configuration import Config, left_out, validate
 from budgetreg.protocol.plan import Plan, make_plan
 
@@ -151,6 +152,7 @@ def _cell(cfg: DictConfig, act: _Act) -> None:
     in_worker = multiprocessing.parent_process() is not None  # of a launcher
     with ExitStack() as stack:  # in the command itself, the streams are patient already and messages are said once
         stack.enter_context(patient_streams())
+        stack.enter_context(plain_warnings())
         notes: list[str] = stack.enter_context(held()) if in_worker else []
         number, outcome = _outcome(cfg, act)
         outcome["notes"] = notes
@@ -173,21 +175,22 @@ def _outcome(cfg: DictConfig, act: _Act) -> tuple[int, dict[str, Any]]:
     overrides: str = job["override_dirname"].replace(_ADDED, "")
     outcome: dict[str, Any] = {"code": 0, "message": "", "left_out": False}
     try:
-        parser = OverridesParser.create()
-        given = parser.parse_overrides(OmegaConf.to_container(hydra.overrides.task))  # type: ignore[arg-type]
-        choice = {override.key_or_group: override.value() for override in given}
-        config = validate(cfg, choice)
-        idle = [] if swept else sorted(choice.keys() & _without_effect(config))
-        if idle:
-            say(f"{', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect on {config.algo.name}")
-        if config.out is not None:
-            refuse_root(config.out)
-        if swept and config.out is not None:
-            config = replace(config, out=str(Path(config.out, overrides.replace("/", "_"))))
-        config = replace(config, out=str(config.folder()))
-        outcome["left_out"] = swept and left_out(choice, OmegaConf.to_container(cfg.omit))
-        if not outcome["left_out"]:
-            outcome |= act(make_plan(config))
+        with blamed():
+            parser = OverridesParser.create()
+            given = parser.parse_overrides(OmegaConf.to_container(hydra.overrides.task))  # type: ignore[arg-type]
+            choice = {override.key_or_group: override.value() for override in given}
+            config = validate(cfg, choice)
+            idle = [] if swept else sorted(choice.keys() & _without_effect(config))
+            if idle:
+                say(f"{', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect on {config.algo.name}")
+            if config.out is not None:
+                refuse_root(config.out)
+            if swept and config.out is not None:
+                config = replace(config, out=str(Path(config.out, overrides.replace("/", "_"))))
+            config = replace(config, out=str(config.folder()))
+            outcome["left_out"] = swept and left_out(choice, OmegaConf.to_container(cfg.omit))
+            if not outcome["left_out"]:
+                outcome |= act(make_plan(config))
     except (UserError, ContractError) as error:
         cell = f" (in the cell {overrides})" if swept else ""
         outcome.update(code=error.exit_code, message=f"budgetreg: {' '.join(str(error).split())}{cell}")

@@ -5,14 +5,16 @@ laid out as ours (``conf/algo/<name>.yaml``, ...). Hydra searches it after ours.
 """
 
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module, metadata, util
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from budgetreg.errors import ConfigError
+from budgetreg.errors import ConfigError, ContractError, Interrupted, PluginError, UserError, described
 
 LEARNERS, DATASETS = "budgetreg.learners", "budgetreg.datasets"
 """Groups of entry points, whose objects declare learners and kinds of data."""
@@ -53,8 +55,10 @@ def declared(
         origin = f"{entry.value}, an entry point in {group} of {package}"
         try:
             brought = entry.load()
-        except Exception as error:  # code of other packages may raise anything
-            raise ConfigError(f"{origin}, cannot be loaded: {type(error).__name__}: {error}") from error
+        except Interrupted:
+            raise
+        except BaseException as error:  # code of other packages may raise anything
+            raise ConfigError(f"{origin}, cannot be loaded: {described(error)}") from error
         name = name_of(brought)
         if name is None:
             raise ConfigError(f"{origin}, must be {wanted}, not {_described(brought)}")
@@ -68,13 +72,43 @@ def _described(value: object) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
 
 
+@contextmanager
+def blamed() -> Iterator[None]:
+    """Turn whatever code of such a package raises in the block into one line that names it, even `SystemExit`.
+
+    Raises
+    ------
+    PluginError
+        If a line of such a package has led to the exception.
+    """
+    try:
+        yield
+    except (UserError, ContractError, Interrupted):
+        raise
+    except BaseException as error:
+        for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+            module = str(frame.f_globals.get("__name__"))
+            package = _packages().get(module.partition(".")[0])
+            if package is not None:
+                raise PluginError(f"{package} has failed in line {line} of {module}: {described(error)}") from error
+        raise
+
+
+@cache
+def _packages() -> Mapping[str, str]:
+    """Return the names of the packages that have such entry points, by the first word of their modules' names."""
+    packages = {}
+    for entry in (*_entries(LEARNERS), *_entries(DATASETS)):
+        top = entry.value.partition(":")[0].partition(".")[0]
+        packages[top] = f"the package {top if entry.dist is None else entry.dist.name}"
+    return {top: package for top, package in sorted(packages.items()) if top not in ("", "budgetreg")}
+
+
 @cache
 def conf_dirs() -> tuple[Path, ...]:
     """Return the configuration folders of the packages that have such entry points, without importing them."""
     # `declared` reports an entry point that names no module.
-    modules = {entry.value.partition(":")[0] for group in (LEARNERS, DATASETS) for entry in _entries(group)}
-    tops = sorted({module.partition(".")[0] for module in modules} - {""})
-    places = (Path(place) for top in tops for place in _places(top))
+    places = (Path(place) for top in _packages() for place in _places(top))
     return tuple(place / "conf" for place in places if (place / "conf").is_dir())
 
 

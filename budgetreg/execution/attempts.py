@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from budgetreg.errors import ContractError, DataError, UserError
+from budgetreg.config.extensions import blamed
+from budgetreg.errors import ContractError, DataError, PluginError, UserError, described
 from budgetreg.protocol.plan import Plan
 from budgetreg.results.journal import FAILED, FINISHED, Entry
 
 Repetitions = Callable[[Plan, Sequence[int], Callable[[float], None]], list[dict[str, Any]]]
 
 Outcome = tuple[Entry, str]
-"""The entry of a repetition for the journal, and the traceback if it failed."""
+"""The entry of a repetition for the journal, and the traceback if it failed, unless another package is to blame."""
 
 
 def batches(plan: Plan, repetitions: Sequence[int], workers: int) -> Iterator[tuple[int, Sequence[int]]]:
@@ -58,20 +59,23 @@ def attempt(
     trace = ""
     try:
         # One thread, because the last bits of a sum depend on their number; no warnings, because overflow is refused.
-        with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"), blamed():
             results = function(plan, repetitions, progress)
         _refuse_overflow(results)
         outcomes = [{"status": FINISHED, "result": result} for result in results]
-    except (UserError, ContractError):
+    except UserError:
         raise
     except Exception as error:
+        plugin = isinstance(error, PluginError)
+        if isinstance(error, ContractError) and not plugin:
+            raise
         if len(repetitions) > 1:  # one of them failed: each is tried alone
             alone: list[Outcome] = []
             for done, repetition in enumerate(repetitions):
                 alone += attempt(function, plan, [repetition], partial(_share, progress, done, len(repetitions)))
             return alone
-        outcomes = [{"status": FAILED, "message": f"{type(error).__name__}: {error}"}]
-        trace = traceback.format_exc()
+        outcomes = [{"status": FAILED, "message": str(error) if plugin else described(error)}]
+        trace = "" if plugin else traceback.format_exc()
     progress(1.0)
     seconds = (time.perf_counter() - started) / len(repetitions)
     return [

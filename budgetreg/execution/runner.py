@@ -18,9 +18,9 @@ from budgetreg.execution import workers
 from budgetreg.execution.attempts import Outcome, Repetitions, attempt, batches
 from budgetreg.execution.choices import Choices, choices_of
 from budgetreg.execution.progress import progress_bar, reporter
-from budgetreg.notices import printable, say
+from budgetreg.notices import plain_warnings, printable, say
 from budgetreg.protocol.plan import Plan
-from budgetreg.results.journal import Entry
+from budgetreg.results.journal import FAILED, Entry
 from budgetreg.results.store import Store
 
 _USELESS = 1e3
@@ -144,7 +144,9 @@ def computing(plan: Plan, repetitions: Sequence[int], function: Repetitions | No
 
 
 def _with_trace_printed(entry: Entry, trace: str) -> Entry:
-    if trace:
+    if entry["status"] == FAILED and not trace:
+        say(f"repetition {entry['repetition']} failed: {entry['message']}")
+    elif trace:
         print(printable(f"repetition {entry['repetition']} failed:\n{trace}"), file=sys.stderr)
     return entry
 
@@ -189,4 +191,5 @@ def _attempt_in_worker(
 ) -> list[Outcome]:
     """Compute repetitions in a process that trusts the files that its parent has verified."""
     trust(stamps)
-    return attempt(function, plan, batch, reporter(slots, slot, len(batch)))
+    with plain_warnings():
+        return attempt(function, plan, batch, reporter(slots, slot, len(batch)))

@@ -1,15 +1,17 @@
 """Worker processes: none outlives its parent, and each computes with one BLAS thread."""
 
 import os
+import resource
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache, partial
 from types import FrameType
+from typing import NoReturn
 
-from budgetreg.errors import UserError
+from budgetreg.errors import Interrupted, UserError
 
 _PERIOD = 0.5  # seconds between two checks of the parent
 _BLAS = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM", "NUMEXPR_NUM")
@@ -18,6 +20,10 @@ _DEATHS = {
     "a smaller n_jobs needs less memory",
     "UncompletedJobError": "a job of the launcher died, perhaps for want of memory or time: the same command resumes",
 }
+
+
+_ADDRESSES = 750_000
+"""KB of addresses that the libraries need with one BLAS thread, and some for data (660,000 were enough for a run)."""
 
 
 class WorkerDied(UserError):  # noqa: N818 - it says what happened
@@ -33,6 +39,22 @@ def pin_blas_threads() -> None:
     differ in their last bits, and the same configuration must give the same bytes.
     """
     os.environ |= {f"{library}_THREADS": "1" for library in _BLAS}
+
+
+def refuse_little_memory() -> None:
+    """Refuse a limit of the address space in which libraries cannot be loaded: BLAS would retry for minutes.
+
+    Raises
+    ------
+    UserError
+        If the limit is too small.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0] // 1024
+    if 0 <= limit < _ADDRESSES:
+        raise UserError(
+            f"the address space is limited to {limit:,} KB (ulimit -v), and numpy and scipy need {_ADDRESSES:,} KB: "
+            "raise the limit"
+        )
 
 
 @contextmanager
@@ -102,9 +124,43 @@ def interrupts_ignored() -> AbstractContextManager[None]:
     return _handling(signal.SIGINT, signal.SIG_IGN)
 
 
+@contextmanager
+def ends_told_apart() -> Iterator[None]:
+    """Raise `Interrupted` on Ctrl-C in the block, and `SystemExit` where code of another package calls `os._exit`.
+
+    Both would end the command without a message, or with a wrong one: code of another package may also raise
+    `KeyboardInterrupt`.
+    """
+    process, leave = os.getpid(), os._exit
+
+    def refuse(status: int) -> NoReturn:
+        if os.getpid() != process:  # a fork has to end
+            leave(status)
+        raise SystemExit(status)
+
+    os._exit = refuse
+    try:
+        with _interrupted_by(signal.SIGINT):
+            yield
+    finally:
+        os._exit = leave
+
+
 def termination_as_interrupt() -> AbstractContextManager[None]:
-    """Treat SIGTERM, which a batch system sends for example, like Ctrl-C in the block."""
-    return _handling(signal.SIGTERM, signal.default_int_handler)
+    """Raise `Interrupted` on Ctrl-C and on SIGTERM, which a batch system sends for example, in the block."""
+    return _interrupted_by(signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def _interrupted_by(*signals: signal.Signals) -> Iterator[None]:
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        raise Interrupted
+
+    with ExitStack() as stack:
+        for number in signals:
+            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                stack.enter_context(_handling(number, interrupt))
+        yield
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from math import isnan
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
 from rich.table import Column, Table
 
 from budgetreg.analysis.bootstrap import FEWEST, Estimate
@@ -13,6 +12,7 @@ from budgetreg.analysis.comparisons import Candidate
 from budgetreg.figures.axes import Axis, axes_of
 from budgetreg.figures.canvas import grid, legend, own_settings, write_figure
 from budgetreg.figures.captions import flowing, money, repetitions_of, short_caption, with_interval
+from budgetreg.figures.library import Figure
 from budgetreg.figures.palette import style
 from budgetreg.figures.summary import new_table
 from budgetreg.results.series import common_unit

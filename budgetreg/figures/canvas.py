@@ -7,12 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-
+from budgetreg.figures.library import Artist, Axes, Figure, Line2D, matplotlib
 from budgetreg.files.writing import os_errors_explained, write_atomically
 from budgetreg.notices import printable
 

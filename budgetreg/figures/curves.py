@@ -8,17 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from budgetreg.figures.axes import Axis, Range, axes_of, within_total, y_range
 from budgetreg.figures.bounds import bounds
 from budgetreg.figures.canvas import grid, legend, own_settings, write_figure
 from budgetreg.figures.captions import caption, repetitions_of
 from budgetreg.figures.drawing import BANDS, PLAIN, Drawing
+from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Patch
 from budgetreg.figures.palette import VARIANTS, style
 from budgetreg.results.axis_variables import along, attainable
 from budgetreg.results.series import Series, labelled, mean_curve, read_folder

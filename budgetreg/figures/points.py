@@ -5,9 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from budgetreg.analysis.bootstrap import Estimate, basic, percentile
 from budgetreg.analysis.comparisons import ResampledCurves
@@ -15,6 +12,7 @@ from budgetreg.figures.axes import Axis, axes_of
 from budgetreg.figures.canvas import grid, legend, own_settings, write_figure
 from budgetreg.figures.captions import flowing, repetitions_of, short_caption
 from budgetreg.figures.drawing import Drawing
+from budgetreg.figures.library import Axes, Figure, Line2D
 from budgetreg.figures.palette import style
 from budgetreg.results.axis_variables import of
 from budgetreg.results.series import Series, mean_curve

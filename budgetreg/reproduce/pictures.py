@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.figure import Figure
 
 from budgetreg.data import load
 from budgetreg.errors import ConfigError
 from budgetreg.figures.canvas import own_settings, write_figure
 from budgetreg.figures.captions import flowing
+from budgetreg.figures.library import Figure, colormaps
 from budgetreg.files.integrity import Damaged
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table

@@ -1,0 +1,125 @@
+"""What surrounds a command cannot make it end without one clear line: settings, faulty packages, little memory."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from budgetreg.cli.app import main
+from budgetreg.config import extensions
+from budgetreg.errors import Interrupted, PluginError
+from budgetreg.execution.workers import ends_told_apart
+from budgetreg.notices import plain_warnings
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from stress_environment import HOW, install_faulty  # noqa: E402
+
+TINY = ("k=4", "repetitions=2", "checkpoints=1", "tuning=fixed", "tuning.B=2", "out=out")
+
+
+def command(folder, *words, **variables):
+    """Run the command as a process, in a folder with a faulty package."""
+    install_faulty(folder)
+    return subprocess.run(
+        [sys.executable, "-m", "budgetreg", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_settings_of_matplotlib_change_nothing(tmp_path):
+    program = "from budgetreg.figures.library import Figure; Figure().savefig('figure.png')"
+    (tmp_path / "matplotlibrc").write_bytes(b"\xff")
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "nonsense"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "figure.png").exists()
+
+
+def test_a_warning_is_one_plain_line(capsys):
+    with warnings.catch_warnings(action="default"), plain_warnings():
+        warnings.warn("two\nlines", UserWarning, stacklevel=1)
+    assert capsys.readouterr().err == "budgetreg: UserWarning: two lines\n"
+
+
+def test_a_repetition_in_which_another_package_fails_is_one_line_and_others_are_kept(tmp_path):
+    done = command(tmp_path, "run", "algo=faulty", *TINY, FAULTY="fit,SystemExit,1")
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    said = "the package faulty has failed in line 32 of faulty.learner: SystemExit"
+    assert all(line.startswith("budgetreg: ") for line in lines)
+    assert {"budgetreg: UserWarning: two lines", f"budgetreg: repetition 1 failed: {said}"} <= set(lines)
+    rows = (tmp_path / "out" / "runs.csv").read_text().splitlines()[1:]
+    assert [row.split(",")[-1] for row in rows] == ["finished", "failed"]
+
+
+@pytest.fixture
+def reach(tmp_path, monkeypatch):
+    """Return a function of a faulty package, which fails in some way."""
+    install_faulty(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "faulty.learner", raising=False)
+    extensions._packages.cache_clear()
+
+    def fail(how):
+        from faulty import learner
+
+        monkeypatch.setattr(learner, "WHEN", "now")
+        monkeypatch.setattr(learner, "HOW", how)
+        learner.reach("now")
+
+    yield fail
+    extensions._packages.cache_clear()
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_whatever_another_package_raises_names_it(reach, how):
+    with (
+        pytest.raises(PluginError, match=r"^the package faulty has failed in line \d+ of faulty\.learner: \w") as error,
+        ends_told_apart(),
+        extensions.blamed(),
+    ):
+        reach(how)
+    assert "\n" not in str(error.value)
+
+
+def test_other_code_and_interrupts_are_not_blamed_on_a_package(reach):
+    with pytest.raises(ZeroDivisionError), extensions.blamed():
+        _ = 1 / 0
+    with pytest.raises(Interrupted), ends_told_apart(), extensions.blamed():
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("how", ["KeyboardInterrupt", "os._exit"])
+def test_a_package_that_ends_while_it_is_imported_is_one_line(tmp_path, how):
+    done = command(tmp_path, "list", "algos", FAULTY=f"import,{how},0")
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert line.startswith(
+        "budgetreg: faulty.learner:Faulty, an entry point in budgetreg.learners of faulty, cannot be"
+    )
+
+
+def test_a_small_address_space_is_one_line_before_libraries_load(monkeypatch, capsys):
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (300_000 * 1024, -1))
+    assert main(["status", "."]) == 2
+    assert capsys.readouterr().err == (
+        "budgetreg: the address space is limited to 300,000 KB (ulimit -v), and numpy and scipy need 750,000 KB: raise "
+        "the limit\n"
+    )
