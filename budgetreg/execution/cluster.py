@@ -16,7 +16,7 @@ from uuid import uuid4
 from threadpoolctl import threadpool_limits
 
 from budgetreg.data.cache import Stamp, trust, verified
-from budgetreg.errors import ConfigError, Interrupted, UserError
+from budgetreg.errors import ConfigError, UserError
 from budgetreg.execution.attempts import Outcome, Repetitions, attempt, batches
 from budgetreg.execution.progress import reporter
 from budgetreg.execution.workers import WorkerDied, pin_blas_threads
@@ -29,6 +29,13 @@ class ClusterLost(UserError):  # noqa: N818 - it says what happened
     """The scheduler does not answer, or has stopped answering."""
 
     exit_code = 1
+
+
+class _Withdrawn(BaseException):
+    """Nobody waits for this task any more.
+
+    Not an `Exception`, because the repetition has not failed; nor a `KeyboardInterrupt`, which ends dask's workers.
+    """
 
 
 @contextmanager
@@ -157,7 +164,7 @@ def _withdrawing(worker: Any, key: str) -> Callable[[float], None]:
     def report(fraction: float) -> None:
         task = worker.state.tasks.get(key)
         if task is None or task.state == "cancelled":
-            raise Interrupted
+            raise _Withdrawn
 
     return report
 
