@@ -24,8 +24,8 @@ from tests.checks.breaking import failure, running, with_draws
 from tests.tiers import quick_but, slow_but
 
 LONG = ("aemr", "aeml", "aefa", "aemr_cv")
-COVERED = ("aelr", "ddaerr", "ddaerr_two_phase")
-"""Learners whose class, update and draws those of aerr, ddaelr and ddaelr_two_phase are, in another combination."""
+COVERED = ("aelr", "ddaerr", "ddaerr_two_phase", "popca_importance", "popca_passive", "mbeg_plus")
+"""Learners whose class, update and draws are those of quick ones, in another combination."""
 
 
 @pytest.mark.parametrize("name", quick_but((*LONG, *COVERED), catalogue.options("algo")))

@@ -15,6 +15,7 @@ from budgetreg.cli.app import main
 from budgetreg.cli.common import console, table
 from budgetreg.cli.streams import patient_streams
 from budgetreg.notices import in_one_line, printable
+from tests.sketches import sketch
 
 ODD = "a\x1b[31m\n\u202e\r\x9b"
 SHOWN = r"a\x1b[31m\n\u202e\r\x9b"
@@ -53,6 +54,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rest = "repetitions=1 checkpoints=2 tuning=fixed tuning.B=2 backend=sequential"
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
+        sketch(patch)
         split = [*rest.split(), *words.replace(ODD, "ODD").split()]
         assert main(["run", *(word.replace("ODD", ODD) for word in split), f"out='{ODD}'"]) == 0
     return place
@@ -82,7 +84,12 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=lambda value: value[0] if isinstance(value, list) and value[0] != ODD else "",
 )
 def test_commands_escape_names(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, code: int, words: list[str]
+    here: Path,
+    sketched: None,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    code: int,
+    words: list[str],
 ) -> None:
     monkeypatch.chdir(here)
     assert main(words) == code

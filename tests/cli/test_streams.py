@@ -48,7 +48,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def here(results: Path, monkeypatch: pytest.MonkeyPatch, undrawn: None) -> Iterator[Path]:
+def here(results: Path, monkeypatch: pytest.MonkeyPatch, sketched: None) -> Iterator[Path]:
     """Work beside the results, and leave the environment as it was."""
     monkeypatch.chdir(results)
     monkeypatch.setattr(sys, "argv", ["budgetreg"])

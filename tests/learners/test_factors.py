@@ -31,7 +31,7 @@ def fitted(kind, X, y, orders, k, checkpoints=None, pilot=None, seeds=None, cent
 
 def aeml(X, y, orders, k, **options):
     """Return the last outputs: regressors (F, d), and intercepts (F,) or None."""
-    outputs, _ = fitted(FactorRegression, X, y, orders, k, **{"n_factors": 20, **options})
+    outputs, _ = fitted(FactorRegression, X, y, orders, k, **{"n_factors": 5, **options})
     last = outputs[orders.shape[1]]
     return (last[0][:, :, 0], last[1][:, 0]) if isinstance(last, WithIntercept) else (last[:, :, 0], None)
 
@@ -179,7 +179,7 @@ def test_rarely_seen_and_constant_attributes_get_no_weight():
 @handfuls
 def test_few_examples_give_at_most_1_2_times_the_mean_error(distribution, d, k, m, N):
     def fitted(X, y, orders, pilot):
-        return aeml(X, y, orders, k, pilot=pilot, centred=True, intercept=True)
+        return aeml(X, y, orders, k, pilot=pilot, centred=True, intercept=True, n_factors=20)
 
     assert max(errors(distribution, d, m, N, fitted)) <= 1.2
 
@@ -187,7 +187,7 @@ def test_few_examples_give_at_most_1_2_times_the_mean_error(distribution, d, k, 
 @table_handfuls
 def test_few_rows_of_tables_give_at_most_1_2_times_the_mean_error(table, m, N):
     def fitted(X, y, orders, pilot):
-        return aeml(X, y, orders, 4, pilot=pilot, centred=True, intercept=True)
+        return aeml(X, y, orders, 4, pilot=pilot, centred=True, intercept=True, n_factors=20)
 
     assert table_error(table, m, N, fitted) <= 1.2
 

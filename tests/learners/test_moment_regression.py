@@ -20,7 +20,7 @@ from budgetreg.tasks import WithIntercept
 from tests.learners.problems import errors, handfuls, line, revealed, shuffled, table_error, table_handfuls
 from tests.tiers import slow_but
 
-AEMR = dict(partner="none", norm="l2", n_factors=20)
+AEMR = dict(partner="none", norm="l2", n_factors=5)
 
 
 def fitted(X, y, orders, k, checkpoints=None, pilot=None, seeds=None, given=None, kind=MomentRegression, **options):
@@ -194,7 +194,7 @@ def test_draws_with_the_factor_estimate_equal_aeml():
     problem = dict(X=X, y=y, orders=shuffled(2, 300), k=3)
     bills = [
         fitted(**problem, **options)[1].bill().reveals.until()
-        for options in ({"partner": "auto"}, {"kind": FactorRegression, "n_factors": 20}, {})
+        for options in ({"partner": "auto"}, {"kind": FactorRegression, "n_factors": 5}, {})
     ]
     np.testing.assert_array_equal(bills[0], bills[1])
     assert (bills[0] != bills[2]).any()
@@ -245,7 +245,9 @@ def test_given_candidates_are_the_ones_averaged():
 @handfuls
 def test_few_examples_give_at_most_1_2_times_the_mean_error(distribution, d, k, m, N):
     def fitted(X, y, orders, pilot):
-        return aemr(X, y, orders, k, partner="auto", norm="auto", pilot=pilot, centred=True, intercept=True)
+        return aemr(
+            X, y, orders, k, partner="auto", norm="auto", pilot=pilot, centred=True, intercept=True, n_factors=20
+        )
 
     assert max(errors(distribution, d, m, N, fitted)) <= 1.2
 
@@ -253,7 +255,9 @@ def test_few_examples_give_at_most_1_2_times_the_mean_error(distribution, d, k, 
 @table_handfuls
 def test_few_rows_of_tables_give_at_most_1_2_times_the_mean_error(table, m, N):
     def fitted(X, y, orders, pilot):
-        return aemr(X, y, orders, 4, partner="auto", norm="auto", pilot=pilot, centred=True, intercept=True)
+        return aemr(
+            X, y, orders, 4, partner="auto", norm="auto", pilot=pilot, centred=True, intercept=True, n_factors=20
+        )
 
     assert table_error(table, m, N, fitted) <= 1.2
 

@@ -397,8 +397,22 @@ CASES = {
     "pooled": Case("aelr", 4, GRID, table="power_law", center="full", at="each", seed=2, more=ALONE),
 }
 
+AGAIN = (
+    "aerr-end",
+    "moments-centred",
+    "bills-end",
+    "bills-long",
+    "ridge-centred",
+    "exact-examples",
+    "official",
+    "sparse",
+)
+"""Cases that vary those of the same learner."""
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(CASES[name], id=name, marks=[pytest.mark.slow] * (name in AGAIN)) for name in CASES]
+)
 def test_runs_equal_the_protocol_written_out(case, folder, tmp_path):
     two_phases.unknown = 0
     given = choices(case, folder)
