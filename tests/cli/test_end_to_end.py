@@ -51,10 +51,10 @@ def budgetreg(tmp_path, monkeypatch, capfd, undrawn):
 
 
 def test_learners_of_each_kind_stay_within_the_budget(budgetreg, tmp_path):
-    enough = "repetitions=2 checkpoints=3 dataset.test_fraction=0.5 tuning.folds=2"  # 183 examples
+    enough = "repetitions=2 checkpoints=3 dataset.test_fraction=0.5 tuning.folds=3"  # 183 examples
     budgetreg.installed(f"run -m algo={','.join(LEARNERS)} k=4 {enough} out=all")
     for algo in LEARNERS:
-        folder = tmp_path / "all" / f"algo={algo},checkpoints=3,dataset.test_fraction=0.5,k=4,tuning.folds=2"
+        folder = tmp_path / "all" / f"algo={algo},checkpoints=3,dataset.test_fraction=0.5,k=4,tuning.folds=3"
         assert {path.name for path in folder.iterdir()} >= {
             "curves.csv",
             "runs.csv",
