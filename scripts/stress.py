@@ -14,6 +14,8 @@ The trials are random, but the same for the same seed:
   answer must be a result or one line, and other people's files stay as they are.
 - environment: damage matplotlib's settings, fail in a package with a learner, or limit the address space. The result
   must be the same, or the command must report in one line what failed, and finish the run later.
+- cluster: give dask's backend the address of something else or none, or kill or stop its scheduler. The command must
+  report in one line, in time, that no scheduler answers, and finish the run later.
 
 The script prints a table of trials and faults, which must all be 0, and each fault at once on stderr. It writes a full
 run (a quarter of an hour) to results/stress.csv, with the machine and the versions. The columns are kind and case of
@@ -43,7 +45,8 @@ pin_blas_threads()
 
 import numpy as np  # noqa: E402 - the number of threads is read when numpy is loaded
 import pandas as pd  # noqa: E402
-import stress_damage  # noqa: E402 - the scripts beside this one
+import stress_cluster  # noqa: E402 - the scripts beside this one
+import stress_damage  # noqa: E402
 import stress_disks  # noqa: E402
 import stress_environment  # noqa: E402
 import stress_files  # noqa: E402
@@ -60,7 +63,16 @@ from budgetreg.files.writing import write_atomically  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "results" / "stress.csv"
-WHOLE = {"kill": 102, "damage": 200, "disk": 40, "line": 500, "table": 156, "file": 150, "environment": 36}
+WHOLE = {
+    "kill": 102,
+    "damage": 200,
+    "disk": 40,
+    "line": 500,
+    "table": 156,
+    "file": 150,
+    "environment": 36,
+    "cluster": 40,
+}
 Prepared = Callable[[Path, int], Mapping[str, Mapping[str, Any]]]
 KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {
     "kill": (stress_kills.prepared, stress_kills.tried),
@@ -70,6 +82,7 @@ KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {
     "table": (stress_tables.prepared, stress_tables.tried),
     "file": (stress_files.prepared, stress_files.tried),
     "environment": (stress_environment.prepared, stress_environment.tried),
+    "cluster": (stress_cluster.prepared, stress_cluster.tried),
 }
 
 
@@ -134,7 +147,7 @@ def machine() -> str:
 def main() -> int:
     """Run the trials, print their results, and write those of a full run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options = ("kills", "flips", "disks", "lines", "tables", "files", "environments")
+    options = ("kills", "flips", "disks", "lines", "tables", "files", "environments", "clusters")
     for kind, option in zip(WHOLE, options, strict=True):
         parser.add_argument(f"--{option}", dest=kind, type=int, default=WHOLE[kind], help="trials (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="another seed, other trials (%(default)s)")

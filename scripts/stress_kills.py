@@ -35,6 +35,7 @@ CASES: Mapping[str, str] = {  # by name what is run; all leave the same bytes, w
     "sweep, n_jobs=2": f"run -m algo=aelr,naive n_jobs=2 {_RUN}",
     "sweep, joblib launcher": f"run -m algo=aelr,naive hydra/launcher=joblib hydra.launcher.n_jobs=2 n_jobs=1 {_RUN}",
     "dask": f"run algo=aelr backend=dask backend.address={{dask}} {_RUN}",
+    "dask, n_jobs=2": f"run algo=aelr backend=dask n_jobs=2 {_RUN}",
 }
 
 _SIGNALS = ("KILL", "INT", "TERM", "worker")

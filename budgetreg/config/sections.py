@@ -47,11 +47,13 @@ TOP: Options = {
 RECIPE = ("protocols", "learners", "omit", "figure", "differs", "claims")
 """Keys of a recipe that no run needs."""
 
-_ADDRESS = must.matching("tcp://HOST:PORT", r"tcp://([^\s:/\[\]]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
+_ADDRESS = must.matching(
+    "tcp://HOST:PORT or tls://HOST:PORT", r"t(?:cp|ls)://([^\s:/\[\]]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}"
+)
 
 BACKEND: Options = {
     "name": Option("the backend's name", must.one_of("loky", "sequential", "dask")),
-    "address": Option("the address of dask's scheduler", _ADDRESS, only=("name", "dask")),
+    "address": Option("the address of dask's scheduler", _ADDRESS | must.NOTHING, default=None, only=("name", "dask")),
     "batch_size": Option("the number of replicas advanced together", must.whole(1)),
 }
 

@@ -157,7 +157,7 @@ def _outcomes(
 ) -> Iterator[Iterator[list[Outcome]]]:
     """Yield the outcomes as they arrive; no worker goes on computing after the block, however it ends."""
     backend = plan.config.backend.name
-    if plan.config.backend.address is not None:
+    if backend == "dask":
         from budgetreg.execution import cluster
 
         with cluster.outcomes(plan, repetitions, function, slots) as outcomes:

@@ -2,13 +2,16 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
+import dask
 import distributed
 import numpy as np
 import pandas as pd
@@ -18,11 +21,16 @@ from budgetreg import api
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.execution import cluster as subject
 from budgetreg.execution.runner import execute
+from budgetreg.execution.scheduler import ClusterLost
 from budgetreg.execution.verification import Sample, verify_run
 from budgetreg.execution.workers import WorkerDied
 from budgetreg.results.folders import read_status
-from tests.execution.test_runner import PATIENCE, ROOT, computed, curves, reference, start, wait_until
+from tests.execution.test_runner import PATIENCE, ROOT, alive, computed, curves, reference, start, wait_until
 from tests.toy_runs import staggered, toy_plan, toy_repetitions, toy_run
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import stress_cluster
 
 __all__ = ["reference"]  # a fixture
 
@@ -33,8 +41,8 @@ WORKER = ["dask_worker", "--nthreads", "2", "--no-nanny", "--no-dashboard", "--d
 class Cluster:
     """A scheduler and two workers; what a test kills is started again for the next test."""
 
-    def __init__(self, folder):
-        self.folder, self.scheduler, self.workers = folder, None, []
+    def __init__(self, folder, protocol="tcp"):
+        self.folder, self.scheduler, self.workers, self.protocol = folder, None, [], protocol
         self.address = ""
 
     def start(self, *words):
@@ -59,7 +67,7 @@ class Cluster:
             self.end()
             file = self.folder / "scheduler.json"
             file.unlink(missing_ok=True)
-            self.scheduler = self.start(*SCHEDULER, "--scheduler-file", str(file))
+            self.scheduler = self.start(*SCHEDULER, "--protocol", self.protocol, "--scheduler-file", str(file))
             wait_until(lambda: file.exists() and file.read_text().endswith("}"))
             self.address = json.loads(file.read_text())["address"]
         self.workers = [worker for worker in self.workers if worker.poll() is None]
@@ -221,30 +229,85 @@ def test_a_repetition_that_kills_every_worker_is_one_line(cluster, tmp_path):
         toy_run(there(cluster, tmp_path, repetitions=1, behaviour={0: "die"}))
 
 
-def test_a_lost_scheduler_is_one_line_and_the_run_resumes_here(cluster, tmp_path, reference):
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_lost_scheduler_is_one_line_and_the_run_resumes_here(cluster, tmp_path, reference, monkeypatch, end):
+    monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "2s")
     process = begin(cluster, tmp_path, {3: "wait"})
     wait_until(lambda: finished(tmp_path) == 3)
-    cluster.scheduler.kill()
+    cluster.scheduler.send_signal(end)
     errors = process.communicate(timeout=PATIENCE)[1]
+    cluster.scheduler.kill()
+    cluster.scheduler.wait(PATIENCE)
     assert (
         f"ClusterLost: the dask scheduler at {cluster.address} no longer answers: finished repetitions are kept"
         in errors
     )
-    assert subject.ClusterLost.exit_code == 1
+    assert ClusterLost.exit_code == 1
     outcome = toy_run(toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=4))
     assert (outcome.finished, outcome.resumed) == (4, 3)
     assert curves(tmp_path / "run") == reference
 
 
-def test_a_missing_scheduler_is_one_line(tmp_path):
-    import dask
-
-    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", backend_name="dask", address="tcp://127.0.0.1:1")
+@pytest.mark.parametrize(
+    ("peer", "reason"),
+    [
+        ("closed", "(ConnectionRefusedError|nothing came)"),
+        ("silent", "nothing came within 0.5 seconds"),
+        ("bytes", "perhaps something else answers there"),
+    ],
+)
+def test_an_address_of_something_else_is_one_line(tmp_path, peer, reason):
     with (
-        dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}),
-        pytest.raises(subject.ClusterLost, match=r"^no dask scheduler answers at tcp://127\.0\.0\.1:1 \("),
+        dask.config.set({"distributed.comm.timeouts.connect": "0.5s"}),
+        stress_cluster.peer(peer, np.random.default_rng(0)) as port,
+        pytest.raises(ClusterLost, match=rf"^no dask scheduler answers at tcp://127\.0\.0\.1:{port}: {reason}"),
     ):
-        toy_run(plan)
+        toy_run(there(SimpleNamespace(address=f"tcp://127.0.0.1:{port}"), tmp_path))
+
+
+def test_without_an_address_workers_of_this_machine_compute_and_end(tmp_path, reference):
+    process = start(tmp_path / "run", tmp_path / "log", repetitions=4, backend_name="dask", n_jobs=2)
+    assert (process.communicate(timeout=PATIENCE)[1], process.returncode) == ("", 0)
+    processes = computed(tmp_path / "log")[1]
+    assert len(processes - {process.pid}) == 2
+    assert not any(map(alive, processes))
+    assert curves(tmp_path / "run") == reference
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
+def test_dasks_own_settings_secure_the_connection(tmp_path, reference, monkeypatch):
+    words = [
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        "key",
+        "-out",
+        "cert",
+        "-subj",
+        "/CN=localhost",
+    ]
+    subprocess.run(["openssl", *words], cwd=tmp_path, check=True, capture_output=True)
+    settings = {"require-encryption": True, "tls.ca-file": str(tmp_path / "cert")}
+    for who, what in product(("scheduler", "worker", "client"), ("key", "cert")):
+        settings[f"tls.{who}.{what}"] = str(tmp_path / what)
+    settings = {f"distributed.comm.{name}": value for name, value in settings.items()}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"DASK_{name.upper().replace('.', '__').replace('-', '_')}", str(value))
+    secure = Cluster(tmp_path, protocol="tls")
+    try:
+        with dask.config.set(settings):
+            secure.mend()
+        assert secure.address.startswith("tls://")
+        process = begin(secure, tmp_path, {})
+        assert (process.communicate(timeout=PATIENCE)[1], process.returncode) == ("", 0)
+        assert computed(tmp_path / "log")[1] <= {worker.pid for worker in secure.workers}
+    finally:
+        secure.end()
+    assert curves(tmp_path / "run") == reference
 
 
 def test_a_missing_dask_is_one_line(tmp_path, monkeypatch):
