@@ -52,8 +52,6 @@ def reach(place):
     calls += 1
     if calls <= int(NTH):
         return
-    if HOW == "os._exit":
-        os._exit(0)
     if HOW == "recursion":
         recurse()
     raise {"SystemExit": SystemExit, "KeyboardInterrupt": KeyboardInterrupt, "MemoryError": MemoryError,
@@ -78,7 +76,7 @@ class Faulty(extend.Learner):
             yield checkpoint, np.ones((accessor.n_streams, accessor.d, accessor.n_settings))
         reach("fit")
 """
-HOW = ("SystemExit", "KeyboardInterrupt", "MemoryError", "Unspeakable", "Odd", "ValueError", "os._exit", "recursion")
+HOW = ("SystemExit", "KeyboardInterrupt", "MemoryError", "Unspeakable", "Odd", "ValueError", "recursion")
 
 
 def install_faulty(root: Path) -> None:

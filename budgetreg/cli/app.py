@@ -87,10 +87,10 @@ def _answer(words: list[str]) -> int:
         return 0
     from budgetreg.config.extensions import blamed  # here, as it costs --help some milliseconds
     from budgetreg.errors import ContractError, DataError, UserError
-    from budgetreg.execution.workers import ends_told_apart
+    from budgetreg.execution.workers import interrupts_told_apart
 
     try:
-        with ends_told_apart(), blamed():
+        with interrupts_told_apart(), blamed():
             return _dispatch(words)
     except (UserError, ContractError) as error:
         print(f"budgetreg: {' '.join(str(error).split())}", file=sys.stderr)

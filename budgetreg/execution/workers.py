@@ -124,26 +124,9 @@ def interrupts_ignored() -> AbstractContextManager[None]:
     return _handling(signal.SIGINT, signal.SIG_IGN)
 
 
-@contextmanager
-def ends_told_apart() -> Iterator[None]:
-    """Raise `Interrupted` on Ctrl-C in the block, and `SystemExit` where code of another package calls `os._exit`.
-
-    Both would end the command without a message, or with a wrong one: code of another package may also raise
-    `KeyboardInterrupt`.
-    """
-    process, leave = os.getpid(), os._exit
-
-    def refuse(status: int) -> NoReturn:
-        if os.getpid() != process:  # a fork has to end
-            leave(status)
-        raise SystemExit(status)
-
-    os._exit = refuse
-    try:
-        with _interrupted_by(signal.SIGINT):
-            yield
-    finally:
-        os._exit = leave
+def interrupts_told_apart() -> AbstractContextManager[None]:
+    """Raise `Interrupted` on Ctrl-C in the block: code of another package may raise `KeyboardInterrupt`."""
+    return _interrupted_by(signal.SIGINT)
 
 
 def termination_as_interrupt() -> AbstractContextManager[None]:

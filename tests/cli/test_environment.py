@@ -13,7 +13,7 @@ import pytest
 from budgetreg.cli.app import main
 from budgetreg.config import extensions
 from budgetreg.errors import Interrupted, PluginError
-from budgetreg.execution.workers import ends_told_apart
+from budgetreg.execution.workers import interrupts_told_apart
 from budgetreg.notices import plain_warnings
 
 ROOT = Path(__file__).parents[2]
@@ -62,7 +62,7 @@ def test_a_repetition_in_which_another_package_fails_is_one_line_and_others_are_
     done = command(tmp_path, "run", "algo=faulty", *TINY, FAULTY="fit,SystemExit,1")
     assert done.returncode == 1
     lines = done.stderr.splitlines()
-    said = "the package faulty has failed in line 32 of faulty.learner: SystemExit"
+    said = "the package faulty has failed in line 30 of faulty.learner: SystemExit"
     assert all(line.startswith("budgetreg: ") for line in lines)
     assert {"budgetreg: UserWarning: two lines", f"budgetreg: repetition 1 failed: {said}"} <= set(lines)
     rows = (tmp_path / "out" / "runs.csv").read_text().splitlines()[1:]
@@ -92,7 +92,7 @@ def reach(tmp_path, monkeypatch):
 def test_whatever_another_package_raises_names_it(reach, how):
     with (
         pytest.raises(PluginError, match=r"^the package faulty has failed in line \d+ of faulty\.learner: \w") as error,
-        ends_told_apart(),
+        interrupts_told_apart(),
         extensions.blamed(),
     ):
         reach(how)
@@ -102,11 +102,11 @@ def test_whatever_another_package_raises_names_it(reach, how):
 def test_other_code_and_interrupts_are_not_blamed_on_a_package(reach):
     with pytest.raises(ZeroDivisionError), extensions.blamed():
         _ = 1 / 0
-    with pytest.raises(Interrupted), ends_told_apart(), extensions.blamed():
+    with pytest.raises(Interrupted), interrupts_told_apart(), extensions.blamed():
         signal.raise_signal(signal.SIGINT)
 
 
-@pytest.mark.parametrize("how", ["KeyboardInterrupt", "os._exit"])
+@pytest.mark.parametrize("how", ["KeyboardInterrupt", "SystemExit"])
 def test_a_package_that_ends_while_it_is_imported_is_one_line(tmp_path, how):
     done = command(tmp_path, "run", "--dry-run", "algo=faulty", FAULTY=f"import,{how},0")
     (line,) = done.stderr.splitlines()
