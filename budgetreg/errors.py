@@ -69,6 +69,14 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {message[:1000]}" if message else type(error).__name__
 
 
+def too_large(learner: str, d: int, error: MemoryError) -> ConfigError:
+    """Return the error of a learner that needs more memory than there is for d attributes."""
+    why = f" ({error})" if str(error) else ""
+    return ConfigError(
+        f"{learner} needs more memory than there is for {d} attributes{why}: use fewer, or another learner"
+    )
+
+
 def nearest(word: str, choices: Iterable[str], prefix: str = "") -> str:
     """Return a hint to append to a message, such as `` (did you mean 'aelr'?)``; empty if no choice is near.
 

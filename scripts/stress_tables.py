@@ -1,6 +1,7 @@
 """Trials of `stress.py` with tables and lists that are damaged, lie about their size, or never end.
 
-Each trial has 2 GiB of memory. Variants of a case take turns; the seed decides where and how a file is damaged.
+Each trial may take 1.5 GiB of memory more than it begins with. Variants of a case take turns; the seed decides where
+and how a file is damaged.
 """
 
 import bz2
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from stress_trials import Trial, TrialResult, forked, note_leftovers
 
-_MEMORY = 1 << 31
+_MEMORY = 3 << 29
 _FIXED = "k=2 repetitions=1 checkpoints=2 tuning=fixed tuning.B=1 backend=sequential"
 _RUN = f"run dataset=file {_FIXED} algo=naive out=out dataset.path="
 _LISTS = {"costs": "attribute,cost\na,{}\nb,1\n", "ranges": "attribute,low,high\na,0,{}\nb,-1,1\n"}
@@ -195,6 +196,15 @@ def _long_line(ending: str) -> Variant:
     return write
 
 
+def _open_quote(folder: Path, rng: np.random.Generator) -> str:
+    piece = b"1,2,3\n" * (1 << 20)
+    with (folder / "table.csv").open("wb") as file:
+        file.write(b"a,b,y\n" + b"1,2,3\n" * int(rng.integers(3)) + b'1,"2,3\n')
+        for _ in range(200):
+            file.write(piece)
+    return f"{_RUN}table.csv"
+
+
 def _no_file(make: Callable[[Path], object]) -> Variant:
     """Return a variant with what is no file in place of a table, a list, or the table of `predict`."""
 
@@ -298,7 +308,7 @@ CASES: Mapping[str, tuple[Variant, ...]] = {
     ),
     "parquet: footer": (_footer,),
     "bomb": tuple(map(_bomb, (b"\0", b"0,0,0\n", b"\n", b"1", b"1 1:1\n"))),
-    "long line": (_long_line(".csv"), _long_line(".svm"), _long_line(".list")),
+    "long line": (_long_line(".csv"), _long_line(".svm"), _long_line(".list"), _open_quote),
     "no file": (_no_file(os.mkfifo), _no_file(_no_end), _no_file(_socket), _no_file(Path.mkdir)),
     "list: numbers": tuple(
         _list(name, line) for name in _LISTS for line in ("1_0", "\u0661", _DIGITS, "1e400", f"{_DIGITS},", "²,")
@@ -329,7 +339,8 @@ def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
 
 
 def _limited() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    inherited = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (inherited + _MEMORY,) * 2)
 
 
 def tried(trial: Trial) -> TrialResult:

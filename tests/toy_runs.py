@@ -152,6 +152,8 @@ def toy_repetition(plan, repetition, progress):
         raise ZeroDivisionError("no such luck")
     if behaviour == "refuse":
         raise DataError("the data are no good")
+    if behaviour == "starve":
+        raise MemoryError("Unable to allocate 26.8 GiB")
     if behaviour == "interrupt":
         raise KeyboardInterrupt
     if behaviour == "die":

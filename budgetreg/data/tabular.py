@@ -116,11 +116,11 @@ class File:
         path = Path(self.path)
         open_table = opener(path)
         assert open_table is not None
-        with reading(path):
-            table = open_table(path, self.target, self.missing == "unavailable")
         try:
-            if table.size <= chunks.IN_MEMORY:
-                return in_memory(table)
+            with reading(path):
+                table = open_table(path, self.target, self.missing == "unavailable")
+                if table.size <= chunks.IN_MEMORY:
+                    return in_memory(table)
             ensure(
                 folder,
                 lambda folder: from_folder(folder) is not None,

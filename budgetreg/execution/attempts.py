@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from budgetreg.config.extensions import blamed
-from budgetreg.errors import ContractError, DataError, PluginError, UserError, described
+from budgetreg.errors import ContractError, DataError, PluginError, UserError, described, too_large
 from budgetreg.protocol.plan import Plan
 from budgetreg.results.journal import FAILED, FINISHED, Entry
 
@@ -52,7 +52,7 @@ def attempt(
     Raises
     ------
     UserError
-        If a repetition raises one.
+        If a repetition raises one, or needs more memory than there is.
     """
     started = time.perf_counter()
     outcomes: list[dict[str, Any]]
@@ -74,6 +74,8 @@ def attempt(
             for done, repetition in enumerate(repetitions):
                 alone += attempt(function, plan, [repetition], partial(_share, progress, done, len(repetitions)))
             return alone
+        if isinstance(error, MemoryError):
+            raise too_large(plan.config.algo.name, plan.d, error) from error
         outcomes = [{"status": FAILED, "message": str(error) if plugin else described(error)}]
         trace = "" if plugin else traceback.format_exc()
     progress(1.0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from budgetreg.data import Dataset, load, located, prices_of
-from budgetreg.errors import ConfigError, DataError
+from budgetreg.errors import ConfigError, DataError, too_large
 from budgetreg.learners import members
 from budgetreg.learners.declaration import Batching, Missing, Observation
 from budgetreg.protocol.configuration import Config
@@ -275,7 +275,10 @@ def _check_data(config: Config, data: Dataset) -> None:
                 f"dataset.missing=unavailable: {algo.name} needs every value; learners that do not: {', '.join(able)}"
             )
         if algo.missing is Missing.WEIGHED:
-            shares(data, np.arange(n))
+            try:
+                shares(data, np.arange(n))
+            except MemoryError as error:
+                raise too_large(algo.name, d, error) from error
         if not data.complete.any():
             raise DataError(f"{data.name}: every row has a missing value, and tests need complete rows")
     if config.dataset.split == "official" and data.n_train is None:

@@ -91,6 +91,18 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     assert "a line is longer than 1 MiB" in refused(path)
 
 
+def test_a_quotation_mark_that_is_left_open_does_not_fill_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delimited, "_MOST_CHUNK", 1 << 20)
+    path = tmp_path / "table.csv"
+    path.write_text("a,b,y\n1,2,3\n" + '1,"2,3\n' + "1,2,3\n" * (1 << 18))
+    assert "quotation mark" in refused(path)
+    path.write_text("a,b,y\n1,2,3\n" + "1,2,4\n" * (1 << 18))
+    monkeypatch.setattr(chunks, "CHUNK_ENTRIES", 1 << 18)
+    assert len(parse_file({"path": str(path), "target": None, "scale": "none"}).load().y) == (1 << 18) + 1
+
+
 def test_a_blank_table_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delimited, "_MOST_BLANK", 100)
     (tmp_path / "table.csv").write_text("\n" * 200)
@@ -135,14 +147,23 @@ def test_parquet_targets_that_are_neither_numbers_nor_text_are_refused(
     assert part in refused(tmp_path / "table.parquet")
 
 
-def test_too_little_memory_is_reported_in_one_line(
+def test_too_little_memory_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*words: object) -> None:
+        raise MemoryError
+
+    np.savez(tmp_path / "table.npz", X=np.ones((10, 2)), y=np.arange(10.0))
+    monkeypatch.setattr(chunks, "check_finite", full)
+    assert refused(tmp_path / "table.npz") == f"there is not enough memory to read {tmp_path / 'table.npz'}"
+
+
+def test_too_little_memory_elsewhere_is_one_line_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(words: list[str]) -> int:
+    def full(*words: object) -> None:
         raise MemoryError("Unable to allocate 16 GiB")
 
     monkeypatch.setattr(app, "_dispatch", full)
-    assert app.main(["run"]) == 3
+    assert app.main(["predict"]) == 3
     assert capsys.readouterr().err == "budgetreg: not enough memory: Unable to allocate 16 GiB\n"
 
 

@@ -62,6 +62,19 @@ def test_the_mask_shows_which_cells_have_a_value(tmp_path, monkeypatch, ending, 
     assert HINT not in str(error.value)
 
 
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_wide_rows_that_are_read_together_give_the_same_table(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr(chunks, "CHUNK_ENTRIES", 10)
+    assert chunks.rows_per_read(5) == 4 * chunks.rows_per_chunk(5) == 8
+    path = written(tmp_path, ending, X)
+    together = loaded(path, "unavailable")
+    monkeypatch.setattr(chunks, "rows_per_read", chunks.rows_per_chunk)
+    alone = loaded(path, "unavailable")
+    assert together.fingerprint() == alone.fingerprint()
+    np.testing.assert_array_equal(together.X, alone.X)
+    np.testing.assert_array_equal(together.y, alone.y)
+
+
 @pytest.mark.parametrize("ending", [".csv", ".npz", ""])
 def test_a_table_without_gaps_is_the_same_with_either_option(tmp_path, ending):
     path = written(tmp_path, ending, WHOLE)

@@ -263,6 +263,13 @@ def test_a_mistake_of_the_user_ends_the_run(tmp_path, n_jobs):
     assert read_status(plan.folder).failed == 0
 
 
+def test_too_little_memory_for_the_attributes_is_one_line(tmp_path, capsys):
+    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=3, behaviour={1: "starve"})
+    with pytest.raises(UserError, match=r"toy needs more memory than there is for \d+ attributes \(Unable to allocate"):
+        toy_run(plan)
+    assert capsys.readouterr().err == ""
+
+
 def test_a_worker_that_dies_is_one_line(tmp_path):
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2, n_jobs=2, behaviour={1: "die"})
     with pytest.raises(UserError, match="a worker process died") as error:

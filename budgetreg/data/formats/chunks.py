@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import math
 import re
 import zlib
 from collections import Counter
@@ -109,13 +110,15 @@ class ChunkedTable:
 
 @contextmanager
 def reading(path: object, key: str = "") -> Iterator[None]:
-    """Turn an `OSError` of the block into a DataError that names a path and the key of the configuration it is from."""
+    """Turn errors of the disk and a lack of memory into a DataError with a path and the key that it is from."""
     try:
         yield
     except OSError as error:
         raise DataError(
             f"cannot read {error.filename or path}: {error.strerror or error}{f' ({key})' if key else ''}"
         ) from error
+    except MemoryError as error:
+        raise DataError(f"there is not enough memory to read {path}") from error
 
 
 @contextmanager
@@ -136,20 +139,39 @@ def check_expansion(path: Path, packed: int, size: int) -> None:
         )
 
 
-class _Text(io.RawIOBase):
-    """The bytes of a text, whose lines and size are bounded."""
+class Text(io.RawIOBase):
+    """The bytes of a text, whose lines and size are bounded.
+
+    Attributes
+    ----------
+    left : float
+        The bytes that may still be read, for readers which hold them in memory.
+    """
+
+    left = math.inf
 
     def __init__(self, path: Path, file: BinaryIO, packed: BinaryIO) -> None:
         self._path, self._file, self._packed = path, file, packed
         self._size, self._line = 0, 0  # bytes of the text and of its last line so far
 
     def readable(self) -> bool:
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Read bytes into a buffer, and return their number.
+
+        Raises
+        ------
+        DataError
+            If they are too many.
+        """
         piece = self._file.read(len(buffer))
         buffer[: len(piece)] = piece
         self._size += len(piece)
+        self.left -= len(piece)
+        if self.left < 0:
+            raise DataError(f"{self._path}: a row does not end: is a quotation mark left open?")
         end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
         self._line = len(piece) - end if end else self._line + len(piece)
         if self._line > MOST_BYTES:
@@ -160,7 +182,7 @@ class _Text(io.RawIOBase):
 
 
 @contextmanager
-def unpacked(path: Path) -> Iterator[BinaryIO]:
+def unpacked(path: Path) -> "Iterator[io.BufferedReader[Text]]":
     """Open a file of text; one with the ending of a compression is decompressed.
 
     Raises
@@ -173,7 +195,7 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
         damage_reported(path, *damage),
         path.open("rb") as packed,
         COMPRESSIONS.get(path.suffix.lower(), nullcontext)(packed) as file,
-        io.BufferedReader(_Text(path, file, packed), 1 << 18) as text,
+        io.BufferedReader(Text(path, file, packed), 1 << 18) as text,
     ):
         yield text
 
@@ -186,6 +208,18 @@ def size_of_text(path: Path) -> int:
 def rows_per_chunk(d: int) -> int:
     """Return the number of rows of d values in a chunk."""
     return max(1, CHUNK_ENTRIES // d)
+
+
+def rows_per_read(d: int) -> int:
+    """Return the number of rows to read at once: more than a chunk if they are wide, as reads take time per column."""
+    rows = rows_per_chunk(d)
+    return rows * max(1, min(4, 512 // rows))
+
+
+def divided(X: np.ndarray, y: Any, rows: int) -> Chunks:
+    """Yield what was read at once in chunks of so many rows."""
+    for start in range(0, len(X), rows):
+        yield X[start : start + rows], None if y is None else y.iloc[start : start + rows]
 
 
 def first_not_finite(X: np.ndarray, missing: np.ndarray | None = None) -> tuple[int, int] | None:

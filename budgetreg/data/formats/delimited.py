@@ -19,6 +19,7 @@ from budgetreg.data.formats import chunks
 from budgetreg.errors import DataError
 
 _MOST_BLANK = 1_000_000  # lines in a row
+_MOST_CHUNK = 256 * chunks.CHUNK_ENTRIES  # bytes of text in a chunk
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _ENCODING = "utf-8-sig"  # UTF-8, with or without the byte-order mark that spreadsheets write
 
@@ -78,11 +79,14 @@ def _chunks(path: Path, separator: str, header: list[str], name: str, missing: b
                 skipinitialspace=True,
                 low_memory=False,
                 encoding=_ENCODING,
-                chunksize=chunks.rows_per_chunk(len(header)),
+                chunksize=chunks.rows_per_read(len(header)),
             ) as frames:
+                file.raw.left = _MOST_CHUNK
                 for frame in filter(len, frames):
-                    yield _numbers(path, separator, frame[attributes], done, missing), frame.get(name)
+                    X = _numbers(path, separator, frame[attributes], done, missing)
+                    yield from chunks.divided(X, frame.get(name), chunks.rows_per_chunk(len(header)))
                     done += len(frame)
+                    file.raw.left = _MOST_CHUNK
     except pd.errors.ParserWarning as warning:
         raise DataError(f"{path}: rows have more fields than the header{hint}") from warning
     except pd.errors.ParserError as error:
@@ -95,8 +99,11 @@ def _chunks(path: Path, separator: str, header: list[str], name: str, missing: b
 def _numbers(path: Path, separator: str, frame: Any, done: int, missing: bool) -> np.ndarray:
     import pandas as pd  # see _chunks
 
-    text = any(dtype.kind not in "biuf" for dtype in frame.dtypes)
-    X = (frame.apply(pd.to_numeric, errors="coerce") if text else frame).to_numpy(dtype=np.float64)
+    text = [column for column, dtype in zip(frame, frame.dtypes, strict=True) if dtype.kind not in "biuf"]
+    numbers = frame.copy(deep=False)
+    if text:
+        numbers[text] = frame[text].apply(pd.to_numeric, errors="coerce")
+    X = numbers.to_numpy(dtype=np.float64)
     place = chunks.first_not_finite(X, frame.isna().to_numpy() if missing else None)
     if place is not None:
         row, column = place

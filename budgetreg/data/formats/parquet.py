@@ -65,7 +65,7 @@ def _chunks(
     done = 0
     with chunks.damage_reported(path, pa.ArrowException):
         columns = [*attributes, *filter(None, [target])]
-        for batch in file.iter_batches(chunks.rows_per_chunk(len(attributes)), columns=columns):
+        for batch in file.iter_batches(chunks.rows_per_read(len(attributes)), columns=columns, use_threads=False):
             X = np.empty((batch.num_rows, len(attributes)), dtype=stored)
             for i, name in enumerate(attributes):
                 column = batch.column(name)
@@ -76,5 +76,6 @@ def _chunks(
                     column = column.cast(pa.float64())  # booleans would become objects
                 X[:, i] = column.to_numpy(zero_copy_only=False)
             chunks.check_finite(path, X, missing, done, attributes)
-            yield X, batch.column(target).to_pandas() if target else None
+            y = batch.column(target).to_pandas() if target else None
+            yield from chunks.divided(X, y, chunks.rows_per_chunk(len(attributes)))
             done += len(X)
