@@ -1,6 +1,6 @@
 """Measure how the time to open a table grows with its number of columns, for each format and for a price list.
 
-The tables have 200 rows, which are several reads of the widest.  Prints a table and writes
+The tables have 100 rows, which are several reads of the widest.  Prints a table and writes
 results/bench/wide.csv:
 
 - us_per_column: CPU microseconds, the least of several rounds
@@ -21,7 +21,7 @@ from sklearn.datasets import dump_svmlight_file
 from budgetreg.data.attributes import read_prices
 from budgetreg.data.tabular import parse_file
 
-ROWS = 200
+ROWS = 100
 
 
 def written(folder: Path, d: int) -> Mapping[str, Callable[[], object]]:
