@@ -16,6 +16,8 @@ The trials are random, but the same for the same seed:
   must be the same, or the command must report in one line what failed, and finish the run later.
 - cluster: give dask's backend the address of something else or none, or kill or stop its scheduler. The command must
   report in one line, in time, that no scheduler answers, and finish the run later.
+- model: damage a model, a manifest or the journal of models, and sign it or take its checksum away. Every command that
+  reads it must report that in one line, or give the right result.
 
 The script prints a table of trials and faults, which must all be 0, and each fault at once on stderr. It writes a full
 run (a quarter of an hour) to results/stress.csv, with the machine and the versions. The columns are kind and case of
@@ -52,6 +54,7 @@ import stress_environment  # noqa: E402
 import stress_files  # noqa: E402
 import stress_kills  # noqa: E402
 import stress_lines  # noqa: E402
+import stress_models  # noqa: E402
 import stress_tables  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.markup import escape  # noqa: E402
@@ -72,6 +75,7 @@ WHOLE = {
     "file": 150,
     "environment": 36,
     "cluster": 40,
+    "model": 81,
 }
 Prepared = Callable[[Path, int], Mapping[str, Mapping[str, Any]]]
 KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {
@@ -83,6 +87,7 @@ KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {
     "file": (stress_files.prepared, stress_files.tried),
     "environment": (stress_environment.prepared, stress_environment.tried),
     "cluster": (stress_cluster.prepared, stress_cluster.tried),
+    "model": (stress_models.prepared, stress_models.tried),
 }
 
 
@@ -147,7 +152,7 @@ def machine() -> str:
 def main() -> int:
     """Run the trials, print their results, and write those of a full run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options = ("kills", "flips", "disks", "lines", "tables", "files", "environments", "clusters")
+    options = ("kills", "flips", "disks", "lines", "tables", "files", "environments", "clusters", "models")
     for kind, option in zip(WHOLE, options, strict=True):
         parser.add_argument(f"--{option}", dest=kind, type=int, default=WHOLE[kind], help="trials (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="another seed, other trials (%(default)s)")

@@ -99,6 +99,7 @@ def toy_plan(
     repetitions_at_once=1,
     names=(),
     target="",
+    d=8,
     **config,
 ):
     return ToyPlan(
@@ -112,6 +113,7 @@ def toy_plan(
         repetitions_at_once=repetitions_at_once,
         names=names,
         target=target,
+        d=d,
     )
 
 
@@ -136,7 +138,12 @@ def toy_result(repetition, edge=""):
         "attributes_max": 4,
         "attributes_tuning": 900,
     }
-    return {"repetition": repetition, "curve": points, "run": run, "model": packed({"w": np.zeros(2)})}
+    return {
+        "repetition": repetition,
+        "curve": points,
+        "run": run,
+        "model": packed({"w": np.zeros(8), "b": np.zeros(()), "c": np.zeros(8)}),
+    }
 
 
 def toy_entry(repetition):

@@ -8,7 +8,7 @@ from budgetreg.errors import ConfigError
 from budgetreg.files.paths import at_home
 from budgetreg.files.writing import write_atomically
 from budgetreg.notices import in_one_line, say
-from budgetreg.results.models import predict
+from budgetreg.results.predictions import predict
 
 
 def main(arguments: Namespace) -> int:

@@ -55,5 +55,19 @@ def content_of(record: object) -> dict[str, Any] | None:
     return content if record.get(KEY) == record_digest(content) else None
 
 
+def parsed(text: bytes) -> object:
+    """Return what JSON text holds.
+
+    Raises
+    ------
+    ValueError
+        If it is not JSON, or nested more deeply than anything of ours.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def _unsigned(record: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in record.items() if key != KEY}

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from budgetreg.files.integrity import content_of, signed
+from budgetreg.files.integrity import content_of, parsed, signed
 from budgetreg.files.paths import content_of_regular
 from budgetreg.files.writing import os_errors_explained, write_atomically
 
@@ -117,6 +117,6 @@ class Journal:
 def _entry(line: bytes) -> Entry | None:
     """Return the entry of a line; None if the line is damaged."""
     try:
-        return content_of(json.loads(line))
+        return content_of(parsed(line))
     except ValueError:
         return None

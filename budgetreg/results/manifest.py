@@ -13,7 +13,7 @@ from typing import Any
 
 from budgetreg.config.nested import Tree, merge
 from budgetreg.errors import DataError
-from budgetreg.files.integrity import KEY, Damaged, content_of, digest, signed
+from budgetreg.files.integrity import KEY, Damaged, content_of, digest, parsed, signed
 from budgetreg.files.paths import content_of_regular
 from budgetreg.files.writing import os_errors_explained, write_atomically
 from budgetreg.results.schema import CELL, MANIFEST, SCHEMA_VERSION
@@ -74,7 +74,7 @@ def read_any_manifest(folder: Path) -> Tree | None:
             return None
         content = path.read_bytes()
     try:
-        manifest = json.loads(content)
+        manifest = parsed(content)
     except ValueError:
         raise Damaged(f"{path} is damaged, or not ours: it is not JSON; {_REMEDY}") from None
     if not isinstance(manifest, dict) or not {"schema_version", KEY} & manifest.keys():
@@ -179,7 +179,8 @@ def read_tables(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
     for tries_left in reversed(range(_TRIES)):
         contents = {name: _read(folder / name) for name in names if os.path.exists(folder / name)}
         expected = (read_any_manifest(folder) or {}).get("tables", {})
-        wrong = [name for name, content in contents.items() if expected.get(name, digest(content)) != digest(content)]
+        # No digests at all are those of a run whose tables change; otherwise each table has one.
+        wrong = [name for name, content in contents.items() if expected and expected.get(name) != digest(content)]
         if not wrong:
             return contents
         if tries_left:

@@ -1,26 +1,25 @@
-"""``model.npz``: what a run has learned, and what it predicts for other examples."""
+"""``model.npz``: what a run has learned."""
 
 import io
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
-from budgetreg.data.dataset import Dataset
-from budgetreg.data.formats.chunks import NO_TARGET, reading, shown
-from budgetreg.data.tabular import FORMATS, opener, parse_file
-from budgetreg.data.values import as_values, row_blocks
+from budgetreg.data.formats.chunks import one_line
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.files.paths import regular
+from budgetreg.files.arrays import DAMAGE, Header, members, read_array, read_header
+from budgetreg.files.integrity import Damaged
 from budgetreg.protocol.repetitions import unpacked
-from budgetreg.results.journal import read_journal
+from budgetreg.results.journal import Entry, read_journal
 from budgetreg.results.manifest import read_tables, run_manifest
-from budgetreg.results.schema import MODEL, MODEL_ARRAYS, MODELS
+from budgetreg.results.schema import MANIFEST, MODEL, MODEL_ARRAYS, MODELS
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time of a ZIP file, so that equal models have equal bytes
 Arrays = Mapping[str, np.ndarray]
+_T = TypeVar("_T")
 
 
 def model_npz(models: Mapping[int, Mapping[str, Any]], names: Sequence[str], target: str) -> bytes:
@@ -56,59 +55,22 @@ def read_models(folder: Path) -> dict[int, dict[str, np.ndarray]]:
     DataError
         If a file is damaged.
     """
-    arrays = _arrays(folder)
+    manifest = run_manifest(folder)
+    arrays = _arrays(folder, manifest)
     if not arrays:
-        return {entry["repetition"]: unpacked(entry["result"]) for entry in read_journal(folder / MODELS)}
+        return {number: unpacked(model) for number, model in journaled_models(folder, manifest["data"]["d"]).items()}
     numbers = arrays.pop("repetitions").tolist()
     learned = {name: array for name, array in arrays.items() if name not in MODEL_ARRAYS}
     return {number: {name: array[at] for name, array in learned.items()} for at, number in enumerate(numbers)}
 
 
-def predict(folder: Path, path: Path, repetition: int | None = None) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return what a run predicts for the rows of a table, with its error if the table has targets.
+def journaled_models(folder: Path, d: int) -> dict[int, dict[str, Any]]:
+    """Return what a run has learned by now, packed, by number of the repetition.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder of a run.
-    path : Path
-        A table, of any format of ``dataset=file``. Columns are matched by name if both tables have names, and by their
-        order otherwise. A column with the name of the target is not an attribute.
-    repetition : int, optional
-        The repetition whose regressor predicts; all of them by default, with the mean of their predictions.
-
-    Returns
-    -------
-    predictions : ndarray of float, shape (n,)
-        Averaged over repetitions; of two labels the sign is the label.
-    notes : tuple of str
-        How the table was read, and the error if it has targets.
-
-    Raises
-    ------
-    ConfigError
-        If the run learned a subspace, the run or the repetition is not finished, or the format is not supported.
-    DataError
-        If there is no run or no model, a file is damaged, the table is missing or unusable, or its columns do not fit.
+    Entries that are no model of ``d`` attributes are left out, as if they were damaged.
     """
-    from budgetreg.results.reading import read  # here, as pandas is slow to load and a run that is written needs none
-
-    learned = read_regressors(folder, repetition)
-    with reading(path):
-        if not path.is_dir():
-            regular(path)
-    if opener(path) is None:
-        raise ConfigError(f"{path}: a table ends in {', '.join(FORMATS)} (text also compressed), or is a folder")
-    labelled = bool(read(folder).curves["test_error_rate"].notna().any())
-    target, names = _target(path, str(learned.get("target", "")))
-    data = parse_file({"path": str(path), "target": target, "scale": "none"}).load()
-    columns = _columns(learned, names, data.X.shape[1], path)
-    values = np.empty(len(data.y))
-    for rows in row_blocks(np.arange(len(data.y)), data.X.shape[1]):
-        X = as_values(data.X).rows(rows).astype(np.float64)[:, columns]
-        each = [b + (X - c) @ w for w, b, c in zip(learned["w"], learned["b"], learned["c"], strict=True)]
-        values[rows] = np.mean(each, axis=0)
-    return values, data.notes + (() if target == NO_TARGET else _errors(data, values, labelled))
+    entries = read_journal(folder / MODELS)
+    return {entry["repetition"]: entry["result"] for entry in entries if _is_model(entry, d)}
 
 
 def read_regressors(folder: Path, repetition: int | None = None) -> Arrays:
@@ -128,7 +90,7 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Arrays:
             f"{folder} has finished {done} of {asked} repetitions: the command that made it computes the others, and "
             "repetition=N uses a finished one"
         )
-    arrays = _arrays(folder)
+    arrays = _arrays(folder, manifest)
     if not arrays:
         why = "the command that made it writes it again" if done else "nothing is finished"
         raise DataError(f"{folder} holds no {MODEL}: {why}")
@@ -142,57 +104,82 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Arrays:
     return arrays | {name: arrays[name][[numbers.index(repetition)]] for name in ("w", "b", "c")}
 
 
-def _arrays(folder: Path) -> dict[str, np.ndarray]:
+def _arrays(folder: Path, manifest: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Return the arrays of the model in a folder; none if there is no model."""
     content = read_tables(folder, (MODEL,)).get(MODEL)
     if content is None:
         return {}
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        return dict(file)
-
-
-def _target(path: Path, named: str) -> tuple[str | None, Sequence[str]]:
-    """Return the target to pass to `parse_file`, `NO_TARGET` if the table has none, and the columns' names."""
-    names = _attributes(path, NO_TARGET) or ()
-    for target in (named,) if names else filter(lambda name: name != NO_TARGET, (named, None)):
-        if _attributes(path, target) is not None:
-            return target, _attributes(path, target) or ()
-    return NO_TARGET, names
-
-
-def _attributes(path: Path, target: str | None) -> Sequence[str] | None:
-    """Return the names of a table's attributes; None if it has no such target."""
-    open_table = opener(path)
-    assert open_table is not None
     try:
-        return open_table(path, target).names
-    except (DataError, OSError):
-        return None
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            files = members(archive)
+            headers = {name: _of(archive, info, read_header) for name, info in files.items()}
+            _check_headers(headers, manifest["data"]["d"])
+            arrays = {name: _of(archive, info, read_array) for name, info in files.items()}
+            _check_values(arrays, manifest["repetitions_done"] if MODEL in manifest["tables"] else None)
+    except DAMAGE as error:
+        raise Damaged(
+            f"{MODEL} of {folder} is damaged: {one_line(error)}; the command that made it writes it again"
+        ) from error
+    return arrays
 
 
-def _columns(learned: Arrays, names: Sequence[str], d: int, path: Path) -> np.ndarray:
-    """Return the columns of a table that are the attributes, in the order in which the run learned them."""
-    learned_names = learned["names"].tolist() if "names" in learned else []
-    if names and learned_names:
-        place = {name: column for column, name in enumerate(names)}
-        missing = [name for name in learned_names if name not in place]
-        if missing:
-            raise DataError(f"{path}: there is no column {shown(list(map(repr, missing)))}, which the run learned from")
-        return np.array([place[name] for name in learned_names])
-    if d != learned["w"].shape[1]:
-        raise DataError(
-            f"{path} has {d} attributes and the run learned from {learned['w'].shape[1]}: without names in both "
-            "tables, their columns must be the same in the same order"
-        )
-    return np.arange(d)
+def _is_model(entry: Entry, d: int) -> bool:
+    try:
+        packed = entry["result"]
+        # Shapes first, as `unpacked` asks for as much memory as they say.
+        if type(entry["repetition"]) is not int or _misfit({name: packed[name]["shape"] for name in packed}, d):
+            return False
+        return all(np.isfinite(array).all() for array in unpacked(packed).values())
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return False
 
 
-def _errors(data: Dataset, values: np.ndarray, labelled: bool) -> tuple[str, ...]:
-    if labelled != data.two_valued:
-        targets = "two labels" if data.two_valued else "targets other than two labels"
-        return (f"the table has {targets} but the run learned {'' if labelled else 'no '}labels: no error is computed",)
-    error = f"mean squared error {np.square(values - data.y).mean():.6g} on {len(values)} rows"
-    return (f"{error}, error rate {(np.sign(values) != data.y).mean():.4g}" if labelled else error,)
+def _misfit(shapes: Mapping[str, Sequence[int]], d: int, lead: Sequence[int] = ()) -> str:
+    """Return what is wrong with the shapes of regressors or subspaces, after some first axes; empty if nothing is."""
+    n = shapes["V"][-1] if shapes.get("V") else 0
+    needed: Mapping[str, tuple[int, ...]] = {"w": (d,), "b": (), "c": (d,)}
+    if "V" in shapes:
+        needed = {"V": (d, n), "c": (d,), "scale": (d,)}
+    if shapes.keys() != needed.keys():
+        return f"it holds {', '.join(shapes)}, and {', '.join(needed)} are needed"
+    for name, shape in needed.items():
+        if tuple(shapes[name]) != (*lead, *shape):
+            return f"{name} has shape {tuple(shapes[name])}, and {(*lead, *shape)} is needed"
+    return f"V has {n} columns, and 1 to {d} are possible" if "V" in shapes and not 1 <= n <= d else ""
+
+
+def _of(archive: zipfile.ZipFile, info: zipfile.ZipInfo, read: Callable[[IO[bytes], int], _T]) -> _T:
+    with archive.open(info) as file:
+        return read(file, info.file_size)
+
+
+def _check_headers(headers: Mapping[str, Header], d: int) -> None:
+    """Raise a ValueError if arrays of these shapes and types are no model, before any of them takes memory."""
+    shapes = {name: header.shape for name, header in headers.items()}
+    lead = shapes.get("repetitions", ())
+    if len(lead) != 1:
+        raise ValueError("it holds no list of repetitions")
+    wrong = _misfit({name: shape for name, shape in shapes.items() if name not in MODEL_ARRAYS}, d, lead)
+    if wrong:
+        raise ValueError(wrong)
+    others = {"repetitions": ("i", lead), "names": ("U", (d,)), "target": ("U", ())}
+    for name, header in headers.items():
+        if (header.dtype.kind, header.shape) != others.get(name, ("f", header.shape)):
+            raise ValueError(f"{name} has shape {header.shape} and type {header.dtype}")
+
+
+def _check_values(arrays: Arrays, done: int | None) -> None:
+    """Raise a ValueError if the values of arrays are no model, or not of as many repetitions as were finished."""
+    numbers, names = arrays["repetitions"].tolist(), arrays.get("names", np.empty(0)).tolist()
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ValueError(f"{name} holds numbers that are not finite")
+    if len(set(names)) < len(names):
+        raise ValueError("two attributes have the same name")
+    if len(set(numbers)) < len(numbers) or min(numbers, default=-1) < 0:
+        raise ValueError("the numbers of repetitions are not 0 or more, each once")
+    if done not in (None, len(numbers)):
+        raise ValueError(f"it holds {len(numbers)} repetitions, and {MANIFEST} counts {done}")
 
 
 def _shown(numbers: Sequence[int]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from budgetreg.data.formats.chunks import damage_reported
 from budgetreg.errors import DataError
 from budgetreg.files.writing import files_below
 from budgetreg.results.manifest import read_tables, results_manifest
@@ -86,10 +87,14 @@ def read(folder: Path) -> Results:
     if CURVES not in tables:
         raise DataError(f"{folder}: no {CURVES} in it; is the run finished?")
     manifest = results_manifest(folder)
-    curves = _frame(tables[CURVES])
+    frames = {}
+    for name, content in tables.items():
+        with damage_reported(folder / name, ValueError, OverflowError):  # a manifest may hold no digests
+            frames[name] = _frame(content)
+    curves = frames[CURVES]
     if curves.empty:
         raise DataError(f"{folder / CURVES}: holds no finished repetition yet")
-    return Results(folder, curves, _frame(tables[RUNS]) if RUNS in tables else _NO_RUNS, manifest)
+    return Results(folder, curves, frames.get(RUNS, _NO_RUNS), manifest)
 
 
 def _frame(content: bytes) -> pd.DataFrame:

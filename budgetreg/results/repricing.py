@@ -13,6 +13,7 @@ import pandas as pd
 
 from budgetreg import learners
 from budgetreg.data.attributes import EQUAL, read_prices
+from budgetreg.data.formats.chunks import damage_reported
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.results.manifest import read_tables
 from budgetreg.results.reading import find_folders
@@ -82,6 +83,7 @@ def _reveals(folder: Path) -> pd.DataFrame:
             f"folder, with dataset.costs={EQUAL}"
         )
     types = {name: str if name == "attribute" else np.int64 for name in REVEAL_COLUMNS}
-    table = pd.read_csv(BytesIO(content), dtype=types, keep_default_na=False)
-    counts = table.pivot(index=["repetition", "examples"], columns="attribute", values="count")
-    return counts[table["attribute"].drop_duplicates()].astype(np.int64)
+    with damage_reported(folder / REVEALS, ValueError, KeyError, OverflowError):  # a manifest may hold no digests
+        table = pd.read_csv(BytesIO(content), dtype=types, keep_default_na=False)
+        counts = table.pivot(index=["repetition", "examples"], columns="attribute", values="count")
+        return counts[table["attribute"].drop_duplicates()].astype(np.int64)

@@ -14,7 +14,7 @@ from budgetreg.protocol.plan import Plan
 from budgetreg.results import schema
 from budgetreg.results.journal import FAILED, FINISHED, Entry, Journal, read_journal
 from budgetreg.results.manifest import read_any_manifest, write_manifest
-from budgetreg.results.models import model_npz
+from budgetreg.results.models import journaled_models, model_npz
 from budgetreg.results.provenance import conflict, identity_of, provenance
 from budgetreg.results.reproducibility import promised
 from budgetreg.results.tables import labels_of, tables_of
@@ -156,7 +156,7 @@ class Store:
 
     def _load(self) -> None:
         """Read the last entry of each repetition; it is finished if it ever was and its model was kept."""
-        self._learned = {entry["repetition"]: entry["result"] for entry in read_journal(self.folder / schema.MODELS)}
+        self._learned = journaled_models(self.folder, self._plan.d)
         entries = read_journal(self.folder / schema.JOURNAL)
         kept = [entry for entry in entries if entry["status"] == FAILED or entry["repetition"] in self._learned]
         kept.sort(key=lambda entry: entry["status"] == FINISHED)

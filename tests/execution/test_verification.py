@@ -86,7 +86,7 @@ def change_model(folder, name, factor):
     rewrite(folder, lambda manifest: None)
 
 
-@pytest.mark.parametrize(("name", "factor", "relative"), [("w", 1 + 1e-6, 1e-6), ("w", 2, 0.5), ("w", np.nan, np.inf)])
+@pytest.mark.parametrize(("name", "factor", "relative"), [("w", 1 + 1e-6, 1e-6), ("w", 2, 0.5)])
 def test_a_changed_model_is_reported(folder, name, factor, relative):
     change_model(folder, name, factor)
     verdict = verify_run(folder, Sample(None))

@@ -3,15 +3,19 @@
 import io
 import json
 import shutil
+import zipfile
 
 import numpy as np
 import pytest
 
 from budgetreg.cli.app import main
+from budgetreg.files.integrity import digest, signed
 from budgetreg.protocol.repetitions import packed
+from budgetreg.results.models import read_models
 from budgetreg.results.store import Store
 from tests.damage import flip
 from tests.toy_runs import toy_entry, toy_plan
+from tests.written_runs import edit_manifest
 
 NAMES = ("old", "tall", "rich")
 LEARNED = [
@@ -28,7 +32,7 @@ def entry(repetition, learned=LEARNED):
 
 def fill(folder, repetitions=(0, 1, 2), asked=3, learned=LEARNED, **facts):
     """Compute those of some repetitions that are missing, and return them."""
-    with Store.open(folder, toy_plan(folder, repetitions=asked, **facts)) as store:
+    with Store.open(folder, toy_plan(folder, repetitions=asked, d=3, **facts)) as store:
         missing = [number for number in store.missing() if number in repetitions]
         for repetition in missing:
             store.add(entry(repetition, learned))
@@ -118,6 +122,96 @@ def test_damaged_models_are_reported_and_computed_again(run, capsys):
         assert (run / "model.npz").read_bytes() == whole
 
 
+def changed(name, change):
+    return lambda model: model | {name: change(model[name])}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (changed("w", lambda w: w[:, :2]), "w has shape (3, 2), and (3, 3) is needed"),
+        (changed("w", lambda w: w[:, None]), "w has shape (3, 1, 3), and (3, 3) is needed"),
+        (changed("c", lambda c: c[:1]), "c has shape (1, 3), and (3, 3) is needed"),
+        (changed("w", lambda w: w.astype(str)), "w has shape (3, 3) and type <U"),
+        (changed("w", lambda w: w.astype(object)), "type object, which are no numbers or text"),
+        (changed("b", lambda b: b * 1j), "b has shape (3,) and type complex128"),
+        (changed("b", lambda b: b * np.nan), "b holds numbers that are not finite"),
+        (changed("names", lambda names: names[[0, 0, 2]]), "two attributes have the same name"),
+        (changed("names", lambda names: names[:2]), "names has shape (2,)"),
+        (
+            changed("repetitions", lambda numbers: numbers * 0),
+            "the numbers of repetitions are not 0 or more, each once",
+        ),
+        (changed("repetitions", lambda numbers: numbers / 2), "repetitions has shape (3,) and type float64"),
+        (lambda model: {key: value[:2] for key, value in model.items() if value.ndim and key != "names"}, "counts 3"),
+        (lambda model: {"w": model["w"], "b": model["b"]}, "it holds no list of repetitions"),
+        (lambda model: {key: value for key, value in model.items() if key != "c"}, "and w, b, c are needed"),
+        (changed("w", lambda w: w * 5e307), "the prediction of"),
+    ],
+)
+def test_a_model_that_cannot_be_right_is_one_line_whoever_signed_it(run, tmp_path, capsys, change, said):
+    with np.load(run / "model.npz") as file:
+        np.savez(run / "model.npz", **change(dict(file)))
+    digests = {name: digest((run / name).read_bytes()) for name in ("curves.csv", "runs.csv", "model.npz")}
+    edit_manifest(run, tables=digests)
+    new = table(tmp_path / "new.csv", dict(zip(NAMES, X.T, strict=True)))
+    code, out, err = predict(capsys, run, new)
+    assert (code, out, err.count("\n")) == (3, "", 1)
+    assert said in err
+    del digests["model.npz"]
+    edit_manifest(run, tables=digests)
+    assert "model.npz is damaged" in predict(capsys, run, new)[2]
+    edit_manifest(run, tables={})
+    assert predict(capsys, run, new)[0] == (0 if said == "counts 3" else 3)
+
+
+def test_an_array_that_claims_to_be_huge_takes_no_memory(run, capsys):
+    content = (run / "model.npz").read_bytes()
+    with zipfile.ZipFile(run / "model.npz", "w") as archive, zipfile.ZipFile(io.BytesIO(content)) as whole:
+        for name in whole.namelist():
+            archive.writestr(name, whole.read(name).replace(b"(3, 3), }" + b" " * 13, b"(10000000000000, 3), }"))
+    edit_manifest(run, tables={})
+    code, out, err = predict(capsys, run, run)
+    assert (code, out) == (3, "")
+    assert "its header gives shape (10000000000000, 3) and type float64, but the file has" in err
+
+
+def test_the_checksum_of_a_manifest_is_required(run, capsys):
+    path = run / "manifest.json"
+    for key in (b'"sha256"', b'"schema_version"', b'"model.npz"'):
+        content = path.read_bytes()
+        path.write_bytes(content.replace(key, key[:1] + bytes([key[1] ^ 4]) + key[2:]))
+        code, out, err = predict(capsys, run, run)
+        assert (code, out, err.count("\n")) == (3, "", 1)
+        assert "manifest.json is damaged" in err
+        path.write_bytes(b"[" * 100_000)
+        assert "manifest.json is damaged" in predict(capsys, run, run)[2]
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"repetition": None},
+        {"repetition": {}},
+        {"result": None},
+        {"result": {"w": {"shape": [10**13]}}},
+        {"result": packed(LEARNED[1] | {"b": np.array(np.nan)})},
+        {"result": packed(LEARNED[1] | {"w": np.ones(2)})},
+        {"result": packed(LEARNED[1]) | {"c": {"shape": [3], "float64": "AAAA"}}},
+    ],
+)
+def test_an_entry_that_is_no_model_is_computed_again_whoever_signed_it(run, change):
+    whole = (run / "model.npz").read_bytes()
+    lines = (run / "models.jsonl").read_bytes().splitlines(keepends=True)
+    lines[1] = json.dumps(signed(json.loads(lines[1]) | change)).encode() + b"\n"
+    (run / "models.jsonl").write_bytes(b"".join([*lines, b"[" * 100_000 + b"\n"]))
+    (run / "model.npz").unlink()
+    assert read_models(run).keys() == {0, 2}
+    assert fill(run, names=NAMES, target="y") == [1]
+    assert (run / "model.npz").read_bytes() == whole
+
+
 def test_columns_are_matched_by_name_without_the_target(tmp_path, run, capsys):
     shuffled = {"rich": X[:, 2], "y": Y, "id": [4, 3, 2, 1], "old": X[:, 0], "tall": X[:, 1]}
     code, out, err = predict(capsys, run, table(tmp_path / "new.csv", shuffled))
@@ -133,7 +227,7 @@ def test_columns_are_matched_by_name_without_the_target(tmp_path, run, capsys):
 @pytest.mark.parametrize("failed", [0, 1])
 def test_a_repetition_is_found_by_its_number_if_another_failed(tmp_path, capsys, failed):
     folder, others = tmp_path / "run", [number for number in range(3) if number != failed]
-    with Store.open(folder, toy_plan(folder, names=NAMES)) as store:
+    with Store.open(folder, toy_plan(folder, names=NAMES, d=3)) as store:
         for number in others:
             store.add(entry(number))
         store.add({"repetition": failed, "status": "failed", "seconds": 0.5, "message": "no such luck"})

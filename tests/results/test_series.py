@@ -125,7 +125,7 @@ def test_curves_that_were_changed_are_refused_in_one_line(
 ) -> None:
     monkeypatch.setattr(manifest, "_PAUSE", 0)
     folder = write_run(tmp_path / "run")
-    edit_manifest(folder, tables={"curves.csv": digest((folder / "curves.csv").read_bytes())})
+    edit_manifest(folder, tables={name: digest((folder / name).read_bytes()) for name in ("curves.csv", "runs.csv")})
     assert read_series([folder])
     (folder / "curves.csv").write_bytes(content)
     with pytest.raises(Damaged, match=r"curves\.csv is damaged") as caught:
