@@ -10,6 +10,7 @@ from budgetreg.analysis.bootstrap import FEWEST, Estimate, basic, of_ratio, weig
 from budgetreg.config.nested import flatten
 from budgetreg.errors import DataError
 from budgetreg.results.axis_variables import along, attainable
+from budgetreg.results.reproducibility import PROMISED
 from budgetreg.results.schema import COST
 from budgetreg.results.series import Series
 
@@ -60,8 +61,9 @@ class Means:
     def crossing(self, level: float) -> np.ndarray:
         """Return where each curve first falls to a level, shape (S,), interpolated linearly in log x.
 
-        The result is 0 for a curve that starts at or below the level, and infinite for one that never reaches it:
-        such a number is censored, that is, only a bound.
+        The result is 0 for a curve that starts below the level, and infinite for one that never reaches it: such a
+        number is censored, that is, only a bound. A curve whose start differs from the level by what may be round-off
+        starts at it.
         """
         reached = self.values <= level
         first = np.argmax(reached, axis=1)
@@ -71,7 +73,7 @@ class Means:
         drop = np.where(above > below, above - below, 1.0)
         x = np.log(self.x)
         at = np.exp(x[before] + (x[first] - x[before]) * np.clip((above - level) / drop, 0, 1))
-        return np.where(reached.any(axis=1), np.where(first == 0, 0.0, at), np.inf)
+        return np.where(reached.any(axis=1), np.where(self.values[:, 0] < level * (1 - PROMISED), 0.0, at), np.inf)
 
 
 def select(series: Sequence[Series], condition: Condition) -> list[Series]:
@@ -137,7 +139,11 @@ class ResampledCurves:
     def means(self, series: Series) -> Means:
         """Return the mean curves of one series."""
         rows = self.rows(series)
-        return Means(rows.x, weights(self.repetitions) @ rows.values)
+        means = np.zeros((len(weights(self.repetitions)), rows.x.size))
+        # Processors multiply matrices in orders of their own, and round-off decides whether a mean equals a level.
+        for weight, values in zip(weights(self.repetitions).T, rows.values, strict=True):
+            means += weight[:, None] * values
+        return Means(rows.x, means)
 
     def merged(self, several: Sequence[Series], across: str | None) -> Means:
         """Return the mean curves of one series, or of several that one way of `ACROSS` merges.

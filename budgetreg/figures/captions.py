@@ -15,7 +15,7 @@ from budgetreg.figures.axes import axes_of
 from budgetreg.figures.drawing import PLAIN, Drawing
 from budgetreg.notices import in_one_line
 from budgetreg.results.naming import distinguishing_options, show
-from budgetreg.results.series import Series, mean_curve
+from budgetreg.results.series import Series
 
 _WIDTH = 100
 _LINES = {
@@ -156,7 +156,7 @@ def _block(head: str, lines: Iterable[str]) -> str:
 
 
 def _about_points(series: Series) -> str:
-    curve = mean_curve(series.points)
+    curve = series.mean
     last = curve.iloc[-1]
     asked = series.config.get("repetitions")
     unfinished = f" (of {asked} asked for)" if isinstance(asked, int) and asked > series.repetitions else ""

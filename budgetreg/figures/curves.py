@@ -17,7 +17,7 @@ from budgetreg.figures.drawing import BANDS, PLAIN, Drawing
 from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Patch
 from budgetreg.figures.palette import VARIANTS, style
 from budgetreg.results.axis_variables import along, attainable
-from budgetreg.results.series import Series, labelled, mean_curve, read_folder
+from budgetreg.results.series import Series, labelled, read_folder
 
 _Looks = dict[str, dict[str, Any]]
 _PANEL = (6.4, 4.4)  # inches
@@ -156,7 +156,7 @@ def _draw_panel(ax: Axes, series: Sequence[Series], looks: _Looks, y: Axis, draw
 
 
 def _mean_curve(series: Series, x: Axis) -> pd.DataFrame:
-    curve = mean_curve(series.points)
+    curve = series.mean
     at = along(x.column, series, curve)
     return within_total(series, curve.assign(**{x.column: at})[attainable(at)], x)
 

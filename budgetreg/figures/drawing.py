@@ -12,7 +12,7 @@ from budgetreg.config.nested import common, flatten
 from budgetreg.config.options import LIST, MAPPING, NAME, NOTHING, POSITIVE, Rules, check, list_of, one_of
 from budgetreg.errors import ConfigError
 from budgetreg.results.axis_variables import ALONG
-from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series, mean_curve
+from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series
 
 _RULES: Rules = {
     "kind": ("the kind of figure", one_of("curves", "dots", "scaling", "pictures")),
@@ -186,7 +186,7 @@ def worst(series: Sequence[Series], key: str, column: str) -> Iterator[Series]:
         rest = {other: str(value) for other, value in flatten(curve.config).items() if other != key}
         groups.setdefault(tuple(rest.items()), []).append(curve)
     for group in groups.values():
-        means = [mean_curve(curve.points).set_index("examples")[column] for curve in group]
+        means = [curve.mean.set_index("examples")[column] for curve in group]
         rows = []
         for examples in means[0].index:
             points = group[int(np.argmax([mean[examples] for mean in means]))].points

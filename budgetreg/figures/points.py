@@ -15,7 +15,7 @@ from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.library import Axes, Figure, Line2D
 from budgetreg.figures.palette import style
 from budgetreg.results.axis_variables import of
-from budgetreg.results.series import Series, mean_curve
+from budgetreg.results.series import Series
 
 Scalings = Mapping[tuple[str, str], Mapping[float, Estimate]]
 """By learner and variant, then by value of the variable, ascending: the last error, or what a level needs.
@@ -164,7 +164,7 @@ def _panels_in_a_row(
 def _draw_columns(ax: Axes, series: Sequence[Series], y: Axis, drawing: Drawing) -> None:
     learners = dict.fromkeys(curve.algo for curve in series)
     for place, algo in enumerate(learners):
-        last = sorted(float(mean_curve(curve.points)[y.column].iloc[-1]) for curve in series if curve.algo == algo)
+        last = sorted(float(curve.mean[y.column].iloc[-1]) for curve in series if curve.algo == algo)
         colour, marker = style(algo)
         # Dots are in order from left to right: their places are the same in every run, and close dots do not overlap.
         at = place + _HALF_WIDTH * np.linspace(-1, 1, len(last)) if len(last) > 1 else np.array([place])

@@ -13,7 +13,7 @@ from rich.text import Text
 from budgetreg.analysis.comparisons import Incomparable, ranked
 from budgetreg.figures.captions import charged_per_example, chosen_parameters, money, repetitions_of, with_interval
 from budgetreg.notices import in_one_line
-from budgetreg.results.series import Series, labelled, mean_curve, read_folder
+from budgetreg.results.series import Series, labelled, read_folder
 
 _MOST_ROWS = 20
 _ROUNDING = 1e-12
@@ -59,7 +59,7 @@ def run_table(folder: Path) -> Table:
     several = len(series) > 1
     shared = sorted({f"{curve.dataset}, k = {curve.k}" for curve in series})
     bills = [f"{curve.label}: {_bill(curve)}" if several else _bill(curve) for curve in series]
-    means = [mean_curve(curve.points) for curve in series]
+    means = [curve.mean for curve in series]
     measures = _measures(series, pd.concat(means))
     if all("test_mse" in mean and mean["test_mse"].equals(mean["test_relative"]) for mean in means):
         measures.pop("test_mse", None)  # equal for labels of -1 and +1
@@ -94,7 +94,7 @@ def comparison_table(series: Sequence[Series]) -> Table:
     of_subspaces = series[0].of_subspaces
     by = "relative_error" if of_subspaces else "test_relative"
     ranks = [
-        [(curve, mean_curve(curve.points).iloc[-1], behind) for curve, behind in _ranks(list(group), by)]
+        [(curve, curve.mean.iloc[-1], behind) for curve, behind in _ranks(list(group), by)]
         for _, group in groupby(sorted(series, key=_kind), key=_kind)
     ]
     last = pd.DataFrame([row for group in ranks for _, row, _ in group])
@@ -137,7 +137,7 @@ def _ranks(series: Sequence[Series], by: str) -> list[tuple[Series, str]]:
     try:
         candidates = ranked(series, by)
     except Incomparable:  # no repetition in common
-        return [(curve, "-") for curve in sorted(series, key=lambda curve: mean_curve(curve.points)[by].iloc[-1])]
+        return [(curve, "-") for curve in sorted(series, key=lambda curve: curve.mean[by].iloc[-1])]
     best, *others = [(candidate.series, candidate.behind) for candidate in candidates]
     return [(best[0], "-"), *((curve, with_interval(behind)) for curve, behind in others)]
 

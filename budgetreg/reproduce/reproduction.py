@@ -1,6 +1,6 @@
 """Reproducing a figure: the missing cells of its recipe are run, and all cells are merged, judged and drawn."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -101,10 +101,11 @@ def report(recipe: Recipe, results: Path) -> None:
         The folder with a folder of merged results for each recipe.
     """
     folder = results / recipe.name
-    series = read_folder(folder)
+    read = cache(read_folder)  # claims may refer to the same results again
+    series = read(folder)
     measure = axes_of(series, recipe.drawing)[1].column
     panels = _panels(recipe, series, measure)
-    write_atomically(folder / CLAIMS, claims_csv(judged(recipe, results)))
+    write_atomically(folder / CLAIMS, claims_csv(judged(recipe, results, read)))
     # A learner with a curve for each of several data sets has no number of attributes of its own.
     comparable = [(name, curves) for name, curves in panels if len({curve.label for curve in curves}) == len(curves)]
     write_atomically(folder / SAVINGS, savings_csv(comparable, measure))
@@ -116,15 +117,16 @@ def report(recipe: Recipe, results: Path) -> None:
         plots_of[drawing.kind](drawn, folder, name, drawing)
 
 
-def judged(recipe: Recipe, results: Path) -> Iterator[ClaimResult]:
+def judged(recipe: Recipe, results: Path, read: Callable[[Path], list[Series]]) -> Iterator[ClaimResult]:
     """Judge the claims of a recipe by its merged results, each under every preset unless the claim names presets.
 
     Parameters
     ----------
     recipe, results
         As for `report`.
+    read : callable
+        Returns the series of a folder.
     """
-    read = cache(read_folder)  # several claims may refer to the same results
     for claim in recipe.claims:
         also = claim.options["also"]
         lacking = [name for name in also if not (results / name / CURVES).exists()]

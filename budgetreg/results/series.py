@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,11 @@ class Series:
     d: int
     folder: Path
     n_train: int
+
+    @cached_property
+    def mean(self) -> pd.DataFrame:
+        """Its `mean_curve`, which figures and their captions share."""
+        return mean_curve(self.points)
 
     @property
     def of_subspaces(self) -> bool:

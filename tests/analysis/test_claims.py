@@ -283,12 +283,17 @@ def test_a_crossing_is_the_first_point_at_the_level(values: list[float], level: 
     curve = Means(2.0 ** np.arange(len(values)), np.array([values]))
     (at,) = curve.crossing(level)
     if at == 0:
-        assert values[0] <= level
+        assert values[0] < level
     elif np.isinf(at):
         assert min(values) > level
     else:
         assert curve.at(np.array([at]))[0, 0] == pytest.approx(level, abs=1e-9)
         assert all(value > level for x, value in zip(curve.x, values, strict=True) if x < at * (1 - 1e-9))
+
+
+@pytest.mark.parametrize("start", [0.05, np.nextafter(0.05, 0), np.nextafter(0.05, 1)])
+def test_round_off_does_not_decide_whether_a_curve_starts_below_a_level(start: float) -> None:
+    assert Means(np.array([2.0, 4.0]), np.array([[start, 0.01]])).crossing(0.05) == pytest.approx(2, rel=1e-12)
 
 
 def test_savings_compare_with_the_best_full_information_learner() -> None:

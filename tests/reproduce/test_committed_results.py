@@ -2,6 +2,7 @@
 
 import csv
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from budgetreg.config import catalogue
 from budgetreg.figures.drawing import Drawing
 from budgetreg.reproduce.recipes import Recipe, published_points
 from budgetreg.reproduce.reproduction import judged
+from budgetreg.results.series import read_folder
 from tests.tiers import slow_but
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "results"
@@ -41,19 +43,15 @@ def without_cells(folder: Path) -> Recipe:
     return Recipe(name, "", (), tuple(recipe.get("protocols", [])), drawing, (), claims)
 
 
-QUICK = [RESULTS / name for name in ("aemr/digits", "gonen_2016/price", "hazan_koren_2012/fig1")]
+# Means in gonen_2016/spike equal the level of a claim, except for round-off.
+QUICK = [RESULTS / name for name in ("aemr/digits", "gonen_2016/price", "gonen_2016/spike", "hazan_koren_2012/fig1")]
 
 
 @pytest.mark.parametrize("folder", slow_but(QUICK, FIGURES), ids=lambda folder: f"{folder.parent.name}/{folder.name}")
 def test_verdicts_follow_from_the_committed_curves(folder: Path) -> None:
     with (folder / "claims.csv").open(newline="") as file:
         committed = list(csv.DictReader(file))
-    judged_again = list(map(claim_row, judged(without_cells(folder), RESULTS)))
-    for row, new in zip(committed, judged_again, strict=True):
-        assert [row[key] for key in ("claim", "protocol", "verdict")] == [
-            new[key] for key in ("claim", "protocol", "verdict")
-        ]
-        for key in ("estimate", "interval_low", "interval_high"):
-            assert (row[key] == "") == (new[key] == "")
-            if row[key]:
-                assert float(new[key]) == pytest.approx(float(row[key]), rel=2e-3, abs=1e-6)
+    again = judged(without_cells(folder), RESULTS, cache(read_folder))
+    assert [{key: value for key, value in claim_row(result).items() if value} for result in again] == [
+        {key: value for key, value in row.items() if value} for row in committed
+    ]
