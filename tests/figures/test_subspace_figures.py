@@ -71,8 +71,9 @@ def curves_of(figure):
 
 def test_a_run_writes_the_columns_of_its_task(tmp_path):
     point = {"examples": 5, "attributes": 10, "excess_loss": 0.1, "relative_error": 0.3, "principal_angle": 4.0}
-    result = {"repetition": 0, "curve": [point], "run": {"edge": ""}, "model": packed({"V": np.eye(3)})}
-    plan = toy_plan(tmp_path, repetitions=1, n_components=2)
+    model = packed({"V": np.eye(3), "c": np.zeros(3), "scale": np.ones(3)})
+    result = {"repetition": 0, "curve": [point], "run": {"edge": ""}, "model": model}
+    plan = toy_plan(tmp_path, repetitions=1, n_components=2, d=3)
     with Store.open(tmp_path, plan) as store:
         store.add({"repetition": 0, "status": "finished", "seconds": 0.5, "result": result})
         store.finish()
