@@ -3,6 +3,8 @@
 import difflib
 from collections.abc import Iterable
 
+_LONGEST = 100  # characters of a word in a message
+
 
 class UserError(Exception):
     """A mistake of the user, reported in one line without a traceback.
@@ -77,6 +79,16 @@ def too_large(learner: str, d: int, error: MemoryError) -> ConfigError:
     )
 
 
+def cut(text: str) -> str:
+    """Return text, or the beginning of one that is long, as data can have words of any length."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def quoted(text: str) -> str:
+    """Return text in quotes; a long one is cut."""
+    return repr(cut(text))
+
+
 def nearest(word: str, choices: Iterable[str], prefix: str = "") -> str:
     """Return a hint to append to a message, such as `` (did you mean 'aelr'?)``; empty if no choice is near.
 
@@ -97,4 +109,4 @@ def nearest(word: str, choices: Iterable[str], prefix: str = "") -> str:
     ''
     """
     matches = difflib.get_close_matches(word, list(choices), n=1)
-    return f" (did you mean {prefix + matches[0]!r}?)" if matches else ""
+    return f" (did you mean {quoted(prefix + matches[0])}?)" if matches else ""

@@ -10,11 +10,11 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from budgetreg.analysis.comparisons import ranked
 from budgetreg.api import carry_out
-from budgetreg.cli.arguments import whole_number
+from budgetreg.cli.arguments import is_whole, whole_number
 from budgetreg.cli.common import console, refuse_root, shown, with_home
 from budgetreg.config.composition import Composer, composition_explained
 from budgetreg.data import load
-from budgetreg.errors import ConfigError
+from budgetreg.errors import ConfigError, cut
 from budgetreg.execution.choices import remarks
 from budgetreg.figures.advice import advice_table, plot_advice, sentence
 from budgetreg.figures.axes import axes_of
@@ -127,8 +127,8 @@ def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Con
 
 def _budgets(text: str) -> list[str]:
     for word in text.split(","):
-        if word != ALL and not (word.isdecimal() and int(word) > 0):
-            raise ConfigError(f"k={text}: must be whole numbers of at least 1, or {ALL}, with commas between them")
+        if word != ALL and not is_whole(word, 1):
+            raise ConfigError(f"k={cut(text)}: must be whole numbers of at least 1, or {ALL}, with commas between them")
     return list(dict.fromkeys(text.split(",")))
 
 

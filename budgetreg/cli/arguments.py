@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from budgetreg import __version__
-from budgetreg.errors import ConfigError, DataError, nearest
+from budgetreg.errors import ConfigError, DataError, cut, nearest
 
 SECTIONS = {"algos": "algo", "datasets": "dataset", "experiments": "experiment"}
 """What ``list`` can list, with the configuration group that holds it."""
@@ -25,6 +25,7 @@ REPRODUCE_KEYS = {
 }
 """Keys that change no result."""
 
+_MOST_DIGITS = 18
 _Option = tuple[tuple[str, ...], Mapping[str, Any]]
 _RUN = """usage: budgetreg run [-m] [--dry-run] [KEY=VALUE ...]
 
@@ -103,6 +104,11 @@ class _Parser(argparse.ArgumentParser):
         raise ConfigError(f"{message} (see {self.prog} --help)")
 
 
+def is_whole(text: str, least: int) -> bool:
+    """Return whether text is a whole number of ASCII digits, which is at least another, and not too long."""
+    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) >= least
+
+
 def whole_number(name: str, text: str, least: int) -> int:
     """Return the whole number that an option of a command gives.
 
@@ -111,8 +117,8 @@ def whole_number(name: str, text: str, least: int) -> int:
     ConfigError
         If the text is no whole number, or below `least`.
     """
-    if not text.isdecimal() or int(text) < least:
-        raise ConfigError(f"{name}={text}: must be a whole number of at least {least}")
+    if not is_whole(text, least):
+        raise ConfigError(f"{name}={cut(text)}: must be a whole number of at least {least}")
     return int(text)
 
 

@@ -12,7 +12,8 @@ from budgetreg.analysis.bootstrap import Estimate
 from budgetreg.analysis.comparisons import Incomparable
 from budgetreg.analysis.savings import Saving, savings
 from budgetreg.cli.common import console, right, table
-from budgetreg.errors import ConfigError, DataError, nearest
+from budgetreg.data.formats.chunks import is_number
+from budgetreg.errors import ConfigError, DataError, cut, nearest
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.curves import plot_series
 from budgetreg.figures.drawing import Drawing
@@ -116,12 +117,9 @@ def _target(out: Path | None, folders: Sequence[Path]) -> Path:
 
 
 def _level(text: str) -> float:
-    try:
-        level = float(text)
-    except ValueError:
-        level = 0.0
+    level = float(text) if is_number(text) else 0.0
     if not (level > 0 and isfinite(level)):
-        raise ConfigError(f"error={text}: must be a number above 0")
+        raise ConfigError(f"error={cut(text)}: must be a number above 0")
     return level
 
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from budgetreg.config.options import NAME, NOTHING, Option, Options, one_of
 from budgetreg.data.dataset import LARGEST, Dataset, short_digest
-from budgetreg.data.formats.chunks import is_number, quoted, reading, shown
+from budgetreg.data.formats.chunks import is_number, reading, shown
 from budgetreg.data.formats.delimited import records, separator_of
-from budgetreg.errors import ConfigError, DataError, nearest
+from budgetreg.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.files.paths import at_home, regular
 
 BUNDLED, EQUAL = "bundled", "equal"
@@ -159,7 +159,7 @@ def _columns(
     form: _Form, path: Path, lines: Iterator[tuple[int, list[str]]], known: Sequence[str]
 ) -> list[tuple[float, ...]]:
     """Return each column of a list, given its header and rows."""
-    _, header = next(lines, (1, []))
+    header = [field.strip() for field in next(lines, (1, []))[1]]
     columns = ("attribute", *form.columns)
     for column in columns:
         if header.count(column) != 1:
@@ -181,8 +181,8 @@ def _columns(
             )
         at = numbers[name]
         if at in entries:
-            raise DataError(f"{where}: attribute {name!r} has a {form.entry} already, on line {entries[at][0]}")
-        entries[at] = line, _values(form, texts, f"{where}: attribute {name!r}")
+            raise DataError(f"{where}: attribute {quoted(name)} has a {form.entry} already, on line {entries[at][0]}")
+        entries[at] = line, _values(form, texts, f"{where}: attribute {quoted(name)}")
     missing = [name for at, name in enumerate(known) if at not in entries]
     if missing:
         raise DataError(f"{path}: no {form.entry} for {shown(missing)}: each of the {len(known)} attributes needs one")

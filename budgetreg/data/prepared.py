@@ -17,7 +17,7 @@ from budgetreg.data.cache import is_intact, mapped, unsealed
 from budgetreg.data.dataset import LARGEST, Dataset
 from budgetreg.data.formats.chunks import ChunkedTable, has_decimal_comma, is_number, reading
 from budgetreg.data.values import Sparse, Values
-from budgetreg.errors import DataError
+from budgetreg.errors import DataError, quoted
 
 FACTS = "facts.json"
 """Name of the file in a folder of arrays that describes them."""
@@ -209,7 +209,7 @@ class _Summary:
                 last = self._largest.size - 1
                 raise DataError(f"{table.path}: two attributes are needed, and no index is above {last}")
         for column in np.flatnonzero(largest).tolist():
-            name = repr(table.names[column]) if table.names else f"number {column + 1}"
+            name = quoted(table.names[column]) if table.names else f"number {column + 1}"
             _check_size(float(largest[column]), f"{table.path}: attribute {name}")
         facts = {
             "two_valued": two_valued,
@@ -256,12 +256,12 @@ def _as_target(column: Any, table: ChunkedTable) -> tuple[np.ndarray, bool, tupl
     DataError
         If a target is missing, infinite, too large or too small, or the column is text without exactly two values.
     """
-    where, place = f"{table.path}: target {table.target!r}", table.place
+    where, place = f"{table.path}: target {quoted(table.target)}", table.place
     empty = np.flatnonzero(column.isna())
     if empty.size:
         row = int(empty[0])
         word = table.written(row)
-        fault = f"{word!r} means a missing value (a label of two needs another word)" if word else "empty or NaN"
+        fault = f"{quoted(word)} means a missing value (a label of two needs another word)" if word else "empty or NaN"
         raise DataError(f"{where}: {place(row)}: {fault}; every row needs a target")
     numeric = column.dtype.kind in "biuf"
     try:
@@ -269,12 +269,15 @@ def _as_target(column: Any, table: ChunkedTable) -> tuple[np.ndarray, bool, tupl
     except UnicodeDecodeError as error:
         raise DataError(f"{where}: it holds bytes that are not UTF-8 text; numbers or text are needed") from error
     distinct = np.unique(values).tolist()
+    if not numeric and len(distinct) != 2 and all(map(is_number, values)):
+        values, numeric = values.astype(np.float64), True
+        distinct = np.unique(values).tolist()
     if not numeric and len(distinct) != 2:
-        row = next((row for row, value in enumerate(values) if not is_number(value)), 0)
+        row = next(row for row, value in enumerate(values) if not is_number(value))
         need = f"is not a number (text needs exactly two values, not {len(distinct)})"
         if has_decimal_comma(values[row]):
             need = "has a decimal comma: write numbers with a point"
-        raise DataError(f"{where}: {place(row)}: {values[row]!r} {need}")
+        raise DataError(f"{where}: {place(row)}: {quoted(values[row])} {need}")
     if numeric and not np.isfinite(values).all():
         raise DataError(
             f"{where}: {place(int(np.flatnonzero(~np.isfinite(values))[0]))}: infinite; targets must be finite"

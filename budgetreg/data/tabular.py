@@ -121,11 +121,11 @@ class File:
                 table = open_table(path, self.target, self.missing == "unavailable")
                 if table.size <= chunks.IN_MEMORY:
                     return in_memory(table)
-            ensure(
-                folder,
-                lambda folder: from_folder(folder) is not None,
-                lambda temporary: into_folder(table, temporary, self._source()),
-            )
+                ensure(
+                    folder,
+                    lambda folder: from_folder(folder) is not None,
+                    lambda temporary: into_folder(table, temporary, self._source()),
+                )
         except chunks.EmptyCellError as error:
             raise DataError(f"{error} ({_HINT})" if self.missing else str(error)) from error
         prepared = from_folder(folder)

@@ -41,6 +41,8 @@ def members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     assert archive.fp is not None
     size = archive.fp.seek(0, 2)
     for info in archive.infolist():
+        if not info.filename.endswith(".npy"):
+            continue
         name = info.filename.removesuffix(".npy")
         if name in arrays:
             raise ValueError(f"two arrays are named {name!r}")

@@ -161,6 +161,7 @@ def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here
         ("k=2", "total=T is needed"),
         ("total=0", "total=0: must be a whole number of at least 1"),
         ("total=100 k=2,some", "k=2,some: must be whole numbers of at least 1, or all"),
+        (f"total=100 k={'9' * 5000}", "999...: must be whole numbers of at least 1, or all"),
         ("total=100 algo=popca", "algo=popca: learns a subspace"),
         ("total=100 algo=aelrr", "algo=aelrr: no such algo (did you mean 'aerr'?)"),
         ("total=100 seed=1,2", "seed=1,2: one value"),

@@ -108,6 +108,7 @@ def test_levels_are_round_unless_one_is_given(capsys: pytest.CaptureFixture[str]
         ("compare . error=none", 2, "error=none: must be a number above 0"),
         ("compare . error=-1", 2, "error=-1: must be a number above 0"),
         ("compare . error=nan", 2, "error=nan: must be a number above 0"),
+        ("compare . error=1_0", 2, "error=1_0: must be a number above 0"),
         ("compare nowhere", 3, "nowhere: no such folder"),
         ("compare . axis=costs", 2, "axis=costs: must be one of attributes, cost (did you mean 'cost'?)"),
     ],

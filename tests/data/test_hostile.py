@@ -4,11 +4,14 @@ import bz2
 import gzip
 import io
 import lzma
+import zipfile
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from budgetreg.cli import app
@@ -94,7 +97,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_quotation_mark_that_is_left_open_does_not_fill_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delimited, "_MOST_CHUNK", 1 << 20)
+    monkeypatch.setattr(delimited, "_MOST_READ", 1 << 20)
     path = tmp_path / "table.csv"
     path.write_text("a,b,y\n1,2,3\n" + '1,"2,3\n' + "1,2,3\n" * (1 << 18))
     assert "quotation mark" in refused(path)
@@ -148,12 +151,18 @@ def test_parquet_targets_that_are_neither_numbers_nor_text_are_refused(
 
 
 def test_too_little_memory_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*words: object) -> None:
+    def full(*words: object, **options: object) -> None:
         raise MemoryError
 
-    np.savez(tmp_path / "table.npz", X=np.ones((10, 2)), y=np.arange(10.0))
-    monkeypatch.setattr(chunks, "check_finite", full)
-    assert refused(tmp_path / "table.npz") == f"there is not enough memory to read {tmp_path / 'table.npz'}"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = tmp_path / "table.npz"
+    np.savez(path, X=np.ones((10, 2)), y=np.arange(10.0))
+    with monkeypatch.context() as patched:
+        patched.setattr(chunks, "check_finite", full)
+        assert refused(path) == f"there is not enough memory to read {path}"
+    monkeypatch.setattr(chunks, "IN_MEMORY", 0)
+    monkeypatch.setattr(pd, "concat", full)
+    assert refused(path) == f"there is not enough memory to read {path}"
 
 
 def test_too_little_memory_elsewhere_is_one_line_too(
@@ -165,6 +174,79 @@ def test_too_little_memory_elsewhere_is_one_line_too(
     monkeypatch.setattr(app, "_dispatch", full)
     assert app.main(["predict"]) == 3
     assert capsys.readouterr().err == "budgetreg: not enough memory: Unable to allocate 16 GiB\n"
+
+
+def parquet(folder: Path, **columns: Any) -> Path:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    a, b, y = np.arange(1.0, 5.0), np.array([1.0, 2.0, 2.0, 1.0]), np.array([3.0, 1.0, 4.0, 1.5])
+    pq.write_table(pa.table({"a": a, "b": b, "y": y} | columns), folder / "table.parquet")
+    return folder / "table.parquet"
+
+
+def test_decimal_columns_of_parquet_files_are_numbers(tmp_path: Path) -> None:
+    decimals = [Decimal(word) for word in ("1.25", "-2", "0.5", "1e3")]
+    path = parquet(tmp_path, b=decimals, y=decimals)
+    data = parse_file({"path": str(path), "target": None, "scale": "none"}).load()
+    np.testing.assert_array_equal(np.asarray(data.X)[:, 1], [1.25, -2, 0.5, 1000])
+    np.testing.assert_array_equal(data.y, [1.25, -2, 0.5, 1000])
+
+
+def test_large_integers_beside_missing_ones_are_read_like_others(tmp_path: Path) -> None:
+    path = parquet(tmp_path, b=[None, 2**60 + 1, 3, 2**53 + 1])
+    options = {"path": str(path), "target": None, "scale": "none", "missing": "unavailable"}
+    assert np.asarray(parse_file(options).load().X)[:, 1].tolist() == [0, 2.0**60, 3, 2.0**53]
+
+
+@pytest.mark.parametrize("numbers", [["3", "1.5", "-2e3", "4"], [str(10**24 + i * 10**20) for i in range(4)]])
+def test_targets_that_are_numbers_as_text_are_numbers(tmp_path: Path, numbers: list[str]) -> None:
+    lines = [f"{i},{i % 3},{number}" for i, number in enumerate(numbers)]
+    (tmp_path / "table.csv").write_text("\n".join(["a,b,y", *lines]))
+    np.savez(tmp_path / "table.npz", X=np.ones((4, 2)), y=np.array(numbers))
+    for path in (tmp_path / "table.csv", tmp_path / "table.npz", parquet(tmp_path, y=numbers)):
+        data = parse_file({"path": str(path), "target": None, "scale": "none"}).load()
+        assert data.y.tolist() == list(map(float, numbers))
+
+
+def test_a_column_without_a_name_is_refused(tmp_path: Path) -> None:
+    path = parquet(tmp_path, **{"": [1.0, 2.0, 3.0, 4.0]})
+    assert "column 4 has no name" in refused(path)  # not a table without targets
+
+
+def test_extended_numbers_beyond_the_usual_ones_are_infinite(tmp_path: Path) -> None:
+    huge = np.full((10, 2), np.finfo(np.longdouble).max)
+    if huge.dtype == np.float64:
+        pytest.skip("extended numbers are not larger here")
+    np.savez(tmp_path / "table.npz", X=huge, y=np.arange(10.0))
+    assert "data row 1, column 1: inf is not a finite number" in refused(tmp_path / "table.npz")
+    np.savez(tmp_path / "table.npz", X=np.ones((10, 2)), y=huge[:, 0])
+    assert "infinite" in refused(tmp_path / "table.npz")
+
+
+def test_an_array_whose_name_has_no_ending_is_none(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "table.npz", "w") as archive:
+        archive.writestr("X", npy((10, 3)))
+    assert "no array 'X'; arrays: none" in refused(tmp_path / "table.npz")
+
+
+def test_the_end_of_a_line_is_that_of_the_reader_of_libsvm_files(tmp_path: Path) -> None:
+    (tmp_path / "table.svm").write_bytes(b"1 1:2 2:3\r2 1:1 2:2\r")
+    assert "line 1: '2' is not index:value" in refused(tmp_path / "table.svm")
+
+
+def test_long_words_of_a_table_are_cut_in_messages(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    for content in (f"{'x' * 9999},b,y\n{'u' * 9999},1,2\n", f"a,b,y\n1,2,3\n1,3,{'u' * 9999}\n2,2,4\n"):
+        path.write_text(content)
+        refused(path)
+    path.write_text(f"{'x' * 9999},b,y\n1,2,3\n")
+    with pytest.raises(DataError) as caught:
+        parse_file({"path": str(path), "target": "x" * 9998, "scale": "none"}).load()
+    assert len(str(caught.value)) < 500
+
+
+def test_the_header_of_a_list_may_have_spaces(tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text(" attribute , cost \n a , 1 \n b , 2 \n")
+    assert read_prices(tmp_path / "list.csv", ("a", "b"), 2).costs == (1.0, 2.0)
 
 
 class Counted(str):

@@ -79,6 +79,12 @@ def _stored(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype if dtype in chunks.STORED and dtype.isnative else np.dtype(np.float64)
 
 
+def _converted(array: np.ndarray) -> np.ndarray:
+    """Return numbers as they are stored; what is too large for that becomes infinite, and is reported as such."""
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(array, dtype=_stored(array.dtype))
+
+
 def _chunks(
     path: Path, folder: Path | zipfile.Path, name: str, sizes: Mapping[str, int], missing: bool
 ) -> chunks.Chunks:
@@ -89,7 +95,7 @@ def _chunks(
         if name:
             with (folder / f"{name}.npy").open("rb") as file:
                 y = read_array(file, sizes[name])
-            targets = pd.Series(y.astype(str) if y.dtype.kind == "S" else y)
+            targets = pd.Series(y.astype(str) if y.dtype.kind in "SU" else _converted(y))
         with (folder / "X.npy").open("rb") as file:
             (n, d), fortran, dtype = read_header(file, sizes["X"])
             step = n if fortran else chunks.rows_per_chunk(d)
@@ -97,7 +103,7 @@ def _chunks(
                 r = min(step, n - start)
                 content = file.read(r * d * dtype.itemsize)
                 X = np.frombuffer(content, dtype).reshape((r, d), order="F" if fortran else "C")
-                X = np.ascontiguousarray(X, dtype=_stored(dtype))
+                X = _converted(X)
                 chunks.check_finite(path, X, missing, start)
                 yield X, None if targets is None else targets[start : start + r]
             file.read(1)  # past the end, where a ZIP file's checksum is compared

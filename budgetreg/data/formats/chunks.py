@@ -6,6 +6,7 @@ import io
 import lzma
 import math
 import re
+import string
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from budgetreg.errors import DataError, nearest
+from budgetreg.errors import DataError, cut, nearest, quoted
 
 CHUNK_ENTRIES = 1 << 22
 """Approximate number of values in a chunk, 32 MiB of floats."""
@@ -47,7 +48,7 @@ MOST_BYTES = 1 << 26
 MOST_RATIO = 500
 """Ratio that compressed tables of numbers do not reach."""
 
-_LONGEST_QUOTE, _LONGEST_REASON = 60, 200  # characters of a field and of a library's message in a message
+_LONGEST_REASON = 200  # characters of a library's message in a message
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)", re.ASCII | re.IGNORECASE)
 
 
@@ -233,7 +234,7 @@ def first_not_finite(X: np.ndarray, missing: np.ndarray | None = None) -> tuple[
 
 def cell(path: Path, place: str, column: str | int) -> str:
     """Return the place of a value in messages, its column given by name or by number from 1."""
-    return f"{path}: {place}, column {column!r}"
+    return f"{path}: {place}, column {column if isinstance(column, int) else quoted(column)}"
 
 
 def check_finite(path: Path, X: np.ndarray, missing: bool, done: int, names: Sequence[str] = ()) -> None:
@@ -267,7 +268,7 @@ def check_finite(path: Path, X: np.ndarray, missing: bool, done: int, names: Seq
 
 def is_number(field: str) -> bool:
     """Return whether text is a number of ASCII digits and without underscores; NaN and infinity are numbers too."""
-    return _NUMBER.fullmatch(field.strip()) is not None
+    return _NUMBER.fullmatch(field.strip(string.whitespace)) is not None
 
 
 def has_decimal_comma(field: str) -> bool:
@@ -281,14 +282,9 @@ def one_line(error: Exception) -> str:
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
 
 
-def quoted(text: str) -> str:
-    """Return a field in quotes; a long one is cut."""
-    return repr(text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}...")
-
-
 def shown(names: list[str]) -> str:
     """Return the first names of a list."""
-    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return ", ".join(map(cut, names[:8])) + (", ..." if len(names) > 8 else "") if names else "none"
 
 
 def target_of(names: list[str], target: str | None, path: Path, note: str = "") -> str:
@@ -308,15 +304,18 @@ def target_of(names: list[str], target: str | None, path: Path, note: str = "") 
     Raises
     ------
     DataError
-        If there are fewer than two attributes, two columns of one name, or no such column.
+        If there are fewer than two attributes, a column without a name, two columns of one name, or no such column.
     """
     need = "two attributes" if target == NO_TARGET else "two attributes and a target"
     if len(names) < (2 if target == NO_TARGET else 3):
         raise DataError(f"{path} has {len(names)} column(s){note}; {need} are needed")
+    if "" in names:
+        column = names.index("") + 1
+        raise DataError(f"{path}: column {column} has no name; if it is an index that was saved too, leave it out")
     for repeated, count in Counter(names).items():
         if count > 1:
-            raise DataError(f"{path}: two columns are named {repeated!r}: rename one")
+            raise DataError(f"{path}: two columns are named {quoted(repeated)}: rename one")
     name = names[-1] if target is None else target
     if name not in (*names, NO_TARGET):
-        raise DataError(f"{path}: no column {name!r}{nearest(name, names)}; columns: {shown(names)}")
+        raise DataError(f"{path}: no column {quoted(name)}{nearest(name, names)}; columns: {shown(names)}")
     return name

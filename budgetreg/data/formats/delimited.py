@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from budgetreg.data.formats import chunks
-from budgetreg.errors import DataError
+from budgetreg.errors import DataError, quoted
 
 _MOST_BLANK = 1_000_000  # lines in a row
-_MOST_CHUNK = 256 * chunks.CHUNK_ENTRIES  # bytes of text in a chunk
+_MOST_READ = 1 << 30  # bytes of text to read at once
+_MOST_FIELD = 128  # of them for each field
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _ENCODING = "utf-8-sig"  # UTF-8, with or without the byte-order mark that spreadsheets write
 
@@ -64,6 +65,8 @@ def _chunks(path: Path, separator: str, header: list[str], name: str, missing: b
     import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
     attributes = [column for column in header if column != name]
+    rows = chunks.rows_per_read(len(header))
+    most = min(_MOST_READ, _MOST_FIELD * rows * len(header))
     done = 0
     hint = " (if numbers have a decimal comma, write them with a point)" if separator == "," else ""
     try:
@@ -79,14 +82,14 @@ def _chunks(path: Path, separator: str, header: list[str], name: str, missing: b
                 skipinitialspace=True,
                 low_memory=False,
                 encoding=_ENCODING,
-                chunksize=chunks.rows_per_read(len(header)),
+                chunksize=rows,
             ) as frames:
-                file.raw.left = _MOST_CHUNK
+                file.raw.left = most
                 for frame in filter(len, frames):
                     X = _numbers(path, separator, frame[attributes], done, missing)
                     yield from chunks.divided(X, frame.get(name), chunks.rows_per_chunk(len(header)))
                     done += len(frame)
-                    file.raw.left = _MOST_CHUNK
+                    file.raw.left = most
     except pd.errors.ParserWarning as warning:
         raise DataError(f"{path}: rows have more fields than the header{hint}") from warning
     except pd.errors.ParserError as error:
@@ -118,10 +121,10 @@ def _numbers(path: Path, separator: str, frame: Any, done: int, missing: bool) -
 def _fault(text: str) -> str:
     """Return what is wrong with a cell that is not empty and not a finite number."""
     if chunks.is_number(text):
-        return f"{text!r} is not a finite number"
+        return f"{quoted(text)} is not a finite number"
     if chunks.has_decimal_comma(text):
-        return f"{text!r} has a decimal comma: write numbers with a point"
-    return f"{text!r} is not a number{chunks.ONE_HOT}"
+        return f"{quoted(text)} has a decimal comma: write numbers with a point"
+    return f"{quoted(text)} is not a number{chunks.ONE_HOT}"
 
 
 def _place(path: Path, separator: str, row: int) -> str:
@@ -198,13 +201,10 @@ def _not_utf8(path: Path) -> DataError:
 
 
 def _header(path: Path, separator: str) -> list[str]:
-    """Return the names of the columns; each column must have one."""
+    """Return the names of the columns."""
     header = [field.strip() for _, record in islice(records(path, separator), 1) for field in record]
     if not header:
         raise DataError(f"{path} is empty")
     if all(chunks.is_number(field) for field in header):
         raise DataError(f"{path} has no header: its first row has only numbers; write the names of the columns there")
-    if "" in header:
-        column = header.index("") + 1
-        raise DataError(f"{path}: column {column} has no name; if it is an index that was saved too, leave it out")
     return header

@@ -11,7 +11,7 @@ from typing import BinaryIO
 import numpy as np
 
 from budgetreg.data.formats import chunks
-from budgetreg.errors import DataError
+from budgetreg.errors import DataError, quoted
 
 _BLOCK = 1 << 24  # bytes of text read at a time
 _MOST = 10**8  # attributes; each needs some numbers in memory
@@ -77,8 +77,8 @@ def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
 
 def _first_fault(block: bytes, lines: int) -> str | None:
     """Return what is wrong with the first bad line of a block, which begins after a number of lines."""
-    for number, line in enumerate(block.splitlines(), start=lines + 1):
-        fault = _fault(line.split(b"#")[0].decode(errors="replace").split())
+    for number, line in enumerate(block.split(b"\n"), start=lines + 1):
+        fault = _fault([field.decode(errors="replace") for field in line.split(b"#")[0].split()])
         if fault is not None:
             return f"line {number}: {fault}"
     return None
@@ -93,13 +93,13 @@ def _fault(fields: list[str]) -> str | None:
         elif index == "qid":
             continue
         elif not colon or not (index.isascii() and index.isdigit()):
-            return f"{chunks.quoted(field)} is not index:value"
+            return f"{quoted(field)} is not index:value"
         elif len(index.lstrip("0")) > len(str(_MOST)) or int(index) > _MOST:
-            return f"index {chunks.quoted(index)} is too large: the largest possible is {_MOST}"
+            return f"index {quoted(index)} is too large: the largest possible is {_MOST}"
         elif int(index) <= last:
             return f"index {index} follows {last}: indices must increase"
         else:
             last = int(index)
         if not chunks.is_number(value) or not np.isfinite(float(value)):
-            return f"{'target ' if position == 0 else ''}{chunks.quoted(value)} is not a finite number"
+            return f"{'target ' if position == 0 else ''}{quoted(value)} is not a finite number"
     return None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from budgetreg.data.formats import chunks
-from budgetreg.errors import DataError
+from budgetreg.errors import DataError, quoted
 
 
 def open_parquet(path: Path, target: str | None, missing: bool = False) -> chunks.ChunkedTable:
@@ -42,14 +42,17 @@ def open_parquet(path: Path, target: str | None, missing: bool = False) -> chunk
     target_name = chunks.target_of(names, target, path)
     for name in names:
         if name.startswith("__index_level_"):
-            raise DataError(f"{path}: column {name!r} is an index of pandas: save it with to_parquet(..., index=False)")
+            raise DataError(
+                f"{path}: column {quoted(name)} is an index of pandas: save it with to_parquet(..., index=False)"
+            )
     kinds = dict(zip(names, file.schema_arrow.types, strict=True))
     target_kind = kinds.pop(target_name, None)
     if target_kind is not None and pa.types.is_nested(target_kind):
-        raise DataError(f"{path}: target {target_name!r} holds {target_kind}; numbers or text are needed")
+        raise DataError(f"{path}: target {quoted(target_name)} holds {target_kind}; numbers or text are needed")
+    is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
     for name, kind in kinds.items():
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-            raise DataError(f"{path}: column {name!r} holds {kind}; numbers are needed{chunks.ONE_HOT}")
+        if not any(holds(kind) for holds in is_number):
+            raise DataError(f"{path}: column {quoted(name)} holds {kind}; numbers are needed{chunks.ONE_HOT}")
     types = {np.dtype(kind.to_pandas_dtype()) for kind in kinds.values()}
     admitted = {dtype for dtype in chunks.STORED if dtype.kind == "f" or not missing}
     stored = types.pop() if len(types) == 1 and types <= admitted else np.dtype(np.float64)
@@ -72,8 +75,8 @@ def _chunks(
                 if column.null_count and not missing:
                     row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
                     raise chunks.EmptyCellError(f"{chunks.cell(path, chunks.data_row(done + row), name)}: empty")
-                if column.null_count:
-                    column = column.cast(pa.float64())  # booleans would become objects
+                if column.null_count or pa.types.is_decimal(column.type):  # would become objects
+                    column = column.cast(pa.float64(), safe=False)
                 X[:, i] = column.to_numpy(zero_copy_only=False)
             chunks.check_finite(path, X, missing, done, attributes)
             y = batch.column(target).to_pandas() if target else None
