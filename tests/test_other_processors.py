@@ -21,10 +21,9 @@ for learner in sys.argv[2].split():
 NUMBERS = ["excess_loss", "relative_error", "principal_angle"]
 
 
-@pytest.mark.parametrize(
-    "learners", ["popca", pytest.param("pca zero_filled_pca popca_importance mbeg mbeg_plus", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("learners", ["popca", "pca zero_filled_pca popca_importance mbeg mbeg_plus"])
 @pytest.mark.skipif("openblas" not in str(np.show_config(mode="dicts")), reason="needs OpenBLAS to choose kernels")
+@pytest.mark.slow
 def test_subspaces_differ_between_kernels_by_rounding_alone(tmp_path, learners):
     tables = []
     for kernels in ("Haswell", "Prescott"):

@@ -16,7 +16,6 @@ import pytest
 
 from budgetreg.cli.app import main
 from tests.execution.test_runner import alive, children, wait_until
-from tests.tiers import slow_but
 
 COMMAND = str(Path(sys.executable).with_name("budgetreg"))
 LEARNERS = ["aer", "ddaelr_two_phase", "online_lasso", "ridge"]  # one of each kind
@@ -50,6 +49,7 @@ def budgetreg(tmp_path, monkeypatch, capfd, undrawn):
     return call
 
 
+@pytest.mark.slow
 def test_learners_of_each_kind_stay_within_the_budget(budgetreg, tmp_path):
     enough = "repetitions=2 checkpoints=3 dataset.test_fraction=0.5 tuning.folds=3"  # 183 examples
     budgetreg.installed(f"run -m algo={','.join(LEARNERS)} k=4 {enough} out=all")
@@ -235,9 +235,8 @@ def without_launcher(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(
-    "launcher", slow_but(("joblib hydra.launcher.n_jobs=2",), ["joblib hydra.launcher.n_jobs=2", "submitit_local"])
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["joblib hydra.launcher.n_jobs=2", "submitit_local"])
 def test_launchers_leave_the_same_bytes(budgetreg, tmp_path, without_launcher, launcher):
     done = budgetreg.installed(f"run -m hydra/launcher={launcher} {CELLS} out=o")
     assert "merge the curves: budgetreg plot o" in done.stdout

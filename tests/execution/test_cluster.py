@@ -196,7 +196,7 @@ def test_failures_are_reported_and_progress_is_shown(cluster, tmp_path, capsys):
     assert "ZeroDivisionError: no such luck" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("end", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_workers_drop_repetitions_that_nobody_waits_for(cluster, tmp_path, reference, end):
     behaviour = {2: "wait", 3: "wait"}
     process = begin(cluster, tmp_path, behaviour)
@@ -229,7 +229,7 @@ def test_a_repetition_that_kills_every_worker_is_one_line(cluster, tmp_path):
         toy_run(there(cluster, tmp_path, repetitions=1, behaviour={0: "die"}))
 
 
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("end", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)])
 def test_a_lost_scheduler_is_one_line_and_the_run_resumes_here(cluster, tmp_path, reference, monkeypatch, end):
     monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "2s")
     process = begin(cluster, tmp_path, {3: "wait"})

@@ -164,7 +164,11 @@ def test_workers_of_a_launcher_end_with_it_before_they_get_a_task():
 
 @pytest.mark.parametrize(
     ("n_jobs", "request_to_end"),
-    [pytest.param(1, signal.SIGINT, marks=pytest.mark.slow), (2, signal.SIGINT), (2, signal.SIGTERM)],
+    [
+        pytest.param(1, signal.SIGINT, marks=pytest.mark.slow),
+        (2, signal.SIGINT),
+        pytest.param(2, signal.SIGTERM, marks=pytest.mark.slow),
+    ],
 )
 def test_an_interrupted_run_leaves_its_tables_and_no_workers(tmp_path, reference, n_jobs, request_to_end):
     folder, log = tmp_path / "run", tmp_path / "log"

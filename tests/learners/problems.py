@@ -56,7 +56,7 @@ DISTRIBUTIONS = {
 HEAVY = ("rare", "lognormal")
 """Distributions in which few values may miss everything relevant; more problems are tried."""
 
-_MILDER = ("t3", "collinear", "power law")
+_MILDER = ("t3", "collinear", "power law", "lognormal")
 """Distributions that lie between the others, and are tried in the slow tests only."""
 
 _STREAMS, _TEST = 4, 500
@@ -93,7 +93,7 @@ def errors(distribution: str, d: int, m: int, N: int, fitted: Callable) -> Itera
 
 
 TABLES = {"diabetes": load_diabetes, "breast cancer": load_breast_cancer, "wine": load_wine}
-_QUICK_TABLES = (("diabetes", 5, 0), ("breast cancer", 4, 3))
+_QUICK_TABLES = (("diabetes", 5, 0),)
 table_handfuls = pytest.mark.parametrize(
     ("table", "m", "N"),
     [

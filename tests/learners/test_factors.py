@@ -258,6 +258,7 @@ def test_draws_do_not_depend_on_checkpoints():
     np.testing.assert_array_equal(paid.bill().reveals.until(), also.bill().reveals.until())
 
 
+@pytest.mark.slow
 def test_rounding_does_not_change_the_mean_output():
     """It is not bitwise portable: one draw that is rejected, or falls elsewhere, changes all later ones."""
     assert checks.examined("aefa").learner.bitwise_portable and not checks.examined("aeml").learner.bitwise_portable

@@ -36,6 +36,7 @@ def test_a_widened_grid_gives_the_result_of_the_larger_grid():
     assert result["run"]["attributes_tuning"] > narrow["run"]["attributes_tuning"]
 
 
+@pytest.mark.slow
 def test_a_repetition_widens_alone_as_it_does_with_others():
     plan = planned(*NARROW, GRID, "tuning.at=each")
     assert plan.config.tuning.widen == 3
