@@ -71,7 +71,7 @@ WHOLE = {
     "damage": 200,
     "disk": 40,
     "line": 500,
-    "table": 156,
+    "table": 168,
     "file": 150,
     "environment": 36,
     "cluster": 40,

@@ -99,10 +99,10 @@ def _zip_field(value: int, local: int, central: int) -> Variant:
     return write
 
 
-def _noise(path: Path, rng: np.random.Generator, first: int, last: int) -> None:
+def _noise(path: Path, rng: np.random.Generator, first: int, last: int, letters: bytes = bytes(range(256))) -> None:
     content = bytearray(path.read_bytes())
     start, length = int(rng.integers(first % len(content), last % len(content))), int(rng.integers(1, 33))
-    content[start : start + length] = rng.bytes(len(content[start : start + length]))
+    content[start : start + length] = bytes(rng.choice(list(letters), len(content[start : start + length])).tolist())
     path.write_bytes(content)
 
 
@@ -117,13 +117,34 @@ def _damaged_npz(method: int) -> Variant:
     return write
 
 
-def _objects(name: str) -> Variant:
+def _types(name: str, dtype: Any) -> Variant:
+    """Return a variant of arrays with a type that is no number, or beyond what is one."""
+
     def write(folder: Path, rng: np.random.Generator) -> str:
-        X, y = _rows(rng), rng.normal(size=40)
-        np.savez(
-            folder / "table.npz", X=X.astype(object) if name == "X" else X, y=y.astype(object) if name == "y" else y
-        )
+        arrays = {"X": _rows(rng), "y": rng.normal(size=40)}
+        with np.errstate(all="ignore"):
+            arrays[name] = (1e5 * arrays[name]).astype(dtype)
+        np.savez(folder / "table.npz", **arrays)
         return f"{_RUN}table.npz"
+
+    return write
+
+
+def _noisy(ending: str) -> Variant:
+    """Return a variant of a valid table some bytes of which are overwritten."""
+
+    def write(folder: Path, rng: np.random.Generator) -> str:
+        words = {
+            ".csv": _table,
+            ".svm": _svm("3:1"),
+            ".parquet": _parquet(float),
+            ".npy": _claims((40, 3), (40,)),
+        }[ending](folder, rng)
+        letters = b'\r\n\t\0 ,;:.#+-"019eEnax_' if ending in (".csv", ".svm") else bytes(range(256))
+        for path in (folder / "arrays" / "X.npy", folder / "table.npz", folder / f"table{ending}"):
+            if path.exists():
+                _noise(path, rng, 0, 150, letters)
+        return words
 
     return write
 
@@ -300,11 +321,14 @@ CASES: Mapping[str, tuple[Variant, ...]] = {
         *(_zip_field(1, 6, 8), _zip_field(99, 8, 10)),
         *map(_damaged_npz, (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)),
     ),
-    "npz: objects": (_objects("X"), _objects("y")),
+    "npz: types": (
+        *(_types(name, dtype) for name in "Xy" for dtype in (object, complex, [("a", "f8")], "M8[s]", "f2")),
+        *(_types("X", "U9"), _types("X", "V4")),
+    ),
     "svm: index": tuple(map(_svm, ("2147483646:3", "2147483650:3", "4294967298:3", f"{_DIGITS}:3", "²:3"))),
     "parquet: columns": (
         *(_parquet(lambda y: b"\xff\xfe" if y > 0 else b"\x80"), _parquet(lambda y: [y > 0])),
-        *(_parquet(lambda y: {"p": y}), _parquet(lambda y: [y], "b")),
+        *(_parquet(lambda y: {"p": y}), _parquet(lambda y: [y], "b"), _parquet(float, ""), _parquet(str, "b")),
     ),
     "parquet: footer": (_footer,),
     "bomb": tuple(map(_bomb, (b"\0", b"0,0,0\n", b"\n", b"1", b"1 1:1\n"))),
@@ -313,12 +337,15 @@ CASES: Mapping[str, tuple[Variant, ...]] = {
     "list: numbers": tuple(
         _list(name, line) for name in _LISTS for line in ("1_0", "\u0661", _DIGITS, "1e400", f"{_DIGITS},", "²,")
     ),
-    "cell: numbers": tuple(map(_cell, ("1_0", "\u0661", "1e400", "0x10"))),
+    "cell: numbers": tuple(
+        map(_cell, ("1_0", "\u0661", "1e400", "0x10", "\0", "9" * 9999, "x" * 9999, "\ufeff1", "-", "1e"))
+    ),
+    "noise": tuple(map(_noisy, (".csv", ".svm", ".parquet", ".npy"))),
     "label": tuple(map(_label, ("NA", "None", "null", "n/a"))),
 }
 """By case, the variants; what a command must answer is in `_CODES`."""
 
-_CODES = {"wide": (0,), "npz: packing": (0, 3), "parquet: footer": (0, 3)}  # (3,) for all others
+_CODES = {"wide": (0,), "npz: packing": (0, 3), "parquet: footer": (0, 3), "noise": (0, 2, 3)}  # (3,) for all others
 
 
 def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:

@@ -233,6 +233,11 @@ def test_the_end_of_a_line_is_that_of_the_reader_of_libsvm_files(tmp_path: Path)
     assert "line 1: '2' is not index:value" in refused(tmp_path / "table.svm")
 
 
+def test_a_query_without_a_number_is_named(tmp_path: Path) -> None:
+    (tmp_path / "table.svm").write_text("1 qid:3 1:2 2:3\n2 qid 1:1 2:2\n")
+    assert "line 2: 'qid' is not index:value" in refused(tmp_path / "table.svm")
+
+
 def test_long_words_of_a_table_are_cut_in_messages(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     for content in (f"{'x' * 9999},b,y\n{'u' * 9999},1,2\n", f"a,b,y\n1,2,3\n1,3,{'u' * 9999}\n2,2,4\n"):

@@ -90,7 +90,7 @@ def _fault(fields: list[str]) -> str | None:
         index, colon, value = field.partition(":")
         if position == 0:
             index, value = "0", field
-        elif index == "qid":
+        elif index == "qid" and value.removeprefix("-").isdecimal():
             continue
         elif not colon or not (index.isascii() and index.isdigit()):
             return f"{quoted(field)} is not index:value"
