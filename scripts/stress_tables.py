@@ -121,7 +121,7 @@ def _types(name: str, dtype: Any) -> Variant:
     """Return a variant of arrays with a type that is no number, or beyond what is one."""
 
     def write(folder: Path, rng: np.random.Generator) -> str:
-        arrays = {"X": _rows(rng), "y": rng.normal(size=40)}
+        arrays: dict[str, Any] = {"X": _rows(rng), "y": rng.normal(size=40)}
         with np.errstate(all="ignore"):
             arrays[name] = (1e5 * arrays[name]).astype(dtype)
         np.savez(folder / "table.npz", **arrays)

@@ -211,6 +211,7 @@ def test_zero_examples_give_an_orthonormal_basis():
         np.testing.assert_allclose(V.transpose(0, 2, 1) @ V, np.eye(2)[None].repeat(2, axis=0), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_rare_pairs_trust_the_model():
     """On images of digits the model's entries are worse than products, but its subspace is better."""
     X = load_digits().data[:600] / 16

@@ -189,6 +189,7 @@ def test_draws_prefer_variable_and_relevant_attributes():
     assert often[1] > 1.2 * often[0] > 1.5 * often[2:].max()
 
 
+@pytest.mark.slow
 def test_draws_with_the_factor_estimate_equal_aeml():
     X, y = line(300, 7)
     problem = dict(X=X, y=y, orders=shuffled(2, 300), k=3)
@@ -275,7 +276,7 @@ def numbers(outputs, f=0):
     return [part.tobytes() for part in parts]
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("name", slow_but(("alone",), OPTIONS))
 def test_streams_do_not_depend_on_other_streams(name):
     """Over several blocks, one of them with full rows, and several plans."""
     X, y = line(290, 7)
