@@ -25,7 +25,7 @@ def _rows(plan: Plan) -> dict[str, str]:
     paid = plan.attributes_final + plan.attributes_tuning
     most = "at most" if plan.budget else "on average at most"
     examples = f"{plan.n_train} training and {plan.n_test} test examples"
-    cells = plan.n_train * plan.d  # no run can reveal more of them, however often it draws
+    cells = plan.n_train * plan.full_row  # no run can reveal more of them, however often it draws
     widened = plan.widest().attributes_tuning
     all_widened = config.repetitions * (plan.attributes_final + widened)
     widening = f", a grid grows up to {tuning.widen} times if the best is on its edge" if tuning.widen else ""

@@ -54,10 +54,10 @@ class _Form(NamedTuple):
     columns: tuple[str, ...]
     """The columns besides ``attribute``; their values must increase from left to right."""
     least: float
-    """The smallest value; the largest is `LARGEST`."""
+    """The smallest value beside 0; the largest is `LARGEST`."""
 
 
-_PRICES = _Form("dataset.costs", "price", ("cost",), 1 / LARGEST)  # not 0: price-aware draws would see nothing else
+_PRICES = _Form("dataset.costs", "price", ("cost",), 1 / LARGEST)
 _RANGES = _Form("dataset.ranges", "range", ("low", "high"), -LARGEST)
 
 
@@ -70,7 +70,7 @@ class Prices:
     names : tuple of str
         The d attributes, as the data name them, or their numbers from 1.
     costs : tuple of float
-        Their prices, above 0.
+        Their prices, at least 0, and not all 0. Attributes of price 0 are seen of every example.
     unit : str
         The unit of the prices.
     """
@@ -118,12 +118,14 @@ def read_prices(path: Path | str, names: Sequence[str], d: int, unit: str = UNIT
     ------
     DataError
         If the file cannot be read, lacks a column or an attribute, has an unknown or repeated attribute, or a price
-        that is not a number above 0.
+        that is not a number of at least 0; or if all prices are 0.
     """
     known = _known_names(names, d)
     if path == EQUAL:
         return Prices(known, (1.0,) * d, unit)
     (costs,) = _read(_PRICES, at_home(path), known)
+    if not any(costs):
+        raise DataError(f"{path}: every price is 0, so that nothing has to be bought; give one price above 0")
     return Prices(known, costs, unit)
 
 
@@ -166,6 +168,12 @@ def _columns(
             raise DataError(
                 f"{path}: line 1 must name the column {column!r} once; {form.key} needs the columns {','.join(columns)}"
             )
+    unknown = [column for column in header if column not in columns]
+    if unknown:
+        raise DataError(
+            f"{path}: line 1: no column {shown(list(map(quoted, unknown)))} is known; {form.key} has the columns "
+            f"{','.join(columns)}, and no others"
+        )
     places = [header.index(column) for column in columns]
     numbers = {str(at + 1): at for at in range(len(known))} | {name: at for at, name in enumerate(known)}
     entries: dict[int, tuple[int, tuple[float, ...]]] = {}  # lines and values by attribute
@@ -194,8 +202,9 @@ def _values(form: _Form, texts: Sequence[str], where: str) -> tuple[float, ...]:
     for text, column in zip(texts, form.columns, strict=True):
         if not is_number(text):
             raise DataError(f"{where}: {column} is not a number: {quoted(text)}")
-        if not form.least <= float(text) <= LARGEST:
-            raise DataError(f"{where}: {column} must be from {form.least:g} to {LARGEST:g}, not {float(text):g}")
+        if not form.least <= float(text) <= LARGEST and float(text) != 0:
+            zero = "0 or " if form.least > 0 else ""
+            raise DataError(f"{where}: {column} must be {zero}from {form.least:g} to {LARGEST:g}, not {float(text):g}")
     values = tuple(map(float, texts))
     for (low, below), (high, above) in pairwise(zip(form.columns, values, strict=True)):
         if not above - below >= 1 / LARGEST:

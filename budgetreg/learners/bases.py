@@ -5,7 +5,7 @@ The base classes are for a split budget, draws guided by moments, pairs of attri
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from budgetreg.config.options import NOTHING, Option, Options, one_of, option, whole
 from budgetreg.errors import ConfigError
@@ -43,6 +43,12 @@ UPDATES: Mapping[str, str] = {
 
 COUNTERPARTS = {"ogd": "online_ridge", "eg": "online_lasso"}
 """By update, the learner with exact gradients."""
+
+
+def prices_option(**declaration: Any) -> str:
+    """Declare whether draws depend on prices; what else is declared, such as the default, is as for `option`."""
+    declared: str = option("whether draws depend on prices", one_of("aware", "ignored"), **declaration)
+    return declared
 
 
 def average_option() -> str:
@@ -117,7 +123,7 @@ class GuidedLearner(SplitBudgetLearner):
         "the draw of attributes for the inner product", one_of("weight", "moment"), default="weight"
     )
     literal_split: str = option("the meaning of split=literal", one_of("one", "half"), default="one")
-    prices: str = option("whether draws depend on prices", one_of("aware", "ignored"), default="aware")
+    prices: str = prices_option(default="aware")
 
     def literal(self, k: int) -> int:
         """Return the draws for the inner product of ``split=literal``, as the option `literal_split` says."""
@@ -200,6 +206,24 @@ class PairwiseLearner(Learner):
     def state_numbers(self, d: int) -> int:
         """Return the size of a matrix of second moments."""
         return d**2
+
+
+@dataclass(frozen=True)
+class PlannedDrawsLearner(PairwiseLearner):
+    """Base class of learners that store what they see, and plan their draws by it and by prices.
+
+    Attributes
+    ----------
+    prices : {'aware', 'ignored'}
+        The files of learners say 'aware'. Runs that were recorded without the option ignored prices.
+    """
+
+    prices: str = prices_option(default="ignored", tried=())
+
+    @property
+    def cost_aware(self) -> Sequence[str]:
+        """All draws, if they are to be price-aware."""
+        return ("k",) if self.prices == "aware" else ()
 
 
 @dataclass(frozen=True)

@@ -270,8 +270,13 @@ class Learner:
 
     @property
     def cost_aware(self) -> Sequence[str]:
-        """Which of its draws, by the names of a `BudgetSplit`, depend on prices where prices are given."""
+        """Which of its draws depend on prices where prices are given: names of a `BudgetSplit`, or ``k`` for all."""
         return ()
+
+    @property
+    def uses_free(self) -> bool:
+        """Whether it uses attributes that cost nothing, beside the k that it draws."""
+        return self.observation is Observation.ALL
 
     @property
     def missing(self) -> Missing:

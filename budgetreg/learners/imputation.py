@@ -72,6 +72,7 @@ class ImputationLearner(PairwiseLearner):
     core = "imputation"
     centres_itself = True
     missing = Missing.LEFT_OUT
+    uses_free = True
     oracle = ImputationOracle()
 
     def fit(

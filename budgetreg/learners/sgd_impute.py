@@ -16,7 +16,8 @@ from budgetreg.learners.bases import COUNTERPARTS, ONE_PASS, UPDATES, average_op
 from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Batching, Learner, Missing
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
-from budgetreg.sampling.draws import blocks, subset
+from budgetreg.revealed.collection import AttributeDraws, drawn
+from budgetreg.sampling.draws import blocks
 from budgetreg.updates.averaging import Averager
 from budgetreg.updates.dense import inner_products, project_l2
 from budgetreg.updates.reference_updates import REFERENCE_UPDATES
@@ -35,6 +36,7 @@ class ImputedGradientLearner(Learner):
     tuned = ("B", "eta")
     batching = Batching.IN_STEP
     missing = Missing.LEFT_OUT
+    uses_free = True
     words = ("k attributes per example, the others imputed by their running means", UPDATES["ogd"])
     skipped_checks: ClassVar[Mapping[str, str]] = {
         "unbiased": _GUESSED,
@@ -51,10 +53,10 @@ class ImputedGradientLearner(Learner):
         averager = Averager(checkpoints, self.average)
         sums, counts = np.zeros((F, d)), np.zeros((F, d))
         w, total = np.zeros((F, G, d)), np.zeros((F, G, d))
-        stream = np.arange(F)[:, None]
+        stream, draws = np.arange(F)[:, None], [AttributeDraws(rng, d, given.k, accessor.free) for rng in rngs]
         for start, stop in blocks(0, checkpoints[-1]):
-            attributes = np.stack([subset(rng, d, given.k) for rng in rngs])[:, : stop - start]
             accessor.open(start, stop)
+            attributes = drawn(accessor, draws, stop - start)
             values, y, there = accessor.reveal_block(attributes), accessor.targets(), accessor.available(attributes)
             for t in range(stop - start):
                 total += w

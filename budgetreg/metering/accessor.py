@@ -52,6 +52,8 @@ class Accessor:
         Whether the bill counts how often each attribute was charged. Then each draw must be named, see `pay_for`.
     log : Book, optional
         Records which cells are revealed to whom.
+    free : ndarray of bool, shape (d,), optional
+        Attributes that cost nothing: revealing them is charged to no budget. None by default.
 
     Notes
     -----
@@ -79,15 +81,16 @@ class Accessor:
         centre_targets: bool = False,
         itemised: bool = False,
         log: Book | None = None,
+        free: np.ndarray | None = None,
     ) -> None:
         self._table = table
         self._orders = np.ascontiguousarray(orders, dtype=np.intp)
         self.n_streams, self.n_examples = self._orders.shape
         self._lengths = np.full(self.n_streams, self.n_examples) if lengths is None else lengths
         self._pilot = np.empty((self.n_streams, 0), dtype=np.intp) if pilot is None else pilot
-        self.n_settings, self.d = n_settings, table.d
+        self.n_settings, self.d, self.free = n_settings, table.d, free
         self._opened = opened
-        self._ledger = Ledger(self.n_streams, n_settings, self.d, budget, checkpoints)
+        self._ledger = Ledger(self.n_streams, n_settings, self.d, budget, checkpoints, free)
         self._counts = RevealCounts(self.n_streams, n_settings, self.d, checkpoints) if itemised else None
         # The ledger comes first: it refuses what the others must not record.
         self._bills: list[Book] = [self._ledger, self._counts] if self._counts else [self._ledger]

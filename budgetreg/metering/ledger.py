@@ -136,10 +136,22 @@ class Ledger:
         Most attributes that a replica may be charged for one example; None for no limit.
     checkpoints : sequence of int
         Numbers of examples at which the bill is noted.
+    free : ndarray of bool, shape (d,), optional
+        Attributes that are charged nothing; none by default.
     """
 
-    def __init__(self, n_streams: int, n_settings: int, d: int, budget: int | None, checkpoints: Sequence[int]) -> None:
-        self._d, self._budget, self._checkpoints = d, budget, tuple(checkpoints)
+    def __init__(
+        self,
+        n_streams: int,
+        n_settings: int,
+        d: int,
+        budget: int | None,
+        checkpoints: Sequence[int],
+        free: np.ndarray | None = None,
+    ) -> None:
+        self._priced = None if free is None or not free.any() else ~free
+        self._d = d if self._priced is None else int(self._priced.sum())
+        self._budget, self._checkpoints = budget, tuple(checkpoints)
         self._streams, self._start = np.arange(n_streams), 0
         self._spent = np.zeros((n_streams, 0, n_settings), dtype=np.int32)
         self._at: dict[int, np.ndarray] = {}
@@ -153,16 +165,18 @@ class Ledger:
         self._spent = np.zeros((*rows.shape, self._spent.shape[2]), dtype=np.int32)
 
     def note_rows(self) -> None:
-        """Charge all d attributes of every example of the block."""
+        """Charge all attributes with a price of every example of the block."""
         self.charge(slice(None), self._d)
 
     def note_block(self, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
         """Charge all settings for what they draw together."""
+        drawn = self._with_price(attributes, drawn)
         draws = attributes.shape[2] if drawn is None else np.broadcast_to(drawn, attributes.shape).sum(2, keepdims=True)
         self.charge(slice(None), draws)
 
     def note_example(self, position: np.ndarray, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
         """Charge each replica for what it draws."""
+        drawn = self._with_price(attributes, drawn)
         draws = len(attributes) if drawn is None else np.broadcast_to(drawn, attributes.shape).sum(0)
         self.charge((self._streams, position), draws)
 
@@ -191,6 +205,13 @@ class Ledger:
         self._close()
         self._spent = self._spent[:, :0]
         return Bill(self._at, self._total, self._most, reveals)
+
+    def _with_price(self, attributes: np.ndarray, drawn: np.ndarray | None) -> np.ndarray | None:
+        """Return which draws are charged; None for all."""
+        if self._priced is None:
+            return drawn
+        priced = self._priced[attributes]
+        return priced if drawn is None else priced & drawn
 
     def _close(self) -> None:
         if not self._spent.size:

@@ -30,7 +30,7 @@ from budgetreg.config.options import (
 )
 from budgetreg.config.sections import BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
 from budgetreg.data import DatasetConfig, DatasetKind, kinds
-from budgetreg.data.attributes import with_ranges
+from budgetreg.data.attributes import EQUAL, with_ranges
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.files.integrity import record_digest
 from budgetreg.files.paths import at_home
@@ -95,7 +95,8 @@ class Config:
         same_end = self.algo.observation is not Observation.ALL or self.axis == "paid"
         tuning, grid = self._choice()
         learner = self.algo.identity(self.resolved["algo"]) | ({"grid": grid} if grid else {})
-        if self.dataset.costs is None:
+        costs, ignored = self.dataset.costs, learner.get("prices") == "ignored"
+        if costs is None or (costs == EQUAL and not ignored):  # equal prices change no draw
             learner.pop("prices", None)
         return {
             **identity_of(TOP, self.resolved, {"algo", "dataset", "tuning", *(["axis"] if same_end else [])}),

@@ -154,6 +154,7 @@ def _advance_batch(
         centre_targets=plan.intercept and not learner_centres,
         itemised=plan.prices is not None,
         log=log,
+        free=plan.free,
     )
     known = [each.split.moments for each in batch if each.split.moments is not None]
     moments = np.stack(known) if known else None

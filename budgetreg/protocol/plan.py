@@ -1,18 +1,19 @@
 """What will be run: every decision of a run, made before anything is computed, and its attribute bill."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from budgetreg.data import Dataset, load, located, prices_of
+from budgetreg.data.formats.chunks import shown
 from budgetreg.errors import ConfigError, DataError, too_large
 from budgetreg.learners import members
-from budgetreg.learners.declaration import Batching, Missing, Observation
+from budgetreg.learners.declaration import Batching, Learner, Missing, Observation
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.side_information import shares
-from budgetreg.protocol.spending import Spending
+from budgetreg.protocol.spending import Spending, met
 from budgetreg.protocol.tuning import count, lay_out, on_edge, run_context, widened
 
 REPLICA_BYTES = 64
@@ -63,6 +64,11 @@ class Plan(Spending):
     data_bytes: int | None
 
     @property
+    def spends_gaps(self) -> bool:
+        """Whether draws, or their number, make up for values that are missing."""
+        return self.gaps and (self.config.algo.missing is Missing.LEFT_OUT or self.config.total is not None)
+
+    @property
     def budget(self) -> int | None:
         """Most attributes of one example that are revealed; None if their number is random and bounded on average."""
         return None if self.config.algo.observation is Observation.K_ON_AVERAGE else self.per_example
@@ -95,7 +101,7 @@ class Plan(Spending):
     @property
     def attributes_final(self) -> int:
         """Most that the final run of a repetition may be charged."""
-        return self.lead * self.d + self.per_example * (self.checkpoints[-1] - self.lead)
+        return self.lead * self.full_row + self.per_example * (self.checkpoints[-1] - self.lead)
 
     @property
     def attributes_tuning(self) -> int:
@@ -196,13 +202,17 @@ def make_plan(config: Config) -> Plan:
     data = load(config.dataset, config.seed, 0, targets=algo.predicts)
     _check_data(config, data)
     n_train, n_test = split_sizes(config, data)
+    prices = prices_of(config.dataset, data)
+    priced = np.array([cost > 0 for cost in prices.costs]) if prices else np.ones(data.X.shape[1], dtype=bool)
+    _check_prices(algo, priced, data.names)
     plan = Plan(
         config=config,
         n_train=n_train,
         d=data.X.shape[1],
         budget_split=algo.split_budget(config.k),
-        prices=prices_of(config.dataset, data),
+        prices=prices,
         n_complete=int(data.complete.mean() * n_train),
+        met=None if data.available is None else met(data.available, priced, config.k, algo.missing),
         folder=config.folder(),
         dataset=data.name,
         fingerprint=data.fingerprint(),
@@ -254,6 +264,23 @@ def _check_config(config: Config) -> None:
     no_origin = algo.skipped_checks.get("origin")
     if no_origin and (config.intercept == "mean" or config.dataset.center == "revealed"):
         raise ConfigError(f"{algo.name}: {no_origin}: use intercept=none, and dataset.center=none or full")
+
+
+def _check_prices(algo: Learner, priced: np.ndarray, names: Sequence[str]) -> None:
+    """Refuse free attributes that a learner cannot use.
+
+    Raises
+    ------
+    ConfigError
+        If another learner can.
+    """
+    if not priced.all() and not algo.uses_free:
+        able = members(lambda other: other.uses_free and other.predicts == algo.predicts)
+        free = shown([names[at] if names else str(at + 1) for at in np.flatnonzero(~priced).tolist()])
+        raise ConfigError(
+            f"dataset.costs: the price of {free} is 0, and {algo.name} cannot use more than its k attributes: give a "
+            f"price above 0, or use one of {', '.join(able)}"
+        )
 
 
 def _check_data(config: Config, data: Dataset) -> None:

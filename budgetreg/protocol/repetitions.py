@@ -235,7 +235,7 @@ class Outcome:
     def report(self) -> dict[str, Any]:
         """Return what `run_repetitions` returns of a repetition."""
         plan, final, best = self.plan, self.final, self.best
-        charged, pilot = self._of_chosen(final.attributes).tolist(), plan.lead * plan.d
+        charged, pilot = self._of_chosen(final.attributes).tolist(), plan.lead * plan.full_row
         points = zip(plan.checkpoints, final.kept, charged, strict=True)
         result: dict[str, Any] = {
             "repetition": self.split.repetition,
@@ -265,7 +265,7 @@ class Outcome:
     def _distinct_cells(self) -> dict[str, float]:
         """Count the distinct cells that the final run saw, those that only its tuning saw, and the rows held out.
 
-        With prices, also what the last two of these cost.
+        Cells of free attributes are not counted. With prices, also what the last two of these cost.
         """
         plan, split = self.plan, self.split
         assert self.final.seen is not None
@@ -275,9 +275,11 @@ class Outcome:
         shared, all_rows = single[self.cells.holds(single)], split.first_row + np.arange(len(split.table.y))
         in_tuning, in_rows = self.cells.by_attribute(all_rows), self.cells.by_attribute(rows)
         only_tuning = in_tuning - in_rows - np.bincount(shared % plan.d, minlength=plan.d)
+        if plan.free is not None:
+            single, only_tuning = single[~plan.free[single % plan.d]], np.where(plan.free, 0, only_tuning)
         rows_full = int(np.count_nonzero(split.complete[split.order])) if plan.tuned else 0
         counts: dict[str, float] = {
-            "cells_run": rows.size * plan.d + single.size,
+            "cells_run": rows.size * plan.full_row + single.size,
             "cells_tuning": int(only_tuning.sum()),
             "rows_full": rows_full,
         }

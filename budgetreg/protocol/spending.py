@@ -1,21 +1,28 @@
 """What a run may spend: where it ends, what the pilot takes of it, the checkpoints on the way.
 
-Everything is planned in attributes. A total may be in money, if there are prices. As a plan is made before any draw, it
-converts money by the expected price of a draw: a run ends near its total, and what it pays is counted.
+Everything is planned in draws of attributes, each of which costs 1 unless its value is missing. A total may be in
+money, if there are prices. As a plan is made before any draw, it converts money by the expected price of a draw, and
+expects as many missing values as the table has: a run ends near its total, and what it pays is counted.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, fsum, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from budgetreg.data import Dataset, Prices
+from budgetreg.data.formats.chunks import shown
+from budgetreg.data.values import row_blocks
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import Observation
+from budgetreg.learners.declaration import Missing, Observation
 from budgetreg.learners.signature import BudgetSplit
 from budgetreg.protocol.configuration import Config
+from budgetreg.revealed.collection import MIX
+from budgetreg.sampling.designs import working_probabilities
+from budgetreg.sampling.importance_weights import per_money
 
 PILOT_SHARE, LEAST_SHARE, LEAST_ROWS = 0.05, 0.1, 5
 """Share of all spending that an automatic pilot takes; the second share, if the first one buys too few rows."""
@@ -24,6 +31,52 @@ AXIS_SPAN = 256
 """The attribute axis begins at the cost of a full row, or at its end divided by this."""
 
 _ROUNDING = 1e-9  # in attributes: rounding error of a quotient that should be whole
+
+_RESERVE = 3.0
+"""Standard deviations of what missing values save that a plan leaves unspent, so that few runs exceed their total."""
+
+
+class Met(NamedTuple):
+    """How often draws meet a value, in a table with missing values.
+
+    Attributes
+    ----------
+    mean, deviation : float
+        Mean and standard deviation, over examples, of the number of values that the draws for one meet.
+    shares : tuple of float
+        The share of examples in which each of the d attributes has a value.
+    """
+
+    mean: float
+    deviation: float
+    shares: tuple[float, ...]
+
+
+def met(available: np.ndarray, priced: np.ndarray, k: int, missing: Missing) -> Met:
+    """Return how often k draws for an example meet a value.
+
+    Parameters
+    ----------
+    available : ndarray of bool, shape (n, d)
+        Which values exist.
+    priced : ndarray of bool, shape (d,)
+        Which attributes are drawn; the others are free.
+    k : int
+        Draws for an example.
+    missing : Missing
+        Learners that leave missing values out draw other attributes instead, as long as there are others. All others
+        skip them; their draws are taken to be uniform and independent.
+    """
+    counts, shares = np.zeros(len(available)), np.zeros(priced.size)
+    for rows in row_blocks(np.arange(len(available)), priced.size):
+        counts[rows] = available[rows][:, priced].sum(axis=1)
+        shares += available[rows].sum(axis=0)
+    if missing is Missing.LEFT_OUT:
+        values, chance = np.minimum(counts, k), 0.0
+    else:
+        share = counts / np.count_nonzero(priced)
+        values, chance = k * share, k * float((share * (1 - share)).mean())
+    return Met(float(values.mean()), sqrt(float(values.var()) + chance), tuple((shares / len(available)).tolist()))
 
 
 @dataclass(frozen=True)
@@ -42,6 +95,8 @@ class Spending:
         Prices of the attributes. If they are known, the bill is itemised, and is in money too.
     n_complete : int
         Complete rows of the training part, about.
+    met : Met or None
+        How often draws meet a value; None if no value is missing.
     """
 
     config: Config
@@ -50,30 +105,53 @@ class Spending:
     budget_split: BudgetSplit | None
     prices: Prices | None
     n_complete: int
+    met: Met | None
+
+    @cached_property
+    def free(self) -> np.ndarray | None:
+        """Which attributes cost nothing, shape (d,): they are seen of every example; None if all have a price."""
+        free = np.array([cost == 0 for cost in self.prices.costs]) if self.prices else np.zeros(0, dtype=bool)
+        return free if free.any() else None
+
+    @property
+    def full_row(self) -> int:
+        """Attributes that are charged for a full row: those with a price."""
+        return self.d if self.free is None else int(np.count_nonzero(~self.free))
 
     @property
     def per_example(self) -> int:
-        """Attributes that a replica may be charged for one example: k, or all d; for some learners on average."""
-        return self.d if self.config.algo.observation is Observation.ALL else self.config.k
+        """Attributes that a replica may be charged for one example: k, or all; for some learners on average."""
+        limit = self.d if self.config.algo.observation is Observation.ALL else self.config.k
+        return min(limit, self.full_row)
 
     @cached_property
     def payment(self) -> Prices:
         """What attributes cost in the unit of the total: their prices if that is money, 1 each if it is attributes."""
-        in_money = self.prices if self.config.total is not None else None
-        return in_money or Prices((), (1.0,) * self.d, "cells")
+        if self.prices is not None and self.config.total is not None:
+            return self.prices
+        return Prices((), (1.0,) * self.full_row, "cells")
 
     @cached_property
     def price(self) -> float:
         """The expected price of an attribute, in money; 1 if the total is in attributes.
 
-        Price-aware draws are taken to be those of equally relevant attributes, all others to be uniform.
+        Price-aware draws are taken to be those of equally relevant attributes, all others to be uniform. Attributes
+        whose values are often missing are met less often.
         """
-        mean, price_aware = self.payment.row / self.d, self.config.algo.cost_aware
-        if self.budget_split is None or not price_aware:
+        price_aware = self.config.algo.cost_aware
+        if self.payment is not self.prices:
+            return 1.0
+        costs = np.array(self.payment.costs)
+        drawn = costs > 0
+        c, roots = costs[drawn], np.sqrt(costs[drawn])
+        shares = np.ones(len(c)) if self.met is None else np.array(self.met.shares)[drawn]
+        mean = fsum(shares * c) / fsum(shares)
+        if not price_aware:
             return mean
-        roots = [sqrt(cost) for cost in self.payment.costs]
-        guided = fsum(roots) / fsum(1 / root for root in roots)
-        draws = self.budget_split._asdict()
+        if self.budget_split is None:
+            weights = shares * working_probabilities(per_money(np.ones(len(c)), c), self.per_example, MIX)
+            return fsum(weights * c) / fsum(weights)
+        guided, draws = fsum(shares * roots) / fsum(shares / roots), self.budget_split._asdict()
         return fsum(n * (guided if part in price_aware else mean) for part, n in draws.items()) / sum(draws.values())
 
     @property
@@ -87,17 +165,30 @@ class Spending:
         return 0 if self.config.algo.observation is Observation.ALL else self.pilot
 
     def bought(self, lead: int) -> int | None:
-        """Return how many attributes the total buys, after some full rows; None if there is no total."""
+        """Return how many draws the total buys, after some full rows; None if there is no total.
+
+        With missing values the plan expects n examples to cost ``n mean``, in attributes, and leaves ``3 sqrt(n)``
+        standard deviations of an example's cost unspent.
+        """
         if self.config.total is None:
             return None
-        return lead * self.d + int((self.config.total - lead * self.payment.row) / self.price + _ROUNDING)
+        values = (self.config.total - lead * self.payment.row) / self.price
+        if self.met is not None and values > 0:
+            reserve = _RESERVE * self.met.deviation
+            root = 2 * values / (reserve + sqrt(reserve**2 + 4 * self.met.mean * values))  # of the examples
+            values = self.per_example * root**2
+        return lead * self.full_row + int(values + _ROUNDING)
 
     def end(self, lead: int) -> int:
-        """Return the attributes at which the axis ends; with a total, at most what all examples cost."""
+        """Return the draws at which the axis ends; with a total, at most those of all examples."""
         bought = self.bought(lead)
         if bought is None:
-            return self.config.k * self.n_train
-        return min(bought, lead * self.d + self.per_example * (self.n_train - lead))
+            return min(self.config.k, self.full_row) * self.n_train
+        return min(bought, lead * self.full_row + self.per_example * (self.n_train - lead))
+
+    def spent(self, draws: int) -> float:
+        """Return what draws are expected to cost, a number of the total's unit, and at most the total."""
+        return min(draws * self.price, self.config.total or draws * self.price)
 
     @cached_property
     def pilot(self) -> int:
@@ -110,7 +201,7 @@ class Spending:
         ConfigError
             If they are too few for what they have to estimate, or leave nothing to learn with.
         """
-        config, row, spent = self.config, self.payment.row, self.end(0) * self.price
+        config, row, spent = self.config, self.payment.row, self.spent(self.end(0))
         if config.pilot != "auto":
             pilot = int(config.pilot)
         elif config.dataset.scaled_by_ranges and config.algo.given_moments != "pilot":
@@ -129,7 +220,7 @@ class Spending:
         if pilot and (pilot * row >= spent or pilot >= self.n_train):
             limit = f"k={config.k} buys of {self.n_train} examples" if config.total is None else f"{self.total} buys"
             raise ConfigError(
-                f"pilot={config.pilot}: {pilot} full rows of {self.d} attributes are all that {limit}, or more; "
+                f"pilot={config.pilot}: {pilot} full rows of {self.full_row} attributes are all that {limit}, or more; "
                 "use a smaller pilot"
             )
         return pilot
@@ -143,7 +234,7 @@ class Spending:
         ConfigError
             If the requested checkpoints, or the total, are out of reach.
         """
-        config, asked, d, pilot, lead = self.config, self.config.checkpoints, self.d, self.pilot, self.lead
+        config, asked, d, pilot, lead = self.config, self.config.checkpoints, self.full_row, self.pilot, self.lead
         if isinstance(asked, tuple) and not any(isinstance(checkpoint, float) for checkpoint in asked):
             if asked[-1] > self.n_train:
                 raise ConfigError(f"checkpoints={list(asked)}: there are only {self.n_train} training examples")
@@ -182,19 +273,27 @@ class Spending:
         config, algo = self.config, self.config.algo
         pilot, end, bought = self.pilot, self.end(self.lead), self.bought(self.lead)
         if bought is not None and end < bought:
+            about, values = ("about ", self.met.mean / self.per_example) if self.met else ("", 1)
+            first = self.lead * self.full_row
             yield (
-                f"{self.total}: {algo.name} ends at {end} attributes, when it has seen {self.per_example} "
-                f"attributes of each of the {self.n_train} training examples"
+                f"{self.total}: {algo.name} ends at {about}{first + round((end - first) * values)} attributes, when it "
+                f"has seen {'up to ' if self.met else ''}{self.per_example} attributes of each of the {self.n_train} "
+                "training examples"
             )
         if pilot:
             learned = "centre and moments" if config.dataset.scaled_by_ranges else "scale, centre and moments"
             yield (
-                f"a pilot of {pilot} full rows is bought first, {pilot * self.d} of {end} attributes in all: {learned} "
-                "come from it"
+                f"a pilot of {pilot} full rows is bought first, {pilot * self.full_row} of {end} attributes in all: "
+                f"{learned} come from it"
             )
+        if self.free is not None:
+            names = shown([self.prices.names[at] for at in np.flatnonzero(self.free)]) if self.prices else ""
+            yield f"free attributes are seen of every example, beside those that are drawn, and are on no bill: {names}"
         if data.available is not None:
+            replaced = algo.missing is Missing.LEFT_OUT
+            way = "another attribute is drawn where a value is missing" if replaced else "missing values are skipped"
             yield (
-                f"{1 - data.available.mean():.1%} of all cells have no value: missing values are skipped at no cost, "
+                f"{1 - data.available.mean():.1%} of all cells have no value: {way} at no cost, "
                 f"tests and folds use complete rows only ({np.count_nonzero(data.complete)} of {data.y.size}), and "
                 "estimates are unbiased if values are missing completely at random, which is assumed"
             )

@@ -31,7 +31,8 @@ def identity_of(plan: Plan) -> Tree:
     -------
     dict
         ``identity``: the part of the configuration that can change a result; ``identity_digest``: its SHA-256;
-        ``data``: name, content, shape and prices of the data, because files can change under the same configuration.
+        ``data``: name, content, shape and prices of the data, because files can change under the same configuration,
+        and whether other draws make up for missing values.
     """
     identity = json.loads(json.dumps(plan.config.identity(), sort_keys=True))
     return {
@@ -44,6 +45,7 @@ def identity_of(plan: Plan) -> Tree:
             "n_test": plan.n_test,
             "d": plan.d,
             **({"prices": plan.prices.digest()} if plan.prices else {}),
+            **({"gaps": "replaced"} if plan.spends_gaps else {}),  # earlier runs ended below their totals
         },
     }
 

@@ -1,6 +1,7 @@
 """Finished runs at other prices: the reveals are recorded, so that no run has to be repeated.
 
-Only price-aware draws would have been different. All other results of a run stay as they are.
+Only price-aware draws, and those of runs with other free attributes, would have been different. All other results of a
+run stay as they are.
 """
 
 from collections.abc import Iterable
@@ -13,9 +14,9 @@ import pandas as pd
 
 from budgetreg import learners
 from budgetreg.data.attributes import EQUAL, read_prices
-from budgetreg.data.formats.chunks import damage_reported
+from budgetreg.data.formats.chunks import damage_reported, shown
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.results.manifest import read_tables
+from budgetreg.results.manifest import read_manifest, read_tables
 from budgetreg.results.reading import find_folders
 from budgetreg.results.schema import COST, REVEAL_COLUMNS, REVEALS
 from budgetreg.results.series import Series, labelled, read_folder
@@ -37,7 +38,7 @@ def repriced(folders: Iterable[Path], costs: Path, unit: str | None = None) -> l
     Raises
     ------
     ConfigError
-        If the draws of a run were price-aware, so that other prices would have changed them.
+        If other prices would have changed the draws of a run: they were price-aware, or other attributes were free.
     DataError
         If a run does not record what it revealed, a file is damaged, or the list does not fit.
     """
@@ -69,6 +70,14 @@ def _repriced(series: Series, folder: Path, costs: Path, unit: str | None) -> Se
     names = tuple(reveals.columns)
     prices = read_prices(costs, names, len(names))
     places = pd.MultiIndex.from_frame(series.points[["repetition", "examples"]])
+    recorded = (read_manifest(folder) or {}).get("prices", {})
+    now_free = {name for name, cost in zip(prices.names, prices.costs, strict=True) if cost == 0}
+    changed = sorted(now_free ^ {name for name in names if recorded.get(name) == 0})
+    if changed:
+        raise ConfigError(
+            f"{folder}: the price of {shown(changed)} is 0 in only one of the two lists, and free attributes are seen "
+            "of every example: run it again with the other list in dataset.costs"
+        )
     paid = [prices.of(row) for row in reveals.loc[places].to_numpy()]
     priced = {**dataset, "costs": str(costs), "unit": unit or dataset.get("unit")}
     return replace(series, points=series.points.assign(**{COST: paid}), config={**series.config, "dataset": priced})

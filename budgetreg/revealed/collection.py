@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from budgetreg.metering.accessor import Accessor
-from budgetreg.sampling.designs import Draw, fixed_size, working_probabilities
+from budgetreg.sampling.designs import Draw, fixed_size, replaced, working_probabilities
 from budgetreg.sampling.draws import BLOCK, subset
 from budgetreg.sampling.importance_weights import regression_weights
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_MIX = 0.1
-"""Share of equal probabilities in the draws."""
+MIX = 0.1
+"""Share of equal probabilities in the draws for regressions."""
 
 
 class Block(NamedTuple):
@@ -94,27 +94,75 @@ def rows_by_column(attributes: np.ndarray, values: np.ndarray, columns: int) -> 
 
 
 class AttributeDraws:
-    """Draws of k of d attributes per example, in blocks that do not depend on checkpoints.
+    """Draws of k attributes per example, in blocks that do not depend on checkpoints.
 
-    The draws are uniform subsets until `plan` changes them.
+    The draws are uniform subsets until `plan` changes them. Free attributes are not drawn: each example shows them too.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        The stream's.
+    d, k : int
+        Number of attributes, and how many of them are drawn; all that have a price, if these are fewer.
+    free : ndarray of bool, shape (d,), optional
+        Which attributes cost nothing; none by default.
+
+    Attributes
+    ----------
+    priced : ndarray of int, shape (p,)
+        Attributes with a price, from which k are drawn.
+    width : int
+        Number of attributes that `take` returns for an example: those drawn, then the free ones.
     """
 
-    def __init__(self, rng: np.random.Generator, d: int, k: int) -> None:
-        self.k, self._rng = k, rng
-        self._draw = lambda rng: Draw(subset(rng, d, k))
-        self._block = np.empty((0, k), dtype=np.int64)
+    def __init__(self, rng: np.random.Generator, d: int, k: int, free: np.ndarray | None = None) -> None:
+        self._rng = rng
+        self._others: np.random.Generator | None = None
+        free = np.zeros(d, dtype=bool) if free is None else free
+        self.priced, self._free = np.flatnonzero(~free), np.flatnonzero(free)
+        n = self.priced.size
+        self._k = min(k, n)
+        self._draw, self._p = (lambda rng: Draw(subset(rng, n, self._k))), np.full(n, 0.5)
+        self._block = np.empty((0, self._k), dtype=np.int64)
+        self.width = self._k + self._free.size
 
-    def plan(self, p: np.ndarray) -> None:
-        """Draw, from the next example on, with probabilities of about p (d,), see `fixed_size`."""
-        self._draw = fixed_size(p, self.k)
+    def plan(self, weights: np.ndarray, mix: float) -> None:
+        """Draw, from the next example on, with probabilities that are about proportional to weights.
+
+        See `budgetreg.sampling.designs.fixed_size`.
+
+        Parameters
+        ----------
+        weights : ndarray of float, shape (p,)
+            Of the attributes with a price, at least 0.
+        mix : float
+            Share of equal probabilities.
+        """
+        self._p = working_probabilities(weights, self._k, mix)
+        self._draw = fixed_size(self._p, self._k)
         self._block = self._block[:0]
 
-    def take(self, examples: int) -> np.ndarray:
-        """Return the attributes (T, k) of the next examples."""
+    def take(self, examples: int, available: np.ndarray | None = None) -> np.ndarray:
+        """Return the attributes (T, width) of the next examples.
+
+        Parameters
+        ----------
+        examples : int
+            Their number T.
+        available : ndarray of bool, shape (T, d), optional
+            Which values exist; all by default. Where the value of a drawn attribute is missing, another attribute is
+            drawn instead, as long as there is one: see `budgetreg.sampling.designs.replaced`.
+        """
         while len(self._block) < examples:
             self._block = np.append(self._block, self._draw(self._rng).attributes, axis=0)
         taken, self._block = self._block[:examples], self._block[examples:]
-        return taken
+        if available is not None:
+            if self._others is None:  # a generator of its own, so that missing values do not move later draws
+                (self._others,) = self._rng.spawn(1)
+            taken = replaced(taken, available[:, self.priced], self._p, self._others)
+        if not self._free.size:
+            return taken
+        return np.hstack([self.priced[taken], np.broadcast_to(self._free, (examples, self._free.size))])
 
 
 @dataclass(frozen=True)
@@ -135,6 +183,8 @@ class Collected:
         Numbers of examples, with the pilot's, at which the draw probabilities changed; the last is that of all.
     draws : sequence of AttributeDraws
         One per stream.
+    prices : ndarray of float, shape (d,), or None
+        What attributes cost, for plans that depend on it.
     """
 
     examples: int
@@ -143,6 +193,7 @@ class Collected:
     entries: Entries
     phases: tuple[int, ...]
     draws: Sequence[AttributeDraws]
+    prices: np.ndarray | None = None
 
     def plan(self, spread: np.ndarray, W: np.ndarray) -> None:
         """Change the draw probabilities, see `budgetreg.sampling.importance_weights.regression_weights`.
@@ -155,15 +206,21 @@ class Collected:
             Regressors.
         """
         for draws, s, w in zip(self.draws, spread, W, strict=True):
-            draws.plan(working_probabilities(regression_weights(s, w), draws.k, _MIX))
+            i = draws.priced
+            draws.plan(regression_weights(s[i], w[i], None if self.prices is None else self.prices[i]), MIX)
 
 
 def collect(
-    accessor: Accessor, checkpoints: Sequence[int], rngs: Sequence[np.random.Generator], k: int
+    accessor: Accessor,
+    checkpoints: Sequence[int],
+    rngs: Sequence[np.random.Generator],
+    k: int,
+    prices: np.ndarray | None = None,
 ) -> Iterator[Collected]:
     """Draw k attributes of each example: uniform subsets at first, then by plans.
 
-    The first plan is due after ``2 d / k`` examples, and further plans whenever their number has doubled.
+    The first plan is due after ``2 d / k`` examples, d being the attributes that are not free, and further plans
+    whenever their number has doubled.
 
     Parameters
     ----------
@@ -174,21 +231,23 @@ def collect(
     rngs : sequence of numpy.random.Generator
         One per stream.
     k : int
-        Attributes seen of each example.
+        Attributes drawn for each example.
+    prices : ndarray of float, shape (d,), optional
+        What attributes cost, if plans are to depend on it.
     """
     d, last = accessor.d, checkpoints[-1]
-    entries, draws, changes = Entries(d + 1), [AttributeDraws(rng, d, k) for rng in rngs], []
+    entries, draws, changes = Entries(d + 1), [AttributeDraws(rng, d, k, accessor.free) for rng in rngs], []
     X, y = accessor.pilot()
     pilot = X.shape[1]
     if pilot:
         entries.add(np.broadcast_to(np.arange(d), X.shape), X, y)
         changes.append(pilot)
-    first = -(-2 * d // k)
+    first = -(-2 * draws[0].priced.size // k)
     plans = {first << doublings for doublings in range(last.bit_length()) if first << doublings < last}
     for start, stop in pairwise(sorted({*range(0, last, BLOCK), *checkpoints, *plans})):
         entries.add(*reveal(accessor, draws, start, stop, entries.columns), accessor.targets())
         if stop in checkpoints or stop in plans:
-            yield Collected(stop, stop in checkpoints, stop in plans, entries, (*changes, pilot + stop), draws)
+            yield Collected(stop, stop in checkpoints, stop in plans, entries, (*changes, pilot + stop), draws, prices)
         if stop in plans:
             changes.append(pilot + stop)
 
@@ -198,8 +257,17 @@ def reveal(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Open a block of examples; return the attributes drawn, or `missing` for missing values, and the values."""
     accessor.open(start, stop)
-    attributes = np.stack([stream.take(stop - start) for stream in draws])
+    attributes = drawn(accessor, draws, stop - start)
     values = accessor.reveal_block(attributes)
     if not accessor.complete:
         attributes = np.where(accessor.available(attributes), attributes, missing)
     return attributes, values
+
+
+def drawn(accessor: Accessor, draws: Sequence[AttributeDraws], examples: int) -> np.ndarray:
+    """Return the attributes (F, T, n) of the current block's T examples, preferring those that have a value."""
+    if accessor.complete:
+        return np.stack([stream.take(examples) for stream in draws])
+    everything = np.broadcast_to(np.arange(accessor.d), (len(draws), examples, accessor.d))
+    available = accessor.available(everything)
+    return np.stack([stream.take(examples, there) for stream, there in zip(draws, available, strict=True)])

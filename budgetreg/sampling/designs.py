@@ -129,6 +129,48 @@ def fixed_size(p: np.ndarray, r: int) -> Callable[[np.random.Generator], Draw]:
     return draw
 
 
+def replaced(drawn: np.ndarray, available: np.ndarray, p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return draws in which other attributes stand for those that are not available, as long as there are others.
+
+    Attributes that are available and not drawn are put in an order, and the first of them replace what is missing. It
+    is the order of Pareto sampling, by ``u (1 - p) / (1 - u) / p`` with uniform u, in which an attribute with a larger
+    working probability p tends to come first. If all p are equal, every set of available attributes of this size is
+    equally likely. The order depends on the generator and on what is available only, so that estimates that are
+    conditional on what was seen stay what they are if values are missing completely at random.
+
+    Parameters
+    ----------
+    drawn : ndarray of int, shape (T, r)
+        Distinct attributes of each example.
+    available : ndarray of bool, shape (T, d)
+        Which attributes of each example have a value.
+    p : ndarray of float, shape (d,)
+        Working probabilities, above 0 and below 1.
+    rng : numpy.random.Generator
+        Draws d numbers for each example with a missing value.
+
+    Returns
+    -------
+    ndarray of int, shape (T, r)
+        Distinct attributes; where too few are available, the missing ones that were drawn remain.
+
+    References
+    ----------
+    B. Rosén. On sampling with probability proportional to size. J. Stat. Plan. Inference 62, 1997.
+    """
+    result, odds = drawn.copy(), (1 - p) / p
+    missing = ~np.take_along_axis(available, drawn, axis=1)
+    for example in np.flatnonzero(missing.any(axis=1)):
+        u = rng.random(p.size)
+        others = available[example].copy()
+        others[drawn[example]] = False
+        order = np.flatnonzero(others)
+        order = order[np.argsort(u[order] / (1 - u[order]) * odds[order], kind="stable")]
+        places = np.flatnonzero(missing[example])[: order.size]
+        result[example, places] = order[: places.size]
+    return result
+
+
 def _log_survival(p: np.ndarray, r: int) -> np.ndarray:
     """Return the table (r+1, d+1) by which attributes are drawn one after the other, in ascending order.
 

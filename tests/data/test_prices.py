@@ -37,9 +37,15 @@ def test_a_name_that_is_a_number_comes_before_the_number(tmp_path: Path) -> None
     assert prices.costs == (5, 6)
 
 
-def test_semicolons_and_other_columns_are_allowed(tmp_path: Path) -> None:
-    prices = listed(tmp_path, "cost;why;attribute\n1;;age\n2;x;bmi\n3;x;7\n4;x;bp\n")
+def test_semicolons_are_allowed(tmp_path: Path) -> None:
+    prices = listed(tmp_path, "cost;attribute\n1;age\n2;bmi\n3;7\n4;bp\n")
     assert prices.costs == (1, 2, 3, 4)
+
+
+def test_some_attributes_may_be_free(tmp_path: Path) -> None:
+    prices = listed(tmp_path, f"attribute,cost\nage,0\n{REST}")
+    assert prices.costs == (0, 2, 3, 4)
+    assert prices.row == 9
 
 
 REST = "bmi,2\n7,3\nbp,4\n"
@@ -61,10 +67,15 @@ REST = "bmi,2\n7,3\nbp,4\n"
         (f"attribute,cost\n5,1\n{REST}", "no attribute '5'"),
         (f"attribute,cost\nage,1\n{REST}age,1\n", "line 6: attribute 'age' has a price already, on line 2"),
         (f"attribute,cost\nage,1\n{REST}1,1\n", "line 6: attribute '1' has a price already, on line 2"),
-        (f"attribute,cost\nage,0\n{REST}", "line 2: attribute 'age': cost must be from 1e-30 to 1e+30, not 0"),
-        (f"attribute,cost\nage,-2\n{REST}", "cost must be from 1e-30 to 1e+30, not -2"),
-        (f"attribute,cost\nage,nan\n{REST}", "cost must be from 1e-30 to 1e+30, not nan"),
-        (f"attribute,cost\nage,inf\n{REST}", "cost must be from 1e-30 to 1e+30, not inf"),
+        ("attribute,cost\nage,0\nbmi,0\n7,0\nbp,0\n", "every price is 0, so that nothing has to be bought"),
+        (
+            "attribute,cost,why,when\nage,1,x,y\n",
+            "line 1: no column 'why', 'when' is known; dataset.costs has the columns attribute,cost, and no others",
+        ),
+        (f"attribute,cost\nage,1e-31\n{REST}", "line 2: attribute 'age': cost must be 0 or from 1e-30 to 1e+30, not"),
+        (f"attribute,cost\nage,-2\n{REST}", "cost must be 0 or from 1e-30 to 1e+30, not -2"),
+        (f"attribute,cost\nage,nan\n{REST}", "cost must be 0 or from 1e-30 to 1e+30, not nan"),
+        (f"attribute,cost\nage,inf\n{REST}", "cost must be 0 or from 1e-30 to 1e+30, not inf"),
         (f"attribute,cost\nage,cheap\n{REST}", "line 2: attribute 'age': cost is not a number: 'cheap'"),
         (f"attribute,cost\nage,\n{REST}", "is not a number: ''"),
         (f"attribute,cost\nage,1,5\n{REST}", "line 2: 3 fields, but the header has 2"),

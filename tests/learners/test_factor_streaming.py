@@ -142,7 +142,7 @@ def test_units_do_not_change_the_subspace():
 
 def test_large_attributes_are_drawn_more_often_after_the_first_plan(monkeypatch):
     plans, plan = [], AttributeDraws.plan
-    monkeypatch.setattr(AttributeDraws, "plan", lambda self, p: plans.append(p) or plan(self, p))
+    monkeypatch.setattr(AttributeDraws, "plan", lambda self, *args: plans.append(args) or plan(self, *args))
     X = examples(4000)
     X[:, 0] *= 0.01
     _, accessor = fitted(X)
@@ -158,7 +158,7 @@ def test_missing_values_are_left_out():
     there = np.random.default_rng(5).random(X.shape) < np.linspace(1, 0.3, 12)
     V, accessor = fitted(np.where(there, X, np.nan), available=there)
     assert lost(X, V[6000][0]) < 5e-3
-    assert (accessor.bill().total < 0.7 * 5 * 6000).all()
+    np.testing.assert_array_equal(accessor.bill().total, np.minimum(there.sum(axis=1), 5).sum())
 
 
 @pytest.mark.parametrize("zeros", [1, 40, 300])

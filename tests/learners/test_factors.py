@@ -248,7 +248,7 @@ def test_draws_do_not_depend_on_checkpoints():
     np.testing.assert_array_equal(np.concatenate(parts), rarely.take(557))
     p = rng.dirichlet(np.ones(9)) * 0.4 + 0.4
     for draws in (often, rarely):
-        draws.plan(p)
+        draws.plan(p, 0.1)
     np.testing.assert_array_equal(np.concatenate([often.take(10), often.take(30)]), rarely.take(40))
     X, _ = line(700, 6)
     options = {**AEFA, "n_components": 2}

@@ -17,6 +17,7 @@ from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol import split as splitting
 from budgetreg.protocol.side_information import second_moments, shares, table_of
 from budgetreg.protocol.split import split_data
+from budgetreg.results.provenance import identity_of
 from tests.plans import planned
 from tests.protocol.test_cells import Watcher, counted_right, literally
 
@@ -255,13 +256,62 @@ def test_prices_change_only_the_cost_of_a_run(path, prices):
         assert [{**point, "cost": 0} for point in plain["curve"]] == [{**point, "cost": 0} for point in priced["curve"]]
 
 
-def test_a_total_is_planned_as_if_nothing_were_missing(path, prices):
-    fixed = [ONE_STEP, "k=3", "pilot=2"]
-    for more, total, spent in (([], 250, "attributes_total"), (prices, 800, "cost_total")):
-        plan = of(path, "aerr", *fixed, *more, f"total={total}")
-        assert plan.checkpoints[-1] < plan.n_train
-        paid = np.mean([result["run"][spent] for result in run(plan, range(6))])
-        assert paid == pytest.approx(total * (1 - GAPS.mean()), rel=0.08)
+@pytest.mark.parametrize(("algo", "least"), [("aerr", 0.84), ("baseline", 0.88), ("impute_ridge", 0.97)])
+def test_a_total_is_spent_although_values_are_missing(path, algo, least):
+    """Learners that leave values out replace their draws; others see more examples, and keep a larger reserve."""
+    grid = {"aerr": [ONE_STEP], "baseline": ["algo.grid={B: [1]}"]}.get(algo, [])
+    plan = planned(*KEYS, path, f"algo={algo}", *grid, "k=2", "pilot=2", "total=180")
+    assert plan.checkpoints[-1] < plan.n_train
+    paid = [result["run"]["attributes_total"] for result in run(plan, range(4))]
+    assert max(paid) <= 180
+    assert np.mean(paid) >= least * 180
+    planned_without = 2 + (180 - 12) // 2
+    assert (plan.checkpoints[-1] > planned_without) == (algo != "impute_ridge")
+
+
+def test_money_is_spent_although_expensive_values_are_missing(prices, tmp_path):
+    gaps = GAPS.copy()
+    gaps[np.arange(N) % 3 > 0, 4] = True  # the most expensive attribute
+    plan = of(written(tmp_path, X, gaps), "aerr", *prices, ONE_STEP, "k=3", "pilot=2", "total=600")
+    assert plan.checkpoints[-1] < plan.n_train
+    paid = np.mean([result["run"]["cost_total"] for result in run(plan, range(6))])
+    assert paid == pytest.approx(600, rel=0.1)
+
+
+def test_missing_values_change_the_identity_of_what_they_change(path, tmp_path):
+    (tmp_path / "whole").mkdir()
+    whole = written(tmp_path / "whole", X, np.zeros_like(GAPS))
+    stored = ["algo=impute_ridge", "k=3"]
+    for words, marked in (
+        ([path, *stored], True),
+        ([path, "algo=aerr", ONE_STEP], False),
+        ([path, "algo=aerr", ONE_STEP, "total=220"], True),
+        ([whole, *stored, "total=220"], False),
+    ):
+        assert ("gaps" in identity_of(planned(*KEYS, *words))["data"]) == marked
+
+
+@pytest.mark.parametrize("algo", ["impute_ridge", "sgd_impute", "aefa"])
+def test_other_attributes_are_drawn_for_missing_ones(path, monkeypatch, algo):
+    options = {"sgd_impute": [ONE_STEP], "aefa": ["algo.n_components=2", "dataset.target=y", "pilot=0"]}.get(algo, [])
+    plan = planned(*KEYS, path, f"algo={algo}", *options)
+    shown = []
+
+    class Watcher(Accessor):
+        def reveal_block(self, attributes, drawn=None):
+            there = ~GAPS[self._rows[:, :, None] % N, attributes]
+            shown.append((there.sum(axis=2), (~GAPS[self._rows % N]).sum(axis=2)))
+            assert all(len(set(example)) == 4 for example in attributes.reshape(-1, 4).tolist())
+            return super().reveal_block(attributes, drawn)
+
+    monkeypatch.setattr(passes, "Accessor", Watcher)
+    together = run(plan)
+    for values, available in shown:
+        np.testing.assert_array_equal(values, np.minimum(available, 4))
+    assert any((available < 4).any() for _, available in shown)
+    assert repr(run(plan, [1])) == repr(together[1:])
+    once = run(replace(plan, config=replace(plan.config, checkpoints=1)), [1])
+    assert once[0]["run"]["attributes_total"] == together[1]["run"]["attributes_total"]
 
 
 def test_tuning_sees_complete_rows_in_full(path, prices):

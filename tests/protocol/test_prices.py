@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from budgetreg.errors import ConfigError
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.results.schema import RUN_COLUMNS
@@ -125,3 +126,113 @@ def test_a_plan_keeps_the_price_list_that_it_read(tmp_path: Path, monkeypatch: p
     for word in ("equal", "bundled"):
         assert planned(*OWN, f"dataset.costs={word}").located().config.dataset.costs == word
     assert make_plan(planned(*OWN).config).prices is None
+
+
+# Free attributes.
+
+FREE = [1, 4]
+COSTS = [0.0 if i in FREE else float(i + 1) for i in range(10)]
+
+
+@pytest.fixture
+def free(tmp_path: Path) -> str:
+    pd.DataFrame({"attribute": range(1, 11), "cost": COSTS}).to_csv(tmp_path / "free.csv", index=False)
+    return f"dataset.costs={tmp_path / 'free.csv'}"
+
+
+@pytest.mark.parametrize(
+    ("algo", "more"),
+    [
+        ("impute_ridge", []),
+        ("sgd_impute", ["algo.grid={B: [1, 3], eta: [0.1]}"]),
+        ("aeml", ["checkpoints=[30]", "algo.n_factors=2"]),
+        ("aefa", ["pilot=0", "algo.n_components=2", "checkpoints=[30]"]),
+        ("ridge", [BALLS]),
+        ("online_ridge", [GRID]),
+    ],
+)
+def test_free_attributes_are_seen_of_every_example_and_are_on_no_bill(free, algo, more):
+    plan, results = run(f"algo={algo}", free, *more, repetitions=(0, 1))
+    full = plan.per_example == 8
+    for result in results:
+        for point, reveals in zip(result["curve"], result["reveals"], strict=True):
+            examples, steps = point["examples"], point["examples"] - plan.lead
+            assert [reveals[i] for i in FREE] == [examples] * 2
+            assert point["attributes"] == sum(reveals) - 2 * examples
+            assert point["attributes"] == 8 * plan.lead + (8 if full else 4) * steps
+            assert point["cost"] == pytest.approx(np.dot(reveals, COSTS), rel=1e-13)
+        row = result["run"]
+        assert row["attributes_max"] == (8 if full else 4)
+        assert row["cells_run"] <= row["attributes_total"] <= plan.attributes_final
+        assert row["cells_run"] + row["cells_tuning"] <= 8 * plan.n_train
+    _, alone = run(f"algo={algo}", free, *more, repetitions=(1,))
+    assert alone == results[1:]
+    assert any(note.startswith("free attributes are seen of every example") for note in plan.notes)
+
+
+def test_at_most_the_attributes_with_a_price_are_drawn(free):
+    plan, (result,) = run("algo=impute_ridge", "k=10", free, "checkpoints=[20]")
+    assert plan.per_example == result["run"]["attributes_max"] == 8
+    assert plan.attributes_final == result["run"]["attributes_total"] == 160
+    assert set(result["reveals"][0]) == {20}
+
+
+def test_a_full_row_costs_the_sum_of_the_prices(free):
+    rows = planned(*OWN[:1], "algo=ridge", free, "k=4", "total=4800", "pilot=0", "dataset.scale=none")
+    assert rows.payment.row == sum(COSTS) == 48
+    assert rows.checkpoints[-1] == 100
+    assert rows.attributes_final == 800
+
+
+def test_learners_that_see_nothing_beside_their_k_refuse_free_attributes(free):
+    for algo, able in (("ddaerr", "aemr"), ("baseline", "impute_ridge"), ("popca", "aefa")):
+        with pytest.raises(ConfigError) as refusal:
+            planned(
+                "dataset=diabetes",
+                "k=4",
+                f"algo={algo}",
+                "algo.n_components=2" if algo == "popca" else "seed=0",
+                "pilot=0",
+                free,
+            )
+        assert f"the price of sex, s1 is 0, and {algo} cannot use more than its k attributes" in str(refusal.value)
+        assert able in str(refusal.value).partition("use one of")[2]
+        assert "\n" not in str(refusal.value)
+
+
+# Plans that depend on prices.
+
+
+@pytest.mark.parametrize("algo", ["aeml", pytest.param("aemr", marks=pytest.mark.slow)])
+def test_plans_draw_expensive_attributes_less_often(algo):
+    """As the total is money, price-aware plans see more examples for it, and spend about as much."""
+    words = [f"algo={algo}", "algo.n_factors=2", "dataset.costs=bundled", "total=2500", "checkpoints=1"]
+    aware, ignored = (
+        planned(*OWN[:1], "k=4", "pilot=5", *words, f"algo.prices={word}") for word in ("aware", "ignored")
+    )
+    assert aware.checkpoints[-1] > 1.05 * ignored.checkpoints[-1]
+    paid = [run_repetitions(plan, [0], lambda done: None)[0] for plan in (aware, ignored)]
+    for result in paid:
+        assert result["run"]["cost_total"] == pytest.approx(2500, rel=0.12)
+    c = np.array(aware.prices.costs)
+    means = [np.dot(result["reveals"][-1], c) / sum(result["reveals"][-1]) for result in paid]
+    assert means[0] < 0.95 * means[1]
+
+
+def test_prices_decide_the_results_of_planned_draws_only_if_they_differ():
+    def identity(*keys):
+        return planned("dataset=diabetes", "k=4", "algo=aemr", *keys).config.identity()
+
+    plain, priced = identity(), identity("dataset.costs=bundled")
+    assert "prices" not in plain["algo"]
+    assert priced["algo"]["prices"] == "aware"
+    assert plain == identity("algo.prices=ignored")
+    # Runs that were recorded before plans were price-aware ignored prices.
+    assert "prices" not in identity("dataset.costs=bundled", "algo.prices=ignored")["algo"]
+    assert "prices" not in identity("dataset.costs=equal")["algo"]
+
+
+def test_equal_prices_change_no_plan():
+    words = ["algo=aeml", "algo.n_factors=2", "checkpoints=[30]"]
+    (_, (priced,)), (_, (plain,)) = (run(*words, *more) for more in (["dataset.costs=equal"], []))
+    assert priced["model"] == plain["model"]

@@ -51,6 +51,13 @@ def test_repricing_gives_the_costs_of_a_run_with_those_prices(made: Path) -> Non
     )
 
 
+def test_lists_with_other_free_attributes_are_refused(made: Path, tmp_path: Path) -> None:
+    free = tmp_path / "free.csv"
+    free.write_text("attribute,cost\n" + "".join(f"{name},{0 if name == 'sex' else 1}\n" for name in NAMES))
+    with pytest.raises(ConfigError, match="the price of sex is 0 in only one of the two lists"):
+        repriced([made / "bundled"], free)
+
+
 def test_runs_with_equal_prices_record_what_repricing_needs(made: Path) -> None:
     (series,) = repriced([made / "equal"], made / "other.csv")
     (reference,) = read_series([made / "other"])

@@ -103,3 +103,40 @@ def test_repeated_and_absent_draws_are_marked():
     assert repeated is None
     assert all(len(set(row[seen])) == seen.sum() for row, seen in zip(attributes, drawn, strict=True))
     assert abs(drawn.sum() / BLOCK - 4) < 5 * np.sqrt(4 * 0.9 / BLOCK)
+
+
+def test_missing_draws_are_replaced_by_available_attributes_only():
+    rng, d, r = np.random.default_rng(0), 7, 4
+    drawn = np.sort(rng.permuted(np.tile(np.arange(d), (400, 1)), axis=1)[:, :r], axis=1)
+    available = rng.random((400, d)) < rng.choice([0.1, 0.5, 1.0], (400, 1))
+    p = np.linspace(0.2, 0.9, d)
+    shown = designs.replaced(drawn, available, p, np.random.default_rng(1))
+    there = np.take_along_axis(available, shown, axis=1)
+    assert (np.diff(np.sort(shown, axis=1)) > 0).all()
+    np.testing.assert_array_equal(there.sum(axis=1), np.minimum(available.sum(axis=1), r))
+    was_there = np.take_along_axis(available, drawn, axis=1)
+    np.testing.assert_array_equal(shown[was_there], drawn[was_there])
+    rng = np.random.default_rng(1)
+    parts = [designs.replaced(drawn[part], available[part], p, rng) for part in (slice(3), slice(3, 400))]
+    np.testing.assert_array_equal(np.concatenate(parts), shown)
+
+
+def test_with_equal_probabilities_every_available_subset_is_equally_likely():
+    available = np.array([1, 1, 0, 1, 1, 0], dtype=bool)
+    drawn = subset(np.random.default_rng(0), 6, 2)
+    drawn = np.concatenate([drawn] + [subset(np.random.default_rng(seed), 6, 2) for seed in range(1, 40)])
+    everywhere = np.broadcast_to(available, (len(drawn), 6))
+    shown = np.sort(designs.replaced(drawn, everywhere, np.full(6, 1 / 3), np.random.default_rng(1)), axis=1)
+    _, counts = np.unique(shown, axis=0, return_counts=True)
+    assert len(counts) == 6
+    assert (np.abs(counts / len(drawn) - 1 / 6) < 5 * np.sqrt(5 / 36 / len(drawn))).all()
+
+
+def test_likelier_attributes_replace_missing_ones_more_often():
+    """The first of two replaces the missing one if ``u_1 o_1 / (1 - u_1) < u_2 o_2 / (1 - u_2)``, with odds o."""
+    p, n = np.array([0.5, 0.8, 0.2]), 20000
+    available = np.tile([False, True, True], (n, 1))
+    shown = designs.replaced(np.zeros((n, 1), dtype=int), available, p, np.random.default_rng(0))[:, 0]
+    ratio = (0.25 / 4.0) ** -1  # of the odds: P(X < a Y) for X, Y with the density 1 / (1 + x)^2
+    expected = ratio / (ratio - 1) - ratio * np.log(ratio) / (ratio - 1) ** 2
+    assert abs((shown == 1).mean() - expected) < 5 * np.sqrt(expected * (1 - expected) / n)

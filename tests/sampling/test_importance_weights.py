@@ -69,3 +69,21 @@ def test_equal_prices_change_nothing(update: str) -> None:
         lambda c: importance_weights.inner_product(MOMENTS, c),
     ):
         np.testing.assert_array_equal(weights(np.ones(4)), weights(None))
+
+
+@pytest.mark.parametrize("prices", [PRICES, np.array([1e-6, 1.0, 1e6, 1.0])])
+@pytest.mark.parametrize(("a", "b"), [(MOMENTS[0], MOMENTS[0]), (MOMENTS[2], W**2 * MOMENTS[0])])
+def test_draws_for_products_of_two_are_optimal_for_a_number_of_draws(a, b, prices) -> None:
+    """Given what the optimum without prices is for these a and b, the prices divide it as they do the numerical one."""
+    best = optimum(lambda q: float((a / q).sum() * (b / q).sum() * (q @ prices)))
+    v = np.sqrt(a / (a / best).sum() + b / (b / best).sum())
+    np.testing.assert_allclose(share(importance_weights.per_money(v, prices)), best, atol=1e-5)
+
+
+def test_prices_of_one_kind_change_no_plan() -> None:
+    s, w = np.sqrt(MOMENTS[0]), W
+    plain = importance_weights.regression_weights(s, w)
+    np.testing.assert_array_equal(importance_weights.regression_weights(s, w, np.full(4, 3.0)), plain)
+    np.testing.assert_array_equal(importance_weights.per_money(np.zeros(4), PRICES), np.zeros(4))
+    ratios = importance_weights.regression_weights(s, w, PRICES) / plain
+    assert (np.diff(ratios[np.argsort(PRICES)]) < 0).all()

@@ -12,13 +12,12 @@ import numpy as np
 
 from budgetreg.config.options import FRACTION, NOTHING, POSITIVE, one_of, option, whole
 from budgetreg.enumeration.certificates import FullRowsOracle
-from budgetreg.learners.bases import UNBOUNDED, PairwiseLearner, SubspaceLearner
+from budgetreg.learners.bases import UNBOUNDED, PlannedDrawsLearner, SubspaceLearner
 from budgetreg.learners.declaration import Missing
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import AttributeDraws, Entries, collect, reveal
 from budgetreg.revealed.standardised import StandardisedEntries
-from budgetreg.sampling.designs import working_probabilities
 from budgetreg.sampling.draws import BLOCK
 from budgetreg.theory import first_phase
 
@@ -30,7 +29,7 @@ _VALUES, _MIX = 5, 0.1
 
 
 @dataclass(frozen=True)
-class FactorRegression(PairwiseLearner):
+class FactorRegression(PlannedDrawsLearner):
     """AEML: the posterior mean of a regressor under a factor model.
 
     Attributes
@@ -46,6 +45,7 @@ class FactorRegression(PairwiseLearner):
     centres_itself = True
     check_streams = 24
     missing = Missing.LEFT_OUT
+    uses_free = True
     bitwise_portable = False
     oracle = FullRowsOracle()
     skipped_checks: ClassVar[Mapping[str, str]] = {
@@ -70,7 +70,7 @@ class FactorRegression(PairwiseLearner):
 
         d = accessor.d
         posterior = Posterior(d + 1, min(self.n_factors, d), [rng.spawn(1)[0] for rng in rngs])
-        for collected in collect(accessor, checkpoints, rngs, given.k):
+        for collected in collect(accessor, checkpoints, rngs, given.k, given.prices):
             standardised = StandardisedEntries(collected.entries.blocks(), d)
             moments = posterior_moments(posterior, standardised, collected.entries.size)
             if collected.is_checkpoint:
@@ -109,6 +109,7 @@ class StreamingFactorAnalysis(SubspaceLearner):
     core = "streaming_factor_analysis"
     centres_itself = True
     missing = Missing.LEFT_OUT
+    uses_free = True
     oracle = FullRowsOracle()
     skipped_checks: ClassVar[Mapping[str, str]] = {
         "unbiased": _LIKELIEST,
@@ -130,7 +131,8 @@ class StreamingFactorAnalysis(SubspaceLearner):
         from budgetreg.learners.factors.stepwise import EM_BLOCK, StreamModel
 
         d = accessor.d
-        streams = [StreamModel(rng, d, given.k, min(self.n_factors or 2 * self.n_components, d)) for rng in rngs]
+        q = min(self.n_factors or 2 * self.n_components, d)
+        streams = [StreamModel(rng, AttributeDraws(rng, d, given.k, accessor.free), d, q) for rng in rngs]
         next_plan = -(-_VALUES * d // given.k)
         for start, stop in pairwise(sorted({*range(0, checkpoints[-1], EM_BLOCK), *checkpoints})):
             attributes, values = reveal(accessor, [stream.draws for stream in streams], start, stop, d)
@@ -141,7 +143,7 @@ class StreamingFactorAnalysis(SubspaceLearner):
             if self.design == "importance" and stop % EM_BLOCK == 0 and stop >= next_plan:
                 next_plan = 2 * stop
                 for stream in streams:
-                    stream.draws.plan(working_probabilities(np.sqrt(stream.model.mean_squares()), given.k, _MIX))
+                    stream.draws.plan(np.sqrt(stream.model.mean_squares()[stream.draws.priced]), _MIX)
 
     def refuse(self) -> str | None:
         """Refuse fewer factors than the subspace has dimensions."""
@@ -211,7 +213,7 @@ class FactorAnalysis(StreamingFactorAnalysis):
 
         d, last, k, n = accessor.d, checkpoints[-1], given.k, self.n_components
         m_1 = min(last, max(first_phase(self.phase_one, last), -(-10 * d // k)))
-        entries, draws = Entries(d), [AttributeDraws(rng, d, k) for rng in rngs]
+        entries, draws = Entries(d), [AttributeDraws(rng, d, k, accessor.free) for rng in rngs]
         plans = {m_1} if self.design == "importance" else set()
         for start, stop in pairwise(sorted({*range(0, last, BLOCK), *checkpoints, *plans})):
             entries.add(*reveal(accessor, draws, start, stop, d))
@@ -222,7 +224,7 @@ class FactorAnalysis(StreamingFactorAnalysis):
                 yield stop, np.stack([leading(estimate(self, stream), n) for stream in revealed])[:, None]
             if stop in plans:
                 for draw, stream in zip(draws, revealed, strict=True):
-                    draw.plan(working_probabilities(np.sqrt(stream.mean_squares), k, self.mix))
+                    draw.plan(np.sqrt(stream.mean_squares[draw.priced]), self.mix)
 
     def refuse(self) -> str | None:
         """Allow any number of factors: the model counts less the more often pairs are seen."""

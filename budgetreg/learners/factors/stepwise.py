@@ -161,12 +161,12 @@ class StepwiseEM:
 class StreamModel:
     """The model of one stream, its draws, and the examples of the block that is being filled."""
 
-    def __init__(self, rng: np.random.Generator, d: int, k: int, q: int) -> None:
-        self.draws, self.model = AttributeDraws(rng, d, k), StepwiseEM(rng, d, q)
-        self._attributes, self._values = np.empty((0, k), dtype=np.int64), np.empty((0, k))
+    def __init__(self, rng: np.random.Generator, draws: AttributeDraws, d: int, q: int) -> None:
+        self.draws, self.model = draws, StepwiseEM(rng, d, q)
+        self._attributes, self._values = np.empty((0, draws.width), dtype=np.int64), np.empty((0, draws.width))
 
     def see(self, attributes: np.ndarray, values: np.ndarray) -> None:
-        """Append examples (T, k) of the current block, and learn from the block once it is full."""
+        """Append examples (T, n) of the current block, and learn from the block once it is full."""
         self._attributes = np.append(self._attributes, attributes, axis=0)
         self._values = np.append(self._values, values, axis=0)
         if len(self._values) == EM_BLOCK:

@@ -11,7 +11,7 @@ import numpy as np
 
 from budgetreg.config.options import one_of, option, whole
 from budgetreg.enumeration.certificates import FullRowsOracle
-from budgetreg.learners.bases import UNBOUNDED, PairwiseLearner
+from budgetreg.learners.bases import UNBOUNDED, PlannedDrawsLearner
 from budgetreg.learners.declaration import Missing, Parameter
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
@@ -27,7 +27,7 @@ _CLEANED = "moments are shrunk and cleaned, hence biased, less with each example
 
 
 @dataclass(frozen=True)
-class MomentRegression(PairwiseLearner):
+class MomentRegression(PlannedDrawsLearner):
     """AEMR: what the moments are solved for, and which regressor is averaged in.
 
     Attributes
@@ -53,6 +53,7 @@ class MomentRegression(PairwiseLearner):
     centres_itself = True
     check_streams = 24
     missing = Missing.LEFT_OUT
+    uses_free = True
     bitwise_portable = False
     oracle = FullRowsOracle({"candidate": [_LEAST_RIDGE]})
     skipped_checks: ClassVar[Mapping[str, str]] = {
@@ -79,7 +80,7 @@ class MomentRegression(PairwiseLearner):
         chains = [rng.spawn(1)[0] for rng in rngs]
         averaged = self.partner == "auto" and not settings
         posterior = Posterior(d + 1, min(self.n_factors, d), chains) if averaged else None
-        for collected in collect(accessor, checkpoints, rngs, given.k):
+        for collected in collect(accessor, checkpoints, rngs, given.k, given.prices):
             blocks, phases = collected.entries.blocks(), collected.phases
             if posterior:
                 standardised = StandardisedEntries(blocks, d)
