@@ -83,8 +83,12 @@ class Regression:
         """Judge by the learner's loss on some training examples, which are held out."""
         return RegressorJudge(table, index, False, self.delta)
 
-    def test(self, data: Dataset, table: Table, index: np.ndarray, constant: float = 0.0) -> "RegressorJudge":
+    def test(
+        self, data: Dataset, table: Table, index: np.ndarray, constant: float = 0.0, own_data: bool = False
+    ) -> "RegressorJudge":
         """Judge by errors on test examples relative to those of a constant, the prediction without attributes.
+
+        Labels of one's own data are judged by their order, too: the papers' curves have no such column.
 
         Raises
         ------
@@ -96,7 +100,7 @@ class Regression:
                 f"all targets in the test part of {data.name} are {constant:g}: there is no error to compare with; "
                 "use another seed or a larger dataset.test_fraction"
             )
-        return RegressorJudge(table, index, data.two_valued, self.delta, constant)
+        return RegressorJudge(table, index, data.two_valued, self.delta, constant, own_data and data.two_valued)
 
     def model(self, table: Table, outputs: np.ndarray, setting: int, origin: Origin) -> Model:
         """Return ``w`` (d,), ``b`` () and ``c`` (d,) of the prediction ``b + <w, x - c>`` for other examples."""
@@ -120,6 +124,8 @@ class RegressorJudge:
         Width of the insensitive zone of the SVR loss, for learners of that loss.
     constant : float
         The prediction without attributes, whose error is the unit of the relative error.
+    by_order : bool
+        Whether the order of predictions is judged as well; targets are two-valued then.
     """
 
     table: Table
@@ -127,6 +133,7 @@ class RegressorJudge:
     two_valued: bool
     delta: float | None
     constant: float = 0.0
+    by_order: bool = False
 
     def losses(self, outputs: np.ndarray, origin: Origin) -> np.ndarray:
         """Return the learner's loss (G,), by which parameters are chosen."""
@@ -137,7 +144,7 @@ class RegressorJudge:
 
         They are ``test_mse``; ``test_relative``, divided by the error of the constant, ``mean((y - c)^2)``;
         ``test_error_rate``, the fraction of wrong signs, None unless targets are two-valued; ``test_svr_loss`` if there
-        is a delta.
+        is a delta; ``test_auc``, see `auc`, if the order is judged.
         """
         w, b = np.ascontiguousarray(outputs[:, setting]), _intercept(origin, setting)
         table, y = _centred(self.table, origin), self.table.y[self.index]
@@ -150,7 +157,31 @@ class RegressorJudge:
         }
         if self.delta is not None:
             columns["test_svr_loss"] = float(np.maximum(np.abs(predictions - y) - self.delta, 0).mean())
+        if self.by_order:
+            columns["test_auc"] = auc(predictions, y)
         return columns
+
+
+def auc(predictions: np.ndarray, y: np.ndarray) -> float | None:
+    """Return the area under the ROC curve, by its identity with the statistic of Mann and Whitney (1947).
+
+    Parameters
+    ----------
+    predictions : ndarray of float, shape (n,)
+    y : ndarray of float, shape (n,)
+        Labels -1 and +1.
+
+    Returns
+    -------
+    float or None
+        Share of the pairs of a positive and a negative example of which the positive one has the larger prediction,
+        pairs with equal predictions counted half; None if all labels are equal.
+    """
+    positive, negative = predictions[y > 0], np.sort(predictions[y < 0])
+    if not (positive.size and negative.size):
+        return None
+    below, not_above = (np.searchsorted(negative, positive, side).sum() for side in ("left", "right"))
+    return float((below + not_above) / (2 * positive.size * negative.size))
 
 
 def mean_loss(
@@ -222,9 +253,11 @@ class SubspaceLearning:
         """Judge by the second moment of the examples."""
         return SubspaceJudge(second_moment(table, index), self.n_components)
 
-    def test(self, data: Dataset, table: Table, index: np.ndarray, constant: float = 0.0) -> "SubspaceJudge":
+    def test(
+        self, data: Dataset, table: Table, index: np.ndarray, constant: float = 0.0, own_data: bool = False
+    ) -> "SubspaceJudge":
         """Judge by the second moment of the distribution if it is known, else by that of the test examples."""
-        del constant
+        del constant, own_data
         if data.second_moment is not None:
             return SubspaceJudge(data.second_moment, self.n_components)
         judge = self.held_out(table, index)

@@ -1,18 +1,19 @@
 """Compare series over the repetitions that all of them have: their mean curves, and which is best at the end."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
-from budgetreg.analysis.bootstrap import FEWEST, Estimate, basic, of_ratio, weights
+from budgetreg.analysis.bootstrap import FEWEST, Estimate, weights
+from budgetreg.analysis.paired import difference, mean_error
 from budgetreg.config.nested import flatten
 from budgetreg.errors import DataError
 from budgetreg.results.axis_variables import along, attainable
 from budgetreg.results.reproducibility import PROMISED
 from budgetreg.results.schema import COST
-from budgetreg.results.series import Series
+from budgetreg.results.series import LABEL_MEASURES, Series
 
 Condition = str | Mapping[str, object]
 """A learner's name, or values by key: ``algo``, ``k``, ``protocol`` and the keys of the configuration."""
@@ -128,10 +129,13 @@ class ResampledCurves:
         self._shared = sorted(shared)
         self.repetitions = len(shared)
 
-    def rows(self, series: Series) -> Means:
-        """Return the curves of the single repetitions in place of means, shape (repetitions, checkpoints)."""
+    def rows(self, series: Series, measure: str = "") -> Means:
+        """Return the curves of the single repetitions in place of means, shape (repetitions, checkpoints).
+
+        They are those of another column if one is named.
+        """
         points = series.points[series.points["repetition"].isin(self._shared)]
-        table = points.pivot(index="repetition", columns="examples", values=self.measure)
+        table = points.pivot(index="repetition", columns="examples", values=measure or self.measure)
         x = along(self.x, series, _checkpoints(points))
         available = attainable(x)
         return Means(x[available], table.to_numpy(dtype=float)[:, available])
@@ -181,9 +185,11 @@ class Candidate:
     error : Estimate
         Mean error.
     behind : Estimate
-        Difference from the error of the best, from the same resampled repetitions; 0 for the best.
+        Difference from the error of the best in the same repetitions; 0 for the best.
     best_in : float
         Share of the resampled means in which it is the best, ties divided; NaN for fewer than `FEWEST` repetitions.
+    measures : mapping of str to float
+        Means of those of `LABEL_MEASURES` that all repetitions have.
     """
 
     series: Series
@@ -193,6 +199,7 @@ class Candidate:
     error: Estimate
     behind: Estimate
     best_in: float
+    measures: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def is_worse(self) -> bool:
@@ -202,6 +209,8 @@ class Candidate:
 
 def ranked(series: Sequence[Series], measure: str, spent: float | None = None) -> list[Candidate]:
     """Rank series by their errors at the last checkpoint, over the repetitions that all have.
+
+    Their intervals are those of `budgetreg.analysis.paired`.
 
     Parameters
     ----------
@@ -223,22 +232,31 @@ def ranked(series: Sequence[Series], measure: str, spent: float | None = None) -
         If a series lacks the column, or no repetition is common to all.
     """
     comparison = ResampledCurves(series, measure, "attributes" if spent is None else COST)
-    means = map(comparison.means, series)
-    ends = np.stack([curve.end if spent is None else curve.at(np.array([spent]))[:, 0] for curve in means])
-    least = ends == ends.min(axis=0)
+
+    def ends_of(curves: Means) -> np.ndarray:
+        return curves.end if spent is None else curves.at(np.array([spent]))[:, 0]
+
+    means = np.stack([ends_of(comparison.means(curve)) for curve in series])
+    errors = [ends_of(comparison.rows(curve)) for curve in series]
+    least = means == means.min(axis=0)
     shares = (least / least.sum(axis=0))[:, 1:].mean(axis=1)
     enough = comparison.repetitions >= FEWEST
-    order = np.argsort(ends[:, 0], kind="stable")
-    best = ends[order[0]]
+    order = np.argsort(means[:, 0], kind="stable")
+    best = errors[order[0]]
     return [
         Candidate(
             series=series[i],
             examples=round((last := _at(series[i], spent))["examples"]),
             attributes=last["attributes"],
             cost=last.get(COST, np.nan),
-            error=of_ratio(ends[i], comparison.repetitions),
-            behind=basic(ends[i] - best, comparison.repetitions) if i != order[0] else Estimate(0.0, 0.0, 0.0),
+            error=mean_error(errors[i]),
+            behind=difference(errors[i], best) if i != order[0] else Estimate(0.0, 0.0, 0.0),
             best_in=float(shares[i]) if enough else np.nan,
+            measures={
+                name: float(ends_of(comparison.rows(series[i], name)).mean())
+                for name in LABEL_MEASURES
+                if name in series[i].points and series[i].points[name].notna().all()
+            },
         )
         for i in order
     ]

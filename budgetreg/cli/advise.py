@@ -16,7 +16,7 @@ from budgetreg.config.composition import Composer, composition_explained
 from budgetreg.data import load
 from budgetreg.errors import ConfigError, cut
 from budgetreg.execution.choices import remarks
-from budgetreg.figures.advice import advice_table, plot_advice, sentence
+from budgetreg.figures.advice import about_full_rows, advice_table, plot_advice, sentence
 from budgetreg.figures.axes import axes_of
 from budgetreg.files.integrity import record_digest
 from budgetreg.files.paths import at_home
@@ -194,6 +194,7 @@ def _answer(folders: Sequence[Path], total: int) -> None:
     series = read_series(folders)
     candidates = ranked(series, axes_of(series)[1].column, total if common_unit(series) else None)
     console().print(advice_table(candidates, total))
-    print(in_one_line(sentence(candidates, total)))
+    for line in filter(None, (sentence(candidates, total), about_full_rows(candidates))):
+        print(in_one_line(line))
     for path in plot_advice(candidates, total, folders[0].parent):
         print(shown(path))

@@ -220,9 +220,9 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     ),
     "compare": (
         """Show how many attributes each run needs until its mean error has fallen to a level, and how many times fewer
-        that is than the learner on full rows that needs fewest, or than the first run if none sees full rows. If all
-        runs on a data set have prices in one unit, money is compared. A curve that begins below the level, or ends
-        above it, gives only a bound.""",
+        that is than the learner on full rows that needs fewest, or, if none sees full rows, than the best run in the
+        first folder. If all runs on a data set have prices in one unit, money is compared. A curve that begins below
+        the level, or ends above it, gives only a bound.""",
         _words(
             "runs, or folders above runs; the error to reach (default: round levels that some curve falls to); "
             "attributes or cost",

@@ -61,6 +61,11 @@ class DatasetConfig:
     unit: str | None = None
 
     @property
+    def own_data(self) -> bool:
+        """Whether the data are somebody's own, rather than those of a paper."""
+        return kinds()[self.kind].own_data
+
+    @property
     def scaled_by_pilot(self) -> bool:
         """Whether attributes are divided by their standard deviations in the pilot."""
         return self.options.get("scale") == PILOT

@@ -1,8 +1,9 @@
 """Show which k and learner are best for a total of attributes or money: a table, a figure and one sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import isnan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.table import Column, Table
@@ -14,12 +15,17 @@ from budgetreg.figures.canvas import grid, legend, own_settings, write_figure
 from budgetreg.figures.captions import flowing, money, repetitions_of, short_caption, with_interval
 from budgetreg.figures.library import Figure
 from budgetreg.figures.palette import style
-from budgetreg.figures.summary import new_table
+from budgetreg.figures.summary import OF_LABELS, new_table
 from budgetreg.results.series import common_unit
 
 NAME = "advice"
 _SIZE = (6.4, 4.6)  # inches
 _HALF_WIDTH = 0.12  # octaves: learners with the same k lie beside each other, as their intervals would hide others
+_TOP = 1.2
+"""Where the axis ends if something lies beyond, in units of the error without attributes."""
+_LOW, _MANY = 0.25, 2
+"""Full rows are said to win for low noise if their error is at most the first, of that without attributes, and there
+are at least the second times d of them."""
 _OUTSIDE = (
     "What tuning looks at is not in the total: its folds see other attributes of the same examples, and those held out "
     "in full. Repetitions are random splits of one data set: intervals are about these splits."
@@ -38,15 +44,22 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
     -------
     Table
         A row for each: budget, learner, examples, attributes and their cost, error and its difference from the best
-        with 90 % intervals, and the share of resampled means in which it is the best.
+        with 90 % intervals, the share of resampled means in which it is the best, and with labels error rate and AUC.
     """
     _, y = axes_of([candidate.series for candidate in candidates])
     unit = _unit(candidates)
-    heads = ("k", "learner", "examples", "attributes", *([unit] if unit else []), "error", "behind", "best in")
+    measures = _measures(candidates)
+    heads = (
+        *("k", "learner", "examples", "attributes", *([unit] if unit else []), "error", "behind", "best in"),
+        *measures.values(),
+    )
     spent = f"{unit}: what was spent, the total if draws came to more; " if unit else ""
     table = new_table(
         f"{candidates[0].series.dataset}, {_amount(candidates, total)}",
-        [f"{spent}error: {y.label}, with its 90 % interval; behind: above the best; best in: share of resampled means"],
+        [
+            f"{spent}error: {y.label}, with its 90 % interval; behind: above the best, clearly worse if the interval "
+            "lies above 0; best in: share of resampled means"
+        ],
         *(
             # On a narrow terminal, intervals stand below their numbers.
             Column(head, justify="left" if head == "learner" else "right", no_wrap=head not in ("error", "behind"))
@@ -54,12 +67,14 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
         ),
     )
     for candidate in candidates:
-        table.add_row(*_cells(candidate, unit))
+        table.add_row(*_cells(candidate, unit, measures))
     return table
 
 
 def sentence(candidates: Sequence[Candidate], total: int) -> str:
-    """Return a sentence: which candidate is best, which may be as good, and how full rows compare.
+    """Return a sentence: which candidate is best, which are not clearly worse or useless, and how full rows compare.
+
+    A learner that is no better than the predictor without attributes is useless, whatever its interval is.
 
     Parameters
     ----------
@@ -68,27 +83,82 @@ def sentence(candidates: Sequence[Candidate], total: int) -> str:
     total : int
         Most attributes that a candidate may see, or most money if they have prices.
     """
+    _, y = axes_of([candidate.series for candidate in candidates])
     best, *others = candidates
+    if _is_useless(best, y):
+        return (
+            f"With {_amount(candidates, total)} no learner is better than the {y.constant} predictor: the least error "
+            f"is that of {_who(best)}, {_estimate(best.error)}."
+        )
     clauses = [f"With {_amount(candidates, total)} the best is {_who(best)}, error {_estimate(best.error)}"]
-    if isnan(best.best_in):
-        return f"{clauses[0]}; which others cannot be told from it, {FEWEST} repetitions or more would say."
-    as_good = [other for other in others if not other.is_worse]
-    other_kind = [other for other in others if other.series.of_full_rows != best.series.of_full_rows]
-    if as_good:
-        clauses.append(f"{_listed(list(map(_name, as_good)))} cannot be told from it")
-    elif others:
-        clauses.append("all others are worse")
-    kind = "k attributes of each example" if best.series.of_full_rows else "full rows"
-    if other_kind:
-        verdict = "do worse" if other_kind[0].is_worse else "may do as well"
-        clauses.append(f"{kind} {verdict}: {_who(other_kind[0])}, {_estimate(other_kind[0].behind)} behind")
-    else:
-        clauses.append(f"{kind} were not tried")
+    useless = [other for other in others if _is_useless(other, y)]
+    useful = [other for other in others if not _is_useless(other, y)]
+    decided = not isnan(best.best_in)
+    if decided and useful:
+        as_good = [other for other in useful if not other.is_worse]
+        if as_good:
+            clauses.append(f"{_they_are(as_good)} not clearly worse")
+        else:
+            clauses.append(f"{'all others are' if useful[1:] else _they_are(useful)} clearly worse")
+    if decided:
+        clauses.append(_other_kind(best, others, useful))
+    if useless:
+        clauses.append(f"{_they_are(useless)} useless, that is, no better than the {y.constant} predictor")
+    if not decided:
+        clauses.append(f"{FEWEST} repetitions or more would show which others are not clearly worse")
     return "; ".join(clauses) + "."
+
+
+def _other_kind(best: Candidate, others: Sequence[Candidate], useful: Sequence[Candidate]) -> str:
+    """Return how full rows compare with the best on a budget, or a budget with the best on full rows."""
+    kind = "k attributes of each example" if best.series.of_full_rows else "full rows"
+    tried, compared = (
+        [other for other in some if other.series.of_full_rows != best.series.of_full_rows] for some in (others, useful)
+    )
+    if not compared:
+        return f"{kind} were {'of no use' if tried else 'not tried'}"
+    closest = next((other for other in compared if not other.is_worse), compared[0])
+    clearly = "clearly" if closest.is_worse else "not clearly"
+    return f"{kind} are {clearly} worse: {_who(closest)}, {_estimate(closest.behind)} behind"
+
+
+def about_full_rows(candidates: Sequence[Candidate]) -> str:
+    """Return a sentence on how many full rows were bought, if many were, with little noise, and none does better.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+        As for `sentence`.
+
+    Returns
+    -------
+    str
+        Empty unless full rows are best or not clearly worse, with a low error, and there are twice as many of them as
+        attributes.
+    """
+    full = next((each for each in candidates if each.series.of_full_rows and not each.is_worse), None)
+    if full is None:
+        return ""
+    d = full.series.d
+    _, y = axes_of([candidate.series for candidate in candidates])
+    if y.zero is None or full.error.value > _LOW * y.zero or full.examples < _MANY * d:
+        return ""
+    same = "The same money buys" if _unit(candidates) else "The same attributes buy"
+    return (
+        f"{same} {full.examples} full rows, {full.examples / d:.3g} times d; once that is about {_MANY} or more "
+        "and the noise is low, full rows win: see docs/aemr.md."
+    )
+
+
+def _is_useless(candidate: Candidate, y: Axis) -> bool:
+    """Return whether a candidate is no better than the predictor without attributes."""
+    return y.zero is not None and candidate.error.value >= y.zero
 
 
 def plot_advice(candidates: Sequence[Candidate], total: int, target: Path) -> list[Path]:
     """Draw error against k: a line for each learner on a budget, and a point at k = d for full rows.
+
+    The axis ends little above the error without attributes. Arrows at its end stand for what lies beyond.
 
     Parameters
     ----------
@@ -103,6 +173,7 @@ def plot_advice(candidates: Sequence[Candidate], total: int, target: Path) -> li
         ``advice.png``, ``advice.pdf`` and ``advice.txt``.
     """
     _, y = axes_of([candidate.series for candidate in candidates])
+    top = _TOP * y.zero if y.zero else np.inf
     with own_settings():
         figure = Figure(_SIZE, layout="constrained")
         ax = figure.subplots()
@@ -114,8 +185,9 @@ def plot_advice(candidates: Sequence[Candidate], total: int, target: Path) -> li
             colour, marker = style(algo)
             full = points[0].series.of_full_rows
             error, low, high = np.array([(p.error.value, p.error.low, p.error.high) for p in points]).T
+            x = np.array([point.series.k * beside for point in points])
             ax.errorbar(
-                [point.series.k * beside for point in points],
+                x,
                 error,
                 np.nan_to_num([error - low, high - error]),  # no bar if the interval is unknown
                 label=f"{algo} (full rows)" if full else algo,
@@ -127,9 +199,15 @@ def plot_advice(candidates: Sequence[Candidate], total: int, target: Path) -> li
                 elinewidth=1.0,
                 capsize=2.5,
             )
+            _arrows(ax, x, error, high, top, colour)
         ax.set_xscale("log", base=2)
         ax.set_xticks(budgets, list(map(str, budgets)))
         ax.minorticks_off()
+        bottom, above = ax.get_ylim()
+        cut = any(np.fmax(each.error.value, each.error.high) > top for each in candidates)
+        if y.zero:
+            ax.axhline(y.zero, color="grey", linewidth=0.8, zorder=1)
+        ax.set_ylim((_lowest(candidates, top), top) if cut else (bottom, above))  # the line need not be in sight
         ax.set_xlabel(f"k, attributes seen of each example, for {_amount(candidates, total)} in all")
         ax.set_ylabel(y.text)
         ax.set_title(candidates[0].series.dataset, loc="left", fontsize=10)
@@ -137,6 +215,31 @@ def plot_advice(candidates: Sequence[Candidate], total: int, target: Path) -> li
         samples, texts = ax.get_legend_handles_labels()
         legend(figure, dict(zip(texts, samples, strict=True)), 3)
         return write_figure(figure, _caption(candidates, total, y), target, NAME)
+
+
+def _arrows(ax: Any, x: np.ndarray, error: np.ndarray, high: np.ndarray, top: float, colour: str) -> None:
+    """Draw an arrow at the top for each error or interval that lies beyond it, with the number if the error does."""
+    beyond = np.fmax(error, high) > top
+    for at, value in zip(x[beyond], error[beyond], strict=True):
+        ax.annotate(
+            f"{value:.3g}" if value > top else "",
+            (at, top),
+            (0, -14),
+            textcoords="offset points",
+            rotation="vertical",  # as neighbours are close
+            ha="center",
+            va="top",
+            fontsize=8,
+            color=colour,
+            arrowprops={"arrowstyle": "->", "color": colour, "shrinkA": 0, "shrinkB": 0},
+        )
+
+
+def _lowest(candidates: Sequence[Candidate], top: float) -> float:
+    """Return where an axis begins that ends at the top: a little below what it shows, and at 0 at the least."""
+    ends = np.array([(each.error.value, each.error.low) for each in candidates])
+    low = float(np.nanmin(np.append(ends, top)))
+    return max(0.0, low - 0.06 * (top - low))
 
 
 def _caption(candidates: Sequence[Candidate], total: int, y: Axis) -> str:
@@ -147,18 +250,22 @@ def _caption(candidates: Sequence[Candidate], total: int, y: Axis) -> str:
         if unit
         else f"ended at {total} attributes, or earlier if it had seen all examples"
     )
+    beyond = "" if y.zero is None else f" The axis ends at {_TOP * y.zero:g} if arrows show what lies beyond."
+    measures = _measures(candidates)
     text = (
         f"Each point is a learner that {ended}: the mean over {repetitions_of(series)} with its 90 % "
-        f"interval. Those that see full rows lie at k = d. y: {y.explanation}. {_OUTSIDE}"
+        f"interval. Those that see full rows lie at k = d. y: {y.explanation}.{beyond} {_OUTSIDE}"
     )
     lines = [
         f"k = {k}, {algo}: {examples} examples, {paid} attributes{''.join(f', {amount} {unit}' for amount in cost)}, "
         f"error {error}, behind {behind}, best in {share}"
-        for k, algo, examples, paid, *cost, error, behind, share in (
-            _cells(candidate, unit) for candidate in candidates
+        f"{''.join(f', {head} {value}' for head, value in zip(measures.values(), more, strict=True))}"
+        for (k, algo, examples, paid, *cost, error, behind, share), more in (
+            (_cells(candidate, unit, {}), _of_labels(candidate, measures)) for candidate in candidates
         )
     ]
-    paragraphs = [flowing(sentence(candidates, total)), flowing(text), "\n".join(map(flowing, lines))]
+    answer = " ".join(filter(None, [sentence(candidates, total), about_full_rows(candidates)]))
+    paragraphs = [flowing(answer), flowing(text), "\n".join(map(flowing, lines))]
     return short_caption(f"{NAME}: {y.name} against k", paragraphs, series)
 
 
@@ -171,7 +278,16 @@ def _amount(candidates: Sequence[Candidate], total: int) -> str:
     return f"{total} {_unit(candidates) or 'attributes'}"
 
 
-def _cells(candidate: Candidate, unit: str | None) -> tuple[str, ...]:
+def _measures(candidates: Sequence[Candidate]) -> dict[str, str]:
+    """Return the measures of labels that some candidate has, with their names."""
+    return {name: head for name, head in OF_LABELS.items() if any(name in each.measures for each in candidates)}
+
+
+def _of_labels(candidate: Candidate, measures: Iterable[str]) -> list[str]:
+    return [f"{candidate.measures[name]:.3g}" if name in candidate.measures else "-" for name in measures]
+
+
+def _cells(candidate: Candidate, unit: str | None, measures: Iterable[str]) -> tuple[str, ...]:
     return (
         "all" if candidate.series.of_full_rows else str(candidate.series.k),
         candidate.series.algo,
@@ -181,6 +297,7 @@ def _cells(candidate: Candidate, unit: str | None) -> tuple[str, ...]:
         with_interval(candidate.error),
         with_interval(candidate.behind) if candidate.behind.value else "0",
         "-" if isnan(candidate.best_in) else f"{100 * candidate.best_in:.0f} %",
+        *_of_labels(candidate, measures),
     )
 
 
@@ -195,8 +312,9 @@ def _name(candidate: Candidate) -> str:
     return f"{series.algo} (full rows)" if series.of_full_rows else f"{series.algo} with k = {series.k}"
 
 
-def _listed(texts: Sequence[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+def _they_are(candidates: Sequence[Candidate]) -> str:
+    *names, last = map(_name, candidates)
+    return f"{', '.join(names)} and {last} are" if names else f"{last} is"
 
 
 def _estimate(estimate: Estimate) -> str:

@@ -13,14 +13,17 @@ from rich.text import Text
 from budgetreg.analysis.comparisons import Incomparable, ranked
 from budgetreg.figures.captions import charged_per_example, chosen_parameters, money, repetitions_of, with_interval
 from budgetreg.notices import in_one_line
+from budgetreg.results.schema import AUC
 from budgetreg.results.series import Series, labelled, read_folder
 
 _MOST_ROWS = 20
 _ROUNDING = 1e-12
+OF_LABELS = {"test_error_rate": "error rate", AUC: "AUC"}
+"""Names of the measures of targets with two values."""
 _OF_REGRESSORS = {
     "test_relative": "relative error",
     "test_mse": "test mse",
-    "test_error_rate": "error rate",
+    **OF_LABELS,
     "test_svr_loss": "SVR loss",
 }
 _OF_SUBSPACES = {"excess_loss": "excess loss", "relative_error": "relative error", "principal_angle": "angle"}
@@ -159,7 +162,7 @@ def new_table(title: str, caption: Iterable[str], *columns: str | Column) -> Tab
 def _measures(series: Sequence[Series], means: pd.DataFrame) -> dict[str, str]:
     """Return the measures that are known of some series, with their names."""
     heads = _OF_SUBSPACES if series[0].of_subspaces else _OF_REGRESSORS
-    return {measure: head for measure, head in heads.items() if means[measure].notna().any()}
+    return {measure: head for measure, head in heads.items() if measure in means and means[measure].notna().any()}
 
 
 def _units(series: Sequence[Series]) -> list[str]:

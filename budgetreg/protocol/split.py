@@ -73,13 +73,13 @@ def split_data(plan: Plan, repetition: int) -> Split:
     pilot, order = order[: plan.pilot], order[plan.pilot :]
     constant = float(data.y[train].mean()) if plan.intercept else 0.0
     if config.dataset.split == "official" and not plan.pilot and not plan.gaps:
-        table, judge = _official(data, config.dataset.center, plan.n_train, task, constant)
+        table, judge = _official(data, config.dataset.center, config.dataset.own_data, plan.n_train, task, constant)
     else:
         table = table_of(config.dataset.center, data, train, pilot, config.dataset.scaled_by_pilot)
         if plan.gaps and config.algo.missing is Missing.WEIGHED:
             # Without the pilot, whose rows were chosen for being complete.
             table = replace(table, together=shares(data, np.setdiff1d(train, pilot)))
-        judge = task.test(data, table, test, constant)
+        judge = task.test(data, table, test, constant, config.dataset.own_data)
     moments = None
     if config.algo.given_moments:
         known = config.algo.given_moments == "given"
@@ -118,7 +118,9 @@ def _pilot_first(n: int, data: Dataset, order: np.ndarray, repetition: int, seed
 
 
 @lru_cache(maxsize=1)
-def _official(data: Dataset, center: str, n_train: int, task: Task, constant: float) -> tuple[Table, Judge]:
+def _official(
+    data: Dataset, center: str, own_data: bool, n_train: int, task: Task, constant: float
+) -> tuple[Table, Judge]:
     """Return what the repetitions of an official split share: they differ in their order only."""
     table = table_of(center, data, np.arange(n_train))
-    return table, task.test(data, table, np.arange(n_train, data.y.size), constant)
+    return table, task.test(data, table, np.arange(n_train, data.y.size), constant, own_data)

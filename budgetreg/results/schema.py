@@ -21,6 +21,8 @@ CELL = "cell"
 COST, PAID_COST = "cost", "paid_cost"
 """What a curve has been charged, in money; the second, a variable of axes, includes what tuning paid for."""
 
+AUC = "test_auc"
+
 IDENTIFIERS: dict[str, str] = {
     "experiment": "name of the experiment the run belongs to; empty if none",
     "algo": "learner",
@@ -45,6 +47,9 @@ CURVE_COLUMNS: dict[str, str] = {
     "test_error_rate": "share of test examples whose sign differs from the predicted one (0 has no sign); empty unless "
     "labels are two-valued",
     "test_svr_loss": "mean of max(|residual| - delta, 0) on the test part, for learners of this loss; empty for others",
+    AUC: "probability that a test example with the larger label has a larger prediction than one with the smaller "
+    "label, plus half of that of equal predictions (area under the ROC curve); empty if the test part has one label "
+    "only; the column exists for data of one's own with a target of two values",
 }
 
 SUBSPACE_COLUMNS: dict[str, str] = {
@@ -110,15 +115,15 @@ REVEAL_COLUMNS: dict[str, str] = {
 }
 
 
-def columns(of_subspaces: bool, priced: bool = False) -> dict[str, dict[str, str]]:
+def columns(of_subspaces: bool, priced: bool = False, of_labels: bool = False) -> dict[str, dict[str, str]]:
     """Return the columns of the files and their meanings, for learners of subspaces or of regressors.
 
-    Without prices there are no columns of costs, and one file less.
+    Without prices there are no columns of costs, and one file less; without a curve that has it, no `AUC`.
     """
     tables = {CURVES: SUBSPACE_COLUMNS if of_subspaces else CURVE_COLUMNS, RUNS: RUN_COLUMNS, REVEALS: REVEAL_COLUMNS}
-    if priced:
-        return tables
+    left_out = (*(() if priced else (COST,)), *(() if of_labels else (AUC,)))
     return {
-        name: {column: meaning for column, meaning in tables[name].items() if not column.startswith(COST)}
-        for name in (CURVES, RUNS)
+        name: {column: meaning for column, meaning in table.items() if not column.startswith(left_out)}
+        for name, table in tables.items()
+        if priced or name != REVEALS
     }

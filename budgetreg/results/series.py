@@ -17,9 +17,11 @@ from budgetreg.learners.declaration import Observation
 from budgetreg.results.manifest import RecordedCell, cells_of
 from budgetreg.results.naming import variants
 from budgetreg.results.reading import CELL_COLUMNS, find_folders, read
-from budgetreg.results.schema import CELL, COST
+from budgetreg.results.schema import AUC, CELL, COST
 
 MEASURES = ("test_relative", "test_mse", "test_error_rate", "test_svr_loss")
+LABEL_MEASURES = ("test_error_rate", AUC)
+"""Measures of targets with two values; curves of some data lack the second."""
 SUBSPACE_MEASURES = ("relative_error", "excess_loss", "principal_angle")
 
 
@@ -167,8 +169,9 @@ def mean_curve(points: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         One row per checkpoint, ascending: ``examples``, ``attributes`` (mean; with prices also ``cost``),
-        ``repetitions`` (count), and for each of `MEASURES`, or of `SUBSPACE_MEASURES`, its mean and, as
-        ``<measure>_sd``, its standard deviation over repetitions (divisor n - 1; NaN for one repetition).
+        ``repetitions`` (count), and for each of `MEASURES` and of `LABEL_MEASURES` that it has, or of
+        `SUBSPACE_MEASURES`, its mean and, as ``<measure>_sd``, its standard deviation over repetitions (divisor n - 1;
+        NaN for one repetition).
     """
     groups = points.groupby("examples", sort=True)
     curve = groups.agg(attributes=("attributes", "mean"), repetitions=("repetition", "nunique"))
@@ -182,7 +185,9 @@ def mean_curve(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _measures(points: pd.DataFrame) -> tuple[str, ...]:
-    return SUBSPACE_MEASURES if "relative_error" in points else MEASURES
+    if "relative_error" in points:
+        return SUBSPACE_MEASURES
+    return (*MEASURES, AUC) if AUC in points else MEASURES
 
 
 def _cell(series: Series) -> tuple[str, str, int]:
@@ -223,7 +228,8 @@ def _folder_names(folders: Sequence[Path]) -> list[str]:
 def _agree(first: Series, second: Series) -> bool:
     keys = ["repetition", "examples"]
     priced = [COST] if COST in first.points and COST in second.points else []
-    values = ["attributes", *priced, *_measures(first.points)]
+    measures = [measure for measure in _measures(first.points) if measure in second.points]
+    values = ["attributes", *priced, *measures]
     if set(first.points["examples"]) != set(second.points["examples"]):
         return False
     both = first.points.merge(second.points, on=keys, suffixes=("", "_other"))

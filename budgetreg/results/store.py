@@ -17,7 +17,7 @@ from budgetreg.results.manifest import read_any_manifest, write_manifest
 from budgetreg.results.models import journaled_models, model_npz
 from budgetreg.results.provenance import conflict, identity_of, provenance
 from budgetreg.results.reproducibility import promised
-from budgetreg.results.tables import labels_of, tables_of
+from budgetreg.results.tables import columns_of, labels_of, tables_of
 
 _MOMENT = 0.2  # seconds: a process that only checks whether the lock is held keeps it for less
 
@@ -211,7 +211,7 @@ class Store:
             "promised": promised(config.algo),
             **self._provenance,
             "earlier": self._earlier,
-            "columns": schema.columns(not config.algo.predicts, prices is not None),
+            "columns": columns_of(self._plan, self.finished()),
             "arrays": schema.REGRESSOR_ARRAYS if config.algo.predicts else schema.SUBSPACE_ARRAYS,
         }
         write_manifest(self.folder, manifest, self._digests)

@@ -9,7 +9,7 @@ from typing import Any
 
 from budgetreg.protocol.plan import Plan
 from budgetreg.results.journal import Entry
-from budgetreg.results.schema import CHOSEN, CURVES, REVEAL_COLUMNS, REVEALS, RUNS, columns
+from budgetreg.results.schema import AUC, CHOSEN, CURVES, REVEAL_COLUMNS, REVEALS, RUNS, columns
 
 Row = dict[str, Any]
 _OF_ENTRY = ("repetition", "seconds", "status")
@@ -33,13 +33,19 @@ def tables_of(plan: Plan, finished: Iterable[Entry], failed: Iterable[Entry] = (
         and checkpoint.
     """
     labels, done = labels_of(plan), sorted(finished, key=itemgetter("repetition"))
-    heads = columns(not plan.config.algo.predicts, plan.prices is not None)
+    heads = columns_of(plan, done)
     runs = [
         {**labels, **{name: entry[name] for name in _OF_ENTRY}, **entry.get("result", {}).get("run", {})}
         for entry in sorted([*done, *failed], key=itemgetter("repetition"))
     ]
     tables = {CURVES: as_csv(heads[CURVES], _curve_rows(labels, done)), RUNS: as_csv(expanded(heads[RUNS], runs), runs)}
     return {**tables, REVEALS: as_csv(REVEAL_COLUMNS, _reveal_rows(plan.prices.names, done))} if plan.prices else tables
+
+
+def columns_of(plan: Plan, finished: Iterable[Entry]) -> dict[str, dict[str, str]]:
+    """Return the columns of the tables of a run with their meanings; parameters are those of `tables_of`."""
+    of_labels = any(AUC in point for entry in finished for point in entry["result"]["curve"])
+    return columns(not plan.config.algo.predicts, plan.prices is not None, of_labels)
 
 
 def rows_of(content: bytes) -> list[dict[str, str]]:
@@ -50,7 +56,7 @@ def rows_of(content: bytes) -> list[dict[str, str]]:
 def meanings_of(tables: Mapping[str, Iterable[Row]]) -> dict[str, dict[str, str]]:
     """Return the columns that some row of ``curves.csv`` and ``runs.csv`` has, in the schema's order, with meanings."""
     present = {name: {column for row in rows for column in row} for name, rows in tables.items()}
-    heads = columns("relative_error" in present[CURVES], priced=True)
+    heads = columns("relative_error" in present[CURVES], priced=True, of_labels=True)
     return {
         name: {column: meaning for column, meaning in heads[name].items() if column in {*present[name], CHOSEN}}
         for name in tables

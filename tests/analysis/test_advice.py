@@ -1,11 +1,21 @@
 """The ranking of candidates and its uncertainty, on synthetic curves with a known answer."""
 
+import sys
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.stats import t as student
 
 from budgetreg.analysis.bootstrap import FEWEST, RESAMPLES, weights
 from budgetreg.analysis.comparisons import ranked
 from tests.analysis.test_claims import REPETITIONS, falling, series
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
+from interval_coverage import misses
 
 
 def test_candidates_are_ranked_at_their_last_checkpoints():
@@ -48,6 +58,56 @@ def test_ties_share_the_first_place():
     candidates = ranked([series(name, falling(0.5), noise=0) for name in "abcd"], "test_relative")
     assert [candidate.best_in for candidate in candidates] == [pytest.approx(0.25)] * 4
     assert not any(candidate.is_worse for candidate in candidates)
+
+
+def with_errors(algo, errors):
+    """Return a series that ends at some errors, one for each repetition."""
+    points = pd.DataFrame({"repetition": range(len(errors)), "examples": 10, "attributes": 40, "test_relative": errors})
+    return replace(series(algo, falling(0.5), repetitions=1), points=points)
+
+
+def test_an_outlier_does_not_hide_that_a_learner_is_worse():
+    """In nine of ten repetitions the other one is as good; t for the differences would end below 0."""
+    good = 0.7 + 0.01 * np.arange(10)
+    _, other = ranked([with_errors("best", good), with_errors("other", [*good[:9], 140.0])], "test_relative")
+    assert other.error.value == pytest.approx(14.7, abs=0.1)
+    assert other.is_worse
+    assert other.error.low > 1.2
+    assert other.behind.low > 1
+
+
+def test_intervals_have_a_closed_form():
+    a, b = np.array([0.2, 0.3, 0.4, 0.3, 0.5]), np.array([0.4, 0.3, 0.6, 0.5, 0.6])
+    best, other = ranked([with_errors("a", a), with_errors("b", b)], "test_relative")
+    half_width = student.ppf(0.95, 4) * np.std(b / b.mean() - a / a.mean(), ddof=1) / np.sqrt(5)
+    ratio = b.mean() / a.mean() * np.exp([-half_width, half_width])
+    assert (other.behind.low, other.behind.high) == pytest.approx(tuple(a.mean() * (ratio - 1)))
+    half_width = student.ppf(0.95, 4) * np.std(a / a.mean(), ddof=1) / np.sqrt(5)
+    assert (best.error.low, best.error.high) == pytest.approx(tuple(a.mean() * np.exp([-half_width, half_width])))
+    assert np.log(ratio).mean() == pytest.approx(np.log(b.mean() / a.mean()))
+
+
+def test_errors_of_zero_have_intervals_too():
+    best, other = ranked([with_errors("a", np.zeros(6)), with_errors("b", np.full(6, 0.1))], "test_relative")
+    assert (best.error.low, best.error.high) == (0, 0)
+    assert other.is_worse
+    assert other.behind.low == pytest.approx(0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["normal, 0.3", "lognormal, 0.3", "lognormal, 1", "t3, 0.3"])
+def test_ends_miss_the_truth_as_often_as_is_documented(case):
+    for ratio in (1.0, 1.5):
+        for missed in misses(case, ratio, experiments=1000)["printed"]:
+            assert missed < (0.12 if case == "lognormal, 1" else 0.075)
+
+
+def test_measures_of_labels_are_means_at_the_same_point():
+    with_labels, other = with_errors("a", [0.1, 0.3]), with_errors("b", [0.4, 0.5])
+    with_labels.points["test_error_rate"] = [0.25, 0.75]
+    with_labels.points["test_auc"] = [0.5, np.nan]
+    first, second = ranked([with_labels, other], "test_relative")
+    assert (first.measures, second.measures) == ({"test_error_rate": 0.5}, {})
 
 
 def test_few_repetitions_give_no_interval():

@@ -16,7 +16,7 @@ REPETITIONS = 6
 
 def falling(folder: Path, algo: str, times: float) -> Path:
     """Write a run whose error is 200 times / attributes, at 400, 800, ... 4000 attributes."""
-    write_run(folder, algo, relative=(0.5,) * REPETITIONS, checkpoints=10)
+    write_run(folder, algo, relative=(0.5,) * REPETITIONS, checkpoints=10, rate=None)
     curves = pd.read_csv(folder / "curves.csv")
     shift = 1 + 0.001 * curves["repetition"]
     curves.assign(test_relative=200 * times / curves["attributes"] * shift).to_csv(folder / "curves.csv", index=False)
@@ -27,6 +27,8 @@ def rows(out: str) -> dict[str, list[str]]:
     """Return the cells of each learner, without the level."""
     by_learner = {}
     for line in out.splitlines()[2:]:
+        if line.startswith("than: "):
+            break
         cells = [cell for cell in re.split(r"\s{2,}", line.strip()) if cell]
         cells = cells[1:] if re.match(r"[\d.]+$", cells[0]) else cells
         by_learner[cells[0]] = cells[1:]
@@ -49,6 +51,36 @@ def test_attributes_needed_to_reach_an_error(capsys: pytest.CaptureFixture[str],
     assert needed["aer"][0] in ("4000", "at least 4000")
     assert needed["ridge"][0] == "at least 4000"
     assert needed["ridge"][2].startswith("at most 0.5")
+
+
+def test_without_full_rows_the_best_run_of_the_first_folder_is_the_reference(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for algo, times in (("aelr", 2.0), ("aer", 4.0), ("ddaerr", 1.0)):
+        falling(tmp_path / algo, algo, times)
+    answer = budgetreg(capsys, f"compare error=0.3 {tmp_path}").out
+    assert f"than: ddaerr, the best run in {tmp_path}" in answer
+    needed = rows(answer)
+    assert len(needed["ddaerr"]) == 2
+    assert (needed["aelr"][-1], needed["aer"][-1]) == ("ddaerr", "ddaerr")
+    assert float(needed["aelr"][2]) == pytest.approx(0.5, rel=0.1)
+
+
+def test_error_rate_and_area_are_shown_where_the_error_is_reached(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = falling(tmp_path / "aelr", "aelr", 1.0)
+    falling(tmp_path / "aer", "aer", 4.0)
+    for path in tmp_path.rglob("curves.csv"):
+        curves = pd.read_csv(path)
+        curves.assign(test_error_rate=curves["attributes"] / 1e4, test_auc=0.75).to_csv(path, index=False)
+    answer = budgetreg(capsys, f"compare error=0.2 {tmp_path}").out
+    assert "90 % interval  error rate   AUC     times fewer" in answer.splitlines()[1]
+    needed = rows(answer)
+    assert float(needed["aelr"][2]) == pytest.approx(0.1, rel=0.05)
+    assert (needed["aelr"][3], needed["aer"][2:4]) == ("0.75", ["0.4", "0.75"])
+    pd.read_csv(folder / "curves.csv").drop(columns="test_auc").to_csv(folder / "curves.csv", index=False)
+    assert "AUC" not in budgetreg(capsys, f"compare error=0.2 {tmp_path}").out
 
 
 def test_without_full_rows_the_first_run_is_the_reference(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -97,7 +129,7 @@ def test_money_is_not_compared_with_runs_without_prices(capsys: pytest.CaptureFi
 
 def test_levels_are_round_unless_one_is_given(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = budgetreg(capsys, f"compare {falling(tmp_path / 'run', 'aelr', 1.0)}").out
-    levels = [line.split()[0] for line in out.splitlines()[2:]]  # from .501 to .0501
+    levels = [line.split()[0] for line in out.splitlines()[2:-1]]  # from .501 to .0501
     assert levels == ["0.5", "0.4", "0.3", "0.2", "0.1", "0.09", "0.08", "0.07", "0.06"]
 
 
