@@ -79,6 +79,7 @@ class ToyPlan:
     repetitions_at_once: int = 1
     stuck: Stuck | None = None
     names: tuple[str, ...] = ()
+    dropped: tuple[tuple[int, str], ...] = ()
     target: str = ""
 
     def located(self):

@@ -105,7 +105,7 @@ def load(config: DatasetConfig, seed: int, repetition: int, *, targets: bool = T
     data = _drawn(source, seed, repetition) if isinstance(source, Distribution) else _loaded(source)
     if not config.scaled_by_ranges:
         return data
-    return in_ranges(data, read_ranges(at_home(config.options["ranges"]), data.names, data.X.shape[1]))
+    return in_ranges(data, read_ranges(at_home(config.options["ranges"]), data.names, data.X.shape[1], data.dropped))
 
 
 def located(config: DatasetConfig) -> DatasetConfig:
@@ -140,7 +140,7 @@ def prices_of(config: DatasetConfig, data: Dataset) -> Prices | None:
             raise ConfigError(
                 f"dataset.costs={BUNDLED}: no price list comes with {data.name}; give a CSV file, or {EQUAL}"
             )
-    return read_prices(path, data.names, data.X.shape[1], config.unit or UNIT)
+    return read_prices(path, data.names, data.X.shape[1], config.unit or UNIT, data.dropped)
 
 
 def unused() -> Iterator[Garbage]:

@@ -1,9 +1,10 @@
 """What a user says of attributes: ``dataset.costs``, their prices, and ``dataset.ranges`` and ``dataset.scale``.
 
 Prices and ranges are in CSV files. A line names its attribute as the data name it, or by its number from 1. Prices are
-in the columns ``attribute`` and ``cost``, ranges in ``attribute``, ``low`` and ``high``. Ranges give scale and zero of
-the attributes without a pilot. They apply to any table that was loaded. The scale of a pilot is known during a run
-only: such attributes stay as they are here.
+in the columns ``attribute`` and ``cost``, ranges in ``attribute``, ``low`` and ``high``. Columns that are left
+out count in the numbers, and their lines, if any, are ignored. Ranges give scale and zero of the attributes without a
+pilot. They apply to any table that was loaded. The scale of a pilot is known during a run only: such attributes stay as
+they are here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from budgetreg.config.options import NAME, NOTHING, Option, Options, one_of
-from budgetreg.data.dataset import LARGEST, Dataset, short_digest
-from budgetreg.data.formats.chunks import is_number, reading, shown
+from budgetreg.data.dataset import LARGEST, Dataset, positions, short_digest
+from budgetreg.data.formats.chunks import is_number, places_of, reading, shown
 from budgetreg.data.formats.delimited import records, separator_of
 from budgetreg.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.files.paths import at_home, regular
@@ -29,6 +30,8 @@ BUNDLED, EQUAL = "bundled", "equal"
 UNIT = "cost units"
 """The default unit of prices."""
 
+Dropped = Sequence[tuple[int, str]]
+"""Columns of a table that are no attributes, see `Dataset`."""
 
 PILOT, RANGES = "pilot", "ranges"
 _SCALES = ("max_abs", "none", PILOT, RANGES)
@@ -100,7 +103,7 @@ Values outside are allowed.
 """
 
 
-def read_prices(path: Path | str, names: Sequence[str], d: int, unit: str = UNIT) -> Prices:
+def read_prices(path: Path | str, names: Sequence[str], d: int, unit: str = UNIT, dropped: Dropped = ()) -> Prices:
     """Read a price list.
 
     Parameters
@@ -113,6 +116,8 @@ def read_prices(path: Path | str, names: Sequence[str], d: int, unit: str = UNIT
         Number of attributes.
     unit : str
         The unit of the prices.
+    dropped : sequence of (int, str)
+        Columns of the data that are no attributes, see `Dataset`.
 
     Raises
     ------
@@ -120,21 +125,22 @@ def read_prices(path: Path | str, names: Sequence[str], d: int, unit: str = UNIT
         If the file cannot be read, lacks a column or an attribute, has an unknown or repeated attribute, or a price
         that is not a number of at least 0; or if all prices are 0.
     """
-    known = _known_names(names, d)
+    columns = _Columns.of(names, d, dropped)
+    known = tuple(columns.names[at] for at in columns.attributes)
     if path == EQUAL:
         return Prices(known, (1.0,) * d, unit)
-    (costs,) = _read(_PRICES, at_home(path), known)
+    (costs,) = _read(_PRICES, at_home(path), columns)
     if not any(costs):
         raise DataError(f"{path}: every price is 0, so that nothing has to be bought; give one price above 0")
     return Prices(known, costs, unit)
 
 
-def read_ranges(path: Path, names: Sequence[str], d: int) -> Ranges:
+def read_ranges(path: Path, names: Sequence[str], d: int, dropped: Dropped = ()) -> Ranges:
     """Read a list of ranges.
 
     Parameters
     ----------
-    path, names, d
+    path, names, d, dropped
         As for `read_prices`.
 
     Raises
@@ -142,15 +148,25 @@ def read_ranges(path: Path, names: Sequence[str], d: int) -> Ranges:
     DataError
         As `read_prices`, or if ``low`` is not below ``high``.
     """
-    low, high = _read(_RANGES, path, _known_names(names, d))
+    low, high = _read(_RANGES, path, _Columns.of(names, d, dropped))
     return low, high
 
 
-def _known_names(names: Sequence[str], d: int) -> tuple[str, ...]:
-    return tuple(names) or tuple(str(number) for number in range(1, d + 1))
+class _Columns(NamedTuple):
+    """The columns of a table but the target: their names, or numbers from 1, and which of them are attributes."""
+
+    names: Sequence[str]
+    attributes: Sequence[int]
+
+    @classmethod
+    def of(cls, names: Sequence[str], d: int, dropped: Dropped) -> "_Columns":
+        every = list(names) or [str(number) for number in range(1, d + len(dropped) + 1)]
+        for at, name in dropped if names else ():
+            every.insert(at, name)
+        return cls(every, positions(d, dropped))
 
 
-def _read(form: _Form, path: Path, known: Sequence[str]) -> list[tuple[float, ...]]:
+def _read(form: _Form, path: Path, known: _Columns) -> list[tuple[float, ...]]:
     """Return each column of a list, in the order of the attributes."""
     with reading(path, form.key):
         regular(path)
@@ -158,7 +174,7 @@ def _read(form: _Form, path: Path, known: Sequence[str]) -> list[tuple[float, ..
 
 
 def _columns(
-    form: _Form, path: Path, lines: Iterator[tuple[int, list[str]]], known: Sequence[str]
+    form: _Form, path: Path, lines: Iterator[tuple[int, list[str]]], known: _Columns
 ) -> list[tuple[float, ...]]:
     """Return each column of a list, given its header and rows."""
     header = [field.strip() for field in next(lines, (1, []))[1]]
@@ -175,7 +191,7 @@ def _columns(
             f"{','.join(columns)}, and no others"
         )
     places = [header.index(column) for column in columns]
-    numbers = {str(at + 1): at for at in range(len(known))} | {name: at for at, name in enumerate(known)}
+    numbers, attributes = places_of(known.names, len(known.names)), set(known.attributes)
     entries: dict[int, tuple[int, tuple[float, ...]]] = {}  # lines and values by attribute
     for line, fields in lines:
         where = f"{path}: line {line}"
@@ -184,17 +200,21 @@ def _columns(
         name, *texts = (fields[place].strip() for place in places)
         if name not in numbers:
             raise DataError(
-                f"{where}: the data have no attribute {quoted(name)}{nearest(name, known)}; attributes: "
-                f"{shown(list(known))}"
+                f"{where}: the data have no attribute {quoted(name)}{nearest(name, known.names)}; attributes: "
+                f"{shown([known.names[at] for at in known.attributes])}"
             )
         at = numbers[name]
+        if at not in attributes:
+            continue
         if at in entries:
             raise DataError(f"{where}: attribute {quoted(name)} has a {form.entry} already, on line {entries[at][0]}")
         entries[at] = line, _values(form, texts, f"{where}: attribute {quoted(name)}")
-    missing = [name for at, name in enumerate(known) if at not in entries]
+    missing = [known.names[at] for at in known.attributes if at not in entries]
     if missing:
-        raise DataError(f"{path}: no {form.entry} for {shown(missing)}: each of the {len(known)} attributes needs one")
-    return list(zip(*(entries[at][1] for at in range(len(known))), strict=True))
+        raise DataError(
+            f"{path}: no {form.entry} for {shown(missing)}: each of the {len(attributes)} attributes needs one"
+        )
+    return list(zip(*(entries[at][1] for at in known.attributes), strict=True))
 
 
 def _values(form: _Form, texts: Sequence[str], where: str) -> tuple[float, ...]:

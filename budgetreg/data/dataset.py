@@ -1,7 +1,7 @@
 """The data set that all layers above work with."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from budgetreg.data.values import Values
-from budgetreg.errors import ConfigError
+from budgetreg.errors import ConfigError, quoted
 
 LARGEST = 1e30
 """Largest absolute value of an attribute that is admitted; 1/LARGEST is the smallest, apart from 0.
@@ -59,6 +59,9 @@ class Dataset:
         Centre of the attributes that is known without looking at them; None: 0.
     available : ndarray of bool, shape (n, d), or None
         Which cells have a value; the others are 0 in ``X``. None if all have one.
+    dropped : tuple of (int, str)
+        Columns of the file that are no attributes: positions, ascending, among all columns but the target, and names,
+        empty if they have none.
 
     Raises
     ------
@@ -80,6 +83,7 @@ class Dataset:
     target: str = ""
     shift: np.ndarray | None = None
     available: np.ndarray | None = None
+    dropped: tuple[tuple[int, str], ...] = ()
 
     def __post_init__(self) -> None:
         """Check shapes, types and targets, and make the arrays read-only."""
@@ -119,6 +123,10 @@ class Dataset:
         """The rows without missing values, bool of shape (n,)."""
         return np.ones(len(self.y), dtype=bool) if self.available is None else np.asarray(self.available.all(axis=1))
 
+    def label(self, attribute: int) -> str:
+        """Return how messages call an attribute: its name, or its number in the file."""
+        return label(attribute, self.names, self.dropped)
+
     def fingerprint(self) -> str:
         """Return a short digest of the content, which detects a changed file."""
         if self.digest or not isinstance(self.X, np.ndarray):
@@ -127,6 +135,25 @@ class Dataset:
         for array in (self.X, self.y, *([] if self.available is None else [self.available])):
             content.update(array.data)
         return content.hexdigest()
+
+
+def label(attribute: int, names: Sequence[str], dropped: Sequence[tuple[int, str]]) -> str:
+    """Return how messages call an attribute, see `Dataset` for names and columns that are no attributes."""
+    if names:
+        return quoted(names[attribute])
+    return f"number {positions(attribute + 1, dropped)[attribute] + 1}"
+
+
+def positions(d: int, dropped: Sequence[tuple[int, str]]) -> list[int]:
+    """Return the positions of d attributes among all columns but the target, given those that are no attributes.
+
+    Examples
+    --------
+    >>> positions(3, [(0, "id"), (2, "date")])
+    [1, 3, 4]
+    """
+    taken = [at for at, _ in dropped]
+    return np.delete(np.arange(d + len(taken)), [at for at in taken if at < d + len(taken)]).tolist()[:d]
 
 
 def short_digest(value: object) -> str:

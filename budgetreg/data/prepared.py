@@ -6,27 +6,43 @@ numbers, and two values of any kind -1 and +1.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from budgetreg.data.cache import is_intact, mapped, unsealed
-from budgetreg.data.dataset import LARGEST, Dataset
+from budgetreg.data.dataset import LARGEST, Dataset, label
 from budgetreg.data.formats.chunks import ChunkedTable, has_decimal_comma, is_number, reading
 from budgetreg.data.values import Sparse, Values
 from budgetreg.errors import DataError, quoted
 
+_LEAST_ROWS, _FILLED = 20, 2 / 3
+_ID = re.compile(r"(?i:(^|[^a-z])(id|uuid|guid|key|idx|index)$)|[a-z]I[Dd]$")
+
 FACTS = "facts.json"
 """Name of the file in a folder of arrays that describes them."""
 
-Prepared = tuple[Dataset, np.ndarray]
-"""A table in its own units, and the largest absolute value of each attribute, float64 of shape (d,).
 
-The table has no name and ``scale=1``; targets are zeros if there are none.
-"""
+class Prepared(NamedTuple):
+    """A table that was read.
+
+    Attributes
+    ----------
+    data : Dataset
+        The table in its own units. It has no name and ``scale=1``; targets are zeros if there are none.
+    largest : ndarray of shape (d,), float64
+        The largest absolute value of each attribute.
+    identifiers : tuple of int
+        Attributes that look like identifiers, see `identifiers`.
+    """
+
+    data: Dataset
+    largest: np.ndarray
+    identifiers: tuple[int, ...]
 
 
 def in_memory(table: ChunkedTable) -> Prepared:
@@ -131,8 +147,9 @@ def _prepared(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> Pre
         names=tuple(facts["names"]),
         target=facts["target"],
         available=arrays["available"] if facts["missing"] else None,
+        dropped=tuple((at, name) for at, name in facts["dropped"]),
     )
-    return data, largest
+    return Prepared(data, largest, tuple(facts["identifiers"]))
 
 
 class _Summary:
@@ -145,6 +162,7 @@ class _Summary:
         self._lengths = [np.empty(0, dtype=np.int64)]
         self._largest = np.zeros(0)
         self._n, self._first, self._missing = 0, 1, False
+        self._identifiers: list[int] = []
 
     def arrays(self) -> Iterator[tuple[str, np.ndarray]]:
         """Read the chunks; yield the arrays that each consists of, with their names."""
@@ -156,6 +174,8 @@ class _Summary:
                 d = X.shape[1]
                 if d > self._largest.size:
                     self._largest = np.pad(self._largest, (0, d - self._largest.size))
+                if not self._n and isinstance(X, np.ndarray):
+                    self._identifiers = identifiers(X, self._table.names)
                 arrays = self._dense(X) if isinstance(X, np.ndarray) else self._sparse(X)
                 self._n += X.shape[0]
                 yield from arrays.items()
@@ -208,9 +228,11 @@ class _Summary:
             if largest.size < 2:
                 last = self._largest.size - 1
                 raise DataError(f"{table.path}: two attributes are needed, and no index is above {last}")
+        lowest = 0 if 0 in table.dropped else self._first  # the index of a sparse table's first column
+        dropped = [(at - lowest if lengths.size else at, name) for at, name in table.dropped.items()]
         for column in np.flatnonzero(largest).tolist():
-            name = quoted(table.names[column]) if table.names else f"number {column + 1}"
-            _check_size(float(largest[column]), f"{table.path}: attribute {name}")
+            where = f"{table.path}: attribute {label(column, table.names, dropped)}"
+            _check_size(float(largest[column]), where)
         facts = {
             "two_valued": two_valued,
             "notes": notes,
@@ -219,8 +241,42 @@ class _Summary:
             "target": table.target,
             "first": self._first,
             "missing": self._missing,
+            "dropped": dropped,
+            "identifiers": self._identifiers,
         }
         return {"y": y, "largest": largest, "lengths": lengths}, facts
+
+
+def identifiers(X: np.ndarray, names: Sequence[str]) -> list[int]:
+    """Return the columns that look like identifiers of the rows, such as numbers of patients.
+
+    Their values are distinct whole numbers, in at least 20 rows, that only rise or only fall, fill at least two thirds
+    of the range from the least to the greatest, or are in a column with a name such as ``id``.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        The first rows of a table: all of them, or some millions of values. NaN marks missing values, which identifiers
+        do not have.
+    names : sequence of str
+        Names of the columns; empty if they have none.
+    """
+    if len(X) < _LEAST_ROWS:
+        return []
+    head = X[:_LEAST_ROWS]
+    likely = np.flatnonzero(
+        (head == np.floor(head)).all(axis=0) & (np.diff(np.sort(head, axis=0), axis=0) > 0).all(axis=0)
+    )
+    return [at for at in likely.tolist() if _identifies(X[:, at], names[at] if names else "")]
+
+
+def _identifies(x: np.ndarray, name: str) -> bool:
+    values = np.unique(x).astype(np.float64)
+    if values.size < x.size or not (values == np.floor(values)).all():
+        return False
+    filled = values.size / (values[-1] - values[0] + 1)
+    steps = np.diff(x.astype(np.float64))
+    return bool(filled >= _FILLED or (steps > 0).all() or (steps < 0).all() or _ID.search(name))
 
 
 def _check_size(largest: float, where: str) -> None:

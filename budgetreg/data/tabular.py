@@ -2,24 +2,25 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from budgetreg.config.options import Option, one_of
+from budgetreg.config.options import Option, Requirement, one_of
 from budgetreg.data.attributes import SCALING, unit
 from budgetreg.data.cache import cache_root, ensure
-from budgetreg.data.dataset import Dataset, required
+from budgetreg.data.dataset import Dataset, positions, required
 from budgetreg.data.formats import arrays, chunks, delimited, libsvm, parquet
-from budgetreg.data.formats.chunks import NO_TARGET, reading
+from budgetreg.data.formats.chunks import NO_TARGET, reading, shown
 from budgetreg.data.kind import RANDOM, DatasetKind, Source
 from budgetreg.data.prepared import Prepared, from_folder, in_memory, into_folder, read_facts
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.files.paths import at_home, regular
 
 Opener = Callable[..., chunks.ChunkedTable]
-"""Opens a path, given the target and, optionally, whether attributes may be missing."""
+"""Opens a path, given the target and, optionally, whether attributes may be missing and which columns are left out."""
 
 FORMATS: Mapping[str, Opener] = {
     ".csv": delimited.open_csv,
@@ -33,9 +34,10 @@ FORMATS: Mapping[str, Opener] = {
 """File formats, by the ending of a file's name."""
 
 _TEXT = (delimited.open_csv, libsvm.open_libsvm)  # may be compressed
-_LAYOUT_VERSION = 4  # of the cached arrays; part of their address
+_LAYOUT_VERSION = 5  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder of the arrays in the folder of the cache
 _HINT = "with dataset.missing=unavailable such cells are allowed, and cannot be bought"
+_PLAIN = re.compile(r"[A-Za-z_]\w{0,40}")  # names that a shell and Hydra's lists take as they are
 _CONSTANT = "{}: all {} targets are {:g}: there is nothing to predict; dataset.target names another column"
 
 
@@ -68,6 +70,8 @@ class File:
         Times of the last change and sizes, so that a changed file is a different one.
     missing : {"refuse", "unavailable"}, or None
         How attributes without a value are handled; None: they are refused, and the message offers no choice.
+    drop : tuple of str
+        Columns that are no attributes, by name or number from 1; in LIBSVM files, by index.
     """
 
     path: str
@@ -75,6 +79,7 @@ class File:
     scale: str
     stamp: tuple[int, ...]
     missing: str | None = None
+    drop: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -94,8 +99,9 @@ class File:
             If the file is missing, or has other values than finite numbers and one target.
         """
         folder = self.cache_folder() / _TABLE
-        data, largest = from_folder(folder) or self._read(folder)
+        data, largest, suspects = from_folder(folder) or self._read(folder)
         scale, notes = unit(self.scale, largest)
+        notes += _identifier_note(data, suspects) if self.missing else ()
         constant = (data.y == data.y[0]).all()
         unpredictable = _CONSTANT.format(self.path, len(data.y), data.y[0]) if constant else ""
         return replace(data, name=self.name, scale=scale, notes=data.notes + notes, unpredictable=unpredictable)
@@ -118,7 +124,7 @@ class File:
         assert open_table is not None
         try:
             with reading(path):
-                table = open_table(path, self.target, self.missing == "unavailable")
+                table = open_table(path, self.target, self.missing == "unavailable", self.drop)
                 if table.size <= chunks.IN_MEMORY:
                     return in_memory(table)
                 ensure(
@@ -134,7 +140,7 @@ class File:
 
 
 def parse_file(options: Mapping[str, Any]) -> File:
-    """Read ``dataset.path``, ``target``, ``scale`` and ``missing``.
+    """Read ``dataset.path``, ``target``, ``scale``, ``missing`` and ``drop``.
 
     Raises
     ------
@@ -155,7 +161,23 @@ def parse_file(options: Mapping[str, Any]) -> File:
             f"or be a folder with X.npy and y.npy, not {path.name!r}"
         )
     with reading(path, "dataset.path"):
-        return File(str(path), target, scale, _stamp(path, target), options.get("missing"))
+        drop = tuple(map(str, options.get("drop", ())))
+        return File(str(path), target, scale, _stamp(path, target), options.get("missing"), drop)
+
+
+def _identifier_note(data: Dataset, suspects: Sequence[int]) -> tuple[str, ...]:
+    """Return a note on attributes that look like identifiers; none if there are none."""
+    if not suspects:
+        return ()
+    names, numbers = [data.label(at) for at in suspects], positions(data.X.shape[1], data.dropped)
+    words = [data.names[at] if data.names and _usable(data.names[at]) else str(numbers[at] + 1) for at in suspects]
+    looks = "attribute {} looks like an identifier" if len(names) == 1 else "attributes {} look like identifiers"
+    them = "it" if len(names) == 1 else "them"
+    return (f"{looks.format(shown(names))} of the rows: dataset.drop=[{','.join(words)}] leaves {them} out",)
+
+
+def _usable(name: str) -> bool:
+    return _PLAIN.fullmatch(name) is not None and name.lower() not in ("true", "false", "null", "nan", "inf")
 
 
 def unused_caches() -> dict[Path, str]:
@@ -172,7 +194,7 @@ def _why_unused(table: Path) -> str:
     source = facts["source"]
     path, target, missing = source["path"], source["target"], "unavailable" if source.get("missing") else None
     try:
-        current = File(path, target, "none", _stamp(Path(path), target), missing)
+        current = File(path, target, "none", _stamp(Path(path), target), missing, tuple(source["drop"]))
     except OSError:
         return f"{path} is gone"
     return "" if current.cache_folder() == table.parent else f"{path} has changed since"
@@ -196,6 +218,10 @@ def _unlabelled(source: Source) -> Source:
     return replace(source, target=NO_TARGET) if isinstance(source, File) and source.target is None else source
 
 
+_COLUMNS = Requirement(
+    "a list of names, or of numbers from 1, such as [id,date]",
+    lambda value: isinstance(value, list) and all(type(word) in (str, int) for word in value),
+)
 KINDS = (
     DatasetKind(
         name="file",
@@ -205,6 +231,7 @@ KINDS = (
             "target": Option("the target"),
             **SCALING,
             "missing": Option("the treatment of missing values", one_of("refuse", "unavailable"), default="refuse"),
+            "drop": Option("the columns to leave out", _COLUMNS, default=[]),
         },
         splits=(RANDOM,),
         own_data=True,

@@ -46,6 +46,8 @@ class Plan(Spending):
         Names of the attributes; empty if they have none.
     target : str
         Name of the target in the data; empty if it has none.
+    dropped : tuple of (int, str)
+        Columns of the data that are no attributes, see `Dataset`.
     gaps : bool
         Whether values are missing: drawing a missing value is free, and only complete rows are tested on.
     data_bytes : int or None
@@ -60,6 +62,7 @@ class Plan(Spending):
     notes: tuple[str, ...]
     names: tuple[str, ...]
     target: str
+    dropped: tuple[tuple[int, str], ...]
     gaps: bool
     data_bytes: int | None
 
@@ -221,6 +224,7 @@ def make_plan(config: Config) -> Plan:
         notes=(),
         names=data.names,
         target=data.target,
+        dropped=data.dropped,
         gaps=data.available is not None,
         data_bytes=data.X.nbytes if isinstance(data.X, np.ndarray) else None,
     )

@@ -7,7 +7,7 @@ import numpy as np
 
 from budgetreg.data import Dataset
 from budgetreg.data.values import as_values, means, row_blocks
-from budgetreg.errors import DataError, quoted
+from budgetreg.errors import DataError
 from budgetreg.metering.table import Table
 
 _NONE = np.empty(0, dtype=np.intp)
@@ -61,7 +61,7 @@ def shares(data: Dataset, rows: np.ndarray) -> np.ndarray:
         together += mask.T @ mask
     if not together.all():
         i, j = min(np.argwhere(together == 0).tolist(), key=lambda pair: (pair[0] != pair[1], *pair))
-        names = [quoted(data.names[place]) if data.names else f"number {place + 1}" for place in (i, j)]
+        names = [data.label(place) for place in (i, j)]
         which = f"attribute {names[0]} never has" if i == j else f"attributes {names[0]} and {names[1]} never both have"
         raise DataError(f"{data.name}: {which} a value in {len(rows)} training examples; leave one column out")
     return together / len(rows)

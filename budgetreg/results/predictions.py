@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from budgetreg.data.dataset import Dataset
+from budgetreg.data.dataset import Dataset, positions
 from budgetreg.data.formats.chunks import NO_TARGET, data_row, reading, shown
 from budgetreg.data.tabular import FORMATS, opener, parse_file
 from budgetreg.data.values import as_values, row_blocks
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.files.paths import regular
+from budgetreg.results.manifest import run_manifest
 from budgetreg.results.models import Arrays, read_regressors
 
 
@@ -23,7 +24,8 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> tuple[np
         The folder of a run.
     path : Path
         A table, of any format of ``dataset=file``. Columns are matched by name if both tables have names, and by their
-        order otherwise. A column with the name of the target is not an attribute.
+        order otherwise. A column with the name of the target is not an attribute. Columns that the run did not learn
+        from may be there, with any content if they have names; so may those that ``dataset.drop`` left out.
     repetition : int, optional
         The repetition whose regressor predicts; all of them by default, with the mean of their predictions.
 
@@ -50,9 +52,11 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> tuple[np
     if opener(path) is None:
         raise ConfigError(f"{path}: a table ends in {', '.join(FORMATS)} (text also compressed), or is a folder")
     labelled = bool(read(folder).curves["test_error_rate"].notna().any())
-    target, names = _target(path, str(learned.get("target", "")))
-    data = parse_file({"path": str(path), "target": target, "scale": "none"}).load()
-    columns = _columns(learned, names, data.X.shape[1], path)
+    target, names, d = _target(path, str(learned.get("target", "")))
+    dropped = run_manifest(folder).get("dropped", ())
+    left_out = _left_out(learned, names, d, dropped, path)
+    data = parse_file({"path": str(path), "target": target, "scale": "none", "drop": left_out}).load()
+    columns = _columns(learned, data, dropped, path)
     values = np.empty(len(data.y))
     for rows in row_blocks(np.arange(len(data.y)), data.X.shape[1]):
         X = as_values(data.X).rows(rows).astype(np.float64)[:, columns]
@@ -67,38 +71,61 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> tuple[np
     return values, data.notes + (() if target == NO_TARGET else _errors(data, values, labelled))
 
 
-def _target(path: Path, named: str) -> tuple[str | None, Sequence[str]]:
-    """Return the target to pass to `parse_file`, `NO_TARGET` if the table has none, and the columns' names."""
-    names = _attributes(path, NO_TARGET) or ()
-    for target in (named,) if names else filter(lambda name: name != NO_TARGET, (named, None)):
-        if _attributes(path, target) is not None:
-            return target, _attributes(path, target) or ()
-    return NO_TARGET, names
+def _target(path: Path, named: str) -> tuple[str | None, Sequence[str], int]:
+    """Return the target to pass to `parse_file`, `NO_TARGET` if the table has none, and names and number of columns."""
+    unnamed = _columns_of(path, NO_TARGET) or ((), 0)
+    for target in (named,) if unnamed[0] else filter(lambda name: name != NO_TARGET, (named, None)):
+        columns = _columns_of(path, target)
+        if columns is not None:
+            return target, *columns
+    return NO_TARGET, *unnamed
 
 
-def _attributes(path: Path, target: str | None) -> Sequence[str] | None:
-    """Return the names of a table's attributes; None if it has no such target."""
+def _columns_of(path: Path, target: str | None) -> tuple[Sequence[str], int] | None:
+    """Return names and number of a table's columns but the target; None if it has no such target."""
     open_table = opener(path)
     assert open_table is not None
     try:
-        return open_table(path, target).names
+        table = open_table(path, target)
     except (DataError, OSError):
         return None
+    return table.names, table.d
 
 
-def _columns(learned: Arrays, names: Sequence[str], d: int, path: Path) -> np.ndarray:
-    """Return the columns of a table that are the attributes, in the order in which the run learned them."""
-    learned_names = learned["names"].tolist() if "names" in learned else []
-    if names and learned_names:
-        place = {name: column for column, name in enumerate(names)}
-        missing = [name for name in learned_names if name not in place]
+def _names(learned: Arrays) -> list[str]:
+    return learned["names"].tolist() if "names" in learned else []
+
+
+def _left_out(
+    learned: Arrays, names: Sequence[str], d: int, dropped: Sequence[tuple[int, str]], path: Path
+) -> list[str | int]:
+    """Return the columns of a table that the run did not learn from, as ``dataset.drop`` names them.
+
+    Without names in both tables these are the columns that the run left out, if the table has them.
+    """
+    needed = _names(learned)
+    if names and needed:
+        there = set(names)
+        missing = [name for name in needed if name not in there]
         if missing:
             raise DataError(f"{path}: there is no column {shown(list(map(repr, missing)))}, which the run learned from")
-        return np.array([place[name] for name in learned_names])
-    if d != learned["w"].shape[1]:
+        return sorted(there - set(needed))
+    has_them = d == learned["w"].shape[1] + len(dropped)
+    return [at + 1 for at, _ in dropped] if has_them else []
+
+
+def _columns(learned: Arrays, data: Dataset, dropped: Sequence[tuple[int, str]], path: Path) -> np.ndarray:
+    """Return the columns of a table that are the attributes, in the order in which the run learned them."""
+    needed, d = _names(learned), learned["w"].shape[1]
+    if data.names and needed:
+        place = {name: column for column, name in enumerate(data.names)}
+        return np.array([place[name] for name in needed])
+    if data.X.shape[1] == d + len(dropped):  # how many columns a sparse table has is known once it is read
+        return np.array(positions(d, dropped))
+    if data.X.shape[1] != d:
         raise DataError(
-            f"{path} has {d} attributes and the run learned from {learned['w'].shape[1]}: without names in both "
-            "tables, their columns must be the same in the same order"
+            f"{path} has {data.X.shape[1]} attributes and the run learned from {d}: without names in both tables, "
+            "their columns must be the same in the same order"
         )
     return np.arange(d)
 

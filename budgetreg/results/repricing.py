@@ -68,7 +68,8 @@ def _repriced(series: Series, folder: Path, costs: Path, unit: str | None) -> Se
         )
     reveals = _reveals(folder)
     names = tuple(reveals.columns)
-    prices = read_prices(costs, names, len(names))
+    dropped = (read_manifest(folder) or {}).get("dropped", ())
+    prices = read_prices(costs, names, len(names), dropped=dropped)
     places = pd.MultiIndex.from_frame(series.points[["repetition", "examples"]])
     recorded = (read_manifest(folder) or {}).get("prices", {})
     now_free = {name for name, cost in zip(prices.names, prices.costs, strict=True) if cost == 0}

@@ -207,6 +207,7 @@ class Store:
             **self._identity,
             "config": config.resolved,
             **({"prices": dict(zip(prices.names, prices.costs, strict=True))} if prices else {}),
+            **({"dropped": self._plan.dropped} if self._plan.dropped else {}),
             "notes": self._plan.notes,
             "promised": promised(config.algo),
             **self._provenance,

@@ -5,7 +5,7 @@
 
 import math
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from budgetreg.errors import DataError, nearest
 from budgetreg.files.arrays import DAMAGE, Header, members, read_array, read_header
 
 
-def open_arrays(path: Path, target: str | None, missing: bool = False) -> chunks.ChunkedTable:
+def open_arrays(path: Path, target: str | None, missing: bool = False, drop: Sequence[str] = ()) -> chunks.ChunkedTable:
     """Open a folder or an NPZ file with arrays ``X`` of shape (n, d) and ``y`` of shape (n,).
 
     Parameters
@@ -28,11 +28,13 @@ def open_arrays(path: Path, target: str | None, missing: bool = False) -> chunks
         Array of the targets; None: ``y``; `NO_TARGET`: none.
     missing : bool
         Whether attributes may be missing: NaN.
+    drop : sequence of str
+        Columns of ``X`` that are left out, as numbers from 1.
 
     Raises
     ------
     DataError
-        If it has no such arrays.
+        If it has no such arrays, or columns cannot be left out.
     """
     if not path.is_dir() and not zipfile.is_zipfile(path):
         raise DataError(f"{path} is {'empty' if path.stat().st_size == 0 else 'not an NPZ file of numpy.savez'}")
@@ -59,14 +61,16 @@ def open_arrays(path: Path, target: str | None, missing: bool = False) -> chunks
         raise DataError(f"{path}: X has shape {shape}; at least one row and two attributes are needed")
     if dtype.kind not in "buif" or y_dtype.kind not in "buifSU":
         raise DataError(f"{path}: X holds {dtype} and {name} {y_dtype}; numbers (or text in {name}) are needed")
+    dropped = chunks.dropped(drop, (), shape[1], name, path)
     size = math.prod(shape) * dtype.itemsize
     if fortran and size > IN_MEMORY:
         raise DataError(f"{path}: X is in Fortran order and too large for memory: save np.ascontiguousarray(X)")
     mapped = None
-    if path.is_dir() and not fortran and _stored(dtype) == dtype and not missing:
+    if path.is_dir() and not fortran and _stored(dtype) == dtype and not missing and not dropped:
         with chunks.damage_reported(path / "X.npy", ValueError):
             mapped = np.load(path / "X.npy", mmap_mode="r")
-    return chunks.ChunkedTable(path, name, size, _chunks(path, folder, name, sizes, missing), mapped, missing=missing)
+    rows = _chunks(path, folder, name, sizes, missing, list(dropped))
+    return chunks.ChunkedTable(path, name, size, rows, mapped, missing=missing, d=shape[1], dropped=dropped)
 
 
 def _described(folder: Path | zipfile.Path, name: str, sizes: Mapping[str, int]) -> Header:
@@ -86,7 +90,7 @@ def _converted(array: np.ndarray) -> np.ndarray:
 
 
 def _chunks(
-    path: Path, folder: Path | zipfile.Path, name: str, sizes: Mapping[str, int], missing: bool
+    path: Path, folder: Path | zipfile.Path, name: str, sizes: Mapping[str, int], missing: bool, dropped: list[int]
 ) -> chunks.Chunks:
     import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
@@ -98,12 +102,13 @@ def _chunks(
             targets = pd.Series(y.astype(str) if y.dtype.kind in "SU" else _converted(y))
         with (folder / "X.npy").open("rb") as file:
             (n, d), fortran, dtype = read_header(file, sizes["X"])
+            numbers = np.delete(np.arange(1, d + 1), dropped).tolist()
             step = n if fortran else chunks.rows_per_chunk(d)
             for start in range(0, n, step):
                 r = min(step, n - start)
                 content = file.read(r * d * dtype.itemsize)
                 X = np.frombuffer(content, dtype).reshape((r, d), order="F" if fortran else "C")
-                X = _converted(X)
-                chunks.check_finite(path, X, missing, start)
+                X = _converted(np.delete(X, dropped, axis=1) if dropped else X)
+                chunks.check_finite(path, X, missing, start, numbers)
                 yield X, None if targets is None else targets[start : start + r]
             file.read(1)  # past the end, where a ZIP file's checksum is compared

@@ -11,7 +11,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -33,7 +33,7 @@ STORED = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 
 ONE_HOT = (
     " (a column of categories? encode it one-hot first, as columns of 0 and 1, one for each category, such as "
-    "pandas.get_dummies makes)"
+    "pandas.get_dummies makes, or dataset.drop it)"
 )
 """Hint for a column of text."""
 
@@ -95,6 +95,11 @@ class ChunkedTable:
         Remarks for the user on how the file is read.
     missing : bool
         Whether attributes may be missing; they are NaN in the chunks.
+    d : int
+        Number of columns but the target, with those that are left out; 0 if it is not known before rows are read.
+    dropped : mapping of int to str
+        The columns that are left out: names, empty if they have none, by position among all columns but the target,
+        ascending; in LIBSVM files, by index.
     """
 
     path: Path
@@ -107,6 +112,8 @@ class ChunkedTable:
     written: Callable[[int], str] = lambda row: ""
     notes: tuple[str, ...] = ()
     missing: bool = False
+    d: int = 0
+    dropped: Mapping[int, str] = field(default_factory=dict)
 
 
 @contextmanager
@@ -237,7 +244,7 @@ def cell(path: Path, place: str, column: str | int) -> str:
     return f"{path}: {place}, column {column if isinstance(column, int) else quoted(column)}"
 
 
-def check_finite(path: Path, X: np.ndarray, missing: bool, done: int, names: Sequence[str] = ()) -> None:
+def check_finite(path: Path, X: np.ndarray, missing: bool, done: int, names: Sequence[str | int] = ()) -> None:
     """Refuse attributes that are infinite, or NaN unless NaN means a missing value.
 
     Parameters
@@ -250,8 +257,8 @@ def check_finite(path: Path, X: np.ndarray, missing: bool, done: int, names: Seq
         Whether attributes may be missing.
     done : int
         Number of rows before the chunk.
-    names : sequence of str
-        The attributes' names, if the file has them.
+    names : sequence of str or int
+        The attributes' names, or their numbers in the file; by default they are counted from 1.
 
     Raises
     ------
@@ -319,3 +326,52 @@ def target_of(names: list[str], target: str | None, path: Path, note: str = "") 
     if name not in (*names, NO_TARGET):
         raise DataError(f"{path}: no column {quoted(name)}{nearest(name, names)}; columns: {shown(names)}")
     return name
+
+
+def places_of(names: Sequence[str], d: int) -> dict[str, int]:
+    """Return the positions of d columns by what may be written for them: a name, or a number from 1."""
+    return {str(at + 1): at for at in range(d)} | {name: at for at, name in enumerate(names)}
+
+
+def dropped(drop: Sequence[str], names: Sequence[str], d: int, target: str, path: Path) -> dict[int, str]:
+    """Return the columns to leave out: names, empty if they have none, by ascending position.
+
+    Parameters
+    ----------
+    drop : sequence of str
+        Columns by name, or by number from 1.
+    names : sequence of str
+        All columns but the target; empty if they have no names.
+    d : int
+        Number of these columns.
+    target : str
+        The target.
+    path : Path
+        The file, for messages.
+
+    Raises
+    ------
+    DataError
+        If there is no such column, it is the target, or fewer than two others remain.
+    """
+    if not drop:
+        return {}
+    known = places_of(names, d)
+    for word in drop:
+        if word == target != NO_TARGET and word not in known:
+            raise DataError(
+                f"{path}: dataset.drop: {quoted(word)} is the target and cannot be left out; dataset.target names "
+                "another"
+            )
+        if word not in known:
+            columns = shown(list(names)) if names else f"numbers 1 to {d}"
+            raise DataError(f"{path}: dataset.drop: no column {quoted(word)}{nearest(word, names)}; columns: {columns}")
+    positions = sorted({known[word] for word in drop})
+    check_enough(path, d, len(positions))
+    return {at: names[at] if names else "" for at in positions}
+
+
+def check_enough(path: Path, d: int, n_dropped: int) -> None:
+    """Refuse to leave out so many of d attributes that fewer than two remain."""
+    if d - n_dropped < 2:
+        raise DataError(f"{path}: dataset.drop leaves {d - n_dropped} of {d} attributes; two are needed")

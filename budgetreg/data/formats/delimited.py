@@ -7,7 +7,7 @@ import codecs
 import csv
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -25,7 +25,7 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _ENCODING = "utf-8-sig"  # UTF-8, with or without the byte-order mark that spreadsheets write
 
 
-def open_csv(path: Path, target: str | None, missing: bool = False) -> chunks.ChunkedTable:
+def open_csv(path: Path, target: str | None, missing: bool = False, drop: Sequence[str] = ()) -> chunks.ChunkedTable:
     """Open a CSV file: read its header now and its rows on demand.
 
     Parameters
@@ -36,35 +36,42 @@ def open_csv(path: Path, target: str | None, missing: bool = False) -> chunks.Ch
         Column of the target; None: the last one; `NO_TARGET`: none.
     missing : bool
         Whether attributes may be missing.
+    drop : sequence of str
+        Columns that are left out, see `chunks.dropped`; they may hold anything.
 
     Raises
     ------
     DataError
-        If the file has no usable header.
+        If the file has no usable header, or columns cannot be left out.
     """
     separator = separator_of(path)
     header = _header(path, separator)
     name = chunks.target_of(header, target, path, f", separated by {_SEPARATORS[separator]}")
-    attributes = [column for column in header if column != name]
+    others = [column for column in header if column != name]
+    dropped = chunks.dropped(drop, others, len(others), name, path)
+    attributes = [column for at, column in enumerate(others) if at not in dropped]
     column = header.index(name) if name else None
     notes = () if separator == "," else (f"{path.name}: fields are separated by {_SEPARATORS[separator]}",)
     return chunks.ChunkedTable(
         path,
         name,
         chunks.size_of_text(path),
-        _chunks(path, separator, header, name, missing),
+        _chunks(path, separator, header, attributes, name, missing),
         names=attributes,
         place=partial(_place, path, separator),
         written=partial(_field, path, separator, column),
         notes=notes,
         missing=missing,
+        d=len(others),
+        dropped=dropped,
     )
 
 
-def _chunks(path: Path, separator: str, header: list[str], name: str, missing: bool) -> chunks.Chunks:
+def _chunks(
+    path: Path, separator: str, header: list[str], attributes: list[str], name: str, missing: bool
+) -> chunks.Chunks:
     import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
-    attributes = [column for column in header if column != name]
     rows = chunks.rows_per_read(len(header))
     most = min(_MOST_READ, _MOST_FIELD * rows * len(header))
     done = 0

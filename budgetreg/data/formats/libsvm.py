@@ -4,9 +4,9 @@ The table stays sparse. Indices begin at 1, or at 0 if any index is 0.
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -17,7 +17,7 @@ _BLOCK = 1 << 24  # bytes of text read at a time
 _MOST = 10**8  # attributes; each needs some numbers in memory
 
 
-def open_libsvm(path: Path, target: str | None, missing: bool = False) -> chunks.ChunkedTable:
+def open_libsvm(path: Path, target: str | None, missing: bool = False, drop: Sequence[str] = ()) -> chunks.ChunkedTable:
     """Open a LIBSVM file; its lines are read on demand.
 
     Parameters
@@ -28,11 +28,13 @@ def open_libsvm(path: Path, target: str | None, missing: bool = False) -> chunks
         None: the number at the beginning of a line.
     missing : bool
         Must be False, as this format cannot express missing values.
+    drop : sequence of str
+        Columns that are left out, by their indices in the file.
 
     Raises
     ------
     DataError
-        If a target is named, or attributes may be missing.
+        If a target or a column is named, or attributes may be missing.
     """
     if missing:
         raise DataError(
@@ -40,16 +42,21 @@ def open_libsvm(path: Path, target: str | None, missing: bool = False) -> chunks
         )
     if target:
         raise DataError(f"{path}: leave out dataset.target={target}: lines of a LIBSVM file begin with the target")
+    for word in drop:
+        if not _is_index(word):
+            raise DataError(f"{path}: dataset.drop: {quoted(word)} is not an index, by which LIBSVM files name columns")
+    dropped = sorted(set(map(int, drop)))
     # An entry takes 12 bytes, and about half of that as text.
-    size, rows = 2 * chunks.size_of_text(path), _chunks(path, target is None)
-    return chunks.ChunkedTable(path, "target" if target is None else target, size, rows)
+    size, rows = 2 * chunks.size_of_text(path), _chunks(path, target is None, np.array(dropped, dtype=np.int64))
+    name = "target" if target is None else target
+    return chunks.ChunkedTable(path, name, size, rows, dropped=dict.fromkeys(dropped, ""))
 
 
-def _chunks(path: Path, targets: bool) -> chunks.Chunks:
+def _chunks(path: Path, targets: bool, dropped: np.ndarray) -> chunks.Chunks:
     import pandas as pd  # here, because these are slow to import and other kinds of data do without
     from sklearn.datasets import load_svmlight_file
 
-    lines = 0
+    lines, lowest, width = 0, 1, 0
     with chunks.damage_reported(path, UnicodeDecodeError), chunks.unpacked(path) as file:
         for block in _whole_lines(file):
             try:
@@ -61,8 +68,30 @@ def _chunks(path: Path, targets: bool) -> chunks.Chunks:
             fault = None if finite and X.shape[1] <= _MOST and b"_" not in block else _first_fault(block, lines)
             if fault:
                 raise DataError(f"{path}: {fault}")
+            if dropped.size:
+                lowest, width = min(lowest, X.indices.min(initial=1)), max(width, X.shape[1])
+                X = _without(X, dropped)
             yield X, pd.Series(y) if targets else None
             lines += block.count(b"\n")
+    unknown = dropped[(dropped < lowest) | (dropped >= width)]
+    if unknown.size:
+        last = max(width - 1, lowest)
+        raise DataError(f"{path}: dataset.drop: no column has the index {unknown[0]}; there are {lowest} to {last}")
+    if dropped.size:
+        chunks.check_enough(path, width - lowest, dropped.size)
+
+
+def _without(X: Any, dropped: np.ndarray) -> Any:
+    """Return sparse rows without some columns; others move to the left, but none to index 0."""
+    from scipy.sparse import csr_matrix
+
+    kept, moving = ~np.isin(X.indices, dropped), dropped[dropped > 0]
+    indices = X.indices[kept]
+    starts = np.concatenate([[0], np.cumsum(kept)])[X.indptr].astype(X.indptr.dtype)
+    shape = X.shape[0], X.shape[1] - np.count_nonzero(moving < X.shape[1])
+    rows = csr_matrix((X.data[kept], indices - np.searchsorted(moving, indices), starts), shape=shape)
+    rows.indptr = starts  # the constructor may choose another type, on which the digest depends
+    return rows
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -94,7 +123,7 @@ def _fault(fields: list[str]) -> str | None:
             continue
         elif not colon or not (index.isascii() and index.isdigit()):
             return f"{quoted(field)} is not index:value"
-        elif len(index.lstrip("0")) > len(str(_MOST)) or int(index) > _MOST:
+        elif not _is_index(index):
             return f"index {quoted(index)} is too large: the largest possible is {_MOST}"
         elif int(index) <= last:
             return f"index {index} follows {last}: indices must increase"
@@ -103,3 +132,8 @@ def _fault(fields: list[str]) -> str | None:
         if not chunks.is_number(value) or not np.isfinite(float(value)):
             return f"{'target ' if position == 0 else ''}{quoted(value)} is not a finite number"
     return None
+
+
+def _is_index(text: str) -> bool:
+    """Return whether text is a whole number that an index may be."""
+    return text.isascii() and text.isdigit() and len(text.lstrip("0")) <= len(str(_MOST)) and int(text) <= _MOST

@@ -3,6 +3,7 @@
 Messages count rows from 1.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from budgetreg.data.formats import chunks
 from budgetreg.errors import DataError, quoted
 
 
-def open_parquet(path: Path, target: str | None, missing: bool = False) -> chunks.ChunkedTable:
+def open_parquet(
+    path: Path, target: str | None, missing: bool = False, drop: Sequence[str] = ()
+) -> chunks.ChunkedTable:
     """Open a Parquet file: read its schema now and its rows on demand.
 
     Parameters
@@ -23,11 +26,13 @@ def open_parquet(path: Path, target: str | None, missing: bool = False) -> chunk
         Column of the target; None: the last one; `NO_TARGET`: none.
     missing : bool
         Whether attributes may be missing: null or NaN.
+    drop : sequence of str
+        Columns that are left out, see `chunks.dropped`; they may hold anything.
 
     Raises
     ------
     DataError
-        If the file is no such table, or pyarrow is not installed.
+        If the file is no such table, columns cannot be left out, or pyarrow is not installed.
     """
     try:
         import pyarrow as pa
@@ -49,6 +54,9 @@ def open_parquet(path: Path, target: str | None, missing: bool = False) -> chunk
     target_kind = kinds.pop(target_name, None)
     if target_kind is not None and pa.types.is_nested(target_kind):
         raise DataError(f"{path}: target {quoted(target_name)} holds {target_kind}; numbers or text are needed")
+    dropped = chunks.dropped(drop, list(kinds), len(kinds), target_name, path)
+    for name in dropped.values():
+        del kinds[name]
     is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
     for name, kind in kinds.items():
         if not any(holds(kind) for holds in is_number):
@@ -57,7 +65,9 @@ def open_parquet(path: Path, target: str | None, missing: bool = False) -> chunk
     admitted = {dtype for dtype in chunks.STORED if dtype.kind == "f" or not missing}
     stored = types.pop() if len(types) == 1 and types <= admitted else np.dtype(np.float64)
     size, rows = n * len(kinds) * stored.itemsize, _chunks(path, file, list(kinds), target_name, stored, missing)
-    return chunks.ChunkedTable(path, target_name, size, rows, names=list(kinds), missing=missing)
+    return chunks.ChunkedTable(
+        path, target_name, size, rows, names=list(kinds), missing=missing, d=len(kinds) + len(dropped), dropped=dropped
+    )
 
 
 def _chunks(

@@ -1,0 +1,281 @@
+"""Columns that are not read as attributes, and notices of those that should not be."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+from budgetreg.api import run
+from budgetreg.cli.app import main
+from budgetreg.data import Dataset, kinds, load, prices_of
+from budgetreg.data.dataset import positions
+from budgetreg.data.formats import chunks
+from budgetreg.data.values import as_values
+from budgetreg.errors import DataError
+from budgetreg.notices import each_once
+from budgetreg.protocol.configuration import DatasetConfig
+from budgetreg.results.repricing import repriced
+from tests.plans import configured, planned
+
+RNG = np.random.default_rng(0)
+N, D = 40, 5
+X = RNG.normal(size=(N, D)).round(3)
+Y = (X @ [1.0, -2.0, 0.5, 0.0, 1.0] + 0.1 * RNG.normal(size=N)).round(3)
+NAMES = ["a", "b", "c", "d", "e"]
+
+
+def frame(X: np.ndarray = X, names: list[str] = NAMES, **more: Any) -> pd.DataFrame:
+    return pd.DataFrame(X, columns=names).assign(**more, y=Y)
+
+
+def write(folder: Path, ending: str, X: np.ndarray = X, y: np.ndarray = Y, zero_based: bool = False) -> Path:
+    path = folder / f"table{ending}"
+    if ending == ".npz":
+        np.savez(path, X=X, y=y)
+    elif ending == "":
+        path.mkdir(exist_ok=True)
+        np.save(path / "X.npy", X)
+        np.save(path / "y.npy", y)
+    elif ending == ".libsvm":
+        dump_svmlight_file(X, y, str(path), zero_based=zero_based)
+    else:
+        table = pd.DataFrame(X, columns=NAMES[: X.shape[1]]).assign(y=y)
+        table.to_csv(path, index=False) if ending == ".csv" else table.to_parquet(path)
+    return path
+
+
+def read(path: Path, drop: list[str | int], **options: Any) -> Dataset:
+    options = {"path": str(path), "target": None, "scale": "none", "missing": "refuse", "drop": drop, **options}
+    return load(DatasetConfig("file", "file", "none", "random", 0.1, options=options), 0, 0)
+
+
+def values(data: Dataset) -> np.ndarray:
+    return as_values(data.X).rows(np.arange(len(data.y)))
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize(
+    ("ending", "drop", "zero_based"),
+    [
+        (".csv", ["b", 5], False),
+        (".parquet", ["e", "b"], False),
+        (".npz", [5, 2, 2], False),
+        ("", [2, 5], False),
+        (".libsvm", [2, 5], False),
+        (".libsvm", [1, 4], True),
+    ],
+)
+def test_what_remains_is_the_table_without_the_columns(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ending: str,
+    drop: list[str | int],
+    zero_based: bool,
+    in_memory: bool,
+) -> None:
+    if not in_memory:
+        monkeypatch.setattr(chunks, "IN_MEMORY", 0)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    data = read(write(tmp_path, ending, zero_based=zero_based), drop)
+    assert np.array_equal(values(data), np.delete(X, [1, 4], axis=1))
+    assert np.array_equal(data.y, Y)
+    named = ending in (".csv", ".parquet")
+    assert data.names == (("a", "c", "d") if named else ())
+    assert data.dropped == (((1, "b"), (4, "e")) if named else ((1, ""), (4, "")))
+    assert data.label(2) == ("'d'" if named else "number 4")
+    left = tmp_path / "left"
+    left.mkdir()
+    if not named:  # the same content as if the columns had never been there
+        kept = write(left, ending, np.delete(X, [1, 4], axis=1), zero_based=zero_based)
+        assert data.fingerprint() == read(kept, []).fingerprint()
+
+
+def test_the_first_index_of_a_libsvm_file_can_be_left_out(tmp_path: Path) -> None:
+    data = read(write(tmp_path, ".libsvm", zero_based=True), [0])
+    assert np.array_equal(values(data), X[:, 1:])
+    assert data.dropped == ((0, ""),)
+
+
+def test_columns_that_are_left_out_may_hold_anything(tmp_path: Path) -> None:
+    table = frame(id=[f"p-{i}" for i in range(N)], date=["2026-11-23"] * N, gap=[np.nan] * N)
+    table.to_csv(tmp_path / "table.csv", index=False)
+    table.to_parquet(tmp_path / "table.parquet")
+    np.savez(tmp_path / "table.npz", X=np.column_stack([X, np.full(N, np.nan)]), y=Y)
+    for ending, drop in ((".csv", ["id", "date", "gap"]), (".parquet", ["id", "date", "gap"]), (".npz", [6])):
+        assert np.array_equal(values(read(tmp_path / f"table{ending}", drop)), X)
+    with pytest.raises(DataError, match=r"'p-0' is not a number .*or dataset.drop it"):
+        read(tmp_path / "table.csv", [])
+
+
+@pytest.mark.parametrize(
+    ("ending", "drop", "said"),
+    [
+        (".csv", ["bb"], r"no column 'bb' \(did you mean 'b'\?\); columns: a, b, c, d, e"),
+        (".csv", [6], "no column '6'"),
+        (".csv", ["y"], "'y' is the target and cannot be left out; dataset.target names another"),
+        (".parquet", ["y"], "'y' is the target"),
+        (".csv", NAMES, "dataset.drop leaves 0 of 5 attributes; two are needed"),
+        (".csv", NAMES[1:], "dataset.drop leaves 1 of 5 attributes; two are needed"),
+        (".npz", ["a"], "no column 'a'; columns: numbers 1 to 5"),
+        (".npz", ["y"], "'y' is the target"),
+        (".npz", [0], "no column '0'"),
+        (".npz", [1, 2, 3, 4], "dataset.drop leaves 1 of 5"),
+        (".libsvm", ["a"], "'a' is not an index"),
+        (".libsvm", [0], "no column has the index 0; there are 1 to 5"),
+        (".libsvm", [6], "no column has the index 6; there are 1 to 5"),
+        (".libsvm", [1, 2, 3, 4], "dataset.drop leaves 1 of 5"),
+    ],
+)
+def test_what_cannot_be_left_out_is_one_line(tmp_path: Path, ending: str, drop: list[str | int], said: str) -> None:
+    path = write(tmp_path, ending)
+    with pytest.raises(DataError, match=said) as caught:
+        read(path, drop)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_wrong_values_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, ".csv")
+    for word in ("id", "[1.5]", "[null]", "7"):
+        assert main(["run", "dataset=file", f"dataset.path={path}", f"dataset.drop={word}", "--dry-run"]) == 2
+        assert "must be a list of names, or of numbers from 1, such as [id,date]" in capsys.readouterr().err
+
+
+def test_places_in_messages_count_all_columns(tmp_path: Path) -> None:
+    bad = X.copy()
+    bad[3, 4] = np.inf
+    with pytest.raises(DataError, match="data row 4, column 5: inf"):
+        read(write(tmp_path, ".npz", bad), [2])
+    large = X.copy()
+    large[3, 4] = 1e40
+    with pytest.raises(DataError, match="attribute number 5: its largest"):
+        read(write(tmp_path, ".npz", large), [2])
+
+
+def test_the_identity_changes_only_with_columns_to_leave_out() -> None:
+    words = ("dataset=file", "dataset.path=table.csv")
+    assert "drop" not in configured(*words).identity()["dataset"]
+    assert configured(*words, "dataset.drop=[]").digest() == configured(*words).digest()
+    assert configured(*words, "dataset.drop=[a]").digest() != configured(*words).digest()
+
+
+@pytest.mark.parametrize("lines", ["a,1\nb,2\nc,3\nd,4\ne,5\n", "a,1\nc,3\nd,4\n", "1,1\n2,anything\n3,3\n4,4\n"])
+@pytest.mark.parametrize("ending", [".csv", ".npz"])
+def test_lists_may_name_columns_that_are_left_out(tmp_path: Path, ending: str, lines: str) -> None:
+    path, costs = write(tmp_path, ending), tmp_path / "costs.csv"
+    if ending == ".npz":
+        for number, name in enumerate(NAMES, 1):
+            lines = lines.replace(f"{name},", f"{number},")
+    costs.write_text("attribute,cost\n" + lines)
+    words = ["dataset=file", f"dataset.path={path}", "dataset.drop=[2,5]", f"dataset.costs={costs}"]
+    config = configured(*words)
+    prices = prices_of(config.dataset, load(config.dataset, 0, 0))
+    assert prices is not None
+    assert prices.costs == (1, 3, 4)
+    assert prices.names == (("a", "c", "d") if ending == ".csv" else ("1", "3", "4"))
+
+
+def computed(path: Path, out: Path, **more: Any) -> Path:
+    """Run ridge on a table, and return the folder of the results."""
+    choices = {"dataset": "file", "dataset.path": str(path), "algo": "ridge", "tuning": "fixed", "tuning.B": 3.0}
+    run({**choices, "out": str(out), "repetitions": 1, "checkpoints": 2, "k": 4, "pilot": 3, **more})
+    return out
+
+
+@pytest.mark.parametrize("ending", [".csv", ".npz", ".libsvm"])
+def test_a_run_without_columns_is_that_of_the_smaller_table_and_predicts_both(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str
+) -> None:
+    path, kept = write(tmp_path, ending), np.delete(X, [1], axis=1)
+    (tmp_path / "less").mkdir()
+    less = tmp_path / "less" / f"table{ending}"
+    if ending == ".csv":
+        frame().drop(columns="b").to_csv(less, index=False)
+        frame(b=[f"word {i}" for i in range(N)]).to_csv(path, index=False)
+    else:
+        write(tmp_path / "less", ending, kept)
+    whole = computed(path, tmp_path / "run", **{"dataset.drop": ["b" if ending == ".csv" else 2]})
+    smaller = computed(less, tmp_path / "run-less")
+    for name in ("curves.csv", "model.npz"):
+        assert (whole / name).read_bytes() == (smaller / name).read_bytes()
+    assert "dropped" not in json.loads((smaller / "manifest.json").read_text())
+    capsys.readouterr()
+    predictions = []
+    for folder, table in ((whole, path), (whole, less), (smaller, less)):
+        assert main(["predict", str(folder), str(table)]) == 0
+        predictions.append(capsys.readouterr().out)
+    assert predictions[0] == predictions[1] == predictions[2]
+
+
+def test_a_finished_run_is_repriced_by_a_list_of_all_columns(tmp_path: Path) -> None:
+    more = {"dataset.drop": [2], "dataset.costs": "equal"}
+    folder = computed(write(tmp_path, ".npz"), tmp_path / "run", **more)
+    costs = tmp_path / "costs.csv"
+    costs.write_text("attribute,cost\n1,1\n2,1000\n3,1\n4,1\n5,7\n")
+    (series,) = repriced([folder], costs)
+    assert np.allclose(series.points["cost"], series.points["attributes"] / 4 * 10)
+
+
+def test_columns_that_look_like_identifiers_are_noticed_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = {
+        "row": np.arange(N) + 1000,  # consecutive
+        "shuffled": RNG.permutation(N),
+        "gappy": np.sort(RNG.choice(10**6, N, replace=False)),  # monotone
+        "patientID": RNG.permutation(10**4)[:N],  # by name
+        "my key": RNG.permutation(10**4)[:N],
+        "amount": RNG.permutation(10**4)[:N],  # distinct whole numbers, but no identifier
+        "repeated": np.repeat(np.arange(N // 2), 2),
+        "half": np.arange(N) / 2,
+        "fluid": RNG.permutation(10**4)[:N],
+    }
+    frame(**more).to_csv(tmp_path / "table.csv", index=False)
+    line = "attributes 'row', 'shuffled', 'gappy', 'patientID', 'my key' look like identifiers of the rows: "
+    line += "dataset.drop=[row,shuffled,gappy,patientID,10] leaves them out"
+    words = ["dataset=file", f"dataset.path={tmp_path / 'table.csv'}"]
+    assert main(["run", *words, "algo=ridge", "--dry-run"]) == 0
+    assert "look like" in capsys.readouterr().out
+    assert planned(*words, "algo=ridge").notes.count(line) == 1
+    found = planned(*words, "algo=ridge", "dataset.drop=[row,shuffled,gappy,patientID,10]")
+    assert not [note for note in found.notes if "identifier" in note]
+    with each_once():  # as the cells of a sweep do
+        for number in range(2):
+            computed(tmp_path / "table.csv", tmp_path / f"run-{number}")
+    assert capsys.readouterr().err.count("look like identifiers") == 1
+
+
+def test_a_column_without_a_name_is_left_out_by_number(tmp_path: Path) -> None:
+    path = write(tmp_path, ".npz", np.column_stack([X, np.arange(N)]))
+    assert (
+        "attribute number 6 looks like an identifier of the rows: dataset.drop=[6] leaves it out"
+        in read(path, []).notes
+    )
+    assert "dataset.drop=[6]" in " ".join(read(path, [2]).notes)
+
+
+def test_few_rows_gaps_and_predictions_are_no_identifiers(tmp_path: Path) -> None:
+    table = pd.DataFrame({"id": np.arange(19), "b": np.zeros(19), "y": np.arange(19)})
+    table.to_csv(tmp_path / "table.csv", index=False)
+    assert read(tmp_path / "table.csv", []).notes == ()
+    table = frame(id=np.append(np.arange(N - 1.0), np.nan))
+    table.to_csv(tmp_path / "table.csv", index=False)
+    assert read(tmp_path / "table.csv", [], missing="unavailable").notes == ()
+
+
+@pytest.mark.parametrize("name", ["diabetes", "breast_cancer", "wine", "digits_3v5"])
+def test_no_column_of_the_bundled_tables_looks_like_an_identifier(tmp_path: Path, name: str) -> None:
+    data = load(configured(f"dataset={name}").dataset, 0, 0)
+    names = list(data.names) or [f"x{i}" for i in range(data.X.shape[1])]
+    table = pd.DataFrame(values(data), columns=names).assign(target=data.y)
+    table.to_csv(tmp_path / "table.csv", index=False)
+    assert not [note for note in read(tmp_path / "table.csv", []).notes if "identifier" in note]
+    assert "file" in kinds()
+
+
+def test_positions_leave_out_what_is_no_attribute() -> None:
+    assert positions(2, [(3, "")]) == [0, 1]
+    assert positions(3, [(0, "id"), (1, "date")]) == [2, 3, 4]
