@@ -1,6 +1,9 @@
 """Impute, then ridge: unseen values are imputed and then treated as seen, as is commonly done.
 
 The imputers are scikit-learn's, and so is `RidgeCV`, which leaves out one row at a time to choose the strength.
+
+A regressor that is fitted to rows with imputed means is too large for complete rows; `full_row_scale` corrects
+its size.
 """
 
 import warnings
@@ -9,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.config.options import one_of, option
+from budgetreg.config.options import FLAG, one_of, option
 from budgetreg.enumeration import certificates
 from budgetreg.enumeration.expectations import LearnerUnderTest, Oracle, same
 from budgetreg.errors import ConfigError
@@ -19,6 +22,7 @@ from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajec
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import Entries, collect
+from budgetreg.revealed.partial_rows import covariance, deviations
 from budgetreg.streams import generator
 from budgetreg.tasks import WithIntercept
 
@@ -29,13 +33,24 @@ _MOST_ATTRIBUTES = 100
 
 _GUESSED = "imputed values are guesses, and the regressor is not linear in them"
 
+_FOLDS = 10
+"""Parts of the rows that are held out in turn to scale a regressor."""
 
 _D, _M = 5, 40
 """Attributes and examples of the check at k = d."""
 
 
+@dataclass(frozen=True)
 class ImputationOracle(Oracle):
-    """Ridge on imputed rows: refitted without one row after the other, for each strength."""
+    """Ridge on imputed rows: refitted without one row after the other, for each strength.
+
+    Attributes
+    ----------
+    rescale : bool
+        Whether the regressor is scaled for complete rows.
+    """
+
+    rescale: bool = False
 
     def full_information(self, subject: LearnerUnderTest) -> None:
         """Compare with ridge on full rows at k = d, where there is nothing to impute."""
@@ -43,7 +58,7 @@ class ImputationOracle(Oracle):
         X = rng.standard_normal((_M, _D)) * np.linspace(0.5, 2, _D)
         y = X @ np.linspace(-1, 1, _D) + rng.standard_normal(_M)
         (W,), _ = subject.run(Table(X, y), np.arange(_M)[None], [generator("check imputation draws")], _D, {})
-        same("the regressor at k = d", W[0, :, 0], _chosen(X, y))
+        same("the regressor at k = d", W[0, :, 0], _ridge(X, y, _strength(X, y)))
 
     def minimiser(self, subject: LearnerUnderTest) -> None:
         """Compare with ridge on rows in which the mean of what was shown of an attribute stands for what was not."""
@@ -53,7 +68,9 @@ class ImputationOracle(Oracle):
                 row[attributes] = values
             seen, w = ~np.isnan(X).all(axis=0), np.zeros(certificates.D)
             X = X[:, seen]
-            w[seen] = _chosen(np.where(np.isnan(X), np.nanmean(X, axis=0), X), shown.y)
+            filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+            strength = _strength(filled, shown.y)
+            w[seen] = _ridge(filled, shown.y, strength) * (_scale(X, filled, shown.y, strength) if self.rescale else 1)
             same(f"ridge on {len(X)} imputed rows", shown.output[:, 0], w)
 
 
@@ -65,15 +82,17 @@ class ImputationLearner(PairwiseLearner):
     ----------
     impute : {'mean', 'iterative'}
         See `imputed`.
+    rescale : bool
+        Whether regressors of rows with imputed means are scaled for complete rows, see `full_row_scale`.
     """
 
     impute: str = option("the way to impute", one_of(*_WAYS))
+    rescale: bool = option("whether regressors are scaled for complete rows", FLAG, default=False)
 
     core = "imputation"
     centres_itself = True
     missing = Missing.LEFT_OUT
     uses_free = True
-    oracle = ImputationOracle()
 
     def fit(
         self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
@@ -86,8 +105,10 @@ class ImputationLearner(PairwiseLearner):
             if not collected.is_checkpoint:
                 continue  # no plans: the draws stay uniform
             solutions = [
-                regressor(X, y, impute=self.impute, centred=given.centred, intercept=given.intercept)
-                for X, y in _tables(collected.entries, accessor.d)
+                regressor(
+                    X, y, impute=self.impute, rescale=self.rescale, centred=given.centred, intercept=given.intercept
+                )
+                for X, y in tables(collected.entries, accessor.d)
             ]
             W = np.stack([w for w, _ in solutions])[:, :, None]
             b = np.array([[b] for _, b in solutions])
@@ -109,9 +130,20 @@ class ImputationLearner(PairwiseLearner):
         return ()
 
     @property
+    def inactive_options(self) -> Sequence[str]:
+        """The scaling if values are imputed by regressions, as its derivation is for means."""
+        return () if self.impute == "mean" else ("rescale",)
+
+    @property
     def words(self) -> Sequence[str]:
         """What it sees and how it imputes."""
-        return "k attributes per example", f"ridge, what was not seen being imputed by {_WAYS[self.impute]}"
+        scaled = ", the regressor being scaled for complete rows" if self.rescale and self.impute == "mean" else ""
+        return "k attributes per example", f"ridge, what was not seen being imputed by {_WAYS[self.impute]}{scaled}"
+
+    @property
+    def oracle(self) -> ImputationOracle:
+        """Ridge, computed in another way."""
+        return ImputationOracle(self.rescale)
 
     @property
     def skipped_checks(self) -> Mapping[str, str]:
@@ -126,7 +158,9 @@ _STRENGTHS = np.geomspace(1e-4, 1e4, 17)
 """Strengths of ridge that are tried, in units of the mean squared length of the columns."""
 
 
-def regressor(X: np.ndarray, y: np.ndarray, *, impute: str, centred: bool, intercept: bool) -> tuple[np.ndarray, float]:
+def regressor(
+    X: np.ndarray, y: np.ndarray, *, impute: str, rescale: bool, centred: bool, intercept: bool
+) -> tuple[np.ndarray, float]:
     """Return the ridge regressor of imputed rows; leave-one-out errors choose its strength.
 
     A left-out row stays in the means and in the imputation models.
@@ -137,6 +171,8 @@ def regressor(X: np.ndarray, y: np.ndarray, *, impute: str, centred: bool, inter
         NaN for unseen values.
     y : ndarray of float, shape (n,)
     impute : {'mean', 'iterative'}
+    rescale : bool
+        Whether the regressor is scaled for complete rows if means are imputed, see `full_row_scale`.
     centred, intercept : bool
         As for `fit`.
 
@@ -163,7 +199,53 @@ def regressor(X: np.ndarray, y: np.ndarray, *, impute: str, centred: bool, inter
     # With centred attributes and a free intercept, each left-out example changes the intercept.
     ridge = RidgeCV(strengths(Z), fit_intercept=centred and intercept).fit(Z, y - r)
     w[live] = ridge.coef_
-    return w, r + float(ridge.intercept_) - float(means @ ridge.coef_)
+    if rescale and impute == "mean":
+        w[live] *= full_row_scale(X[:, live], y - r, float(ridge.alpha_), centred=centred)
+    return w, r + float(ridge.intercept_) - float(means @ w[live])
+
+
+def full_row_scale(X: np.ndarray, y: np.ndarray, strength: float, *, centred: bool) -> float:
+    """Return the factor, from 0 to 1, by which ridge on rows with imputed means is multiplied for complete rows.
+
+    Let complete rows have the covariance C, and covariances c with the target. If k of d values are seen of each row,
+    rows with imputed means have ``p c``, where ``p = k / d``, and ``p_2 C + (p - p_2) diag C``, where
+    ``p_2 = p (k - 1) / (d - 1)``. So least squares on them is ``(d - 1) / (k - 1)`` times ridge on complete rows, whose
+    strength is ``(d - k) / (k - 1) diag C``. This is right if the attributes are uncorrelated; the more they are
+    correlated, the more it is too large. Of all multiples ``s w``, ``s = <w, c> / w'C w`` errs least on complete rows.
+
+    Both terms are averages over parts of the rows, each with the regressor w of the other rows. In <w, c>, the values
+    of the part are divided by the share of rows that show them; C is estimated from all rows, see `covariance`.
+
+    Parameters
+    ----------
+    X : ndarray of float, shape (n, p)
+        NaN for unseen values; at least one value in each column.
+    y : ndarray of float, shape (n,)
+    strength : float
+        Strength of ridge, above 0.
+    centred : bool
+        Whether the regressor is that of values less their means.
+
+    Returns
+    -------
+    float
+        1 if no value is unseen.
+    """
+    seen = ~np.isnan(X)
+    if seen.all():
+        return 1.0
+    means, Z = deviations(X)
+    origin = np.zeros_like(means) if centred else means
+    C, shares = covariance(Z, seen) + np.outer(origin, origin), seen.mean(axis=0)
+    filled = Z + origin
+    gram, products, shrinkage = filled.T @ filled, filled.T @ y, strength * np.eye(len(means))
+    gain = size = 0.0
+    for part in (slice(start, None, _FOLDS) for start in range(min(_FOLDS, len(y)))):
+        rows, targets = filled[part], y[part]
+        w = np.linalg.solve(gram - rows.T @ rows + shrinkage, products - rows.T @ targets)
+        gain += float(targets @ (Z[part] / shares + origin) @ w)
+        size += len(rows) * float(w @ C @ w)
+    return min(max(gain / size, 0.0), 1.0) if size > 0 else 1.0
 
 
 def imputed(Z: np.ndarray, impute: str) -> np.ndarray:
@@ -198,7 +280,7 @@ def strengths(Z: np.ndarray) -> np.ndarray:
     return _STRENGTHS * np.square(Z).sum(axis=0).mean()
 
 
-def _tables(entries: Entries, d: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def tables(entries: Entries, d: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield X (n, d) and y (n,) of each stream, one at a time, because dense tables of all need much memory."""
     blocks = entries.blocks()
     for f in range(len(blocks[0].values)):
@@ -212,14 +294,37 @@ def _tables(entries: Entries, d: int) -> Iterator[tuple[np.ndarray, np.ndarray]]
         yield table[:, :d], table[:, d]
 
 
-def _chosen(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return ridge of the strength with which rows are predicted best from all others."""
+def _ridge(X: np.ndarray, y: np.ndarray, strength: float) -> np.ndarray:
+    return np.linalg.solve(X.T @ X + strength * np.eye(X.shape[1]), X.T @ y)
 
-    def ridge(X: np.ndarray, y: np.ndarray, strength: float) -> np.ndarray:
-        return np.linalg.solve(X.T @ X + strength * np.eye(X.shape[1]), X.T @ y)
+
+def _strength(X: np.ndarray, y: np.ndarray) -> float:
+    """Return the strength of ridge with which rows are predicted best from all others."""
 
     def error(strength: float) -> float:
         others = [np.arange(len(y)) != row for row in range(len(y))]
-        return sum((y[~kept] - X[~kept] @ ridge(X[kept], y[kept], strength)).item() ** 2 for kept in others)
+        return sum((y[~kept] - X[~kept] @ _ridge(X[kept], y[kept], strength)).item() ** 2 for kept in others)
 
-    return ridge(X, y, min(strengths(X), key=error))
+    return float(min(strengths(X), key=error))
+
+
+def _scale(X: np.ndarray, filled: np.ndarray, y: np.ndarray, strength: float) -> float:
+    """Return the factor of `full_row_scale` for values that are not centred: sums over values, one by one."""
+    n, d = X.shape
+    means, seen = np.nanmean(X, axis=0), ~np.isnan(X)
+    p = [np.mean(seen[:, i]) for i in range(d)]
+    pairs = [(i, j) for i in range(d) for j in range(d) if i != j]
+    c = sum(np.mean(seen[:, i] & seen[:, j]) for i, j in pairs) / sum(p[i] * p[j] for i, j in pairs)
+    C = np.diag([np.sum((X[seen[:, i], i] - means[i]) ** 2) / (n * p[i]) for i in range(d)])
+    for i, j in pairs:
+        both = seen[:, i] & seen[:, j]
+        C[i, j] = np.sum((X[both, i] - means[i]) * (X[both, j] - means[j])) / (n * c * p[i] * p[j])
+    _, values, vectors = np.linalg.svd(C)
+    C = (C + (vectors.T * values) @ vectors) / 2  # the mean of C and |C|, which has no negative eigenvalue
+    gain = size = 0.0
+    for t in range(n):
+        kept = np.arange(n) % _FOLDS != t % _FOLDS
+        w = _ridge(filled[kept], y[kept], strength)
+        gain += y[t] * sum(w[i] * (means[i] + ((X[t, i] - means[i]) / p[i] if seen[t, i] else 0)) for i in range(d))
+        size += (w @ means) ** 2 + w @ C @ w
+    return min(max(gain / size, 0), 1)
