@@ -1,18 +1,22 @@
-"""The command ``run`` as functions: from choices to results, and reading results back."""
+"""The commands ``run`` and ``fit`` as functions: from choices to results, and reading results back."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from budgetreg.errors import UnfinishedError
+from budgetreg.errors import ConfigError, UnfinishedError
 from budgetreg.files.paths import at_home
 from budgetreg.notices import say
 
 if TYPE_CHECKING:
     from budgetreg.execution.runner import RunOutcome
+    from budgetreg.protocol.configuration import Config
     from budgetreg.protocol.plan import Plan
     from budgetreg.results.reading import Results
+
+_FIXED = ("repetitions", "checkpoints", "dataset.split", "dataset.test_fraction")
+"""Keys of `run` that `fit` sets itself."""
 
 
 def run(choices: Mapping[str, Any], *, draw: bool = False) -> "Results":
@@ -41,24 +45,46 @@ def run(choices: Mapping[str, Any], *, draw: bool = False) -> "Results":
     KeyboardInterrupt
         Finished repetitions are kept; the same call resumes.
     """
-    from budgetreg.execution.choices import remarks
+    return _finished(plan(choices), draw=draw)
 
-    outcome = carry_out(plan(choices), draw=draw)
-    for remark in remarks([outcome.choices]):
-        say(remark)
-    if outcome.failed:
-        raise UnfinishedError(f"{outcome.failed} repetitions failed, see {outcome.folder}: the same call tries again")
-    return load(outcome.folder)
+
+def fit(choices: Mapping[str, Any]) -> "Results":
+    """Learn once from all rows, within the budget, unless that is done, and return what was paid.
+
+    No row is kept for a test, so that no error is estimated. The model is ``model.npz`` in the folder of the results,
+    which ``budgetreg predict`` applies.
+
+    Parameters
+    ----------
+    choices : mapping of str to Any
+        As for `run`, without repetitions, checkpoints and test part.
+
+    Returns
+    -------
+    Results
+        Its ``runs`` hold the bill; its ``curves`` hold no errors.
+
+    Raises
+    ------
+    ConfigError, DataError, UnfinishedError, KeyboardInterrupt
+        As `run` does.
+    """
+    return _finished(fit_plan(choices), draw=False)
 
 
 def plan(choices: Mapping[str, Any]) -> "Plan":
     """Return what `run` would run, and what it would cost; parameters and exceptions are those of `run`."""
-    from budgetreg.config.composition import composed
-    from budgetreg.protocol.configuration import validate
-    from budgetreg.protocol.plan import make_plan
+    return _planned(_valid(choices))
 
-    valid = validate(composed(choices), choices)
-    return make_plan(replace(valid, out=str(valid.folder())))
+
+def fit_plan(choices: Mapping[str, Any]) -> "Plan":
+    """Return what `fit` would run, and what it would cost; parameters and exceptions are those of `fit`."""
+    from budgetreg.protocol.configuration import from_all_rows
+
+    fixed = [key for key in _FIXED if key in choices]
+    if fixed:
+        raise ConfigError(f"{fixed[0]}: not for fit, which learns once from all rows; see budgetreg run")
+    return _planned(from_all_rows(_valid(choices)))
 
 
 def carry_out(plan: "Plan", *, draw: bool = True) -> "RunOutcome":
@@ -90,6 +116,37 @@ def load(folder: str | Path) -> "Results":
     from budgetreg.results.reading import read
 
     return read(at_home(folder))
+
+
+def _valid(choices: Mapping[str, Any]) -> "Config":
+    from budgetreg.config.composition import composed
+    from budgetreg.protocol.configuration import validate
+
+    return validate(composed(choices), choices)
+
+
+def _planned(config: "Config") -> "Plan":
+    from budgetreg.protocol.plan import make_plan
+
+    return make_plan(replace(config, out=str(config.folder())))
+
+
+def _finished(plan: "Plan", draw: bool) -> "Results":
+    """Run what is missing of a plan, report the choices of its tuning, and return the results.
+
+    Raises
+    ------
+    UnfinishedError
+        If repetitions have failed.
+    """
+    from budgetreg.execution.choices import remarks
+
+    outcome = carry_out(plan, draw=draw)
+    for remark in remarks([outcome.choices]):
+        say(remark)
+    if outcome.failed:
+        raise UnfinishedError(f"{outcome.failed} repetitions failed, see {outcome.folder}: the same call tries again")
+    return load(outcome.folder)
 
 
 def _draw(folder: Path) -> None:

@@ -302,7 +302,18 @@ class SubspaceJudge:
 Task = Regression | SubspaceLearning
 """What is learned. Equal tasks have equal hashes, as judges are cached by task."""
 
-Judge = RegressorJudge | SubspaceJudge
+
+@dataclass(frozen=True)
+class Unjudged:
+    """No examples: all are learned from, and no error is computed."""
+
+    def columns(self, outputs: np.ndarray, setting: int, origin: Origin) -> Columns:
+        """Return no columns."""
+        del outputs, setting, origin
+        return {}
+
+
+Judge = RegressorJudge | SubspaceJudge | Unjudged
 """Examples on which the outputs of a stream are judged, those of all settings at one checkpoint."""
 
 

@@ -6,13 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-
 from budgetreg.analysis.comparisons import ranked
 from budgetreg.api import carry_out
 from budgetreg.cli.arguments import is_whole, whole_number
-from budgetreg.cli.common import console, refuse_root, shown, with_home
-from budgetreg.config.composition import Composer, composition_explained
+from budgetreg.cli.choices import read_words
+from budgetreg.cli.common import console, refuse_root, shown
+from budgetreg.config.composition import Composer
 from budgetreg.data import load
 from budgetreg.errors import ConfigError, cut
 from budgetreg.execution.choices import remarks
@@ -77,22 +76,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
     ConfigError
         If a word cannot be read, or is not for advise.
     """
-    options: dict[str, str] = {}
-    choices: dict[str, Any] = {}
-    for word in map(with_home, words):
-        key, equals, text = word.partition("=")
-        if not equals or not text or key.startswith(("~", "+")):
-            raise ConfigError(f"{word}: must be KEY=VALUE (see budgetreg advise --help)")
-        if key.partition("/")[0].partition(".")[0] in _REFUSED:
-            raise ConfigError(f"{word}: not for advise, which compares learners at one total; see budgetreg run")
-        if key in _OPTIONS:
-            options[key] = text
-            continue
-        with composition_explained([word]):
-            (override,) = OverridesParser.create().parse_overrides([word])
-        if override.is_sweep_override():
-            raise ConfigError(f"{word}: one value, as only k and algo may have several here")
-        choices[key] = override.value()
+    options, choices = read_words(words, "advise", _OPTIONS, _REFUSED, "compares learners at one total")
     if "total" not in options:
         raise ConfigError(
             "advise: how many attributes may be seen, or what may they cost? total=T is needed, such as total=1500"

@@ -14,6 +14,7 @@ from budgetreg.notices import each_once, plain_warnings, printable
 COMMANDS = {
     "run": ("run", "main", "run one learner, a sweep (-m) or a recipe (experiment=...), or resume it"),
     "advise": ("advise", "main", "find the learner and the k with the least error for a total of attributes (total=T)"),
+    "fit": ("fit", "main", "learn one model from all rows within the budget, and show what was paid"),
     "reproduce": ("reproduce", "main", "reproduce the figures of the papers and judge their claims, or resume it"),
     "plot": ("curves", "plot", "draw the curves of one or several folders in one figure"),
     "compare": ("curves", "compare", "show how many attributes runs need to reach an error, and what that saves"),
@@ -99,7 +100,7 @@ def _answer(words: list[str]) -> int:
         print(f"budgetreg: not enough memory{f': {error}' if str(error) else ''}", file=sys.stderr)
         return DataError.exit_code
     except KeyboardInterrupt:
-        resumes = "; the same command resumes" if words[0] in ("run", "advise") else ""
+        resumes = "; the same command resumes" if words[0] in ("run", "advise", "fit") else ""
         print(f"budgetreg: interrupted{resumes}", file=sys.stderr)
         return 130
     except SystemExit as end:  # which argparse raises after --help

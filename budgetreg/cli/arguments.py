@@ -204,6 +204,13 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         full rows. algo=all_budgeted compares the published learners, too.""",
         _words("total=T (required), k=2,4,all, algo=NAME,NAME, out=DIR, and keys of budgetreg run, one value each"),
     ),
+    "fit": (
+        """Learn one model from all rows of a table within the budget, write it as model.npz, which budgetreg predict
+        applies, and print what was paid, for tuning too. There is no test part, so no error is estimated: budgetreg run
+        and budgetreg advise estimate errors. If interrupted, the same command resumes.""",
+        _words("keys of budgetreg run, one value each, such as algo=aemr k=4 total=1500 out=DIR"),
+        _flag("--dry-run", what="print the plan and the attributes that it costs, learn nothing"),
+    ),
     "reproduce": (
         "Compute, draw and judge the figures of the papers; only what is missing is computed.",
         _words(

@@ -58,7 +58,7 @@ def complete(argv: list[str], commands: Sequence[str]) -> int:
     words = line.split()[1:]
     current = "" if line.endswith(" ") else "".join(words[-1:])
     before = words if line.endswith(" ") else words[:-1]
-    if before[:1] in (["run"], ["advise"]) and not current.startswith(("-", "experiment=")):
+    if before[:1] in (["run"], ["advise"], ["fit"]) and not current.startswith(("-", "experiment=")):
         return _overrides(argv, before[1:], current)
     asks_for_flags = before and before[0] in commands and current.startswith("-")
     offered = flags(before[0]) if asks_for_flags else _candidates(before, commands)

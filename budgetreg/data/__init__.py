@@ -11,7 +11,7 @@ from budgetreg.config import extensions
 from budgetreg.data.attributes import BUNDLED, EQUAL, PILOT, RANGES, UNIT, Prices, in_ranges, read_prices, read_ranges
 from budgetreg.data.cache import LOCK, TEMPORARY, abandoned
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.kind import DatasetKind, Distribution, ExampleSource
+from budgetreg.data.kind import ALL, DatasetKind, Distribution, ExampleSource
 from budgetreg.data.prepared import FACTS
 from budgetreg.errors import ConfigError
 from budgetreg.files.garbage import Garbage
@@ -64,6 +64,11 @@ class DatasetConfig:
     def own_data(self) -> bool:
         """Whether the data are somebody's own, rather than those of a paper."""
         return kinds()[self.kind].own_data
+
+    @property
+    def untested(self) -> bool:
+        """Whether all rows are learned from, so that none is left to test on."""
+        return self.split == ALL
 
     @property
     def scaled_by_pilot(self) -> bool:

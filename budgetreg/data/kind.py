@@ -31,7 +31,8 @@ DOMAINS = ("2-ball", "inf-ball")
 The first contains no vector that the second does not contain.
 """
 
-RANDOM, OFFICIAL = "random", "official"
+RANDOM, OFFICIAL, ALL = "random", "official", "all"
+"""The splits: a random test part, the data's own test part, and no test part."""
 
 
 @runtime_checkable
@@ -93,7 +94,7 @@ class DatasetKind:
     options : mapping of str to Option
         The keys below ``dataset`` that only this kind has.
     splits : tuple of str
-        The splits into training and test part that it offers.
+        The splits into training and test part that it offers; where there is a test part, it can be learned from, too.
     centers : tuple of str
         The ways in which its attributes may be centred.
     tested : bool
@@ -156,7 +157,7 @@ class DatasetKind:
             "name": Option("the data set's name"),
             "kind": Option("the kind of data"),
             "center": Option("the centring", one_of(*self.centers) | NOTHING, default="none", own="revealed"),
-            "split": Option("the split into training and test part", one_of(*self.splits)),
+            "split": Option("the split into training and test part", one_of(*self.splits, *[ALL] * self.tested)),
             "test_fraction": Option("the test part", FRACTION if self.tested else NOTHING),
             "costs": Option("the price list", NAME | NOTHING, default=None),
             "unit": Option("the unit of prices", NAME | NOTHING, default=None, inert=True),

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from budgetreg.config.extensions import blamed
 from budgetreg.errors import ContractError, DataError, PluginError, UserError, described, too_large
 from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.repetitions import unpacked
 from budgetreg.results.journal import FAILED, FINISHED, Entry
 
 Repetitions = Callable[[Plan, Sequence[int], Callable[[float], None]], list[dict[str, Any]]]
@@ -92,12 +93,19 @@ def _share(progress: Callable[[float], None], done: int, of: int, fraction: floa
 
 
 def _refuse_overflow(results: Sequence[dict[str, Any]]) -> None:
-    """Refuse losses that are not finite; None is allowed, which stands for an error that is not defined."""
-    for point in (point for result in results for point in result["curve"]):
-        for name in ("test_mse", "excess_loss"):
-            value = point.get(name)
-            if value is not None and not isfinite(value):
-                raise DataError(
-                    f"{name} is {value} after {point['examples']} examples because numbers became too large: scale the "
-                    "data (dataset.scale=max_abs, a target of about 1), or try smaller parameters"
-                )
+    """Refuse losses and models that are not finite; None is allowed, which stands for an error that is not defined."""
+    for result in results:
+        for point in result["curve"]:
+            for name in ("test_mse", "excess_loss"):
+                value = point.get(name)
+                if value is not None and not isfinite(value):
+                    raise _overflow(f"{name} is {value}", point["examples"])
+        if not all(np.isfinite(array).all() for array in unpacked(result["model"]).values()):
+            raise _overflow("what was learned is not finite", result["curve"][-1]["examples"])
+
+
+def _overflow(what: str, examples: int) -> DataError:
+    return DataError(
+        f"{what} after {examples} examples because numbers became too large: scale the data (dataset.scale=max_abs, a "
+        "target of about 1), or try smaller parameters"
+    )

@@ -31,6 +31,7 @@ from budgetreg.config.options import (
 from budgetreg.config.sections import BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
 from budgetreg.data import DatasetConfig, DatasetKind, kinds
 from budgetreg.data.attributes import EQUAL, with_ranges
+from budgetreg.data.kind import ALL
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.files.integrity import record_digest
 from budgetreg.files.paths import at_home
@@ -162,7 +163,25 @@ def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> 
     for key in RECIPE:
         del tree[key]
     _apply_recipe(tree["algo"], learners, given or {})
-    return _typed(tree)
+    config = _typed(tree)
+    if config.dataset.untested:
+        raise ConfigError(
+            f"dataset.split={config.dataset.split}: leaves no row to test on; `budgetreg fit` learns once from all rows"
+        )
+    return config
+
+
+def from_all_rows(config: Config) -> Config:
+    """Return the configuration that learns once from all rows: without a test part, and with the last checkpoint alone.
+
+    Raises
+    ------
+    ConfigError
+        If the learner predicts nothing, or the data are a distribution without a test part.
+    """
+    if not config.algo.predicts:
+        raise ConfigError(f"algo={config.algo.name}: learns a subspace, and predicts nothing; see budgetreg run")
+    return restored(config.resolved, {"dataset.split": ALL, "repetitions": 1, "checkpoints": 1})
 
 
 def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> Config:

@@ -241,7 +241,7 @@ def split_sizes(config: Config, data: Dataset) -> tuple[int, int]:
     n = data.y.size
     if config.dataset.split == "official" and data.n_train is not None:
         return data.n_train, n - data.n_train
-    n_test = int(n * config.dataset.test_fraction)
+    n_test = 0 if config.dataset.untested else int(n * config.dataset.test_fraction)
     return n - n_test, n_test
 
 
@@ -310,11 +310,12 @@ def _check_data(config: Config, data: Dataset) -> None:
                 shares(data, np.arange(n))
             except MemoryError as error:
                 raise too_large(algo.name, d, error) from error
-        if not data.complete.any():
+        if not data.complete.any() and not config.dataset.untested:
             raise DataError(f"{data.name}: every row has a missing value, and tests need complete rows")
     if config.dataset.split == "official" and data.n_train is None:
         raise ConfigError(f"dataset.split=official: {data.name} has no official split; use random")
-    if config.dataset.split != "official" and not 0 < int(n * config.dataset.test_fraction) < n:
+    drawn = config.dataset.split != "official" and not config.dataset.untested
+    if drawn and not 0 < int(n * config.dataset.test_fraction) < n:
         raise DataError(f"{data.name} has {n} examples: too few for a test part of {config.dataset.test_fraction}")
     if config.k > d:
         raise ConfigError(f"k={config.k}: the attribute budget must be at most d={d}, the attributes of {data.name}")

@@ -12,7 +12,7 @@ from budgetreg.metering.table import Table
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.side_information import pilot_moments, second_moments, shares, table_of
 from budgetreg.streams import generator
-from budgetreg.tasks import Judge, Task
+from budgetreg.tasks import Judge, Task, Unjudged
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Split:
     repetition : int
     table : Table
     judge : Judge
-        The test.
+        The test; it judges nothing if all rows are learned from.
     pilot : ndarray of int, shape (N,)
         Rows that are bought in full first.
     order : ndarray of int, shape (m,)
@@ -68,8 +68,9 @@ def split_data(plan: Plan, repetition: int) -> Split:
     order = generator("order", config.seed, data.name, repetition).permutation(train)
     if data.available is not None:
         order = _pilot_first(plan.pilot, data, order, repetition, config.seed)
-        part = f"the test part of repetition {repetition} of {data.name}"
-        test = complete_rows(data.complete, test, part, "a larger dataset.test_fraction")
+        if not config.dataset.untested:
+            part = f"the test part of repetition {repetition} of {data.name}"
+            test = complete_rows(data.complete, test, part, "a larger dataset.test_fraction")
     pilot, order = order[: plan.pilot], order[plan.pilot :]
     constant = float(data.y[train].mean()) if plan.intercept else 0.0
     if config.dataset.split == "official" and not plan.pilot and not plan.gaps:
@@ -79,7 +80,9 @@ def split_data(plan: Plan, repetition: int) -> Split:
         if plan.gaps and config.algo.missing is Missing.WEIGHED:
             # Without the pilot, whose rows were chosen for being complete.
             table = replace(table, together=shares(data, np.setdiff1d(train, pilot)))
-        judge = task.test(data, table, test, constant, config.dataset.own_data)
+        judge = (
+            Unjudged() if config.dataset.untested else task.test(data, table, test, constant, config.dataset.own_data)
+        )
     moments = None
     if config.algo.given_moments:
         known = config.algo.given_moments == "given"

@@ -17,9 +17,8 @@ from budgetreg.data.attributes import EQUAL, read_prices
 from budgetreg.data.formats.chunks import damage_reported, shown
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.results.manifest import read_manifest, read_tables
-from budgetreg.results.reading import find_folders
 from budgetreg.results.schema import COST, REVEAL_COLUMNS, REVEALS
-from budgetreg.results.series import Series, labelled, read_folder
+from budgetreg.results.series import Series, labelled, read_tested
 from budgetreg.results.tables import as_csv
 
 
@@ -42,9 +41,7 @@ def repriced(folders: Iterable[Path], costs: Path, unit: str | None = None) -> l
     DataError
         If a run does not record what it revealed, a file is damaged, or the list does not fit.
     """
-    return labelled(
-        _repriced(series, folder, costs, unit) for folder in find_folders(folders) for series in read_folder(folder)
-    )
+    return labelled(_repriced(series, series.folder, costs, unit) for series in read_tested(folders))
 
 
 def table_of(series: Iterable[Series]) -> bytes:
@@ -66,7 +63,7 @@ def _repriced(series: Series, folder: Path, costs: Path, unit: str | None) -> Se
             f"{folder}: the draws of {series.algo} depend on its prices: run it again with the other prices in "
             "dataset.costs, or once with algo.prices=ignored"
         )
-    reveals = _reveals(folder)
+    reveals = read_reveals(folder)
     names = tuple(reveals.columns)
     dropped = (read_manifest(folder) or {}).get("dropped", ())
     prices = read_prices(costs, names, len(names), dropped=dropped)
@@ -84,8 +81,14 @@ def _repriced(series: Series, folder: Path, costs: Path, unit: str | None) -> Se
     return replace(series, points=series.points.assign(**{COST: paid}), config={**series.config, "dataset": priced})
 
 
-def _reveals(folder: Path) -> pd.DataFrame:
-    """Return how often each attribute (columns) was revealed by each repetition and checkpoint (rows)."""
+def read_reveals(folder: Path) -> pd.DataFrame:
+    """Return how often each attribute (columns) was revealed by each repetition and checkpoint (rows).
+
+    Raises
+    ------
+    DataError
+        If the run had no prices, or the file is damaged.
+    """
     content = read_tables(folder, (REVEALS,)).get(REVEALS)
     if content is None:
         raise DataError(

@@ -12,6 +12,7 @@ import pandas as pd
 
 from budgetreg import learners
 from budgetreg.data.attributes import UNIT
+from budgetreg.data.kind import ALL
 from budgetreg.errors import DataError
 from budgetreg.learners.declaration import Observation
 from budgetreg.results.manifest import RecordedCell, cells_of
@@ -114,7 +115,25 @@ def read_series(folders: Iterable[Path]) -> list[Series]:
         If a folder is missing or holds no curves, a file is empty, damaged or of another schema, or some learners
         learn subspaces and others do not.
     """
-    return labelled(series for folder in find_folders(folders) for series in read_folder(folder))
+    return labelled(read_tested(folders))
+
+
+def read_tested(folders: Iterable[Path]) -> list[Series]:
+    """Return the series at or below some folders, without labels; models that `budgetreg fit` learned are left out.
+
+    Raises
+    ------
+    DataError
+        As `read_series` does, and if there are only such models.
+    """
+    found = [series for folder in find_folders(folders) for series in read_folder(folder)]
+    tested = [series for series in found if series.config["dataset"].get("split") != ALL]
+    if not tested:
+        raise DataError(
+            f"{found[0].folder} was learned from all rows (budgetreg fit) and has no test errors; `budgetreg run` "
+            "estimates errors"
+        )
+    return tested
 
 
 def labelled(series: Iterable[Series]) -> list[Series]:

@@ -1,0 +1,112 @@
+"""``budgetreg fit``: learn once from all rows, within the budget, and show what was paid."""
+
+import shlex
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from budgetreg.api import carry_out, fit_plan
+from budgetreg.cli.choices import read_words
+from budgetreg.cli.common import console, refuse_root, right, shown, table
+from budgetreg.cli.plan_table import plan_table
+from budgetreg.execution.choices import remarks
+from budgetreg.figures.captions import money
+from budgetreg.notices import in_one_line, say
+from budgetreg.protocol.plan import Plan
+from budgetreg.results.bill import Payments, attributes_paid, money_paid
+from budgetreg.results.reading import read
+from budgetreg.results.repricing import read_reveals
+from budgetreg.results.schema import MODEL, REVEALS
+
+_REFUSED = ("hydra", "experiment")
+_MOST_ROWS = 20
+
+
+def main(arguments: Namespace) -> int:
+    """Learn, unless that is done, and print what was paid.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Its options, see `budgetreg.cli.arguments`.
+
+    Returns
+    -------
+    int
+        0, 1 if it failed, 130 if interrupted.
+
+    Raises
+    ------
+    ConfigError
+        If a word is invalid, or the choices cannot work.
+    DataError
+        If the data are missing or unusable.
+    """
+    _, choices = read_words(arguments.words, "fit", (), _REFUSED, "learns once from all rows")
+    if choices.get("out") is not None:
+        refuse_root(str(choices["out"]))
+    plan = fit_plan(choices)
+    if arguments.dry_run:
+        console().print(plan_table(plan))
+        return 0
+    outcome = carry_out(plan, draw=False)
+    for line in remarks([outcome.choices]):
+        say(line)
+    if outcome.failed:
+        return 1
+    _print_bill(plan, outcome.folder)
+    print(f"model: {shown(outcome.folder / MODEL)} (budgetreg predict {shlex.quote(shown(outcome.folder))} TABLE)")
+    same = shlex.join(word for word in arguments.words if not word.startswith("out="))
+    print(in_one_line(f"no row was kept for a test, so no error was estimated: budgetreg run {same} estimates it"))
+    return 0
+
+
+def _print_bill(plan: Plan, folder: Path) -> None:
+    """Print the bill and, with prices, the bill by attribute."""
+    results = read(folder)
+    attributes, paid = attributes_paid(results), money_paid(results) if plan.prices else None
+    assert attributes is not None
+    unit = [plan.prices.unit] if plan.prices else []
+    total, spent = plan.config.total, paid or attributes
+    if total is not None and spent.final > total:
+        say(f"{plan.total}: learning paid {money(spent.final)}, as it drew more expensive attributes than expected")
+    if total is not None and spent.total > spent.final:
+        say(
+            f"{plan.total}: pays for learning alone; the choice of parameters saw more, see tuning below, and "
+            "tuning=fixed chooses nothing"
+        )
+    per_example = f"{plan.per_example} of {plan.d} attributes"
+    learned = (
+        f"{plan.config.algo.name} on {plan.dataset}, learned from {per_example} of each of {plan.checkpoints[-1]} rows"
+    )
+    print(in_one_line(f"{learned}, {plan.n_train} rows in all"))
+    console().print(table(("paid for", *right("attributes", *unit)), _rows(plan, attributes, paid)))
+    if plan.prices is None:
+        return
+    counts = read_reveals(folder).iloc[-1]
+    items = [
+        (name, count, cost, count * cost)
+        for name, count, cost in zip(map(str, counts.index), counts.tolist(), plan.prices.costs, strict=True)
+    ]
+    items.sort(key=lambda item: -item[3])
+    rows: list[Sequence[object]] = [(name, n, money(cost), money(sum_)) for name, n, cost, sum_ in items[:_MOST_ROWS]]
+    rest = items[_MOST_ROWS:]
+    if rest:
+        others = f"{len(rest)} others (see {REVEALS})"
+        rows.append((others, sum(item[1] for item in rest), "", money(sum(item[3] for item in rest))))
+    print("learning, by attribute, without tuning:" if plan.tuned else "by attribute:")
+    console().print(table(("attribute", *right("times bought", "price", *unit)), rows))
+
+
+def _rows(plan: Plan, attributes: Payments, paid: Payments | None) -> Iterator[Sequence[object]]:
+    """Yield the rows of the bill, each with a sum of money if there are prices."""
+
+    def row(what: str, part: str) -> Sequence[object]:
+        return what, f"{getattr(attributes, part):,.0f}", *([money(getattr(paid, part))] if paid else [])
+
+    pilot = f" (a pilot of {plan.pilot} full rows included)" if plan.pilot else ""
+    yield row(f"learning{pilot}", "final")
+    if plan.tuned:
+        yield row("tuning: cells that learning did not reveal", "tuning")
+        yield row("tuning: rows seen in full because they were held out", "rows")
+        yield row("in all, at least", "total")

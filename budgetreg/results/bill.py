@@ -1,0 +1,49 @@
+"""What a run has paid in all, tuning included."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from budgetreg.results.reading import Results
+
+
+@dataclass(frozen=True)
+class Payments:
+    """What some repetitions have paid for, each time all repetitions together.
+
+    A cell that was bought can be used again: what tuning revealed is counted without the cells that the final run has
+    revealed, too, and the sum is at least that of the rows that tuning saw in full.
+
+    Attributes
+    ----------
+    final, tuning, rows : float
+        Paid for the final run, for other cells that candidates and folds revealed, and for rows seen in full.
+    total : float
+        In all.
+    """
+
+    final: float
+    tuning: float
+    rows: float
+    total: float
+
+
+def attributes_paid(results: Results, repetition: int | None = None) -> Payments | None:
+    """Return what repetitions of a run, all or one, have paid for, in attributes; None if it was not recorded."""
+    return _bill(results, repetition, ("attributes_total", "cells_tuning", "rows_full"), results.manifest["data"]["d"])
+
+
+def money_paid(results: Results, repetition: int | None = None) -> Payments | None:
+    """Return the same in money; None if there are no prices."""
+    return _bill(results, repetition, ("cost_total", "cost_cells_tuning", "cost_rows_full"), 1)
+
+
+def _bill(results: Results, repetition: int | None, columns: tuple[str, str, str], unit_of_rows: int) -> Payments | None:
+    runs = results.runs
+    asked = runs["repetition"].isin(results.curves["repetition"] if repetition is None else [repetition])
+    values = runs[asked].reindex(columns=list(columns)).to_numpy(dtype=float)
+    if not values.size or np.isnan(values).any():
+        return None
+    final, tuning, rows = values[:, 0], values[:, 1], values[:, 2] * unit_of_rows
+    total = np.maximum(final + tuning, rows)
+    return Payments(*(float(part.sum()) for part in (final, tuning, rows, total)))

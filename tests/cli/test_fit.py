@@ -1,0 +1,201 @@
+"""``fit`` learns once from all rows, looks at nothing that is not paid for, and shows what was paid."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import budgetreg
+from budgetreg.api import fit_plan
+from budgetreg.cli.app import main
+from budgetreg.errors import ConfigError
+from budgetreg.execution.runner import execute
+from budgetreg.protocol.repetitions import run_repetitions
+from budgetreg.protocol.split import split_data
+
+N, D = 60, 6
+FIXED = {"tuning": "fixed", "tuning.B": 1}
+RIDGE = {"dataset": "file", "dataset.path": "own.csv", "algo": "ridge", "total": 120, **FIXED}
+NAIVE = "dataset=file dataset.path=own.csv algo=naive k=2 tuning=fixed tuning.B=2 dataset.scale=max_abs pilot=0"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write(table(), tmp_path)
+    return tmp_path
+
+
+def table() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D))
+    return np.column_stack([X, X @ np.arange(D) + rng.normal(size=N)])
+
+
+def write(values: np.ndarray, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    pd.DataFrame(values, columns=list("abcdefy")).to_csv(folder / "own.csv", index=False)
+
+
+def call(capsys: pytest.CaptureFixture[str], words: str, code: int = 0) -> SimpleNamespace:
+    capsys.readouterr()
+    answered = main(words.split())
+    said = capsys.readouterr()
+    assert answered == code, said.out + said.err
+    return SimpleNamespace(out=said.out, err=said.err)
+
+
+def model(folder: Path) -> dict[str, np.ndarray]:
+    with np.load(folder / "model.npz") as file:
+        return dict(file)
+
+
+def test_rows_that_are_not_paid_for_change_nothing(here: Path) -> None:
+    results = budgetreg.fit(RIDGE)
+    split = split_data(fit_plan(RIDGE), 0)
+    order = np.concatenate([split.pilot, split.order])
+    assert sorted(order.tolist()) == list(range(N))  # none is kept for a test
+    seen = results.curves["examples"].item()
+    assert seen == 120 // D
+    values = table()
+    values[order[seen:], :D] *= 1e3
+    write(values, here / "other")
+    other = budgetreg.fit({**RIDGE, "dataset.path": "other/own.csv"})
+    for name, array in model(results.folder).items():
+        np.testing.assert_array_equal(model(other.folder)[name], array)
+    values[order[0], 0] += 1
+    write(values, here / "third")
+    third = budgetreg.fit({**RIDGE, "dataset.path": "third/own.csv"})
+    assert not np.array_equal(model(third.folder)["w"], model(results.folder)["w"])
+
+
+def test_the_model_is_ridge_of_the_rows_that_were_paid_for(here: Path) -> None:
+    """All rows, with a radius that binds nothing: least squares by another route."""
+    folder = budgetreg.fit({**RIDGE, "total": N * D, "tuning.B": 100}).folder
+    X, y = table()[:, :D], table()[:, D]
+    A = np.column_stack([np.ones(N), X])
+    solution = np.linalg.lstsq(A, y, rcond=None)[0]
+    learned = {name: model(folder)[name][0] for name in ("w", "b", "c")}
+    np.testing.assert_allclose(learned["w"], solution[1:], rtol=1e-5)
+    assert learned["b"] - learned["c"] @ learned["w"] == pytest.approx(solution[0], rel=1e-4)
+
+
+def test_no_error_is_reported(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = call(capsys, f"fit {NAIVE} out=mine")
+    curves = budgetreg.load("mine").curves
+    assert len(curves) == 1
+    assert curves.filter(like="test_").isna().all(axis=None)
+    assert f"no error was estimated: budgetreg run {NAIVE} estimates it" in said.out
+    for command in ("plot mine", "compare mine"):
+        assert "mine was learned from all rows (budgetreg fit) and has no test errors" in call(capsys, command, 3).err
+
+
+def test_the_bill_is_what_was_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    (Path("prices.csv")).write_text("attribute,cost\na,1\nb,2\nc,3\nd,4\ne,5\nf,6\n")
+    said = call(capsys, f"fit {NAIVE} dataset.costs=prices.csv dataset.unit=EUR total=200 out=mine")
+    (run,) = budgetreg.load("mine").runs.to_dict("records")
+    lines = [line.split() for line in said.out.splitlines()]
+    (paid,) = [line for line in lines if line[:1] == ["learning"]]
+    assert [float(word) for word in paid[1:]] == [run["attributes_total"], run["cost_total"]]
+    items = {line[0]: [float(word) for word in line[1:]] for line in lines if len(line) == 4 and line[0] in "abcdef"}
+    assert sorted(items) == list("abcdef")
+    assert [items[name][1] for name in "abcdef"] == [1, 2, 3, 4, 5, 6]
+    assert sum(count for count, _, _ in items.values()) == run["attributes_total"]
+    assert sum(cost for _, _, cost in items.values()) == run["cost_total"]
+    assert all(count * price == cost for count, price, cost in items.values())
+
+
+def test_tuning_is_paid_for_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    said = call(capsys, "fit dataset=file dataset.path=own.csv algo=ridge total=120 tuning.folds=3 out=mine")
+    assert "total=120: pays for learning alone; the choice of parameters saw more" in said.err
+    (run,) = budgetreg.load("mine").runs.to_dict("records")
+    bill = {line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in said.out.splitlines()}
+    assert bill["tuning: rows seen in full because they were held out"] == str(int(run["rows_full"] * D))
+    assert bill["in all, at least"] == str(max(120 + int(run["cells_tuning"]), int(run["rows_full"]) * D))
+
+
+def test_the_same_choices_leave_the_same_bytes(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    called = budgetreg.fit(RIDGE).folder
+    words = " ".join(f"{key}={value}" for key, value in RIDGE.items())
+    call(capsys, f"fit {words} n_jobs=2 out=typed")
+    plan = fit_plan({**RIDGE, "out": "killed"})
+
+    def killed(*arguments: object) -> list[dict[str, object]]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(plan, function=killed)
+    again = call(capsys, f"fit {words} out=killed")
+    for folder in ("typed", "killed"):
+        for name in ("curves.csv", "model.npz"):
+            assert (here / folder / name).read_bytes() == (called / name).read_bytes()
+    journal = (here / "killed" / "journal.jsonl").read_bytes()
+    assert call(capsys, f"fit {words} out=killed").out == again.out
+    assert (here / "killed" / "journal.jsonl").read_bytes() == journal
+    call(capsys, "verify killed")
+
+
+def test_a_folder_with_something_else_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, f"fit {NAIVE} out=mine")
+    assert "holds results of another configuration" in call(capsys, f"run {NAIVE} repetitions=1 out=mine", 2).err
+    assert "holds results of another configuration" in call(capsys, f"fit {NAIVE} seed=1 out=mine", 2).err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("repetitions=2", "repetitions: not for fit, which learns once from all rows"),
+        ("dataset.test_fraction=0.3", "dataset.test_fraction: not for fit"),
+        ("seed=1,2", "seed=1,2: one value, as fit learns once from all rows"),
+        ("experiment=aemr/tables", "not for fit"),
+        ("algo=popca", "algo=popca: learns a subspace"),
+        ("kk=1", "kk: no such key"),
+    ],
+)
+def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], words: str, said: str) -> None:
+    answer = call(capsys, f"fit dataset=file dataset.path=own.csv {words}", 2)
+    assert (answer.out, answer.err.count("\n")) == ("", 1)
+    assert said in answer.err
+
+
+def test_a_run_needs_rows_to_test_on(capsys: pytest.CaptureFixture[str]) -> None:
+    said = "dataset.split=all: leaves no row to test on; `budgetreg fit` learns once from all rows"
+    assert said in call(capsys, f"run {NAIVE} dataset.split=all", 2).err
+    with pytest.raises(ConfigError, match="leaves no row to test on"):
+        budgetreg.run({**RIDGE, "dataset.split": "all"})
+
+
+def test_a_dry_run_leaves_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"{N} training and 0 test examples" in call(capsys, f"fit {NAIVE} --dry-run").out
+    assert [path.name for path in here.iterdir()] == ["own.csv"]
+
+
+def test_gaps_in_every_row_are_no_obstacle(here: Path) -> None:
+    """There is nothing to test, so that no row has to be complete."""
+    values = table()
+    values[np.arange(N), np.arange(N) % D] = np.nan
+    write(values, here)
+    choices = {**RIDGE, "algo": "impute_ridge", "k": 3, "pilot": 0, "dataset.scale": "max_abs"}
+    results = budgetreg.fit(
+        {key: value for key, value in choices.items() if not key.startswith("tuning")}
+        | {"dataset.missing": "unavailable"}
+    )
+    assert 0 < results.runs["attributes_total"].item() <= 120
+
+
+def test_what_overflows_is_no_model() -> None:
+    plan = replace(fit_plan(RIDGE), folder=Path("mine").absolute())
+
+    def broken(*arguments: object) -> list[dict[str, object]]:
+        from budgetreg.protocol.repetitions import packed
+
+        (result,) = run_repetitions(*arguments)  # type: ignore[arg-type]
+        return [{**result, "model": packed({"w": np.full(D, np.inf), "b": np.zeros(()), "c": np.zeros(D)})}]
+
+    from budgetreg.errors import DataError
+
+    with pytest.raises(DataError, match="what was learned is not finite after 20 examples"):
+        execute(plan, function=broken)
