@@ -127,7 +127,7 @@ def read_tested(folders: Iterable[Path]) -> list[Series]:
         As `read_series` does, and if there are only such models.
     """
     found = [series for folder in find_folders(folders) for series in read_folder(folder)]
-    tested = [series for series in found if series.config["dataset"].get("split") != ALL]
+    tested = [series for series in found if series.config.get("dataset", {}).get("split") != ALL]
     if not tested:
         raise DataError(
             f"{found[0].folder} was learned from all rows (budgetreg fit) and has no test errors; `budgetreg run` "

@@ -237,7 +237,7 @@ def test_checkpoints_must_increase(default: DictConfig, examples: list[int]) -> 
         ("dataset__center", "ful", "did you mean 'full'?"),
         ("dataset__center", "mean", "one of none, revealed, full"),
         ("dataset__test_fraction", 2, "above 0 and below 1"),
-        ("dataset__split", "official", "must be random"),
+        ("dataset__split", "official", "must be one of random, all"),
         ("dataset__kind", "digit", "did you mean 'digits'?"),
         ("dataset__digits", [3, 5], "keys: name, kind"),
         ("backend__name", "ray", "one of loky, sequential, dask"),
