@@ -38,7 +38,9 @@ def money_paid(results: Results, repetition: int | None = None) -> Payments | No
     return _bill(results, repetition, ("cost_total", "cost_cells_tuning", "cost_rows_full"), 1)
 
 
-def _bill(results: Results, repetition: int | None, columns: tuple[str, str, str], unit_of_rows: int) -> Payments | None:
+def _bill(
+    results: Results, repetition: int | None, columns: tuple[str, str, str], unit_of_rows: int
+) -> Payments | None:
     runs = results.runs
     asked = runs["repetition"].isin(results.curves["repetition"] if repetition is None else [repetition])
     values = runs[asked].reindex(columns=list(columns)).to_numpy(dtype=float)
