@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -329,6 +330,25 @@ def test_moments_use_available_values_only(monkeypatch):
         if seen.size:
             np.testing.assert_allclose(mean, np.square(seen).mean(), rtol=1e-12)
     assert not there.all()
+
+
+def listed(after: str, before: str) -> set[str]:
+    """Return the words in backticks in a part of the page on own data."""
+    page = (Path(__file__).parents[2] / "docs" / "own_data.md").read_text()
+    part = page.partition(after)[2].partition(before)[0]
+    return set(part.split("`")[1::2])
+
+
+def test_the_page_on_own_data_lists_learners_as_they_are_declared():
+    def declared(missing: Missing) -> set[str]:
+        return set(members(lambda learner: learner.missing is missing))
+
+    assert listed("until k are seen or none is left:", "\n- ") == declared(Missing.LEFT_OUT)
+    assert listed("stay as they are and some are lost:", "\n- ") == declared(Missing.WEIGHED)
+    assert listed("Learners that need every value", "\n\n") - {"algo.control_variate"} == declared(Missing.REFUSED)
+    assert listed("These learners use free attributes:", "\n\n") - {"advise"} == set(
+        members(lambda learner: learner.uses_free)
+    )
 
 
 def test_learners_that_need_all_values_refuse():
