@@ -63,7 +63,7 @@ def measured(d: int, rounds: int) -> dict[str, float]:
         solve(blocks, 0, (EXAMPLES,), d, norm="auto", centred=False, intercept=False)
 
     def chain(posterior: Posterior) -> None:
-        posterior_moments(posterior, StandardisedEntries(blocks, d), entries.size)
+        posterior_moments(posterior, StandardisedEntries(blocks, d, centred=False, intercept=False), entries.size)
 
     alone = min(
         bench_common.cpu_seconds(moments) for _ in range(rounds)

@@ -126,7 +126,7 @@ class AttributeDraws:
         self._block = np.empty((0, self._k), dtype=np.int64)
         self.width = self._k + self._free.size
 
-    def plan(self, weights: np.ndarray, mix: float) -> None:
+    def plan(self, weights: np.ndarray, mix: float, known: np.ndarray | None = None) -> None:
         """Draw, from the next example on, with probabilities that are about proportional to weights.
 
         See `budgetreg.sampling.designs.fixed_size`.
@@ -137,8 +137,12 @@ class AttributeDraws:
             Of the attributes with a price, at least 0.
         mix : float
             Share of equal probabilities.
+        known : ndarray of bool, shape (p,), optional
+            Which of them are not drawn, if k others are left; none by default.
         """
-        self._p = working_probabilities(weights, self._k, mix)
+        drawn = np.ones(len(weights), dtype=bool) if known is None or (~known).sum() < self._k else ~known
+        self._p = np.zeros(len(weights))
+        self._p[drawn] = working_probabilities(weights[drawn], self._k, mix)
         self._draw = fixed_size(self._p, self._k)
         self._block = self._block[:0]
 
@@ -195,7 +199,7 @@ class Collected:
     draws: Sequence[AttributeDraws]
     prices: np.ndarray | None = None
 
-    def plan(self, spread: np.ndarray, W: np.ndarray) -> None:
+    def plan(self, spread: np.ndarray, W: np.ndarray, known: np.ndarray) -> None:
         """Change the draw probabilities, see `budgetreg.sampling.importance_weights.regression_weights`.
 
         Parameters
@@ -204,10 +208,13 @@ class Collected:
             Residual standard deviations of the attributes.
         W : ndarray of float, shape (F, d)
             Regressors.
+        known : ndarray of bool, shape (F, d)
+            Attributes that are not drawn again, see `budgetreg.revealed.equal_values`.
         """
-        for draws, s, w in zip(self.draws, spread, W, strict=True):
+        for draws, s, w, is_known in zip(self.draws, np.where(known, 0.0, spread), W, known, strict=True):
             i = draws.priced
-            draws.plan(regression_weights(s[i], w[i], None if self.prices is None else self.prices[i]), MIX)
+            weights = regression_weights(s[i], w[i], None if self.prices is None else self.prices[i])
+            draws.plan(weights, MIX, is_known[i])
 
 
 def collect(

@@ -7,6 +7,7 @@ import numpy as np
 
 from budgetreg.metering.centring import sums
 from budgetreg.revealed.collection import Block
+from budgetreg.revealed.equal_values import equal_values, variance
 from budgetreg.tasks import Outputs, WithIntercept
 
 _MIN_VALUES = 2
@@ -38,15 +39,24 @@ class Moments:
 class StandardisedEntries:
     """Revealed values in columns that are centred on their means and have a variance of about 1.
 
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Everything revealed; the last value of each example is its target.
+    d : int
+        Number of attributes.
+    centred, intercept : bool
+        Whether regressors are for attributes that are centred, and for a target that is.
+
     Attributes
     ----------
     blocks : list of Block
         The standardised values.
     live : ndarray of bool, shape (F, d + 1)
-        Columns with enough values that are not all equal.
+        Columns with enough values that are not all equal; and those not centred that are constant, but not 0.
     """
 
-    def __init__(self, blocks: Sequence[Block], d: int) -> None:
+    def __init__(self, blocks: Sequence[Block], d: int, *, centred: bool, intercept: bool) -> None:
         F = len(blocks[0].values)
         stream = np.arange(F)[:, None, None]
 
@@ -61,11 +71,13 @@ class StandardisedEntries:
         counts = total(np.ones(block.values.shape) for block in blocks)
         n = np.maximum(counts, 1)
         self._means = total(block.values for block in blocks) / n
-        centred = [block.values - means for block, means in zip(blocks, of_columns(self._means), strict=True)]
-        variances = total(np.square(x) for x in centred) / n
-        self.live = (counts >= _MIN_VALUES) & (variances > 0)
+        differences = [block.values - means for block, means in zip(blocks, of_columns(self._means), strict=True)]
+        variances = total(np.square(x) for x in differences) / n
+        self._equal = equal_values(blocks, d + 1)
+        offsets = self._equal.offsets & ~np.append(np.full(d, centred), intercept)
+        self.live = (counts >= _MIN_VALUES) & (variances > 0) & ~offsets
         deviations = of_columns(np.sqrt(np.where(self.live, variances, 1.0)))
-        kurtoses = total((x / deviation) ** 4 for x, deviation in zip(centred, deviations, strict=True)) / n
+        kurtoses = total((x / deviation) ** 4 for x, deviation in zip(differences, deviations, strict=True)) / n
         weights = np.where(self.live[:, :d], counts[:, :d], 0)
         mean_variance, mean_kurtosis = (
             (weights * statistic[:, :d]).sum(axis=1, keepdims=True) / np.maximum(weights.sum(axis=1, keepdims=True), 1)
@@ -74,11 +86,12 @@ class StandardisedEntries:
         variances[:, :d] = (counts * variances + _PSEUDO * mean_variance)[:, :d] / (counts[:, :d] + _PSEUDO)
         kurtosis = np.maximum(np.maximum(kurtoses[:, -1], mean_kurtosis[:, 0]), _NORMAL_KURTOSIS)
         self._effective_examples = counts[:, -1] * (_NORMAL_KURTOSIS - 1) / (kurtosis - 1)
-        self.live &= variances > 0
+        variances = np.where(offsets, variance(self._means, counts), variances)
+        self.live = (self.live | offsets) & (variances > 0)
         self._units = np.sqrt(np.where(variances > 0, variances, 1.0))
         self.blocks = [
             Block(block.attributes, values / units)
-            for block, values, units in zip(blocks, centred, of_columns(self._units), strict=True)
+            for block, values, units in zip(blocks, differences, of_columns(self._units), strict=True)
         ]
 
     def regressors(self, moments: Moments, *, centred: bool, intercept: bool) -> Outputs:
@@ -108,6 +121,10 @@ class StandardisedEntries:
             point = self._means[f] + origin[f] * self._units[f]
             b[f] = point[-1] - point[:-1] @ W[f]
         return WithIntercept(W, b) if centred or intercept else W
+
+    def known(self, examples: int, *, centred: bool) -> np.ndarray:
+        """Return the attributes (F, d) that need not be drawn again, see `EqualValues.known`."""
+        return self._equal.known(examples, centred=centred)[:, :-1]
 
     def residual(self, moments: Moments, f: int) -> np.ndarray:
         """Return the covariance (d, d) of a stream's attributes given the target; 0 if not live."""

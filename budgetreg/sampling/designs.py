@@ -114,7 +114,10 @@ def conditional_poisson(p: np.ndarray, r: int) -> Design:
 
 
 def fixed_size(p: np.ndarray, r: int) -> Callable[[np.random.Generator], Draw]:
-    """Return the draws of `conditional_poisson`, without its inclusion probabilities; the parameters are the same."""
+    """Return the draws of `conditional_poisson`, without its inclusion probabilities.
+
+    The parameters are the same, but p may also be 0: these attributes are never drawn.
+    """
     levels = -_log_survival(p, r)
 
     def draw(rng: np.random.Generator) -> Draw:
@@ -145,7 +148,7 @@ def replaced(drawn: np.ndarray, available: np.ndarray, p: np.ndarray, rng: np.ra
     available : ndarray of bool, shape (T, d)
         Which attributes of each example have a value.
     p : ndarray of float, shape (d,)
-        Working probabilities, above 0 and below 1.
+        Working probabilities below 1. Attributes of probability 0 replace nothing.
     rng : numpy.random.Generator
         Draws d numbers for each example with a missing value.
 
@@ -158,11 +161,11 @@ def replaced(drawn: np.ndarray, available: np.ndarray, p: np.ndarray, rng: np.ra
     ----------
     B. Rosén. On sampling with probability proportional to size. J. Stat. Plan. Inference 62, 1997.
     """
-    result, odds = drawn.copy(), (1 - p) / p
+    result, odds = drawn.copy(), (1 - p) / np.where(p > 0, p, 1.0)
     missing = ~np.take_along_axis(available, drawn, axis=1)
     for example in np.flatnonzero(missing.any(axis=1)):
         u = rng.random(p.size)
-        others = available[example].copy()
+        others = available[example] & (p > 0)
         others[drawn[example]] = False
         order = np.flatnonzero(others)
         order = order[np.argsort(u[order] / (1 - u[order]) * odds[order], kind="stable")]
@@ -178,7 +181,8 @@ def _log_survival(p: np.ndarray, r: int) -> np.ndarray:
     j of the others. While j draws remain, and the last attribute taken is the one before i, the next one is i' or a
     later one with the probability ``exp(table[j, i'] - table[j, i])``.
     """
-    taken, passed = np.log(p), np.log1p(-p)
+    with np.errstate(divide="ignore"):
+        taken, passed = np.log(p), np.log1p(-p)
     left = np.full((len(p) + 1, r + 1), -np.inf)  # log of the probability that j of the attributes from i on are drawn
     left[-1, 0] = 0
     for i in reversed(range(len(p))):

@@ -96,9 +96,9 @@ def test_heavy_tails_shrink_the_regressor_as_fewer_examples_would():
         entries = Entries(d + 1)
         entries.add(np.tile(np.arange(d), (T, 1))[None], columns[None, :, :d], columns[None, :, d])
         C = np.cov(rng.normal(size=(d + 1, 9)))
-        outputs = StandardisedEntries(entries.blocks(), d).regressors(
-            Moments(np.zeros((1, d + 1)), C[None]), centred=True, intercept=True
-        )
+        both = {"centred": True, "intercept": True}
+        moments = Moments(np.zeros((1, d + 1)), C[None])
+        outputs = StandardisedEntries(entries.blocks(), d, **both).regressors(moments, **both)
         kurtoses = kurtosis(columns, fisher=False)
         largest.append(max(kurtoses[:d].mean(), kurtoses[d], 3))
         w = np.linalg.solve(C[:d, :d], C[:d, d])

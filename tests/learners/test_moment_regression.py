@@ -119,8 +119,12 @@ def test_intercepts_and_centring_absorb_shifts():
 
 def test_uninformative_examples_give_zero():
     X, y = line(60, 5)
-    for none, target in ((np.zeros_like(X), y), (X, np.zeros(60)), (np.full_like(X, 2.0), y)):
-        w, _ = aemr(none, target, shuffled(1, 60), 3, partner="auto", norm="auto")
+    for none, target, centred in (
+        (np.zeros_like(X), y, False),
+        (X, np.zeros(60), False),
+        (np.full_like(X, 2.0), y, True),
+    ):
+        w, _ = aemr(none, target, shuffled(1, 60), 3, partner="auto", norm="auto", centred=centred)
         assert not w.any()
 
 

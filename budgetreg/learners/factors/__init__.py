@@ -41,7 +41,7 @@ class FactorRegression(PlannedDrawsLearner):
     n_factors: int = option("the factors of the model", whole(1), tried=(2,))
 
     core = "factor_regression"
-    version = 2
+    version = 3
     centres_itself = True
     check_streams = 24
     missing = Missing.LEFT_OUT
@@ -68,16 +68,15 @@ class FactorRegression(PlannedDrawsLearner):
         # imported here because SciPy loads slowly
         from budgetreg.learners.factors.posterior import Posterior, plan_by_posterior, posterior_moments
 
-        d = accessor.d
+        d, centring = accessor.d, {"centred": given.centred, "intercept": given.intercept}
         posterior = Posterior(d + 1, min(self.n_factors, d), [rng.spawn(1)[0] for rng in rngs])
         for collected in collect(accessor, checkpoints, rngs, given.k, given.prices):
-            standardised = StandardisedEntries(collected.entries.blocks(), d)
+            standardised = StandardisedEntries(collected.entries.blocks(), d, **centring)
             moments = posterior_moments(posterior, standardised, collected.entries.size)
             if collected.is_checkpoint:
-                outputs = standardised.regressors(moments, centred=given.centred, intercept=given.intercept)
-                yield collected.examples, outputs
+                yield collected.examples, standardised.regressors(moments, **centring)
             if collected.is_plan:
-                plan_by_posterior(collected, standardised, moments)
+                plan_by_posterior(collected, standardised, moments, centred=given.centred)
 
     @property
     def words(self) -> Sequence[str]:

@@ -172,10 +172,22 @@ def posterior_moments(posterior: Posterior, standardised: StandardisedEntries, s
     return posterior.moments(standardised.blocks, standardised.live, before + kept, kept)
 
 
-def plan_by_posterior(collected: Collected, standardised: StandardisedEntries, moments: Moments) -> None:
-    """Draw, from now on, by the posterior's residual deviations and regressors."""
+def plan_by_posterior(
+    collected: Collected, standardised: StandardisedEntries, moments: Moments, *, centred: bool
+) -> None:
+    """Draw, from now on, by the posterior's residual deviations and regressors.
+
+    Parameters
+    ----------
+    collected : Collected
+    standardised : StandardisedEntries
+        Everything revealed.
+    moments : Moments
+    centred : bool
+        See `budgetreg.revealed.equal_values.EqualValues.known`.
+    """
     W, _ = standardised.regressors(moments, centred=True, intercept=True)
-    collected.plan(standardised.spread(moments), W[:, :, 0])
+    collected.plan(standardised.spread(moments), W[:, :, 0], standardised.known(collected.phases[-1], centred=centred))
 
 
 def _correction(W: np.ndarray, psi: np.ndarray, x: np.ndarray, z: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from budgetreg.learners.declaration import Missing, Parameter
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import collect
+from budgetreg.revealed.equal_values import equal_values
 from budgetreg.revealed.standardised import StandardisedEntries
 
 CANDIDATE = Parameter("candidate", "which candidate", absolute=True, tried=(1.0, 25.0), unlimited=False)
@@ -47,7 +48,7 @@ class MomentRegression(PlannedDrawsLearner):
     n_factors: int = option("the factors of the factor model", whole(1), tried=(2,))
 
     core = "moment_regression"
-    version = 2
+    version = 3
     parameters = (CANDIDATE,)
     shares_settings = True
     centres_itself = True
@@ -83,7 +84,7 @@ class MomentRegression(PlannedDrawsLearner):
         for collected in collect(accessor, checkpoints, rngs, given.k, given.prices):
             blocks, phases = collected.entries.blocks(), collected.phases
             if posterior:
-                standardised = StandardisedEntries(blocks, d)
+                standardised = StandardisedEntries(blocks, d, **centring)
                 moments = posterior_moments(posterior, standardised, collected.entries.size)
             if collected.is_checkpoint or not posterior:
                 solutions = [solve(blocks, f, phases, d, norm=self.norm, **centring) for f in range(len(rngs))]
@@ -102,10 +103,11 @@ class MomentRegression(PlannedDrawsLearner):
                     outputs = mixed(outputs, standardised.regressors(moments, **centring), np.array(share))
                 yield collected.examples, outputs if any(centring.values()) else outputs.regressors
             if collected.is_plan and posterior:
-                plan_by_posterior(collected, standardised, moments)
+                plan_by_posterior(collected, standardised, moments, centred=given.centred)
             elif collected.is_plan:
                 deviations = [np.where(solution.label.live, np.sqrt(solution.label.v), 0.0) for solution in solutions]
-                collected.plan(np.stack(deviations), np.stack([solution.w for solution in solutions]))
+                known = equal_values(blocks, d + 1).known(phases[-1], centred=given.centred)[:, :d]
+                collected.plan(np.stack(deviations), np.stack([solution.w for solution in solutions]), known)
 
     @property
     def tuned(self) -> Sequence[str]:

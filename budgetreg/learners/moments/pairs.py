@@ -8,6 +8,8 @@ estimated from pairs.
 Attributes are scaled by
 ``c_i = sqrt(n_i / v_i)``, n_i being the number of values. A pair is seen about in proportion to ``n_i n_j``, so all
 entries of the scaled mean products have about the same noise, and no rotation changes its distribution.
+
+An attribute that is always c, not 0, is an intercept where attributes are not centred: ``a_i = c`` and ``b_i = 0``.
 """
 
 from collections.abc import Sequence
@@ -17,6 +19,7 @@ import numpy as np
 from scipy.special import dawsn
 
 from budgetreg.revealed.collection import Block, rows_by_column
+from budgetreg.revealed.equal_values import equal_values, variance
 
 _PSEUDO = 10
 """Pseudo-values of the mean residual variance that are added to those of each attribute."""
@@ -44,7 +47,7 @@ class LabelRegression:
     counts : ndarray of int, shape (d,)
         Number of values of each attribute.
     live : ndarray of bool, shape (d,)
-        Attributes with at least two values that are not all equal.
+        Attributes with at least two values that are not all equal, and those that are an intercept.
     """
 
     a: np.ndarray
@@ -54,7 +57,9 @@ class LabelRegression:
     live: np.ndarray
 
 
-def label_regression(attributes: np.ndarray, x: np.ndarray, u: np.ndarray, d: int) -> LabelRegression:
+def label_regression(
+    attributes: np.ndarray, x: np.ndarray, u: np.ndarray, d: int, offsets: np.ndarray | None = None
+) -> LabelRegression:
     """Regress attributes on the target, shrunk by a prior whose width is estimated.
 
     Parameters
@@ -65,6 +70,8 @@ def label_regression(attributes: np.ndarray, x: np.ndarray, u: np.ndarray, d: in
         Values, and the centred targets of their examples.
     d : int
         Number of attributes.
+    offsets : ndarray of bool, shape (d,), optional
+        Attributes that are an intercept because they are constant; none by default.
     """
 
     def total(weights: np.ndarray | None = None) -> np.ndarray:
@@ -75,26 +82,30 @@ def label_regression(attributes: np.ndarray, x: np.ndarray, u: np.ndarray, d: in
     x_mean, u_mean = total(x) / n, total(u) / n
     dx, du = x - np.append(x_mean, 0.0)[attributes], u - np.append(u_mean, 0.0)[attributes]
     xx, xu, uu = total(dx * dx), total(dx * du), total(du * du)
-    live = (counts > 1) & (xx > 0)
-    if not live.any():
-        return LabelRegression(np.zeros(d), np.zeros(d), np.ones(d), counts, live)
+    offset = np.zeros(d, dtype=bool) if offsets is None else offsets & (counts > 0)
+    varying = (counts > 1) & (xx > 0) & ~offset
+    live = varying | offset
+    if not varying.any():
+        v = np.where(offset, variance(x_mean, counts), 1.0)
+        return LabelRegression(np.where(offset, x_mean, 0.0), np.zeros(d), v, counts, live)
 
     def shrunk_variance(squares: np.ndarray) -> np.ndarray:
-        pooled = squares[live].sum() / (counts[live] - 1).sum()
+        pooled = squares[varying].sum() / (counts[varying] - 1).sum()
         return np.asarray((squares + _PSEUDO * pooled) / (counts + _PSEUDO))
 
     slope = xu / np.where(uu > 0, uu, 1.0)
     residual_squares = np.maximum(xx - slope * xu, 0.0)
-    fitted = counts > 2
+    fitted = (counts > 2) & ~offset
     v = residual_squares[fitted] / (counts[fitted] - 2)
     # The square of a slope times uu has the mean (t uu + 1) v; summed over attributes this gives t.
     surplus, per_t = (slope * xu)[fitted].sum() - v.sum(), (uu[fitted] * v).sum()
-    target_variance = uu[live].sum() / counts[live].sum()
+    target_variance = uu[varying].sum() / counts[varying].sum()
     t = 0.0
     if target_variance > 0:
         t = max(_MIN_WIDTH / target_variance, surplus / per_t if per_t > 0 else 0.0)
-    b = np.where(live, slope * uu * t / (uu * t + 1), 0.0)
+    b = np.where(varying, slope * uu * t / (uu * t + 1), 0.0)
     v = np.maximum(shrunk_variance(np.maximum(xx - 2 * b * xu + b * b * uu, 0.0)), _MIN_RESIDUAL * shrunk_variance(xx))
+    v = np.where(offset, variance(x_mean, counts), v)
     a = np.where(live, x_mean - b * u_mean, 0.0)
     return LabelRegression(a, b, v, counts, live)
 
@@ -110,6 +121,8 @@ class StreamValues:
         The stream.
     d : int
         Number of attributes.
+    centred, intercept : bool
+        Whether attributes are centred on their means, and whether the target is.
 
     Attributes
     ----------
@@ -120,22 +133,29 @@ class StreamValues:
     fold : ndarray of int, shape (N,)
         Folds of their examples.
     mean, variance : float
-        Mean and variance of the target.
+        Mean and variance of the target. A constant target that is not centred has the variance to expect of it.
+    offsets : ndarray of bool, shape (d,)
+        Attributes that are an intercept.
     """
 
-    def __init__(self, blocks: Sequence[Block], f: int, d: int) -> None:
+    def __init__(self, blocks: Sequence[Block], f: int, d: int, *, centred: bool, intercept: bool) -> None:
         y = np.concatenate([block.values[f, :, -1] for block in blocks])
         repeats = np.concatenate([np.full(block.values.shape[1], block.values.shape[2] - 1) for block in blocks])
         attributes = np.concatenate([block.attributes[f, :, :-1].reshape(-1) for block in blocks])
         self.d, self.attributes = d, np.minimum(attributes, d)
         self.x = np.concatenate([block.values[f, :, :-1].reshape(-1) for block in blocks])
         self.mean = float(y.mean())
-        self.variance = float(np.square(y - self.mean).mean())
-        self.u, self.fold = np.repeat(y - self.mean, repeats), np.repeat(np.arange(len(y)) % FOLDS, repeats)
+        u = y - self.mean
+        self.variance = float(np.square(u).mean())
+        offsets = equal_values([Block(*(part[f : f + 1] for part in block)) for block in blocks], d + 1).offsets[0]
+        self.offsets = offsets[:d] & (not centred)
+        if offsets[d]:
+            u, self.variance = np.zeros(len(y)), 0.0 if intercept else float(variance(self.mean, len(y)))
+        self.u, self.fold = np.repeat(u, repeats), np.repeat(np.arange(len(y)) % FOLDS, repeats)
 
     def label(self, among: np.ndarray | slice) -> LabelRegression:
         """Regress attributes on the target, using some of the values."""
-        return label_regression(self.attributes[among], self.x[among], self.u[among], self.d)
+        return label_regression(self.attributes[among], self.x[among], self.u[among], self.d, self.offsets)
 
     def held_out(self, fold: int, label: LabelRegression) -> tuple[np.ndarray, np.ndarray]:
         """Return unbiased a and b (d,) of one fold, with the other folds' regression as control variate."""

@@ -31,7 +31,7 @@ class Solution:
     sparse : bool
         Whether `w` averages the lasso's regressors, because held-out folds clearly favour them.
     pairs : Pairs or None
-        None if no attribute varies, or the target does not.
+        None if there is nothing to solve for: no attribute varies, or the target does not.
     """
 
     w: np.ndarray
@@ -93,7 +93,7 @@ def solve(
     centred, intercept : bool
         Whether attributes are centred on their means, and whether the target is.
     """
-    revealed = StreamValues(blocks, f, d)
+    revealed = StreamValues(blocks, f, d, centred=centred, intercept=intercept)
     label = revealed.label(slice(None))
     count = SPECTRA * len(RIDGES)
     if not label.live.any() or revealed.variance == 0:

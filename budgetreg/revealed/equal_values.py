@@ -1,0 +1,86 @@
+"""Columns whose revealed values are all equal: the intercept of data without one, and columns not worth buying again.
+
+A column that is always c, not 0, is an intercept where attributes are not centred. If they are centred, it contains no
+information. Equal values may also be those of a column that rarely has another one: with a share p of other values, n
+values are all equal with the probability ``(1 - p)^n``.
+
+If half of such columns are constant, and the others are 0 in a share of cases that is uniform on (0, 1), then a column
+that has shown c n times is of the others with the probability ``1 / (n + 2)``, and the mean of its variance is about
+``(c / (n + 2))^2``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from budgetreg.revealed.collection import Block
+
+_ENOUGH = 5
+"""Equal values that a column needs to be modelled as an intercept. Half of the values differ with probability 1/32."""
+
+_CERTAIN = 44
+"""Equal values after which a column is not drawn again: if a tenth of its values differ, the probability is 1 %."""
+
+
+@dataclass(frozen=True)
+class EqualValues:
+    """The columns of F streams whose values are all equal.
+
+    Attributes
+    ----------
+    counts : ndarray of int, shape (F, columns)
+        Number of values of a column whose values are all equal; 0 for any other column.
+    values : ndarray of float, shape (F, columns)
+        The value; 0 for any other column.
+    """
+
+    counts: np.ndarray
+    values: np.ndarray
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Whether a column (F, columns) is an intercept for columns that are not centred."""
+        return (self.counts >= _ENOUGH) & (self.values != 0)
+
+    def known(self, examples: int, *, centred: bool) -> np.ndarray:
+        """Return whether a column (F, columns) has shown so many equal values that it need not be drawn again.
+
+        That takes 44 of them, and the square root of the number of examples. By the second condition a column that
+        rarely has another value is drawn again as examples grow, while the share of draws that it gets vanishes.
+
+        Parameters
+        ----------
+        examples : int
+            Number of examples so far.
+        centred : bool
+            Whether columns are centred. If not, a column that is always 0 is drawn again: it may be a rare one.
+        """
+        return (self.counts >= max(_CERTAIN, np.sqrt(examples))) & ((self.values != 0) | centred)
+
+
+def equal_values(blocks: Sequence[Block], columns: int) -> EqualValues:
+    """Return which columns have shown equal values only.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Everything revealed.
+    columns : int
+        Number of columns.
+    """
+    F = len(blocks[0].values)
+    shape, stream = (F, columns + 1), np.arange(F)[:, None, None]  # one more column for missing values
+    least, most, counts = np.full(shape, np.inf), np.full(shape, -np.inf), np.zeros(shape, dtype=np.int64)
+    for block in blocks:
+        cells = stream, block.attributes
+        np.minimum.at(least, cells, block.values)
+        np.maximum.at(most, cells, block.values)
+        np.add.at(counts, cells, 1)
+    equal = least == most
+    return EqualValues(np.where(equal, counts, 0)[:, :-1], np.where(equal, least, 0.0)[:, :-1])
+
+
+def variance(value: np.ndarray | float, count: np.ndarray | int) -> np.ndarray:
+    """Return the variance to expect of columns that have shown a value so often, and no other one."""
+    return np.square(value / (np.asarray(count) + 2))

@@ -1,0 +1,137 @@
+"""Attributes that are always the same: an intercept where there is none, and not worth buying where there is one."""
+
+import numpy as np
+import pytest
+
+from budgetreg.data.power_law import PowerLaw
+from budgetreg.learners.factors import FactorRegression
+from budgetreg.learners.moments import MomentRegression
+from budgetreg.learners.moments.pairs import label_regression
+from budgetreg.learners.signature import SideInformation
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
+from budgetreg.revealed.collection import Entries
+from budgetreg.revealed.equal_values import equal_values
+from budgetreg.sampling.designs import fixed_size
+from budgetreg.sampling.draws import BLOCK
+from budgetreg.tasks import WithIntercept
+from tests.learners.problems import line, shuffled
+from tests.tiers import slow_but
+
+LEARNERS = {
+    "moments": lambda: MomentRegression(name="test", partner="none", norm="auto", n_factors=3),
+    "both": lambda: MomentRegression(name="test", partner="auto", norm="l2", n_factors=3),
+    "factors": lambda: FactorRegression(name="test", n_factors=3),
+}
+each_learner = pytest.mark.parametrize("name", slow_but(["moments"], list(LEARNERS)))
+
+
+def fitted(name, X, y, k, pilot=0, centred=False, intercept=False):
+    """Return the regressor (d,), the intercept, and the reveals of each attribute (d,), without the pilot."""
+    order = shuffled(1, len(y))
+    m = len(y) - pilot
+    accessor = Accessor(Table(X, y), order[:, pilot:], 1, k, [m], pilot=order[:, :pilot], itemised=True)
+    given = SideInformation(k, centred=centred, intercept=intercept)
+    ((_, output),) = LEARNERS[name]().fit(accessor, {}, [m], [np.random.default_rng(3)], given)
+    W, b = output if isinstance(output, WithIntercept) else (output, np.zeros((1, 1)))
+    return W[0, :, 0], b[0, 0], accessor.bill().reveals.until()[0, 0]
+
+
+def test_equal_values_are_counted_in_each_stream():
+    entries = Entries(4)
+    seen = np.array([[[0, 1], [0, 1], [0, 2]], [[4, 1], [0, 1], [0, 4]]])
+    values = np.array([[[2.0, 0], [2, 1], [2, 7]], [[9, 0], [2, 0], [3, 5]]])
+    entries.add(seen, values, np.array([[1.0, 1, 1], [0, 0, 0]]))
+    entries.add(seen, values, np.array([[1.0, 1, 1], [0, 0, 0]]))
+    equal = equal_values(entries.blocks(), 4)
+    assert equal.counts.tolist() == [[6, 0, 2, 6], [0, 4, 0, 6]]
+    assert equal.values.tolist() == [[2, 0, 7, 1], [0] * 4]
+    assert equal.offsets.tolist() == [[True, False, False, True], [False] * 4]
+
+
+def test_few_equal_values_are_no_certainty():
+    """44 of them are, and at last the square root of the examples; a 0 that is not centred may be a rare attribute."""
+    for values, examples, known in ((43, 100, False), (44, 1936, True), (44, 1937, False), (100, 10_000, True)):
+        entries = Entries(3)
+        entries.add(np.tile([0, 1], (1, values, 1)), np.tile([0.0, 3.0], (1, values, 1)), np.ones((1, values)))
+        equal = equal_values(entries.blocks(), 3)
+        assert equal.known(examples, centred=True).tolist() == [[known, known, known]]
+        assert equal.known(examples, centred=False).tolist() == [[False, known, known]]
+
+
+def test_an_intercept_changes_no_other_attribute():
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=300)
+    i = np.arange(300) % 3
+    x = np.array([1.0, -2, 0.3])[i] * u + rng.normal(size=300)
+    plain = label_regression(i, x, u, 4)
+    more = np.append(i, np.full(20, 3)), np.append(x, np.full(20, 0.1)), np.append(u, rng.normal(size=20))
+    offset = label_regression(*more, 4, np.arange(4) == 3)
+    for one, other in ((plain.a, offset.a), (plain.v, offset.v)):
+        np.testing.assert_allclose(other[:3], one[:3], rtol=1e-3)
+    assert offset.live.all() and not plain.live[3]
+    assert offset.a[3] == pytest.approx(0.1) and offset.b[3] == 0
+    assert 0 < offset.v[3] < plain.v[:3].mean() / 2
+
+
+@each_learner
+def test_a_constant_attribute_is_the_intercept(name):
+    """In its unit, however small; at about the same error as with an intercept."""
+    m = 150
+    X, y = line(m, 5)
+    X, y = np.column_stack([X - X.mean(axis=0), np.full(m, -0.1)]), y - y.mean() + 3
+    w, b, _ = fitted(name, X, y, 3)
+    assert b == 0
+    assert w[5] * -0.1 == pytest.approx(3, rel=0.07)
+    v, c, _ = fitted(name, X, y, 3, centred=True, intercept=True)
+    assert v[5] == pytest.approx(0, abs=1e-9)
+    left, least = np.square(y - X @ w).mean(), np.square(y - X @ v - c).mean()
+    assert left <= 1.5 * least <= 0.15 * np.square(y).mean()
+
+
+@each_learner
+def test_nothing_varies(name):
+    for y, intercept in ((0.1, False), (0.1, True), (-7.0, False)):
+        w, b, _ = fitted(name, np.full((20, 4), 0.3), np.full(20, y), 3, intercept=intercept)
+        assert w.sum() * 0.3 + b == pytest.approx(y, rel=0.07)
+
+
+@each_learner
+def test_a_known_constant_is_not_bought_again(name):
+    """After the first plan. With centred attributes a 0 is like any other constant; without, it may be a rare one."""
+    m, k, pilot = 150, 3, 50
+    X, y = line(m, 7)
+    X[:, 0], X[:, 1], X[:, 2] = 0, 5.1, 0
+    X[shuffled(1, m)[0][pilot - 1], 2] = 1  # rare
+    first_plan = -(-2 * 7 // k)
+    reveals = {c: fitted(name, X, y, k, pilot, centred=c, intercept=c)[2] for c in (True, False)}
+    for bought in reveals.values():
+        assert bought.sum() == k * (m - pilot)
+        assert bought[1] <= first_plan
+        assert (bought[2:] > first_plan).all()
+    assert reveals[True][0] <= first_plan and reveals[True][0] < reveals[False][0]
+
+
+def test_too_few_other_attributes_leave_constants_in():
+    X, y = line(100, 5)
+    X[:, :3] = 2.5
+    *_, bought = fitted("moments", X, y, 3, 50, centred=True, intercept=True)
+    assert bought.sum() == 150 and (bought[:3] > 0).all()
+
+
+def test_attributes_of_probability_0_are_never_drawn():
+    p, r = np.array([0.0, 0.7, 0.3, 0, 0.6, 0.4, 0]), 2
+    among, rngs = np.flatnonzero(p), [np.random.default_rng(0) for _ in range(2)]
+    for _ in range(3):
+        drawn = fixed_size(p, r)(rngs[0]).attributes
+        assert drawn.shape == (BLOCK, r)
+        np.testing.assert_array_equal(drawn, among[fixed_size(p[among], r)(rngs[1]).attributes])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["both", "factors"])
+def test_coins_that_all_show_1_are_learned(name):
+    data = PowerLaw(d=20, alpha=0, norm="linf", n=100, n_test=10, implicit=False).draw(0, 0)
+    X, y = np.asarray(data.X, dtype=float), data.y
+    w, _, _ = fitted(name, X[:100], y[:100], 5)
+    assert np.square(X[100:] @ w - y[100:]).mean() <= 0.01 * np.square(y[100:]).mean()
