@@ -123,7 +123,8 @@ class Subject:
         known : Table, optional
             Examples whose second moments a learner is given that needs them; `table` by default.
         pilot : ndarray of int, shape (F, N), optional
-            Rows that each stream knows beforehand. With them, attributes and targets are centred on their means.
+            Rows that each stream knows beforehand. With them, attributes and targets are centred on their means,
+            and learners that scale what they see do so.
         costs : ndarray of float, shape (d,), optional
             Prices of attributes, for price-aware learners; by default those of the oracles.
 
@@ -157,7 +158,8 @@ class Subject:
         moments = np.square((known or table).rows(orders)).mean(axis=1) if self.learner.given_moments else None
         costs = prices(table.d) if costs is None else costs
         costs = costs if self.learner.cost_aware else None
-        given = SideInformation(k, plan.budget_split, moments, centred=origin, intercept=origin, prices=costs)
+        own_data = {"centred": origin, "intercept": origin, "scaled": origin and self.learner.scales_itself}
+        given = SideInformation(k, plan.budget_split, moments, **own_data, prices=costs)
         fit = self.wrapped(self.learner.fit)
         outputs = contract.run(self.learner, accessor, values, checkpoints, list(rngs), given, fit)
         arrays = [_with_intercept(W, origins) if origin else W for _, W, origins in outputs]

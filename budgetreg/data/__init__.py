@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from budgetreg.config import extensions
-from budgetreg.data.attributes import BUNDLED, EQUAL, PILOT, RANGES, UNIT, Prices, in_ranges, read_prices, read_ranges
+from budgetreg.data.attributes import (
+    BUNDLED,
+    EQUAL,
+    PILOT,
+    RANGES,
+    REVEALED,
+    UNIT,
+    Prices,
+    in_ranges,
+    read_prices,
+    read_ranges,
+)
 from budgetreg.data.cache import LOCK, TEMPORARY, abandoned
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.kind import ALL, DatasetKind, Distribution, ExampleSource
@@ -72,8 +83,13 @@ class DatasetConfig:
 
     @property
     def scaled_by_pilot(self) -> bool:
-        """Whether attributes are divided by their standard deviations in the pilot."""
-        return self.options.get("scale") == PILOT
+        """Whether attributes are divided by their standard deviations in the pilot, if there is one."""
+        return self.options.get("scale") in (PILOT, REVEALED)
+
+    @property
+    def scaled_by_revealed(self) -> bool:
+        """Whether learners that store what they see divide it by the standard deviations of all that they have seen."""
+        return self.options.get("scale") == REVEALED
 
     @property
     def scaled_by_ranges(self) -> bool:

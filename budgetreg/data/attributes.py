@@ -3,8 +3,8 @@
 Prices and ranges are in CSV files. A line names its attribute as the data name it, or by its number from 1. Prices are
 in the columns ``attribute`` and ``cost``, ranges in ``attribute``, ``low`` and ``high``. Columns that are left
 out count in the numbers, and their lines, if any, are ignored. Ranges give scale and zero of the attributes without a
-pilot. They apply to any table that was loaded. The scale of a pilot is known during a run only: such attributes stay as
-they are here.
+pilot. They apply to any table that was loaded. The scale of a pilot, or of all that was revealed, is known during a run
+only: such attributes stay as they are here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,14 +33,14 @@ UNIT = "cost units"
 Dropped = Sequence[tuple[int, str]]
 """Columns of a table that are no attributes, see `Dataset`."""
 
-PILOT, RANGES = "pilot", "ranges"
-_SCALES = ("max_abs", "none", PILOT, RANGES)
+PILOT, REVEALED, RANGES = "pilot", "revealed", "ranges"
+_SCALES = ("max_abs", "none", PILOT, REVEALED, RANGES)
 SCALING: Options = {
-    "scale": Option("the scale of the attributes", one_of(*_SCALES) | NOTHING, default="max_abs", own=PILOT),
+    "scale": Option("the scale of the attributes", one_of(*_SCALES) | NOTHING, default="max_abs", own=REVEALED),
     "ranges": Option("the list of ranges", NAME | NOTHING, default=None),
 }
-"""A scale of null means that of the ranges if there are any; else the pilot's standard deviations for learners of
-regressors, and the largest absolute values for others."""
+"""A scale of null means that of the ranges if there are any; else the standard deviations of what was revealed for
+learners of regressors, and the largest absolute values for others."""
 _MAX_ABS_NOTE = (
     "each attribute was divided by its largest absolute value over the whole table, which is outside the "
     "attribute budget (dataset.scale=none leaves the values as they are)"
@@ -255,7 +255,7 @@ def unit(scale: str, largest: np.ndarray) -> tuple[float | np.ndarray, tuple[str
 
     Parameters
     ----------
-    scale : {"max_abs", "none", "pilot", "ranges"}
+    scale : {"max_abs", "none", "pilot", "revealed", "ranges"}
         Whether each attribute is divided by its largest absolute value.
     largest : ndarray of shape (d,)
         These values; an attribute of zeros stays as it is.

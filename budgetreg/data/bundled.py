@@ -43,7 +43,7 @@ class ScikitLearn:
     ----------
     name : str
         ``diabetes``, ``breast_cancer`` or ``wine``.
-    scale : {"max_abs", "none", "pilot", "ranges"}
+    scale : {"max_abs", "none", "pilot", "revealed", "ranges"}
         Whether each attribute is divided by its largest absolute value.
     """
 

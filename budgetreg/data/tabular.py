@@ -64,7 +64,7 @@ class File:
         File of one of the `FORMATS`, or folder with ``X.npy`` and ``y.npy``.
     target : str or None
         Column (CSV, Parquet; None: the last) or array (NPZ, folder; None: ``y``) to predict; `NO_TARGET`: none.
-    scale : {"max_abs", "none", "pilot", "ranges"}
+    scale : {"max_abs", "none", "pilot", "revealed", "ranges"}
         Whether each attribute is divided by its largest absolute value.
     stamp : tuple of int
         Times of the last change and sizes, so that a changed file is a different one.

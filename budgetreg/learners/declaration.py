@@ -163,6 +163,9 @@ class Learner:
     centres_itself : bool
         Whether it keeps or adds up what it sees, and so cannot have an origin that moves: it centres what it has seen
         itself, as `SideInformation` asks, and then yields `WithIntercept`.
+    scales_itself : bool
+        Whether it stores what it sees, and divides it by the standard deviations of all that it has seen where
+        `SideInformation` asks for that. Such a learner needs no scale from a pilot.
     check_streams : int
         Number of streams over which `budgetreg check` averages; a learner whose fit is slow needs fewer.
     """
@@ -178,6 +181,7 @@ class Learner:
     unequal_lengths: ClassVar[bool] = False
     shares_settings: ClassVar[bool] = False
     centres_itself: ClassVar[bool] = False
+    scales_itself: ClassVar[bool] = False
     check_streams: ClassVar[int] = 250
 
     def fit(

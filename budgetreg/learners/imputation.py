@@ -21,8 +21,9 @@ from budgetreg.learners.declaration import Missing, RunContext
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.revealed.collection import Entries, collect
+from budgetreg.revealed.collection import Block, collect
 from budgetreg.revealed.partial_rows import covariance, deviations
+from budgetreg.revealed.units import Rescaled
 from budgetreg.streams import generator
 from budgetreg.tasks import WithIntercept
 
@@ -91,6 +92,7 @@ class ImputationLearner(PairwiseLearner):
 
     core = "imputation"
     centres_itself = True
+    scales_itself = True
     missing = Missing.LEFT_OUT
     uses_free = True
 
@@ -104,15 +106,17 @@ class ImputationLearner(PairwiseLearner):
         for collected in collect(accessor, checkpoints, rngs, given.k):
             if not collected.is_checkpoint:
                 continue  # no plans: the draws stay uniform
+            rescaled = Rescaled(collected.entries.blocks(), accessor.d, given.scaled)
             solutions = [
                 regressor(
                     X, y, impute=self.impute, rescale=self.rescale, centred=given.centred, intercept=given.intercept
                 )
-                for X, y in tables(collected.entries, accessor.d)
+                for X, y in tables(rescaled.blocks, accessor.d)
             ]
             W = np.stack([w for w, _ in solutions])[:, :, None]
             b = np.array([[b] for _, b in solutions])
-            yield collected.examples, WithIntercept(W, b) if given.centred or given.intercept else W
+            outputs = WithIntercept(W, b) if given.centred or given.intercept else W
+            yield collected.examples, rescaled.as_revealed(outputs)
 
     def notes(self, run: RunContext, settings: Mapping[str, Sequence[float]]) -> Sequence[str]:
         """Return nothing.
@@ -280,9 +284,8 @@ def strengths(Z: np.ndarray) -> np.ndarray:
     return _STRENGTHS * np.square(Z).sum(axis=0).mean()
 
 
-def tables(entries: Entries, d: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def tables(blocks: Sequence[Block], d: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield X (n, d) and y (n,) of each stream, one at a time, because dense tables of all need much memory."""
-    blocks = entries.blocks()
     for f in range(len(blocks[0].values)):
         rows = []
         for block in blocks:

@@ -19,6 +19,7 @@ from budgetreg.learners.bases import ON_FULL_ROWS, UNBOUNDED
 from budgetreg.learners.declaration import RADIUS, Batching, Learner, Observation
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
+from budgetreg.revealed.units import units
 from budgetreg.tasks import Outputs, WithIntercept
 
 _PROBLEMS = {"ridge": "least squares in the 2-ball", "lasso": "least squares in the 1-ball"}
@@ -48,6 +49,7 @@ class OfflineLearner(Learner):
     batching = Batching.WITH_ITS_FOLDS
     shares_settings = True
     centres_itself = True
+    scales_itself = True
     skipped_checks: ClassVar[Mapping[str, str]] = {
         **ON_FULL_ROWS,
         "unbiased": "the loss is minimised itself, without gradients",
@@ -60,7 +62,8 @@ class OfflineLearner(Learner):
         """Minimise ``|X w - y|_2^2`` over balls, at each checkpoint on the examples up to it; see `Learner.fit`.
 
         If least-squares solutions lie inside the ball, the one of least norm (the ball's norm) is returned. The setting
-        is ``B``, and nothing is drawn.
+        is ``B``, and nothing is drawn. Where attributes are scaled, the ball is that of regressors of attributes in
+        units of their standard deviations in the examples up to the checkpoint.
         """
         solve = {"ridge": solve_ridge, "lasso": solve_lasso}[self.update]
         streams = [LeastSquares(accessor.d) for _ in range(accessor.n_streams)]
@@ -81,7 +84,9 @@ class OfflineLearner(Learner):
             solutions: list[np.ndarray] = []
             for stream in streams:
                 guess = solutions[-1] if solutions else None
-                solutions.append(stream.centred(given.centred, given.intercept).solved(solve, settings["B"], guess))
+                examples = stream.centred(given.centred, given.intercept)
+                scale = stream.scale(given.centred) if given.scaled else np.ones(accessor.d)
+                solutions.append(examples.solved(solve, settings["B"], guess, scale))
             outputs: Outputs = np.stack(solutions)
             if given.centred or given.intercept:
                 origins = [stream.origin(given.centred, given.intercept) for stream in streams]
@@ -170,19 +175,36 @@ class LeastSquares:
             examples.X, examples.y = self.X - m, self.y - r
         return examples
 
+    def scale(self, centred: bool) -> np.ndarray:
+        """Return the inverse standard deviations of the attributes (d,), see `budgetreg.revealed.units.units`.
+
+        Attributes that are constant have 0 if they are centred, because then nothing but rounding errors is left.
+        """
+        squares = self.squares()
+        unit, varies = units(self.n, squares, squares - np.square(self.sums[:-1]) / self.n)
+        return np.where(varies, 1 / unit, 0.0) if centred else 1 / unit
+
     def solved(
-        self, solve: Callable[["LeastSquares", np.ndarray], np.ndarray], radii: np.ndarray, guess: np.ndarray | None
+        self,
+        solve: Callable[["LeastSquares", np.ndarray], np.ndarray],
+        radii: np.ndarray,
+        guess: np.ndarray | None,
+        scale: np.ndarray,
     ) -> np.ndarray:
-        """Return the solutions (d, G); attributes that are 0 in all examples have weight 0."""
-        live = np.flatnonzero(self.squares())
+        """Return the solutions (d, G) in balls of the regressors of attributes that are multiplied by a scale (d,).
+
+        Attributes that are 0 in all examples, or have a scale of 0, have weight 0.
+        """
+        live = np.flatnonzero(self.squares() * scale)
+        by = scale[live]
         W = np.zeros((len(self.b), len(radii)))
         part = LeastSquares(len(live))
-        part.y, part.b, part.guess = self.y, self.b[live], None if guess is None else guess[live]
+        part.y, part.b, part.guess = self.y, self.b[live] * by, None if guess is None else guess[live] / by[:, None]
         if self.X is None:
-            part.gram, part.X = self.gram.take(live, axis=0).take(live, axis=1), None
+            part.gram, part.X = self.gram.take(live, axis=0).take(live, axis=1) * np.outer(by, by), None
         else:
-            part.X = self.X[:, live]
-        W[live] = solve(part, radii)
+            part.X = self.X[:, live] * by
+        W[live] = solve(part, radii) * by[:, None]
         return W
 
     def squares(self) -> np.ndarray:

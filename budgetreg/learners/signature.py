@@ -37,6 +37,9 @@ class SideInformation:
     intercept : bool
         For the same learners: whether the mean of the targets is predicted at these means. Other learners get
         centred targets from the accessor.
+    scaled : bool
+        For learners that scale what they see themselves: whether attributes are divided by the standard deviations of
+        what was seen. The regressors that they yield are for attributes as the accessor returns them.
     prices : ndarray of float, shape (d,), or None
         What attributes cost, for price-aware learners; all above 0.
     """
@@ -46,6 +49,7 @@ class SideInformation:
     moments: np.ndarray | None = None
     centred: bool = False
     intercept: bool = False
+    scaled: bool = False
     prices: np.ndarray | None = None
 
     @property

@@ -39,6 +39,9 @@ from budgetreg.learners import algo_options, composed, cores, members, parameter
 from budgetreg.learners.bases import IGNORABLE
 from budgetreg.learners.declaration import Learner, Observation
 
+_AUTOMATIC_PILOT = 2
+"""Version of the rule for the size of an automatic pilot, see `budgetreg.protocol.spending`."""
+
 
 @dataclass(frozen=True)
 class TuningConfig:
@@ -95,16 +98,24 @@ class Config:
         # The axis decides where learners end that see all attributes, unless it counts what attributes cost.
         same_end = self.algo.observation is not Observation.ALL or self.axis == "paid"
         tuning, grid = self._choice()
+        pilot = {"automatic_pilot": _AUTOMATIC_PILOT} if self.has_automatic_pilot else {}
         learner = self.algo.identity(self.resolved["algo"]) | ({"grid": grid} if grid else {})
         costs, ignored = self.dataset.costs, learner.get("prices") == "ignored"
         if costs is None or (costs == EQUAL and not ignored):  # equal prices change no draw
             learner.pop("prices", None)
         return {
             **identity_of(TOP, self.resolved, {"algo", "dataset", "tuning", *(["axis"] if same_end else [])}),
+            **pilot,
             "algo": learner,
             "dataset": kinds()[self.dataset.kind].identity(self.resolved["dataset"]),
             **({"tuning": tuning} if tuning else {}),
         }
+
+    @property
+    def has_automatic_pilot(self) -> bool:
+        """Whether the plan decides how large the pilot is; with ranges there is one for moments only."""
+        needless = self.dataset.scaled_by_ranges and self.algo.given_moments != "pilot"
+        return self.pilot == "auto" and not needless
 
     def digest(self) -> str:
         """Return the SHA-256 of the identity, by which results of this configuration are recognised."""

@@ -159,7 +159,8 @@ def _advance_batch(
     known = [each.split.moments for each in batch if each.split.moments is not None]
     moments = np.stack(known) if known else None
     prices = np.array(plan.prices.costs) if plan.prices and config.algo.cost_aware else None
-    given = SideInformation(config.k, plan.budget_split, moments, plan.centred, plan.intercept, prices)
+    scaled = config.dataset.scaled_by_revealed and config.algo.scales_itself
+    given = SideInformation(config.k, plan.budget_split, moments, plan.centred, plan.intercept, scaled, prices)
     identity = ("draws", config.seed, plan.dataset, config.algo.name, config.k)
     rngs = [generator(*identity, each.split.repetition, each.stage) for each in batch]
     kept: list[list[Any]] = [[] for _ in batch]

@@ -24,8 +24,11 @@ from budgetreg.revealed.collection import MIX
 from budgetreg.sampling.designs import working_probabilities
 from budgetreg.sampling.importance_weights import per_money
 
-PILOT_SHARE, LEAST_SHARE, LEAST_ROWS = 0.05, 0.1, 5
-"""Share of all spending that an automatic pilot takes; the second share, if the first one buys too few rows."""
+PILOT_SHARE, LARGER_SHARE, ENOUGH_ROWS = 0.05, 0.1, 20
+"""Share of all spending that an automatic pilot takes; the share up to which it takes more, and for how many rows."""
+
+LEAST_ROWS, LARGEST_SHARE = 2, 0.25
+"""The rows that a scale needs, and the share of all spending that an automatic pilot may take for so few."""
 
 AXIS_SPAN = 256
 """The attribute axis begins at the cost of a full row, or at its end divided by this."""
@@ -190,30 +193,58 @@ class Spending:
         """Return what draws are expected to cost, a number of the total's unit, and at most the total."""
         return min(draws * self.price, self.config.total or draws * self.price)
 
-    @cached_property
-    def pilot(self) -> int:
-        """The number of full rows that are bought first, at most half of the complete ones if it is automatic.
+    @property
+    def scaled_by_pilot(self) -> bool:
+        """Whether the scale of attributes has to come from a pilot, because the learner does not scale what it sees."""
+        dataset = self.config.dataset
+        return dataset.scaled_by_pilot and not (dataset.scaled_by_revealed and self.config.algo.scales_itself)
 
-        They are the first examples of learners that see all attributes; other learners take no step on them.
+    def automatic_pilot(self, spent: float) -> int:
+        """Return the pilot's rows, given all spending, see `pilot`.
 
         Raises
         ------
         ConfigError
-            If they are too few for what they have to estimate, or leave nothing to learn with.
+            If the fewest rows that the learner needs would take too much.
+        """
+        algo, row = self.config.algo, self.payment.row
+        rows = max(round(PILOT_SHARE * spent / row), min(ENOUGH_ROWS, int(LARGER_SHARE * spent / row)))
+        if rows < LEAST_ROWS:
+            rows = LEAST_ROWS if self.scaled_by_pilot or algo.given_moments == "pilot" else 0
+        if rows * row > LARGEST_SHARE * spent and algo.observation is not Observation.ALL:
+            by_scale = "dataset.ranges=FILE, dataset.scale=max_abs or none"
+            ways = by_scale if self.scaled_by_pilot else "algo.moments=given"
+            raise ConfigError(
+                f"pilot=auto: {algo.name} needs {rows} full rows of {self.full_row} attributes first, which cost "
+                f"{rows * row:,.10g}, more than a quarter of {spent:,.10g}; use {ways}, or pilot={rows}"
+            )
+        return min(rows, self.n_complete // 2)
+
+    @cached_property
+    def pilot(self) -> int:
+        """The number of full rows that are bought first.
+
+        They are the first examples of learners that see all attributes; other learners take no step on them. If it is
+        automatic, it is 5 % of all spending, or up to 20 rows if these are at most 10 %; and at most half of the
+        complete rows. If 10 % buy fewer than 2 rows, learners that need no pilot have none, and others have 2.
+
+        Raises
+        ------
+        ConfigError
+            If they are too few for what they have to estimate, or leave too little to learn with.
         """
         config, row, spent = self.config, self.payment.row, self.spent(self.end(0))
         if config.pilot != "auto":
             pilot = int(config.pilot)
-        elif config.dataset.scaled_by_ranges and config.algo.given_moments != "pilot":
-            pilot = 0
         else:
-            share = round(PILOT_SHARE * spent / row)
-            pilot = min(max(share, min(LEAST_ROWS, int(LEAST_SHARE * spent / row)), 2), self.n_complete // 2)
+            pilot = self.automatic_pilot(spent) if config.has_automatic_pilot else 0
         if pilot and not config.algo.predicts:
             raise ConfigError(f"pilot={config.pilot}: {config.algo.name} learns a subspace, and takes none; use 0")
-        if pilot < 2 and config.dataset.scaled_by_pilot:
+        if pilot < LEAST_ROWS and self.scaled_by_pilot:
+            scale = config.dataset.options["scale"]
             raise ConfigError(
-                f"pilot={pilot}: too few rows for dataset.scale=pilot; at least 2, or scale=max_abs or none, or ranges"
+                f"pilot={pilot}: too few rows for dataset.scale={scale}; "
+                "at least 2, or scale=max_abs or none, or ranges"
             )
         if not pilot and config.algo.given_moments == "pilot":
             raise ConfigError("pilot=0: too few rows for algo.moments=pilot; at least 1, or moments=given")
@@ -282,9 +313,12 @@ class Spending:
             )
         if pilot:
             learned = "centre and moments" if config.dataset.scaled_by_ranges else "scale, centre and moments"
+            source = "it"
+            if config.dataset.scaled_by_revealed and algo.scales_itself:
+                learned, source = "scale and centre", "all values seen"
             yield (
                 f"a pilot of {pilot} full rows is bought first, {pilot * self.full_row} of {end} attributes in all: "
-                f"{learned} come from it"
+                f"{learned} come from {source}"
             )
         if self.free is not None:
             names = shown([self.prices.names[at] for at in np.flatnonzero(self.free)]) if self.prices else ""

@@ -11,6 +11,7 @@ from budgetreg.learners.declaration import Missing
 from budgetreg.metering.table import Table
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.side_information import pilot_moments, second_moments, shares, table_of
+from budgetreg.protocol.spending import LEAST_ROWS
 from budgetreg.streams import generator
 from budgetreg.tasks import Judge, Task, Unjudged
 
@@ -76,7 +77,8 @@ def split_data(plan: Plan, repetition: int) -> Split:
     if config.dataset.split == "official" and not plan.pilot and not plan.gaps:
         table, judge = _official(data, config.dataset.center, config.dataset.own_data, plan.n_train, task, constant)
     else:
-        table = table_of(config.dataset.center, data, train, pilot, config.dataset.scaled_by_pilot)
+        scaled = config.dataset.scaled_by_pilot and plan.pilot >= LEAST_ROWS
+        table = table_of(config.dataset.center, data, train, pilot, scaled)
         if plan.gaps and config.algo.missing is Missing.WEIGHED:
             # Without the pilot, whose rows were chosen for being complete.
             table = replace(table, together=shares(data, np.setdiff1d(train, pilot)))

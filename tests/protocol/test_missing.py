@@ -218,7 +218,7 @@ def test_ranges_replace_a_pilot_when_too_few_rows_are_complete(tmp_path, ranges)
     gaps[np.arange(N), np.arange(N) % D] = True
     gaps[np.arange(N) % 40 == 0] = False
     path = written(tmp_path, X, gaps)
-    assert "too few rows for dataset.scale=pilot; at least 2, or" in refused(ConfigError, path, "algo=aerr")
+    assert "too few rows for dataset.scale=revealed; at least 2, or" in refused(ConfigError, path, "algo=aerr")
     plan = of(path, "aerr", ranges, ONE_STEP, "dataset.test_fraction=0.5")
     assert plan.pilot == 0
     assert not any("pilot" in note for note in plan.notes)
@@ -381,7 +381,8 @@ def test_too_few_complete_rows_are_refused(tmp_path):
     plan = planned(*KEYS, path, "algo=baseline", RADII, "pilot=5")
     with pytest.raises(DataError, match=r"pilot=5: repetition \d+ of table has only \d complete training rows"):
         run(plan, range(12))
-    assert "pilot=1: too few rows" in refused(ConfigError, path, "algo=baseline", RADII)
+    assert "pilot=1: too few rows" in refused(ConfigError, path, "algo=aerr", ONE_STEP)
+    assert of(path, "baseline", RADII).pilot == 1
 
 
 def test_a_plan_notes_missing_values_only_if_there_are_any(tmp_path, path):

@@ -113,7 +113,7 @@ def test_stacked_tables_keep_their_scales():
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        (["pilot=1"], "pilot=1: too few rows for dataset.scale=pilot; at least 2, or scale=max_abs or none, or ranges"),
+        (["pilot=1"], "pilot=1: too few rows for dataset.scale=revealed; at least 2, or scale=max_abs or none, or"),
         (["pilot=0", "dataset.scale=none", "algo=ddaerr"], "pilot=0: too few rows for algo.moments=pilot"),
         (["pilot=160"], "pilot=160: 160 full rows of 10 attributes are all that k=4 buys of 398 examples, or more"),
         (["checkpoints=[8,50]", "pilot=8"], "checkpoints=[8, 50]: the first 8 examples are the pilot"),
@@ -126,9 +126,12 @@ def test_impossible_pilots_are_refused(keys, said):
     assert said in str(refusal.value)
 
 
-def test_an_automatic_pilot_costs_a_twentieth_of_all_attributes():
+def test_an_automatic_pilot_costs_up_to_a_tenth_of_all_attributes():
     plan = planned("dataset=diabetes", "k=4")
-    assert plan.pilot == 8
-    assert "a pilot of 8 full rows is bought first, 80 of 1592 attributes in all" in plan.notes[-1]
-    assert planned("dataset=breast_cancer", "k=4").pilot == 5
+    assert plan.pilot == 15
+    note = "a pilot of 15 full rows is bought first, 150 of 1592 attributes in all"
+    assert plan.notes[-1] == f"{note}: scale, centre and moments come from it"
+    storing = planned("dataset=diabetes", "k=4", "algo=aemr")
+    assert storing.notes[-1] == f"{note}: scale and centre come from all values seen"
+    assert planned("dataset=breast_cancer", "k=4").pilot == 6
     assert planned("k=4").pilot == 0

@@ -35,8 +35,8 @@ def test_a_learner_that_has_seen_all_examples_ends_earlier_with_a_note():
 
 def test_the_pilot_is_a_share_of_the_total():
     plans = [planned(*OWN, "algo=aerr", f"k={k}", "total=700") for k in (2, 4, 8)]
-    assert {plan.pilot for plan in plans} == {5}
-    assert "50 of 700 attributes in all" in " ".join(plans[0].notes)
+    assert {plan.pilot for plan in plans} == {7}
+    assert "70 of 700 attributes in all" in " ".join(plans[0].notes)
 
 
 def test_shares_of_the_axis_are_shares_of_the_total():

@@ -18,6 +18,7 @@ from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajec
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import AttributeDraws, Entries, collect, reveal
 from budgetreg.revealed.standardised import StandardisedEntries
+from budgetreg.revealed.units import Rescaled
 from budgetreg.sampling.draws import BLOCK
 from budgetreg.theory import first_phase
 
@@ -43,6 +44,7 @@ class FactorRegression(PlannedDrawsLearner):
     core = "factor_regression"
     version = 3
     centres_itself = True
+    scales_itself = True
     check_streams = 24
     missing = Missing.LEFT_OUT
     uses_free = True
@@ -71,10 +73,11 @@ class FactorRegression(PlannedDrawsLearner):
         d, centring = accessor.d, {"centred": given.centred, "intercept": given.intercept}
         posterior = Posterior(d + 1, min(self.n_factors, d), [rng.spawn(1)[0] for rng in rngs])
         for collected in collect(accessor, checkpoints, rngs, given.k, given.prices):
-            standardised = StandardisedEntries(collected.entries.blocks(), d, **centring)
+            rescaled = Rescaled(collected.entries.blocks(), d, given.scaled)
+            standardised = StandardisedEntries(rescaled.blocks, d, **centring)
             moments = posterior_moments(posterior, standardised, collected.entries.size)
             if collected.is_checkpoint:
-                yield collected.examples, standardised.regressors(moments, **centring)
+                yield collected.examples, rescaled.as_revealed(standardised.regressors(moments, **centring))
             if collected.is_plan:
                 plan_by_posterior(collected, standardised, moments, centred=given.centred)
 

@@ -18,6 +18,7 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import collect
 from budgetreg.revealed.equal_values import equal_values
 from budgetreg.revealed.standardised import StandardisedEntries
+from budgetreg.revealed.units import Rescaled
 
 CANDIDATE = Parameter("candidate", "which candidate", absolute=True, tried=(1.0, 25.0), unlimited=False)
 
@@ -52,6 +53,7 @@ class MomentRegression(PlannedDrawsLearner):
     parameters = (CANDIDATE,)
     shares_settings = True
     centres_itself = True
+    scales_itself = True
     check_streams = 24
     missing = Missing.LEFT_OUT
     uses_free = True
@@ -82,7 +84,8 @@ class MomentRegression(PlannedDrawsLearner):
         averaged = self.partner == "auto" and not settings
         posterior = Posterior(d + 1, min(self.n_factors, d), chains) if averaged else None
         for collected in collect(accessor, checkpoints, rngs, given.k, given.prices):
-            blocks, phases = collected.entries.blocks(), collected.phases
+            rescaled = Rescaled(collected.entries.blocks(), d, given.scaled)
+            blocks, phases = rescaled.blocks, collected.phases
             if posterior:
                 standardised = StandardisedEntries(blocks, d, **centring)
                 moments = posterior_moments(posterior, standardised, collected.entries.size)
@@ -101,7 +104,8 @@ class MomentRegression(PlannedDrawsLearner):
                         for f, solution in enumerate(solutions)
                     ]
                     outputs = mixed(outputs, standardised.regressors(moments, **centring), np.array(share))
-                yield collected.examples, outputs if any(centring.values()) else outputs.regressors
+                wanted = outputs if any(centring.values()) else outputs.regressors
+                yield collected.examples, rescaled.as_revealed(wanted)
             if collected.is_plan and posterior:
                 plan_by_posterior(collected, standardised, moments, centred=given.centred)
             elif collected.is_plan:

@@ -48,6 +48,7 @@ class Baseline(Learner):
     tuned = ("B",)
     missing = Missing.WEIGHED
     centres_itself = True
+    scales_itself = True
     shares_settings = True
     skipped_checks: ClassVar[Mapping[str, str]] = {"boundary": UNBOUNDED}
 
@@ -56,18 +57,24 @@ class Baseline(Learner):
     ) -> Trajectory:
         """Estimate the loss along all streams and minimise it at the checkpoints; see `Learner.fit`.
 
-        A pair is charged 2 attributes, also if they are equal. The setting is ``B``, the largest 1-norm.
+        A pair is charged 2 attributes, also if they are equal. The setting is ``B``, the largest 1-norm. Where
+        attributes are scaled, it is that for attributes in units of the standard deviations of what was seen.
         """
         from budgetreg.learners.pairs import core  # imported here because SciPy loads slowly
 
         solve = {"program": core.minimisers, "correlation": core.correlation}[self.update]
-        centring = core.PairCentring(accessor) if given.centred or given.intercept else None
+        centred = given.centred or given.intercept
+        centring = core.PairCentring(accessor) if centred or given.scaled else None
         for checkpoint, A, v in core.estimates(accessor, checkpoints, rngs, given.k, centring):
+            scale = np.ones(v.shape)
             if centring:
                 m, r = centring.origin(given.centred, given.intercept)
                 A, v = centring.centre(A, v, m, r)
-            W = np.stack([solve(A_f, v_f, settings["B"]) for A_f, v_f in zip(A, v, strict=True)])
-            yield checkpoint, WithIntercept(W, r[:, None] - np.einsum("fd,fdg->fg", m, W)) if centring else W
+            if centring and given.scaled:
+                scale = centring.scale(given.centred)
+                A, v = A * (scale[:, :, None] * scale[:, None, :]), v * scale
+            W = np.stack([solve(A_f, v_f, settings["B"]) for A_f, v_f in zip(A, v, strict=True)]) * scale[:, :, None]
+            yield checkpoint, WithIntercept(W, r[:, None] - np.einsum("fd,fdg->fg", m, W)) if centred else W
 
     def split_budget(self, k: int) -> BudgetSplit | None:
         """Refuse a budget below a pair.

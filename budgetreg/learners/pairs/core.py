@@ -20,12 +20,13 @@ import numpy as np
 from budgetreg.learners.signature import Rngs
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import sums
+from budgetreg.revealed.units import units
 from budgetreg.sampling.draws import blocks, subset
 from budgetreg.solvers.lasso import lasso
 
 
 class PairCentring:
-    """The further sums that centred estimates need: the estimates for attributes and targets less their means.
+    """The further sums that centred and scaled estimates need: for attributes and targets less their means.
 
     The sum of ``(x_i - m_i)(x_j - m_j)`` over the pairs revealed is the sum of ``x_i x_j``, less ``m_j`` times the sum
     of ``x_i`` over the same pairs, and so on. Thus a constant added to an attribute or to the targets changes nothing.
@@ -43,6 +44,8 @@ class PairCentring:
         self._first, self._pairs = np.zeros((F, d, d)), np.zeros((F, d, d))
         self._x, self._y, self._count = np.zeros((F, d)), np.zeros((F, d)), np.zeros((F, d))
         self._targets, self._n, self._drawn = np.zeros(F), 0, 0
+        X, _ = accessor.pilot()
+        self._known, self._values, self._squares = X.shape[1], X.sum(axis=1), np.square(X).sum(axis=1)
 
     def add(self, attributes: np.ndarray, x: np.ndarray, y: np.ndarray, available: np.ndarray) -> None:
         """Add pairs (F, T, n, 2), their values, targets (F, T), and which of the values are available."""
@@ -56,6 +59,7 @@ class PairCentring:
         singles = attributes.reshape(*y.shape, -1)
         single = available.reshape(singles.shape).astype(float)
         self._x += sums(singles, x.reshape(singles.shape), d)
+        self._squares += sums(singles, np.square(x).reshape(singles.shape), d)
         self._y += sums(singles, y[..., None] * single, d)
         self._count += sums(singles, single, d)
         self._targets += y.sum(axis=1)
@@ -66,6 +70,15 @@ class PairCentring:
         """Return what is subtracted from attributes (F, d) and targets (F,): their means, or 0."""
         m, r = self._x / np.maximum(self._count, 1), self._targets / self._n
         return m if centred else np.zeros_like(m), r if intercept else np.zeros_like(r)
+
+    def scale(self, centred: bool) -> np.ndarray:
+        """Return the inverse standard deviations (F, d) of what was seen, the pilot and repeated draws included.
+
+        Attributes that are constant have 0 if they are centred, because then nothing but rounding errors is left.
+        """
+        counts, values = self._known + self._count, self._values + self._x
+        unit, varies = units(counts, self._squares, self._squares - np.square(values) / np.maximum(counts, 1))
+        return np.where(varies, 1 / unit, 0.0) if centred else 1 / unit
 
     def centre(self, A: np.ndarray, v: np.ndarray, m: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the estimates A (F, d, d) and v (F, d) for attributes less m (F, d) and targets less r (F,)."""

@@ -1,0 +1,86 @@
+"""Units of attributes: the standard deviations of the values that a stream has revealed of them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from budgetreg.metering.centring import sums
+from budgetreg.revealed.collection import Block
+from budgetreg.tasks import Outputs, WithIntercept
+
+_CONSTANT = 1e-12
+"""Ratio of variance to mean square up to which an attribute is constant but for rounding."""
+
+
+def units(counts: np.ndarray | float, squares: np.ndarray, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what attributes are divided by, and which of them vary.
+
+    The unit of an attribute is its standard deviation; its absolute value if it is constant; 1 if it is 0. So a factor
+    by which an attribute is multiplied changes no value in units.
+
+    Parameters
+    ----------
+    counts : ndarray of float or float
+        Numbers of values.
+    squares, deviations : ndarray of float
+        Sums of their squares, and of their squared deviations from their means.
+
+    Returns
+    -------
+    units : ndarray of float
+        All above 0.
+    varies : ndarray of bool
+    """
+    varies = deviations > _CONSTANT * squares
+    size = np.sqrt(squares / np.maximum(counts, 1))
+    spread = np.sqrt(np.where(varies, deviations, 0.0) / np.maximum(counts - 1, 1))
+    return np.where(varies, spread, np.where(size > 0, size, 1.0)), varies
+
+
+class Rescaled:
+    """Revealed values in units of their attributes.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Everything revealed; the values of columns from d on stay as they are.
+    d : int
+        Number of attributes.
+    scaled : bool
+        If not, all values stay as they are.
+
+    Attributes
+    ----------
+    blocks : sequence of Block
+        The values in these units.
+    """
+
+    def __init__(self, blocks: Sequence[Block], d: int, scaled: bool) -> None:
+        self.blocks, self._units = blocks, None
+        if not scaled:
+            return
+        stream = np.arange(len(blocks[0].values))[:, None, None]
+
+        def total(values: Sequence[np.ndarray]) -> np.ndarray:
+            parts = [sums(block.attributes, x, d + 2)[:, :d] for block, x in zip(blocks, values, strict=True)]
+            return np.asarray(np.sum(parts, axis=0))
+
+        def of_columns(statistic: np.ndarray, others: float) -> list[np.ndarray]:
+            filled = np.append(statistic, np.full((len(statistic), 2), others), axis=1)  # targets, and missing values
+            return [filled[stream, block.attributes] for block in blocks]
+
+        counts = total([np.ones(block.values.shape) for block in blocks])
+        means = of_columns(total([block.values for block in blocks]) / np.maximum(counts, 1), 0.0)
+        squares = total([np.square(block.values) for block in blocks])
+        deviations = total([np.square(block.values - m) for block, m in zip(blocks, means, strict=True)])
+        self._units, _ = units(counts, squares, deviations)
+        divisors = of_columns(self._units, 1.0)
+        self.blocks = [Block(block.attributes, block.values / by) for block, by in zip(blocks, divisors, strict=True)]
+
+    def as_revealed(self, outputs: Outputs) -> Outputs:
+        """Return regressors (F, d, G) of values in these units as regressors of the values that were revealed."""
+        if self._units is None:
+            return outputs
+        if isinstance(outputs, WithIntercept):
+            return outputs._replace(regressors=outputs.regressors / self._units[:, :, None])
+        return outputs / self._units[:, :, None]
