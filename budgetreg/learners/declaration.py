@@ -41,6 +41,7 @@ class Missing(Enum):
     REFUSED = "every value that it asks for has to exist"
     WEIGHED = "what it sees is divided by how often that exists: each two attributes have to exist together somewhere"
     LEFT_OUT = "the values that exist suffice"
+    SKIPPED = "the values that exist suffice, and no other attribute is seen in place of one that is missing"
 
 
 class Cost(NamedTuple):

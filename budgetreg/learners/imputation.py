@@ -64,15 +64,17 @@ class ImputationOracle(Oracle):
     def minimiser(self, subject: LearnerUnderTest) -> None:
         """Compare with ridge on rows in which the mean of what was shown of an attribute stands for what was not."""
         for shown in certificates.run(subject, {}):
-            X = np.full((len(shown.y), certificates.D), np.nan)
-            for row, attributes, values in zip(X, shown.attributes, shown.values, strict=True):
-                row[attributes] = values
-            seen, w = ~np.isnan(X).all(axis=0), np.zeros(certificates.D)
-            X = X[:, seen]
-            filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
-            strength = _strength(filled, shown.y)
-            w[seen] = _ridge(filled, shown.y, strength) * (_scale(X, filled, shown.y, strength) if self.rescale else 1)
-            same(f"ridge on {len(X)} imputed rows", shown.output[:, 0], w)
+            w = self.solved(shown_table(shown), shown.y)
+            same(f"ridge on {len(shown.y)} imputed rows", shown.output[:, 0], w)
+
+    def solved(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the regressor (d,) of rows X (n, d), NaN for unseen values, and targets (n,), neither centred."""
+        seen, w = ~np.isnan(X).all(axis=0), np.zeros(X.shape[1])
+        X = X[:, seen]
+        filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+        strength = _strength(filled, y)
+        w[seen] = _ridge(filled, y, strength) * (_scale(X, filled, y, strength) if self.rescale else 1)
+        return w
 
 
 @dataclass(frozen=True)
@@ -311,23 +313,52 @@ def _strength(X: np.ndarray, y: np.ndarray) -> float:
     return float(min(strengths(X), key=error))
 
 
-def _scale(X: np.ndarray, filled: np.ndarray, y: np.ndarray, strength: float) -> float:
-    """Return the factor of `full_row_scale` for values that are not centred: sums over values, one by one."""
+def shown_table(shown: certificates.Shown) -> np.ndarray:
+    """Return what a learner was shown as rows (m, d), NaN for what it was not."""
+    X = np.full((len(shown.y), certificates.D), np.nan)
+    for row, attributes, values in zip(X, shown.attributes, shown.values, strict=True):
+        row[attributes] = values
+    return X
+
+
+def listed_moments(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return second moments (d, d), and products (d,) with the target, of complete rows: sums over values, one by one.
+
+    They are those of `covariance`, about 0.
+    """
     n, d = X.shape
-    means, seen = np.nanmean(X, axis=0), ~np.isnan(X)
+    seen = ~np.isnan(X)
     p = [np.mean(seen[:, i]) for i in range(d)]
+    means = [np.sum(X[seen[:, i], i]) / max(n * p[i], 1) for i in range(d)]
     pairs = [(i, j) for i in range(d) for j in range(d) if i != j]
     c = sum(np.mean(seen[:, i] & seen[:, j]) for i, j in pairs) / sum(p[i] * p[j] for i, j in pairs)
-    C = np.diag([np.sum((X[seen[:, i], i] - means[i]) ** 2) / (n * p[i]) for i in range(d)])
+    C, products = np.zeros((d, d)), np.zeros(d)
+    for i in range(d):
+        mine = seen[:, i]
+        if mine.any():
+            C[i, i] = np.sum((X[mine, i] - means[i]) ** 2) / (n * p[i])
+            products[i] = np.sum((X[mine, i] - means[i]) * y[mine]) / (n * p[i]) + means[i] * np.mean(y)
     for i, j in pairs:
         both = seen[:, i] & seen[:, j]
-        C[i, j] = np.sum((X[both, i] - means[i]) * (X[both, j] - means[j])) / (n * c * p[i] * p[j])
+        if both.any():
+            C[i, j] = np.sum((X[both, i] - means[i]) * (X[both, j] - means[j])) / (n * c * p[i] * p[j])
     _, values, vectors = np.linalg.svd(C)
     C = (C + (vectors.T * values) @ vectors) / 2  # the mean of C and |C|, which has no negative eigenvalue
+    return C + np.outer(means, means), products
+
+
+def _scale(X: np.ndarray, filled: np.ndarray, y: np.ndarray, strength: float) -> float:
+    """Return the factor of `full_row_scale` for values that are not centred."""
+    n, d = X.shape
+    if not np.isnan(X).any():
+        return 1.0
+    M, _ = listed_moments(X, y)
+    means, seen = np.nanmean(X, axis=0), ~np.isnan(X)
     gain = size = 0.0
     for t in range(n):
         kept = np.arange(n) % _FOLDS != t % _FOLDS
         w = _ridge(filled[kept], y[kept], strength)
+        p = seen.mean(axis=0)
         gain += y[t] * sum(w[i] * (means[i] + ((X[t, i] - means[i]) / p[i] if seen[t, i] else 0)) for i in range(d))
-        size += (w @ means) ** 2 + w @ C @ w
+        size += w @ M @ w
     return min(max(gain / size, 0), 1)

@@ -67,14 +67,15 @@ def met(available: np.ndarray, priced: np.ndarray, k: int, missing: Missing) -> 
     k : int
         Draws for an example.
     missing : Missing
-        Learners that leave missing values out draw other attributes instead, as long as there are others. All others
-        skip them; their draws are taken to be uniform and independent.
+        Learners that leave missing values out draw other attributes instead, as long as there are others. Those that
+        see attributes of their choice, or none instead, may meet as many. All others skip missing values; their draws
+        are taken to be uniform and independent.
     """
     counts, shares = np.zeros(len(available)), np.zeros(priced.size)
     for rows in row_blocks(np.arange(len(available)), priced.size):
         counts[rows] = available[rows][:, priced].sum(axis=1)
         shares += available[rows].sum(axis=0)
-    if missing is Missing.LEFT_OUT:
+    if missing in (Missing.LEFT_OUT, Missing.SKIPPED):
         values, chance = np.minimum(counts, k), 0.0
     else:
         share = counts / np.count_nonzero(priced)

@@ -264,7 +264,11 @@ def reveal(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Open a block of examples; return the attributes drawn, or `missing` for missing values, and the values."""
     accessor.open(start, stop)
-    attributes = drawn(accessor, draws, stop - start)
+    return revealed(accessor, drawn(accessor, draws, stop - start), missing)
+
+
+def revealed(accessor: Accessor, attributes: np.ndarray, missing: int) -> tuple[np.ndarray, np.ndarray]:
+    """Reveal attributes (F, T, n) of the current block; return them, `missing` for missing values, and the values."""
     values = accessor.reveal_block(attributes)
     if not accessor.complete:
         attributes = np.where(accessor.available(attributes), attributes, missing)

@@ -67,6 +67,7 @@ def refusal(config: DictConfig) -> str:
         ("baseline", "pairs", {"B"}),
         ("naive", "pairs", {"B"}),
         ("impute_ridge", "imputation", set()),
+        ("fixed_subset", "fixed_subset", set()),
         ("sgd_impute", "sgd_impute", {"B", "eta"}),
         ("popca", "second_moment", set()),
         ("popca_importance", "second_moment", set()),
@@ -91,7 +92,7 @@ def test_every_learner_has_a_file() -> None:
     subspaces |= {"mbeg", "mbeg_plus", "oja", "grouse", "petrels"}
     factors = {"aeml", "aefa", "aefa_streaming"}
     moments = {"aemr", "aemr_cv"}
-    names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", "impute_ridge", "sgd_impute"}
+    names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", "impute_ridge", "sgd_impute", "fixed_subset"}
     names |= {*guided, *full, *subspaces, *factors, *moments}
     assert set(catalogue.options("algo")) == names
 

@@ -1,0 +1,132 @@
+"""Fixed subset: which attributes it sees, against a search that refits each set, and what it pays for."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge, RidgeCV
+
+import budgetreg
+from budgetreg.checks.subject import Recorder
+from budgetreg.learners.fixed_subset import FixedSubset
+from budgetreg.learners.signature import SideInformation
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
+from budgetreg.solvers.forward_selection import forward_selection
+
+
+def examples(m, d=10, seed=0):
+    """Return correlated attributes in different units, of which three matter, and a target."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, d)) + 0.7 * rng.normal(size=(m, 1))
+    y = 2 * X[:, 1] - 2 * X[:, 4] + X[:, 7] + 0.3 * rng.normal(size=m)
+    return 5 + X * np.geomspace(0.1, 10, d), y - 3
+
+
+def fitted(X, y, orders, k, checkpoints=None, streams=None, **given):
+    """Return {checkpoint: outputs} of streams (F, m), and which cells were charged, (rows, attributes)."""
+    checkpoints, log = checkpoints or [orders.shape[1]], Recorder(X.shape[1])
+    table = {"pilot": given.pop("pilot", None), "free": given.pop("free", None)}
+    accessor = Accessor(
+        Table(X, y, available=given.pop("available", None)), orders, 1, k, checkpoints, log=log, **table
+    )
+    rngs = [np.random.default_rng([2, f]) for f in (range(len(orders)) if streams is None else streams)]
+    asked = SideInformation(k, **{"centred": True, "intercept": True, **given})
+    return dict(FixedSubset(name="fixed").fit(accessor, {}, checkpoints, rngs, asked)), log.seen()
+
+
+def searched(X, y, k):
+    """Return the attributes that a search finds which fits ridge to each set, on standardised complete rows."""
+    Z, chosen = (X - X.mean(axis=0)) / X.std(axis=0), []
+
+    def loss(attributes):
+        part = Z[:, attributes]
+        w = Ridge(k, fit_intercept=False).fit(part, y - y.mean()).coef_
+        return np.square(y - y.mean() - part @ w).sum() + k * w @ w
+
+    for _ in range(k):
+        chosen.append(min(set(range(X.shape[1])) - set(chosen), key=lambda j: loss([*chosen, j])))
+    return sorted(chosen)
+
+
+@pytest.mark.parametrize(("pilot", "k"), [(3, 4), (7, 5), (30, 1), (12, 10)])
+def test_the_same_attributes_are_seen_of_each_example_and_fitted_with_the_pilot(pilot, k):
+    X, y = examples(80)
+    orders, known = np.arange(pilot, 80)[None], np.arange(pilot)[None]
+    outputs, (rows, attributes) = fitted(X, y, orders, k, [5, 80 - pilot], pilot=known)
+    chosen = searched(X[:pilot], y[:pilot], k)
+    assert rows.tolist() == np.repeat(orders[0], k).tolist()
+    assert attributes.reshape(-1, k).tolist() == [chosen] * (80 - pilot)
+    for examples_seen, output in outputs.items():
+        Z, target = X[: pilot + examples_seen, chosen], y[: pilot + examples_seen]
+        alphas = np.geomspace(1e-4, 1e4, 17) * np.square(Z - Z.mean(axis=0)).sum() / k
+        other = RidgeCV(alphas).fit(Z - Z.mean(axis=0), target)
+        assert set(np.flatnonzero(output.regressors[0, :, 0])) == set(chosen)
+        np.testing.assert_allclose(output.regressors[0, chosen, 0], other.coef_, rtol=1e-8)
+        assert output.intercept[0, 0] == pytest.approx(target.mean() - Z.mean(axis=0) @ other.coef_, rel=1e-8)
+
+
+def test_no_target_or_value_after_the_pilot_decides_which_attributes_are_seen():
+    X, y = examples(60)
+    known, orders = np.arange(10)[None], np.arange(10, 60)[None]
+    _, cells = fitted(X, y, orders, 3, pilot=known)
+    other = np.concatenate([y[:10], y[:9:-1]])
+    _, again = fitted(np.concatenate([X[:10], -X[:9:-1]]), other, orders, 3, pilot=known)
+    np.testing.assert_array_equal(cells, again)
+
+
+def test_without_a_pilot_the_first_tenth_of_the_examples_replaces_it():
+    X, y = examples(3000)
+    outputs, (rows, attributes) = fitted(X, y, np.arange(3000)[None], 5, [30, 3000])
+    assert (np.bincount(rows) == 5).all()
+    first, later = attributes.reshape(-1, 5)[:300], attributes.reshape(-1, 5)[300:]
+    assert np.unique(first).size == 10
+    assert len({tuple(row) for row in later.tolist()}) == 1
+    assert {1, 4, 7} <= set(later[0])
+    assert set(np.flatnonzero(outputs[3000].regressors[0, :, 0])) == set(later[0])
+    errors = [np.square(y - X @ out.regressors[0, :, 0] - out.intercept[0, 0]).mean() for out in outputs.values()]
+    assert errors[1] < 0.2 * y.var()
+
+
+def test_missing_values_are_skipped_and_free_attributes_are_seen_besides():
+    X, y = examples(200)
+    available, free = np.random.default_rng(1).random(X.shape) < 0.8, np.arange(10) == 9
+    available[:20] = True
+    orders, known = np.arange(20, 200)[None], np.arange(20)[None]
+    hidden = np.where(available, X, np.nan)
+    outputs, (rows, attributes) = fitted(hidden, y, orders, 3, pilot=known, available=available, free=free)
+    chosen = np.unique(attributes)
+    assert chosen.size == 4 and 9 in chosen
+    cells = {(row, attribute) for row in range(20, 200) for attribute in chosen if available[row, attribute]}
+    assert set(zip(rows.tolist(), attributes.tolist(), strict=True)) >= cells
+    w = outputs[180].regressors[0, :, 0]
+    assert np.isfinite(w).all() and set(np.flatnonzero(w)) == set(chosen)
+
+
+@pytest.mark.parametrize("pilot", [0, 6])
+def test_streams_do_not_depend_on_others(pilot):
+    X, y = examples(300)
+    orders = np.stack([pilot + np.random.default_rng([1, f]).permutation(300 - pilot) for f in range(3)])
+    known = np.tile(np.arange(pilot), (3, 1))
+    together, _ = fitted(X, y, orders, 3, [7, 290], pilot=known)
+    for f in range(3):
+        alone, _ = fitted(X, y, orders[f : f + 1], 3, [7, 290], streams=[f], pilot=known[:1])
+        for mark in (7, 290):
+            for part, other in zip(alone[mark], together[mark], strict=True):
+                assert part[0].tobytes() == other[f].tobytes()
+
+
+def test_equally_good_attributes_are_taken_in_order_and_copies_are_left_for_last():
+    M, c = np.eye(4), np.array([1.0, 0.0, 0.0, 0.5])
+    assert forward_selection(M, c, 0.1, 4, [2, 1, 0, 3]) == [0, 3, 2, 1]
+    M[0, 3] = M[3, 0] = 0.999
+    c[1], c[3] = 0.3, 0.999
+    assert forward_selection(M, c, 0.1, 2, range(4)) == [0, 1]
+    assert forward_selection(M, c, 0.1, 1, [1, 2, 3], [0]) == [1]
+    units = np.array([1e-3, 1, 10, 1e4])
+    assert forward_selection(M * np.outer(units, units), c * units, 0.1, 2, range(4)) == [0, 1]
+
+
+def test_a_run_pays_for_its_pilot(tmp_path):
+    keys = {"algo": "fixed_subset", "dataset": "diabetes", "k": 3, "pilot": 12, "repetitions": 2, "checkpoints": 1}
+    results = budgetreg.run({**keys, "out": str(tmp_path / "run")})
+    assert (results.curves["attributes"] == 12 * 10 + 3 * (results.curves["examples"] - 12)).all()
+    assert (results.curves["test_relative"] < 0.8).all()
