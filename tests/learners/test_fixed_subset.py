@@ -101,6 +101,16 @@ def test_missing_values_are_skipped_and_free_attributes_are_seen_besides():
     assert np.isfinite(w).all() and set(np.flatnonzero(w)) == set(chosen)
 
 
+def test_the_units_of_attributes_change_nothing_where_they_are_scaled():
+    X, y = examples(60)
+    orders, run = np.arange(8, 60)[None], {"pilot": np.arange(8)[None], "scaled": True}
+    units = np.geomspace(1e3, 1e-3, 10)
+    outputs, cells = fitted(X, y, orders, 4, **run)
+    others, same_cells = fitted(X * units, y, orders, 4, **run)
+    np.testing.assert_array_equal(cells, same_cells)
+    np.testing.assert_allclose(others[52].regressors[0, :, 0] * units, outputs[52].regressors[0, :, 0], rtol=1e-8)
+
+
 @pytest.mark.parametrize("pilot", [0, 6])
 def test_streams_do_not_depend_on_others(pilot):
     X, y = examples(300)
