@@ -80,6 +80,7 @@ class ToyPlan:
     stuck: Stuck | None = None
     names: tuple[str, ...] = ()
     dropped: tuple[tuple[int, str], ...] = ()
+    groups: None = None
     target: str = ""
 
     def located(self):

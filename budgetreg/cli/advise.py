@@ -97,7 +97,7 @@ def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Con
     limited = [name for name in asked if name not in full]
     configured = _composing(choices)
     first = configured(asked[0], 1)
-    d = load(first.dataset, first.seed, 0, targets=True).X.shape[1]
+    d = load(first.dataset, first.seed, 0, targets=True).n_purchases
     most = d // 2 if first.dataset.costs else min(d // 2, choices["total"])  # attributes cost what they do in money
     powers = [str(2**i) for i in range(1, most.bit_length())]
     budgets = _budgets(options["k"]) if "k" in options else [*powers, ALL]

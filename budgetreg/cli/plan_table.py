@@ -1,5 +1,6 @@
 """A plan as a table: what would be run, and what it would cost."""
 
+import numpy as np
 from rich.table import Table
 
 from budgetreg.cli.common import table
@@ -55,7 +56,8 @@ def _money(plan: Plan) -> dict[str, str]:
     prices = plan.prices
     if prices is None:
         return {}
-    costs, steps = sorted(prices.costs, reverse=True), plan.checkpoints[-1] - plan.lead
+    heads = prices.costs if plan.groups is None else np.array(prices.costs)[plan.groups.leads].tolist()
+    costs, steps = sorted(heads, reverse=True), plan.checkpoints[-1] - plan.lead
     most_expensive = prices.row if plan.config.algo.observation is Observation.ALL else plan.per_example * costs[0]
     most = "at most" if plan.budget else "on average at most"
     total = f"{plan.config.total} {prices.unit}, at {plan.price:.4g} for an attribute as is expected of its draws"

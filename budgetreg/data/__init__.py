@@ -16,12 +16,15 @@ from budgetreg.data.attributes import (
     REVEALED,
     UNIT,
     Prices,
+    groups_of_prices,
     in_ranges,
+    read_groups,
     read_prices,
     read_ranges,
 )
 from budgetreg.data.cache import LOCK, TEMPORARY, abandoned
 from budgetreg.data.dataset import Dataset
+from budgetreg.data.groups import Groups, in_groups
 from budgetreg.data.kind import ALL, DatasetKind, Distribution, ExampleSource
 from budgetreg.data.prepared import FACTS
 from budgetreg.errors import ConfigError
@@ -124,9 +127,35 @@ def load(config: DatasetConfig, seed: int, repetition: int, *, targets: bool = T
     if not targets:
         source = kind.unlabelled(source)
     data = _drawn(source, seed, repetition) if isinstance(source, Distribution) else _loaded(source)
+    groups = _groups_of(config, data)
+    if groups is not None:
+        data = in_groups(data, groups)
     if not config.scaled_by_ranges:
         return data
     return in_ranges(data, read_ranges(at_home(config.options["ranges"]), data.names, data.X.shape[1], data.dropped))
+
+
+def _groups_of(config: DatasetConfig, data: Dataset) -> Groups | None:
+    """Return the attributes that are bought together, by their own list or by the price list; None if there are none.
+
+    Raises
+    ------
+    ConfigError
+        If both lists have groups.
+    DataError
+        If a list cannot be used.
+    """
+    attributes = data.names, data.X.shape[1], data.dropped
+    own, costs = config.options.get("groups"), config.costs
+    groups = read_groups(at_home(own), *attributes) if own else None
+    if costs in (None, BUNDLED, EQUAL) or (own and groups is None):
+        return groups
+    listed = groups_of_prices(at_home(str(costs)), *attributes)
+    if listed and groups:
+        raise ConfigError(
+            f"dataset.groups={own}: {costs} has groups already, in its column group; leave out one of them"
+        )
+    return listed or groups
 
 
 def located(config: DatasetConfig) -> DatasetConfig:
@@ -161,7 +190,7 @@ def prices_of(config: DatasetConfig, data: Dataset) -> Prices | None:
             raise ConfigError(
                 f"dataset.costs={BUNDLED}: no price list comes with {data.name}; give a CSV file, or {EQUAL}"
             )
-    return read_prices(path, data.names, data.X.shape[1], config.unit or UNIT, data.dropped)
+    return read_prices(path, data.names, data.X.shape[1], config.unit or UNIT, data.dropped, data.groups)
 
 
 def unused() -> Iterator[Garbage]:

@@ -21,6 +21,7 @@ from budgetreg.config.options import NAME, NOTHING, Option, Options, one_of
 from budgetreg.data.dataset import LARGEST, Dataset, positions, short_digest
 from budgetreg.data.formats.chunks import is_number, places_of, reading, shown
 from budgetreg.data.formats.delimited import records, separator_of
+from budgetreg.data.groups import Groups, numbered
 from budgetreg.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.files.paths import at_home, regular
 
@@ -38,6 +39,7 @@ _SCALES = ("max_abs", "none", PILOT, REVEALED, RANGES)
 SCALING: Options = {
     "scale": Option("the scale of the attributes", one_of(*_SCALES) | NOTHING, default="max_abs", own=REVEALED),
     "ranges": Option("the list of ranges", NAME | NOTHING, default=None),
+    "groups": Option("the list of groups", NAME | NOTHING, default=None),
 }
 """A scale of null means that of the ranges if there are any; else the standard deviations of what was revealed for
 learners of regressors, and the largest absolute values for others."""
@@ -56,12 +58,15 @@ class _Form(NamedTuple):
     """The name of an entry in messages."""
     columns: tuple[str, ...]
     """The columns besides ``attribute``; their values must increase from left to right."""
-    least: float
+    least: float = 0.0
     """The smallest value beside 0; the largest is `LARGEST`."""
+    optional: tuple[str, ...] = ()
+    """A column that may be there, too."""
 
 
-_PRICES = _Form("dataset.costs", "price", ("cost",), 1 / LARGEST)
+_PRICES = _Form("dataset.costs", "price", ("cost",), 1 / LARGEST, optional=("group",))
 _RANGES = _Form("dataset.ranges", "range", ("low", "high"), -LARGEST)
+_GROUPS = _Form("dataset.groups", "group", ("group",))
 
 
 @dataclass(frozen=True)
@@ -103,13 +108,20 @@ Values outside are allowed.
 """
 
 
-def read_prices(path: Path | str, names: Sequence[str], d: int, unit: str = UNIT, dropped: Dropped = ()) -> Prices:
+def read_prices(
+    path: Path | str,
+    names: Sequence[str],
+    d: int,
+    unit: str = UNIT,
+    dropped: Dropped = (),
+    groups: Groups | None = None,
+) -> Prices:
     """Read a price list.
 
     Parameters
     ----------
     path : Path or str
-        The file; `EQUAL` for a price of 1 for each attribute.
+        The file; `EQUAL` for a price of 1 for each attribute, or group.
     names : sequence of str
         The names of the attributes; empty if they have only numbers.
     d : int
@@ -118,21 +130,78 @@ def read_prices(path: Path | str, names: Sequence[str], d: int, unit: str = UNIT
         The unit of the prices.
     dropped : sequence of (int, str)
         Columns of the data that are no attributes, see `Dataset`.
+    groups : Groups, optional
+        Attributes that are bought together, at one price, which any of their lines may state; the others may be empty.
 
     Raises
     ------
     DataError
-        If the file cannot be read, lacks a column or an attribute, has an unknown or repeated attribute, or a price
-        that is not a number of at least 0; or if all prices are 0.
+        If the file cannot be read, lacks a column or an attribute, has an unknown or repeated attribute, two prices of
+        a group, other groups, or a price that is not a number of at least 0; or if all prices are 0.
     """
     columns = _Columns.of(names, d, dropped)
     known = tuple(columns.names[at] for at in columns.attributes)
+    heads = groups.heads if groups else tuple(range(d))
     if path == EQUAL:
-        return Prices(known, (1.0,) * d, unit)
-    (costs,) = _read(_PRICES, at_home(path), columns)
-    if not any(costs):
+        return Prices(known, tuple(float(head == at) for at, head in enumerate(heads)), unit)
+    path = at_home(path)
+    entries = _read(_PRICES, path, columns)
+    listed = _listed(entries, columns)
+    if listed and listed != groups:
+        raise DataError(f"{path}: its groups are not those of the data; leave out the column group")
+    several = {head for at, head in enumerate(heads) if head != at}
+    stated: dict[int, tuple[float, int]] = {}  # prices and lines by head
+    for head, name, entry in zip(heads, known, map(entries.get, columns.attributes), strict=True):
+        if entry is None or (head in several and not entry.texts["cost"]):
+            continue
+        where = f"{path}: line {entry.line}: attribute {quoted(name)}"
+        (cost,) = _values(_PRICES, [entry.texts["cost"]], where)
+        other, line = stated.setdefault(head, (cost, entry.line))
+        if other != cost:
+            raise DataError(
+                f"{where}: its group has the price {other:g} already, on line {line}: a group has one price"
+            )
+    missing = [name for head, name in zip(heads, known, strict=True) if head not in stated]
+    if missing:
+        raise _missing(_PRICES, path, missing, d)
+    if not any(cost for cost, _ in stated.values()):
         raise DataError(f"{path}: every price is 0, so that nothing has to be bought; give one price above 0")
-    return Prices(known, costs, unit)
+    return Prices(known, tuple(stated[head][0] if head == at else 0.0 for at, head in enumerate(heads)), unit)
+
+
+def read_groups(path: Path, names: Sequence[str], d: int, dropped: Dropped = ()) -> Groups | None:
+    """Read a list of groups; attributes that are not in it are alone.
+
+    Parameters
+    ----------
+    path, names, d, dropped
+        As for `read_prices`.
+
+    Returns
+    -------
+    Groups or None
+        None if all attributes are alone.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, lacks a column, has an unknown or repeated attribute, or an empty group.
+    """
+    columns = _Columns.of(names, d, dropped)
+    entries = _read(_GROUPS, path, columns)
+    for at, entry in entries.items():
+        if not entry.texts["group"]:
+            raise DataError(
+                f"{path}: line {entry.line}: attribute {quoted(columns.names[at])}: the group has no name; leave out "
+                "the line of an attribute that is alone"
+            )
+    return _listed(entries, columns)
+
+
+def groups_of_prices(path: Path, names: Sequence[str], d: int, dropped: Dropped = ()) -> Groups | None:
+    """Return the groups in a price list; None if it has none. Parameters and exceptions as for `read_groups`."""
+    columns = _Columns.of(names, d, dropped)
+    return _listed(_read(_PRICES, path, columns), columns)
 
 
 def read_ranges(path: Path, names: Sequence[str], d: int, dropped: Dropped = ()) -> Ranges:
@@ -148,7 +217,18 @@ def read_ranges(path: Path, names: Sequence[str], d: int, dropped: Dropped = ())
     DataError
         As `read_prices`, or if ``low`` is not below ``high``.
     """
-    low, high = _read(_RANGES, path, _Columns.of(names, d, dropped))
+    columns = _Columns.of(names, d, dropped)
+    entries = _read(_RANGES, path, columns)
+    ranges = {
+        at: _values(
+            _RANGES, [*entry.texts.values()], f"{path}: line {entry.line}: attribute {quoted(columns.names[at])}"
+        )
+        for at, entry in entries.items()
+    }
+    missing = [columns.names[at] for at in columns.attributes if at not in ranges]
+    if missing:
+        raise _missing(_RANGES, path, missing, d)
+    low, high = zip(*(ranges[at] for at in columns.attributes), strict=True)
     return low, high
 
 
@@ -166,38 +246,45 @@ class _Columns(NamedTuple):
         return cls(every, positions(d, dropped))
 
 
-def _read(form: _Form, path: Path, known: _Columns) -> list[tuple[float, ...]]:
-    """Return each column of a list, in the order of the attributes."""
+class _Entry(NamedTuple):
+    """A line of a list: its number, and its texts by column; empty where it has no such optional column."""
+
+    line: int
+    texts: Mapping[str, str]
+
+
+def _read(form: _Form, path: Path, known: _Columns) -> dict[int, _Entry]:
+    """Return the lines of a list, by position of the column that they name."""
     with reading(path, form.key):
         regular(path)
-        return _columns(form, path, records(path, separator_of(path)), known)
+        return _entries(form, path, records(path, separator_of(path)), known)
 
 
-def _columns(
-    form: _Form, path: Path, lines: Iterator[tuple[int, list[str]]], known: _Columns
-) -> list[tuple[float, ...]]:
-    """Return each column of a list, given its header and rows."""
+def _entries(form: _Form, path: Path, lines: Iterator[tuple[int, list[str]]], known: _Columns) -> dict[int, _Entry]:
+    """Return the lines of a list, given its header and rows."""
     header = [field.strip() for field in next(lines, (1, []))[1]]
     columns = ("attribute", *form.columns)
-    for column in columns:
-        if header.count(column) != 1:
+    for column in (*columns, *form.optional):
+        if header.count(column) != 1 and (column in columns or column in header):
             raise DataError(
                 f"{path}: line 1 must name the column {column!r} once; {form.key} needs the columns {','.join(columns)}"
             )
-    unknown = [column for column in header if column not in columns]
+    unknown = [column for column in header if column not in (*columns, *form.optional)]
     if unknown:
+        others = f"no others but {','.join(form.optional)}" if form.optional else "no others"
         raise DataError(
             f"{path}: line 1: no column {shown(list(map(quoted, unknown)))} is known; {form.key} has the columns "
-            f"{','.join(columns)}, and no others"
+            f"{','.join(columns)}, and {others}"
         )
-    places = [header.index(column) for column in columns]
+    places = {column: header.index(column) for column in (*form.columns, *form.optional) if column in header}
+    first = header.index("attribute")
     numbers, attributes = places_of(known.names, len(known.names)), set(known.attributes)
-    entries: dict[int, tuple[int, tuple[float, ...]]] = {}  # lines and values by attribute
+    entries: dict[int, _Entry] = {}
     for line, fields in lines:
         where = f"{path}: line {line}"
         if len(fields) != len(header):
             raise DataError(f"{where}: {len(fields)} fields, but the header has {len(header)}")
-        name, *texts = (fields[place].strip() for place in places)
+        name = fields[first].strip()
         if name not in numbers:
             raise DataError(
                 f"{where}: the data have no attribute {quoted(name)}{nearest(name, known.names)}; attributes: "
@@ -207,14 +294,19 @@ def _columns(
         if at not in attributes:
             continue
         if at in entries:
-            raise DataError(f"{where}: attribute {quoted(name)} has a {form.entry} already, on line {entries[at][0]}")
-        entries[at] = line, _values(form, texts, f"{where}: attribute {quoted(name)}")
-    missing = [known.names[at] for at in known.attributes if at not in entries]
-    if missing:
-        raise DataError(
-            f"{path}: no {form.entry} for {shown(missing)}: each of the {len(attributes)} attributes needs one"
-        )
-    return list(zip(*(entries[at][1] for at in known.attributes), strict=True))
+            raise DataError(f"{where}: attribute {quoted(name)} has a {form.entry} already, on line {entries[at].line}")
+        entries[at] = _Entry(line, {column: fields[place].strip() for column, place in places.items()})
+    return entries
+
+
+def _listed(entries: Mapping[int, _Entry], columns: _Columns) -> Groups | None:
+    """Return the groups that the lines of a list name."""
+    texts = [entries[at].texts.get("group", "") if at in entries else "" for at in columns.attributes]
+    return numbered(texts)
+
+
+def _missing(form: _Form, path: Path, missing: list[str], d: int) -> DataError:
+    return DataError(f"{path}: no {form.entry} for {shown(missing)}: each of the {d} attributes needs one")
 
 
 def _values(form: _Form, texts: Sequence[str], where: str) -> tuple[float, ...]:

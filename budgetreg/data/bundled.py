@@ -71,7 +71,7 @@ KINDS = (
         options={"table": Option("the table", one_of(*_SCIKIT_LEARN)), **SCALING},
         splits=(RANDOM,),
         own_data=True,
-        paths=("ranges",),
+        paths=("ranges", "groups"),
         prices=lambda options: _PRICES / f"{options['table']}.csv",  # made up for illustration
     ),
 )

@@ -4,12 +4,15 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from budgetreg.data.values import Values
 from budgetreg.errors import ConfigError, quoted
+
+if TYPE_CHECKING:
+    from budgetreg.data.groups import Groups
 
 LARGEST = 1e30
 """Largest absolute value of an attribute that is admitted; 1/LARGEST is the smallest, apart from 0.
@@ -62,6 +65,8 @@ class Dataset:
     dropped : tuple of (int, str)
         Columns of the file that are no attributes: positions, ascending, among all columns but the target, and names,
         empty if they have none.
+    groups : Groups or None
+        Attributes that are bought together; None if each is bought alone.
 
     Raises
     ------
@@ -84,6 +89,7 @@ class Dataset:
     shift: np.ndarray | None = None
     available: np.ndarray | None = None
     dropped: tuple[tuple[int, str], ...] = ()
+    groups: "Groups | None" = None
 
     def __post_init__(self) -> None:
         """Check shapes, types and targets, and make the arrays read-only."""
@@ -117,6 +123,11 @@ class Dataset:
         for array in (self.X, self.y, mask, C):
             if isinstance(array, np.ndarray):
                 array.setflags(write=False)
+
+    @property
+    def n_purchases(self) -> int:
+        """What a full row consists of: attributes, or groups that are bought together."""
+        return self.X.shape[1] if self.groups is None else int(self.groups.leads.sum())
 
     @cached_property
     def complete(self) -> np.ndarray:

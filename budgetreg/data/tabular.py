@@ -235,7 +235,7 @@ KINDS = (
         },
         splits=(RANDOM,),
         own_data=True,
-        paths=("path", "ranges"),
+        paths=("path", "ranges", "groups"),
         unlabelled=_unlabelled,
         unused_caches=unused_caches,
     ),

@@ -284,6 +284,11 @@ class Learner:
         return self.observation is Observation.ALL
 
     @property
+    def draws_groups(self) -> bool:
+        """Whether it can draw k groups of attributes that are bought together, in place of k attributes."""
+        return self.observation is Observation.ALL
+
+    @property
     def missing(self) -> Missing:
         """How it treats missing values."""
         return Missing.REFUSED

@@ -97,6 +97,7 @@ class ImputationLearner(PairwiseLearner):
     scales_itself = True
     missing = Missing.LEFT_OUT
     uses_free = True
+    draws_groups = True
 
     def fit(
         self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation

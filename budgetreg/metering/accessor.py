@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from budgetreg.data.groups import Groups, uncharged
 from budgetreg.data.values import row_blocks
+from budgetreg.errors import BudgetExceeded
 from budgetreg.metering.centring import Origin, RunningMeans, TargetMeans
 from budgetreg.metering.ledger import Bill, Book, Ledger, RevealCounts
 from budgetreg.metering.table import Table
@@ -54,6 +56,8 @@ class Accessor:
         Records which cells are revealed to whom.
     free : ndarray of bool, shape (d,), optional
         Attributes that cost nothing: revealing them is charged to no budget. None by default.
+    groups : Groups, optional
+        Attributes that are revealed together, by `reveal_block` alone, and charged as one. By default each is alone.
 
     Notes
     -----
@@ -82,15 +86,17 @@ class Accessor:
         itemised: bool = False,
         log: Book | None = None,
         free: np.ndarray | None = None,
+        groups: Groups | None = None,
     ) -> None:
         self._table = table
         self._orders = np.ascontiguousarray(orders, dtype=np.intp)
         self.n_streams, self.n_examples = self._orders.shape
         self._lengths = np.full(self.n_streams, self.n_examples) if lengths is None else lengths
         self._pilot = np.empty((self.n_streams, 0), dtype=np.intp) if pilot is None else pilot
-        self.n_settings, self.d, self.free = n_settings, table.d, free
+        self.n_settings, self.d, self.free, self.groups = n_settings, table.d, free, groups
         self._opened = opened
-        self._ledger = Ledger(self.n_streams, n_settings, self.d, budget, checkpoints, free)
+        unbilled = uncharged(free, groups)
+        self._ledger = Ledger(self.n_streams, n_settings, self.d, budget, checkpoints, unbilled)
         self._counts = RevealCounts(self.n_streams, n_settings, self.d, checkpoints) if itemised else None
         # The ledger comes first: it refuses what the others must not record.
         self._bills: list[Book] = [self._ledger, self._counts] if self._counts else [self._ledger]
@@ -198,7 +204,7 @@ class Accessor:
         Raises
         ------
         BudgetExceeded
-            If an example's budget would be exceeded; nothing is revealed then.
+            If an example's budget would be exceeded, or part of a group is drawn; nothing is revealed then.
         """
         assert drawn is None or self._means is None
         return self._reveal(None, attributes, drawn)
@@ -263,7 +269,7 @@ class Accessor:
         BudgetExceeded
             If an example's budget would be exceeded.
         """
-        assert not self.itemised
+        assert not self.itemised and not self.groups
         if self._running is not None:
             draws = np.where(self._running[:, :, None], draws, 0)
         self._ledger.charge(slice(None), draws)
@@ -363,6 +369,8 @@ class Accessor:
         self, position: np.ndarray | None, attributes: np.ndarray, drawn: np.ndarray | None
     ) -> np.ndarray | None:
         """Charge for the draws that meet a value before the end of their stream; return which do, None for all."""
+        if self.groups and (position is not None or not self.groups.are_whole(attributes, drawn)):
+            raise BudgetExceeded("attributes of a group are bought together: part of a group cannot be revealed")
         if self._running is not None:
             running = self._running[self._at(position)]
             drawn = running if drawn is None else drawn & running

@@ -155,6 +155,7 @@ def _advance_batch(
         itemised=plan.prices is not None,
         log=log,
         free=plan.free,
+        groups=plan.groups,
     )
     known = [each.split.moments for each in batch if each.split.moments is not None]
     moments = np.stack(known) if known else None

@@ -8,12 +8,13 @@ import numpy as np
 
 from budgetreg.data import Dataset, load, located, prices_of
 from budgetreg.data.formats.chunks import shown
+from budgetreg.data.groups import uncharged
 from budgetreg.errors import ConfigError, DataError, too_large
 from budgetreg.learners import members
 from budgetreg.learners.declaration import Batching, Learner, Missing, Observation
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.side_information import shares
-from budgetreg.protocol.spending import Spending, met
+from budgetreg.protocol.spending import Spending, free_of, met
 from budgetreg.protocol.tuning import count, lay_out, on_edge, run_context, widened
 
 REPLICA_BYTES = 64
@@ -206,8 +207,10 @@ def make_plan(config: Config) -> Plan:
     _check_data(config, data)
     n_train, n_test = split_sizes(config, data)
     prices = prices_of(config.dataset, data)
-    priced = np.array([cost > 0 for cost in prices.costs]) if prices else np.ones(data.X.shape[1], dtype=bool)
-    _check_prices(algo, priced, data.names)
+    free = free_of(prices, data.groups)
+    _check_prices(algo, free, data.names)
+    unbilled = uncharged(free, data.groups)
+    priced = np.ones(data.X.shape[1], dtype=bool) if unbilled is None else ~unbilled
     plan = Plan(
         config=config,
         n_train=n_train,
@@ -216,6 +219,7 @@ def make_plan(config: Config) -> Plan:
         prices=prices,
         n_complete=int(data.complete.mean() * n_train),
         met=None if data.available is None else met(data.available, priced, config.k, algo.missing),
+        groups=data.groups,
         folder=config.folder(),
         dataset=data.name,
         fingerprint=data.fingerprint(),
@@ -270,7 +274,7 @@ def _check_config(config: Config) -> None:
         raise ConfigError(f"{algo.name}: {no_origin}: use intercept=none, and dataset.center=none or full")
 
 
-def _check_prices(algo: Learner, priced: np.ndarray, names: Sequence[str]) -> None:
+def _check_prices(algo: Learner, free: np.ndarray | None, names: Sequence[str]) -> None:
     """Refuse free attributes that a learner cannot use.
 
     Raises
@@ -278,11 +282,11 @@ def _check_prices(algo: Learner, priced: np.ndarray, names: Sequence[str]) -> No
     ConfigError
         If another learner can.
     """
-    if not priced.all() and not algo.uses_free:
+    if free is not None and not algo.uses_free:
         able = members(lambda other: other.uses_free and other.predicts == algo.predicts)
-        free = shown([names[at] if names else str(at + 1) for at in np.flatnonzero(~priced).tolist()])
+        which = shown([names[at] if names else str(at + 1) for at in np.flatnonzero(free).tolist()])
         raise ConfigError(
-            f"dataset.costs: the price of {free} is 0, and {algo.name} cannot use more than its k attributes: give a "
+            f"dataset.costs: the price of {which} is 0, and {algo.name} cannot use more than its k attributes: give a "
             f"price above 0, or use one of {', '.join(able)}"
         )
 
@@ -299,6 +303,9 @@ def _check_data(config: Config, data: Dataset) -> None:
     """
     algo, d, n = config.algo, data.X.shape[1], data.y.size
     algo.task.admit(algo.name, data, config.dataset.center)
+    if data.groups is not None and not algo.draws_groups:
+        able = members(lambda other: other.draws_groups and other.predicts == algo.predicts)
+        raise ConfigError(f"dataset.groups: {algo.name} draws single attributes; learners of groups: {', '.join(able)}")
     if data.available is not None:
         if algo.missing is Missing.REFUSED:
             able = members(lambda other: other.missing is not Missing.REFUSED and other.predicts == algo.predicts)
@@ -317,5 +324,10 @@ def _check_data(config: Config, data: Dataset) -> None:
     drawn = config.dataset.split != "official" and not config.dataset.untested
     if drawn and not 0 < int(n * config.dataset.test_fraction) < n:
         raise DataError(f"{data.name} has {n} examples: too few for a test part of {config.dataset.test_fraction}")
-    if config.k > d:
+    if config.k > data.n_purchases:
+        if data.groups is not None:
+            raise ConfigError(
+                f"k={config.k}: the attribute budget must be at most {data.n_purchases}, as a group counts as "
+                f"one of the {d} attributes of {data.name}"
+            )
         raise ConfigError(f"k={config.k}: the attribute budget must be at most d={d}, the attributes of {data.name}")

@@ -265,7 +265,8 @@ class Outcome:
     def _distinct_cells(self) -> dict[str, float]:
         """Count the distinct cells that the final run saw, those that only its tuning saw, and the rows held out.
 
-        Cells of free attributes are not counted. With prices, also what the last two of these cost.
+        Cells of free attributes are not counted, and of a group only one. With prices, also what the last
+        two of these cost.
         """
         plan, split = self.plan, self.split
         assert self.final.seen is not None
@@ -275,8 +276,8 @@ class Outcome:
         shared, all_rows = single[self.cells.holds(single)], split.first_row + np.arange(len(split.table.y))
         in_tuning, in_rows = self.cells.by_attribute(all_rows), self.cells.by_attribute(rows)
         only_tuning = in_tuning - in_rows - np.bincount(shared % plan.d, minlength=plan.d)
-        if plan.free is not None:
-            single, only_tuning = single[~plan.free[single % plan.d]], np.where(plan.free, 0, only_tuning)
+        if plan.uncharged is not None:
+            single, only_tuning = single[~plan.uncharged[single % plan.d]], np.where(plan.uncharged, 0, only_tuning)
         rows_full = int(np.count_nonzero(split.complete[split.order])) if plan.tuned else 0
         counts: dict[str, float] = {
             "cells_run": rows.size * plan.full_row + single.size,

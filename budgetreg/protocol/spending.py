@@ -15,6 +15,7 @@ import numpy as np
 
 from budgetreg.data import Dataset, Prices
 from budgetreg.data.formats.chunks import shown
+from budgetreg.data.groups import Groups, uncharged
 from budgetreg.data.values import row_blocks
 from budgetreg.errors import ConfigError
 from budgetreg.learners.declaration import Missing, Observation
@@ -83,6 +84,13 @@ def met(available: np.ndarray, priced: np.ndarray, k: int, missing: Missing) -> 
     return Met(float(values.mean()), sqrt(float(values.var()) + chance), tuple((shares / len(available)).tolist()))
 
 
+def free_of(prices: Prices | None, groups: Groups | None) -> np.ndarray | None:
+    """Return which attributes cost nothing, bool of shape (d,); None if all have a price."""
+    costs = np.array(prices.costs) if prices else np.ones(0)
+    free = (costs if groups is None or not costs.size else costs[groups.head_of]) == 0
+    return free if free.any() else None
+
+
 @dataclass(frozen=True)
 class Spending:
     """What a run may spend, and what that buys.
@@ -101,6 +109,8 @@ class Spending:
         Complete rows of the training part, about.
     met : Met or None
         How often draws meet a value; None if no value is missing.
+    groups : Groups or None
+        Attributes that are bought together, and count as one everywhere here; None if each is alone.
     """
 
     config: Config
@@ -110,17 +120,22 @@ class Spending:
     prices: Prices | None
     n_complete: int
     met: Met | None
+    groups: Groups | None
 
     @cached_property
     def free(self) -> np.ndarray | None:
         """Which attributes cost nothing, shape (d,): they are seen of every example; None if all have a price."""
-        free = np.array([cost == 0 for cost in self.prices.costs]) if self.prices else np.zeros(0, dtype=bool)
-        return free if free.any() else None
+        return free_of(self.prices, self.groups)
+
+    @property
+    def uncharged(self) -> np.ndarray | None:
+        """Which attributes are on no bill, shape (d,): those that are free, and all of a group but one."""
+        return uncharged(self.free, self.groups)
 
     @property
     def full_row(self) -> int:
-        """Attributes that are charged for a full row: those with a price."""
-        return self.d if self.free is None else int(np.count_nonzero(~self.free))
+        """Attributes that are charged for a full row: those with a price, of each group one."""
+        return self.d if self.uncharged is None else int(np.count_nonzero(~self.uncharged))
 
     @property
     def per_example(self) -> int:
@@ -324,6 +339,11 @@ class Spending:
         if self.free is not None:
             names = shown([self.prices.names[at] for at in np.flatnonzero(self.free)]) if self.prices else ""
             yield f"free attributes are seen of every example, beside those that are drawn, and are on no bill: {names}"
+        if self.groups is not None:
+            yield (
+                "attributes of a group are bought together, and count as one in k, in the bill and on the axis: "
+                f"{self.d} attributes are {np.count_nonzero(self.groups.leads)} purchases"
+            )
         if data.available is not None:
             replaced = algo.missing is Missing.LEFT_OUT
             way = "another attribute is drawn where a value is missing" if replaced else "missing values are skipped"

@@ -15,6 +15,7 @@ import pandas as pd
 from budgetreg import learners
 from budgetreg.data.attributes import EQUAL, read_prices
 from budgetreg.data.formats.chunks import damage_reported, shown
+from budgetreg.data.groups import Groups
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.results.manifest import read_manifest, read_tables
 from budgetreg.results.schema import COST, REVEAL_COLUMNS, REVEALS
@@ -65,10 +66,11 @@ def _repriced(series: Series, folder: Path, costs: Path, unit: str | None) -> Se
         )
     reveals = read_reveals(folder)
     names = tuple(reveals.columns)
-    dropped = (read_manifest(folder) or {}).get("dropped", ())
-    prices = read_prices(costs, names, len(names), dropped=dropped)
+    manifest = read_manifest(folder) or {}
+    groups = Groups(tuple(manifest["groups"])) if "groups" in manifest else None
+    prices = read_prices(costs, names, len(names), dropped=manifest.get("dropped", ()), groups=groups)
     places = pd.MultiIndex.from_frame(series.points[["repetition", "examples"]])
-    recorded = (read_manifest(folder) or {}).get("prices", {})
+    recorded = manifest.get("prices", {})
     now_free = {name for name, cost in zip(prices.names, prices.costs, strict=True) if cost == 0}
     changed = sorted(now_free ^ {name for name in names if recorded.get(name) == 0})
     if changed:

@@ -208,6 +208,7 @@ class Store:
             "config": config.resolved,
             **({"prices": dict(zip(prices.names, prices.costs, strict=True))} if prices else {}),
             **({"dropped": self._plan.dropped} if self._plan.dropped else {}),
+            **({"groups": self._plan.groups.heads} if self._plan.groups else {}),
             "notes": self._plan.notes,
             "promised": promised(config.algo),
             **self._provenance,

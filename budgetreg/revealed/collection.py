@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from budgetreg.data.groups import Groups
 from budgetreg.metering.accessor import Accessor
 from budgetreg.sampling.designs import Draw, fixed_size, replaced, working_probabilities
 from budgetreg.sampling.draws import BLOCK, subset
-from budgetreg.sampling.importance_weights import regression_weights
+from budgetreg.sampling.importance_weights import per_money, regression_weights
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -106,40 +107,64 @@ class AttributeDraws:
         Number of attributes, and how many of them are drawn; all that have a price, if these are fewer.
     free : ndarray of bool, shape (d,), optional
         Which attributes cost nothing; none by default.
+    groups : Groups, optional
+        Attributes that are bought together: k groups are drawn in place of k attributes. By default each is alone.
 
     Attributes
     ----------
     priced : ndarray of int, shape (p,)
-        Attributes with a price, from which k are drawn.
+        Attributes with a price, from which k are drawn; of groups, their heads.
+    members : ndarray of int, shape (m,)
+        Attributes with a price, with all of each group.
     width : int
         Number of attributes that `take` returns for an example: those drawn, then the free ones.
     """
 
-    def __init__(self, rng: np.random.Generator, d: int, k: int, free: np.ndarray | None = None) -> None:
-        self._rng = rng
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        d: int,
+        k: int,
+        free: np.ndarray | None = None,
+        groups: Groups | None = None,
+    ) -> None:
+        self._rng, self._groups = rng, groups
         self._others: np.random.Generator | None = None
         free = np.zeros(d, dtype=bool) if free is None else free
-        self.priced, self._free = np.flatnonzero(~free), np.flatnonzero(free)
+        self.members, self._free = np.flatnonzero(~free), np.flatnonzero(free)
+        self.priced = self.members if groups is None else self.members[groups.leads[self.members]]
         n = self.priced.size
         self._k = min(k, n)
         self._draw, self._p = (lambda rng: Draw(subset(rng, n, self._k))), np.full(n, 0.5)
         self._block = np.empty((0, self._k), dtype=np.int64)
-        self.width = self._k + self._free.size
+        self._drawn_width = self._k if groups is None else groups.width(self.priced, self._k)
+        self.width = self._drawn_width + self._free.size
 
-    def plan(self, weights: np.ndarray, mix: float, known: np.ndarray | None = None) -> None:
+    def plan(
+        self, weights: np.ndarray, mix: float, known: np.ndarray | None = None, prices: np.ndarray | None = None
+    ) -> None:
         """Draw, from the next example on, with probabilities that are about proportional to weights.
 
-        See `budgetreg.sampling.designs.fixed_size`.
+        The weight of a group is the sum of those of its attributes, and it is known if all of them are. See
+        `budgetreg.sampling.designs.fixed_size`.
 
         Parameters
         ----------
-        weights : ndarray of float, shape (p,)
+        weights : ndarray of float, shape (m,)
             Of the attributes with a price, at least 0.
         mix : float
             Share of equal probabilities.
-        known : ndarray of bool, shape (p,), optional
+        known : ndarray of bool, shape (m,), optional
             Which of them are not drawn, if k others are left; none by default.
+        prices : ndarray of float, shape (d,), optional
+            Prices by which weights are corrected, see `budgetreg.sampling.importance_weights.per_money`.
         """
+        if self._groups is not None:
+            unit = np.searchsorted(self.priced, self._groups.head_of[self.members])
+            weights = np.bincount(unit, weights)
+            known = None if known is None else np.bincount(unit, ~known) == 0
+        if prices is not None:
+            weights = per_money(weights, prices[self.priced])
         drawn = np.ones(len(weights), dtype=bool) if known is None or (~known).sum() < self._k else ~known
         self._p = np.zeros(len(weights))
         self._p[drawn] = working_probabilities(weights[drawn], self._k, mix)
@@ -147,7 +172,7 @@ class AttributeDraws:
         self._block = self._block[:0]
 
     def take(self, examples: int, available: np.ndarray | None = None) -> np.ndarray:
-        """Return the attributes (T, width) of the next examples.
+        """Return the attributes (T, width) of the next examples; rows of groups are filled up with d.
 
         Parameters
         ----------
@@ -164,9 +189,13 @@ class AttributeDraws:
             if self._others is None:  # a generator of its own, so that missing values do not move later draws
                 (self._others,) = self._rng.spawn(1)
             taken = replaced(taken, available[:, self.priced], self._p, self._others)
-        if not self._free.size:
+        if self._groups is not None:
+            attributes = self._groups.expanded(self.priced[taken], self._drawn_width)
+        elif self._free.size:
+            attributes = self.priced[taken]
+        else:
             return taken
-        return np.hstack([self.priced[taken], np.broadcast_to(self._free, (examples, self._free.size))])
+        return np.hstack([attributes, np.broadcast_to(self._free, (examples, self._free.size))])
 
 
 @dataclass(frozen=True)
@@ -212,9 +241,8 @@ class Collected:
             Attributes that are not drawn again, see `budgetreg.revealed.equal_values`.
         """
         for draws, s, w, is_known in zip(self.draws, np.where(known, 0.0, spread), W, known, strict=True):
-            i = draws.priced
-            weights = regression_weights(s[i], w[i], None if self.prices is None else self.prices[i])
-            draws.plan(weights, MIX, is_known[i])
+            i = draws.members
+            draws.plan(regression_weights(s[i], w[i]), MIX, is_known[i], self.prices)
 
 
 def collect(
@@ -243,7 +271,11 @@ def collect(
         What attributes cost, if plans are to depend on it.
     """
     d, last = accessor.d, checkpoints[-1]
-    entries, draws, changes = Entries(d + 1), [AttributeDraws(rng, d, k, accessor.free) for rng in rngs], []
+    entries, draws, changes = (
+        Entries(d + 1),
+        [AttributeDraws(rng, d, k, accessor.free, accessor.groups) for rng in rngs],
+        [],
+    )
     X, y = accessor.pilot()
     pilot = X.shape[1]
     if pilot:
@@ -268,11 +300,18 @@ def reveal(
 
 
 def revealed(accessor: Accessor, attributes: np.ndarray, missing: int) -> tuple[np.ndarray, np.ndarray]:
-    """Reveal attributes (F, T, n) of the current block; return them, `missing` for missing values, and the values."""
-    values = accessor.reveal_block(attributes)
+    """Reveal attributes (F, T, n) of the current block; return them, `missing` for missing values, and the values.
+
+    Groups have unequal sizes: rows of attributes are filled up with d, which is missing.
+    """
+    some = None if accessor.groups is None else attributes < accessor.d
+    attributes = attributes if some is None else np.where(some, attributes, 0)
+    values = accessor.reveal_block(attributes, some)
+    there = some
     if not accessor.complete:
-        attributes = np.where(accessor.available(attributes), attributes, missing)
-    return attributes, values
+        available = accessor.available(attributes)
+        there = available if some is None else available & some
+    return attributes if there is None else np.where(there, attributes, missing), values
 
 
 def drawn(accessor: Accessor, draws: Sequence[AttributeDraws], examples: int) -> np.ndarray:

@@ -70,7 +70,7 @@ def inner_product(moments: np.ndarray, prices: np.ndarray | None) -> np.ndarray:
     return np.sqrt(moments if prices is None else moments / prices)
 
 
-def regression_weights(spread: np.ndarray, w: np.ndarray, prices: np.ndarray | None = None) -> np.ndarray:
+def regression_weights(spread: np.ndarray, w: np.ndarray) -> np.ndarray:
     """Return weights of attributes for a regression from what is known of it; a rule of this project.
 
     Half of the weight is proportional to ``s_i^.7`` and half to ``|w_i| s_i``: attributes that vary may hold
@@ -82,8 +82,6 @@ def regression_weights(spread: np.ndarray, w: np.ndarray, prices: np.ndarray | N
         Residual standard deviations s of the attributes given the target, at least 0.
     w : ndarray of float, shape (d,)
         The regressor.
-    prices : ndarray of float, shape (d,), optional
-        Prices of the attributes, all above 0; all the same by default. See `per_money`.
 
     Returns
     -------
@@ -95,7 +93,7 @@ def regression_weights(spread: np.ndarray, w: np.ndarray, prices: np.ndarray | N
     for share, part in ((1 - _BY_REGRESSOR, spread**_POWER), (_BY_REGRESSOR, np.abs(w) * large)):
         if part.any():
             total += share * part / part.sum()
-    return total if prices is None else per_money(total, prices)
+    return total
 
 
 def per_money(weights: np.ndarray, prices: np.ndarray) -> np.ndarray:

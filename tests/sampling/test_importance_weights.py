@@ -83,7 +83,7 @@ def test_draws_for_products_of_two_are_optimal_for_a_number_of_draws(a, b, price
 def test_prices_of_one_kind_change_no_plan() -> None:
     s, w = np.sqrt(MOMENTS[0]), W
     plain = importance_weights.regression_weights(s, w)
-    np.testing.assert_array_equal(importance_weights.regression_weights(s, w, np.full(4, 3.0)), plain)
+    np.testing.assert_array_equal(importance_weights.per_money(plain, np.full(4, 3.0)), plain)
     np.testing.assert_array_equal(importance_weights.per_money(np.zeros(4), PRICES), np.zeros(4))
-    ratios = importance_weights.regression_weights(s, w, PRICES) / plain
+    ratios = importance_weights.per_money(plain, PRICES) / plain
     assert (np.diff(ratios[np.argsort(PRICES)]) < 0).all()

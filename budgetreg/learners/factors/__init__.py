@@ -48,6 +48,7 @@ class FactorRegression(PlannedDrawsLearner):
     check_streams = 24
     missing = Missing.LEFT_OUT
     uses_free = True
+    draws_groups = True
     bitwise_portable = False
     oracle = FullRowsOracle()
     skipped_checks: ClassVar[Mapping[str, str]] = {
@@ -112,6 +113,7 @@ class StreamingFactorAnalysis(SubspaceLearner):
     centres_itself = True
     missing = Missing.LEFT_OUT
     uses_free = True
+    draws_groups = True
     oracle = FullRowsOracle()
     skipped_checks: ClassVar[Mapping[str, str]] = {
         "unbiased": _LIKELIEST,
@@ -134,7 +136,9 @@ class StreamingFactorAnalysis(SubspaceLearner):
 
         d = accessor.d
         q = min(self.n_factors or 2 * self.n_components, d)
-        streams = [StreamModel(rng, AttributeDraws(rng, d, given.k, accessor.free), d, q) for rng in rngs]
+        streams = [
+            StreamModel(rng, AttributeDraws(rng, d, given.k, accessor.free, accessor.groups), d, q) for rng in rngs
+        ]
         next_plan = -(-_VALUES * d // given.k)
         for start, stop in pairwise(sorted({*range(0, checkpoints[-1], EM_BLOCK), *checkpoints})):
             attributes, values = reveal(accessor, [stream.draws for stream in streams], start, stop, d)
@@ -145,7 +149,7 @@ class StreamingFactorAnalysis(SubspaceLearner):
             if self.design == "importance" and stop % EM_BLOCK == 0 and stop >= next_plan:
                 next_plan = 2 * stop
                 for stream in streams:
-                    stream.draws.plan(np.sqrt(stream.model.mean_squares()[stream.draws.priced]), _MIX)
+                    stream.draws.plan(np.sqrt(stream.model.mean_squares()[stream.draws.members]), _MIX)
 
     def refuse(self) -> str | None:
         """Refuse fewer factors than the subspace has dimensions."""
@@ -215,7 +219,7 @@ class FactorAnalysis(StreamingFactorAnalysis):
 
         d, last, k, n = accessor.d, checkpoints[-1], given.k, self.n_components
         m_1 = min(last, max(first_phase(self.phase_one, last), -(-10 * d // k)))
-        entries, draws = Entries(d), [AttributeDraws(rng, d, k, accessor.free) for rng in rngs]
+        entries, draws = Entries(d), [AttributeDraws(rng, d, k, accessor.free, accessor.groups) for rng in rngs]
         plans = {m_1} if self.design == "importance" else set()
         for start, stop in pairwise(sorted({*range(0, last, BLOCK), *checkpoints, *plans})):
             entries.add(*reveal(accessor, draws, start, stop, d))
@@ -226,7 +230,7 @@ class FactorAnalysis(StreamingFactorAnalysis):
                 yield stop, np.stack([leading(estimate(self, stream), n) for stream in revealed])[:, None]
             if stop in plans:
                 for draw, stream in zip(draws, revealed, strict=True):
-                    draw.plan(np.sqrt(stream.mean_squares[draw.priced]), self.mix)
+                    draw.plan(np.sqrt(stream.mean_squares[draw.members]), self.mix)
 
     def refuse(self) -> str | None:
         """Allow any number of factors: the model counts less the more often pairs are seen."""

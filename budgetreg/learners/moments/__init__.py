@@ -57,6 +57,7 @@ class MomentRegression(PlannedDrawsLearner):
     check_streams = 24
     missing = Missing.LEFT_OUT
     uses_free = True
+    draws_groups = True
     bitwise_portable = False
     oracle = FullRowsOracle({"candidate": [_LEAST_RIDGE]})
     skipped_checks: ClassVar[Mapping[str, str]] = {
