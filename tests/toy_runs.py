@@ -83,6 +83,10 @@ class ToyPlan:
     groups: None = None
     target: str = ""
 
+    @property
+    def full_row(self):
+        return self.d
+
     def located(self):
         return self
 

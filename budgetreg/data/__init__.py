@@ -17,6 +17,7 @@ from budgetreg.data.attributes import (
     UNIT,
     Prices,
     groups_of_prices,
+    in_groups,
     in_ranges,
     read_groups,
     read_prices,
@@ -24,7 +25,7 @@ from budgetreg.data.attributes import (
 )
 from budgetreg.data.cache import LOCK, TEMPORARY, abandoned
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.groups import Groups, in_groups
+from budgetreg.data.groups import Groups
 from budgetreg.data.kind import ALL, DatasetKind, Distribution, ExampleSource
 from budgetreg.data.prepared import FACTS
 from budgetreg.errors import ConfigError

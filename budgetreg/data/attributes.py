@@ -368,3 +368,19 @@ def in_ranges(data: Dataset, ranges: Ranges) -> Dataset:
     scale = 2 / (high - low)
     digest = f"{data.fingerprint()}-{short_digest(ranges)}"
     return replace(data, scale=scale, shift=(low / 2 + high / 2) * scale, digest=digest)
+
+
+@lru_cache(maxsize=4)
+def in_groups(data: Dataset, groups: Groups) -> Dataset:
+    """Return data whose attributes are bought in groups; a group of which a value is missing is missing as a whole.
+
+    The fingerprint of the data includes the groups. Equal arguments give the same object, whose arrays repetitions
+    share.
+    """
+    available = data.available
+    if available is not None:
+        available = available.copy()
+        for members in groups.together():
+            available[:, members] = available[:, members].all(axis=1, keepdims=True)
+    digest = f"{data.fingerprint()}-{short_digest(groups.heads)}"
+    return replace(data, groups=groups, available=available, digest=digest)

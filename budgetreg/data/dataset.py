@@ -4,15 +4,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from budgetreg.data.groups import Groups
 from budgetreg.data.values import Values
 from budgetreg.errors import ConfigError, quoted
-
-if TYPE_CHECKING:
-    from budgetreg.data.groups import Groups
 
 LARGEST = 1e30
 """Largest absolute value of an attribute that is admitted; 1/LARGEST is the smallest, apart from 0.
@@ -89,7 +87,7 @@ class Dataset:
     shift: np.ndarray | None = None
     available: np.ndarray | None = None
     dropped: tuple[tuple[int, str], ...] = ()
-    groups: "Groups | None" = None
+    groups: Groups | None = None
 
     def __post_init__(self) -> None:
         """Check shapes, types and targets, and make the arrays read-only."""

@@ -1,12 +1,10 @@
 """Attributes that are bought together, such as a panel of blood values or the dummies of a category."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-
-from budgetreg.data.dataset import Dataset, short_digest
 
 
 @dataclass(frozen=True)
@@ -52,33 +50,21 @@ class Groups:
         order = np.argsort(attributes == len(self.heads), axis=1, kind="stable")
         return np.take_along_axis(attributes, order, axis=1)[:, :width]
 
+    def together(self) -> list[np.ndarray]:
+        """Return the attributes of each group of more than one."""
+        several = np.flatnonzero(np.bincount(self.head_of) > 1)
+        return [np.flatnonzero(self.head_of == head) for head in several]
+
     def are_whole(self, attributes: np.ndarray, drawn: np.ndarray | None) -> bool:
         """Return whether examples (..., n) show each group as a whole or not at all."""
-        flat = attributes.reshape(-1, attributes.shape[-1])
-        shown = np.zeros((len(flat), len(self.heads)), dtype=bool)
-        row, column = np.nonzero(
-            np.ones(flat.shape, bool) if drawn is None else np.broadcast_to(drawn, attributes.shape).reshape(flat.shape)
+        flat, mask = (
+            array.reshape(-1, attributes.shape[-1])
+            for array in (attributes, np.broadcast_to(True if drawn is None else drawn, attributes.shape))
         )
+        shown = np.zeros((len(flat), len(self.heads)), dtype=bool)
+        row, column = np.nonzero(mask)
         shown[row, flat[row, column]] = True
         return bool((shown == shown[:, self.head_of]).all())
-
-
-@lru_cache(maxsize=4)
-def in_groups(data: Dataset, groups: Groups) -> Dataset:
-    """Return data whose attributes are bought in groups; a group of which a value is missing is missing as a whole.
-
-    The fingerprint of the data includes the groups. Equal arguments give the same object, whose arrays repetitions
-    share.
-    """
-    available = data.available
-    if available is not None:
-        available = available.copy()
-        for head in np.flatnonzero(np.bincount(groups.head_of) > 1).tolist():
-            members = groups.members[head]
-            members = members[members < len(groups.heads)]
-            available[:, members] = available[:, members].all(axis=1, keepdims=True)
-    digest = f"{data.fingerprint()}-{short_digest(groups.heads)}"
-    return replace(data, groups=groups, available=available, digest=digest)
 
 
 def numbered(names: Sequence[str]) -> Groups | None:

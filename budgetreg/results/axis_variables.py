@@ -14,7 +14,7 @@ from budgetreg.results.series import Series
 def _paid(series: Series, curve: pd.DataFrame) -> np.ndarray:
     """Return what pilot, tuning and final run pay for; what tuning revealed or saw in full was paid before them."""
     cells, rows = _of_tuning(series, "cells_tuning", "rows_full")
-    return np.maximum(_column("attributes")(series, curve) + cells, rows * series.d)
+    return np.maximum(_column("attributes")(series, curve) + cells, rows * (series.full_row or series.d))
 
 
 def _paid_cost(series: Series, curve: pd.DataFrame) -> np.ndarray:

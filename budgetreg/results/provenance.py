@@ -44,6 +44,7 @@ def identity_of(plan: Plan) -> Tree:
             "n_train": plan.n_train,
             "n_test": plan.n_test,
             "d": plan.d,
+            **({"full_row": plan.full_row} if plan.full_row != plan.d else {}),
             **({"prices": plan.prices.digest()} if plan.prices else {}),
             **({"gaps": "replaced"} if plan.spends_gaps else {}),  # earlier runs ended below their totals
         },

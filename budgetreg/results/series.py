@@ -50,6 +50,8 @@ class Series:
         Where it was read.
     n_train
         Number of training examples.
+    full_row
+        What is charged for a full row, in attributes; None: all d.
     """
 
     dataset: str
@@ -63,6 +65,7 @@ class Series:
     d: int
     folder: Path
     n_train: int
+    full_row: int | None = None
 
     @cached_property
     def mean(self) -> pd.DataFrame:
@@ -294,4 +297,5 @@ def _series(points: pd.DataFrame, runs: pd.DataFrame, cell: RecordedCell, folder
             d=cell.data["d"],
             folder=folder,
             n_train=cell.data["n_train"],
+            full_row=cell.data.get("full_row"),
         )
