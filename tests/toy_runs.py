@@ -81,6 +81,7 @@ class ToyPlan:
     names: tuple[str, ...] = ()
     dropped: tuple[tuple[int, str], ...] = ()
     groups: None = None
+    spends_gaps: bool = False
     target: str = ""
 
     @property
