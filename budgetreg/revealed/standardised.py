@@ -8,6 +8,7 @@ import numpy as np
 from budgetreg.metering.centring import sums
 from budgetreg.revealed.collection import Block
 from budgetreg.revealed.equal_values import equal_values, variance
+from budgetreg.revealed.tails import excess
 from budgetreg.tasks import Outputs, WithIntercept
 
 _MIN_VALUES = 2
@@ -86,6 +87,14 @@ class StandardisedEntries:
         variances[:, :d] = (counts * variances + _PSEUDO * mean_variance)[:, :d] / (counts[:, :d] + _PSEUDO)
         kurtosis = np.maximum(np.maximum(kurtoses[:, -1], mean_kurtosis[:, 0]), _NORMAL_KURTOSIS)
         self._effective_examples = counts[:, -1] * (_NORMAL_KURTOSIS - 1) / (kurtosis - 1)
+        self._excess = [
+            excess(
+                np.concatenate([block.attributes[f].reshape(-1) for block in blocks]),
+                np.concatenate([block.values[f].reshape(-1) for block in blocks]),
+                d,
+            )
+            for f in range(F)
+        ]
         variances = np.where(offsets, variance(self._means, counts), variances)
         self.live = (self.live | offsets) & (variances > 0)
         self._units = np.sqrt(np.where(variances > 0, variances, 1.0))
@@ -98,7 +107,8 @@ class StandardisedEntries:
         """Return the regressors of posterior moments, about the posterior means or, if not centred, about 0.
 
         With T examples, chance alone seems to explain 1/T of the target's variance; with heavy tails, T is replaced by
-        the effective number of examples. Regressors are shrunk by the ratio of this to all that they seem to explain.
+        the effective number of examples. And new values may be larger than those seen, see `budgetreg.revealed.tails`.
+        Regressors are shrunk by the ratio of both to all that they seem to explain.
 
         Returns
         -------
@@ -116,7 +126,9 @@ class StandardisedEntries:
             if self.live[f, -1] and live.size:
                 w = np.linalg.solve(M[np.ix_(live, live)], M[live, -1])
                 explained = M[live, -1] @ w / M[-1, -1]
-                w *= explained / (explained + 1 / self._effective_examples[f])
+                spread = np.diagonal(moments.second[f])[live] - np.square(first[live])
+                new = self._excess[f] * (np.square(w) @ spread) / M[-1, -1]
+                w *= explained / (explained + 1 / self._effective_examples[f] + new)
                 W[f, live, 0] = w * self._units[f, -1] / self._units[f, live]
             point = self._means[f] + origin[f] * self._units[f]
             b[f] = point[-1] - point[:-1] @ W[f]

@@ -9,6 +9,7 @@ from budgetreg.learners.moments.candidates import RIDGES, SPECTRA, Target, noise
 from budgetreg.learners.moments.evidence import Evidence, judge
 from budgetreg.learners.moments.pairs import FOLDS, LabelRegression, Pairs, StreamValues, shrunk_share
 from budgetreg.revealed.collection import Block
+from budgetreg.revealed.tails import excess
 from budgetreg.tasks import Outputs, WithIntercept
 
 _CONTRADICTION = 4
@@ -112,14 +113,15 @@ def solve(
     )
     held = np.stack([pairs.debiased(pairs.sums[fold], pairs.counts[fold]) for fold in range(FOLDS)])
     noises = noise(whole[0], shrunk, held * shrunk_share(pairs.expected)), noise(whole[1], debiased, held)
-    evidence = []
+    evidence, tails = [], excess(revealed.attributes, revealed.x, d) * pairs.diagonal
     for fold in range(FOLDS):
         trained = revealed.label(revealed.fold != fold)
         cleaned = spectra(shrunk[fold], debiased[fold], [s2 * FOLDS / (FOLDS - 1) for s2 in noises])
         W = regressors(cleaned, scaled_columns(trained.a, trained.b), target, norm)
         P = scaled_columns(*revealed.held_out(fold, trained))
         guard = np.square(W @ cleaned[2].U) @ cleaned[2].values
-        evidence.append(Evidence(W @ P[:, 0], W @ P[:, 1], ((W @ held[fold]) * W).sum(axis=1), guard))
+        new = np.square(W) @ tails
+        evidence.append(Evidence(W @ P[:, 0], W @ P[:, 1], ((W @ held[fold]) * W).sum(axis=1) + new, guard + new))
     scores = judge(evidence, target)
     W = regressors(spectra(*whole, noises), scaled_columns(label.a, label.b), target, norm)
     candidates = {"l2": slice(0, count), "l1": slice(count, len(W))}

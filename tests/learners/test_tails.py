@@ -1,0 +1,93 @@
+"""Heavy tails: what new values add to the square of a prediction, and that no regressor of ours ends far above none."""
+
+import numpy as np
+import pytest
+
+from budgetreg.learners.moments.solution import solve
+from budgetreg.protocol.repetitions import run_repetitions
+from budgetreg.revealed.collection import Block
+from budgetreg.revealed.tails import excess
+from tests.plans import planned
+
+
+def cells(X):
+    """Return attributes and values of all cells of X."""
+    return np.tile(np.arange(X.shape[1]), len(X)), X.reshape(-1)
+
+
+def literally(X):
+    """Return the mean of squares over the variance of the other values, over the mean for normal values, less 1."""
+    n, ratios = len(X), []
+    for column in X.T:
+        for i in range(n):
+            others = np.delete(column, i)
+            if np.ptp(others) > 0:
+                square = (column[i] - others.mean()) ** 2 / others.var(ddof=1)
+                ratios.append(square / (n / (n - 1) * (n - 2) / (n - 4)))
+    return max(0.0, float(np.mean(ratios)) - 1)
+
+
+@pytest.mark.parametrize(
+    "draw", [lambda rng: rng.standard_t(2, (12, 5)), lambda rng: rng.exponential(size=(40, 3)) ** 3]
+)
+def test_the_excess_is_that_of_values_left_out(draw):
+    X = draw(np.random.default_rng(0))
+    assert excess(*cells(X), X.shape[1]) == pytest.approx(literally(X), rel=1e-9)
+    assert excess(*cells(X), X.shape[1]) > 0.1
+
+
+def test_neither_units_nor_zeros_of_attributes_matter():
+    X = np.random.default_rng(1).standard_t(3, (50, 4))
+    assert excess(*cells(X * [1, 1e6, 1e-6, 3] + [5, 0, 1e-6, -100]), 4) == pytest.approx(
+        excess(*cells(X), 4), rel=1e-6
+    )
+
+
+def test_normal_values_have_nearly_none():
+    rng = np.random.default_rng(2)
+    assert np.mean([excess(*cells(rng.normal(size=(9, 20))), 20) for _ in range(200)]) < 0.1
+    assert excess(*cells(rng.normal(size=(200, 20))), 20) < 0.02
+    assert excess(*cells(np.sign(rng.normal(size=(200, 20)))), 20) == 0
+
+
+def test_too_few_values_and_constant_attributes_have_none():
+    assert excess(*cells(np.random.default_rng(3).standard_t(1, (7, 50))), 50) == 0
+    assert excess(*cells(np.full((50, 2), 7.3)), 2) == 0
+    alone = np.zeros((50, 2))
+    alone[3] = 7.3
+    assert excess(*cells(alone), 2) == 0
+    assert excess(np.full(50, 4), np.arange(50.0) ** 5, 4) == 0
+
+
+def outlying(n, d):
+    """Return factors with noise, a hundredth of whose cells are multiplied by 100, and a target of the factors."""
+    rng = np.random.default_rng(4)
+    factors = rng.normal(size=(n, 3))
+    X = factors @ rng.normal(size=(3, d)) + 0.5 * rng.normal(size=(n, d))
+    y = factors @ [1, 0.5, -0.5] + 0.5 * rng.normal(size=n)
+    return X * np.where(rng.random((n, d)) < 0.01, 100, 1), y
+
+
+def test_moments_are_solved_for_large_values_to_come():
+    n, d, k, errors = 100, 25, 12, []
+    X, y = outlying(2000, d)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        rows = rng.permutation(len(X))[:n]
+        attributes = np.stack([rng.permutation(d)[:k] for _ in rows])
+        values = np.column_stack([np.take_along_axis(X[rows], attributes, 1), y[rows]])
+        blocks = [Block(np.column_stack([attributes, np.full(n, d)])[None], values[None])]
+        w = solve(blocks, 0, [n], d, norm="l2", centred=True, intercept=True).w
+        prediction = y[rows].mean() + (X - X.mean(axis=0)) @ w
+        errors.append(np.square(y - prediction).mean() / y.var())
+    assert np.mean(errors) < 1.2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algo", ["aemr", "aeml"])
+def test_large_values_to_come_spoil_no_prediction(tmp_path, algo):
+    X, y = outlying(437, 25)
+    np.savez(tmp_path / "table.npz", X=X, y=y)
+    plan = planned("dataset=file", f"dataset.path={tmp_path / 'table.npz'}", f"algo={algo}", "k=8", "checkpoints=1")
+    results = run_repetitions(plan, range(10), lambda done: None)
+    assert np.mean([result["curve"][-1]["test_relative"] for result in results]) < 1.2
