@@ -39,7 +39,7 @@ def ratios() -> pd.DataFrame:
     curves["rows"] = (curves["attributes"] / D**2).round(2)
     means = curves.groupby(["preset", "algo", "rows"])["test_relative"].mean().unstack("algo")
     quotients = pd.DataFrame({rival: means["aemr"] / means[rival] for rival in RIVALS})
-    return quotients.rename_axis(columns="rival").stack().unstack("rows")
+    return pd.DataFrame(quotients.rename_axis(columns="rival").stack().unstack("rows"))
 
 
 def picture(table: pd.DataFrame) -> Figure:
@@ -48,7 +48,7 @@ def picture(table: pd.DataFrame) -> Figure:
     for axes, (structure, title) in zip(figure.subplots(1, 2, sharey=True), STRUCTURES.items(), strict=True):
         for key, (noise, colour, marker) in NOISES.items():
             for rival, dashes in RIVALS.items():
-                values = table.loc[f"{structure}_{key}", rival]
+                values = pd.Series(table.loc[(f"{structure}_{key}", rival)])
                 label = f"noise {noise}" if rival == "ridge" else None
                 axes.loglog(values.index, values, dashes, color=colour, marker=marker, markersize=4, label=label)
         axes.axhline(1, color="black", linewidth=0.8)

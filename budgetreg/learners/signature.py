@@ -42,6 +42,9 @@ class SideInformation:
         what was seen. The regressors that they yield are for attributes as the accessor returns them.
     prices : ndarray of float, shape (d,), or None
         What attributes cost, for price-aware learners; all above 0.
+    raw : bool
+        Whether the learner sees the values of the data, scaled perhaps. If not, means that nobody paid for have been
+        subtracted, and a value of 0 or another constant has no meaning.
     """
 
     k: int
@@ -51,6 +54,7 @@ class SideInformation:
     intercept: bool = False
     scaled: bool = False
     prices: np.ndarray | None = None
+    raw: bool = True
 
     @property
     def split(self) -> BudgetSplit:

@@ -161,7 +161,8 @@ def _advance_batch(
     moments = np.stack(known) if known else None
     prices = np.array(plan.prices.costs) if plan.prices and config.algo.cost_aware else None
     scaled = config.dataset.scaled_by_revealed and config.algo.scales_itself
-    given = SideInformation(config.k, plan.budget_split, moments, plan.centred, plan.intercept, scaled, prices)
+    raw = config.dataset.center != "full"
+    given = SideInformation(config.k, plan.budget_split, moments, plan.centred, plan.intercept, scaled, prices, raw)
     identity = ("draws", config.seed, plan.dataset, config.algo.name, config.k)
     rngs = [generator(*identity, each.split.repetition, each.stage) for each in batch]
     kept: list[list[Any]] = [[] for _ in batch]

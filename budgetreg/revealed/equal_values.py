@@ -4,9 +4,10 @@ A column that is always c, not 0, is an intercept where attributes are not centr
 information. Equal values may also be those of a column that rarely has another one: with a share p of other values, n
 values are all equal with the probability ``(1 - p)^n``.
 
-If half of such columns are constant, and the others are 0 in a share of cases that is uniform on (0, 1), then a column
-that has shown c n times is of the others with the probability ``1 / (n + 2)``, and the mean of its variance is about
-``(c / (n + 2))^2``.
+If half of such columns are constant, and in the others a share of the values, uniform on (0, 1), is at a distance of
+s, then a column that has shown c n times is one of the others with the probability ``1 / (n + 2)``, and the mean of its
+variance is about ``(s / (n + 2))^2``. Other values may be 0, or as far away as those of other columns: s^2 is taken to
+be ``c^2`` plus their mean variance.
 """
 
 from collections.abc import Sequence
@@ -59,7 +60,7 @@ class EqualValues:
         return (self.counts >= max(_CERTAIN, np.sqrt(examples))) & ((self.values != 0) | centred)
 
 
-def equal_values(blocks: Sequence[Block], columns: int) -> EqualValues:
+def equal_values(blocks: Sequence[Block], columns: int, *, raw: bool) -> EqualValues:
     """Return which columns have shown equal values only.
 
     Parameters
@@ -67,7 +68,9 @@ def equal_values(blocks: Sequence[Block], columns: int) -> EqualValues:
     blocks : sequence of Block
         Everything revealed.
     columns : int
-        Number of columns.
+        Number of columns, the last of which is the target.
+    raw : bool
+        See `budgetreg.learners.signature.SideInformation`. If not, equal values of attributes do not count.
     """
     F = len(blocks[0].values)
     shape, stream = (F, columns + 1), np.arange(F)[:, None, None]  # one more column for missing values
@@ -77,10 +80,18 @@ def equal_values(blocks: Sequence[Block], columns: int) -> EqualValues:
         np.minimum.at(least, cells, block.values)
         np.maximum.at(most, cells, block.values)
         np.add.at(counts, cells, 1)
-    equal = least == most
+    equal = (least == most) & (raw | (np.arange(columns + 1) == columns - 1))
     return EqualValues(np.where(equal, counts, 0)[:, :-1], np.where(equal, least, 0.0)[:, :-1])
 
 
-def variance(value: np.ndarray | float, count: np.ndarray | int) -> np.ndarray:
-    """Return the variance to expect of columns that have shown a value so often, and no other one."""
-    return np.square(value / (np.asarray(count) + 2))
+def variance(value: np.ndarray | float, count: np.ndarray | int, others: np.ndarray | float) -> np.ndarray:
+    """Return the variance to expect of columns that have shown a value so often, and no other one.
+
+    Parameters
+    ----------
+    value : ndarray of float or float
+    count : ndarray of int or int
+    others : ndarray of float or float
+        Mean variance of other columns; 0 if nothing is known of it.
+    """
+    return np.asarray((np.square(value) + others) / np.square(np.asarray(count) + 2.0))

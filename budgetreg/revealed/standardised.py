@@ -48,6 +48,8 @@ class StandardisedEntries:
         Number of attributes.
     centred, intercept : bool
         Whether regressors are for attributes that are centred, and for a target that is.
+    raw : bool
+        See `budgetreg.revealed.equal_values.equal_values`.
 
     Attributes
     ----------
@@ -57,7 +59,7 @@ class StandardisedEntries:
         Columns with enough values that are not all equal; and those not centred that are constant, but not 0.
     """
 
-    def __init__(self, blocks: Sequence[Block], d: int, *, centred: bool, intercept: bool) -> None:
+    def __init__(self, blocks: Sequence[Block], d: int, *, centred: bool, intercept: bool, raw: bool = True) -> None:
         F = len(blocks[0].values)
         stream = np.arange(F)[:, None, None]
 
@@ -74,7 +76,7 @@ class StandardisedEntries:
         self._means = total(block.values for block in blocks) / n
         differences = [block.values - means for block, means in zip(blocks, of_columns(self._means), strict=True)]
         variances = total(np.square(x) for x in differences) / n
-        self._equal = equal_values(blocks, d + 1)
+        self._equal = equal_values(blocks, d + 1, raw=raw)
         offsets = self._equal.offsets & ~np.append(np.full(d, centred), intercept)
         self.live = (counts >= _MIN_VALUES) & (variances > 0) & ~offsets
         deviations = of_columns(np.sqrt(np.where(self.live, variances, 1.0)))
@@ -95,7 +97,8 @@ class StandardisedEntries:
             )
             for f in range(F)
         ]
-        variances = np.where(offsets, variance(self._means, counts), variances)
+        others = np.append(np.broadcast_to(mean_variance, (F, d)), np.zeros((F, 1)), axis=1)
+        variances = np.where(offsets, variance(self._means, counts, others), variances)
         self.live = (self.live | offsets) & (variances > 0)
         self._units = np.sqrt(np.where(variances > 0, variances, 1.0))
         self.blocks = [

@@ -26,12 +26,12 @@ LEARNERS = {
 each_learner = pytest.mark.parametrize("name", slow_but(["moments"], list(LEARNERS)))
 
 
-def fitted(name, X, y, k, pilot=0, centred=False, intercept=False):
+def fitted(name, X, y, k, pilot=0, centred=False, intercept=False, raw=True):
     """Return the regressor (d,), the intercept, and the reveals of each attribute (d,), without the pilot."""
     order = shuffled(1, len(y))
     m = len(y) - pilot
     accessor = Accessor(Table(X, y), order[:, pilot:], 1, k, [m], pilot=order[:, :pilot], itemised=True)
-    given = SideInformation(k, centred=centred, intercept=intercept)
+    given = SideInformation(k, centred=centred, intercept=intercept, raw=raw)
     ((_, output),) = LEARNERS[name]().fit(accessor, {}, [m], [np.random.default_rng(3)], given)
     W, b = output if isinstance(output, WithIntercept) else (output, np.zeros((1, 1)))
     return W[0, :, 0], b[0, 0], accessor.bill().reveals.until()[0, 0]
@@ -43,10 +43,12 @@ def test_equal_values_are_counted_in_each_stream():
     values = np.array([[[2.0, 0], [2, 1], [2, 7]], [[9, 0], [2, 0], [3, 5]]])
     entries.add(seen, values, np.array([[1.0, 1, 1], [0, 0, 0]]))
     entries.add(seen, values, np.array([[1.0, 1, 1], [0, 0, 0]]))
-    equal = equal_values(entries.blocks(), 4)
+    equal = equal_values(entries.blocks(), 4, raw=True)
     assert equal.counts.tolist() == [[6, 0, 2, 6], [0, 4, 0, 6]]
     assert equal.values.tolist() == [[2, 0, 7, 1], [0] * 4]
     assert equal.offsets.tolist() == [[True, False, False, True], [False] * 4]
+    centred_before = equal_values(entries.blocks(), 4, raw=False)
+    assert centred_before.counts.tolist() == [[0, 0, 0, 6], [0, 0, 0, 6]]
 
 
 def test_few_equal_values_are_no_certainty():
@@ -54,7 +56,7 @@ def test_few_equal_values_are_no_certainty():
     for values, examples, known in ((43, 100, False), (44, 1936, True), (44, 1937, False), (100, 10_000, True)):
         entries = Entries(3)
         entries.add(np.tile([0, 1], (1, values, 1)), np.tile([0.0, 3.0], (1, values, 1)), np.ones((1, values)))
-        equal = equal_values(entries.blocks(), 3)
+        equal = equal_values(entries.blocks(), 3, raw=True)
         assert equal.known(examples, centred=True).tolist() == [[known, known, known]]
         assert equal.known(examples, centred=False).tolist() == [[False, known, known]]
 
@@ -87,6 +89,13 @@ def test_a_constant_attribute_is_the_intercept(name):
     assert v[5] == pytest.approx(0, abs=1e-9)
     left, least = np.square(y - X @ w).mean(), np.square(y - X @ v - c).mean()
     assert left <= 1.5 * least <= 0.15 * np.square(y).mean()
+
+
+def test_a_constant_means_nothing_where_unpaid_means_were_subtracted():
+    X, y = line(100, 5)
+    X, y = np.column_stack([X, np.full(100, -1.0)]), y + 3
+    raw, centred = (fitted("moments", X, y, 3, raw=is_raw)[0][5] for is_raw in (True, False))
+    assert centred == 0 > raw
 
 
 @each_learner

@@ -88,10 +88,12 @@ class MomentRegression(PlannedDrawsLearner):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled)
             blocks, phases = rescaled.blocks, collected.phases
             if posterior:
-                standardised = StandardisedEntries(blocks, d, **centring)
+                standardised = StandardisedEntries(blocks, d, raw=given.raw, **centring)
                 moments = posterior_moments(posterior, standardised, collected.entries.size)
             if collected.is_checkpoint or not posterior:
-                solutions = [solve(blocks, f, phases, d, norm=self.norm, **centring) for f in range(len(rngs))]
+                solutions = [
+                    solve(blocks, f, phases, d, norm=self.norm, raw=given.raw, **centring) for f in range(len(rngs))
+                ]
             if collected.is_checkpoint:
                 if settings:
                     chosen = np.array(settings["candidate"]).astype(int) - 1
@@ -111,7 +113,7 @@ class MomentRegression(PlannedDrawsLearner):
                 plan_by_posterior(collected, standardised, moments, centred=given.centred)
             elif collected.is_plan:
                 deviations = [np.where(solution.label.live, np.sqrt(solution.label.v), 0.0) for solution in solutions]
-                known = equal_values(blocks, d + 1).known(phases[-1], centred=given.centred)[:, :d]
+                known = equal_values(blocks, d + 1, raw=given.raw).known(phases[-1], centred=given.centred)[:, :d]
                 collected.plan(np.stack(deviations), np.stack([solution.w for solution in solutions]), known)
 
     @property

@@ -86,7 +86,7 @@ def label_regression(
     varying = (counts > 1) & (xx > 0) & ~offset
     live = varying | offset
     if not varying.any():
-        v = np.where(offset, variance(x_mean, counts), 1.0)
+        v = np.where(offset, variance(x_mean, counts, 0.0), 1.0)
         return LabelRegression(np.where(offset, x_mean, 0.0), np.zeros(d), v, counts, live)
 
     def shrunk_variance(squares: np.ndarray) -> np.ndarray:
@@ -105,7 +105,7 @@ def label_regression(
         t = max(_MIN_WIDTH / target_variance, surplus / per_t if per_t > 0 else 0.0)
     b = np.where(varying, slope * uu * t / (uu * t + 1), 0.0)
     v = np.maximum(shrunk_variance(np.maximum(xx - 2 * b * xu + b * b * uu, 0.0)), _MIN_RESIDUAL * shrunk_variance(xx))
-    v = np.where(offset, variance(x_mean, counts), v)
+    v = np.where(offset, variance(x_mean, counts, xx[varying].sum() / (counts[varying] - 1).sum()), v)
     a = np.where(live, x_mean - b * u_mean, 0.0)
     return LabelRegression(a, b, v, counts, live)
 
@@ -123,6 +123,8 @@ class StreamValues:
         Number of attributes.
     centred, intercept : bool
         Whether attributes are centred on their means, and whether the target is.
+    raw : bool
+        See `budgetreg.revealed.equal_values.equal_values`.
 
     Attributes
     ----------
@@ -138,7 +140,7 @@ class StreamValues:
         Attributes that are an intercept.
     """
 
-    def __init__(self, blocks: Sequence[Block], f: int, d: int, *, centred: bool, intercept: bool) -> None:
+    def __init__(self, blocks: Sequence[Block], f: int, d: int, *, centred: bool, intercept: bool, raw: bool) -> None:
         y = np.concatenate([block.values[f, :, -1] for block in blocks])
         repeats = np.concatenate([np.full(block.values.shape[1], block.values.shape[2] - 1) for block in blocks])
         attributes = np.concatenate([block.attributes[f, :, :-1].reshape(-1) for block in blocks])
@@ -147,10 +149,11 @@ class StreamValues:
         self.mean = float(y.mean())
         u = y - self.mean
         self.variance = float(np.square(u).mean())
-        offsets = equal_values([Block(*(part[f : f + 1] for part in block)) for block in blocks], d + 1).offsets[0]
+        alone = [Block(*(part[f : f + 1] for part in block)) for block in blocks]
+        offsets = equal_values(alone, d + 1, raw=raw).offsets[0]
         self.offsets = offsets[:d] & (not centred)
         if offsets[d]:
-            u, self.variance = np.zeros(len(y)), 0.0 if intercept else float(variance(self.mean, len(y)))
+            u, self.variance = np.zeros(len(y)), 0.0 if intercept else float(variance(self.mean, len(y), 0.0))
         self.u, self.fold = np.repeat(u, repeats), np.repeat(np.arange(len(y)) % FOLDS, repeats)
 
     def label(self, among: np.ndarray | slice) -> LabelRegression:

@@ -74,7 +74,15 @@ class Solution:
 
 
 def solve(
-    blocks: Sequence[Block], f: int, phases: Sequence[int], d: int, *, norm: str, centred: bool, intercept: bool
+    blocks: Sequence[Block],
+    f: int,
+    phases: Sequence[int],
+    d: int,
+    *,
+    norm: str,
+    centred: bool,
+    intercept: bool,
+    raw: bool = True,
 ) -> Solution:
     """Return the solution of one stream.
 
@@ -93,8 +101,10 @@ def solve(
         favour them.
     centred, intercept : bool
         Whether attributes are centred on their means, and whether the target is.
+    raw : bool
+        See `budgetreg.revealed.equal_values.equal_values`.
     """
-    revealed = StreamValues(blocks, f, d, centred=centred, intercept=intercept)
+    revealed = StreamValues(blocks, f, d, centred=centred, intercept=intercept, raw=raw)
     label = revealed.label(slice(None))
     count = SPECTRA * len(RIDGES)
     if not label.live.any() or revealed.variance == 0:
