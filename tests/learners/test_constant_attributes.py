@@ -94,7 +94,7 @@ def test_a_constant_attribute_is_the_intercept(name):
 def test_a_constant_means_nothing_where_unpaid_means_were_subtracted():
     X, y = line(100, 5)
     X, y = np.column_stack([X, np.full(100, -1.0)]), y + 3
-    raw, centred = (fitted("moments", X, y, 3, raw=is_raw)[0][5] for is_raw in (True, False))
+    raw, centred = (fitted("moments", X, y, 3, 10, raw=is_raw)[0][5] for is_raw in (True, False))
     assert centred == 0 > raw
 
 
