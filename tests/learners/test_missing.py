@@ -344,6 +344,7 @@ def test_the_page_on_own_data_lists_learners_as_they_are_declared():
         return set(members(lambda learner: learner.missing is missing))
 
     assert listed("until k are seen or none is left:", "\n- ") == declared(Missing.LEFT_OUT)
+    assert listed("does without those that are missing:", "\n- ") == declared(Missing.SKIPPED)
     assert listed("stay as they are and some are lost:", "\n- ") == declared(Missing.WEIGHED)
     assert listed("Learners that need every value", "\n\n") - {"algo.control_variate"} == declared(Missing.REFUSED)
     assert listed("These learners use free attributes:", "\n\n") - {"advise"} == set(
