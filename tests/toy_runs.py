@@ -12,6 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from budgetreg.errors import DataError
+from budgetreg.execution import progress
 from budgetreg.execution.runner import execute
 from budgetreg.protocol.repetitions import packed
 
@@ -227,6 +228,7 @@ def toy_run(plan):
 
 def main():
     """Run the plan that the argument describes, as a process that can be killed."""
+    progress.PATIENCE_OF_LINES = 3600.0  # whatever else the machine does
     options = json.loads(sys.argv[1])
     options["behaviour"] = {int(key): value for key, value in options.get("behaviour", {}).items()}
     stuck = Stuck() if options.pop("stuck", False) else None

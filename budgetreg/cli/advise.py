@@ -11,6 +11,7 @@ from budgetreg.api import carry_out
 from budgetreg.cli.arguments import is_whole, whole_number
 from budgetreg.cli.choices import read_words
 from budgetreg.cli.common import console, refuse_root, shown
+from budgetreg.cli.plan_table import sweep_table
 from budgetreg.config.composition import Composer
 from budgetreg.data import load
 from budgetreg.errors import ConfigError, cut
@@ -36,6 +37,9 @@ _REFUSED = ("hydra", "experiment", "axis")
 def main(arguments: Namespace) -> int:
     """Run what is missing of the sweep, and print the advice.
 
+    Learners are compared at the end of their curves, so that a single checkpoint is the default. With prices, they are
+    compared where they have spent the total, which may be before the end.
+
     Parameters
     ----------
     arguments : Namespace
@@ -44,7 +48,7 @@ def main(arguments: Namespace) -> int:
     Returns
     -------
     int
-        0, 1 if repetitions failed, 130 if interrupted.
+        0, 1 if repetitions failed, 130 if interrupted. With ``--dry-run`` nothing is computed.
 
     Raises
     ------
@@ -57,6 +61,10 @@ def main(arguments: Namespace) -> int:
     total = whole_number("total", options["total"], 1)
     configs = _configs(options, {**choices, "total": total})
     plans = _plans(configs, _folder(configs[0], options.get("out")))
+    if arguments.dry_run:
+        console().print(sweep_table(plans))
+        print(f"folder: {shown(plans[0].folder.parent)}")
+        return 0
     outcomes = []
     for number, plan in enumerate(plans, 1):
         say(f"{number} of {len(plans)}: {plan.config.algo.name}, k={plan.config.k}")
@@ -81,6 +89,8 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
         raise ConfigError(
             "advise: how many attributes may be seen, or what may they cost? total=T is needed, such as total=1500"
         )
+    if "dataset.costs" not in choices:
+        choices = {"checkpoints": 1, **choices}
     return options, choices
 
 

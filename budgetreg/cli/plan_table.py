@@ -1,9 +1,11 @@
 """A plan as a table: what would be run, and what it would cost."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from rich.table import Table
 
-from budgetreg.cli.common import table
+from budgetreg.cli.common import right, table
 from budgetreg.learners.declaration import Observation
 from budgetreg.protocol.plan import Plan
 
@@ -18,6 +20,31 @@ def plan_table(plan: Plan) -> Table:
     """
     rows = [*_rows(plan).items(), *(("note", note) for note in plan.notes)]
     return table(("what", "value"), rows, show_header=False)
+
+
+def sweep_table(plans: Sequence[Plan]) -> Table:
+    """Return a table of several plans: what each would run, and the most that its repetitions may be charged.
+
+    Parameters
+    ----------
+    plans : sequence of Plan
+        At least one; they have the same data and repetitions.
+    """
+    first = plans[0]
+    rows, total = [], 0
+    for plan in plans:
+        run, tuning = plan.attributes_final, plan.widest().attributes_tuning
+        total += plan.config.repetitions * (run + tuning)
+        k = "all" if plan.config.algo.observation is Observation.ALL else str(plan.config.k)
+        amounts = (plan.checkpoints[-1], run, tuning, plan.config.repetitions * (run + tuning))
+        money = [f"{_most_money(plan):,.6g}"] if plan.prices else []
+        rows.append([plan.config.algo.name, k, *(f"{amount:,}" for amount in amounts), *money])
+    unit = [f"a run in {first.prices.unit}"] if first.prices else []
+    rows.append(["all", "", "", "", "", f"{total:,}", *("" for _ in unit)])
+    heads = ["learner", *right("k", "examples", "attributes of a run", "of its tuning", "of all repetitions", *unit)]
+    examples = f"d = {first.d}, {first.n_train} training examples"
+    title = f"{first.dataset}: {examples}, {first.config.repetitions} repetitions; at most"
+    return table(heads, rows, title=title)
 
 
 def _rows(plan: Plan) -> dict[str, str]:
@@ -56,16 +83,32 @@ def _money(plan: Plan) -> dict[str, str]:
     prices = plan.prices
     if prices is None:
         return {}
-    heads = prices.costs if plan.groups is None else np.array(prices.costs)[plan.groups.leads].tolist()
-    costs, steps = sorted(heads, reverse=True), plan.checkpoints[-1] - plan.lead
-    most_expensive = prices.row if plan.config.algo.observation is Observation.ALL else plan.per_example * costs[0]
+    costs = _costs(plan)
     most = "at most" if plan.budget else "on average at most"
     total = f"{plan.config.total} {prices.unit}, at {plan.price:.4g} for an attribute as is expected of its draws"
     return {
         **({"total": total} if plan.config.total else {}),
         "prices": f"{costs[-1]:g} to {costs[0]:g} {prices.unit} for an attribute, {prices.row:g} for a full row",
-        "bill: one final run, in money": f"{most} {plan.lead * prices.row + steps * most_expensive:,.6g} {prices.unit}",
+        "bill: one final run, in money": f"{most} {_most_money(plan):,.6g} {prices.unit}",
     }
+
+
+def _costs(plan: Plan) -> list[float]:
+    """Return the prices of attributes, or of groups that are bought together, from the highest; empty without any."""
+    if plan.prices is None:
+        return []
+    costs = plan.prices.costs if plan.groups is None else np.array(plan.prices.costs)[plan.groups.leads].tolist()
+    return sorted(costs, reverse=True)
+
+
+def _most_money(plan: Plan) -> float:
+    """Return the most that a final run can cost; 0 without prices."""
+    prices = plan.prices
+    if prices is None:
+        return 0.0
+    steps = plan.checkpoints[-1] - plan.lead
+    full_rows = plan.config.algo.observation is Observation.ALL
+    return plan.lead * prices.row + steps * (prices.row if full_rows else plan.per_example * _costs(plan)[0])
 
 
 def _held_out(plan: Plan) -> str:

@@ -1,9 +1,10 @@
-"""A progress bar on the terminal while workers compute repetitions."""
+"""Progress while workers compute repetitions: a bar on the terminal, lines elsewhere."""
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from budgetreg.execution.scratch import scratch_folder
-from budgetreg.files.writing import os_errors_explained
 from budgetreg.notices import AsIs, in_one_line
 
-_PATIENCE = 1.0  # seconds of work before anything is shown
+PATIENCE_OF_LINES = 10.0
+"""Seconds of work before the first line: lines stay, and short runs need none."""
+_PATIENCE = 1.0  # seconds of work before a bar is shown
 _PERIOD = 0.2  # seconds between two reads of the slots
 
 
@@ -48,9 +50,10 @@ def reporter(slots: Path | None, slot: int, repetitions: int) -> Callable[[float
 
 @contextmanager
 def progress_bar(description: str, repetitions: int) -> Iterator[Path | None]:
-    """Show a bar with the remaining time on stderr while the block runs.
+    """Show progress and the time left on stderr while the block runs.
 
-    Nothing is shown if stderr is not a terminal, or if the block ends within about a second.
+    A terminal shows a bar, unless the block ends within about a second. Elsewhere, as in a file, a line stands for each
+    repetition, without control characters, once the block has taken some seconds.
 
     Parameters
     ----------
@@ -62,18 +65,22 @@ def progress_bar(description: str, repetitions: int) -> Iterator[Path | None]:
     Yields
     ------
     Path or None
-        The file in which workers report (see `reporter`), with one slot per repetition; None if nothing is shown.
+        The file in which workers report (see `reporter`), with one slot per repetition; None if temporary files cannot
+        be written, and nothing is shown.
     """
-    if not sys.stderr.isatty():
-        yield None
-        return
     with ExitStack() as stack:
-        with os_errors_explained("write temporary files"):
-            slots = stack.enter_context(scratch_folder()) / "slots"
+        slots = None
+        with suppress(OSError):
+            folder = stack.enter_context(scratch_folder())
             # Zeros, not a sparse file: writing into its hole kills a process if the disk is full.
-            slots.write_bytes(bytes(8 * repetitions))
+            (folder / "slots").write_bytes(bytes(8 * repetitions))
+            slots = folder / "slots"
+        if slots is None:
+            yield None
+            return
         over = threading.Event()
-        watcher = threading.Thread(target=_watch, args=(description, slots, over), daemon=True)
+        watch = _draw_bar if sys.stderr.isatty() else _print_lines
+        watcher = threading.Thread(target=watch, args=(description, slots, over), daemon=True)
         watcher.start()
         try:
             yield slots
@@ -82,7 +89,7 @@ def progress_bar(description: str, repetitions: int) -> Iterator[Path | None]:
             watcher.join()
 
 
-def _watch(description: str, slots: Path, over: threading.Event) -> None:
+def _draw_bar(description: str, slots: Path, over: threading.Event) -> None:
     fractions = np.memmap(slots, dtype=np.float64, mode="r")
     if over.wait(_PATIENCE):
         return
@@ -100,3 +107,35 @@ def _watch(description: str, slots: Path, over: threading.Event) -> None:
             bar.update(task, completed=float(fractions.sum()), refresh=True)
             if over.wait(_PERIOD):
                 break
+
+
+def _print_lines(description: str, slots: Path, over: threading.Event) -> None:
+    """Print a line whenever as much is done as another repetition takes: repetitions may advance together."""
+    started = time.monotonic()
+    fractions = np.memmap(slots, dtype=np.float64, mode="r")
+    if over.wait(PATIENCE_OF_LINES):
+        return
+    shown = 0
+    while True:
+        done = float(fractions.sum())
+        if int(done) > shown:
+            shown = int(done)
+            rest = (time.monotonic() - started) * (len(fractions) / done - 1)
+            left = f", about {_duration(rest)} left" if shown < len(fractions) else ""
+            line = f"{in_one_line(description)}: {shown} of {len(fractions)} repetitions{left}"
+            print(f"budgetreg: {line}", file=sys.stderr, flush=True)
+        if over.wait(_PERIOD):
+            break
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in its largest unit.
+
+    Examples
+    --------
+    >>> _duration(40.2), _duration(150), _duration(7300)
+    ('40 s', '3 min', '2.0 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

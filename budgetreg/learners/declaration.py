@@ -31,6 +31,7 @@ class Batching(Enum):
     """Which streams of examples may advance together; no number of a stream depends on the others."""
 
     IN_STEP = "all, example by example: folds and final runs of several repetitions"
+    WHILE_SMALL = "all, as long as a run sees so little that steps take longer than what they compute"
     APART = "any, but nothing is gained by it beyond a repetition"
     WITH_ITS_FOLDS = "the folds of a repetition, which share work and are never separated"
 

@@ -24,6 +24,9 @@ COUNT_BYTES = 24
 WORKER_BYTES = 1 << 30
 """Memory of one worker for the replicas that advance together, and for the data that they read."""
 
+SMALL = 20_000
+"""Most attributes of a run that is small: its repetitions are worth more together than one finished after the other."""
+
 
 @dataclass(frozen=True)
 class Plan(Spending):
@@ -139,7 +142,9 @@ class Plan(Spending):
     @property
     def repetitions_at_once(self) -> int:
         """How many repetitions advance together; no result depends on it."""
-        if self.config.algo.batching is not Batching.IN_STEP or self.data_bytes is None:
+        batching = self.config.algo.batching
+        small = batching is Batching.WHILE_SMALL and self.attributes_final <= SMALL
+        if not (batching is Batching.IN_STEP or small) or self.data_bytes is None:
             return 1
         of_a_repetition = self.folds + (not self.tuned or self.one_pass)
         return max(1, min(self.streams_at_once // of_a_repetition, WORKER_BYTES // self.data_bytes))

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import budgetreg as library
+from budgetreg import api
 from budgetreg.cli import advise
 from budgetreg.execution.runner import RunOutcome
 from budgetreg.protocol.plan import Plan
@@ -64,8 +65,8 @@ def test_the_advice_agrees_with_the_runs(capsys: pytest.CaptureFixture[str]) -> 
     assert [row[4] for row in rows] == [f"{errors[cell]:.3g}" for cell in ranked]
     algo, k = ranked[0]
     assert f"the best is {algo} {'on' if algo == 'ridge' else f'with k = {k}'} " in answer.out
-    assert [int(row[3]) for row in rows if row[0] == "2"] == [835]  # all examples, and that is said
-    assert "aelr ends at 836 attributes" in answer.err
+    assert [int(row[3]) for row in rows if row[0] == "2"] == [851]  # all examples, and that is said
+    assert "aelr ends at 852 attributes" in answer.err
     lines = answer.err.splitlines()
     assert len(lines) == len(set(lines))  # what several runs have to say is said once
     assert lines[0] == "budgetreg: 1 of 4: aelr, k=2"
@@ -153,6 +154,51 @@ def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here
     text = " ".join(caption.read_text().split())
     assert "a learner that had spent 4000 EUR, or less if" in text
     assert "ridge: 53 examples, 530 attributes, 3975 EUR, error" in text
+
+
+def test_a_dry_run_prints_cells_and_bills_and_computes_nothing(
+    capsys: pytest.CaptureFixture[str], here: Path, planned: list[Plan]
+) -> None:
+    line = LINE.replace("tuning=fixed tuning.B=40 tuning.eta=0.01", "tuning.folds=2")
+    answer = budgetreg(capsys, f"{line} --dry-run")
+    assert answer.code == 0
+    assert not planned
+    assert list(here.iterdir()) == []
+    keys = {key: value for key, value in KEYS.items() if not key.startswith("tuning")}
+    plans = [
+        api.plan({**keys, "tuning": "cv", "tuning.folds": 2, "total": 1500, "algo": algo, "k": k})
+        for algo, k in (("aelr", 2), ("aelr", 4), ("aelr", 8), ("ridge", 10))
+    ]
+    title, _, *rows, together, folder = answer.out.splitlines()
+    assert title.startswith("diabetes: d = 10, 398 training examples, 5 repetitions; at most")
+    cells = [row.replace(",", "").split() for row in rows]
+    assert [cell[:2] for cell in cells] == [["aelr", "2"], ["aelr", "4"], ["aelr", "8"], ["ridge", "all"]]
+    for cell, plan in zip(cells, plans, strict=True):
+        run, tuning = plan.attributes_final, plan.widest().attributes_tuning
+        assert list(map(int, cell[2:])) == [plan.checkpoints[-1], run, tuning, 5 * (run + tuning)]
+    assert int(together.replace(",", "").split()[1]) == sum(int(cell[-1]) for cell in cells)
+    assert re.fullmatch("folder: runs/diabetes/advise-total1500-seed0-[0-9a-f]{8}", folder)
+    assert budgetreg(capsys, line).code == 0
+    assert planned[0].folder.parent == (here / folder.removeprefix("folder: "))
+
+
+def test_a_dry_run_shows_money(capsys: pytest.CaptureFixture[str]) -> None:
+    keys = "dataset=diabetes dataset.costs=bundled dataset.unit=EUR algo=aelr,ridge k=4,all"
+    head, *rows = budgetreg(capsys, f"advise total=4000 {keys} --dry-run").out.splitlines()[1:-2]
+    assert head.endswith("a run in EUR")
+    money = {row.split()[0]: float(row.split()[-1].replace(",", "")) for row in rows}
+    assert money["ridge"] == 3975
+    assert money["aelr"] > 4000  # if all draws were of the most expensive attributes
+
+
+def test_only_the_end_of_curves_is_computed_without_prices(
+    capsys: pytest.CaptureFixture[str], planned: list[Plan]
+) -> None:
+    words = "advise dataset=diabetes algo=aelr k=4 tuning=theory"
+    budgetreg(capsys, f"{words} total=500")
+    budgetreg(capsys, f"{words} total=500 checkpoints=3")
+    budgetreg(capsys, f"{words} total=4000 dataset.costs=bundled")
+    assert [len(plan.checkpoints) for plan in planned] == [1, 3, 12]
 
 
 @pytest.mark.parametrize(

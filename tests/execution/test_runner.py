@@ -3,9 +3,11 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
@@ -348,10 +350,42 @@ def test_a_terminal_shows_progress_if_the_run_takes_long(tmp_path, monkeypatch, 
     assert any(f"0.{tenth} of 1 repetitions" in output for tenth in range(2, 10)) == shown
 
 
-def test_no_progress_is_shown_without_a_terminal(tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+def test_without_a_terminal_there_is_a_line_for_each_repetition(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(progress, "PATIENCE_OF_LINES", 0.0)
+    monkeypatch.setattr(progress, "_PERIOD", 0.01)
+    toy_run(toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=3, pause=0.2))
+    out, err = capfd.readouterr()
+    assert out == ""
+    lines = err.splitlines()
+    assert [line.partition(" of ")[0] for line in lines] == [
+        f"budgetreg: toy on toy_data, k=4: {number}" for number in (1, 2, 3)
+    ]
+    assert all(re.fullmatch(r".* of 3 repetitions, about \d+ s left", line) for line in lines[:2])
+    assert lines[2].endswith(": 3 of 3 repetitions")
+    assert err.replace("\n", "").isprintable()
+
+
+def test_lines_count_what_repetitions_that_advance_together_have_done(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(progress, "PATIENCE_OF_LINES", 0.0)
+    monkeypatch.setattr(progress, "_PERIOD", 0.01)
+    with progress.progress_bar("four", 4) as slots:
+        report = progress.reporter(slots, 0, 4)
+        for fraction in (0.2, 0.3, 0.6):  # 0.8, 1.2 and 2.4 repetitions
+            report(fraction)
+            time.sleep(0.1)
+    numbers = [line.partition(" of ")[0] for line in capfd.readouterr().err.splitlines()]
+    assert numbers == ["budgetreg: four: 1", "budgetreg: four: 2"]
+
+
+def test_short_runs_are_silent_without_a_terminal(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(progress, "PATIENCE_OF_LINES", 30.0)
     toy_run(toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1, pause=0.2))
     assert capfd.readouterr() == ("", "")
+
+
+def test_without_temporary_files_there_is_no_progress_but_a_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    assert toy_run(toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1)).finished == 1
 
 
 def test_a_run_is_drawn_unless_the_caller_declines(tmp_path, monkeypatch):

@@ -95,6 +95,7 @@ SMALL = ["dataset.n=150", "dataset.n_test=30", "tuning.folds=3", "checkpoints=[7
         ["algo=aer", "k=4", "dataset=power_law", "dataset.d=9", "algo.average=suffix", "dataset.split=random"],
         ["algo=aesvr", "k=8", "dataset=sphere"],
         ["algo=aelr", "k=4", "dataset=digits_3v5", "dataset.center=full"],
+        ["algo=aemr", "k=3", "dataset=power_law", "dataset.d=9"],
     ],
 )
 def test_repetitions_have_the_same_numbers_together_and_alone(learner):
@@ -137,6 +138,12 @@ def test_final_runs_have_the_same_numbers_beside_the_folds_and_after_them(averag
     for first, second in zip(beside["curve"], after["curve"], strict=True):
         assert first.pop("test_error_rate") == second.pop("test_error_rate")
         assert first == pytest.approx(second, rel=1e-9)
+
+
+def test_small_runs_of_aemr_advance_together_and_large_ones_are_finished_one_by_one():
+    small, large = (planned("algo=aemr", "dataset=digits_3v5", f"k={k}") for k in (4, 64))
+    assert small.repetitions_at_once > 1
+    assert large.repetitions_at_once == 1
 
 
 def test_offline_learners_advance_all_folds_of_a_repetition_together():

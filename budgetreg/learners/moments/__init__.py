@@ -12,7 +12,7 @@ import numpy as np
 from budgetreg.config.options import one_of, option, whole
 from budgetreg.enumeration.certificates import FullRowsOracle
 from budgetreg.learners.bases import UNBOUNDED, PlannedDrawsLearner
-from budgetreg.learners.declaration import Missing, Parameter
+from budgetreg.learners.declaration import Batching, Missing, Parameter
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import collect
@@ -52,6 +52,7 @@ class MomentRegression(PlannedDrawsLearner):
     version = 3
     parameters = (CANDIDATE,)
     shares_settings = True
+    batching = Batching.WHILE_SMALL
     centres_itself = True
     scales_itself = True
     check_streams = 24
