@@ -7,17 +7,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from budgetreg.api import run
 from budgetreg.cli.app import main
 from budgetreg.data import load, prices_of
 from budgetreg.data.attributes import read_groups, read_prices
-from budgetreg.data.groups import Groups
+from budgetreg.data.groups import Groups, numbered
 from budgetreg.errors import BudgetExceeded, ConfigError, DataError
 from budgetreg.learners import members
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.results.repricing import repriced
+from budgetreg.revealed.collection import AttributeDraws, revealed
 from tests.plans import configured, planned
 
 RNG = np.random.default_rng(1)
@@ -201,6 +204,58 @@ def test_prices_of_groups_that_cannot_be_used_are_one_line(tmp_path: Path, old: 
     with pytest.raises(DataError) as caught:
         read_prices(tmp_path / "prices.csv", NAMES, 7, groups=Groups(HEADS))
     assert str(caught.value).startswith(f"{tmp_path / 'prices.csv'}: {said}")
+
+
+@given(
+    names=st.lists(st.sampled_from(["", "x", "y", "z"]), min_size=2, max_size=9),
+    k=st.integers(1, 9),
+    free=st.sampled_from([None, "x"]),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=60, deadline=None)
+def test_draws_are_whole_groups_and_their_bill_is_their_number(
+    names: list[str], k: int, free: str | None, seed: int
+) -> None:
+    groups, d, rng = numbered(names), len(names), np.random.default_rng(seed)
+    assume(groups is not None)
+    assert groups is not None
+    units = [{at for at, head in enumerate(groups.heads) if head == lead} for lead in np.flatnonzero(groups.leads)]
+    is_free = np.array([name == free for name in names])
+    priced = [unit for unit in units if not is_free[list(unit)].any()]
+    assume(priced)
+    k = min(k, len(priced))
+    draws = AttributeDraws(rng, d, k, is_free, groups)
+    accessor = Accessor(
+        Table(rng.normal(size=(20, d)), np.zeros(20)), np.arange(20)[None], 1, k, free=is_free, groups=groups
+    )
+    accessor.open(0, 10)
+    attributes, values = revealed(accessor, draws.take(10)[None], d)
+    draws.plan(rng.random(draws.members.size), 0.1, prices=np.where(groups.leads, 2.0, 0.0))
+    accessor.open(10, 20)
+    planned_attributes, _ = revealed(accessor, draws.take(10)[None], d)
+    for shown in np.append(attributes[0], planned_attributes[0], axis=0):
+        seen = [at for at in shown.tolist() if at < d]
+        assert len(set(seen)) == len(seen)
+        assert set(np.flatnonzero(is_free)) <= set(seen)
+        bought = [unit for unit in priced if unit & set(seen)]
+        assert len(bought) == k
+        assert set(seen) == set().union(*bought, set(np.flatnonzero(is_free).tolist()))
+    assert (values[attributes == d] == 0).all()
+    assert accessor.bill().total.tolist() == [[20 * k]]
+
+
+def test_groups_are_drawn_by_the_sum_of_their_weights() -> None:
+    groups, weights = Groups(HEADS), np.array([1.0, 4.0, 1.0, 2.0, 0.5, 0.5, 2.0])
+    draws = AttributeDraws(np.random.default_rng(0), 7, 1, None, groups)
+    draws.plan(weights, 0.0)
+    alone = AttributeDraws(np.random.default_rng(0), 4, 1)
+    alone.plan(np.array([4.0, 4.0, 2.0, 1.0]), 0.0)
+    heads = np.array([0, 1, 3, 4])
+    np.testing.assert_array_equal(draws.take(500)[:, 0], heads[alone.take(500)[:, 0]])
+    draws.plan(weights, 0.0, known=np.isin(np.arange(7), [0, 2, 6, 4]))
+    shown = draws.take(2000)
+    assert not (shown == 0).any()  # all of the group is known
+    assert (shown == 4).any()  # f is not known
 
 
 @pytest.mark.parametrize("drawn", [[0, 2], [2, 6], [4], [5], [1, 5]])
