@@ -8,7 +8,6 @@ import numpy as np
 from budgetreg.metering.centring import sums
 from budgetreg.revealed.collection import Block
 from budgetreg.revealed.equal_values import equal_values, variance
-from budgetreg.revealed.tails import excess
 from budgetreg.tasks import Outputs, WithIntercept
 
 _MIN_VALUES = 2
@@ -50,6 +49,8 @@ class StandardisedEntries:
         Whether regressors are for attributes that are centred, and for a target that is.
     raw : bool
         See `budgetreg.revealed.equal_values.equal_values`.
+    excess : ndarray of float, shape (F,), or float
+        See `budgetreg.revealed.units.Rescaled`.
 
     Attributes
     ----------
@@ -59,7 +60,16 @@ class StandardisedEntries:
         Columns with enough values that are not all equal; and those not centred that are constant, but not 0.
     """
 
-    def __init__(self, blocks: Sequence[Block], d: int, *, centred: bool, intercept: bool, raw: bool = True) -> None:
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        d: int,
+        *,
+        centred: bool,
+        intercept: bool,
+        raw: bool = True,
+        excess: np.ndarray | float = 0.0,
+    ) -> None:
         F = len(blocks[0].values)
         stream = np.arange(F)[:, None, None]
 
@@ -89,14 +99,7 @@ class StandardisedEntries:
         variances[:, :d] = (counts * variances + _PSEUDO * mean_variance)[:, :d] / (counts[:, :d] + _PSEUDO)
         kurtosis = np.maximum(np.maximum(kurtoses[:, -1], mean_kurtosis[:, 0]), _NORMAL_KURTOSIS)
         self._effective_examples = counts[:, -1] * (_NORMAL_KURTOSIS - 1) / (kurtosis - 1)
-        self._excess = [
-            excess(
-                np.concatenate([block.attributes[f].reshape(-1) for block in blocks]),
-                np.concatenate([block.values[f].reshape(-1) for block in blocks]),
-                d,
-            )
-            for f in range(F)
-        ]
+        self._excess = np.broadcast_to(excess, F)
         others = np.append(np.broadcast_to(mean_variance, (F, d)), np.zeros((F, 1)), axis=1)
         variances = np.where(offsets, variance(self._means, counts, others), variances)
         self.live = (self.live | offsets) & (variances > 0)

@@ -6,6 +6,7 @@ import numpy as np
 
 from budgetreg.metering.centring import sums
 from budgetreg.revealed.collection import Block
+from budgetreg.revealed.tails import excess
 from budgetreg.tasks import Outputs, WithIntercept
 
 _CONSTANT = 1e-12
@@ -53,13 +54,17 @@ class Rescaled:
     ----------
     blocks : sequence of Block
         The values in these units.
+    excess : ndarray of float, shape (F,)
+        How much larger new values are, see `budgetreg.revealed.tails`; 0 if values are not scaled, because the scale
+        of such data is known beforehand and bounds them.
     """
 
     def __init__(self, blocks: Sequence[Block], d: int, scaled: bool) -> None:
-        self.blocks, self._units = blocks, None
+        F = len(blocks[0].values)
+        self.blocks, self._units, self.excess = blocks, None, np.zeros(F)
         if not scaled:
             return
-        stream = np.arange(len(blocks[0].values))[:, None, None]
+        stream = np.arange(F)[:, None, None]
 
         def total(values: Sequence[np.ndarray]) -> np.ndarray:
             parts = [sums(block.attributes, x, d + 2)[:, :d] for block, x in zip(blocks, values, strict=True)]
@@ -76,6 +81,7 @@ class Rescaled:
         self._units, _ = units(counts, squares, deviations)
         divisors = of_columns(self._units, 1.0)
         self.blocks = [Block(block.attributes, block.values / by) for block, by in zip(blocks, divisors, strict=True)]
+        self.excess = np.array([excess(*_joined(self.blocks, f), d) for f in range(F)])
 
     def as_revealed(self, outputs: Outputs) -> Outputs:
         """Return regressors (F, d, G) of values in these units as regressors of the values that were revealed."""
@@ -84,3 +90,11 @@ class Rescaled:
         if isinstance(outputs, WithIntercept):
             return outputs._replace(regressors=outputs.regressors / self._units[:, :, None])
         return outputs / self._units[:, :, None]
+
+
+def _joined(blocks: Sequence[Block], f: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the attributes and the values of a stream, shape (N,)."""
+    attributes, values = (
+        np.concatenate([part[f].reshape(-1) for part in parts]) for parts in zip(*blocks, strict=True)
+    )
+    return attributes, values

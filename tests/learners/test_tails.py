@@ -7,6 +7,7 @@ from budgetreg.learners.moments.solution import solve
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.revealed.collection import Block
 from budgetreg.revealed.tails import excess
+from budgetreg.revealed.units import Rescaled
 from tests.plans import planned
 
 
@@ -77,7 +78,9 @@ def test_moments_are_solved_for_large_values_to_come():
         attributes = np.stack([rng.permutation(d)[:k] for _ in rows])
         values = np.column_stack([np.take_along_axis(X[rows], attributes, 1), y[rows]])
         blocks = [Block(np.column_stack([attributes, np.full(n, d)])[None], values[None])]
-        w = solve(blocks, 0, [n], d, norm="l2", centred=True, intercept=True).w
+        rescaled = Rescaled(blocks, d, scaled=True)
+        assert rescaled.excess[0] > 10
+        w = solve(blocks, 0, [n], d, norm="l2", centred=True, intercept=True, excess=rescaled.excess[0]).w
         prediction = y[rows].mean() + (X - X.mean(axis=0)) @ w
         errors.append(np.square(y - prediction).mean() / y.var())
     assert np.mean(errors) < 1.2

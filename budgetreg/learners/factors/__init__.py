@@ -75,7 +75,7 @@ class FactorRegression(PlannedDrawsLearner):
         posterior = Posterior(d + 1, min(self.n_factors, d), [rng.spawn(1)[0] for rng in rngs])
         for collected in collect(accessor, checkpoints, rngs, given.k, given.prices):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled)
-            standardised = StandardisedEntries(rescaled.blocks, d, raw=given.raw, **centring)
+            standardised = StandardisedEntries(rescaled.blocks, d, raw=given.raw, **centring, excess=rescaled.excess)
             moments = posterior_moments(posterior, standardised, collected.entries.size)
             if collected.is_checkpoint:
                 yield collected.examples, rescaled.as_revealed(standardised.regressors(moments, **centring))

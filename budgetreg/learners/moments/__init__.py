@@ -89,11 +89,12 @@ class MomentRegression(PlannedDrawsLearner):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled)
             blocks, phases = rescaled.blocks, collected.phases
             if posterior:
-                standardised = StandardisedEntries(blocks, d, raw=given.raw, **centring)
+                standardised = StandardisedEntries(blocks, d, raw=given.raw, **centring, excess=rescaled.excess)
                 moments = posterior_moments(posterior, standardised, collected.entries.size)
             if collected.is_checkpoint or not posterior:
                 solutions = [
-                    solve(blocks, f, phases, d, norm=self.norm, raw=given.raw, **centring) for f in range(len(rngs))
+                    solve(blocks, f, phases, d, norm=self.norm, raw=given.raw, **centring, excess=rescaled.excess[f])
+                    for f in range(len(rngs))
                 ]
             if collected.is_checkpoint:
                 if settings:

@@ -9,7 +9,6 @@ from budgetreg.learners.moments.candidates import RIDGES, SPECTRA, Target, noise
 from budgetreg.learners.moments.evidence import Evidence, judge
 from budgetreg.learners.moments.pairs import FOLDS, LabelRegression, Pairs, StreamValues, shrunk_share
 from budgetreg.revealed.collection import Block
-from budgetreg.revealed.tails import excess
 from budgetreg.tasks import Outputs, WithIntercept
 
 _CONTRADICTION = 4
@@ -83,6 +82,7 @@ def solve(
     centred: bool,
     intercept: bool,
     raw: bool = True,
+    excess: float = 0.0,
 ) -> Solution:
     """Return the solution of one stream.
 
@@ -103,6 +103,8 @@ def solve(
         Whether attributes are centred on their means, and whether the target is.
     raw : bool
         See `budgetreg.revealed.equal_values.equal_values`.
+    excess : float
+        See `budgetreg.revealed.units.Rescaled`.
     """
     revealed = StreamValues(blocks, f, d, centred=centred, intercept=intercept, raw=raw)
     label = revealed.label(slice(None))
@@ -123,7 +125,7 @@ def solve(
     )
     held = np.stack([pairs.debiased(pairs.sums[fold], pairs.counts[fold]) for fold in range(FOLDS)])
     noises = noise(whole[0], shrunk, held * shrunk_share(pairs.expected)), noise(whole[1], debiased, held)
-    evidence, tails = [], excess(revealed.attributes, revealed.x, d) * pairs.diagonal
+    evidence, tails = [], excess * pairs.diagonal
     for fold in range(FOLDS):
         trained = revealed.label(revealed.fold != fold)
         cleaned = spectra(shrunk[fold], debiased[fold], [s2 * FOLDS / (FOLDS - 1) for s2 in noises])
