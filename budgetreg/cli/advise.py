@@ -20,7 +20,8 @@ from budgetreg.figures.advice import about_full_rows, advice_table, plot_advice,
 from budgetreg.figures.axes import axes_of
 from budgetreg.files.integrity import record_digest
 from budgetreg.files.paths import at_home
-from budgetreg.learners import GROUPS, advised, expanded, members
+from budgetreg.learners import GROUPS, WITH_GAPS, advised, expanded, members
+from budgetreg.learners.declaration import Missing
 from budgetreg.notices import in_one_line, say
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
@@ -97,6 +98,9 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
 def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Config]:
     """Return the configurations of all cells: learners on a budget for each k, those that see full rows once.
 
+    If no k is asked for, powers of 2 and d are tried. Where values are missing, and no learners on full rows are named,
+    learners that impute them take the place of those that need all.
+
     Raises
     ------
     ConfigError
@@ -107,16 +111,30 @@ def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Con
     limited = [name for name in asked if name not in full]
     configured = _composing(choices)
     first = configured(asked[0], 1)
-    d = load(first.dataset, first.seed, 0, targets=True).n_purchases
-    most = d // 2 if first.dataset.costs else min(d // 2, choices["total"])  # attributes cost what they do in money
-    powers = [str(2**i) for i in range(1, most.bit_length())]
-    budgets = _budgets(options["k"]) if "k" in options else [*powers, ALL]
-    rows = [name for name in asked if name in full] or (full if ALL in budgets else [])
+    data = load(first.dataset, first.seed, 0, targets=True)
+    d = data.n_purchases
+    most = d if first.dataset.costs else min(d, choices["total"])  # attributes cost what they do in money
+    tried = [str(k) for k in (*(2**i for i in range(1, d.bit_length()) if 2**i < d), d) if k <= most]
+    budgets = _budgets(options["k"]) if "k" in options else [*tried, ALL]
+    rows = [name for name in asked if name in full]
+    if ALL in budgets and not rows:
+        rows = full if data.available is None else _full_rows_with_gaps(d)
     cells = [(name, int(k)) for k in budgets if k != ALL for name in limited] + [(name, d) for name in rows]
-    configs = [configured(*cell) for cell in cells]
+    configs = [configured(*cell) for cell in dict.fromkeys(cells)]
     if not configs:
         raise ConfigError(f"k={options.get('k')}: none of these learners has a budget then; add numbers to k, or all")
     return configs
+
+
+def _full_rows_with_gaps(d: int) -> list[str]:
+    """Return the learners that are compared as full rows where values are missing, and say so."""
+    imputing = advised(WITH_GAPS)
+    say(
+        f"values are missing: {' and '.join(imputing)} with k={d}, all attributes that an example has, are compared in "
+        "place of learners that need full rows; means stand for missing values"
+    )
+    able = members(lambda learner: GROUPS["all_full"](learner) and learner.missing is not Missing.REFUSED)
+    return [*able, *imputing]
 
 
 def _budgets(text: str) -> list[str]:

@@ -111,9 +111,10 @@ def sentence(candidates: Sequence[Candidate], total: int) -> str:
 
 def _other_kind(best: Candidate, others: Sequence[Candidate], useful: Sequence[Candidate]) -> str:
     """Return how full rows compare with the best on a budget, or a budget with the best on full rows."""
-    kind = "k attributes of each example" if best.series.of_full_rows else "full rows"
+    kind = "k attributes of each example" if best.series.of_all_attributes else "full rows"
     tried, compared = (
-        [other for other in some if other.series.of_full_rows != best.series.of_full_rows] for some in (others, useful)
+        [other for other in some if other.series.of_all_attributes != best.series.of_all_attributes]
+        for some in (others, useful)
     )
     if not compared:
         return f"{kind} were {'of no use' if tried else 'not tried'}"
@@ -289,7 +290,7 @@ def _of_labels(candidate: Candidate, measures: Iterable[str]) -> list[str]:
 
 def _cells(candidate: Candidate, unit: str | None, measures: Iterable[str]) -> tuple[str, ...]:
     return (
-        "all" if candidate.series.of_full_rows else str(candidate.series.k),
+        "all" if candidate.series.of_all_attributes else str(candidate.series.k),
         candidate.series.algo,
         str(candidate.examples),
         f"{candidate.attributes:.0f}",
@@ -304,12 +305,16 @@ def _cells(candidate: Candidate, unit: str | None, measures: Iterable[str]) -> t
 def _who(candidate: Candidate) -> str:
     if candidate.series.of_full_rows:
         return f"{candidate.series.algo} on {candidate.examples} full rows"
+    if candidate.series.of_all_attributes:
+        return f"{candidate.series.algo} with all attributes of {candidate.examples} examples"
     return f"{candidate.series.algo} with k = {candidate.series.k} on {candidate.examples} examples"
 
 
 def _name(candidate: Candidate) -> str:
     series = candidate.series
-    return f"{series.algo} (full rows)" if series.of_full_rows else f"{series.algo} with k = {series.k}"
+    if series.of_full_rows:
+        return f"{series.algo} (full rows)"
+    return f"{series.algo} with {'all attributes' if series.of_all_attributes else f'k = {series.k}'}"
 
 
 def _they_are(candidates: Sequence[Candidate]) -> str:

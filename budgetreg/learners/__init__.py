@@ -11,10 +11,24 @@ from functools import cache
 from typing import Any
 
 from budgetreg.config import catalogue, extensions
-from budgetreg.config.options import FLAG, NAME, NOTHING, Option, Options, Requirement, completed, frozen, options_of
+from budgetreg.config.options import (
+    FLAG,
+    NAME,
+    NOTHING,
+    Option,
+    Options,
+    Requirement,
+    completed,
+    frozen,
+    one_of,
+    options_of,
+)
 from budgetreg.errors import ContractError
 from budgetreg.learners.bases import IGNORABLE
 from budgetreg.learners.declaration import Learner, Observation, Parameter
+
+WITH_GAPS = "gaps"
+"""Learners whose file advises them with this word impute missing values, and stand for full rows where some are."""
 
 _STYLE = Requirement(
     "a colour and a marker, such as {colour: blue, marker: o}",
@@ -61,7 +75,9 @@ def algo_options(learner: type[Learner]) -> Options:
         **options_of(learner),
         "grid": Option("the grid of parameters"),
         "style": Option("the style in figures", _STYLE | NOTHING, default=None, inert=True),
-        "advised": Option("whether it is compared where none are named", FLAG, default=False, inert=True),
+        "advised": Option(
+            "whether it is compared where none are named", FLAG | one_of(WITH_GAPS), default=False, inert=True
+        ),
     }
 
 
@@ -112,9 +128,12 @@ def members(belongs: Callable[[Learner], bool]) -> list[str]:
     return [name for name, learner in learners.items() if learner is not None and belongs(learner)]
 
 
-def advised() -> list[str]:
-    """Return the names of the learners whose file recommends them for data of which nothing is known, sorted."""
-    return [name for name in catalogue.options("algo") if _section(name).get("advised")]
+def advised(where: bool | str = True) -> list[str]:
+    """Return the names of the learners whose file recommends them for data of which nothing is known, sorted.
+
+    With `WITH_GAPS`, those that stand for full rows where values are missing.
+    """
+    return [name for name in catalogue.options("algo") if _section(name).get("advised") == where]
 
 
 def _section(name: str) -> dict[str, Any]:

@@ -90,6 +90,11 @@ class Series:
         return learner is not None and learner.observation is Observation.ALL
 
     @property
+    def of_all_attributes(self) -> bool:
+        """Whether the learner sees all attributes of an example, or all that have a value."""
+        return self.of_full_rows or self.k == self.d
+
+    @property
     def repetitions(self) -> int:
         """Number of repetitions read."""
         return int(self.points["repetition"].nunique())

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -245,10 +246,26 @@ def test_without_names_the_recommended_learner_and_full_rows_are_compared(
     assert budgetreg(capsys, "advise total=500 dataset=diabetes").code == 0
     cells = {(plan.config.algo.name, plan.config.k) for plan in planned}
     assert cells == {
-        ("aemr", 2),
-        ("aemr", 4),
+        *((name, k) for name in ("aemr", "fixed_subset") for k in (2, 4, 8, 10)),
         *((name, 10) for name in ("ridge", "lasso", "online_ridge", "online_lasso")),
     }
     planned.clear()
     assert budgetreg(capsys, "advise total=500 dataset=diabetes k=3").code == 0
-    assert {(plan.config.algo.name, plan.config.k) for plan in planned} == {("aemr", 3)}
+    assert {(plan.config.algo.name, plan.config.k) for plan in planned} == {("aemr", 3), ("fixed_subset", 3)}
+
+
+def test_with_missing_values_imputed_rows_are_compared_as_full_rows(
+    capsys: pytest.CaptureFixture[str], here: Path, planned: list[Plan]
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 5))
+    table = pd.DataFrame(X, columns=list("abcde")).assign(y=X.sum(axis=1) + rng.normal(size=120))
+    table.iloc[20:] = table.iloc[20:].mask(rng.random((100, 6)) < [0.1, 0.1, 0.1, 0.1, 0.1, 0])
+    table.to_csv(here / "gaps.csv", index=False)
+    line = "advise dataset=file dataset.path=gaps.csv dataset.missing=unavailable total=200"
+    answer = budgetreg(capsys, line)
+    assert answer.code == 0
+    assert "impute_ridge with k=5, all attributes that an example has, are compared in place of" in answer.err
+    assert "left out" not in answer.err
+    cells = {(plan.config.algo.name, plan.config.k) for plan in planned}
+    assert cells == {*((name, k) for name in ("aemr", "fixed_subset") for k in (2, 4, 5)), ("impute_ridge", 5)}

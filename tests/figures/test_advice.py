@@ -58,6 +58,18 @@ def test_the_sentence_says_what_was_not_tried():
     assert said(full_a=0.3).endswith("; k attributes of each example were not tried.")
 
 
+def test_all_attributes_of_each_example_stand_for_full_rows():
+    """As where missing values are imputed, which learners on full rows need."""
+    few, every = candidate("a"), candidate("b", 0.35, behind=(0.05, 0.01, 0.09))
+    every = replace(every, series=replace(every.series, k=every.series.d))
+    text = sentence([few, every], 4000)
+    assert (
+        "; b with all attributes is clearly worse; full rows are clearly worse: b with all attributes of 1000" in text
+    )
+    budget, learner = advice_table([every], 4000).columns[:2]
+    assert (list(budget.cells), list(learner.cells)) == (["all"], ["b"])
+
+
 def candidate(algo="a", error=0.3, behind=(0.0, 0.0, 0.0), interval=None, examples=1000, best_in=0.5, **more):
     """Return a row of a table: an error with its interval, and the difference from the best with its own."""
     keys = FULL if algo.startswith("full") else {}
