@@ -21,7 +21,7 @@ _ROUNDING = 1e-12
 
 
 def excess(attributes: np.ndarray, values: np.ndarray, d: int) -> float:
-    """Return ``g - 1`` of one stream, at least 0; 0 if too little was seen.
+    """Return ``g - 1`` of one stream, increased by the relative standard error of g; 0 if g is below 1 or unknown.
 
     Parameters
     ----------
@@ -46,4 +46,6 @@ def excess(attributes: np.ndarray, values: np.ndarray, d: int) -> float:
     dof = (n - 2)[attributes][kept]
     ratio = squares[kept] * np.square(moved[kept]) * dof / left[kept]
     normal = moved[kept] * dof / (dof - 2)
-    return max(0.0, float((ratio / normal).mean()) - 1)
+    ratio /= normal
+    g, error = float(ratio.mean()), float(ratio.std() / np.sqrt(ratio.size))
+    return max(0.0, g - 1) * (1 + error / g)

@@ -17,7 +17,7 @@ def cells(X):
 
 
 def literally(X):
-    """Return the mean of squares over the variance of the other values, over the mean for normal values, less 1."""
+    """Return the mean of squares over the variance of the others, over that of normal ones, less 1; with its error."""
     n, ratios = len(X), []
     for column in X.T:
         for i in range(n):
@@ -25,7 +25,8 @@ def literally(X):
             if np.ptp(others) > 0:
                 square = (column[i] - others.mean()) ** 2 / others.var(ddof=1)
                 ratios.append(square / (n / (n - 1) * (n - 2) / (n - 4)))
-    return max(0.0, float(np.mean(ratios)) - 1)
+    error = np.std(ratios) / len(ratios) ** 0.5
+    return max(0.0, np.mean(ratios) - 1) * (1 + error / np.mean(ratios))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,9 @@ def test_moments_are_solved_for_large_values_to_come():
         blocks = [Block(np.column_stack([attributes, np.full(n, d)])[None], values[None])]
         rescaled = Rescaled(blocks, d, scaled=True)
         assert rescaled.excess[0] > 10
-        w = solve(blocks, 0, [n], d, norm="l2", centred=True, intercept=True, excess=rescaled.excess[0]).w
+        solution = solve(rescaled.blocks, 0, [n], d, norm="l2", centred=True, intercept=True, excess=rescaled.excess[0])
+        w = rescaled.as_revealed(solution.w[None, :, None])[0, :, 0]
+        assert Rescaled(blocks, d, scaled=False).excess == 0
         prediction = y[rows].mean() + (X - X.mean(axis=0)) @ w
         errors.append(np.square(y - prediction).mean() / y.var())
     assert np.mean(errors) < 1.2
