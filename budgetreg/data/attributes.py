@@ -278,7 +278,7 @@ def _entries(form: _Form, path: Path, lines: Iterator[tuple[int, list[str]]], kn
         )
     places = {column: header.index(column) for column in (*form.columns, *form.optional) if column in header}
     first = header.index("attribute")
-    numbers, attributes = places_of(known.names, len(known.names)), set(known.attributes)
+    numbers = places_of(known.names, len(known.names))
     entries: dict[int, _Entry] = {}
     for line, fields in lines:
         where = f"{path}: line {line}"
@@ -291,8 +291,6 @@ def _entries(form: _Form, path: Path, lines: Iterator[tuple[int, list[str]]], kn
                 f"{shown([known.names[at] for at in known.attributes])}"
             )
         at = numbers[name]
-        if at not in attributes:
-            continue
         if at in entries:
             raise DataError(f"{where}: attribute {quoted(name)} has a {form.entry} already, on line {entries[at].line}")
         entries[at] = _Entry(line, {column: fields[place].strip() for column, place in places.items()})
