@@ -13,6 +13,7 @@ from budgetreg.errors import ConfigError, DataError, too_large
 from budgetreg.learners import members
 from budgetreg.learners.declaration import Batching, Learner, Missing, Observation
 from budgetreg.protocol.configuration import Config
+from budgetreg.protocol.parts import refuse_incomplete
 from budgetreg.protocol.side_information import shares
 from budgetreg.protocol.spending import Spending, free_of, met
 from budgetreg.protocol.tuning import count, lay_out, on_edge, run_context, widened
@@ -242,6 +243,7 @@ def make_plan(config: Config) -> Plan:
     rest = n_train - plan.pilot
     if plan.folds > rest:
         raise ConfigError(f"tuning.folds={plan.folds}: at most the {rest} training examples of {data.name}")
+    refuse_incomplete(config, data, n_test, plan.pilot, plan.folds)
     return replace(plan, notes=(*data.notes, *plan.remarks(data, plan.tuned), *algo.notes(run, plan.settings)))
 
 

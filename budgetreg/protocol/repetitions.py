@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from budgetreg.data import load
 from budgetreg.metering.cells import Cells
 from budgetreg.metering.centring import Origin
 from budgetreg.metering.table import Table, stack
+from budgetreg.protocol.parts import fold_parts
 from budgetreg.protocol.passes import Begin, Keep, Pass, PassResult, Progress, advance
 from budgetreg.protocol.plan import Plan
-from budgetreg.protocol.split import Split, complete_rows, split_data
-from budgetreg.protocol.tuning import folds, on_edge, winners
-from budgetreg.streams import generator
+from budgetreg.protocol.split import Split, split_data
+from budgetreg.protocol.tuning import on_edge, winners
 from budgetreg.tasks import Columns, Task
 
 _BYTES = "float64"  # little-endian in base64, which keeps every bit in less space than digits
@@ -137,12 +138,9 @@ def _fold_passes(plan: Plan, split: Split) -> Iterator[Pass]:
     The pilot was bought, and is in every fold: it is never held out.
     """
     config, repetition = plan.config, split.repetition
-    rng = generator("folds", config.seed, plan.dataset, repetition)
+    data = load(config.dataset, config.seed, repetition, targets=config.algo.predicts)
     wanted = plan.checkpoints if config.tuning.at == "each" else plan.checkpoints[-1:]
-    for f, (order, rows) in enumerate(zip(*folds(split.order, plan.folds, rng), strict=True)):
-        if plan.gaps:
-            part = f"fold {f} of repetition {repetition} of {plan.dataset}"
-            rows = complete_rows(split.complete, rows, part, "fewer tuning.folds")
+    for f, (order, rows) in enumerate(fold_parts(config, data, split.order, plan.folds, repetition)):
         yield _new_pass(plan, split, f"fold {f}", order, wanted, partial(_losses, config.algo.task, split.table, rows))
 
 

@@ -6,13 +6,12 @@ from functools import lru_cache
 import numpy as np
 
 from budgetreg.data import Dataset, load
-from budgetreg.errors import DataError
 from budgetreg.learners.declaration import Missing
 from budgetreg.metering.table import Table
+from budgetreg.protocol.parts import parts_of
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.side_information import pilot_moments, second_moments, shares, table_of
 from budgetreg.protocol.spending import LEAST_ROWS
-from budgetreg.streams import generator
 from budgetreg.tasks import Judge, Task, Unjudged
 
 
@@ -61,18 +60,7 @@ def split_data(plan: Plan, repetition: int) -> Split:
     """
     config, task = plan.config, plan.config.algo.task
     data = load(config.dataset, config.seed, repetition, targets=config.algo.predicts)
-    if config.dataset.split == "official":
-        train, test = np.arange(plan.n_train), np.arange(plan.n_train, data.y.size)
-    else:
-        shuffled = generator("split", config.seed, data.name, repetition).permutation(data.y.size)
-        train, test = np.sort(shuffled[plan.n_test :]), np.sort(shuffled[: plan.n_test])
-    order = generator("order", config.seed, data.name, repetition).permutation(train)
-    if data.available is not None:
-        order = _pilot_first(plan.pilot, data, order, repetition, config.seed)
-        if not config.dataset.untested:
-            part = f"the test part of repetition {repetition} of {data.name}"
-            test = complete_rows(data.complete, test, part, "a larger dataset.test_fraction")
-    pilot, order = order[: plan.pilot], order[plan.pilot :]
+    train, test, pilot, order = parts_of(config, data, plan.n_test, plan.pilot, repetition)
     constant = float(data.y[train].mean()) if plan.intercept else 0.0
     if config.dataset.split == "official" and not plan.pilot and not plan.gaps:
         table, judge = _official(data, config.dataset.center, config.dataset.own_data, plan.n_train, task, constant)
@@ -90,36 +78,6 @@ def split_data(plan: Plan, repetition: int) -> Split:
         known = config.algo.given_moments == "given"
         moments = second_moments(table, train) if known else pilot_moments(table, pilot)
     return Split(repetition, table, judge, pilot, order, moments, data.complete)
-
-
-def complete_rows(complete: np.ndarray, rows: np.ndarray, part: str, remedy: str) -> np.ndarray:
-    """Return those of some rows that are complete (n,).
-
-    Raises
-    ------
-    DataError
-        If none is, with the name of the part of the data and a remedy.
-    """
-    rows = rows[complete[rows]]
-    if not rows.size:
-        raise DataError(f"{part} has no complete row to test on; {remedy} may have some")
-    return rows
-
-
-def _pilot_first(n: int, data: Dataset, order: np.ndarray, repetition: int, seed: int) -> np.ndarray:
-    """Return training rows in their order, after a pilot of n complete rows.
-
-    The pilot comes from anywhere in the order. If it were the first complete rows, complete rows would be rarer at the
-    beginning of the rest than at its end.
-    """
-    complete = np.sort(order[data.complete[order]])
-    if complete.size < n:
-        raise DataError(
-            f"pilot={n}: repetition {repetition} of {data.name} has only {complete.size} complete training rows; "
-            "use a smaller pilot"
-        )
-    pilot = generator("pilot", seed, data.name, repetition).permutation(complete)[:n]
-    return np.concatenate([pilot, order[~np.isin(order, pilot)]])
 
 
 @lru_cache(maxsize=1)

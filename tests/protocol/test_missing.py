@@ -1,5 +1,6 @@
 """Runs on tables with missing values: refusals, bills, tests on complete rows, and nothing unrevealed is used."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -375,14 +376,22 @@ def test_too_few_complete_rows_are_refused(tmp_path):
     few[~few.any(axis=1)] |= np.eye(D, dtype=bool)[0]
     few[[1, 4, 7]] = False
     path = written(tmp_path, X, few)
-    plan = planned(*KEYS, path, "algo=baseline", RADII, "pilot=0", "dataset.scale=none")
-    with pytest.raises(DataError, match=r"(the test part|fold \d+) of repetition \d+ of table has no complete row"):
-        run(plan, range(12))
-    plan = planned(*KEYS, path, "algo=baseline", RADII, "pilot=5")
-    with pytest.raises(DataError, match=r"pilot=5: repetition \d+ of table has only \d complete training rows"):
-        run(plan, range(12))
+    for keys, said in [
+        (
+            ("pilot=0", "dataset.scale=none"),
+            r"(the test part|fold \d+) of repetition (\d+) of table has no complete row",
+        ),
+        (("pilot=5",), r"(pilot)=5: repetition (\d+) of table has only \d complete training rows"),
+    ]:
+        words = *KEYS[:-2], path, "algo=baseline", RADII, *keys, "checkpoints=3"
+        with pytest.raises(DataError, match=said) as refusal:  # which sees all repetitions that are asked for
+            planned(*words, "repetitions=12")
+        number = int(re.search(said, str(refusal.value))[2])
+        if number:
+            with pytest.raises(DataError, match=re.escape(str(refusal.value))):
+                run(planned(*words, f"repetitions={number}"), [number])
     assert "pilot=1: too few rows" in refused(ConfigError, path, "algo=aerr", ONE_STEP)
-    assert of(path, "baseline", RADII).pilot == 1
+    assert of(path, "baseline", RADII, "repetitions=1").pilot == 1
 
 
 def test_a_plan_notes_missing_values_only_if_there_are_any(tmp_path, path):
