@@ -122,6 +122,14 @@ def _valid(choices: Mapping[str, Any]) -> "Config":
     from budgetreg.config.composition import composed
     from budgetreg.protocol.configuration import validate
 
+    for key, value in choices.items():
+        shape = getattr(value, "shape", ())
+        if shape:  # before it is printed into a message
+            raise ConfigError(
+                f"{key}: must be text, a number, a list or a mapping; got a {type(value).__name__} of "
+                f"{' x '.join(map(str, shape))}: save a table, as by table.to_csv(PATH, index=False), and give its "
+                "path as dataset.path"
+            )
     return validate(composed(choices), choices)
 
 

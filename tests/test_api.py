@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -69,6 +70,18 @@ def test_mistakes_are_one_line(choices: dict[str, object], told: str) -> None:
         budgetreg.run(choices)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("call", [budgetreg.run, budgetreg.fit])
+def test_a_table_in_place_of_its_path_is_one_line(call: Callable[..., object]) -> None:
+    table = pd.DataFrame({name: range(400) for name in "abcdefghijk"})
+    with pytest.raises(ConfigError) as caught:
+        call({"algo": "aemr", "dataset": "file", "dataset.path": table})
+    told = str(caught.value)
+    assert told.startswith(
+        "dataset.path: must be text, a number, a list or a mapping; got a DataFrame of 400 x 11: save"
+    )
+    assert "\n" not in told
 
 
 def test_a_folder_without_results_is_one_line(here: Path) -> None:

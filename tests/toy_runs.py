@@ -84,6 +84,7 @@ class ToyPlan:
     groups: None = None
     spends_gaps: bool = False
     target: str = ""
+    labels: tuple[str, ...] = ()
 
     @property
     def full_row(self):
@@ -107,6 +108,7 @@ def toy_plan(
     repetitions_at_once=1,
     names=(),
     target="",
+    labels=(),
     d=8,
     **config,
 ):
@@ -121,6 +123,7 @@ def toy_plan(
         repetitions_at_once=repetitions_at_once,
         names=names,
         target=target,
+        labels=labels,
         d=d,
     )
 
@@ -145,6 +148,8 @@ def toy_result(repetition, edge=""):
         "attributes_mean": 4.0,
         "attributes_max": 4,
         "attributes_tuning": 900,
+        "cells_tuning": 0,
+        "rows_full": 0,
     }
     return {
         "repetition": repetition,

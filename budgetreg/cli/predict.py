@@ -32,10 +32,10 @@ def main(arguments: Namespace) -> int:
             raise ConfigError(f"{key}: predict takes repetition=all, repetition=N and out=FILE")
     number = given.get("repetition", "all")
     repetition = None if number == "all" else whole_number("repetition", number, 0)
-    predictions, notes = predict(at_home(arguments.folder), at_home(arguments.table), repetition)
-    for line in notes:
+    predictions = predict(at_home(arguments.folder), at_home(arguments.table), repetition)
+    for line in predictions.notes:
         say(line)
-    content = "\n".join(["prediction", *map(repr, predictions.tolist()), ""])
+    content = predictions.as_csv()
     if "out" in given:
         out = at_home(given["out"])
         write_atomically(out, content.encode())

@@ -83,7 +83,12 @@ def _of_runs(runs: Sequence[RunStatus]) -> Iterator[_Reason]:
             by_message.setdefault(message, []).append(number)
         never = by_message.pop("", [])
         if never:
-            why = "a process works on it now" if run.running else "never finished: run it again"
+            if run.running:
+                why = "a process works on it now"
+            elif run.stopped:  # the same command would stop there again
+                why = f"stopped by an error: {run.stopped}"
+            else:
+                why = "interrupted: the same command resumes"
             yield str(run.folder), f"repetition {number_ranges(never)}", "missing", why
         for message, numbers in by_message.items():
             yield str(run.folder), f"repetition {number_ranges(numbers)}", "failed", message

@@ -32,7 +32,7 @@ class Digits:
         """Read the bundled table."""
         table = np.loadtxt(_DIGITS, delimiter=",", skiprows=1, dtype=np.uint8)
         y = np.where(table[:, -1] == 3, -1.0, 1.0)
-        return Dataset(self.name, np.ascontiguousarray(table[:, :-1]), y, 1 / 16, None, True)
+        return Dataset(self.name, np.ascontiguousarray(table[:, :-1]), y, 1 / 16, None, True, label_names=("3", "5"))
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ class ScikitLearn:
         scale, notes = unit(self.scale, np.abs(X).max(axis=0))
         y = np.where(y == y.max(), 1.0, -1.0) if two_valued else y.astype(np.float64)
         X = np.ascontiguousarray(X, dtype=np.float64)
-        return Dataset(self.name, X, y, scale, None, two_valued, notes, names=names)
+        labels = tuple(map(str, loaded.target_names)) if two_valued else ()
+        return Dataset(self.name, X, y, scale, None, two_valued, notes, names=names, label_names=labels)
 
 
 KINDS = (

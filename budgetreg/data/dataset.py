@@ -56,6 +56,9 @@ class Dataset:
         Names of the attributes; empty if they have none.
     target : str
         Name of the target in the file; empty if it has none.
+    label_names : tuple of str
+        The values of a two-valued target in the file, which are -1 and +1, in this order; empty if they are -1 and +1
+        there, too.
     shift : ndarray of shape (d,), or None
         Centre of the attributes that is known without looking at them; None: 0.
     available : ndarray of bool, shape (n, d), or None
@@ -84,6 +87,7 @@ class Dataset:
     unpredictable: str = ""
     names: tuple[str, ...] = ()
     target: str = ""
+    label_names: tuple[str, ...] = ()
     shift: np.ndarray | None = None
     available: np.ndarray | None = None
     dropped: tuple[tuple[int, str], ...] = ()
@@ -126,6 +130,11 @@ class Dataset:
     def n_purchases(self) -> int:
         """What a full row consists of: attributes, or groups that are bought together."""
         return self.X.shape[1] if self.groups is None else int(self.groups.leads.sum())
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The values of a two-valued target in the file, that of -1 and that of +1; empty for other targets."""
+        return (self.label_names or ("-1", "1")) if self.two_valued else ()
 
     @cached_property
     def complete(self) -> np.ndarray:

@@ -72,7 +72,8 @@ class Mnist:
         rows = np.flatnonzero(np.isin(labels, self.digits))
         images = ensure_array(folder / images_file, lambda: mapped(folder / "images.npy")[rows])
         y = np.where(labels[rows] == self.digits[0], -1.0, 1.0)
-        return Dataset(self.name, images, y, 1 / 255, int(is_train[rows].sum()), True)
+        names = tuple(map(str, self.digits))
+        return Dataset(self.name, images, y, 1 / 255, int(is_train[rows].sum()), True, label_names=names)
 
 
 def parse(options: Mapping[str, Any]) -> Mnist:

@@ -146,6 +146,7 @@ def _prepared(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> Pre
         facts["digest"],
         names=tuple(facts["names"]),
         target=facts["target"],
+        label_names=tuple(facts["labels"]),
         available=arrays["available"] if facts["missing"] else None,
         dropped=tuple((at, name) for at, name in facts["dropped"]),
     )
@@ -217,10 +218,11 @@ class _Summary:
         table, largest, lengths = self._table, self._largest, np.concatenate(self._lengths)
         if not self._n:
             raise DataError(f"{table.path} has no rows of data")
-        y, two_valued, notes = np.zeros(self._n), False, table.notes
+        y, notes = np.zeros(self._n), table.notes
+        labels: tuple[str, ...] = ()
         if self._targets:
             column = pd.concat(self._targets, ignore_index=True)
-            y, two_valued, more = _as_target(column, table)
+            y, labels, more = _as_target(column, table)
             notes += more
         self._content.update(y.data)
         if lengths.size:
@@ -234,7 +236,8 @@ class _Summary:
             where = f"{table.path}: attribute {label(column, table.names, dropped)}"
             _check_size(float(largest[column]), where)
         facts = {
-            "two_valued": two_valued,
+            "two_valued": bool(labels),
+            "labels": labels,
             "notes": notes,
             "digest": self._content.hexdigest(),
             "names": tuple(table.names),
@@ -288,7 +291,7 @@ def _check_size(largest: float, where: str) -> None:
         )
 
 
-def _as_target(column: Any, table: ChunkedTable) -> tuple[np.ndarray, bool, tuple[str, ...]]:
+def _as_target(column: Any, table: ChunkedTable) -> tuple[np.ndarray, tuple[str, ...], tuple[str, ...]]:
     """Turn a column into targets: real numbers, or two values of any kind as -1 and +1 in sorted order.
 
     Parameters
@@ -302,8 +305,8 @@ def _as_target(column: Any, table: ChunkedTable) -> tuple[np.ndarray, bool, tupl
     -------
     y : ndarray of shape (n,), float64
         The targets.
-    two_valued : bool
-        Whether they are -1 and +1.
+    labels : tuple of str
+        The values that became -1 and +1; empty for other targets.
     notes : tuple of str
         Which values became -1 and +1.
 
@@ -340,8 +343,9 @@ def _as_target(column: Any, table: ChunkedTable) -> tuple[np.ndarray, bool, tupl
         )
     if len(distinct) != 2:
         _check_size(float(np.abs(values).max()), where)
-        return np.ascontiguousarray(values), False, ()
+        return np.ascontiguousarray(values), (), ()
     if distinct == [-1.0, 1.0]:
-        return np.ascontiguousarray(values), True, ()
+        return np.ascontiguousarray(values), ("-1", "1"), ()
     low, high = (f"{value:g}" if numeric else repr(value) for value in distinct)
-    return np.where(values == distinct[1], 1.0, -1.0), True, (f"target: {low} -> -1, {high} -> +1",)
+    labels = tuple(f"{value:.15g}" if numeric else value for value in distinct)
+    return np.where(values == distinct[1], 1.0, -1.0), labels, (f"target: {low} -> -1, {high} -> +1",)

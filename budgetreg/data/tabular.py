@@ -34,7 +34,7 @@ FORMATS: Mapping[str, Opener] = {
 """File formats, by the ending of a file's name."""
 
 _TEXT = (delimited.open_csv, libsvm.open_libsvm)  # may be compressed
-_LAYOUT_VERSION = 5  # of the cached arrays; part of their address
+_LAYOUT_VERSION = 6  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder of the arrays in the folder of the cache
 _HINT = "with dataset.missing=unavailable such cells are allowed, and cannot be bought"
 _PLAIN = re.compile(r"[A-Za-z_]\w{0,40}")  # names that a shell and Hydra's lists take as they are

@@ -89,9 +89,9 @@ def execute(
             with computing(plan, store.missing(), function) as entries:
                 for entry in entries:
                     store.add(entry)
-        except BaseException:
+        except BaseException as error:
             with suppress(UserError):  # the first error is the one to report
-                store.finish()
+                store.finish(str(error) if isinstance(error, UserError) else "")
             raise
         store.finish()
         finished = store.finished()

@@ -51,6 +51,8 @@ class Plan(Spending):
         Names of the attributes; empty if they have none.
     target : str
         Name of the target in the data; empty if it has none.
+    labels : tuple of str
+        The two labels that are predicted, -1 and +1 in this order; empty for other targets.
     dropped : tuple of (int, str)
         Columns of the data that are no attributes, see `Dataset`.
     gaps : bool
@@ -67,6 +69,7 @@ class Plan(Spending):
     notes: tuple[str, ...]
     names: tuple[str, ...]
     target: str
+    labels: tuple[str, ...]
     dropped: tuple[tuple[int, str], ...]
     gaps: bool
     data_bytes: int | None
@@ -234,6 +237,7 @@ def make_plan(config: Config) -> Plan:
         notes=(),
         names=data.names,
         target=data.target,
+        labels=data.labels if algo.predicts else (),
         dropped=data.dropped,
         gaps=data.available is not None,
         data_bytes=data.X.nbytes if isinstance(data.X, np.ndarray) else None,

@@ -12,12 +12,13 @@ from budgetreg.data import load
 from budgetreg.metering.cells import Cells
 from budgetreg.metering.centring import Origin
 from budgetreg.metering.table import Table, stack
+from budgetreg.protocol.calibration import calibrated, explained_by_cells, explained_by_folds
 from budgetreg.protocol.parts import fold_parts
 from budgetreg.protocol.passes import Begin, Keep, Pass, PassResult, Progress, advance
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.split import Split, split_data
 from budgetreg.protocol.tuning import on_edge, winners
-from budgetreg.tasks import Columns, Task
+from budgetreg.tasks import Columns, Model, Regression, Task
 
 _BYTES = "float64"  # little-endian in base64, which keeps every bit in less space than digits
 Run = Callable[[Plan, Sequence[int], Progress], list[dict[str, Any]]]
@@ -184,12 +185,12 @@ def _test(plan: Plan, split: Split, settings: np.ndarray) -> Keep:
     It returns the errors, and the model at the last checkpoint.
     """
 
-    def test(checkpoint: int, outputs: np.ndarray, origin: Origin) -> tuple[Columns, dict[str, Any] | None]:
+    def test(checkpoint: int, outputs: np.ndarray, origin: Origin) -> tuple[Columns, Model | None]:
         setting = int(settings[checkpoint])
         errors = split.judge.columns(outputs, setting, origin)
         if checkpoint < len(settings) - 1:
             return errors, None
-        return errors, packed(plan.config.algo.task.model(split.table, outputs, setting, origin))
+        return errors, plan.config.algo.task.model(split.table, outputs, setting, origin)
 
     return test
 
@@ -248,7 +249,7 @@ class Outcome:
                 **self._distinct_cells(),
             },
             "edge_before": self._edge(best[:-1]),
-            "model": final.kept[-1][1],
+            "model": packed({**final.kept[-1][1], **self._calibration()}),
         }
         if plan.prices and final.reveals is not None:
             reveals = self._of_chosen(final.reveals) + plan.lead
@@ -260,6 +261,30 @@ class Outcome:
             result["reveals"] = reveals.tolist()
         return result
 
+    def _calibration(self) -> Model:
+        """Return what the model needs to give probabilities of two labels; nothing for other targets."""
+        plan, split, table = self.plan, self.split, self.split.table
+        if not plan.labels:
+            return {}
+        y = table.y[np.concatenate([split.pilot, split.order])]
+        task = plan.config.algo.task
+        if self.folds and isinstance(task, Regression) and task.delta is None:
+            losses = np.array([fold.kept[-1][self.best[-1]] for fold in self.folds])
+            explained = explained_by_folds(losses, y)
+        else:
+            rows, cells = self._seen()
+            first, model = split.first_row, self.final.kept[-1][1]
+            explained = explained_by_cells(table, model, rows - first, cells - first * plan.d, float(y.var()))
+        return calibrated(y, explained, plan.checkpoints[-1])
+
+    def _seen(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows that the final run saw in full, the pilot's among them, and its other cells."""
+        assert self.final.seen is not None
+        rows, single = self.final.seen(self.among[-1])
+        if self.plan.lead:
+            rows = np.concatenate([rows, self.split.pilot + self.split.first_row])
+        return rows, single
+
     def _distinct_cells(self) -> dict[str, float]:
         """Count the distinct cells that the final run saw, those that only its tuning saw, and the rows held out.
 
@@ -267,10 +292,7 @@ class Outcome:
         two of these cost.
         """
         plan, split = self.plan, self.split
-        assert self.final.seen is not None
-        rows, single = self.final.seen(self.among[-1])
-        if plan.lead:
-            rows = np.concatenate([rows, split.pilot + split.first_row])
+        rows, single = self._seen()
         shared, all_rows = single[self.cells.holds(single)], split.first_row + np.arange(len(split.table.y))
         in_tuning, in_rows = self.cells.by_attribute(all_rows), self.cells.by_attribute(rows)
         only_tuning = in_tuning - in_rows - np.bincount(shared % plan.d, minlength=plan.d)

@@ -1,10 +1,12 @@
 """What a run has paid in all, tuning included."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from budgetreg.results.reading import Results
+if TYPE_CHECKING:
+    from budgetreg.results.reading import Results  # which loads pandas
 
 
 @dataclass(frozen=True)
@@ -28,18 +30,18 @@ class Payments:
     total: float
 
 
-def attributes_paid(results: Results, repetition: int | None = None) -> Payments | None:
+def attributes_paid(results: "Results", repetition: int | None = None) -> Payments | None:
     """Return what repetitions of a run, all or one, have paid for, in attributes; None if it was not recorded."""
     return _bill(results, repetition, ("attributes_total", "cells_tuning", "rows_full"), results.manifest["data"]["d"])
 
 
-def money_paid(results: Results, repetition: int | None = None) -> Payments | None:
+def money_paid(results: "Results", repetition: int | None = None) -> Payments | None:
     """Return the same in money; None if there are no prices."""
     return _bill(results, repetition, ("cost_total", "cost_cells_tuning", "cost_rows_full"), 1)
 
 
 def _bill(
-    results: Results, repetition: int | None, columns: tuple[str, str, str], unit_of_rows: int
+    results: "Results", repetition: int | None, columns: tuple[str, str, str], unit_of_rows: int
 ) -> Payments | None:
     runs = results.runs
     asked = runs["repetition"].isin(results.curves["repetition"] if repetition is None else [repetition])

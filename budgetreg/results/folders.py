@@ -40,6 +40,8 @@ class RunStatus:
         Attribute budget per example.
     damage : str
         The message about a damaged file; empty if none is damaged.
+    stopped : str
+        The message of the error that ended the last call; empty if none did.
     """
 
     folder: Path
@@ -50,6 +52,7 @@ class RunStatus:
     dataset: str
     k: int
     damage: str = ""
+    stopped: str = ""
 
     @property
     def finished(self) -> int:
@@ -84,6 +87,7 @@ def read_status(folder: Path) -> RunStatus:
         },
         running=is_locked(folder),
         damage=_damage(folder, damaged),
+        stopped=str(manifest.get("stopped", "")),
         **{name: manifest[name] for name in ("algo", "dataset", "k")},
     )
 

@@ -17,12 +17,15 @@ from budgetreg.results.journal import Entry, read_journal
 from budgetreg.results.manifest import read_tables, run_manifest
 from budgetreg.results.schema import MANIFEST, MODEL, MODEL_ARRAYS, MODELS
 
+_FOR_PROBABILITIES = {"share", "explained"}
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time of a ZIP file, so that equal models have equal bytes
 Arrays = Mapping[str, np.ndarray]
 _T = TypeVar("_T")
 
 
-def model_npz(models: Mapping[int, Mapping[str, Any]], names: Sequence[str], target: str) -> bytes:
+def model_npz(
+    models: Mapping[int, Mapping[str, Any]], names: Sequence[str], target: str, labels: Sequence[str] = ()
+) -> bytes:
     """Return the content of the file, with equal bytes for equal models.
 
     Parameters
@@ -33,12 +36,17 @@ def model_npz(models: Mapping[int, Mapping[str, Any]], names: Sequence[str], tar
         Names of the attributes; empty if they have none.
     target : str
         Name of the target; empty if it has none.
+    labels : sequence of str
+        The two labels that are predicted, -1 and +1 in this order; empty for other targets.
     """
     numbers = sorted(models)
     learned = [unpacked(models[number]) for number in numbers]
-    arrays = {name: np.stack([model[name] for model in learned]) for name in learned[0]}
+    # Earlier versions kept nothing for probabilities, and a run may have gone on from there.
+    common = [name for name in learned[0] if all(name in model for model in learned)]
+    arrays = {name: np.stack([model[name] for model in learned]) for name in common}
     arrays["repetitions"] = np.array(numbers)
-    arrays |= {name: np.array(words) for name, words in (("names", list(names)), ("target", target)) if words}
+    texts = {"names": list(names), "target": target, "labels": list(labels)}
+    arrays |= {name: np.array(words) for name, words in texts.items() if words}
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name, array in arrays.items():
@@ -101,7 +109,8 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Arrays:
         return arrays
     if repetition not in numbers:
         raise ConfigError(f"repetition={repetition}: {folder} has finished {_shown(numbers)}")
-    return arrays | {name: arrays[name][[numbers.index(repetition)]] for name in ("w", "b", "c")}
+    kept = [name for name in arrays if name not in MODEL_ARRAYS]
+    return arrays | {name: arrays[name][[numbers.index(repetition)]] for name in kept}
 
 
 def _arrays(folder: Path, manifest: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -129,15 +138,26 @@ def _is_model(entry: Entry, d: int) -> bool:
         # Shapes first, as `unpacked` asks for as much memory as they say.
         if type(entry["repetition"]) is not int or _misfit({name: packed[name]["shape"] for name in packed}, d):
             return False
-        return all(np.isfinite(array).all() for array in unpacked(packed).values())
+        arrays = unpacked(packed)
+        return all(np.isfinite(array).all() for array in arrays.values()) and _are_shares(arrays)
     except (AttributeError, KeyError, TypeError, ValueError):
         return False
+
+
+def _are_shares(arrays: Arrays) -> bool:
+    """Return whether what probabilities are computed from, if it is there, is possible."""
+    if "share" not in arrays:
+        return True
+    share, explained = arrays["share"], arrays["explained"]
+    return bool(((share > 0) & (share < 1) & (explained >= 0) & (explained < 1)).all())
 
 
 def _misfit(shapes: Mapping[str, Sequence[int]], d: int, lead: Sequence[int] = ()) -> str:
     """Return what is wrong with the shapes of regressors or subspaces, after some first axes; empty if nothing is."""
     n = shapes["V"][-1] if shapes.get("V") else 0
-    needed: Mapping[str, tuple[int, ...]] = {"w": (d,), "b": (), "c": (d,)}
+    needed: dict[str, tuple[int, ...]] = {"w": (d,), "b": (), "c": (d,)}
+    if _FOR_PROBABILITIES & shapes.keys():
+        needed |= dict.fromkeys(sorted(_FOR_PROBABILITIES), ())
     if "V" in shapes:
         needed = {"V": (d, n), "c": (d,), "scale": (d,)}
     if shapes.keys() != needed.keys():
@@ -162,7 +182,7 @@ def _check_headers(headers: Mapping[str, Header], d: int) -> None:
     wrong = _misfit({name: shape for name, shape in shapes.items() if name not in MODEL_ARRAYS}, d, lead)
     if wrong:
         raise ValueError(wrong)
-    others = {"repetitions": ("i", lead), "names": ("U", (d,)), "target": ("U", ())}
+    others = {"repetitions": ("i", lead), "names": ("U", (d,)), "target": ("U", ()), "labels": ("U", (2,))}
     for name, header in headers.items():
         if (header.dtype.kind, header.shape) != others.get(name, ("f", header.shape)):
             raise ValueError(f"{name} has shape {header.shape} and type {header.dtype}")
@@ -176,6 +196,10 @@ def _check_values(arrays: Arrays, done: int | None) -> None:
             raise ValueError(f"{name} holds numbers that are not finite")
     if len(set(names)) < len(names):
         raise ValueError("two attributes have the same name")
+    if "labels" in arrays and arrays["labels"][0] == arrays["labels"][1]:
+        raise ValueError("the two labels are the same")
+    if not _are_shares(arrays):
+        raise ValueError("share and explained are not shares")
     if len(set(numbers)) < len(numbers) or min(numbers, default=-1) < 0:
         raise ValueError("the numbers of repetitions are not 0 or more, each once")
     if done not in (None, len(numbers)):

@@ -1,21 +1,63 @@
 """What a run predicts for the rows of another table."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from budgetreg.data.attributes import UNIT
 from budgetreg.data.dataset import Dataset, positions
 from budgetreg.data.formats.chunks import NO_TARGET, data_row, reading, shown
+from budgetreg.data.kind import ALL
 from budgetreg.data.tabular import FORMATS, opener, parse_file
 from budgetreg.data.values import as_values, row_blocks
-from budgetreg.errors import ConfigError, DataError
+from budgetreg.errors import ConfigError, DataError, quoted
 from budgetreg.files.paths import regular
+from budgetreg.files.writing import files_below
+from budgetreg.protocol.calibration import probability
+from budgetreg.results.bill import attributes_paid, money_paid
 from budgetreg.results.manifest import run_manifest
 from budgetreg.results.models import Arrays, read_regressors
+from budgetreg.results.schema import MANIFEST, PREDICTION_COLUMNS
+from budgetreg.results.tables import as_csv
+
+if TYPE_CHECKING:
+    from budgetreg.results.reading import Results
+
+_MOST_RUNS = 9
 
 
-def predict(folder: Path, path: Path, repetition: int | None = None) -> tuple[np.ndarray, tuple[str, ...]]:
+@dataclass(frozen=True)
+class Predictions:
+    """What a run predicts for the rows of a table; see `budgetreg.results.schema.PREDICTION_COLUMNS`.
+
+    Attributes
+    ----------
+    values : ndarray of float, shape (n,)
+        Averaged over the models.
+    probability : ndarray of float, shape (n,), or None
+        That of the second label; None if the target is not two-valued, or the model of an earlier version.
+    label : ndarray of str, shape (n,), or None
+        The label whose probability is larger.
+    notes : tuple of str
+        Which models predict and what they paid for, how the table was read, and the error if it has targets.
+    """
+
+    values: np.ndarray
+    probability: np.ndarray | None
+    label: np.ndarray | None
+    notes: tuple[str, ...]
+
+    def as_csv(self) -> str:
+        """Return the columns as text."""
+        columns = zip(PREDICTION_COLUMNS, (self.values, self.probability, self.label), strict=True)
+        known = {name: column.tolist() for name, column in columns if column is not None}
+        return as_csv(known, (dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True))).decode()
+
+
+def predict(folder: Path, path: Path, repetition: int | None = None) -> Predictions:
     """Return what a run predicts for the rows of a table, with its error if the table has targets.
 
     Parameters
@@ -31,10 +73,7 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> tuple[np
 
     Returns
     -------
-    predictions : ndarray of float, shape (n,)
-        Averaged over repetitions; of two labels the sign is the label.
-    notes : tuple of str
-        How the table was read, and the error if it has targets.
+    Predictions
 
     Raises
     ------
@@ -45,30 +84,96 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> tuple[np
     """
     from budgetreg.results.reading import read  # here, as pandas is slow to load and a run that is written needs none
 
+    _refuse_sweep(folder)
     learned = read_regressors(folder, repetition)
     with reading(path):
         if not path.is_dir():
             regular(path)
     if opener(path) is None:
         raise ConfigError(f"{path}: a table ends in {', '.join(FORMATS)} (text also compressed), or is a folder")
-    labelled = bool(read(folder).curves["test_error_rate"].notna().any())
+    results = read(folder)
+    labelled = "labels" in learned or bool(results.curves["test_error_rate"].notna().any())
     target, names, d = _target(path, str(learned.get("target", "")))
     dropped = run_manifest(folder).get("dropped", ())
     left_out = _left_out(learned, names, d, dropped, path)
     data = parse_file({"path": str(path), "target": target, "scale": "none", "drop": left_out}).load()
     columns = _columns(learned, data, dropped, path)
-    values = np.empty(len(data.y))
+    values, probabilities = np.empty(len(data.y)), np.empty(len(data.y))
+    calibrated = {"share", "explained", "labels"} <= learned.keys()
     for rows in row_blocks(np.arange(len(data.y)), data.X.shape[1]):
         X = as_values(data.X).rows(rows).astype(np.float64)[:, columns]
         with np.errstate(over="ignore", invalid="ignore"):
             each = [b + (X - c) @ w for w, b, c in zip(learned["w"], learned["b"], learned["c"], strict=True)]
             values[rows] = np.mean(each, axis=0)
+            if calibrated:
+                each = list(map(probability, each, learned["share"].tolist(), learned["explained"].tolist()))
+                probabilities[rows] = np.mean(each, axis=0)
     if not np.isfinite(values).all():
         first = data_row(int(np.flatnonzero(~np.isfinite(values))[0]))
         raise DataError(
             f"{path}: {first}: the prediction of {folder} overflows; its model or the row is beyond all use"
         )
-    return values, data.notes + (() if target == NO_TARGET else _errors(data, values, labelled))
+    label = learned["labels"][(probabilities > 0.5).astype(int)] if calibrated else None
+    predictions = Predictions(values, probabilities if calibrated else None, label, ())
+    notes = [_models_used(results, repetition), *data.notes]
+    if calibrated:
+        second = quoted(str(learned["labels"][1]))
+        notes.append(f"probability: of {second}, by Bayes' rule if predictions are normal given the label")
+    elif labelled:
+        notes.append(f"{folder} was written by an earlier version, without probabilities: the sign is the label")
+    if target != NO_TARGET:
+        known = results.manifest["data"]["fingerprint"] == data.fingerprint()
+        notes.append(_error(data, predictions, labelled, learned, f"{len(values)} rows of {path}", known))
+    return replace(predictions, notes=tuple(notes))
+
+
+def _refuse_sweep(folder: Path) -> None:
+    """Refuse a folder above runs, with their names.
+
+    Raises
+    ------
+    DataError
+    """
+    below = [str(file.parent) for file in files_below(folder, MANIFEST)]
+    if below and str(folder) not in below:
+        more = f" and {len(below) - _MOST_RUNS} more (see budgetreg status)" if len(below) > _MOST_RUNS else ""
+        raise DataError(f"{folder} holds no run itself; the runs below it: {', '.join(below[:_MOST_RUNS])}{more}")
+
+
+def _models_used(results: "Results", repetition: int | None) -> str:
+    """Return which models predict, and what was paid for them."""
+    asked, paid = results.manifest["repetitions"], attributes_paid(results, repetition)
+    money, dataset = money_paid(results, repetition), results.manifest["config"].get("dataset", {})
+    bill = "what was paid is not recorded"
+    if paid is not None:
+        cost = f" ({money.total:,.6g} {dataset.get('unit') or UNIT})" if money else ""
+        tuning = ", tuning included" if paid.total > paid.final else ""
+        bill = f"{paid.total:,.0f} attributes were paid for{cost}{tuning}"
+    if dataset.get("split") == ALL:
+        return f"one model, learned once from all rows: {bill}"
+    if repetition is not None:
+        return f"the model of repetition {repetition}, one of {asked}: {bill}"
+    if asked == 1:
+        return f"the model of one split, as part of the rows was kept for a test: {bill}"
+    return f"the mean of {asked} models, each bought on a split of its own: {bill} in all; `budgetreg fit` learns one"
+
+
+def _error(data: Dataset, predictions: Predictions, labelled: bool, learned: Arrays, rows: str, known: bool) -> str:
+    """Return the error on the rows of a table, and what is known of whether they were learned from."""
+    if labelled != data.two_valued:
+        targets = "two labels" if data.two_valued else "targets other than two labels"
+        return f"the table has {targets} but the run learned {'' if labelled else 'no '}labels: no error is computed"
+    if labelled and "labels" in learned and list(data.labels) != learned["labels"].tolist():
+        ours, theirs = (" and ".join(map(quoted, labels)) for labels in (learned["labels"].tolist(), data.labels))
+        return f"the table has the labels {theirs} but the run learned {ours}: no error is computed"
+    values, label = predictions.values, predictions.label
+    errors = f"mean squared error {np.square(predictions.values - data.y).mean():.6g}"
+    if labelled:
+        right = np.sign(values) == data.y if label is None else label == learned["labels"][(data.y > 0).astype(int)]
+        errors += f", error rate {1 - right.mean():.4g}"
+    if known:
+        return f"{errors} on the {rows}, the table that was learned from: expect more on new rows"
+    return f"{errors} on the {rows}; whether any of them was learned from is not known"
 
 
 def _target(path: Path, named: str) -> tuple[str | None, Sequence[str], int]:
@@ -128,11 +233,3 @@ def _columns(learned: Arrays, data: Dataset, dropped: Sequence[tuple[int, str]],
             "their columns must be the same in the same order"
         )
     return np.arange(d)
-
-
-def _errors(data: Dataset, values: np.ndarray, labelled: bool) -> tuple[str, ...]:
-    if labelled != data.two_valued:
-        targets = "two labels" if data.two_valued else "targets other than two labels"
-        return (f"the table has {targets} but the run learned {'' if labelled else 'no '}labels: no error is computed",)
-    error = f"mean squared error {np.square(values - data.y).mean():.6g} on {len(values)} rows"
-    return (f"{error}, error rate {(np.sign(values) != data.y).mean():.4g}" if labelled else error,)

@@ -90,6 +90,7 @@ MODEL_ARRAYS: dict[str, str] = {
     "repetitions": "numbers of the R repetitions, in the order of the other arrays",
     "names": "(d,) names of the attributes; missing if they have none",
     "target": "name of the target; missing if it has none",
+    "labels": "(2,) the values of a two-valued target in the data, those of -1 and +1; missing for other targets",
 }
 
 REGRESSOR_ARRAYS: dict[str, str] = {
@@ -97,7 +98,20 @@ REGRESSOR_ARRAYS: dict[str, str] = {
     "w": "(R, d) weights at the last checkpoint of attributes as they are stored: the prediction is b + <w, x - c>",
     "b": "(R,) predictions at c, in units of the target",
     "c": "(R, d) the centre of the attributes; 0 where they are not centred",
+    "share": "(R,) share p of the second label among the training examples, for two-valued targets only",
+    "explained": "(R,) share R^2 of the target's variance that the prediction s explains, by held-out folds if "
+    "parameters were tuned on them, else by the covariances of single attributes with the target, less a standard "
+    "error; the probability P of the second label is logit P = logit p + (1 - 2 p) / (2 p (1 - p)) + "
+    "s / (2 p (1 - p) (1 - R^2))",
 }
+
+PREDICTION_COLUMNS: dict[str, str] = {
+    "prediction": "mean over the models; in units of the target, or -1 and +1 for its two labels, which it can exceed",
+    "probability": "that of the second label, the larger in sorted order, mean over the models: by Bayes' rule, if the "
+    "prediction is normal given each label, with one variance (linear discriminant analysis)",
+    "label": "the label whose probability is larger",
+}
+"""What ``budgetreg predict`` writes; the last two columns for two-valued targets only."""
 
 SUBSPACE_ARRAYS: dict[str, str] = {
     **MODEL_ARRAYS,

@@ -48,6 +48,7 @@ class Store:
         if manifest:
             self._inherit({key: manifest[key] for key in self._provenance})
         self._digests: dict[str, str] = manifest.get("tables", {})
+        self._stopped = ""
         if self.missing():
             # Before there is a journal, because the manifest distinguishes our folder from somebody else's.
             self._write_manifest()
@@ -125,21 +126,27 @@ class Store:
             entry = {**entry, "result": result}
         self._journal.append(entry)
 
-    def finish(self) -> None:
+    def finish(self, stopped: str = "") -> None:
         """Write the tables and the manifest from what the journal holds.
 
         They are made from the journal alone, so that they are the same after an interruption at any point.
+
+        Parameters
+        ----------
+        stopped : str
+            The message of the error that ended the run; empty if there was none, or it was interrupted.
 
         Raises
         ------
         UserError
             If a file cannot be written. That file and those after it stay as they were.
         """
+        self._stopped = stopped
         self._load()
         tables = tables_of(self._plan, self.finished(), self.failed())
         learned = {entry["repetition"]: self._learned[entry["repetition"]] for entry in self.finished()}
         if learned:
-            tables[schema.MODEL] = model_npz(learned, self._plan.names, self._plan.target)
+            tables[schema.MODEL] = model_npz(learned, self._plan.names, self._plan.target, self._plan.labels)
         digests = {name: digest(content) for name, content in tables.items()}
         if self._digests and self._digests != digests:
             # If we are killed while the tables change, the manifest must not call any of them damaged.
@@ -209,6 +216,7 @@ class Store:
             **({"prices": dict(zip(prices.names, prices.costs, strict=True))} if prices else {}),
             **({"dropped": self._plan.dropped} if self._plan.dropped else {}),
             **({"groups": self._plan.groups.heads} if self._plan.groups else {}),
+            **({"stopped": self._stopped} if self._stopped else {}),
             "notes": self._plan.notes,
             "promised": promised(config.algo),
             **self._provenance,

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from budgetreg.cli.app import main
+from budgetreg.errors import DataError
 from budgetreg.execution import scratch
 from budgetreg.files.garbage import Garbage
 from budgetreg.files.integrity import signed
@@ -101,12 +102,28 @@ def test_why_shows_missing_and_failed_repetitions(here: Path, capsys: pytest.Cap
         ["runs/a", "repetition", "1,", "3", "failed", "ZeroDivisionError:", "no", "such", "luck"],
         [
             *("runs/b", "repetition", "1-3,", "5-8", "missing"),
-            *("never", "finished:", "run", "it", "again"),
+            *("interrupted:", "the", "same", "command", "resumes"),
         ],
     ]
     with Store.open(Path("runs/b"), toy_plan(Path("runs/b"), repetitions=9)):
         assert main(["status", "runs/b", "--why"]) == 0
     assert "a process works on it now" in capsys.readouterr().out
+
+
+def test_why_shows_the_error_that_would_come_again(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    facts = {"log": here / "log", "repetitions": 3}
+    with pytest.raises(DataError):
+        toy_run(toy_plan(Path("run"), behaviour={1: "refuse"}, **facts))
+    assert main(["status", "run", "--why"]) == 0
+    assert "repetition 1-2  missing  stopped by an error: the data are no good" in capsys.readouterr().out
+    with pytest.raises(KeyboardInterrupt):
+        toy_run(toy_plan(Path("run"), behaviour={1: "interrupt"}, **facts))
+    assert main(["status", "run", "--why"]) == 0
+    assert "interrupted: the same command resumes" in capsys.readouterr().out
+    toy_run(toy_plan(Path("run"), **facts))
+    toy_run(toy_plan(Path("whole"), **facts))
+    kept, whole = (json.loads(Path(name, "manifest.json").read_text()) for name in ("run", "whole"))
+    assert kept.keys() == whole.keys()
 
 
 def leave(folder: Path, name: str, process: int) -> Path:
