@@ -38,7 +38,7 @@ def _arrays(folder: Path, rng: np.random.Generator) -> str:
     path = folder / "model.npz"
     with np.load(path) as file:
         model = dict(file)
-    name = str(rng.choice(["w", "b", "c", "repetitions", "names", "target"]))
+    name = str(rng.choice(["w", "b", "c", "share", "explained", "repetitions", "names", "target", "labels"]))
     array = model[name]
     changes: dict[str, Any] = {
         "one more axis": array[None],
@@ -51,17 +51,17 @@ def _arrays(folder: Path, rng: np.random.Generator) -> str:
     }
     if name != "target":
         changes |= {"missing": None, "one less": array[:-1], "twice": np.concatenate([array, array])}
-    if name in ("w", "b", "c"):
+    if name in ("w", "b", "c", "share", "explained"):
         at = tuple(rng.integers(array.shape))
         for value in (np.nan, np.inf, -np.inf):
             changes[f"{value} at {at}"] = array.copy()
             changes[f"{value} at {at}"][at] = value
-    if name in ("repetitions", "names"):
+    if name in ("repetitions", "names", "labels"):
         changes["all the same"] = np.repeat(array[:1], len(array))
     if name == "repetitions":
         changes |= {"negative": -array - 1, "fractions": array + 0.5}
     how = str(rng.choice(list(changes)))
-    if changes[how] is None and name == "names":  # as of a table without names
+    if changes[how] is None and name in ("names", "labels"):  # as of a table without them
         how = "one less"
     model[name] = changes[how]
     np.savez(path, **{key: value for key, value in model.items() if value is not None})
@@ -175,7 +175,7 @@ def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
     whole, rng = place / "whole", np.random.default_rng(0)
     whole.mkdir()
     X = rng.normal(size=(60, 6))
-    table = np.column_stack([X, X @ np.arange(6.0) + rng.normal(size=60)])
+    table = np.column_stack([X, np.sign(X @ np.arange(6.0) + rng.normal(size=60))])  # labels, with probabilities
     np.savetxt(whole / "table.csv", table, delimiter=",", header="a,b,c,d,e,f,y", comments="")
     (whole / "prices.csv").write_text("attribute,cost\na,1\nb,2\nc,3\nd,4\ne,5\nf,6\n")
     answers = {}

@@ -85,6 +85,7 @@ class ToyPlan:
     spends_gaps: bool = False
     target: str = ""
     labels: tuple[str, ...] = ()
+    spends_gaps: bool = False
 
     @property
     def full_row(self):

@@ -264,7 +264,9 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "predict": (
         """Predict the target of the rows of a table (CSV, Parquet, NPZ, LIBSVM, ...) with what a run has learned.
         Columns are matched by name if they have names, else by order. If the table has the target, the error is
-        printed. With labels -1 and +1, the sign of a prediction is the label.""",
+        printed, and whether its rows were learned from, as far as that is known. A two-valued target has two more
+        columns: probability, that of the second label in sorted order, by Bayes' rule if predictions are normal given
+        the label with one variance (linear discriminant analysis), and label, the more probable one.""",
         _dir("folder", "the folder of a finished run", Path),
         _option("table", type=Path, metavar="TABLE", help="a file such as dataset=file reads"),
         _words(

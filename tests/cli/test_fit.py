@@ -1,5 +1,6 @@
 """``fit`` learns once from all rows, looks at nothing that is not paid for, and shows what was paid."""
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -199,3 +200,36 @@ def test_what_overflows_is_no_model() -> None:
 
     with pytest.raises(DataError, match="what was learned is not finite after 20 examples"):
         execute(plan, function=broken)
+
+
+def test_predictions_say_where_they_come_from(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was bought, and whether the rows of an error were learned from, as far as it is known."""
+    frame = pd.read_csv("own.csv")
+    frame["y"] = np.where(frame["y"] > 0, "sick", "healthy")
+    frame.to_csv("own.csv", index=False)
+    frame[:9].to_csv("some.csv", index=False)
+    (here / "elsewhere").mkdir()
+    frame.to_csv("elsewhere/copy.csv", index=False)
+    call(capsys, f"fit {NAIVE} out=mine")
+    paid = int(budgetreg.load("mine").runs["attributes_total"].item())
+    for name, said in [
+        ("own.csv", "on the 60 rows of own.csv, the table that was learned from"),
+        ("elsewhere/copy.csv", "on the 60 rows of elsewhere/copy.csv, the table that was learned from"),
+        ("some.csv", "on the 9 rows of some.csv; whether any of them was learned from is not known"),
+    ]:
+        answer = call(capsys, f"predict mine {name}")
+        assert f"one model, learned once from all rows: {paid:,} attributes were paid for\n" in answer.err
+        assert said in answer.err
+        predictions = pd.read_csv(io.StringIO(answer.out))
+        assert predictions.columns.tolist() == ["prediction", "probability", "label"]
+        assert set(predictions["label"]) == {"healthy", "sick"}
+        assert predictions["probability"].between(0, 1).all()
+        wrong = (predictions["label"] != frame["y"][: len(predictions)]).mean()
+        assert f"error rate {wrong:.4g} on the" in answer.err
+    call(capsys, f"run {NAIVE} repetitions=3 checkpoints=1 out=splits")
+    paid = int(budgetreg.load("splits").runs["attributes_total"].sum())
+    answer = call(capsys, "predict splits some.csv")
+    assert (
+        f"the mean of 3 models, each bought on a split of its own: {paid:,} attributes were paid for in all"
+        in answer.err
+    )

@@ -391,7 +391,7 @@ def test_too_few_complete_rows_are_refused(tmp_path):
             with pytest.raises(DataError, match=re.escape(str(refusal.value))):
                 run(planned(*words, f"repetitions={number}"), [number])
     assert "pilot=1: too few rows" in refused(ConfigError, path, "algo=aerr", ONE_STEP)
-    assert of(path, "baseline", RADII, "repetitions=1").pilot == 1
+    assert planned(*KEYS[:-2], path, "algo=aeml", "checkpoints=3", "repetitions=1", "seed=2").pilot == 1
 
 
 def test_a_plan_notes_missing_values_only_if_there_are_any(tmp_path, path):

@@ -10,6 +10,7 @@ import pytest
 
 from budgetreg.cli.app import main
 from budgetreg.files.integrity import digest, signed
+from budgetreg.protocol.calibration import probability
 from budgetreg.protocol.repetitions import packed
 from budgetreg.results.models import read_models
 from budgetreg.results.store import Store
@@ -272,6 +273,83 @@ def test_no_error_is_computed_for_labels_when_numbers_were_learned(tmp_path, run
         0,
         "budgetreg: the table has two labels but the run learned no labels: no error is computed",
     )
+
+
+SURE = [model | {"share": np.array(0.25), "explained": np.array(0.5)} for model in LEARNED]
+
+
+def test_two_labels_have_probabilities(tmp_path, capsys):
+    """The mean of the models' probabilities, that label whose probability is larger, and errors by labels."""
+    run = tmp_path / "run"
+    fill(run, names=NAMES, target="y", labels=("no", "yes"), learned=SURE)
+    words = ["no", "no", "yes", "yes"]
+    rows = np.array([[0.0, 100.0, 5.0], [0.0, 100.0, 3.0], [0.0, 100.0, 14 / 3], [0.5, 99.0, 6.0]])
+    new = table(tmp_path / "new.csv", {**dict(zip(NAMES, rows.T, strict=True)), "y": words})
+    code, out, err = predict(capsys, run, new)
+    assert code == 0
+    head, *lines = (line.split(",") for line in out.splitlines())
+    assert head == ["prediction", "probability", "label"]
+    scores = [model["b"] + (rows - model["c"]) @ model["w"] for model in LEARNED]
+    p = np.mean([probability(each, 0.25, 0.5) for each in scores], axis=0)
+    assert [float(line[0]) for line in lines] == pytest.approx(expected(rows))
+    assert [float(line[1]) for line in lines] == pytest.approx(p)
+    labels = ["yes" if each > 0.5 else "no" for each in p]
+    assert [line[2] for line in lines] == labels
+    assert sorted(set(labels)) == ["no", "yes"]
+    wrong = np.mean([a != b for a, b in zip(labels, words, strict=True)])
+    assert f"error rate {wrong:.4g} on the 4 rows of" in err
+    assert "probability: of 'yes', by Bayes' rule" in err
+    one = predict(capsys, run, new, "repetition=1")[1].splitlines()
+    assert float(one[1].split(",")[1]) == pytest.approx(probability(scores[1], 0.25, 0.5)[0])
+    new.write_text(new.read_text().replace("yes", "maybe"))
+    assert (
+        "the table has the labels 'maybe' and 'no' but the run learned 'no' and 'yes': no error"
+        in predict(capsys, run, new)[2]
+    )
+
+
+def test_models_of_earlier_versions_predict_without_probabilities(tmp_path, capsys):
+    """Also if a run went on, and some of its models have what probabilities need."""
+    for folder, learned in (("old", LEARNED), ("mixed", [LEARNED[0], *SURE[1:]])):
+        fill(tmp_path / folder, names=NAMES, target="y", labels=("no", "yes"), learned=learned)
+        new = table(tmp_path / "new.csv", dict(zip(NAMES, X.T, strict=True)))
+        code, out, err = predict(capsys, tmp_path / folder, new)
+        assert (code, numbers(out)) == (0, pytest.approx(expected(X)))
+        assert "was written by an earlier version, without probabilities: the sign is the label" in err
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (changed("share", lambda share: share * 4), "share and explained are not shares"),
+        (changed("explained", lambda explained: explained * 2), "share and explained are not shares"),
+        (changed("share", lambda share: share[:, None]), "share has shape (3, 1), and (3,) is needed"),
+        (lambda model: {key: value for key, value in model.items() if key != "share"}, "share are needed"),
+        (changed("labels", lambda labels: labels[[0, 0]]), "the two labels are the same"),
+        (changed("labels", lambda labels: labels[:1]), "labels has shape (1,)"),
+    ],
+)
+def test_impossible_probabilities_are_one_line_whoever_signed_them(tmp_path, capsys, change, said):
+    run = tmp_path / "run"
+    fill(run, names=NAMES, target="y", labels=("no", "yes"), learned=SURE)
+    with np.load(run / "model.npz") as file:
+        np.savez(run / "model.npz", **change(dict(file)))
+    edit_manifest(
+        run, tables={name: digest((run / name).read_bytes()) for name in ("curves.csv", "runs.csv", "model.npz")}
+    )
+    code, out, err = predict(capsys, run, table(tmp_path / "new.csv", dict(zip(NAMES, X.T, strict=True))))
+    assert (code, out, err.count("\n")) == (3, "", 1)
+    assert said in err
+
+
+def test_the_runs_below_a_folder_are_listed(tmp_path, run, capsys):
+    fill(tmp_path / "sweep" / "a")
+    for number in range(10):
+        shutil.copytree(run, tmp_path / "sweep" / f"b{number}")
+    code, out, err = predict(capsys, tmp_path / "sweep", tmp_path / "new.csv")
+    assert (code, out, err.count("\n")) == (3, "", 1)
+    names = ", ".join(str(tmp_path / "sweep" / name) for name in ("a", *(f"b{number}" for number in range(8))))
+    assert f"sweep holds no run itself; the runs below it: {names} and 2 more (see budgetreg status)" in err
 
 
 def test_predictions_that_are_impossible_are_one_line(tmp_path, run, capsys):
