@@ -53,7 +53,7 @@ def picture(table: pd.DataFrame) -> Figure:
                 axes.loglog(values.index, values, dashes, color=colour, marker=marker, markersize=4, label=label)
         axes.axhline(1, color="black", linewidth=0.8)
         axes.set_xticks(table.columns, [f"{rows:g}" for rows in table.columns])
-        axes.set_yticks([0.5, 0.7, 1, 1.5, 2, 3, 5, 7])
+        axes.set_yticks([1, 1.5, 2, 3, 5, 7, 10])
         axes.yaxis.set_major_formatter(FormatStrFormatter("%g"))
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_minor_formatter(NullFormatter())
@@ -64,7 +64,7 @@ def picture(table: pd.DataFrame) -> Figure:
     first.set_ylabel("error of aemr / error on full rows")
     first.plot([], [], "-", color="grey", label="against ridge")
     first.plot([], [], "--", color="grey", label="against lasso")
-    first.legend(fontsize=8)
+    first.legend(fontsize=8, loc="center right", bbox_to_anchor=(1, 0.62))
     return figure
 
 
