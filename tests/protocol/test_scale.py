@@ -110,7 +110,7 @@ def test_other_scales_are_left_to_the_pilot(file):
 
 def spending(algo, total, d, n):
     config = replace(configured("dataset=diabetes", f"algo={algo}", "k=4"), total=total)
-    return Spending(config, n, d, config.algo.split_budget(4), None, n, None)
+    return Spending(config, n, d, config.algo.split_budget(4), None, n, None, None)
 
 
 @settings(max_examples=100, deadline=None)
