@@ -32,7 +32,9 @@ class Payments:
 
 def attributes_paid(results: "Results", repetition: int | None = None) -> Payments | None:
     """Return what repetitions of a run, all or one, have paid for, in attributes; None if it was not recorded."""
-    return _bill(results, repetition, ("attributes_total", "cells_tuning", "rows_full"), results.manifest["data"]["d"])
+    data = results.manifest["data"]
+    full_row = data.get("full_row", data["d"])  # fewer, if some attributes are free or bought together
+    return _bill(results, repetition, ("attributes_total", "cells_tuning", "rows_full"), full_row)
 
 
 def money_paid(results: "Results", repetition: int | None = None) -> Payments | None:

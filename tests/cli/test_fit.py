@@ -118,6 +118,16 @@ def test_tuning_is_paid_for_and_shown(capsys: pytest.CaptureFixture[str]) -> Non
     assert bill["in all, at least"] == str(max(120 + int(run["cells_tuning"]), int(run["rows_full"]) * D))
 
 
+def test_a_full_row_costs_what_is_bought_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Three of the six attributes are bought together, and count as one."""
+    Path("groups.csv").write_text("attribute,group\na,panel\nb,panel\nc,panel\n")
+    words = "dataset=file dataset.path=own.csv dataset.groups=groups.csv algo=ridge tuning.folds=3 total=80 out=mine"
+    said = call(capsys, f"fit {words}")
+    (run,) = budgetreg.load("mine").runs.to_dict("records")
+    bill = {line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in said.out.splitlines()}
+    assert bill["tuning: rows seen in full because they were held out"] == str(int(run["rows_full"]) * 4)
+
+
 def test_the_same_choices_leave_the_same_bytes(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     called = budgetreg.fit(RIDGE).folder
     words = " ".join(f"{key}={value}" for key, value in RIDGE.items())
