@@ -115,8 +115,9 @@ def _print_lines(description: str, slots: Path, over: threading.Event) -> None:
     fractions = np.memmap(slots, dtype=np.float64, mode="r")
     if over.wait(PATIENCE_OF_LINES):
         return
-    shown = 0
-    while True:
+    shown, ended = 0, False
+    while not ended:
+        ended = over.wait(_PERIOD)  # what was done last has its line, too
         done = float(fractions.sum())
         if int(done) > shown:
             shown = int(done)
@@ -124,8 +125,6 @@ def _print_lines(description: str, slots: Path, over: threading.Event) -> None:
             left = f", about {_duration(rest)} left" if shown < len(fractions) else ""
             line = f"{in_one_line(description)}: {shown} of {len(fractions)} repetitions{left}"
             print(f"budgetreg: {line}", file=sys.stderr, flush=True)
-        if over.wait(_PERIOD):
-            break
 
 
 def _duration(seconds: float) -> str:

@@ -191,7 +191,9 @@ def test_results_of_other_imputations_do_not_depend_on_rescaling():
     assert identity(impute="iterative", rescale=True) == {**before, "impute": "iterative"}
 
 
-@pytest.mark.parametrize(("impute", "rescale"), [("mean", True), ("iterative", True)])
+@pytest.mark.parametrize(
+    ("impute", "rescale"), [("mean", True), pytest.param("iterative", True, marks=pytest.mark.slow)]
+)
 def test_streams_do_not_depend_on_others_or_on_checkpoints(impute, rescale):
     """Over several blocks, one of full rows, with missing values."""
     X, y = examples(300, 6)

@@ -22,6 +22,7 @@ from budgetreg.metering.table import Table
 from budgetreg.results.repricing import repriced
 from budgetreg.revealed.collection import AttributeDraws, revealed
 from tests.plans import configured, planned
+from tests.tiers import quick_but
 
 RNG = np.random.default_rng(1)
 N, NAMES = 60, list("abcdefg")
@@ -51,7 +52,7 @@ def computed(table: Path, **more: Any) -> Path:
 REGRESSORS = [name for name in members(lambda learner: learner.draws_groups and learner.predicts) if "cv" not in name]
 
 
-@pytest.mark.parametrize("algo", [*REGRESSORS, "aefa", "aefa_streaming"])
+@pytest.mark.parametrize("algo", quick_but(("aeml", "aemr"), [*REGRESSORS, "aefa", "aefa_streaming"]))
 @pytest.mark.parametrize("gaps", [False, True])
 def test_every_learner_of_groups_pays_each_once_and_sees_all_of_it(table: Path, algo: str, gaps: bool) -> None:
     full = algo in ("ridge", "lasso", "online_ridge", "online_lasso")
@@ -134,6 +135,7 @@ def test_learners_that_draw_single_attributes_are_refused_in_one_line(table: Pat
         planned(*words, "algo=aeml", "k=5")
 
 
+@pytest.mark.slow
 def test_groups_whose_attributes_are_alone_change_no_byte(table: Path) -> None:
     (table.parent / "alone.csv").write_text("attribute,group\na,first\nb,second\n")
     plain = computed(table, algo="aemr")

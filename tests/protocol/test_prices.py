@@ -145,7 +145,7 @@ def free(tmp_path: Path) -> str:
     [
         ("impute_ridge", []),
         ("sgd_impute", ["algo.grid={B: [1, 3], eta: [0.1]}"]),
-        ("aeml", ["checkpoints=[30]", "algo.n_factors=2"]),
+        pytest.param("aeml", ["checkpoints=[30]", "algo.n_factors=2"], marks=pytest.mark.slow),
         ("aefa", ["pilot=0", "algo.n_components=2", "checkpoints=[30]"]),
         ("ridge", [BALLS]),
         ("online_ridge", [GRID]),

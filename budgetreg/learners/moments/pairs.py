@@ -89,9 +89,11 @@ def label_regression(
         v = np.where(offset, variance(x_mean, counts, 0.0), 1.0)
         return LabelRegression(np.where(offset, x_mean, 0.0), np.zeros(d), v, counts, live)
 
+    def pooled(squares: np.ndarray) -> float:
+        return float(squares[varying].sum() / (counts[varying] - 1).sum())
+
     def shrunk_variance(squares: np.ndarray) -> np.ndarray:
-        pooled = squares[varying].sum() / (counts[varying] - 1).sum()
-        return np.asarray((squares + _PSEUDO * pooled) / (counts + _PSEUDO))
+        return np.asarray((squares + _PSEUDO * pooled(squares)) / (counts + _PSEUDO))
 
     slope = xu / np.where(uu > 0, uu, 1.0)
     residual_squares = np.maximum(xx - slope * xu, 0.0)
@@ -105,7 +107,7 @@ def label_regression(
         t = max(_MIN_WIDTH / target_variance, surplus / per_t if per_t > 0 else 0.0)
     b = np.where(varying, slope * uu * t / (uu * t + 1), 0.0)
     v = np.maximum(shrunk_variance(np.maximum(xx - 2 * b * xu + b * b * uu, 0.0)), _MIN_RESIDUAL * shrunk_variance(xx))
-    v = np.where(offset, variance(x_mean, counts, xx[varying].sum() / (counts[varying] - 1).sum()), v)
+    v = np.where(offset, variance(x_mean, counts, pooled(xx)), v)
     a = np.where(live, x_mean - b * u_mean, 0.0)
     return LabelRegression(a, b, v, counts, live)
 
