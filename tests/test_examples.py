@@ -111,6 +111,7 @@ def test_it_imports_the_facade_alone() -> None:
     assert set(re.findall(r"(?m)^(?:from|import) (budgetreg\b[.\w]*)", code)) == {"budgetreg.extend"}
 
 
+@pytest.mark.slow
 def test_messages_about_its_keys_and_where_it_is_unknown(budgetreg: Command) -> None:
     line = "run -m algo=marginal_ridge,aer --dry-run tuning=fixed tuning.B=1 tuning.lambda=1"
     assert "shrinkage" not in budgetreg(f"{line} tuning.shrinkage=3").stderr

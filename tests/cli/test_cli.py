@@ -326,6 +326,7 @@ def test_a_recipe_is_a_sweep(capsys: pytest.CaptureFixture[str], here: Path, exe
     assert executed[0].folder.parent == here / "runs/hazan_koren_2012/fig2/digits_3v5"
 
 
+@pytest.mark.slow
 def test_combinations_that_a_recipe_omits_run_only_on_request(
     capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]
 ) -> None:

@@ -85,6 +85,7 @@ def test_learners_of_each_kind_stay_within_the_budget(budgetreg, tmp_path):
     assert (tmp_path / "all" / "curves.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_bytes_do_not_depend_on_workers_batches_or_backend(budgetreg, tmp_path):
     line = f"run -m algo=aerr,aer k=5 algo.average=suffix tuning.at=each {QUICK} dataset.test_fraction=0.9"
     budgetreg(f"{line} out=a")

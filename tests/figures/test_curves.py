@@ -239,6 +239,7 @@ def test_no_two_learners_share_colour_and_marker() -> None:
     assert style("somebody's new one") == style("somebody's new one")
 
 
+@pytest.mark.slow
 def test_the_figure_of_a_run_leaves_out_runs_in_folders_below(tmp_path: Path) -> None:
     names = [path.name for path in plot_run(write_run(tmp_path / "run"))]
     assert names == ["curve.png", "curve.pdf", "curve.txt"]

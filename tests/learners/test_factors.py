@@ -134,6 +134,7 @@ def test_all_attributes_of_many_examples_give_least_squares():
     assert np.linalg.norm(w - best) <= 0.05 * np.linalg.norm(best)
 
 
+@pytest.mark.slow
 def test_centring_matters_only_for_shifted_data():
     X, y = line(60, 4)
     X, y, orders, a = X - X.mean(axis=0), y - y.mean(), shuffled(1, 60), np.array([2.0, -1, 0.5, 3])
@@ -241,6 +242,7 @@ def test_unseen_values_change_nothing(name, monkeypatch):
     assert numbers(again) == numbers(outputs)
 
 
+@pytest.mark.slow
 def test_draws_do_not_depend_on_checkpoints():
     """Nor do AEFA's outputs. AEML's chain continues at each checkpoint, so its later plans differ."""
     rng = np.random.default_rng(0)

@@ -171,6 +171,7 @@ def test_share_of_the_factor_estimate_falls_to_a_half(T):
     np.testing.assert_allclose(both, share * factors + (1 - share) * moments, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_share_of_the_factor_estimate_vanishes_for_sparse_targets():
     rng, d, T = np.random.default_rng(3), 60, 120
     X = rng.normal(size=(T, d))

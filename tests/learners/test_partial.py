@@ -306,6 +306,7 @@ def _paths(X, y, update):
 
 
 @pytest.mark.parametrize("update", ["ogd", "eg"])
+@pytest.mark.slow
 def test_rounding_does_not_change_the_distribution_of_outputs(update):
     X, y, w = _regression(6000 if update == "ogd" else 2000, 20)
     rounded = X * (1 + np.random.default_rng(8).uniform(-1, 1, X.shape) * 2.0**-52)

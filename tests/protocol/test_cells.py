@@ -147,6 +147,7 @@ def test_cells_equal_a_literal_set(case, monkeypatch):
 
 
 @pytest.mark.parametrize("case", quick_but(("aesvr",), ["aelr", "ridge", "aesvr", "chosen"]))
+@pytest.mark.slow
 def test_counts_do_not_depend_on_what_runs_together(case, monkeypatch):
     reference = counts(planned(*QUICK, *CASES[case]), [0, 1])
     alone = planned(*QUICK, *CASES[case], "backend.batch_size=1")

@@ -143,6 +143,7 @@ def test_groups_whose_attributes_are_alone_change_no_byte(table: Path) -> None:
     assert (plain / "curves.csv").read_bytes() == (alone / "curves.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_free_group_is_seen_of_every_example(table: Path) -> None:
     path = table.parent / "prices.csv"
     path.write_text(PRICES.replace("e,5,", "e,0,").replace("f,5,", "f,,"))

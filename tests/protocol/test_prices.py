@@ -75,6 +75,7 @@ def test_price_aware_draws_cost_less_for_as_many_attributes():
     assert last[0]["cost"] < 0.8 * last[1]["cost"]
 
 
+@pytest.mark.slow
 def test_priced_runs_have_the_same_numbers_in_any_batch():
     keys = ["algo=aerr", GRID, "dataset.costs=bundled"]
     _, together = run(*keys, repetitions=(0, 1))

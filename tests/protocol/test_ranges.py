@@ -62,6 +62,7 @@ def test_the_step_size_of_theory_reads_no_column(tables):
     assert plan.settings["eta"][0] == pytest.approx(1 / np.sqrt(m * (10**2 / 3 / plan.budget_split.k_x + 1)))
 
 
+@pytest.mark.slow
 def test_a_changed_list_of_ranges_is_not_resumed(tables, tmp_path, capsys):
     known, _ = tables
     line = ["run", "dataset=file", *known, *FIXED, "algo=aerr", "repetitions=1", f"out={tmp_path / 'run'}"]

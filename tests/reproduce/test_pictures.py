@@ -46,6 +46,7 @@ def test_visible_pixels_are_those_of_the_images() -> None:
 
 
 @pytest.mark.parametrize("script", ["eigen_digits"], indirect=True)
+@pytest.mark.slow
 def test_eigen_digits_are_learned_at_every_budget_and_have_the_signs_of_pca(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
