@@ -56,8 +56,8 @@ def main(arguments: Namespace) -> int:
         return 1
     _print_bill(plan, outcome.folder)
     print(f"model: {shown(outcome.folder / MODEL)} (budgetreg predict {shlex.quote(shown(outcome.folder))} TABLE)")
-    same = shlex.join(word for word in arguments.words if not word.startswith("out="))
-    print(in_one_line(f"no row was kept for a test, so no error was estimated: budgetreg run {same} estimates it"))
+    same = shlex.join(["budgetreg", "run", *(word for word in arguments.words if not word.startswith("out="))])
+    print(in_one_line(f"no row was kept for a test, so no error was estimated: {same} estimates it"))
     return 0
 
 
