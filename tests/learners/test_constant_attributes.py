@@ -76,18 +76,28 @@ def test_an_intercept_changes_no_other_attribute():
     assert 0 < offset.v[3] < plain.v[:3].mean() / 2
 
 
-@each_learner
+@pytest.mark.parametrize(
+    "name",
+    [
+        "moments",
+        pytest.param("factors", marks=pytest.mark.slow),
+        pytest.param(
+            "both",
+            marks=[
+                pytest.mark.slow,
+                pytest.mark.xfail(reason="ridge holds a small constant back by 11 %", strict=True),
+            ],
+        ),
+    ],
+)
 def test_a_constant_attribute_is_the_intercept(name):
-    """In its unit, if small; at about the same error as with an intercept.
-
-    A constant that is small beside the other attributes is held back by up to an eighth, as it may yet vary.
-    """
+    """In its unit, however small; at about the same error as with an intercept."""
     m = 150
     X, y = line(m, 5)
     X, y = np.column_stack([X - X.mean(axis=0), np.full(m, -0.1)]), y - y.mean() + 3
     w, b, _ = fitted(name, X, y, 3)
     assert b == 0
-    assert 3 * 7 / 8 < w[5] * -0.1 < 3.2
+    assert w[5] * -0.1 == pytest.approx(3, rel=0.07)
     v, c, _ = fitted(name, X, y, 3, centred=True, intercept=True)
     assert v[5] == pytest.approx(0, abs=1e-9)
     left, least = np.square(y - X @ w).mean(), np.square(y - X @ v - c).mean()

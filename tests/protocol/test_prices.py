@@ -204,12 +204,18 @@ def test_learners_that_see_nothing_beside_their_k_refuse_free_attributes(free):
 # Plans that depend on prices.
 
 
-@pytest.mark.parametrize(("algo", "off"), [("aeml", 0.12), pytest.param("aemr", 0.25, marks=pytest.mark.slow)])
-def test_plans_draw_expensive_attributes_less_often(algo, off):
-    """As the total is money, price-aware plans see more examples for it, and spend about as much.
-
-    AEMR favours relevant attributes more, which are expensive here: what a draw will cost cannot be planned better.
-    """
+@pytest.mark.parametrize(
+    "algo",
+    [
+        "aeml",
+        pytest.param(
+            "aemr",
+            marks=[pytest.mark.slow, pytest.mark.xfail(reason="it spends 23 % more than the total", strict=True)],
+        ),
+    ],
+)
+def test_plans_draw_expensive_attributes_less_often(algo):
+    """As the total is money, price-aware plans see more examples for it, and spend about as much."""
     words = [f"algo={algo}", "algo.n_factors=2", "dataset.costs=bundled", "total=2500", "checkpoints=1"]
     aware, ignored = (
         planned(*OWN[:1], "k=4", "pilot=5", *words, f"algo.prices={word}") for word in ("aware", "ignored")
@@ -217,7 +223,7 @@ def test_plans_draw_expensive_attributes_less_often(algo, off):
     assert aware.checkpoints[-1] > 1.05 * ignored.checkpoints[-1]
     paid = [run_repetitions(plan, [0], lambda done: None)[0] for plan in (aware, ignored)]
     for result in paid:
-        assert result["run"]["cost_total"] == pytest.approx(2500, rel=off)
+        assert result["run"]["cost_total"] == pytest.approx(2500, rel=0.12)
     c = np.array(aware.prices.costs)
     means = [np.dot(result["reveals"][-1], c) / sum(result["reveals"][-1]) for result in paid]
     assert means[0] < 0.95 * means[1]
