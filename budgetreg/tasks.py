@@ -12,7 +12,7 @@ References
 Gonen, Rosenbaum, Eldar and Shalev-Shwartz (2016), "Subspace learning with partial information", Section 2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -22,7 +22,7 @@ import numpy as np
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.values import row_blocks
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.metering.centring import Origin
+from budgetreg.metering.centring import JointMoments, Origin
 from budgetreg.metering.table import Table
 
 Columns = Mapping[str, float | None]
@@ -38,6 +38,8 @@ class WithIntercept(NamedTuple):
     """Shape (F, d, G)."""
     intercept: np.ndarray
     """Shape (F, G), in units of the target."""
+    moments: Callable[[int], JointMoments] | None = None
+    """Returns what the learner knows of the attributes and the target of a stream; None if it models none."""
 
 
 Outputs = np.ndarray | WithIntercept
@@ -106,6 +108,14 @@ class Regression:
         """Return ``w`` (d,), ``b`` () and ``c`` (d,) of the prediction ``b + <w, x - c>`` for other examples."""
         scale, c = _centred(table, origin).stored_units()
         return {"w": outputs[:, setting] * scale, "b": np.array(_intercept(origin, setting)), "c": c}
+
+    def moments(self, table: Table, origin: Origin) -> JointMoments | None:
+        """Return the moments of attributes and target in units of the columns as stored; None if none are modelled."""
+        if origin.moments is None:
+            return None
+        mean, covariance = origin.moments()
+        scale, c = (np.append(part, last) for part, last in zip(table.stored_units(), (1.0, 0.0), strict=True))
+        return JointMoments(mean / scale + c, covariance / np.outer(scale, scale))
 
 
 @dataclass(frozen=True)
@@ -273,6 +283,10 @@ class SubspaceLearning:
         assert origin == Origin()
         scale, c = table.stored_units()
         return {"V": outputs[setting], "c": c, "scale": scale}
+
+    def moments(self, table: Table, origin: Origin) -> None:
+        """Return None: learners of subspaces model no target."""
+        del table, origin
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,8 @@ class DatasetConfig:
         The keys that all kinds of data have.
     options : mapping of str to Any
         The keys that only this kind has.
+    given : Dataset or None
+        Data in memory, which replace those that the options name; None on the command line.
     """
 
     name: str
@@ -74,6 +76,7 @@ class DatasetConfig:
     options: Mapping[str, Any]
     costs: str | None = None
     unit: str | None = None
+    given: Dataset | None = None
 
     @property
     def own_data(self) -> bool:
@@ -123,17 +126,21 @@ def load(config: DatasetConfig, seed: int, repetition: int, *, targets: bool = T
     """
     if config.kind not in kinds():
         raise ConfigError(f"dataset.kind must be one of {', '.join(kinds())}, not {config.kind!r}")
-    kind = kinds()[config.kind]
-    source = kind.parse(config.options)
-    if not targets:
-        source = kind.unlabelled(source)
-    data = _drawn(source, seed, repetition) if isinstance(source, Distribution) else _loaded(source)
+    data = config.given or _read(config, seed, repetition, targets)
     groups = _groups_of(config, data)
     if groups is not None:
         data = in_groups(data, groups)
     if not config.scaled_by_ranges:
         return data
     return in_ranges(data, read_ranges(at_home(config.options["ranges"]), data.names, data.X.shape[1], data.dropped))
+
+
+def _read(config: DatasetConfig, seed: int, repetition: int, targets: bool) -> Dataset:
+    kind = kinds()[config.kind]
+    source = kind.parse(config.options)
+    if not targets:
+        source = kind.unlabelled(source)
+    return _drawn(source, seed, repetition) if isinstance(source, Distribution) else _loaded(source)
 
 
 def _groups_of(config: DatasetConfig, data: Dataset) -> Groups | None:

@@ -36,7 +36,7 @@ class Dataset:
         Stored values, an array being C-contiguous and possibly memory-mapped. An attribute's value is
         ``X * scale - shift``. Not checked for finiteness here, because that would read a large mapped file in full.
     y : ndarray of shape (n,), float64
-        Targets; all 0 if there are none.
+        Targets; all 0 if there are none, and NaN where one is not known yet.
     scale : float or ndarray of shape (d,)
         Value of one stored unit.
     n_train : int or None
@@ -102,8 +102,8 @@ class Dataset:
                 raise ValueError(f"X must be C-contiguous int8, uint8, float32 or float64, not {self.X.dtype}")
         elif not self.digest:
             raise ValueError("values that are no array need a digest")
-        if self.y.dtype != np.float64 or not np.isfinite(self.y).all():
-            raise ValueError("y must be finite float64")
+        if self.y.dtype != np.float64 or np.isinf(self.y).any():
+            raise ValueError("y must be float64 without infinities")
         if not (np.isfinite(self.scale) & (np.asarray(self.scale) > 0)).all():
             raise ValueError(f"scale must be positive, not {self.scale}")
         if np.shape(self.scale) not in ((), self.X.shape[1:]):

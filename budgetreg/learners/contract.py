@@ -1,6 +1,7 @@
 """The contract of `Learner.fit`: what a learner must yield, checked where the protocol and the checks run it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -61,12 +62,20 @@ def run(
                 "compute with; scale the data (dataset.scale=max_abs, a target of about 1), or take smaller parameters"
             )
         if isinstance(outputs, WithIntercept):
-            yield checkpoint, outputs.regressors, [Origin(intercept=intercept) for intercept in outputs.intercept]
+            yield checkpoint, outputs.regressors, _origins(outputs)
         else:
             yield checkpoint, outputs, accessor.origins(checkpoint)
     missed = next(due, None)
     if missed is not None:
         raise fail(f"ends without outputs at checkpoint {missed}; yield once at each of {list(checkpoints)}")
+
+
+def _origins(outputs: WithIntercept) -> list[Origin]:
+    """Return the origin of each stream."""
+    of_stream = [
+        None if outputs.moments is None else partial(outputs.moments, f) for f in range(len(outputs.intercept))
+    ]
+    return [Origin(None, b, moments) for b, moments in zip(outputs.intercept, of_stream, strict=True)]
 
 
 def _problem(learner: Learner, outputs: object, accessor: Accessor, given: SideInformation) -> str:
@@ -101,6 +110,6 @@ def _problem(learner: Learner, outputs: object, accessor: Accessor, given: SideI
 
 def _finite(learner: Learner, outputs: Outputs) -> bool:
     """Return whether some setting of each stream has finite numbers; one that diverges is never chosen."""
-    W, b = outputs if isinstance(outputs, WithIntercept) else (outputs, 0.0)
+    W, b = outputs[:2] if isinstance(outputs, WithIntercept) else (outputs, 0.0)
     finite = np.isfinite(W).all(axis=1 if learner.predicts else (2, 3)) & np.isfinite(b)
     return bool(finite.any(axis=1).all())

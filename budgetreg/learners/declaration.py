@@ -168,6 +168,8 @@ class Learner:
     scales_itself : bool
         Whether it stores what it sees, and divides it by the standard deviations of all that it has seen where
         `SideInformation` asks for that. Such a learner needs no scale from a pilot.
+    unlabelled : bool
+        Whether examples without a target, which the accessor returns as NaN, inform it of the attributes.
     check_streams : int
         Number of streams over which `budgetreg check` averages; a learner whose fit is slow needs fewer.
     """
@@ -184,6 +186,7 @@ class Learner:
     shares_settings: ClassVar[bool] = False
     centres_itself: ClassVar[bool] = False
     scales_itself: ClassVar[bool] = False
+    unlabelled: ClassVar[bool] = False
     check_streams: ClassVar[int] = 250
 
     def fit(

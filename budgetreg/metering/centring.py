@@ -1,12 +1,21 @@
 """Centring at no cost: means of what was revealed before, and the origins of regressors that follow from them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 HELD = 256
 """Most examples that are centred by the same means: the length of a block of learners that draw attributes."""
+
+
+class JointMoments(NamedTuple):
+    """Mean and covariance of the attributes and, last, the target."""
+
+    mean: np.ndarray
+    """Shape (d + 1,)."""
+    covariance: np.ndarray
+    """Shape (d + 1, d + 1)."""
 
 
 class Origin(NamedTuple):
@@ -16,6 +25,8 @@ class Origin(NamedTuple):
     """What is subtracted from the attributes, shape (d,); None for nothing."""
     intercept: np.ndarray | float = 0.0
     """What is predicted at the origin, one number or one for each setting (G,); in units of the target."""
+    moments: Callable[[], JointMoments] | None = None
+    """Returns what the learner knows of attributes as the accessor returns them; None if it models none."""
 
 
 def sums(attributes: np.ndarray, values: np.ndarray, d: int) -> np.ndarray:

@@ -192,6 +192,11 @@ def from_all_rows(config: Config) -> Config:
     """
     if not config.algo.predicts:
         raise ConfigError(f"algo={config.algo.name}: learns a subspace, and predicts nothing; see budgetreg run")
+    return untested(config)
+
+
+def untested(config: Config) -> Config:
+    """Return the configuration that learns once from all rows, of a regressor or a subspace."""
     return restored(config.resolved, {"dataset.split": ALL, "repetitions": 1, "checkpoints": 1})
 
 

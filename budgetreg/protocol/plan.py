@@ -317,6 +317,11 @@ def _check_data(config: Config, data: Dataset) -> None:
     if data.groups is not None and not algo.draws_groups:
         able = members(lambda other: other.draws_groups and other.predicts == algo.predicts)
         raise ConfigError(f"dataset.groups: {algo.name} draws single attributes; learners of groups: {', '.join(able)}")
+    if np.isnan(data.y).any() and not algo.unlabelled:
+        able = members(lambda other: other.unlabelled)
+        raise ConfigError(
+            f"{data.name}: {algo.name} needs the target of every example; learners that do not: {', '.join(able)}"
+        )
     if data.available is not None:
         if algo.missing is Missing.REFUSED:
             able = members(lambda other: other.missing is not Missing.REFUSED and other.predicts == algo.predicts)

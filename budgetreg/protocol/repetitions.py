@@ -4,13 +4,14 @@ import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from budgetreg.data import load
 from budgetreg.metering.cells import Cells
-from budgetreg.metering.centring import Origin
+from budgetreg.metering.centring import JointMoments, Origin
 from budgetreg.metering.table import Table, stack
 from budgetreg.protocol.calibration import calibrated, explained_by_cells, explained_by_folds
 from budgetreg.protocol.parts import fold_parts
@@ -99,7 +100,11 @@ def widening(run: Run, plan: Plan, repetitions: Sequence[int], progress: Progres
 
 
 def _run_together(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[dict[str, Any]]:
-    """Run some repetitions, all their replicas together, which makes them fast."""
+    return [outcome.report() for outcome in outcomes(plan, repetitions, progress)]
+
+
+def outcomes(plan: Plan, repetitions: Sequence[int], progress: Progress) -> "list[Outcome]":
+    """Run some repetitions, all their replicas together, which makes them fast; grids do not grow."""
     splits = [split_data(plan, repetition) for repetition in repetitions]
     table, offsets = stack([split.table for split in splits])
     n = len(splits[0].table.y)
@@ -128,7 +133,7 @@ def _run_together(plan: Plan, repetitions: Sequence[int], progress: Progress) ->
         settings = {name: values[chosen] for name, values in grid.items()}
         final_results = advance(plan, table, finals, settings, _portion(progress, share, 1), cells)
     return [
-        Outcome(plan, split, fold_results[i], final_results[i], best[i], among[i], cells).report()
+        Outcome(plan, split, fold_results[i], final_results[i], best[i], among[i], cells)
         for i, split in enumerate(splits)
     ]
 
@@ -182,15 +187,17 @@ def _choices(plan: Plan, fold_results: Sequence[Sequence[PassResult]]) -> np.nda
 def _test(plan: Plan, split: Split, settings: np.ndarray) -> Keep:
     """Return what tests the outputs at each checkpoint by the setting (C,), of those that run, that was chosen for it.
 
-    It returns the errors, and the model at the last checkpoint.
+    It also keeps the model of the last checkpoint.
     """
+    task = plan.config.algo.task
 
-    def test(checkpoint: int, outputs: np.ndarray, origin: Origin) -> tuple[Columns, Model | None]:
+    def test(checkpoint: int, outputs: np.ndarray, origin: Origin) -> Kept:
         setting = int(settings[checkpoint])
         errors = split.judge.columns(outputs, setting, origin)
         if checkpoint < len(settings) - 1:
-            return errors, None
-        return errors, plan.config.algo.task.model(split.table, outputs, setting, origin)
+            return Kept(errors)
+        moments = partial(task.moments, split.table, origin)
+        return Kept(errors, task.model(split.table, outputs, setting, origin), moments)
 
     return test
 
@@ -201,6 +208,17 @@ def _keep_outputs(checkpoint: int, outputs: np.ndarray, origin: Origin) -> tuple
 
 def _portion(progress: Progress, begin: float, end: float) -> Progress:
     return lambda done: progress(begin + done * (end - begin))
+
+
+class Kept(NamedTuple):
+    """What is kept of the output at a checkpoint."""
+
+    errors: Columns
+    """The test errors, as columns of the curve."""
+    model: Model = MappingProxyType({})
+    """What was learned; empty except at the last checkpoint."""
+    moments: Callable[[], JointMoments | None] = lambda: None
+    """Returns the moments that were learned at the last checkpoint; None if none are modelled, or at another one."""
 
 
 @dataclass(frozen=True)
@@ -214,7 +232,7 @@ class Outcome:
     folds : sequence of PassResult
         Passes of the cross-validation.
     final : PassResult
-        At each checkpoint it has kept the test errors, as columns of the curve, and at the last one also the model.
+        What it has kept at each checkpoint is a `Kept`.
     best : ndarray of int, shape (C,)
         The setting chosen for each checkpoint, as an index of the grid.
     among : ndarray of int, shape (C,)
@@ -238,7 +256,7 @@ class Outcome:
         points = zip(plan.checkpoints, final.kept, charged, strict=True)
         result: dict[str, Any] = {
             "repetition": self.split.repetition,
-            "curve": [{"examples": n, **errors, "attributes": pilot + paid} for n, (errors, _), paid in points],
+            "curve": [{"examples": n, **kept.errors, "attributes": pilot + paid} for n, kept, paid in points],
             "run": {
                 **{f"p_{name}": values[best[-1]] for name, values in plan.settings.items()},
                 "edge": self._edge(best[-1:]),
@@ -249,7 +267,7 @@ class Outcome:
                 **self._distinct_cells(),
             },
             "edge_before": self._edge(best[:-1]),
-            "model": packed({**final.kept[-1][1], **self._calibration()}),
+            "model": packed({**final.kept[-1].model, **self._calibration()}),
         }
         if plan.prices and final.reveals is not None:
             reveals = self._of_chosen(final.reveals) + plan.lead
@@ -273,7 +291,7 @@ class Outcome:
             explained = explained_by_folds(losses, y)
         else:
             rows, cells = self._seen()
-            first, model = split.first_row, self.final.kept[-1][1]
+            first, model = split.first_row, self.final.kept[-1].model
             explained = explained_by_cells(table, model, rows - first, cells - first * plan.d, float(y.var()))
         return calibrated(y, explained, plan.checkpoints[-1])
 

@@ -64,10 +64,12 @@ class Entries:
         values : ndarray of float, shape (F, T, n)
             Their values.
         y : ndarray of float, shape (F, T), optional
-            Targets, which become one more column.
+            Targets, which become one more column; NaN for an unknown one, which is a missing value.
         """
         if y is not None:
-            target = np.full((*y.shape, 1), self.columns - 1)
+            unknown = np.isnan(y)
+            target = np.where(unknown, self.columns, self.columns - 1)[:, :, None]
+            y = np.where(unknown, 0.0, y)
             attributes, values = np.append(attributes, target, axis=2), np.append(values, y[:, :, None], axis=2)
         self.size += values.shape[1] * values.shape[2]
         self._blocks.append(Block(attributes, values))
@@ -79,6 +81,37 @@ class Entries:
             Block(*(np.concatenate(arrays, axis=1) for arrays in zip(*blocks, strict=True))) for _, blocks in alike
         ]
         return self._blocks
+
+
+def labelled(blocks: Sequence[Block], f: int, phases: Sequence[int], d: int) -> tuple[list[Block], int, Sequence[int]]:
+    """Return the examples whose target is known, for learners of how attributes depend on it.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Everything revealed; the last value of each example is its target.
+    f : int
+        A stream.
+    phases : sequence of int
+        Numbers of examples, the last that of all.
+    d : int
+        Number of attributes.
+
+    Returns
+    -------
+    blocks : list of Block
+        Examples of the stream, if there are others; all if no target is known.
+    f : int
+        Where the stream is in them.
+    phases : sequence of int
+        As many of the numbers of examples.
+    """
+    known = [block.attributes[f, :, -1] == d for block in blocks]
+    every = np.concatenate(known)
+    if every.all() or not every.any():
+        return list(blocks), f, phases
+    alone = [Block(*(part[f : f + 1, rows] for part in block)) for block, rows in zip(blocks, known, strict=True)]
+    return [block for block in alone if block.values.size], 0, [int(every[:end].sum()) for end in phases]
 
 
 def rows_by_column(attributes: np.ndarray, values: np.ndarray, columns: int) -> tuple["csr_array", "csr_array"]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from budgetreg.metering.centring import sums
+from budgetreg.metering.centring import JointMoments, sums
 from budgetreg.revealed.collection import Block
 from budgetreg.revealed.equal_values import equal_values, variance
 from budgetreg.tasks import Outputs, WithIntercept
@@ -83,7 +84,7 @@ class StandardisedEntries:
 
         counts = total(np.ones(block.values.shape) for block in blocks)
         n = np.maximum(counts, 1)
-        self._means = total(block.values for block in blocks) / n
+        self._counts, self._means = counts, total(block.values for block in blocks) / n
         differences = [block.values - means for block, means in zip(blocks, of_columns(self._means), strict=True)]
         variances = total(np.square(x) for x in differences) / n
         self._equal = equal_values(blocks, d + 1, raw=raw)
@@ -100,6 +101,7 @@ class StandardisedEntries:
         kurtosis = np.maximum(np.maximum(kurtoses[:, -1], mean_kurtosis[:, 0]), _NORMAL_KURTOSIS)
         self._effective_examples = counts[:, -1] * (_NORMAL_KURTOSIS - 1) / (kurtosis - 1)
         self._excess = np.broadcast_to(excess, F)
+        self._mean_variance = mean_variance
         others = np.append(np.broadcast_to(mean_variance, (F, d)), np.zeros((F, 1)), axis=1)
         variances = np.where(offsets, variance(self._means, counts, others), variances)
         self.live = (self.live | offsets) & (variances > 0)
@@ -138,7 +140,21 @@ class StandardisedEntries:
                 W[f, live, 0] = w * self._units[f, -1] / self._units[f, live]
             point = self._means[f] + origin[f] * self._units[f]
             b[f] = point[-1] - point[:-1] @ W[f]
-        return WithIntercept(W, b) if centred or intercept else W
+        return WithIntercept(W, b, partial(self.joint, moments)) if centred or intercept else W
+
+    def joint(self, moments: Moments, f: int) -> JointMoments:
+        """Return posterior mean and covariance of a stream's attributes and, last, its target.
+
+        Columns that are not modelled are independent of all others. Their mean is that of the values seen, and an
+        attribute has the variance to expect of it, see `budgetreg.revealed.equal_values.variance`.
+        """
+        first, units, live = moments.first[f], self._units[f], self.live[f]
+        covariance = (moments.second[f] - np.outer(first, first)) * np.outer(units, units)
+        others = self._mean_variance[f] if self._mean_variance[f] > 0 else 1.0
+        expected = variance(self._means[f], self._counts[f], others)
+        expected[-1] = 0.0
+        covariance[np.diag_indices_from(covariance)] = np.where(live, np.diagonal(covariance), expected)
+        return JointMoments(self._means[f] + first * units, covariance)
 
     def known(self, examples: int, *, centred: bool) -> np.ndarray:
         """Return the attributes (F, d) that need not be drawn again, see `EqualValues.known`."""

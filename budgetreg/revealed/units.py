@@ -1,10 +1,11 @@
 """Units of attributes: the standard deviations of the values that a stream has revealed of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
-from budgetreg.metering.centring import sums
+from budgetreg.metering.centring import JointMoments, sums
 from budgetreg.revealed.collection import Block
 from budgetreg.revealed.tails import excess
 from budgetreg.tasks import Outputs, WithIntercept
@@ -87,9 +88,16 @@ class Rescaled:
         """Return regressors (F, d, G) of values in these units as regressors of the values that were revealed."""
         if self._units is None:
             return outputs
-        if isinstance(outputs, WithIntercept):
-            return outputs._replace(regressors=outputs.regressors / self._units[:, :, None])
-        return outputs / self._units[:, :, None]
+        if not isinstance(outputs, WithIntercept):
+            return outputs / self._units[:, :, None]
+        moments = None if outputs.moments is None else partial(self._moments_as_revealed, outputs.moments)
+        return WithIntercept(outputs.regressors / self._units[:, :, None], outputs.intercept, moments)
+
+    def _moments_as_revealed(self, moments: Callable[[int], JointMoments], f: int) -> JointMoments:
+        assert self._units is not None
+        mean, covariance = moments(f)
+        units = np.append(self._units[f], 1.0)
+        return JointMoments(mean * units, covariance * np.outer(units, units))
 
 
 def _joined(blocks: Sequence[Block], f: int) -> tuple[np.ndarray, np.ndarray]:

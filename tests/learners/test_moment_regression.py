@@ -277,7 +277,7 @@ OPTIONS = {
 
 def numbers(outputs, f=0):
     """Return the outputs of one stream as bytes."""
-    parts = [part[f] for output in outputs.values() for part in (output if isinstance(output, tuple) else [output])]
+    parts = [part[f] for output in outputs.values() for part in (output[:2] if isinstance(output, tuple) else [output])]
     return [part.tobytes() for part in parts]
 
 

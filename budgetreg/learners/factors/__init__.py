@@ -47,6 +47,7 @@ class FactorRegression(PlannedDrawsLearner):
     scales_itself = True
     check_streams = 24
     missing = Missing.LEFT_OUT
+    unlabelled = True
     uses_free = True
     draws_groups = True
     bitwise_portable = False

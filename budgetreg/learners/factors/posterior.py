@@ -186,7 +186,7 @@ def plan_by_posterior(
     centred : bool
         See `budgetreg.revealed.equal_values.EqualValues.known`.
     """
-    W, _ = standardised.regressors(moments, centred=True, intercept=True)
+    W = standardised.regressors(moments, centred=True, intercept=True)[0]
     collected.plan(standardised.spread(moments), W[:, :, 0], standardised.known(collected.phases[-1], centred=centred))
 
 

@@ -15,7 +15,7 @@ from budgetreg.learners.bases import UNBOUNDED, PlannedDrawsLearner
 from budgetreg.learners.declaration import Batching, Missing, Parameter
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
-from budgetreg.revealed.collection import collect
+from budgetreg.revealed.collection import collect, labelled
 from budgetreg.revealed.equal_values import equal_values
 from budgetreg.revealed.standardised import StandardisedEntries
 from budgetreg.revealed.units import Rescaled
@@ -57,6 +57,7 @@ class MomentRegression(PlannedDrawsLearner):
     scales_itself = True
     check_streams = 24
     missing = Missing.LEFT_OUT
+    unlabelled = True
     uses_free = True
     draws_groups = True
     bitwise_portable = False
@@ -92,9 +93,10 @@ class MomentRegression(PlannedDrawsLearner):
                 standardised = StandardisedEntries(blocks, d, raw=given.raw, **centring, excess=rescaled.excess)
                 moments = posterior_moments(posterior, standardised, collected.entries.size)
             if collected.is_checkpoint or not posterior:
+                examples = [labelled(blocks, f, phases, d) for f in range(len(rngs))]
                 solutions = [
-                    solve(blocks, f, phases, d, norm=self.norm, raw=given.raw, **centring, excess=rescaled.excess[f])
-                    for f in range(len(rngs))
+                    solve(seen, at, ends, d, norm=self.norm, raw=given.raw, **centring, excess=excess)
+                    for (seen, at, ends), excess in zip(examples, rescaled.excess, strict=True)
                 ]
             if collected.is_checkpoint:
                 if settings:
@@ -105,8 +107,8 @@ class MomentRegression(PlannedDrawsLearner):
                 outputs = with_intercepts(W, solutions, blocks, **centring)
                 if posterior:
                     share = [
-                        solution.factor_share(phases[-1], standardised.residual(moments, f), self.n_factors)
-                        for f, solution in enumerate(solutions)
+                        solution.factor_share(ends[-1], standardised.residual(moments, f), self.n_factors)
+                        for f, ((_, _, ends), solution) in enumerate(zip(examples, solutions, strict=True))
                     ]
                     outputs = mixed(outputs, standardised.regressors(moments, **centring), np.array(share))
                 wanted = outputs if any(centring.values()) else outputs.regressors

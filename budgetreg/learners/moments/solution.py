@@ -154,7 +154,9 @@ def with_intercepts(
     """Return regressors (F, d, G) and intercepts that predict the mean target at the means."""
     b = np.zeros((len(W), W.shape[2]))
     if intercept:
-        b += np.concatenate([block.values[:, :, -1] for block in blocks], axis=1).mean(axis=1)[:, None]
+        known = np.concatenate([block.attributes[:, :, -1] == W.shape[1] for block in blocks], axis=1).sum(axis=1)
+        y = np.concatenate([block.values[:, :, -1] for block in blocks], axis=1)  # 0 for unknown targets
+        b += (y.sum(axis=1) / np.maximum(known, 1))[:, None]
     if centred:
         b -= np.stack([solution.label.a @ w for solution, w in zip(solutions, W, strict=True)])
     return WithIntercept(W, b)
@@ -163,9 +165,10 @@ def with_intercepts(
 def mixed(by_moments: WithIntercept, by_factors: Outputs, share: np.ndarray) -> WithIntercept:
     """Average two outputs, given the shares (F,) of the second."""
     zero = np.zeros(by_moments.intercept.shape)
-    W, b = by_factors if isinstance(by_factors, WithIntercept) else (by_factors, zero)
+    W, b, moments = by_factors if isinstance(by_factors, WithIntercept) else (by_factors, zero, None)
     by_stream = share[:, None, None]
     return WithIntercept(
         (1 - by_stream) * by_moments.regressors + by_stream * W,
         (1 - share[:, None]) * by_moments.intercept + share[:, None] * b,
+        moments,
     )
