@@ -74,7 +74,7 @@ def split(table: Table, case: str) -> dict[str, Any]:
     start = time.perf_counter()
     rows = np.arange(HELD_OUT)
     for regressors in W:
-        mean_loss(table, rows, regressors)
+        mean_loss(table, rows, np.asarray(regressors))
     clock.seconds["evaluation"] = time.perf_counter() - start
     whole = sum(clock.seconds.values())
     parts = [*PARTS, "rest", "evaluation"]
