@@ -8,16 +8,19 @@ print(results.curves.groupby("examples")[["attributes", "test_relative"]].mean()
 TYPE_CHECKING = False  # typing has it, and takes longer to load than all of --help
 if TYPE_CHECKING:
     from budgetreg.api import fit, load, run
+    from budgetreg.buying.study import Study
 
-__all__ = ["__version__", "fit", "load", "run"]
+__all__ = ["Study", "__version__", "fit", "load", "run"]
 
 __version__ = "0.1.0"
+
+_PLACES = {name: "budgetreg.api" for name in ("fit", "load", "run")} | {"Study": "budgetreg.buying.study"}
 
 
 def __getattr__(name: str) -> object:
     """Load what computes when it is first asked for: to import the package costs next to nothing."""
-    if name not in ("fit", "load", "run"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from budgetreg import api
+    from importlib import import_module
 
-    return getattr(api, name)
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name]), name)

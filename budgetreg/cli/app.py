@@ -23,6 +23,7 @@ COMMANDS = {
     "fetch": ("fetch", "main", "obtain a data set that is not bundled"),
     "check": ("check", "main", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
     "predict": ("predict", "main", "apply what a run has learned to another table"),
+    "study": ("study", "main", "recommend what to buy next, record results, show the bill (create, ask, tell, ...)"),
     "verify": ("verify", "main", "compute finished repetitions again and compare the bytes"),
     "reprice": ("curves", "reprice", "draw finished runs with another price list, without computing (DIR costs=FILE)"),
     "gc": ("gc", "main", "remove unused runs, cached arrays and temporary files once you confirm"),

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from budgetreg import __version__
+from budgetreg.cli.study_parts import ABOUT as ABOUT_STUDY
+from budgetreg.cli.study_parts import STUDY, Part
 from budgetreg.errors import ConfigError, DataError, cut, nearest
 
 SECTIONS = {"algos": "algo", "datasets": "dataset", "experiments": "experiment"}
@@ -76,6 +78,8 @@ def parsed(command: str, argv: Sequence[str]) -> argparse.Namespace:
     SystemExit
         After ``--help`` and ``--version``.
     """
+    if command in PARTS and argv[:1] not in (["--help"], ["-h"], ["--version"]):
+        return _parsed_part(command, argv)
     about, *options = OPTIONS[command]
     parser = _Parser(prog=f"budgetreg {command}", description=about)
     parser.add_argument("--version", action="version", version=f"budgetreg {__version__}")
@@ -83,6 +87,19 @@ def parsed(command: str, argv: Sequence[str]) -> argparse.Namespace:
     for names, settings in options:
         (modes if names[0] in _EXCLUSIVE else parser).add_argument(*names, **settings)
     return parser.parse_intermixed_args(argv)
+
+
+def _parsed_part(command: str, argv: Sequence[str]) -> argparse.Namespace:
+    """Read the words after a command that has several parts, each with options of its own."""
+    parts = PARTS[command]
+    if not argv:
+        raise ConfigError(f"{command}: a part is needed: {', '.join(parts)} (see budgetreg {command} --help)")
+    name, *rest = argv
+    if name not in parts:
+        raise ConfigError(f"{command} {name}: no such part{nearest(name, parts)}; parts: {', '.join(parts)}")
+    arguments = parsed(f"{command} {name}", rest)
+    arguments.part = name
+    return arguments
 
 
 def flags(command: str) -> list[str]:
@@ -93,6 +110,8 @@ def flags(command: str) -> list[str]:
 
 class _Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
+        if self.description == ABOUT_STUDY:
+            return ABOUT_STUDY + "\n"
         if self.description != _RUN:
             return super().format_help()
         from budgetreg.config import catalogue  # here, as other commands do not need it
@@ -182,10 +201,20 @@ def _number(name: str, least: int, default: int, what: str) -> _Option:
     return (name,), {"type": read, "metavar": "N", "default": default, "help": f"{what}{default} by default"}
 
 
+def _part(part: Part) -> tuple[Any, ...]:
+    """Return the options of a part of a command."""
+    files = [_option(name.lower(), type=Path, metavar=name, help=what) for name, what in part.files.items()]
+    keys = [_words(_listed(part.keys), nargs="*")] if part.keys else []
+    headline = f"{part.headline[0].upper()}{part.headline[1:]}."
+    return f"{headline} {part.about}", _option("study", type=Path, metavar="FILE", help="the study"), *files, *keys
+
+
 def _listed(keys: Mapping[str, str]) -> str:
     return "; ".join(f"{key}: {what}" for key, what in keys.items())
 
 
+PARTS: Mapping[str, Mapping[str, Part]] = {"study": STUDY}
+"""Commands with several parts."""
 OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "run": (
         _RUN,
@@ -293,6 +322,8 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         _words("runs, and the price list", "DIR costs=FILE [unit=WORD]", "+"),
         _out("figure and table"),
     ),
+    "study": (ABOUT_STUDY,),
+    **{f"study {name}": _part(part) for name, part in STUDY.items()},
     "gc": (
         """Remove what nothing refers to, once you confirm: stale runs of recipes, cached arrays of earlier layouts or
         of files that were removed or changed, and temporary files of processes that were killed. Runs that no recipe

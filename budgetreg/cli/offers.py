@@ -10,7 +10,7 @@ import os
 from argparse import Namespace
 from collections.abc import Sequence
 
-from budgetreg.cli.arguments import FETCHED, SECTIONS, flags, parsed
+from budgetreg.cli.arguments import FETCHED, PARTS, SECTIONS, flags, parsed
 from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, nearest
 
@@ -76,6 +76,12 @@ def _candidates(before: list[str], commands: Sequence[str]) -> list[str]:
         return list(SECTIONS)
     if before[0] == "predict" and len(before) > 2:  # after a folder and a table
         return ["repetition=", "out="]
+    if before[0] in PARTS:
+        parts = PARTS[before[0]]
+        if len(before) == 1:
+            return list(parts)
+        part = parts.get(before[1])
+        return [f"{key}=" for key in part.keys] if part and len(before) > 2 + len(part.files) else []
     return sorted(FETCHED) if before == ["fetch"] else []
 
 

@@ -14,13 +14,15 @@ _TEMPORARY = re.compile(r"\.(.+)\.(\d+)\.[0-9a-f]+\.tmp", re.DOTALL)
 
 
 @contextmanager
-def os_errors_explained(action: str) -> Iterator[None]:
+def os_errors_explained(action: str, kind: type[UserError] = UserError) -> Iterator[None]:
     """Turn an `OSError` of the block into one line for the user.
 
     Parameters
     ----------
     action : str
         What is being done, such as ``"write FILE"``.
+    kind : type of UserError
+        The error that is raised.
 
     Raises
     ------
@@ -30,10 +32,10 @@ def os_errors_explained(action: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UserError(f"cannot {action}: {error.strerror or error}") from error
+        raise kind(f"cannot {action}: {error.strerror or error}") from error
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, *, replace: bool = True) -> None:
     """Write a file so that a reader sees either the old content or the new one, even after a crash.
 
     Parameters
@@ -42,11 +44,14 @@ def write_atomically(path: Path, data: bytes) -> None:
         The file; its folder must exist. A link is kept, and the file that it leads to is written.
     data : bytes
         The new content.
+    replace : bool
+        Whether it may take the place of a file.
 
     Raises
     ------
     UserError
-        If the file cannot be written, or is a device or a pipe. Nothing half-written is left then.
+        If the file cannot be written, or is a device or a pipe, or it exists and must not be replaced. Nothing
+        half-written is left then.
     """
     with os_errors_explained(f"write {path}"):
         target = replaceable(path)
@@ -60,7 +65,11 @@ def write_atomically(path: Path, data: bytes) -> None:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, target)
+            if replace:
+                os.replace(temporary, target)
+            else:
+                os.link(temporary, target)  # fails if somebody else has made it meanwhile
+                temporary.unlink()
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise

@@ -471,7 +471,10 @@ def test_cfg_prints_the_configuration(capsys: pytest.CaptureFixture[str], here: 
     ("line", "words"),
     [
         ("budgetreg ", list(COMMANDS)),
-        ("budgetreg st", ["status"]),
+        ("budgetreg st", ["status", "study"]),
+        ("budgetreg study t", ["tell"]),
+        ("budgetreg study ask trial.db sp", ["spend="]),
+        ("budgetreg study tell trial.db ord", []),
         ("budgetreg run algo=aef", ["algo=aefa", "algo=aefa_streaming"]),
         ("budgetreg run -m --dry-run k=4 algo.sp", ["algo.split="]),
         ("budgetreg run --dr", ["--dry-run"]),

@@ -1,0 +1,345 @@
+"""A study: examples whose attributes cost money, what was bought of them, and what to buy next, in one file."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from budgetreg.buying import creation, ordering
+from budgetreg.buying.bill import StudyBill, bill_of
+from budgetreg.buying.examples import ID, add, examples_of
+from budgetreg.buying.order_files import COLUMNS
+from budgetreg.buying.recording import Recorded, record
+from budgetreg.buying.sheets import Sheet, read_sheet, sheet_of, text_of
+from budgetreg.buying.state import State, state_of
+from budgetreg.buying.store import StudyFile
+from budgetreg.errors import ConfigError, nearest
+from budgetreg.files.paths import at_home
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TARGET = "target"
+"""The column of the targets, unless another one is named."""
+
+
+class Study:
+    """An open study. Several processes may use one file; each change is whole, and durable when the call returns.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, or it is no study, damaged, or of a newer version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/trial.db"
+    >>> costs = {"age": 0, "test": 30}
+    >>> study = Study.create(path, examples=["p1", "p2"], targets=[1.5, 2.0], costs=costs, unit="EUR")
+    >>> order = study.ask(spend=30)
+    >>> order["value"] = 1.0
+    >>> study.tell(order).values
+    3
+    >>> study.bill().total
+    30.0
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._store = StudyFile(at_home(path))
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        *,
+        examples: "pd.DataFrame | Sequence[object] | str | Path",
+        targets: "Mapping[object, object] | Sequence[object] | str | None" = None,
+        attributes: Sequence[str] = (),
+        costs: "Mapping[str, float] | str | Path | None" = None,
+        groups: Mapping[str, str] | None = None,
+        ranges: str | Path | None = None,
+        id: str = "",
+        drop: Sequence[str] = (),
+        unit: str | None = None,
+        seed: int = 0,
+        algo: str = "aemr",
+    ) -> Self:
+        """Make a study and open it; if the same call has made it already, open it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The new file.
+        examples : DataFrame, sequence, str or Path
+            The names of the examples; or a table, or the path of one (CSV or Parquet), with their values that are known
+            beforehand, which are free. NaN marks what is not known.
+        targets : mapping, sequence or str, optional
+            Targets, by name or in the order of the examples; or the column that holds them, here or in a table that is
+            added later, by default `target`. None or NaN marks a target that is not known yet. Text with two different
+            labels is two-valued.
+        attributes : sequence of str, optional
+            Attributes that no example has yet; those in the table and in the price list need not be named.
+        costs : mapping, str or Path, optional
+            Price of each attribute, or the path of a price list with the columns attribute,cost and perhaps group. By
+            default, each costs 1.
+        groups : mapping of str to str, optional
+            The group of each attribute that is bought together with others, at the price of any of them.
+        ranges : str or Path, optional
+            List with the columns attribute,low,high; results that lie far outside are refused.
+        id : str, optional
+            Column of the examples' names. By default, of a table, the column `example` if there is one, else the index
+            of a frame and the numbers of the rows of a file.
+        drop : sequence of str, optional
+            Columns of the table to leave out.
+        unit : str, optional
+            Unit of the prices.
+        seed : int
+            Seed of all draws.
+        algo : str
+            The learner.
+
+        Raises
+        ------
+        ConfigError
+            If there is another file at the path, or a choice is impossible.
+        DataError
+            If a table or a list cannot be used.
+        """
+        sheet, target = _with_targets(_sheet(examples, id), targets, id or ID)
+        rows = examples_of(sheet, target, id, drop)
+        listed = at_home(costs) if isinstance(costs, str | Path) else costs
+        others = list(dict.fromkeys([rows.id, target, *drop]))
+        buyable = creation.attributes_of(
+            rows, attributes, listed, groups, None if ranges is None else at_home(ranges), unit, others
+        )
+        creation.create(at_home(path), rows, buyable, seed, algo)
+        return cls(path)
+
+    def __enter__(self) -> Self:
+        """Return the study, which is closed at the end of the block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; a copy of it is then a backup."""
+        self._store.close()
+
+    def add(
+        self,
+        examples: "pd.DataFrame | Sequence[object] | str | Path",
+        targets: "Mapping[object, object] | Sequence[object] | None" = None,
+        *,
+        drop: Sequence[str] = (),
+        replace: bool = False,
+    ) -> dict[str, int]:
+        """Add examples, or targets and free values of those there are; all, or nothing if something is wrong.
+
+        Parameters
+        ----------
+        examples, targets, drop
+            As for `create`, with the names of the examples, and with the study's columns.
+        replace : bool
+            Whether a different target or value may take the place of a known one; the log keeps both.
+
+        Returns
+        -------
+        dict of str to int
+            How many `examples`, `targets` and `values` are new, and how many are `replaced`.
+
+        Raises
+        ------
+        DataError
+            If the table cannot be used, or something differs from what is known.
+        """
+        with self._store.writing():
+            facts: dict[str, str] = dict(self._store.rows("SELECT name, content FROM facts"))
+            names = [name for (name,) in self._store.rows("SELECT name FROM attributes ORDER BY number")]
+            sheet = _sheet(examples, facts["id"])
+            if targets is not None:
+                sheet = _with_column(sheet, facts["target"], targets, facts["id"])
+            # Not by their numbers: a second table begins to count again.
+            sheet.column(facts["id"], "it names the examples")
+            rows = examples_of(sheet, facts["target"], facts["id"], drop, names)
+            return add(self._store, rows, replace)
+
+    def ask(
+        self, spend: float, per_example: int | None = None, *, seed: int | None = None, order: int | None = None
+    ) -> "pd.DataFrame":
+        """Record the next order, and return it as a frame.
+
+        Parameters
+        ----------
+        spend : float
+            The most that it may cost.
+        per_example : int, optional
+            The most attributes (groups) of one example, over all orders together.
+        seed : int, optional
+            Seed of the draws; that of the study by default.
+        order : int, optional
+            The number that the order gets. If there is an order with it that was asked for in the same way, it is
+            returned again, so that a program that was killed can repeat the call.
+
+        Returns
+        -------
+        DataFrame
+            The columns order, example, attribute, cost and value, which is empty.
+
+        Raises
+        ------
+        ConfigError
+            If a limit is impossible, nothing can be ordered, or the number belongs to another order.
+        """
+        return _frame(self.place_order(spend, per_example, seed=seed, order=order))
+
+    def place_order(
+        self, spend: float, per_example: int | None = None, *, seed: int | None = None, order: int | None = None
+    ) -> ordering.Order:
+        """Record the next order, and return it with the reason for it; see `ask`."""
+        if not 0 <= spend < float("inf"):
+            raise ConfigError(f"spend={spend}: must be a number of at least 0")
+        if per_example is not None and per_example < 1:
+            raise ConfigError(f"per_example={per_example}: must be a whole number of at least 1")
+        with self._store.writing():
+            return ordering.ask(self._store, float(spend), per_example, seed, order)
+
+    def order(self, number: int) -> "pd.DataFrame":
+        """Return an order as it was asked for.
+
+        Raises
+        ------
+        ConfigError
+            If there is no such order.
+        """
+        with self._store.reading():
+            return _frame(ordering.order_of(self._store, number))
+
+    def tell(self, results: "pd.DataFrame | str | Path", *, replace: bool = False, free: bool = False) -> Recorded:
+        """Record results: all of them, or nothing if one is wrong.
+
+        Parameters
+        ----------
+        results : DataFrame, str or Path
+            A table with the columns example, attribute and value, such as a completed order; or the path of one. Rows
+            may be in any order. An empty value is still pending; `unavailable` will never be measured, and is not
+            charged.
+        replace : bool
+            Whether a result may take the place of a different one; the log keeps both.
+        free : bool
+            Whether values that nobody ordered are not charged.
+
+        Returns
+        -------
+        Recorded
+            Numbers of values. Results that are known already change nothing.
+
+        Raises
+        ------
+        DataError
+            If a row cannot be used, or differs from what is known.
+        """
+        path = isinstance(results, str | Path)
+        sheet = read_sheet(at_home(results)) if path else sheet_of(results, "the results")  # type: ignore[arg-type]
+        with self._store.writing():
+            return record(self._store, sheet, replace, free)
+
+    def cancel(self, order: int) -> int:
+        """Release what is still pending of an order, and return the number of values; again, it changes nothing.
+
+        Raises
+        ------
+        ConfigError
+            If there is no such order.
+        """
+        with self._store.writing():
+            return ordering.cancel(self._store, order)
+
+    def bill(self) -> StudyBill:
+        """Return what was paid, by attribute and by order, and what is pending."""
+        with self._store.reading():
+            return bill_of(self._store, state_of(self._store))
+
+    def state(self) -> State:
+        """Return all that is known, as arrays."""
+        with self._store.reading():
+            return state_of(self._store)
+
+    def table(self) -> "pd.DataFrame":
+        """Return all that is known as a table: names, attributes and targets; NaN and None mark holes."""
+        with self._store.reading():
+            state = state_of(self._store)
+            targets = [target for (target,) in self._store.rows("SELECT target FROM examples ORDER BY number")]
+        columns = {state.facts["id"]: list(state.examples), **dict(zip(state.attributes, state.values.T, strict=True))}
+        return _pandas().DataFrame({**columns, state.facts["target"]: targets})
+
+    def log(self) -> "pd.DataFrame":
+        """Return all events in their order: event, example, attribute, order, and the old and the new value."""
+        with self._store.reading():
+            rows = self._store.rows(
+                "SELECT event, examples.name, attributes.name, order_number, old, new FROM log "
+                "LEFT JOIN examples ON examples.number = example LEFT JOIN attributes ON attributes.number = attribute "
+                "ORDER BY log.number"
+            )
+        return _pandas().DataFrame(rows, columns=["event", "example", "attribute", "order", "old", "new"], dtype=object)
+
+
+def _frame(order: ordering.Order) -> "pd.DataFrame":
+    frame = _pandas().DataFrame(order.lines, columns=list(COLUMNS[:-1]))
+    return frame.assign(value=float("nan"))
+
+
+def _sheet(examples: "pd.DataFrame | Sequence[object] | str | Path", id: str) -> Sheet:
+    """Return a table of examples; the index of a frame has their names, unless a column has."""
+    if isinstance(examples, str | Path):
+        return read_sheet(at_home(examples), "table")
+    column = id or ID
+    if not isinstance(examples, _pandas().DataFrame):
+        return Sheet("the examples", (column,), {column: list(examples)}, _entry)
+    sheet = sheet_of(examples, "the examples")
+    if column in sheet.columns:
+        return sheet
+    return Sheet(sheet.source, (column, *sheet.names), {column: list(examples.index), **sheet.columns}, sheet.place)
+
+
+def _pandas() -> Any:
+    import pandas as pd  # here, as it is slow to load
+
+    return pd
+
+
+def _entry(row: int) -> str:
+    return f"entry {row + 1}"
+
+
+def _with_targets(
+    sheet: Sheet, targets: "Mapping[object, object] | Sequence[object] | str | None", id: str
+) -> tuple[Sheet, str]:
+    """Return a table with a column of targets, if there are any yet, and its name."""
+    if targets is not None and not isinstance(targets, str):
+        return _with_column(sheet, _TARGET, targets, id), _TARGET
+    if targets and nearest(targets, sheet.names) and targets not in sheet.columns:
+        sheet.column(targets, "target names the column to predict")  # a mistyped one would be an attribute
+    return sheet, targets or _TARGET
+
+
+def _with_column(sheet: Sheet, column: str, targets: "Mapping[object, object] | Sequence[object]", id: str) -> Sheet:
+    if column in sheet.columns:
+        raise ConfigError(f"targets: the table has a column {column!r} already; name it instead: targets={column!r}")
+    if isinstance(targets, Mapping | _pandas().Series):
+        by_name = {text_of(name): target for name, target in targets.items()}
+        cells = [by_name.get(text_of(name)) for name in sheet.columns[id]]
+    else:
+        cells = list(targets)
+        if len(cells) != sheet.n:
+            raise ConfigError(f"targets: {len(cells)} for {sheet.n} examples")
+    return Sheet(sheet.source, (*sheet.names, column), {**sheet.columns, column: cells}, sheet.place)

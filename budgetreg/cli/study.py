@@ -1,0 +1,224 @@
+"""``budgetreg study``: what to buy next, what was bought, and what it cost."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from budgetreg.buying.bill import UNORDERED, StudyBill
+from budgetreg.buying.order_files import number_as_text, order_csv
+from budgetreg.buying.study import Study
+from budgetreg.cli.arguments import whole_number
+from budgetreg.cli.common import console, right, shown, table
+from budgetreg.cli.study_parts import STUDY
+from budgetreg.data.formats.chunks import is_number
+from budgetreg.errors import ConfigError, cut, nearest
+from budgetreg.files.paths import at_home
+from budgetreg.files.writing import write_atomically
+from budgetreg.notices import in_one_line, say
+from budgetreg.results.tables import as_csv
+
+_FLAGS = ("true", "false")
+
+
+def main(arguments: Namespace) -> int:
+    """Carry out a part of the command.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Its options, see `budgetreg.cli.arguments`.
+
+    Raises
+    ------
+    ConfigError
+        If a key is invalid, or an order is impossible.
+    DataError
+        If the study or another file is missing, damaged or unusable.
+    """
+    keys = _keys(arguments.part, getattr(arguments, "words", ()))
+    path = at_home(arguments.study)
+    if arguments.part == "create":
+        _create(path, keys)
+        return 0
+    with Study(path) as study:
+        _PARTS[arguments.part](study, arguments, keys)
+    return 0
+
+
+def _keys(name: str, words: Sequence[str]) -> dict[str, str]:
+    """Return what the words of a part say, by key."""
+    part = STUDY[name]
+    values: dict[str, str] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if key not in part.keys:
+            raise ConfigError(
+                f"{cut(word)}: study {name} has no such key{nearest(key, part.keys)}; keys: {', '.join(part.keys)}"
+            )
+        if not equals or not text:
+            raise ConfigError(f"{word}: a value is needed: {key}=VALUE")
+        if key in values:
+            raise ConfigError(f"{word}: {key} is there already, as {key}={cut(values[key])}")
+        values[key] = text
+    for key in part.needed:
+        if key not in values:
+            raise ConfigError(f"study {name}: {key}=VALUE is needed: {part.keys[key]}")
+    return values
+
+
+def _create(path: Path, keys: Mapping[str, str]) -> None:
+    study = Study.create(
+        path,
+        examples=Path(keys["table"]),
+        targets=keys.get("target"),
+        costs=keys.get("costs"),
+        ranges=keys.get("ranges"),
+        id=keys.get("id", ""),
+        drop=_list(keys.get("drop", "")),
+        unit=keys.get("unit"),
+        seed=whole_number("seed", keys.get("seed", "0"), 0),
+        algo=keys.get("algo", "aemr"),
+    )
+    with study:
+        _print_size(path, study)
+
+
+def _add(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
+    added = study.add(arguments.table, drop=_list(keys.get("drop", "")), replace=_flag(keys, "replace"))
+    counts = ", ".join(f"{number} {what}" for what, number in added.items() if number or what == "examples")
+    print(in_one_line(f"{arguments.table}: {counts} added"))
+    _print_size(arguments.study, study)
+
+
+def _ask(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
+    order = study.place_order(
+        _amount(keys, "spend"),
+        _whole(keys, "per_example", 1),
+        seed=_whole(keys, "seed", 0),
+        order=_whole(keys, "order", 1),
+    )
+    examples = len({example for _, example, *_ in order.lines})
+    line = (
+        f"order {order.number}: {len(order.lines)} values of {examples} examples for {_money(order.cost)} {order.unit}"
+        f": {order.reason}"
+    )
+    content = order_csv(order.lines)
+    if "out" in keys:
+        out = at_home(keys["out"])
+        write_atomically(out, content)
+        print(in_one_line(line))
+        print(in_one_line(f"{shown(out)}: write the results into its column value, then budgetreg study tell"))
+    else:
+        sys.stdout.write(content.decode())
+        say(line)
+
+
+def _tell(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
+    recorded = study.tell(arguments.results, replace=_flag(keys, "replace"), free=_flag(keys, "free"))
+    unit = study.state().unit
+    parts = [
+        f"{recorded.values} values recorded",
+        *([f"{recorded.replaced} of them replaced" if recorded.values else ""] if recorded.replaced else []),
+        *([f"{recorded.unavailable} unavailable"] if recorded.unavailable else []),
+        *([f"{recorded.repeated} known already"] if recorded.repeated else []),
+        *([f"{recorded.pending} pending"] if recorded.pending else []),
+    ]
+    print(in_one_line(f"{arguments.results}: {', '.join(filter(None, parts))}"))
+    print(in_one_line(f"paid: {_money(recorded.cost)} {unit}, {_money(recorded.spent)} {unit} in all"))
+
+
+def _show(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
+    _print_size(arguments.study, study)
+    bill = study.bill()
+    pending = f", and {_money(bill.on_order)} {bill.unit} for what is on order" if bill.on_order else ""
+    print(in_one_line(f"paid: {_money(bill.total)} {bill.unit}{pending}"))
+    _print_bill(bill)
+
+
+def _print_bill(bill: StudyBill) -> None:
+    """Print the bill by attribute and by order."""
+    heads = ("attribute", *right("price", "free", "paid", "on order", "unavailable", bill.unit))
+    rows = [
+        (name, _money(price), *counts, _money(cost))
+        for name, price, *counts, cost in bill.by_attribute.itertuples(index=False)
+    ]
+    console().print(table(heads, rows))
+    if bill.by_order.empty:
+        return
+    heads = ("order", *right("asked", "paid", "on order", "unavailable", bill.unit), "")
+    rows = [
+        (
+            "none" if number == UNORDERED else number,
+            "" if number == UNORDERED else _money(asked),
+            *counts,
+            _money(cost),
+            "cancelled" if cancelled else "",
+        )
+        for number, asked, *counts, cost, cancelled in bill.by_order.itertuples(index=False)
+    ]
+    console().print(table(heads, rows))
+
+
+def _cancel(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
+    number = whole_number("order", keys["order"], 1)
+    print(f"order {number}: {study.cancel(number)} pending values released")
+
+
+def _export(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
+    out = at_home(keys["out"])
+    if out.suffix.lower() != ".csv":
+        raise ConfigError(f"out={keys['out']}: must end in .csv")
+    frame = study.table()
+    cells = (
+        [
+            "" if cell is None or cell != cell else number_as_text(cell) if isinstance(cell, float) else cell
+            for cell in row
+        ]
+        for row in frame.itertuples(index=False)
+    )
+    write_atomically(out, as_csv(frame.columns, (dict(zip(frame.columns, row, strict=True)) for row in cells)))
+    print(in_one_line(shown(out)))
+
+
+_PARTS = {"add": _add, "ask": _ask, "tell": _tell, "show": _show, "cancel": _cancel, "export": _export}
+
+
+def _print_size(path: Path, study: Study) -> None:
+    state = study.state()
+    n, d = state.values.shape
+    print(
+        in_one_line(
+            f"{shown(path)}: {n} examples, {int((state.y == state.y).sum())} of them with the target "
+            f"{state.facts['target']}; {d} attributes; {int(state.known.sum())} of {n * d} values known"
+        )
+    )
+
+
+def _money(value: float) -> str:
+    """Return a sum of money as text, exact to a millionth of it."""
+    return f"{value:,.7g}"
+
+
+def _list(text: str) -> list[str]:
+    """Return the words of a list such as ``[a,b]``; brackets may be left out."""
+    inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    return [word.strip() for word in inner.split(",") if word.strip()]
+
+
+def _flag(keys: Mapping[str, str], key: str) -> bool:
+    text = keys.get(key, "false")
+    if text not in _FLAGS:
+        raise ConfigError(f"{key}={cut(text)}: must be {' or '.join(_FLAGS)}")
+    return text == "true"
+
+
+def _amount(keys: Mapping[str, str], key: str) -> float:
+    text = keys[key]
+    if not is_number(text) or not 0 <= float(text) < float("inf"):
+        raise ConfigError(f"{key}={cut(text)}: must be a number of at least 0")
+    return float(text)
+
+
+def _whole(keys: Mapping[str, str], key: str, least: int) -> int | None:
+    return whole_number(key, keys[key], least) if key in keys else None

@@ -1,0 +1,144 @@
+"""``budgetreg study``: the commands of a study, their files and their messages."""
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import budgetreg
+from budgetreg.cli.app import main
+from budgetreg.cli.study_parts import STUDY
+
+TABLE = "patient,ward,age,ecg,outcome\np1,A,31,,1.5\np2,B,44,2.5,\np3,A,50,,3\n"
+PRICES = "attribute,cost,group\nage,0,\necg,10,\niron,20,blood\nzinc,,blood\n"
+CREATE = "study create trial.db table=patients.csv target=outcome id=patient costs=prices.csv unit=EUR drop=[ward]"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "patients.csv").write_text(TABLE)
+    (tmp_path / "prices.csv").write_text(PRICES)
+    return tmp_path
+
+
+def call(capsys: pytest.CaptureFixture[str], words: str, code: int = 0) -> SimpleNamespace:
+    capsys.readouterr()
+    answered = main(words.split())
+    said = capsys.readouterr()
+    assert answered == code, said.out + said.err
+    return SimpleNamespace(out=said.out, err=said.err)
+
+
+def filled(order: Path, value: str, lines: slice = slice(None)) -> None:
+    """Write a value into the last column of some lines of an order."""
+    header, *rows = order.read_text().splitlines()
+    rows[lines] = [row + value for row in rows[lines]]
+    order.write_text("\n".join([header, *rows]) + "\n")
+
+
+def test_a_study_on_the_command_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    size = "trial.db: 3 examples, 2 of them with the target outcome; 4 attributes; 4 of 12 values known\n"
+    assert call(capsys, CREATE).out == size
+    assert call(capsys, CREATE).out == size  # the same again
+    order = call(capsys, "study ask trial.db spend=30 order=1")
+    assert order.out.startswith("order,example,attribute,cost,value\n1,p")
+    assert order.err.startswith("budgetreg: order 1: ")
+    answer = call(capsys, "study ask trial.db spend=30 order=1 out=order-1.csv")
+    assert answer.out.startswith("order 1: ")
+    assert (here / "order-1.csv").read_text() == order.out
+    filled(here / "order-1.csv", "5")
+    assert "values recorded\npaid: 30 EUR, 30 EUR in all\n" in call(capsys, "study tell trial.db order-1.csv").out
+    assert "0 values recorded" in call(capsys, "study tell trial.db order-1.csv").out
+    call(capsys, "study ask trial.db spend=500 out=order-2.csv")
+    shown = call(capsys, "study show trial.db").out
+    assert "paid: 30 EUR, and 50 EUR for what is on order" in shown
+    assert "pending values released" in call(capsys, "study cancel trial.db order=2").out
+    (here / "more.csv").write_text("patient,outcome,zinc\np2,2,\np4,,7\n")
+    assert "1 examples, 1 targets, 1 values added" in call(capsys, "study add trial.db more.csv").out
+    call(capsys, "study export trial.db out=table.csv")
+    table = (here / "table.csv").read_text().splitlines()
+    assert table[0] == "patient,age,ecg,iron,zinc,outcome"
+    assert table[4] == "p4,,,,7,"
+    bill = budgetreg.Study("trial.db").bill()
+    assert (bill.total, bill.on_order) == (30, 0)
+
+
+def test_a_table_of_names_alone(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "names.csv").write_text("patient\np1\np2\n")
+    said = call(capsys, "study create names.db table=names.csv id=patient costs=prices.csv").out
+    assert "2 examples, 0 of them with the target target; 4 attributes; 0 of 8 values known" in said
+    (here / "targets.csv").write_text("patient,target\np2,1.5\n")
+    assert "1 targets added" in call(capsys, "study add names.db targets.csv").out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("study", 2, "study: a part is needed: create, add, ask, tell"),
+        ("study tel", 2, "study tel: no such part (did you mean 'tell'?); parts: create, "),
+        ("study ask trial.db", 2, "study ask: spend=VALUE is needed: the most that the order may cost"),
+        ("study ask trial.db spnd=3", 2, "spnd=3: study ask has no such key (did you mean 'spend'?); keys: spend, "),
+        ("study ask trial.db spend=", 2, "a value is needed: spend=VALUE"),
+        ("study ask trial.db spend=1 spend=2", 2, "spend is there already, as spend=1"),
+        ("study ask trial.db spend=much", 2, "spend=much: must be a number of at least 0"),
+        ("study ask trial.db spend=9", 2, "nothing that is left costs less than 10 EUR"),
+        ("study ask trial.db spend=30 per_example=0", 2, "per_example=0: must be a whole number of at least 1"),
+        ("study tell trial.db", 2, "RESULTS, KEY=VALUE (see budgetreg study tell --help)"),
+        ("study tell trial.db patients.csv replace=yes", 2, "replace=yes: must be true or false"),
+        ("study tell trial.db patients.csv", 3, "patients.csv: line 1: there is no column 'example'"),
+        ("study tell trial.db nowhere.csv", 3, "cannot read nowhere.csv: No such file"),
+        ("study tell trial.db trial.db", 2, "a study reads .csv, .tsv, .parquet"),
+        ("study show patients.csv", 3, "patients.csv is no study"),
+        ("study cancel trial.db order=3", 2, "order=3: there is no such order; none was asked for"),
+        ("study export trial.db out=table.txt", 2, "out=table.txt: must end in .csv"),
+        (CREATE.replace("trial", "other").replace("id=patient", "id=patent"), 3, "no column 'patent' (did you mean"),
+        (CREATE.replace("trial", "other").replace("outcome", "outcom"), 3, "no column 'outcom' (did you mean"),
+        (
+            CREATE.replace("trial", "other").replace(" drop=[ward]", ""),
+            3,
+            "column 'ward' is not numbers (line 2: 'A' is",
+        ),
+        (CREATE + " seed=1", 2, "trial.db exists already"),
+    ],
+)
+def test_mistakes_are_one_line(
+    here: Path, capsys: pytest.CaptureFixture[str], words: str, code: int, said: str
+) -> None:
+    call(capsys, CREATE)
+    before = (here / "trial.db").read_bytes()
+    answer = call(capsys, words, code)
+    assert (answer.out, answer.err.count("\n")) == ("", 1)
+    assert said in answer.err
+    assert (here / "trial.db").read_bytes() == before
+
+
+def test_errors_of_a_file_name_line_and_column(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, CREATE)
+    (here / "results.csv").write_text("value;attribute;note;example\n3;ecg;fine;p1\n\nhigh;ecg;;p3\n")
+    answer = call(capsys, "study tell trial.db results.csv", 3)
+    assert "results.csv: line 4, column 'value': 'high' is not a number" in answer.err
+    assert "0 EUR" in call(capsys, "study show trial.db").out
+    (here / "results.csv").write_text("example,attribute,value\np1,ecg,3\np3,ecg\n")
+    assert (
+        "results.csv: line 3: 2 fields, but the header has 3" in call(capsys, "study tell trial.db results.csv", 3).err
+    )
+
+
+@pytest.mark.parametrize("part", STUDY)
+def test_each_part_has_help(capsys: pytest.CaptureFixture[str], part: str) -> None:
+    call(capsys, f"study {part} --help")
+    shown = " ".join(call(capsys, f"study {part} --help").out.split())
+    assert f"usage: budgetreg study {part}" in shown
+    assert all(key in shown for key in (*STUDY[part].keys, *STUDY[part].files))
+    assert f"\n  {part}" in call(capsys, "study --help").out
+
+
+def test_the_installed_command(here: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "budgetreg", *CREATE.split()], capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(path.name for path in here.iterdir()) == ["patients.csv", "prices.csv", "trial.db"]
