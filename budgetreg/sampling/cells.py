@@ -1,0 +1,285 @@
+"""Which cells of a table to buy next: how many attributes of each example, and which.
+
+A design here is a depth k: examples are filled up to k attributes each, drawn about in proportion to given weights,
+until the money is spent. So few attributes of many examples compete with complete rows of few. The criterion of
+`budgetreg.sampling.information` judges each depth by a sample of such draws. Depths whose errors are within 2 % of the
+least are tied, and the geometric mean of the smallest and the largest of them is chosen.
+
+The criterion takes the covariance of the attributes for known. So it is too optimistic about few examples that show
+many attributes. Therefore the depth is bounded: there must be at least three examples for each attribute, because fewer
+show little of how attributes are related. While nothing is known, this bound decides alone.
+
+Attributes may be bought together, as one unit; most units are single attributes.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from budgetreg.sampling.importance_weights import per_money
+from budgetreg.sampling.information import Beliefs, Criterion
+
+_EXAMPLES = 3
+"""Fewest examples for each attribute that a design has."""
+
+_LEAST_DEPTH, _FIRST_DEPTH = 2, 4
+"""One attribute of an example shows no pair. First purchases, which others will follow, have at most the second."""
+
+_TIE = 0.02
+"""Relative difference of errors up to which depths are tied."""
+
+_MIX = 0.1
+"""Share of equal probabilities in the draws."""
+
+_SETS, _SHOWN, _LEAST_SETS = 32, 1024, 4
+"""Most sets that a depth is judged by; about the most attributes of all these sets together; fewest sets."""
+
+_ROUNDING = 1e-12
+"""Relative rounding error of sums of prices that may make a purchase seem to cost more than is left."""
+
+
+class Limit(Enum):
+    """What decided how many attributes an example gets."""
+
+    FEW_EXAMPLES = "deeper examples would be too few to show how attributes are related"
+    SHARED = "attributes are correlated, so that further ones of an example would add little"
+    ALL = "complete rows are worth most"
+    PER_EXAMPLE = "no example may have more"
+    EXAMPLES = "all examples are as deep, or nearly so"
+    NOTHING = "the money buys nothing that is left"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The cells of a table, and what they cost.
+
+    Attributes
+    ----------
+    seen : ndarray of bool, shape (n, d)
+        Cells that are known or on order.
+    open : ndarray of bool, shape (n, d)
+        Cells that may be bought; none of them is seen.
+    units : ndarray of int, shape (d,)
+        The unit with which each attribute is bought, from 0 to u - 1.
+    prices : ndarray of float, shape (u,)
+        Prices of the units, at least 0.
+    limits : ndarray of int, shape (n,)
+        How many more units with a price each example may get.
+    """
+
+    seen: np.ndarray
+    open: np.ndarray
+    units: np.ndarray
+    prices: np.ndarray
+    limits: np.ndarray
+
+    def by_unit(self, cells: np.ndarray) -> np.ndarray:
+        """Return which units (n, u) have any of some cells (n, d)."""
+        return np.asarray(cells @ (self.units[:, None] == np.arange(len(self.prices))).astype(float) > 0)
+
+
+class Choice(NamedTuple):
+    """What to buy.
+
+    Attributes
+    ----------
+    cells : ndarray of int, shape (m, 2)
+        Example and attribute of each cell, in order of examples.
+    cost : float
+        What they cost together.
+    depth : int
+        Number of units that examples are filled up to; 0 if nothing is bought.
+    limit : Limit
+        Why it is not more, or not less.
+    """
+
+    cells: np.ndarray
+    cost: float
+    depth: int
+    limit: Limit
+
+
+def choose(
+    offer: Offer,
+    beliefs: Beliefs | None,
+    weights: np.ndarray,
+    spend: float,
+    rng: np.random.Generator,
+    *,
+    horizon: float | None = None,
+    candidates: np.ndarray | None = None,
+) -> Choice:
+    """Choose the cells to buy next.
+
+    Cells with a price of 0 are bought of each example that shows anything with a price; of all, if nothing has one.
+
+    Parameters
+    ----------
+    offer : Offer
+    beliefs : Beliefs or None
+        None while nothing is known.
+    weights : ndarray of float, shape (u,)
+        Units are drawn about in proportion to these weights, at least 0, after a correction for prices.
+    spend : float
+        What the cells may cost together.
+    rng : numpy.random.Generator
+        The same state gives the same cells.
+    horizon : float, optional
+        What will be spent from now on, these cells included; by default no more than `spend`.
+    candidates : ndarray of int, optional
+        Examples of which cells may be bought, the preferred first. By default all: first those that show anything with
+        a price, then the others, each in order.
+    """
+    purchase = _Purchase(offer, weights, candidates)
+    horizon = spend if horizon is None else max(horizon, spend)
+    depth, limit = purchase.depth(beliefs, spend, horizon, rng)
+    left = spend
+    while depth and purchase.affords(left):
+        cost = purchase.fill(depth, left, rng)
+        if not cost:
+            depth, limit = depth + 1, Limit.EXAMPLES
+        left -= cost
+    cells = purchase.cells()
+    if not len(cells):
+        depth, limit = 0, Limit.NOTHING
+    return Choice(cells, float(purchase.bought.sum(axis=0) @ offer.prices), depth, limit)
+
+
+class _Purchase:
+    """Units (n, u) that are bought in one go, at first none."""
+
+    def __init__(self, offer: Offer, weights: np.ndarray, candidates: np.ndarray | None) -> None:
+        self._offer = offer
+        self._open = offer.by_unit(offer.open)
+        seen = offer.by_unit(offer.seen) & ~self._open
+        self.bought = np.zeros(self._open.shape, dtype=bool)
+        self._priced = np.flatnonzero(offer.prices > 0)
+        if candidates is None:
+            new = ~seen[:, self._priced].any(axis=1)
+            candidates = np.argsort(new, kind="stable")
+        self._candidates = candidates
+        able = self._open[:, self._priced].any(axis=1) & (offer.limits > 0)
+        self._examples = candidates[able[candidates]]
+        # Units that no example offers any more do not count: an example that has k of the others is k deep.
+        self._varying = self._priced[self._open[np.ix_(self._examples, self._priced)].any(axis=0)]
+        self._has = seen[:, self._varying]
+        w = per_money(weights[self._varying], offer.prices[self._varying]) if self._varying.size else np.ones(0)
+        self._p = (1 - _MIX) * w / (w.sum() or 1.0) + _MIX / max(len(w), 1)
+        room = self._has.sum(axis=1) + np.minimum(offer.limits, self._open[:, self._varying].sum(axis=1))
+        self.most = int(room[self._examples].max(initial=0))
+
+    @property
+    def _depths(self) -> np.ndarray:
+        """How many of the varying units each example has or gets, shape (n,)."""
+        return np.asarray((self._has | self.bought[:, self._varying]).sum(axis=1))
+
+    def depth(
+        self, beliefs: Beliefs | None, spend: float, horizon: float, rng: np.random.Generator
+    ) -> tuple[int, Limit]:
+        """Return how deep examples are to be filled, at most `most`, and why; 0 if none can be."""
+        if not self.most:
+            return 0, Limit.NOTHING
+        u, eligible = self._varying.size, np.union1d(self._examples, np.flatnonzero(self._has.any(axis=1)))
+        price = self._offer.prices[self._varying] @ self._p / self._p.sum()
+        units = self._has.sum() + horizon / price
+        bound = units / (_EXAMPLES * u)
+        if beliefs is None and horizon > spend:
+            bound = min(bound, _FIRST_DEPTH)
+        top = min(self.most, max(_LEAST_DEPTH, int(bound)))
+        depth = top
+        if beliefs is not None and top > _LEAST_DEPTH:
+            depth = self._least_error(Criterion(beliefs), top, units, len(eligible), rng)
+        limit = Limit.SHARED if depth < top else Limit.FEW_EXAMPLES
+        if depth == self.most:
+            limit = Limit.ALL if self.most == u else Limit.PER_EXAMPLE
+        # If there are few examples, all of them get as much, unless nothing is known yet.
+        reached = 0 if beliefs is None and horizon > spend else min(int(units / len(eligible)), self.most)
+        return (reached, Limit.EXAMPLES) if reached > depth else (depth, limit)
+
+    def fill(self, depth: int, left: float, rng: np.random.Generator) -> float:
+        """Fill up examples, in order, as far as the money goes; return what that costs."""
+        price, depths = self._offer.prices[self._varying], self._depths
+        got = self.bought[:, self._priced].sum(axis=1)
+        need = np.minimum(depth - depths, self._offer.limits - got)[self._examples]
+        examples, need = self._examples[need > 0], need[need > 0]
+        reach = np.searchsorted(np.cumsum(need) * price.min(), left, side="right") + 1
+        examples, need = examples[:reach], need[:reach]
+        offered = self._open[np.ix_(examples, self._varying)] & ~self.bought[np.ix_(examples, self._varying)]
+        offered &= price <= left
+        keys = np.where(offered, self._keys(rng, len(offered)), -np.inf)
+        order = np.argsort(-keys, axis=1, kind="stable")
+        wanted = np.arange(order.shape[1]) < np.minimum(need, offered.sum(axis=1))[:, None]
+        row, unit = np.nonzero(wanted)[0], order[wanted]
+        chosen = _affordable(price[unit], left)
+        self.bought[examples[row[chosen]], self._varying[unit[chosen]]] = True
+        return float(price[unit[chosen]].sum())
+
+    def affords(self, left: float) -> bool:
+        """Return whether what is left buys anything more."""
+        may = self._offer.limits > self.bought[:, self._priced].sum(axis=1)
+        rows = self._examples[may[self._examples]]
+        offered = (self._open & ~self.bought)[np.ix_(rows, self._varying)].any(axis=0)
+        return bool(offered.any() and self._offer.prices[self._varying][offered].min() <= left)
+
+    def cells(self) -> np.ndarray:
+        """Return the cells of the units bought, and the free ones of examples that show anything with a price."""
+        free = np.flatnonzero(self._offer.prices == 0)
+        shown = (self._has | self.bought[:, self._varying]).any(axis=1)
+        shown |= self._offer.by_unit(self._offer.seen)[:, self._priced].any(axis=1) | (not self._priced.size)
+        bought = self.bought.copy()
+        bought[np.ix_(np.flatnonzero(shown), free)] = True
+        cells = bought[:, self._offer.units] & self._offer.open
+        place = np.full(len(cells), len(cells))
+        place[self._candidates] = np.arange(self._candidates.size)
+        example, attribute = np.nonzero(cells)
+        order = np.lexsort((attribute, place[example]))
+        return np.stack([example, attribute], axis=1)[order]
+
+    def _least_error(self, criterion: Criterion, top: int, units: float, n: int, rng: np.random.Generator) -> int:
+        """Return the depth from 2 to `top` that the criterion chooses, if n examples may be seen."""
+        depths = np.unique(np.round(np.geomspace(_LEAST_DEPTH, top, 1 + ceil(3 * np.log2(top / _LEAST_DEPTH)))))
+        # The same examples and nested sets for all depths, so that chance hardly changes their order.
+        examples = rng.choice(self._examples, _SETS)
+        order = np.argsort(-self._keys(rng, _SETS), axis=1, kind="stable")
+        seen = self._offer.by_unit(self._offer.seen)[examples]
+        seen[:, self._varying] = False
+        seen[:, self._offer.prices == 0] = True
+        errors = np.empty(len(depths))
+        for j, k in enumerate(depths.astype(int)):
+            m = 1 if k == self._varying.size else max(_LEAST_SETS, min(_SETS, _SHOWN // k))
+            shown = seen[:m].copy()
+            np.put_along_axis(shown, self._varying[order[:m, :k]], True, axis=1)
+            information = criterion.information(_padded(shown[:, self._offer.units], len(self._offer.units)))
+            errors[j] = criterion.error(information * min(units / k, n))
+        good = depths[errors <= errors.min() * (1 + _TIE)]
+        return round(float(np.sqrt(good[0] * good[-1])))
+
+    def _keys(self, rng: np.random.Generator, rows: int) -> np.ndarray:
+        """Return keys (rows, varying units), the largest of which are drawn: without replacement, by probabilities p.
+
+        These are ``log p`` plus Gumbel noise.
+        """
+        return np.asarray(np.log(self._p) + rng.gumbel(size=(rows, self._varying.size)))
+
+
+def _affordable(prices: np.ndarray, left: float) -> np.ndarray:
+    """Return, as indices in order, what the money buys: each in turn, unless it costs more than what is left."""
+    taken, rest, left = [], np.arange(len(prices)), left * (1 + _ROUNDING)
+    while rest.size:
+        total = np.cumsum(prices[rest])
+        n = int(np.searchsorted(total, left, side="right"))
+        taken.append(rest[:n])
+        left -= total[n - 1] if n else 0.0
+        rest = rest[n + 1 :]
+        rest = rest[prices[rest] <= left]
+    return np.concatenate(taken) if taken else rest
+
+
+def _padded(shown: np.ndarray, d: int) -> np.ndarray:
+    """Return the attributes that rows (m, d) show, as indices (m, n); rows are filled up with d."""
+    counts = shown.sum(axis=1)
+    order = np.argsort(~shown, axis=1, kind="stable")[:, : counts.max()]
+    return np.where(np.arange(order.shape[1]) < counts[:, None], order, d)

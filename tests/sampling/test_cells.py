@@ -1,0 +1,185 @@
+"""Which cells to buy next: the criterion against simulation and enumeration, and what no choice may violate."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from budgetreg.sampling.cells import Choice, Limit, Offer, choose
+from budgetreg.sampling.information import Beliefs, Criterion
+
+
+def factor_beliefs(d: int, loading: float, noise: float) -> Beliefs:
+    """One common factor, on which the target depends; attributes have the variance 1."""
+    S = loading**2 * np.ones((d, d)) + (1 - loading**2) * np.eye(d)
+    return Beliefs(S, np.full(d, 1.0), noise * d)
+
+
+def single_units(n: int, d: int, seen: np.ndarray | None = None, per_example: int | None = None) -> Offer:
+    """All cells that are not seen are open, at a price of 1."""
+    seen = np.zeros((n, d), dtype=bool) if seen is None else seen
+    return Offer(seen, ~seen, np.arange(d), np.ones(d), np.full(n, d if per_example is None else per_example))
+
+
+def test_information_is_that_of_simulated_examples() -> None:
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((4, 4))
+    S, w, noise = root @ root.T, np.array([1.0, -0.5, 0.0, 2.0]), 0.7
+    sets = np.array([[0, 2, 4], [3, 4, 4], [0, 1, 3]])
+    scale = np.sqrt(np.diagonal(S))
+    x = rng.standard_normal((200_000, 4)) @ root.T
+    expected = np.zeros((4, 4))
+    for row in sets:
+        A = row[row < 4]
+        B = S[:, A] @ np.linalg.inv(S[np.ix_(A, A)])
+        V = S - B @ S[A]
+        m = x[:, A] @ B.T
+        # The observed precision of w: m m' over the variance of the target's residual, here itself simulated.
+        y = x @ w + np.sqrt(noise) * rng.standard_normal(len(x))
+        residual = np.square(y - m @ w).mean()
+        assert residual == pytest.approx(noise + w @ V @ w, rel=0.02)
+        expected += m.T @ m / len(x) / residual / len(sets)
+    variance = w @ S @ w + noise  # attributes and target are measured in their standard deviations
+    found = Criterion(Beliefs(S, w, noise)).information(sets)
+    np.testing.assert_allclose(found / variance * np.outer(scale, scale), expected, rtol=0.05, atol=0.05)
+
+
+def test_error_is_the_noise_plus_the_trace() -> None:
+    criterion = Criterion(factor_beliefs(5, 0.6, 0.3))
+    rng = np.random.default_rng(1)
+    root = rng.standard_normal((5, 9))
+    prior_only = criterion.error(np.zeros((5, 5)))
+    assert prior_only == pytest.approx(1.0)  # the prior explains what w is believed to explain
+    information = 1e9 * root @ root.T
+    assert criterion.error(information) == pytest.approx(criterion.noise, rel=1e-6)
+    more = [criterion.error(scale * root @ root.T) for scale in (0.1, 1.0, 10.0)]
+    assert prior_only > more[0] > more[1] > more[2] > criterion.noise
+
+
+@pytest.mark.parametrize(("loading", "noise"), [(0.9, 1.0), (0.0, 0.02), (0.5, 0.3)])
+def test_depth_is_nearly_as_good_as_the_best_by_enumeration(loading: float, noise: float) -> None:
+    d, spend, n = 6, 400, 1000
+    beliefs = factor_beliefs(d, loading, noise)
+    criterion = Criterion(beliefs)
+
+    def error(k: int) -> float:
+        return criterion.error(criterion.information(np.array(list(combinations(range(d), k)))) * spend / k)
+
+    errors = {k: error(k) for k in range(2, d + 1)}
+    choice = choose(single_units(n, d), beliefs, np.ones(d), spend, np.random.default_rng(2))
+    assert errors[choice.depth] <= 1.03 * min(errors.values())
+
+
+def test_correlated_attributes_get_few_and_independent_ones_complete_rows() -> None:
+    d, spend = 8, 1000
+    shared = choose(single_units(900, d), factor_beliefs(d, 0.95, 1.0), np.ones(d), spend, np.random.default_rng(3))
+    alone = choose(single_units(900, d), factor_beliefs(d, 0.0, 0.02), np.ones(d), spend, np.random.default_rng(3))
+    assert shared.depth <= 4
+    assert shared.limit is Limit.SHARED
+    assert (alone.depth, alone.limit) == (d, Limit.ALL)
+    assert len(np.unique(alone.cells[:, 0])) == spend // d
+
+
+def test_few_values_are_spread_over_many_examples() -> None:
+    choice = choose(single_units(900, 20), factor_beliefs(20, 0.0, 0.02), np.ones(20), 200, np.random.default_rng(4))
+    assert (choice.depth, choice.limit) == (3, Limit.FEW_EXAMPLES)
+    first = choose(single_units(900, 20), None, np.ones(20), 40, np.random.default_rng(4), horizon=9000)
+    assert first.depth == 4
+
+
+def test_old_examples_are_filled_up_before_new_ones() -> None:
+    seen = np.zeros((300, 5), dtype=bool)
+    seen[:100, :2] = True
+    choice = choose(single_units(300, 5, seen), factor_beliefs(5, 0.0, 0.02), np.ones(5), 320, np.random.default_rng(5))
+    assert choice.depth == 5
+    old = choice.cells[choice.cells[:, 0] < 100]
+    assert len(old) == 300  # three more of each
+    assert len(choice.cells) == 320
+
+
+def test_all_examples_are_used_and_then_more_of_each() -> None:
+    choice = choose(single_units(50, 10), factor_beliefs(10, 0.99, 5.0), np.ones(10), 275, np.random.default_rng(6))
+    counts = np.bincount(choice.cells[:, 0], minlength=50)
+    assert choice.limit is Limit.EXAMPLES
+    assert set(counts) <= {5, 6}
+    assert counts.sum() == 275
+
+
+def test_weights_and_prices_decide_what_is_drawn() -> None:
+    d = 12
+    offer = single_units(2000, d)
+    first = np.arange(d) < d // 2
+
+    def mean_counts(weights: np.ndarray, prices: np.ndarray, spend: float) -> tuple[float, float]:
+        priced = Offer(offer.seen, offer.open, offer.units, prices, offer.limits)
+        choice = choose(priced, None, weights, spend, np.random.default_rng(7))
+        assert choice.depth == 2
+        counts = np.bincount(choice.cells[:, 1], minlength=d)
+        return counts[first].mean(), counts[~first].mean()
+
+    by_weight = mean_counts(np.where(first, 1.0, 0.0), np.ones(d), 100)
+    assert by_weight[0] > 5 * by_weight[1]
+    by_price = mean_counts(np.ones(d), np.where(first, 1.0, 25.0), 800)
+    assert by_price[0] > 1.2 * by_price[1]
+
+
+def test_deep_known_columns_do_not_count() -> None:
+    """Attributes that every example shows are no reason to buy complete rows of the others."""
+    seen = np.zeros((400, 20), dtype=bool)
+    seen[:, :10] = True
+    choice = choose(
+        single_units(400, 20, seen), factor_beliefs(20, 0.0, 0.02), np.ones(20), 90, np.random.default_rng(8)
+    )
+    assert (choice.depth, choice.limit) == (3, Limit.FEW_EXAMPLES)
+    assert (choice.cells[:, 1] >= 10).all()
+
+
+@st.composite
+def purchases(draw: st.DrawFn) -> tuple[Offer, float, float, bool, int]:
+    n, d = draw(st.integers(1, 12)), draw(st.integers(1, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    names = np.array([draw(st.integers(0, d - 1)) for _ in range(d)])
+    units = np.unique(names, return_inverse=True)[1]
+    prices = np.array([draw(st.sampled_from([0.0, 0.1, 1.0, 2.5, 7.0])) for _ in range(units.max() + 1)])
+    state = rng.integers(0, 3, (n, d))
+    limits = rng.integers(0, d + 1, n)
+    offer = Offer(state == 0, state == 1, units, prices, limits)
+    spend = draw(st.sampled_from([0.0, 0.3, 1.0, 6.0, 20.0, 500.0]))
+    return offer, spend, spend * draw(st.sampled_from([1.0, 3.0])), draw(st.booleans()), draw(st.integers(0, 99))
+
+
+@settings(max_examples=40, deadline=None)
+@given(purchases())
+def test_no_choice_violates_what_was_asked(purchase: tuple[Offer, float, float, bool, int]) -> None:
+    offer, spend, horizon, informed, seed = purchase
+    d, u = len(offer.units), len(offer.prices)
+    beliefs = factor_beliefs(d, 0.5, 0.3) if informed else None
+
+    def chosen() -> Choice:
+        return choose(offer, beliefs, np.ones(u), spend, np.random.default_rng(seed), horizon=horizon)
+
+    choice = chosen()
+    np.testing.assert_array_equal(choice.cells, chosen().cells)
+    example, attribute = choice.cells.T
+    bought = np.zeros(offer.open.shape, dtype=bool)
+    bought[example, attribute] = True
+    assert bought.sum() == len(choice.cells)
+    assert (bought <= offer.open).all()
+    units = offer.by_unit(bought)
+    assert (bought == (units[:, offer.units] & offer.open)).all()  # what is open of a unit, or nothing
+    assert (units[:, offer.prices > 0].sum(axis=1) <= offer.limits).all()
+    cost = (units * offer.prices).sum()
+    assert choice.cost == pytest.approx(cost)
+    assert cost <= spend * (1 + 1e-9)
+    left = offer.by_unit(offer.open) & ~units & (offer.prices > 0)
+    left &= (offer.limits > units[:, offer.prices > 0].sum(axis=1))[:, None]
+    assert not (left & (offer.prices <= (spend - cost) * (1 - 1e-9))).any()  # nothing is left that could be bought
+
+
+def test_new_random_numbers_give_other_cells() -> None:
+    first, second = (
+        choose(single_units(100, 8), None, np.ones(8), 100, np.random.default_rng(seed)).cells for seed in (0, 1)
+    )
+    assert not np.array_equal(first, second)
