@@ -228,7 +228,7 @@ class _Purchase:
         """Return the cells of the units bought, and the free ones of examples that show anything with a price."""
         free = np.flatnonzero(self._offer.prices == 0)
         shown = (self._has | self.bought[:, self._varying]).any(axis=1)
-        shown |= self._offer.by_unit(self._offer.seen)[:, self._priced].any(axis=1) | (not self._priced.size)
+        shown = shown | self._offer.by_unit(self._offer.seen)[:, self._priced].any(axis=1) | (not self._priced.size)
         bought = self.bought.copy()
         bought[np.ix_(np.flatnonzero(shown), free)] = True
         cells = bought[:, self._offer.units] & self._offer.open
