@@ -13,7 +13,7 @@ from budgetreg.errors import DataError
 from budgetreg.results.axis_variables import along, attainable
 from budgetreg.results.reproducibility import PROMISED
 from budgetreg.results.schema import COST
-from budgetreg.results.series import LABEL_MEASURES, Series
+from budgetreg.results.series import LABEL_MEASURES, Series, by_checkpoint
 
 Condition = str | Mapping[str, object]
 """A learner's name, or values by key: ``algo``, ``k``, ``protocol`` and the keys of the configuration."""
@@ -134,7 +134,7 @@ class ResampledCurves:
 
         They are those of another column if one is named.
         """
-        points = series.points[series.points["repetition"].isin(self._shared)]
+        points = by_checkpoint(series.points[series.points["repetition"].isin(self._shared)])
         table = points.pivot(index="repetition", columns="examples", values=measure or self.measure)
         x = along(self.x, series, _checkpoints(points))
         available = attainable(x)
@@ -171,13 +171,13 @@ class ResampledCurves:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A learner with a budget, at its last checkpoint or where it has spent a given total.
+    """A learner with a budget, at its last checkpoint.
 
     Attributes
     ----------
     series : Series
     examples : int
-        Training examples up to that point.
+        Training examples up to it, mean over repetitions.
     attributes : float
         Attributes charged for them, mean over repetitions.
     cost : float
@@ -207,7 +207,7 @@ class Candidate:
         return self.behind.low > 0  # False for NaN
 
 
-def ranked(series: Sequence[Series], measure: str, spent: float | None = None) -> list[Candidate]:
+def ranked(series: Sequence[Series], measure: str) -> list[Candidate]:
     """Rank series by their errors at the last checkpoint, over the repetitions that all have.
 
     Their intervals are those of `budgetreg.analysis.paired`.
@@ -218,8 +218,6 @@ def ranked(series: Sequence[Series], measure: str, spent: float | None = None) -
         At least one.
     measure : str
         Column of the curves in which less is better.
-    spent : float, optional
-        An amount of money, if all have prices: a longer curve is compared at that amount, by interpolation.
 
     Returns
     -------
@@ -231,13 +229,9 @@ def ranked(series: Sequence[Series], measure: str, spent: float | None = None) -
     Incomparable
         If a series lacks the column, or no repetition is common to all.
     """
-    comparison = ResampledCurves(series, measure, "attributes" if spent is None else COST)
-
-    def ends_of(curves: Means) -> np.ndarray:
-        return curves.end if spent is None else curves.at(np.array([spent]))[:, 0]
-
-    means = np.stack([ends_of(comparison.means(curve)) for curve in series])
-    errors = [ends_of(comparison.rows(curve)) for curve in series]
+    comparison = ResampledCurves(series, measure, "attributes")
+    means = np.stack([comparison.means(curve).end for curve in series])
+    errors = [comparison.rows(curve).end for curve in series]
     least = means == means.min(axis=0)
     shares = (least / least.sum(axis=0))[:, 1:].mean(axis=1)
     enough = comparison.repetitions >= FEWEST
@@ -246,14 +240,14 @@ def ranked(series: Sequence[Series], measure: str, spent: float | None = None) -
     return [
         Candidate(
             series=series[i],
-            examples=round((last := _at(series[i], spent))["examples"]),
-            attributes=last["attributes"],
-            cost=last.get(COST, np.nan),
+            examples=round((last := _checkpoints(series[i].points).iloc[-1])["examples"]),
+            attributes=float(last["attributes"]),
+            cost=float(last.get(COST, np.nan)),
             error=mean_error(errors[i]),
             behind=difference(errors[i], best) if i != order[0] else Estimate(0.0, 0.0, 0.0),
             best_in=float(shares[i]) if enough else np.nan,
             measures={
-                name: float(ends_of(comparison.rows(series[i], name)).mean())
+                name: float(comparison.rows(series[i], name).end.mean())
                 for name in LABEL_MEASURES
                 if name in series[i].points and series[i].points[name].notna().all()
             },
@@ -262,16 +256,7 @@ def ranked(series: Sequence[Series], measure: str, spent: float | None = None) -
     ]
 
 
-def _at(series: Series, spent: float | None) -> dict[str, float]:
-    """Return mean examples, attributes and cost at the last checkpoint, or where the money is spent."""
-    curve = _checkpoints(series.points)
-    if spent is None or len(curve) == 1 or curve[COST].iloc[-1] <= spent:
-        return {column: float(curve[column].iloc[-1]) for column in map(str, curve)}
-    x = np.log(curve[COST])
-    return {column: float(np.exp(np.interp(np.log(spent), x, np.log(curve[column])))) for column in map(str, curve)}
-
-
 def _checkpoints(points: pd.DataFrame) -> pd.DataFrame:
     """Return what was charged by each checkpoint, mean over repetitions."""
     paid = [column for column in ("attributes", COST) if column in points]
-    return points.groupby("examples")[paid].mean().reset_index()
+    return by_checkpoint(points).groupby("examples")[paid].mean().reset_index()

@@ -25,7 +25,7 @@ from budgetreg.learners.declaration import Missing
 from budgetreg.notices import in_one_line, say
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
-from budgetreg.results.series import common_unit, read_series
+from budgetreg.results.series import read_series
 
 ALL = "all"
 """In place of a budget k: learners that see full rows."""
@@ -38,8 +38,7 @@ _REFUSED = ("hydra", "experiment", "axis")
 def main(arguments: Namespace) -> int:
     """Run what is missing of the sweep, and print the advice.
 
-    Learners are compared at the end of their curves, so that a single checkpoint is the default. With prices, they are
-    compared where they have spent the total, which may be before the end.
+    Learners are compared at the end of their curves, so that a single checkpoint is the default.
 
     Parameters
     ----------
@@ -90,9 +89,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
         raise ConfigError(
             "advise: how many attributes may be seen, or what may they cost? total=T is needed, such as total=1500"
         )
-    if "dataset.costs" not in choices:
-        choices = {"checkpoints": 1, **choices}
-    return options, choices
+    return options, {"checkpoints": 1, **choices}
 
 
 def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Config]:
@@ -167,7 +164,9 @@ def _folder(config: Config, out: str | None) -> Path:
     if out is not None:
         refuse_root(out)
         return at_home(out).absolute()
-    common = {key: value for key, value in config.identity().items() if key not in ("algo", "k", "tuning")}
+    common = {
+        key: value for key, value in config.identity().items() if key not in ("algo", "k", "tuning", "money_limit")
+    }
     digest = record_digest({**common, "tuning": config.resolved["tuning"]})
     leaf = f"advise-total{config.total}-seed{config.seed}-{digest[:_DIGITS]}"
     return Path("runs", config.dataset.name, leaf).absolute()
@@ -204,7 +203,7 @@ def _answer(folders: Sequence[Path], total: int) -> None:
         If too many repetitions failed for learners to have one in common.
     """
     series = read_series(folders)
-    candidates = ranked(series, axes_of(series)[1].column, total if common_unit(series) else None)
+    candidates = ranked(series, axes_of(series)[1].column)
     console().print(advice_table(candidates, total))
     for line in filter(None, (sentence(candidates, total), about_full_rows(candidates))):
         print(in_one_line(line))

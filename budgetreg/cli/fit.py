@@ -68,17 +68,14 @@ def _print_bill(plan: Plan, folder: Path) -> None:
     assert attributes is not None
     unit = [plan.prices.unit] if plan.prices else []
     total, spent = plan.config.total, paid or attributes
-    if total is not None and spent.final > total:
-        say(f"{plan.total}: learning paid {money(spent.final)}, as it drew more expensive attributes than expected")
     if total is not None and spent.total > spent.final:
         say(
             f"{plan.total}: pays for learning alone; the choice of parameters saw more, see tuning below, and "
             "tuning=fixed chooses nothing"
         )
     per_example = f"{plan.per_example} of {plan.d} attributes"
-    learned = (
-        f"{plan.config.algo.name} on {plan.dataset}, learned from {per_example} of each of {plan.checkpoints[-1]} rows"
-    )
+    examples = results.curves["examples"].iloc[-1]
+    learned = f"{plan.config.algo.name} on {plan.dataset}, learned from {per_example} of each of {examples} rows"
     print(in_one_line(f"{learned}, {plan.n_train} rows in all"))
     console().print(table(("paid for", *right("attributes", *unit)), _rows(plan, attributes, paid)))
     if plan.prices is None:

@@ -36,7 +36,7 @@ def sweep_table(plans: Sequence[Plan]) -> Table:
         run, tuning = plan.attributes_final, plan.widest().attributes_tuning
         total += plan.config.repetitions * (run + tuning)
         k = "all" if plan.config.algo.observation is Observation.ALL else str(plan.config.k)
-        amounts = (plan.checkpoints[-1], run, tuning, plan.config.repetitions * (run + tuning))
+        amounts = (plan.most_examples, run, tuning, plan.config.repetitions * (run + tuning))
         money = [f"{_most_money(plan):,.6g}"] if plan.prices else []
         rows.append([plan.config.algo.name, k, *(f"{amount:,}" for amount in amounts), *money])
     unit = [f"a run in {first.prices.unit}"] if first.prices else []
@@ -66,7 +66,7 @@ def _rows(plan: Plan) -> dict[str, str]:
         "tuning": f"{tuning.name}, at {tuning.at}, {tuning.folds} folds, {settings} settings{widening}"
         if plan.tuned
         else f"{tuning.name}: nothing to choose",
-        "checkpoints (examples)": ", ".join(map(str, plan.checkpoints)),
+        "checkpoints (examples)": ("about " if plan.ends_with_money else "") + ", ".join(map(str, plan.checkpoints)),
         "repetitions": f"{config.repetitions}, seed {config.seed}",
         "folder": str(config.folder()),
         "bill: one final run": f"{most} {plan.attributes_final:,} attributes",
@@ -106,9 +106,10 @@ def _most_money(plan: Plan) -> float:
     prices = plan.prices
     if prices is None:
         return 0.0
-    steps = plan.checkpoints[-1] - plan.lead
+    steps = plan.most_examples - plan.lead
     full_rows = plan.config.algo.observation is Observation.ALL
-    return plan.lead * prices.row + steps * (prices.row if full_rows else plan.per_example * _costs(plan)[0])
+    most = plan.lead * prices.row + steps * (prices.row if full_rows else plan.per_example * _costs(plan)[0])
+    return min(most, float(plan.config.total)) if plan.config.total and plan.ends_with_money else most
 
 
 def _held_out(plan: Plan) -> str:

@@ -53,7 +53,7 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
         *("k", "learner", "examples", "attributes", *([unit] if unit else []), "error", "behind", "best in"),
         *measures.values(),
     )
-    spent = f"{unit}: what was spent, the total if draws came to more; " if unit else ""
+    spent = f"{unit}: what was spent; " if unit else ""
     table = new_table(
         f"{candidates[0].series.dataset}, {_amount(candidates, total)}",
         [
@@ -247,7 +247,7 @@ def _caption(candidates: Sequence[Candidate], total: int, y: Axis) -> str:
     unit = _unit(candidates)
     series = [candidate.series for candidate in candidates]
     ended = (
-        f"had spent {total} {unit}, or less if it had seen all examples or its draws were cheap"
+        f"had spent {total} {unit}, but for less than an example, or earlier if it had seen all examples"
         if unit
         else f"ended at {total} attributes, or earlier if it had seen all examples"
     )

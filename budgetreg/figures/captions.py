@@ -170,7 +170,7 @@ def _about_points(series: Series) -> str:
 def _about_runs(series: Series) -> list[str]:
     lines = []
     if chosen := chosen_parameters(series.runs):
-        each = series.config.get("tuning", {}).get("at") == "each" and series.points["examples"].nunique() > 1
+        each = series.config.get("tuning", {}).get("at") == "each" and len(series.mean) > 1
         lines.append(f"chosen{' for the last checkpoint' if each else ''}: {chosen} (most common value, range)")
     if bill := charged_per_example(series.runs):
         lines.append(f"attributes charged per example: {bill}")

@@ -17,7 +17,7 @@ from budgetreg.figures.drawing import BANDS, PLAIN, Drawing
 from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Patch
 from budgetreg.figures.palette import VARIANTS, style
 from budgetreg.results.axis_variables import along, attainable
-from budgetreg.results.series import Series, labelled, read_folder
+from budgetreg.results.series import Series, by_checkpoint, labelled, read_folder
 
 _Looks = dict[str, dict[str, Any]]
 _PANEL = (6.4, 4.4)  # inches
@@ -127,7 +127,8 @@ def _draw_panel(ax: Axes, series: Sequence[Series], looks: _Looks, y: Axis, draw
         at, mean = (curve[column].to_numpy() for column in (x.column, y.column))
         ax.plot(at, mean, markevery=ceil(len(at) / _MOST_MARKERS), label=learner.label, **look)
         if learner.repetitions > 1:
-            points = learner.points[learner.points["examples"].isin(curve["examples"])]
+            points = by_checkpoint(learner.points)
+            points = points[points["examples"].isin(curve["examples"])]
             lower, upper = drawing.edges(points, y.column)
             # A log axis has no place for a band's negative end: it ends at the axis instead.
             lower = np.maximum(lower, shown.low) if shown.log else lower

@@ -12,7 +12,7 @@ from budgetreg.config.nested import common, flatten
 from budgetreg.config.options import LIST, MAPPING, NAME, NOTHING, POSITIVE, Rules, check, list_of, one_of
 from budgetreg.errors import ConfigError
 from budgetreg.results.axis_variables import ALONG
-from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series
+from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series, by_checkpoint
 
 _RULES: Rules = {
     "kind": ("the kind of figure", one_of("curves", "dots", "scaling", "pictures")),
@@ -128,7 +128,7 @@ class Drawing:
 
     def edges(self, points: pd.DataFrame, column: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the lower and upper edge of the band at each checkpoint."""
-        table = points.pivot(index="repetition", columns="examples", values=column).to_numpy(dtype=float)
+        table = by_checkpoint(points).pivot(index="repetition", columns="examples", values=column).to_numpy(dtype=float)
         band = self.band_of(column)
         if band == "sd":
             mean, sd = table.mean(axis=0), table.std(axis=0, ddof=1)
@@ -189,7 +189,7 @@ def worst(series: Sequence[Series], key: str, column: str) -> Iterator[Series]:
         means = [curve.mean.set_index("examples")[column] for curve in group]
         rows = []
         for examples in means[0].index:
-            points = group[int(np.argmax([mean[examples] for mean in means]))].points
+            points = by_checkpoint(group[int(np.argmax([mean[examples] for mean in means]))].points)
             rows.append(points[points["examples"] == examples])
         points = pd.concat(rows, ignore_index=True)
         config = common([curve.config for curve in group])

@@ -54,6 +54,8 @@ class Accessor:
         Whether the bill counts how often each attribute was charged. Then each draw must be named, see `pay_for`.
     log : Book, optional
         Records which cells are revealed to whom.
+    expenses : Book, optional
+        Adds up what is charged in money.
     free : ndarray of bool, shape (d,), optional
         Attributes that cost nothing: revealing them is charged to no budget. None by default.
     groups : Groups, optional
@@ -85,6 +87,7 @@ class Accessor:
         centre_targets: bool = False,
         itemised: bool = False,
         log: Book | None = None,
+        expenses: Book | None = None,
         free: np.ndarray | None = None,
         groups: Groups | None = None,
     ) -> None:
@@ -99,7 +102,7 @@ class Accessor:
         self._ledger = Ledger(self.n_streams, n_settings, self.d, budget, checkpoints, unbilled)
         self._counts = RevealCounts(self.n_streams, n_settings, self.d, checkpoints) if itemised else None
         # The ledger comes first: it refuses what the others must not record.
-        self._bills: list[Book] = [self._ledger, self._counts] if self._counts else [self._ledger]
+        self._bills: list[Book] = [book for book in (self._ledger, self._counts, expenses) if book]
         self._logs = [log] if log else []
         known = map(table.rows, self._pilot.T)
         self._means = RunningMeans(self.n_streams, self.d, known) if centre_attributes else None

@@ -103,6 +103,47 @@ def _count(counts: np.ndarray, places: tuple[np.ndarray, ...], drawn: np.ndarray
     np.add.at(counts, places, 1)
 
 
+class Expenses:
+    """Adds up what each replica pays for each example, in money: a `Book`.
+
+    Parameters
+    ----------
+    n_streams, n_settings, n_examples : int
+        F, G and the number of examples of a stream.
+    prices : ndarray of float, shape (d,)
+        Price of each attribute, at least 0.
+    """
+
+    def __init__(self, n_streams: int, n_settings: int, n_examples: int, prices: np.ndarray) -> None:
+        self._prices, self._streams, self._start = prices, np.arange(n_streams), 0
+        self._paid = np.zeros((n_streams, n_examples, n_settings))
+
+    def open(self, start: int, rows: np.ndarray) -> None:
+        """Begin a block."""
+        self._start = start
+
+    def note_rows(self) -> None:
+        """Refuse full rows, all of which cost the same: their number is known beforehand."""
+        raise NotImplementedError("full rows end at a number that is known beforehand")
+
+    def note_block(self, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
+        """Add what all settings draw together."""
+        costs = self._prices[attributes]
+        costs = (costs if drawn is None else np.where(drawn, costs, 0.0)).sum(axis=2, keepdims=True)
+        self._paid[:, self._start : self._start + costs.shape[1]] += costs
+
+    def note_example(self, position: np.ndarray, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
+        """Add what each replica draws."""
+        costs = self._prices[attributes]
+        self._paid[self._streams, self._start + position] += np.where(True if drawn is None else drawn, costs, 0.0).sum(
+            axis=0
+        )
+
+    def of_stream(self, stream: int) -> np.ndarray:
+        """Return what a stream's replicas paid for each example, shape (n, G)."""
+        return np.asarray(self._paid[stream])
+
+
 @dataclass(frozen=True)
 class Bill:
     """What the replicas of a pass were charged, in attributes.

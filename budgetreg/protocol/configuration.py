@@ -42,6 +42,9 @@ from budgetreg.learners.declaration import Learner, Observation
 _AUTOMATIC_PILOT = 2
 """Version of the rule for the size of an automatic pilot, see `budgetreg.protocol.spending`."""
 
+_MONEY_LIMIT = 1
+"""Version of the rule by which a total in money ends a run, see `budgetreg.protocol.money`."""
+
 
 @dataclass(frozen=True)
 class TuningConfig:
@@ -99,6 +102,7 @@ class Config:
         same_end = self.algo.observation is not Observation.ALL or self.axis == "paid"
         tuning, grid = self._choice()
         pilot = {"automatic_pilot": _AUTOMATIC_PILOT} if self.has_automatic_pilot else {}
+        limit = {"money_limit": _MONEY_LIMIT} if self.ends_with_money else {}
         learner = self.algo.identity(self.resolved["algo"]) | ({"grid": grid} if grid else {})
         costs, ignored = self.dataset.costs, learner.get("prices") == "ignored"
         if costs is None or (costs == EQUAL and not ignored):  # equal prices change no draw
@@ -106,10 +110,17 @@ class Config:
         return {
             **identity_of(TOP, self.resolved, {"algo", "dataset", "tuning", *(["axis"] if same_end else [])}),
             **pilot,
+            **limit,
             "algo": learner,
             "dataset": kinds()[self.dataset.kind].identity(self.resolved["dataset"]),
             **({"tuning": tuning} if tuning else {}),
         }
+
+    @property
+    def ends_with_money(self) -> bool:
+        """Whether the total is money, and what an example costs depends on draws: they decide how many are seen."""
+        priced = self.dataset.costs not in (None, EQUAL)
+        return priced and self.total is not None and self.algo.observation is not Observation.ALL
 
     @property
     def has_automatic_pilot(self) -> bool:

@@ -12,6 +12,7 @@ from budgetreg.learners.signature import Settings, SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.cells import Cells, RevealLog
 from budgetreg.metering.centring import Origin
+from budgetreg.metering.ledger import Expenses
 from budgetreg.metering.table import Table
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.split import Split
@@ -80,6 +81,8 @@ class PassResult:
         The same over the whole pass, for all settings together.
     seen : callable or None
         For a final pass: returns the rows and cells that a setting saw, see `budgetreg.metering.cells.RevealLog.seen`.
+    expenses : ndarray of float, shape (n, G), or None
+        For a final pass that a total in money ends: what each example cost.
     """
 
     checkpoints: tuple[int, ...]
@@ -90,6 +93,7 @@ class PassResult:
     reveals: np.ndarray | None
     reveals_paid: np.ndarray | None
     seen: Callable[[int], tuple[np.ndarray, np.ndarray]] | None
+    expenses: np.ndarray | None = None
 
 
 def advance(
@@ -140,6 +144,9 @@ def _advance_batch(
     orders = np.stack([np.pad(each.order, (0, longest - each.order.size), mode="edge") for each in batch])
     n_final = sum(each.final for each in batch)
     log = RevealLog(cells, np.array([each.split.first_row - each.split.offset for each in batch]), n_final)
+    expenses = None
+    if plan.prices and plan.ends_with_money and n_final == len(batch):
+        expenses = Expenses(n_final, count(settings), ends[-1], np.array(plan.prices.costs))
     learner_centres = config.algo.centres_itself
     accessor = Accessor(
         table,
@@ -154,6 +161,7 @@ def _advance_batch(
         centre_targets=plan.intercept and not learner_centres,
         itemised=plan.prices is not None,
         log=log,
+        expenses=expenses,
         free=plan.free,
         groups=plan.groups,
     )
@@ -184,6 +192,7 @@ def _advance_batch(
             reveals=np.stack([until[checkpoint][s] for checkpoint in each.checkpoints]) if until else None,
             reveals_paid=None if total is None else total[s].sum(axis=0),
             seen=partial(log.seen, s - (len(batch) - n_final)) if each.final else None,
+            expenses=expenses.of_stream(s) if expenses else None,
         )
         for s, each in enumerate(batch)
     ]

@@ -112,7 +112,7 @@ class Plan(Spending):
     @property
     def attributes_final(self) -> int:
         """Most that the final run of a repetition may be charged."""
-        return self.lead * self.full_row + self.per_example * (self.checkpoints[-1] - self.lead)
+        return self.lead * self.full_row + self.per_example * (self.most_examples - self.lead)
 
     @property
     def attributes_tuning(self) -> int:
@@ -131,7 +131,8 @@ class Plan(Spending):
         all settings until one is chosen.
         """
         outputs = 8 * self.d * self.n_settings * len(self.checkpoints)
-        return self.tuned and self.config.algo.unequal_lengths and outputs <= WORKER_BYTES
+        alike = self.config.algo.unequal_lengths and not self.ends_with_money
+        return self.tuned and alike and outputs <= WORKER_BYTES
 
     @property
     def streams_at_once(self) -> int:

@@ -14,6 +14,7 @@ from budgetreg.metering.cells import Cells
 from budgetreg.metering.centring import JointMoments, Origin
 from budgetreg.metering.table import Table, stack
 from budgetreg.protocol.calibration import calibrated, explained_by_cells, explained_by_folds
+from budgetreg.protocol.money import run_within_total
 from budgetreg.protocol.parts import fold_parts
 from budgetreg.protocol.passes import Begin, Keep, Pass, PassResult, Progress, advance
 from budgetreg.protocol.plan import Plan
@@ -123,6 +124,14 @@ def outcomes(plan: Plan, repetitions: Sequence[int], progress: Progress) -> "lis
             replace(result, kept=tuple(test(i, outputs, origin) for i, (outputs, origin) in enumerate(result.kept)))
             for result, test in zip(results[len(tuning) :], tests, strict=True)
         ]
+    elif plan.ends_with_money:
+        # One after the other, as each ends where its own draws have spent the total.
+        parts = [
+            _portion(progress, *(share + (1 - share) * (i + j) / len(splits) for j in (0, 1)))
+            for i in range(len(splits))
+        ]
+        spent = [_spend(plan, table, split, best[i], grid, parts[i], cells) for i, split in enumerate(splits)]
+        final_results, among = [result for result, _ in spent], np.stack([each for _, each in spent])
     else:
         chosen, among = np.unique(best, return_inverse=True)
         among = among.reshape(best.shape)
@@ -136,6 +145,33 @@ def outcomes(plan: Plan, repetitions: Sequence[int], progress: Progress) -> "lis
         Outcome(plan, split, fold_results[i], final_results[i], best[i], among[i], cells)
         for i, split in enumerate(splits)
     ]
+
+
+def _spend(
+    plan: Plan,
+    table: Table,
+    split: Split,
+    best: np.ndarray,
+    grid: Mapping[str, np.ndarray],
+    progress: Progress,
+    cells: Cells,
+) -> tuple[PassResult, np.ndarray]:
+    """Run the final pass of a split until the total is spent, with the settings (C,) chosen for its checkpoints.
+
+    Return what came out, and these settings as indices of those that ran.
+    """
+    chosen, among = np.unique(best, return_inverse=True)
+    settings = {name: values[chosen] for name, values in grid.items()}
+
+    def run(ends: Sequence[int], rehearsed: bool) -> PassResult:
+        begin = (lambda: _keep_nothing) if rehearsed else partial(_test, plan, split, among)
+        each = _new_pass(plan, split, "final", split.order, tuple(plan.lead + end for end in ends), begin)
+        (result,) = advance(
+            plan, table, [each], settings, _portion(progress, *((0, 0.5) if rehearsed else (0.5, 1))), cells
+        )
+        return result
+
+    return run_within_total(plan, split.order.size, among, run), among
 
 
 def _fold_passes(plan: Plan, split: Split) -> Iterator[Pass]:
@@ -206,6 +242,10 @@ def _keep_outputs(checkpoint: int, outputs: np.ndarray, origin: Origin) -> tuple
     return outputs.copy(), origin
 
 
+def _keep_nothing(checkpoint: int, outputs: np.ndarray, origin: Origin) -> None:
+    pass
+
+
 def _portion(progress: Progress, begin: float, end: float) -> Progress:
     return lambda done: progress(begin + done * (end - begin))
 
@@ -249,11 +289,16 @@ class Outcome:
     among: np.ndarray
     cells: Cells
 
+    @property
+    def examples(self) -> tuple[int, ...]:
+        """Numbers of examples at the checkpoints, the pilot's among them."""
+        return tuple(self.plan.lead + checkpoint for checkpoint in self.final.checkpoints)
+
     def report(self) -> dict[str, Any]:
         """Return what `run_repetitions` returns of a repetition."""
         plan, final, best = self.plan, self.final, self.best
         charged, pilot = self._of_chosen(final.attributes).tolist(), plan.lead * plan.full_row
-        points = zip(plan.checkpoints, final.kept, charged, strict=True)
+        points = zip(self.examples, final.kept, charged, strict=True)
         result: dict[str, Any] = {
             "repetition": self.split.repetition,
             "curve": [{"examples": n, **kept.errors, "attributes": pilot + paid} for n, kept, paid in points],
@@ -261,7 +306,7 @@ class Outcome:
                 **{f"p_{name}": values[best[-1]] for name, values in plan.settings.items()},
                 "edge": self._edge(best[-1:]),
                 "attributes_total": pilot + charged[-1],
-                "attributes_mean": charged[-1] / (plan.checkpoints[-1] - plan.lead),
+                "attributes_mean": charged[-1] / (self.examples[-1] - plan.lead),
                 "attributes_max": int(final.most[self.among].max()),
                 "attributes_tuning": sum(fold.paid for fold in self.folds),
                 **self._distinct_cells(),
@@ -293,7 +338,7 @@ class Outcome:
             rows, cells = self._seen()
             first, model = split.first_row, self.final.kept[-1].model
             explained = explained_by_cells(table, model, rows - first, cells - first * plan.d, float(y.var()))
-        return calibrated(y, explained, plan.checkpoints[-1])
+        return calibrated(y, explained, self.examples[-1])
 
     def _seen(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows that the final run saw in full, the pilot's among them, and its other cells."""

@@ -2,7 +2,8 @@
 
 Everything is planned in draws of attributes, each of which costs 1 unless its value is missing. A total may be in
 money, if there are prices. As a plan is made before any draw, it converts money by the expected price of a draw, and
-expects as many missing values as the table has: a run ends near its total, and what it pays is counted.
+expects as many missing values as the table has. What the draws of a repetition cost decides where it really ends, see
+`budgetreg.protocol.money`: no run pays more than a total in money.
 """
 
 from collections.abc import Iterator
@@ -174,6 +175,17 @@ class Spending:
         return fsum(n * (guided if part in price_aware else mean) for part, n in draws.items()) / sum(draws.values())
 
     @property
+    def ends_with_money(self) -> bool:
+        """Whether the draws of each repetition decide how many examples the total, which is money, pays for."""
+        return self.config.ends_with_money
+
+    @property
+    def money(self) -> float:
+        """The money that is left after the pilot; for totals in money."""
+        assert self.config.total is not None
+        return self.config.total - self.lead * self.payment.row
+
+    @property
     def total(self) -> str:
         """The total in words, with its unit if that is money."""
         return f"total={self.config.total}" + (f" {self.prices.unit}" if self.payment is self.prices else "")
@@ -186,14 +198,14 @@ class Spending:
     def bought(self, lead: int) -> int | None:
         """Return how many draws the total buys, after some full rows; None if there is no total.
 
-        With missing values the plan expects n examples to cost ``n mean``, in attributes, and leaves ``3 sqrt(n)``
-        standard deviations of an example's cost unspent.
+        With missing values the plan expects n examples to cost ``n mean``, in attributes. Unless draws decide where
+        the run ends, it leaves ``3 sqrt(n)`` standard deviations of an example's cost unspent.
         """
         if self.config.total is None:
             return None
         values = (self.config.total - lead * self.payment.row) / self.price
         if self.met is not None and values > 0:
-            reserve = _RESERVE * self.met.deviation
+            reserve = 0.0 if self.ends_with_money else _RESERVE * self.met.deviation
             root = 2 * values / (reserve + sqrt(reserve**2 + 4 * self.met.mean * values))  # of the examples
             values = self.per_example * root**2
         return lead * self.full_row + int(values + _ROUNDING)
@@ -290,9 +302,10 @@ class Spending:
             return tuple(map(int, asked))
         end, name = self.end(lead), config.algo.name
         per_example = config.k if config.axis == "examples" else self.per_example
-        if config.total is not None and end - lead * d < per_example:
+        if config.total is not None and (end - lead * d < per_example or self.fewest < 1):
             after = f" after a pilot of {lead} full rows of {d}" if lead else ""
-            least = ceil(lead * self.payment.row + per_example * self.price - _ROUNDING)
+            price = max(self.payment.costs) if self.ends_with_money else self.price
+            least = ceil(lead * self.payment.row + per_example * price - _ROUNDING)
             raise ConfigError(
                 f"{self.total}: buys {name} no example of {per_example} attributes{after}; at least {least}"
             )
@@ -313,7 +326,22 @@ class Spending:
                 f"checkpoints: none of these shares of {end} attributes buys {name} an example of {per_example}; "
                 f"give one of at least {per_example / end:.2g}"
             )
-        return tuple(sorted(examples))
+        return tuple(sorted(examples)[-self.fewest :])
+
+    @property
+    def fewest(self) -> int:
+        """The fewest examples after the pilot that a total in money pays for, whatever is drawn; else all."""
+        if not self.ends_with_money:
+            return self.n_train
+        return int(min(self.money / (self.per_example * max(self.payment.costs)) + _ROUNDING, self.n_train))
+
+    @property
+    def most_examples(self) -> int:
+        """The most examples that a run can end with, the pilot's among them."""
+        if not self.ends_with_money:
+            return self.checkpoints[-1]
+        cheapest = min(cost for cost in self.payment.costs if cost)
+        return min(self.n_train, self.lead + int(self.money / (self.per_example * cheapest) + _ROUNDING))
 
     def remarks(self, data: Dataset, tuned: bool) -> Iterator[str]:
         """Yield notes for the user on what a plan assumes, what is not paid for, and where it ends early."""
@@ -326,6 +354,11 @@ class Spending:
                 f"{self.total}: {algo.name} ends at {about}{first + round((end - first) * values)} attributes, when it "
                 f"has seen {'up to ' if self.met else ''}{self.per_example} attributes of each of the {self.n_train} "
                 "training examples"
+            )
+        if self.ends_with_money:
+            yield (
+                f"{self.total}: {algo.name} ends where the next example would cost more than is left, about "
+                f"{self.checkpoints[-1]} examples"
             )
         if pilot:
             learned = "centre and moments" if config.dataset.scaled_by_ranges else "scale, centre and moments"

@@ -8,10 +8,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from budgetreg import learners
-from budgetreg.data.attributes import UNIT
+from budgetreg.data.attributes import EQUAL, UNIT
 from budgetreg.data.kind import ALL
 from budgetreg.errors import DataError
 from budgetreg.learners.declaration import Observation
@@ -82,6 +83,12 @@ class Series:
         """The unit of its column ``cost``; None if it has no prices."""
         priced = COST in self.points and bool(self.points[COST].notna().all())
         return str(self.config["dataset"].get("unit") or UNIT) if priced else None
+
+    @property
+    def ends_with_money(self) -> bool:
+        """Whether a total in money ends its repetitions, each at its own number of examples."""
+        priced = self.config["dataset"].get("costs") not in (None, EQUAL)
+        return priced and self.config.get("total") is not None
 
     @property
     def of_full_rows(self) -> bool:
@@ -181,11 +188,24 @@ def common_unit(series: Iterable[Series]) -> str | None:
     return units.pop() if len(units) == 1 else None
 
 
+def by_checkpoint(points: pd.DataFrame) -> pd.DataFrame:
+    """Return points with the mean of ``examples`` over repetitions, rounded, at each checkpoint.
+
+    Repetitions see equally many examples by a checkpoint unless a total in money ends them. Then each has as many
+    checkpoints as the others.
+    """
+    places = points.groupby("repetition")["examples"].rank().astype(int)
+    if places.value_counts().nunique() > 1:
+        return points
+    examples = points["examples"].groupby(places).transform("mean")
+    return points.assign(examples=np.floor(examples + 0.5).astype(np.int64))  # which keeps checkpoints distinct
+
+
 def mean_curve(points: pd.DataFrame) -> pd.DataFrame:
     """Average a curve over its repetitions.
 
-    Repetitions are grouped by the number of examples, because the attributes charged by a checkpoint differ a little
-    between repetitions.
+    Repetitions are grouped by checkpoint, because the attributes charged by a checkpoint differ a little between
+    repetitions.
 
     Parameters
     ----------
@@ -195,12 +215,12 @@ def mean_curve(points: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per checkpoint, ascending: ``examples``, ``attributes`` (mean; with prices also ``cost``),
-        ``repetitions`` (count), and for each of `MEASURES` and of `LABEL_MEASURES` that it has, or of
+        One row per checkpoint, ascending: ``examples`` (see `by_checkpoint`), ``attributes`` (mean; with prices also
+        ``cost``), ``repetitions`` (count), and for each of `MEASURES` and of `LABEL_MEASURES` that it has, or of
         `SUBSPACE_MEASURES`, its mean and, as ``<measure>_sd``, its standard deviation over repetitions (divisor n - 1;
         NaN for one repetition).
     """
-    groups = points.groupby("examples", sort=True)
+    groups = by_checkpoint(points).groupby("examples", sort=True)
     curve = groups.agg(attributes=("attributes", "mean"), repetitions=("repetition", "nunique"))
     if COST in points:
         curve[COST] = groups[COST].mean()
@@ -257,9 +277,14 @@ def _agree(first: Series, second: Series) -> bool:
     priced = [COST] if COST in first.points and COST in second.points else []
     measures = [measure for measure in _measures(first.points) if measure in second.points]
     values = ["attributes", *priced, *measures]
-    if set(first.points["examples"]) != set(second.points["examples"]):
+    by_money = second.ends_with_money and first.points.groupby("repetition").size().max() == (
+        second.points.groupby("repetition").size().max()
+    )
+    if not by_money and set(first.points["examples"]) != set(second.points["examples"]):
         return False
     both = first.points.merge(second.points, on=keys, suffixes=("", "_other"))
+    if len(both) < first.points["repetition"].isin(second.points["repetition"]).sum():
+        return False
     return bool(both[values].equals(both[[f"{value}_other" for value in values]].set_axis(values, axis=1)))
 
 

@@ -11,6 +11,7 @@ from scipy.stats import t as student
 
 from budgetreg.analysis.bootstrap import FEWEST, RESAMPLES, weights
 from budgetreg.analysis.comparisons import ranked
+from budgetreg.results.series import by_checkpoint
 from tests.analysis.test_claims import REPETITIONS, falling, series
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
@@ -118,16 +119,14 @@ def test_few_repetitions_give_no_interval():
     assert not other.is_worse
 
 
-def test_a_longer_curve_is_compared_where_the_money_is_spent():
-    expensive, cheap = (series(name, lambda m: 1 / np.log(m), noise=0, shared=0) for name in ("expensive", "cheap"))
-    for learner, price in ((expensive, 10), (cheap, 0.5)):
-        learner.points["cost"] = price * learner.points["attributes"]
-    first, second = ranked([expensive, cheap], "test_relative", spent=3000)
-    assert [candidate.series.algo for candidate in (first, second)] == ["cheap", "expensive"]
-    assert (first.examples, first.attributes, first.cost) == (1000, 4000, 2000)  # all that it has
-    assert second.cost == pytest.approx(3000)
-    assert 50 < second.examples < 100  # 3000 lie between 4 * 50 * 10 and 4 * 100 * 10
-    assert 1 / np.log(100) < second.error.value < 1 / np.log(50)
-    assert second.behind.value == pytest.approx(second.error.value - 1 / np.log(1000))
-    everything = {candidate.series.algo: candidate for candidate in ranked([expensive, cheap], "test_relative")}
-    assert (everything["expensive"].cost, everything["expensive"].behind.value) == (40000, 0)
+def test_repetitions_that_end_at_different_numbers_of_examples_are_compared_at_their_ends():
+    curve = series("a", falling(0.5))
+    moved = replace(
+        curve, points=curve.points.assign(examples=curve.points["examples"] + 3 * curve.points["repetition"])
+    )
+    expected, found = (ranked([each], "test_relative")[0] for each in (curve, moved))
+    assert found.error == expected.error
+    n = curve.repetitions
+    assert found.examples == expected.examples + round(3 * (n - 1) / 2 + 1e-9)
+    means = [by_checkpoint(each.points).groupby("examples")["test_relative"].mean() for each in (curve, moved)]
+    assert means[1].tolist() == means[0].tolist()

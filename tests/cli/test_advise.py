@@ -136,9 +136,7 @@ def test_sweeps_that_differ_in_the_tuning_alone_have_folders_of_their_own(
 
 def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     line = "advise total=4000 algo=aelr,ridge k=4,all dataset.costs=bundled dataset.unit=EUR"
-    answer = budgetreg(
-        capsys, " ".join([line, *(f"{key}={value}" for key, value in {**KEYS, "checkpoints": 4}.items())])
-    )
+    answer = budgetreg(capsys, " ".join([line, *(f"{key}={value}" for key, value in KEYS.items())]))
     assert answer.code == 0
     assert answer.out.startswith("diabetes, 4000 EUR")
     (head,) = (cells for cells in map(str.split, answer.out.splitlines()) if cells[:2] == ["k", "learner"])
@@ -146,14 +144,14 @@ def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here
     rows = {row[1]: row for row in table_of(answer.out)}
     assert rows["ridge"][2:5] == ["53", "530", "3975"]
     (curves,) = (pd.read_csv(path) for path in here.rglob("curves.csv") if "aelr" in path.parent.name)
-    last = curves[curves["examples"] == curves["examples"].max()]
-    assert 4000 < last["cost"].mean() < 4400  # its draws came to more: it is compared where it had spent as much
-    assert rows["aelr"][4] == "4000"
-    assert int(rows["aelr"][2]) < last["examples"].max()
+    assert curves["cost"].between(3900, 4000).all()
+    assert curves["examples"].nunique() > 1  # as each repetition ends where its own draws have spent the total
+    assert float(rows["aelr"][4]) == pytest.approx(curves["cost"].mean(), abs=0.5)
+    assert int(rows["aelr"][2]) == pytest.approx(curves["examples"].mean(), abs=0.6)
     assert "With 4000 EUR the best is " in answer.out
     (caption,) = here.rglob("advice.txt")
     text = " ".join(caption.read_text().split())
-    assert "a learner that had spent 4000 EUR, or less if" in text
+    assert "a learner that had spent 4000 EUR, but for less than an example, or" in text
     assert "ridge: 53 examples, 530 attributes, 3975 EUR, error" in text
 
 
@@ -189,7 +187,7 @@ def test_a_dry_run_shows_money(capsys: pytest.CaptureFixture[str]) -> None:
     assert head.endswith("a run in EUR")
     money = {row.split()[0]: float(row.split()[-1].replace(",", "")) for row in rows}
     assert money["ridge"] == 3975
-    assert money["aelr"] > 4000  # if all draws were of the most expensive attributes
+    assert money["aelr"] == 4000
 
 
 def test_only_the_end_of_curves_is_computed_without_prices(
@@ -199,7 +197,7 @@ def test_only_the_end_of_curves_is_computed_without_prices(
     budgetreg(capsys, f"{words} total=500")
     budgetreg(capsys, f"{words} total=500 checkpoints=3")
     budgetreg(capsys, f"{words} total=4000 dataset.costs=bundled")
-    assert [len(plan.checkpoints) for plan in planned] == [1, 3, 12]
+    assert [len(plan.checkpoints) for plan in planned] == [1, 3, 1]
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ def test_the_bill_is_what_was_counted(capsys: pytest.CaptureFixture[str]) -> Non
     lines = [line.split() for line in said.out.splitlines()]
     (paid,) = [line for line in lines if line[:1] == ["learning"]]
     assert [float(word) for word in paid[1:]] == [run["attributes_total"], run["cost_total"]]
+    assert 188 < run["cost_total"] <= 200
     items = {line[0]: [float(word) for word in line[1:]] for line in lines if len(line) == 4 and line[0] in "abcdef"}
     assert sorted(items) == list("abcdef")
     assert [items[name][1] for name in "abcdef"] == [1, 2, 3, 4, 5, 6]

@@ -204,26 +204,17 @@ def test_learners_that_see_nothing_beside_their_k_refuse_free_attributes(free):
 # Plans that depend on prices.
 
 
-@pytest.mark.parametrize(
-    "algo",
-    [
-        "aeml",
-        pytest.param(
-            "aemr",
-            marks=[pytest.mark.slow, pytest.mark.xfail(reason="it spends 23 % more than the total", strict=True)],
-        ),
-    ],
-)
+@pytest.mark.parametrize("algo", ["aeml", pytest.param("aemr", marks=pytest.mark.slow)])
 def test_plans_draw_expensive_attributes_less_often(algo):
-    """As the total is money, price-aware plans see more examples for it, and spend about as much."""
+    """As the total is money, price-aware plans see more examples for it, and spend no more than it."""
     words = [f"algo={algo}", "algo.n_factors=2", "dataset.costs=bundled", "total=2500", "checkpoints=1"]
     aware, ignored = (
         planned(*OWN[:1], "k=4", "pilot=5", *words, f"algo.prices={word}") for word in ("aware", "ignored")
     )
-    assert aware.checkpoints[-1] > 1.05 * ignored.checkpoints[-1]
     paid = [run_repetitions(plan, [0], lambda done: None)[0] for plan in (aware, ignored)]
     for result in paid:
-        assert result["run"]["cost_total"] == pytest.approx(2500, rel=0.12)
+        assert 2500 - 4 * 18 < result["run"]["cost_total"] <= 2500  # 18 is the highest price
+    assert paid[0]["curve"][-1]["examples"] > 1.05 * paid[1]["curve"][-1]["examples"]
     c = np.array(aware.prices.costs)
     means = [np.dot(result["reveals"][-1], c) / sum(result["reveals"][-1]) for result in paid]
     assert means[0] < 0.95 * means[1]
