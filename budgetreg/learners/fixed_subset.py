@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from budgetreg.data.groups import Groups
 from budgetreg.enumeration import certificates
 from budgetreg.enumeration.expectations import LearnerUnderTest, expect, same
 from budgetreg.learners import imputation
@@ -83,6 +84,7 @@ class FixedSubset(Learner):
     scales_itself = True
     missing = Missing.SKIPPED
     uses_free = True
+    draws_groups = True
     oracle = FixedSubsetOracle()
     words = (
         "the same k attributes per example, chosen by forward selection on the pilot or the first tenth of examples",
@@ -105,7 +107,7 @@ class FixedSubset(Learner):
         """
         d, last = accessor.d, checkpoints[-1]
         entries, orders = Entries(d + 1), [rng.permutation(d) for rng in rngs]
-        draws = [AttributeDraws(rng, d, given.k, accessor.free) for rng in rngs]
+        draws = [AttributeDraws(rng, d, given.k, accessor.free, accessor.groups) for rng in rngs]
         X, y = accessor.pilot()
         if X.shape[1]:
             entries.add(np.broadcast_to(np.arange(d), X.shape), X, y)
@@ -127,21 +129,30 @@ class FixedSubset(Learner):
     def _chosen(
         self, entries: Entries, orders: Sequence[np.ndarray], accessor: Accessor, given: SideInformation
     ) -> np.ndarray:
-        """Return the attributes (F, k) that forward selection chooses for each stream, and the free ones."""
+        """Return the attributes (F, n) that forward selection chooses for each stream, and the free ones.
+
+        Of groups, chosen as a whole, some streams may have fewer attributes: their rows are filled up with d.
+        """
         free = np.zeros(accessor.d, dtype=bool) if accessor.free is None else accessor.free
+        groups = accessor.groups or Groups(tuple(range(accessor.d)))
         streams = zip(imputation.tables(entries.blocks(), accessor.d), orders, strict=True)
-        return np.stack([_selected(X, y, order, free, given) for (X, y), order in streams])
+        chosen = [_selected(X, y, order, free, groups, given) for (X, y), order in streams]
+        width = max(map(len, chosen))
+        return np.stack([np.pad(each, (0, width - len(each)), constant_values=accessor.d) for each in chosen])
 
     def state_numbers(self, d: int) -> int:
         """Return the size of a matrix of second moments."""
         return d**2
 
 
-def _selected(X: np.ndarray, y: np.ndarray, order: np.ndarray, free: np.ndarray, given: SideInformation) -> np.ndarray:
+def _selected(
+    X: np.ndarray, y: np.ndarray, order: np.ndarray, free: np.ndarray, groups: Groups, given: SideInformation
+) -> np.ndarray:
     """Return the attributes that are chosen from rows X (n, d), NaN for unseen values, with targets y (n,); sorted.
 
-    The strength of ridge is that of k attributes in units of their standard deviations which explain half of the
-    target's variance. The order (d,) decides between attributes that are equally good, such as those never seen.
+    The strength of ridge is that of k attributes, or of those of k groups, in units of their standard deviations which
+    explain half of the target's variance. The order (d,) decides between attributes that are equally good, such as
+    those never seen.
     """
     d = X.shape[1]
     seen, y = ~np.isnan(X), y - (y.mean() if given.intercept else 0.0)
@@ -151,18 +162,21 @@ def _selected(X: np.ndarray, y: np.ndarray, order: np.ndarray, free: np.ndarray,
     M, c = np.zeros((d, d)), np.zeros(d)
     M[np.ix_(live, live)] = covariance(Z, seen[:, live]) + np.outer(origin, origin)
     c[live] = y @ Z / seen[:, live].sum(axis=0) + origin * y.mean()
-    priced = order[~free[order]].tolist()
-    k = min(given.k, len(priced))
-    strength = k * d / np.count_nonzero(seen)
-    chosen = forward_selection(M, c, strength, k, priced, np.flatnonzero(free).tolist())
+    units = [groups.members[head] for head in order[(~free & groups.leads)[order]]]
+    k = min(given.k, len(units))
+    strength = k * np.count_nonzero(~free) / len(units) * d / np.count_nonzero(seen)
+    chosen = forward_selection(
+        M, c, strength, k, [unit[unit < d].tolist() for unit in units], np.flatnonzero(free).tolist()
+    )
     return np.sort([*chosen, *np.flatnonzero(free)])
 
 
 def _outputs(entries: Entries, chosen: np.ndarray, accessor: Accessor, given: SideInformation) -> Outputs:
-    """Return ridge on the chosen attributes (F, k) of all examples; means stand for values that were not seen."""
+    """Return ridge on the chosen attributes (F, n) of all examples; means stand for values that were not seen."""
     W, b = np.zeros((len(chosen), accessor.d, 1)), np.zeros((len(chosen), 1))
     rescaled = Rescaled(entries.blocks(), accessor.d, given.scaled)
     for f, (X, y) in enumerate(imputation.tables(rescaled.blocks, accessor.d)):
         options = {"centred": given.centred, "intercept": given.intercept}
-        W[f, chosen[f], 0], b[f] = imputation.regressor(X[:, chosen[f]], y, impute="mean", rescale=True, **options)
+        some = chosen[f][chosen[f] < accessor.d]
+        W[f, some, 0], b[f] = imputation.regressor(X[:, some], y, impute="mean", rescale=True, **options)
     return rescaled.as_revealed(WithIntercept(W, b) if given.centred or given.intercept else W)

@@ -16,7 +16,7 @@ from budgetreg.learners.bases import COUNTERPARTS, ONE_PASS, UPDATES, average_op
 from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Batching, Learner, Missing
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
-from budgetreg.revealed.collection import AttributeDraws, drawn
+from budgetreg.revealed.collection import AttributeDraws, reveal
 from budgetreg.sampling.draws import blocks
 from budgetreg.updates.averaging import Averager
 from budgetreg.updates.dense import inner_products, project_l2
@@ -37,6 +37,7 @@ class ImputedGradientLearner(Learner):
     batching = Batching.IN_STEP
     missing = Missing.LEFT_OUT
     uses_free = True
+    draws_groups = True
     words = ("k attributes per example, the others imputed by their running means", UPDATES["ogd"])
     skipped_checks: ClassVar[Mapping[str, str]] = {
         "unbiased": _GUESSED,
@@ -51,13 +52,13 @@ class ImputedGradientLearner(Learner):
         """Run all settings along all streams; missing values are imputed like values that are not seen."""
         F, G, d = accessor.n_streams, accessor.n_settings, accessor.d
         averager = Averager(checkpoints, self.average)
-        sums, counts = np.zeros((F, d)), np.zeros((F, d))
+        sums, counts = np.zeros((F, d + 1)), np.zeros((F, d + 1))  # column d collects the values that are missing
         w, total = np.zeros((F, G, d)), np.zeros((F, G, d))
-        stream, draws = np.arange(F)[:, None], [AttributeDraws(rng, d, given.k, accessor.free) for rng in rngs]
+        stream = np.arange(F)[:, None]
+        draws = [AttributeDraws(rng, d, given.k, accessor.free, accessor.groups) for rng in rngs]
         for start, stop in blocks(0, checkpoints[-1]):
-            accessor.open(start, stop)
-            attributes = drawn(accessor, draws, stop - start)
-            values, y, there = accessor.reveal_block(attributes), accessor.targets(), accessor.available(attributes)
+            attributes, values = reveal(accessor, draws, start, stop, missing=d)
+            y = accessor.targets()
             for t in range(stop - start):
                 total += w
                 mark = start + t + 1
@@ -66,11 +67,12 @@ class ImputedGradientLearner(Learner):
                     yield mark, np.ascontiguousarray(output[1].swapaxes(1, 2))
                 seen = stream, attributes[:, t]
                 x = sums / np.maximum(counts, 1)
-                x[seen] = np.where(there[:, t], values[:, t], x[seen])
+                x[seen] = values[:, t]
+                x = x[:, :d].copy()
                 residual = inner_products(w, x[:, None]) - y[:, t, None]
                 w = project_l2(w - (settings["eta"] * residual)[:, :, None] * x[:, None], settings["B"])
                 sums[seen] += values[:, t]
-                counts[seen] += there[:, t]
+                counts[seen] += 1
 
     @property
     def oracle(self) -> GradientOracle:

@@ -197,8 +197,7 @@ class Accessor:
         attributes : ndarray of int, shape (F, T, n)
             Attributes drawn for each example.
         drawn : ndarray of bool, shape (F, T, n), optional
-            Which of them are drawn; all by default. The others are free and come out as zeros. An accessor that
-            centres attributes does not accept it.
+            Which of them are drawn; all by default. The others are free and come out as zeros.
 
         Returns
         -------
@@ -209,7 +208,6 @@ class Accessor:
         BudgetExceeded
             If an example's budget would be exceeded, or part of a group is drawn; nothing is revealed then.
         """
-        assert drawn is None or self._means is None
         return self._reveal(None, attributes, drawn)
 
     def reveal(self, position: np.ndarray, attributes: np.ndarray, paid: np.ndarray) -> np.ndarray:

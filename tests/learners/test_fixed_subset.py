@@ -6,6 +6,7 @@ from sklearn.linear_model import Ridge, RidgeCV
 
 import budgetreg
 from budgetreg.checks.subject import Recorder
+from budgetreg.data.groups import Groups
 from budgetreg.learners.fixed_subset import FixedSubset
 from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
@@ -24,7 +25,7 @@ def examples(m, d=10, seed=0):
 def fitted(X, y, orders, k, checkpoints=None, streams=None, **given):
     """Return {checkpoint: outputs} of streams (F, m), and which cells were charged, (rows, attributes)."""
     checkpoints, log = checkpoints or [orders.shape[1]], Recorder(X.shape[1])
-    table = {"pilot": given.pop("pilot", None), "free": given.pop("free", None)}
+    table = {"pilot": given.pop("pilot", None), "free": given.pop("free", None), "groups": given.pop("groups", None)}
     accessor = Accessor(
         Table(X, y, available=given.pop("available", None)), orders, 1, k, checkpoints, log=log, **table
     )
@@ -125,14 +126,34 @@ def test_streams_do_not_depend_on_others(pilot):
 
 
 def test_equally_good_attributes_are_taken_in_order_and_copies_are_left_for_last():
-    M, c = np.eye(4), np.array([1.0, 0.0, 0.0, 0.5])
-    assert forward_selection(M, c, 0.1, 4, [2, 1, 0, 3]) == [0, 3, 2, 1]
+    M, c, singles = np.eye(4), np.array([1.0, 0.0, 0.0, 0.5]), [[j] for j in range(4)]
+    assert forward_selection(M, c, 0.1, 4, [[2], [1], [0], [3]]) == [0, 3, 2, 1]
     M[0, 3] = M[3, 0] = 0.999
     c[1], c[3] = 0.3, 0.999
-    assert forward_selection(M, c, 0.1, 2, range(4)) == [0, 1]
-    assert forward_selection(M, c, 0.1, 1, [1, 2, 3], [0]) == [1]
+    assert forward_selection(M, c, 0.1, 2, singles) == [0, 1]
+    assert forward_selection(M, c, 0.1, 1, singles[1:], [0]) == [1]
     units = np.array([1e-3, 1, 10, 1e4])
-    assert forward_selection(M * np.outer(units, units), c * units, 0.1, 2, range(4)) == [0, 1]
+    assert forward_selection(M * np.outer(units, units), c * units, 0.1, 2, singles) == [0, 1]
+
+
+def test_groups_are_chosen_as_a_whole_by_a_search_that_refits_each_set():
+    X, y = examples(60)
+    groups = Groups((0, 1, 2, 0, 4, 4, 2, 7, 8, 9))  # {0, 3}, {2, 6}, {4, 5}
+    units = [[0, 3], [1], [2, 6], [4, 5], [7], [8], [9]]
+    Z = (X[:20] - X[:20].mean(axis=0)) / X[:20].std(axis=0)
+    target, strength, chosen = y[:20] - y[:20].mean(), 3 * 10 / 7, []
+
+    def loss(attributes):
+        part = Z[:, attributes]
+        w = Ridge(strength, fit_intercept=False).fit(part, target).coef_
+        return np.square(target - part @ w).sum() + strength * w @ w
+
+    for _ in range(3):
+        chosen += min((unit for unit in units if unit[0] not in chosen), key=lambda unit: loss([*chosen, *unit]))
+    outputs, (_, attributes) = fitted(X, y, np.arange(20, 60)[None], 3, pilot=np.arange(20)[None], groups=groups)
+    assert attributes.reshape(40, -1).tolist() == [sorted(chosen)] * 40
+    assert len(chosen) > 3
+    assert set(np.flatnonzero(outputs[40].regressors[0, :, 0])) == set(chosen)
 
 
 def test_a_run_pays_for_its_pilot(tmp_path):

@@ -60,6 +60,8 @@ def test_every_learner_of_groups_pays_each_once_and_sees_all_of_it(table: Path, 
     if full:
         more |= {"tuning": "fixed", "tuning.B": 3.0}
         more |= {"tuning.eta": 0.1} if "online" in algo else {}
+    if algo == "sgd_impute":
+        more |= {"tuning": "fixed", "tuning.B": 3.0, "tuning.eta": 0.1}
     if algo.startswith("aefa"):
         more |= {"dataset.target": "y", "algo.n_components": 2}
     if gaps:
@@ -128,7 +130,7 @@ def test_a_group_with_a_gap_is_missing_as_a_whole(table: Path) -> None:
 
 def test_learners_that_draw_single_attributes_are_refused_in_one_line(table: Path) -> None:
     words = ("dataset=file", f"dataset.path={table}", f"dataset.groups={table.parent / 'groups.csv'}")
-    for algo in ("aerr", "baseline", "sgd_impute"):
+    for algo in ("aerr", "baseline", "ddaerr"):
         with pytest.raises(ConfigError, match=rf"dataset.groups: {algo} draws single attributes; learners .*: .*aeml"):
             planned(*words, f"algo={algo}", "k=2")
     with pytest.raises(ConfigError, match="at most 4, as a group counts as one of the 7 attributes"):
