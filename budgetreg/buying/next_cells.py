@@ -10,10 +10,10 @@ examples with the same holes get the same order.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
+from budgetreg.buying.joint import JointModel
 from budgetreg.data.groups import Groups
 from budgetreg.errors import DataError
 
@@ -23,22 +23,6 @@ the known attributes determine it."""
 
 _CHUNK = 2**22
 """Numbers in the covariances that are held at a time."""
-
-
-class Model(Protocol):
-    """What is used of `budgetreg.buying.joint.JointModel`."""
-
-    @property
-    def covariance(self) -> np.ndarray:
-        """Covariance of the attributes, shape (d, d)."""
-
-    @property
-    def w(self) -> np.ndarray:
-        """Regressor, shape (d,)."""
-
-    @property
-    def noise(self) -> float:
-        """Variance of the target given all attributes."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +46,7 @@ class Measurement:
 
 
 def next_cells(
-    model: Model, X: np.ndarray, prices: np.ndarray, groups: Groups | None = None, spend: float = np.inf
+    model: JointModel, X: np.ndarray, prices: np.ndarray, groups: Groups | None = None, spend: float = np.inf
 ) -> list[list[Measurement]]:
     """Return what to measure next of each example, in order.
 
@@ -105,7 +89,7 @@ class _Order:
     Attributes are in units of their standard deviations, so that thresholds do not depend on the user's units.
     """
 
-    def __init__(self, model: Model, missing: np.ndarray, groups: Groups | None) -> None:
+    def __init__(self, model: JointModel, missing: np.ndarray, groups: Groups | None) -> None:
         d = len(model.w)
         heads = np.arange(d) if groups is None else groups.head_of
         self._units = np.unique(heads)
@@ -115,10 +99,9 @@ class _Order:
         scale = np.where(deviations > 0, deviations, 1.0)
         self._w, self._noise = model.w * scale, model.noise
         self._missing = missing.copy()
-        self._V = np.repeat((model.covariance / np.outer(scale, scale))[None], len(missing), axis=0)
-        self._nothing = _NOTHING * float(self._w @ self._V[0] @ self._w) if len(missing) else 0.0
-        for j in range(d):
-            self._condition(j, ~missing[:, j])
+        given = model.conditional(np.where(missing, np.nan, 0.0))
+        self._V = given.covariances[given.pattern] / np.outer(scale, scale)
+        self._nothing = _NOTHING * float(model.w @ model.covariance @ model.w)
 
     def greedy(self, prices: np.ndarray, spend: float) -> list[list[Measurement]]:
         """Choose measurements for all patterns side by side, one of each pattern in a round."""

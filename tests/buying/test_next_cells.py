@@ -1,11 +1,11 @@
 from itertools import combinations, permutations
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from budgetreg.buying.joint import JointModel
 from budgetreg.buying.next_cells import next_cells
 from budgetreg.data.groups import Groups
 from budgetreg.errors import DataError
@@ -14,15 +14,15 @@ D = 5
 NOISE = 0.5
 
 
-def model_of(seed: int, independent: bool = False) -> SimpleNamespace:
+def model_of(seed: int, independent: bool = False) -> JointModel:
     rng = np.random.default_rng(seed)
     A = np.eye(D) if independent else rng.standard_normal((D, D))
     scale = np.exp(3 * rng.standard_normal(D))
     covariance = A @ A.T * np.outer(scale, scale)
-    return SimpleNamespace(covariance=covariance, w=rng.standard_normal(D) / scale, noise=NOISE)
+    return JointModel(np.zeros(D), covariance, rng.standard_normal(D) / scale, 0.0, NOISE)
 
 
-def deviation(model: SimpleNamespace, known: tuple[int, ...]) -> float:
+def deviation(model: JointModel, known: tuple[int, ...]) -> float:
     """By the textbook's formula for the covariance of the missing attributes given the known ones."""
     K, U = list(known), [j for j in range(D) if j not in known]
     S, w = model.covariance, model.w[U]
