@@ -68,7 +68,7 @@ def next_cells(
     Raises
     ------
     DataError
-        If the examples do not have the model's number of attributes, or an order needs prices that are not there.
+        If the examples do not have the model's number of attributes, or there is not one price of at least 0 for each attribute.
     """
     d = len(model.w)
     if X.ndim != 2 or X.shape[1] != d:
@@ -105,8 +105,8 @@ class _Order:
 
     def greedy(self, prices: np.ndarray, spend: float) -> list[list[Measurement]]:
         """Choose measurements for all patterns side by side, one of each pattern in a round."""
-        price, chosen = prices[self._units], [[] for _ in self._missing]  # type: list[list[Measurement]]
-        left, row = np.full(len(chosen), float(spend)), np.arange(len(chosen))
+        chosen: list[list[Measurement]] = [[] for _ in self._missing]
+        price, left, row = prices[self._units], np.full(len(chosen), float(spend)), np.arange(len(chosen))
         rounding = 0.0 if np.isinf(spend) else _NOTHING * spend  # ten times 0.1 are affordable with 1
         deviation = self._deviations()
         while True:
