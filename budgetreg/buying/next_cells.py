@@ -68,7 +68,7 @@ def next_cells(
     Raises
     ------
     DataError
-        If the examples do not have the model's number of attributes, or there is not one price of at least 0 for each attribute.
+        If the examples do not have the model's number of attributes, or these do not have a price of at least 0 each.
     """
     d = len(model.w)
     if X.ndim != 2 or X.shape[1] != d:
