@@ -80,6 +80,7 @@ class FixedSubset(Learner):
     """
 
     core = "fixed_subset"
+    version = 2
     centres_itself = True
     scales_itself = True
     missing = Missing.SKIPPED

@@ -1,6 +1,7 @@
 """Impute, then ridge: unseen values are imputed and then treated as seen, as is commonly done.
 
-The imputers are scikit-learn's, and so is `RidgeCV`, which leaves out one row at a time to choose the strength.
+The imputers are scikit-learn's. Cross-validation on the same rows chooses the strength of ridge, see
+`budgetreg.solvers.cross_validated_ridge`.
 
 A regressor that is fitted to rows with imputed means is too large for complete rows; `full_row_scale` corrects
 its size.
@@ -24,6 +25,7 @@ from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import Block, collect
 from budgetreg.revealed.partial_rows import covariance, deviations
 from budgetreg.revealed.units import Rescaled
+from budgetreg.solvers.cross_validated_ridge import RidgeRows, folds, strengths
 from budgetreg.streams import generator
 from budgetreg.tasks import WithIntercept
 
@@ -43,7 +45,7 @@ _D, _M = 5, 40
 
 @dataclass(frozen=True)
 class ImputationOracle(Oracle):
-    """Ridge on imputed rows: refitted without one row after the other, for each strength.
+    """Ridge on imputed rows: refitted without one fold after the other, for each strength.
 
     Attributes
     ----------
@@ -59,7 +61,7 @@ class ImputationOracle(Oracle):
         X = rng.standard_normal((_M, _D)) * np.linspace(0.5, 2, _D)
         y = X @ np.linspace(-1, 1, _D) + rng.standard_normal(_M)
         (W,), _ = subject.run(Table(X, y), np.arange(_M)[None], [generator("check imputation draws")], _D, {})
-        same("the regressor at k = d", W[0, :, 0], _ridge(X, y, _strength(X, y)))
+        same("the regressor at k = d", W[0, :, 0], _mean_ridge(X, y, _chosen(X, y)))
 
     def minimiser(self, subject: LearnerUnderTest) -> None:
         """Compare with ridge on rows in which the mean of what was shown of an attribute stands for what was not."""
@@ -72,8 +74,8 @@ class ImputationOracle(Oracle):
         seen, w = ~np.isnan(X).all(axis=0), np.zeros(X.shape[1])
         X = X[:, seen]
         filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
-        strength = _strength(filled, y)
-        w[seen] = _ridge(filled, y, strength) * (_scale(X, filled, y, strength) if self.rescale else 1)
+        chosen = _chosen(filled, y)
+        w[seen] = _mean_ridge(filled, y, chosen) * (_scale(X, filled, y, chosen) if self.rescale else 1)
         return w
 
 
@@ -93,6 +95,7 @@ class ImputationLearner(PairwiseLearner):
     rescale: bool = option("whether regressors are scaled for complete rows", FLAG, default=False)
 
     core = "imputation"
+    version = 2
     centres_itself = True
     scales_itself = True
     missing = Missing.LEFT_OUT
@@ -161,16 +164,12 @@ class ImputationLearner(PairwiseLearner):
         return {**guessed, "minimiser": "what it minimises depends on values that scikit-learn makes up"}
 
 
-_STRENGTHS = np.geomspace(1e-4, 1e4, 17)
-"""Strengths of ridge that are tried, in units of the mean squared length of the columns."""
-
-
 def regressor(
     X: np.ndarray, y: np.ndarray, *, impute: str, rescale: bool, centred: bool, intercept: bool
 ) -> tuple[np.ndarray, float]:
-    """Return the ridge regressor of imputed rows; leave-one-out errors choose its strength.
+    """Return the ridge regressor of imputed rows, the mean over the strengths that cross-validation chooses.
 
-    A left-out row stays in the means and in the imputation models.
+    A held-out row stays in the means and in the imputation models.
 
     Parameters
     ----------
@@ -186,12 +185,10 @@ def regressor(
     Returns
     -------
     w : ndarray of float, shape (d,)
-        0 for attributes never seen; all 0 for a single example, because none can be left out.
+        0 for attributes never seen; all 0 for a single example, because none can be held out.
     b : float
         The prediction is ``b + <w, x>``.
     """
-    from sklearn.linear_model import RidgeCV  # imported here because scikit-learn loads slowly
-
     w, r = np.zeros(X.shape[1]), float(y.mean()) if intercept else 0.0
     live = np.flatnonzero(~np.isnan(X).all(axis=0))
     if len(y) < 2 or not live.size:
@@ -201,17 +198,19 @@ def regressor(
     if not centred:
         Z += means
         means = np.zeros(live.size)
-    if not Z.any():
+    if not Z.any() or not (y - r).any():
         return w, r
-    # With centred attributes and a free intercept, each left-out example changes the intercept.
-    ridge = RidgeCV(strengths(Z), fit_intercept=centred and intercept).fit(Z, y - r)
-    w[live] = ridge.coef_
+    # With centred attributes and a free intercept, the rows of each fold change the intercept.
+    rows = RidgeRows(Z, y - r, centred and intercept)
+    chosen = rows.chosen()
+    W, b = rows.solved(chosen)
+    w[live] = W.mean(axis=1)
     if rescale and impute == "mean":
-        w[live] *= full_row_scale(X[:, live], y - r, float(ridge.alpha_), centred=centred)
-    return w, r + float(ridge.intercept_) - float(means @ w[live])
+        w[live] *= full_row_scale(X[:, live], y - r, chosen, centred=centred)
+    return w, r + float(b.mean()) - float(means @ w[live])
 
 
-def full_row_scale(X: np.ndarray, y: np.ndarray, strength: float, *, centred: bool) -> float:
+def full_row_scale(X: np.ndarray, y: np.ndarray, strengths: np.ndarray, *, centred: bool) -> float:
     """Return the factor, from 0 to 1, by which ridge on rows with imputed means is multiplied for complete rows.
 
     Let complete rows have the covariance C, and covariances c with the target. If k of d values are seen of each row,
@@ -228,8 +227,8 @@ def full_row_scale(X: np.ndarray, y: np.ndarray, strength: float, *, centred: bo
     X : ndarray of float, shape (n, p)
         NaN for unseen values; at least one value in each column.
     y : ndarray of float, shape (n,)
-    strength : float
-        Strength of ridge, above 0.
+    strengths : ndarray of float, shape (S,)
+        Strengths of ridge, above 0: the regressor is the mean over these.
     centred : bool
         Whether the regressor is that of values less their means.
 
@@ -245,13 +244,12 @@ def full_row_scale(X: np.ndarray, y: np.ndarray, strength: float, *, centred: bo
     origin = np.zeros_like(means) if centred else means
     C, shares = covariance(Z, seen) + np.outer(origin, origin), seen.mean(axis=0)
     filled = Z + origin
-    gram, products, shrinkage = filled.T @ filled, filled.T @ y, strength * np.eye(len(means))
+    rows, part = RidgeRows(filled, y, free=False), np.arange(len(y)) % _FOLDS
     gain = size = 0.0
-    for part in (slice(start, None, _FOLDS) for start in range(min(_FOLDS, len(y)))):
-        rows, targets = filled[part], y[part]
-        w = np.linalg.solve(gram - rows.T @ rows + shrinkage, products - rows.T @ targets)
-        gain += float(targets @ (Z[part] / shares + origin) @ w)
-        size += len(rows) * float(w @ C @ w)
+    for held_out in (part == each for each in range(min(_FOLDS, len(y)))):
+        w = rows.solved(strengths, held_out)[0].mean(axis=1)
+        gain += float(y[held_out] @ (Z[held_out] / shares + origin) @ w)
+        size += np.count_nonzero(held_out) * float(w @ C @ w)
     return min(max(gain / size, 0.0), 1.0) if size > 0 else 1.0
 
 
@@ -282,11 +280,6 @@ def imputed(Z: np.ndarray, impute: str) -> np.ndarray:
     return filled
 
 
-def strengths(Z: np.ndarray) -> np.ndarray:
-    """Return the strengths of ridge that are tried on rows (n, p), not all of which are 0."""
-    return _STRENGTHS * np.square(Z).sum(axis=0).mean()
-
-
 def tables(blocks: Sequence[Block], d: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield X (n, d) and y (n,) of each stream, one at a time, because dense tables of all need much memory."""
     for f in range(len(blocks[0].values)):
@@ -304,14 +297,18 @@ def _ridge(X: np.ndarray, y: np.ndarray, strength: float) -> np.ndarray:
     return np.linalg.solve(X.T @ X + strength * np.eye(X.shape[1]), X.T @ y)
 
 
-def _strength(X: np.ndarray, y: np.ndarray) -> float:
-    """Return the strength of ridge with which rows are predicted best from all others."""
+def _mean_ridge(X: np.ndarray, y: np.ndarray, strengths: Sequence[float]) -> np.ndarray:
+    return np.mean([_ridge(X, y, strength) for strength in strengths], axis=0)
 
-    def error(strength: float) -> float:
-        others = [np.arange(len(y)) != row for row in range(len(y))]
-        return sum((y[~kept] - X[~kept] @ _ridge(X[kept], y[kept], strength)).item() ** 2 for kept in others)
 
-    return float(min(strengths(X), key=error))
+def _chosen(X: np.ndarray, y: np.ndarray) -> list[float]:
+    """Return the strength of ridge with which held-out rows are predicted best, for each repetition of the folds."""
+
+    def error(strength: float, parts: Sequence[np.ndarray]) -> float:
+        by_others = [_ridge(X[~part], y[~part], strength * np.mean(~part)) for part in parts]
+        return sum(float(np.square(y[part] - X[part] @ w).sum()) for part, w in zip(parts, by_others, strict=True))
+
+    return [float(min(strengths(X), key=lambda strength: error(strength, parts))) for parts in folds(len(y))]
 
 
 def shown_table(shown: certificates.Shown) -> np.ndarray:
@@ -348,7 +345,7 @@ def listed_moments(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return C + np.outer(means, means), products
 
 
-def _scale(X: np.ndarray, filled: np.ndarray, y: np.ndarray, strength: float) -> float:
+def _scale(X: np.ndarray, filled: np.ndarray, y: np.ndarray, strengths: Sequence[float]) -> float:
     """Return the factor of `full_row_scale` for values that are not centred."""
     n, d = X.shape
     if not np.isnan(X).any():
@@ -358,7 +355,7 @@ def _scale(X: np.ndarray, filled: np.ndarray, y: np.ndarray, strength: float) ->
     gain = size = 0.0
     for t in range(n):
         kept = np.arange(n) % _FOLDS != t % _FOLDS
-        w = _ridge(filled[kept], y[kept], strength)
+        w = _mean_ridge(filled[kept], y[kept], strengths)
         p = seen.mean(axis=0)
         gain += y[t] * sum(w[i] * (means[i] + ((X[t, i] - means[i]) / p[i] if seen[t, i] else 0)) for i in range(d))
         size += w @ M @ w

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
-from sklearn.linear_model import RidgeCV
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 from budgetreg import checks
@@ -14,6 +14,7 @@ from budgetreg.learners import imputation
 from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
+from budgetreg.solvers.cross_validated_ridge import RidgeRows, folds
 from budgetreg.tasks import WithIntercept
 from tests.tiers import slow_but
 
@@ -65,18 +66,21 @@ def listing(X, y, centred, intercept):
         w = np.linalg.lstsq(A.T @ A + np.diag([alpha] * len(seen) + [0]), A.T @ (y[rows] - r))[0]
         return w[:-1], w[-1]
 
-    best, least = None, np.inf
-    for e in np.linspace(-4, 4, 17):
-        alpha = 10**e * sum(np.square(Z[:, j]).sum() for j in range(len(seen))) / len(seen)
-        error = 0.0
-        for t in range(n):
-            w, c = ridge([s for s in range(n) if s != t], alpha)
-            error += (y[t] - r - c - Z[t] @ w) ** 2
-        if error < least:
-            best, least = ridge(range(n), alpha), error
+    unit, chosen = sum(np.square(Z[:, j]).sum() for j in range(len(seen))) / len(seen), []
+    for parts in folds(n):
+        best, least = None, np.inf
+        for e in np.linspace(4, -4, 17):
+            error = 0.0
+            for part in parts:
+                others = np.flatnonzero(~part)
+                w, c = ridge(others, 10**e * unit * len(others) / n)
+                error += sum((y[t] - r - c - Z[t] @ w) ** 2 for t in np.flatnonzero(part))
+            if error < least:
+                best, least = ridge(range(n), 10**e * unit), error
+        chosen.append(best)
     w = np.zeros(d)
-    w[seen] = best[0]
-    return w, r + best[1] - origin @ best[0]
+    w[seen] = mean = np.mean([w for w, _ in chosen], axis=0)
+    return w, r + np.mean([c for _, c in chosen]) - origin @ mean
 
 
 @pytest.mark.parametrize("centred", [False, True])
@@ -94,6 +98,20 @@ def test_core_equals_listing(m, d, k, centred, intercept):
     assert outputs[m].intercept[0, 0] == pytest.approx(b, rel=1e-7, abs=1e-8)
 
 
+def cross_validated(Z, y):
+    """Return the strengths that are chosen for the same folds, by normal equations with an intercept."""
+    tried = np.geomspace(1e4, 1e-4, 17) * np.square(Z).sum() / Z.shape[1]
+    A, shrunk = np.column_stack([Z, np.ones(len(Z))]), np.diag([1.0] * Z.shape[1] + [0.0])
+
+    def errors(part):
+        rows, targets = A[~part], y[~part]
+        matrices = rows.T @ rows + (tried * np.mean(~part))[:, None, None] * shrunk
+        w = np.linalg.solve(matrices, np.tile(rows.T @ targets, (17, 1))[:, :, None])[:, :, 0]
+        return np.square(y[part] - w @ A[part].T).sum(axis=1)
+
+    return [tried[sum(map(errors, parts)).argmin()] for parts in folds(len(y))]
+
+
 @pytest.mark.parametrize(
     ("impute", "imputer"), [("mean", SimpleImputer()), ("iterative", IterativeImputer(random_state=0))]
 )
@@ -105,10 +123,9 @@ def test_predictions_equal_a_scikit_learn_pipeline(impute, imputer):
     X -= np.nanmean(X, axis=0)
     w, b = imputation.regressor(X, y, impute=impute, **AS_FITTED)
     filled = imputer.fit_transform(X)
-    alphas = np.geomspace(1e-4, 1e4, 17) * np.square(filled).sum() / 6
-    other = make_pipeline(imputer, RidgeCV(alphas)).fit(X, y)
     full = examples(20, 6, 5)[0]
-    np.testing.assert_allclose(b + full @ w, other.predict(full), rtol=1e-8)
+    others = [make_pipeline(imputer, Ridge(alpha)).fit(X, y) for alpha in cross_validated(filled, y)]
+    np.testing.assert_allclose(b + full @ w, np.mean([other.predict(full) for other in others], axis=0), rtol=1e-8)
 
 
 @pytest.mark.parametrize(("impute", "rescale"), [("mean", False), ("mean", True), ("iterative", True)])
@@ -174,8 +191,46 @@ def test_a_rescaled_regressor_errs_nearly_least_among_its_multiples(problem, cen
 def test_with_every_value_seen_nothing_is_rescaled():
     X, y = examples(40, 5)
     w, _ = imputation.regressor(X, y, impute="mean", rescale=True, **BOTH)
-    other = RidgeCV(np.geomspace(1e-4, 1e4, 17) * np.square(X - X.mean(axis=0)).sum() / 5).fit(X - X.mean(axis=0), y)
-    np.testing.assert_allclose(w, other.coef_, rtol=1e-10)
+    expected = np.mean([Ridge(alpha).fit(X, y).coef_ for alpha in cross_validated(X - X.mean(axis=0), y)], axis=0)
+    np.testing.assert_allclose(w, expected, rtol=1e-10)
+
+
+def test_the_strength_is_stable_where_there_are_about_as_many_rows_as_attributes():
+    """Leave-one-out errors choose strengths here whose mean error is 2.3 times that of the best one."""
+    errors, least = [], []
+    for seed in range(8):
+        rng = np.random.default_rng([seed, 5])
+        X = rng.normal(size=(400, 20))
+        y = X @ np.linspace(-0.3, 0.3, 20) + 0.7 * rng.normal(size=400)
+        X, y, full, target = X[:22], y[:22], X[22:], y[22:]
+        w, b = imputation.regressor(X, y, impute="mean", rescale=True, **BOTH)
+        errors.append(np.square(target - b - full @ w).mean())
+        fits = (Ridge(alpha).fit(X, y).predict(full) for alpha in np.geomspace(1e-2, 1e4, 19))
+        least.append(min(np.square(target - prediction).mean() for prediction in fits))
+    assert np.mean(errors) < 1.35 * np.mean(least)
+
+
+@pytest.mark.parametrize("n", [2, 4, 33, 499, 2000])
+def test_each_row_is_held_out_once_in_each_repetition_and_few_rows_more_often(n):
+    repetitions = list(folds(n))
+    assert len(repetitions) == min(10, -(-500 // n))
+    for parts in repetitions:
+        assert (np.sum(parts, axis=0) == 1).all()
+        assert {np.count_nonzero(part) for part in parts} <= {n // min(n, 5), -(-n // 5)}
+    assert n < 30 or (repetitions[0][0] != repetitions[-1][0]).any() or n >= 500
+
+
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("n", [6, 40])
+def test_ridge_without_some_rows_is_that_of_the_others(n, free):
+    """By products for many rows, by rows for few."""
+    X, y = examples(n, 12)
+    alphas, left_out = np.array([0.1, 30.0]), np.arange(n) % 3 == 1
+    W, b = RidgeRows(X, y, free).solved(alphas, left_out)
+    for i, alpha in enumerate(alphas):
+        other = Ridge(alpha, fit_intercept=free).fit(X[~left_out], y[~left_out])
+        np.testing.assert_allclose(W[:, i], other.coef_, rtol=1e-6)
+        assert b[i] == pytest.approx(other.intercept_, rel=1e-6)
 
 
 def test_results_of_other_imputations_do_not_depend_on_rescaling():
@@ -185,7 +240,7 @@ def test_results_of_other_imputations_do_not_depend_on_rescaling():
         learner = imputation.ImputationLearner(name="impute", **options)
         return learner.identity({"impute": learner.impute, "rescale": learner.rescale})
 
-    before = {"name": "impute", "core": "imputation", "version": 1}
+    before = {"name": "impute", "core": "imputation", "version": 2}
     assert identity(impute="mean", rescale=False) == {**before, "impute": "mean"}
     assert identity(impute="mean", rescale=True) == {**before, "impute": "mean", "rescale": True}
     assert identity(impute="iterative", rescale=True) == {**before, "impute": "iterative"}
