@@ -7,12 +7,12 @@ from math import fsum
 
 import numpy as np
 
+from budgetreg.buying.fitting import fitted
+from budgetreg.buying.orders import recommend
 from budgetreg.buying.state import State, state_of
 from budgetreg.buying.store import StudyFile
 from budgetreg.errors import ConfigError, quoted
 from budgetreg.streams import generator
-
-_TOO_LITTLE = "too little is known to prefer some attributes, so they are drawn uniformly"
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,25 @@ def recommended(
     state: State, spend: float, per_example: int | None, seed: int, number: int
 ) -> tuple[Iterable[tuple[int, int]], str]:
     """Return candidates for an order, example and attribute each, the best first, and the reason for them."""
-    rng = generator("study order", seed, number)
-    example, head = np.nonzero(_open(state))
-    return rng.permutation(np.column_stack([example, head])).tolist(), _TOO_LITTLE
+    # Values alone show how attributes are related; without any, nothing can be preferred.
+    model = fitted(state) if state.known.any() and state.known_targets.any() else None
+    recommendation = recommend(
+        model,
+        state.known,
+        state.on_order | state.unavailable,
+        state.costs,
+        state.groups,
+        spend,
+        per_example,
+        generator("study order", seed, number),
+        state.known_targets,
+        ordered=state.orders > 0,
+    )
+    cells = recommendation.cells
+    # What costs nothing counts for the limit of an example too, and comes last.
+    free = state.costs[state.heads[cells[:, 1]]] == 0
+    delivered = np.argwhere(state.charged & _open(state))  # what was paid for and released costs nothing more
+    return np.concatenate([delivered, cells[~free], cells[free]]).tolist(), recommendation.reason
 
 
 def _open(state: State) -> np.ndarray:
@@ -183,10 +199,18 @@ def _nothing(state: State, spend: float, per_example: int | None) -> str:
     units = _open(state)
     if not units.any():
         return "there is nothing left to order: every value is known, on order or unavailable"
+    if state.known_targets.any():
+        units = units & state.known_targets[:, None]
+    if not units.any():
+        return (
+            f"there is nothing left to order of examples whose target is known: budgetreg study add records the column "
+            f"{state.facts['target']}"
+        )
     costs = np.where(state.charged, 0.0, state.costs)[units]
     if costs.min() > spend:
         return f"spend={spend:g}: nothing that is left costs less than {costs.min():g} {state.unit}"
-    return f"per_example={per_example}: every example that could be ordered for has so many attributes on its orders"
+    limit = "" if per_example is None else f" per_example={per_example}"
+    return f"spend={spend:g}{limit}: nothing that may be ordered is within these limits"
 
 
 def _repeated(store: StudyFile, number: int, asked: tuple[float, int | None, int]) -> Order:

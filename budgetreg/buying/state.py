@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
-from typing import Any
 
 import numpy as np
 
+from budgetreg.buying.examples import Target
 from budgetreg.buying.store import StudyFile
 from budgetreg.data.groups import Groups
 
@@ -73,6 +73,11 @@ class State:
         """Which cells have a value, bool of shape (n, d)."""
         return ~np.isnan(self.values)
 
+    @property
+    def known_targets(self) -> np.ndarray:
+        """Which targets are known, bool of shape (n,)."""
+        return ~np.isnan(self.y)
+
     def by_unit(self, cells: np.ndarray) -> np.ndarray:
         """Return which purchases have one of some cells, bool (n, d): those of groups are where their heads are."""
         result = np.zeros_like(cells)
@@ -100,9 +105,9 @@ def state_of(store: StudyFile) -> State:
     facts: dict[str, str] = dict(store.rows("SELECT name, content FROM facts"))
     attributes = store.rows("SELECT name, cost, head, low, high FROM attributes ORDER BY number")
     names, costs, heads, low, high = zip(*attributes, strict=True)
-    rows = store.rows("SELECT name, target FROM examples ORDER BY number")
-    y, labels = _targets([target for _, target in rows])
-    shape = len(rows), len(names)
+    examples = tuple(name for (name,) in store.rows("SELECT name FROM examples ORDER BY number"))
+    y, labels = _targets(targets_of(store))
+    shape = len(examples), len(names)
     values, orders = np.full(shape, np.nan), np.zeros(shape, dtype=int)
     on_order, unavailable, paid = (np.zeros(shape, dtype=bool) for _ in range(3))
     cells = store.rows("SELECT example, attribute, state, value, order_number, paid FROM cells")
@@ -116,7 +121,7 @@ def state_of(store: StudyFile) -> State:
         paid[at] = np.array(charged, dtype=bool)
     return State(
         facts,
-        tuple(name for name, _ in rows),
+        examples,
         names,
         y,
         labels,
@@ -132,14 +137,23 @@ def state_of(store: StudyFile) -> State:
     )
 
 
-def _targets(targets: list[Any]) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return targets as numbers, two values of any kind as -1 and +1 in sorted order, and what these stand for."""
-    distinct = sorted({target for target in targets if target is not None})
-    if distinct and isinstance(distinct[0], str):
-        labels = tuple(distinct)
+def targets_of(store: StudyFile) -> list[Target | None]:
+    """Return the targets as they were recorded; None where they are not known."""
+    return [target for (target,) in store.rows("SELECT target FROM examples ORDER BY number")]
+
+
+def _targets(targets: list[Target | None]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return targets as numbers, two labels as -1 and +1 in sorted order, and the labels.
+
+    Numbers are labels if there are two different ones, each of which occurs again: the first two of many different
+    targets are none.
+    """
+    labels = tuple(sorted({target for target in targets if isinstance(target, str)}))
+    if labels:
         return np.array([np.nan if target is None else 2.0 * labels.index(target) - 1 for target in targets]), labels
     y = np.array([np.nan if target is None else target for target in targets], dtype=float)
-    if len(distinct) != 2:
+    distinct, times = np.unique(y[~np.isnan(y)], return_counts=True)
+    if len(distinct) != 2 or times.min() < 2:
         return y, ()
-    low, high = distinct
+    low, high = distinct.tolist()
     return np.where(np.isnan(y), np.nan, np.where(y == high, 1.0, -1.0)), (f"{low:.15g}", f"{high:.15g}")

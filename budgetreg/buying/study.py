@@ -5,16 +5,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from budgetreg.buying import creation, ordering
 from budgetreg.buying.bill import StudyBill, bill_of
 from budgetreg.buying.examples import ID, add, examples_of
+from budgetreg.buying.export import model_file, table_csv
+from budgetreg.buying.fitting import fitted
+from budgetreg.buying.joint import JointModel
+from budgetreg.buying.new_examples import new_examples
+from budgetreg.buying.next_cells import next_cells
 from budgetreg.buying.order_files import COLUMNS
 from budgetreg.buying.recording import Recorded, record
 from budgetreg.buying.sheets import Sheet, read_sheet, sheet_of, text_of
-from budgetreg.buying.state import State, state_of
+from budgetreg.buying.state import State, state_of, targets_of
 from budgetreg.buying.store import StudyFile
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.files.paths import at_home
+from budgetreg.files.writing import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -264,6 +272,111 @@ class Study:
         with self._store.writing():
             return ordering.cancel(self._store, order)
 
+    def fit(self) -> JointModel:
+        """Learn from all values that are known, and return the model, which predicts examples with holes.
+
+        Raises
+        ------
+        ConfigError, DataError
+            If nothing can be learned yet.
+        """
+        return fitted(self.state())
+
+    def predict(
+        self, examples: "pd.DataFrame | np.ndarray | str | Path", *, model: JointModel | None = None
+    ) -> "pd.DataFrame":
+        """Return what is predicted for other examples, which may have holes.
+
+        Parameters
+        ----------
+        examples : DataFrame, ndarray, str or Path
+            A table, or the path of one, whose columns are matched by name; attributes that it lacks are holes. Or an
+            array with all attributes.
+        model : JointModel, optional
+            What `fit` has returned, so that it is not learned again.
+
+        Returns
+        -------
+        DataFrame
+            The name of each example, its `prediction`, the standard deviation `std` of the target around it, and of a
+            two-valued target, whose values are -1 and +1, the nearer `label`.
+        """
+        state = self.state()
+        names, X = new_examples(state, examples)
+        predictions, deviations = (model or fitted(state)).predict(X, return_std=True)
+        columns = {state.facts["id"]: names, "prediction": predictions, "std": deviations}
+        if len(state.labels) == 2:
+            columns["label"] = np.array(state.labels)[(predictions > 0).astype(int)]
+        return _pandas().DataFrame(columns)
+
+    def next(
+        self,
+        examples: "pd.DataFrame | np.ndarray | str | Path",
+        spend: float = float("inf"),
+        *,
+        model: JointModel | None = None,
+    ) -> "pd.DataFrame":
+        """Return what to measure next of each of other examples, the best first, and what that brings.
+
+        Parameters
+        ----------
+        examples, model
+            As for `predict`.
+        spend : float
+            The most that may be spent on each example.
+
+        Returns
+        -------
+        DataFrame
+            The name of the example, `attribute`, `cost`, and the standard deviation of the target around the prediction
+            before (`std_before`) and after (`std_after`) the measurement. Of attributes that are bought together, the
+            first has the cost and the gain. Examples for which nothing helps have no rows.
+        """
+        if not spend >= 0:
+            raise ConfigError(f"spend={spend}: must be a number of at least 0")
+        state = self.state()
+        names, X = new_examples(state, examples)
+        orders = next_cells(model or fitted(state), X, state.costs, state.groups, spend)
+        rows = [
+            (
+                name,
+                state.attributes[at],
+                measured.price if first else 0.0,
+                measured.before if first else measured.after,
+                measured.after,
+            )
+            for name, order in zip(names, orders, strict=True)
+            for measured in order
+            for at, first in ((at, at == measured.attributes[0]) for at in measured.attributes)
+        ]
+        columns = [state.facts["id"], "attribute", "cost", "std_before", "std_after"]
+        return _pandas().DataFrame(rows, columns=columns)
+
+    def export(self, path: str | Path) -> None:
+        """Write all that is known as a table, or what was learned as a model that ``budgetreg predict`` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, which ends in ``.csv`` or ``.npz``.
+
+        Raises
+        ------
+        ConfigError
+            If the name has another ending.
+        UserError
+            If the file cannot be written.
+        """
+        path = at_home(path)
+        with self._store.reading():
+            state, targets = state_of(self._store), targets_of(self._store)
+        if path.suffix.lower() == ".csv":
+            write_atomically(path, table_csv(state, targets))
+        elif path.suffix.lower() == ".npz":
+            write_atomically(path, model_file(fitted(state), state))
+        else:
+            raise ConfigError(f"out={path}: must end in .csv, for a table, or in .npz, for a model")
+
     def bill(self) -> StudyBill:
         """Return what was paid, by attribute and by order, and what is pending."""
         with self._store.reading():
@@ -277,8 +390,7 @@ class Study:
     def table(self) -> "pd.DataFrame":
         """Return all that is known as a table: names, attributes and targets; NaN and None mark holes."""
         with self._store.reading():
-            state = state_of(self._store)
-            targets = [target for (target,) in self._store.rows("SELECT target FROM examples ORDER BY number")]
+            state, targets = state_of(self._store), targets_of(self._store)
         columns = {state.facts["id"]: list(state.examples), **dict(zip(state.attributes, state.values.T, strict=True))}
         return _pandas().DataFrame({**columns, state.facts["target"]: targets})
 

@@ -296,7 +296,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         printed, and whether its rows were learned from, as far as that is known. A two-valued target has two more
         columns: probability, that of the second label in sorted order, by Bayes' rule if predictions are normal given
         the label with one variance (linear discriminant analysis), and label, the more probable one.""",
-        _dir("folder", "the folder of a finished run", Path),
+        _dir("folder", "the folder of a finished run; or a file model.npz, such as study export writes", Path),
         _option("table", type=Path, metavar="TABLE", help="a file such as dataset=file reads"),
         _words(
             "repetition=N: the repetition whose regressor predicts (default: all, the mean of their predictions); "

@@ -4,9 +4,10 @@ import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from budgetreg.buying.bill import UNORDERED, StudyBill
-from budgetreg.buying.order_files import number_as_text, order_csv
+from budgetreg.buying.order_files import order_csv
 from budgetreg.buying.study import Study
 from budgetreg.cli.arguments import whole_number
 from budgetreg.cli.common import console, right, shown, table
@@ -17,6 +18,9 @@ from budgetreg.files.paths import at_home
 from budgetreg.files.writing import write_atomically
 from budgetreg.notices import in_one_line, say
 from budgetreg.results.tables import as_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FLAGS = ("true", "false")
 
@@ -166,22 +170,41 @@ def _cancel(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None
 
 
 def _export(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
+    study.export(keys["out"])
+    print(in_one_line(shown(at_home(keys["out"]))))
+
+
+def _predict(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
+    _write(study.predict(arguments.table), keys)
+
+
+def _next(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
+    spend = _amount(keys, "spend") if "spend" in keys else float("inf")
+    _write(study.next(arguments.table, spend), keys)
+
+
+def _write(frame: "pd.DataFrame", keys: Mapping[str, str]) -> None:
+    """Write a table into the file `out`, or to stdout."""
+    rows = ({str(name): cell for name, cell in row.items()} for row in frame.to_dict("records"))
+    content = as_csv(frame.columns, rows)
+    if "out" not in keys:
+        sys.stdout.write(content.decode())
+        return
     out = at_home(keys["out"])
-    if out.suffix.lower() != ".csv":
-        raise ConfigError(f"out={keys['out']}: must end in .csv")
-    frame = study.table()
-    cells = (
-        [
-            "" if cell is None or cell != cell else number_as_text(cell) if isinstance(cell, float) else cell
-            for cell in row
-        ]
-        for row in frame.itertuples(index=False)
-    )
-    write_atomically(out, as_csv(frame.columns, (dict(zip(frame.columns, row, strict=True)) for row in cells)))
+    write_atomically(out, content)
     print(in_one_line(shown(out)))
 
 
-_PARTS = {"add": _add, "ask": _ask, "tell": _tell, "show": _show, "cancel": _cancel, "export": _export}
+_PARTS = {
+    "add": _add,
+    "ask": _ask,
+    "tell": _tell,
+    "show": _show,
+    "predict": _predict,
+    "next": _next,
+    "cancel": _cancel,
+    "export": _export,
+}
 
 
 def _print_size(path: Path, study: Study) -> None:
@@ -189,7 +212,7 @@ def _print_size(path: Path, study: Study) -> None:
     n, d = state.values.shape
     print(
         in_one_line(
-            f"{shown(path)}: {n} examples, {int((state.y == state.y).sum())} of them with the target "
+            f"{shown(path)}: {n} examples, {int(state.known_targets.sum())} of them with the target "
             f"{state.facts['target']}; {d} attributes; {int(state.known.sum())} of {n * d} values known"
         )
     )

@@ -87,6 +87,21 @@ STUDY: Mapping[str, Part] = {
         },
     ),
     "show": Part("show what was paid, what is on order and what is known", "The bill is by attribute and by order."),
+    "predict": Part(
+        "predict the targets of other examples, which may have holes",
+        """Columns are matched by name; attributes that the table lacks are holes, and its other columns may hold
+        anything. The columns of the answer are the name of the example, the prediction, and std, the standard deviation
+        of the target around it, which is larger the more is missing.""",
+        {"TABLE": _TABLE},
+        {"out": _OUT},
+    ),
+    "next": Part(
+        "show what to measure next of each of other examples, and what it brings",
+        """For each example, what lowers the standard deviation of the prediction most for its price comes first, until
+        the money is spent or nothing helps.""",
+        {"TABLE": _TABLE},
+        {"spend": "the most that may be spent on each example (default: no limit)", "out": _OUT},
+    ),
     "cancel": Part(
         "release what is still pending of an order",
         "Values that have arrived already stay. Repeating the same command changes nothing.",
@@ -94,9 +109,10 @@ STUDY: Mapping[str, Part] = {
         needed=("order",),
     ),
     "export": Part(
-        "write all that is known as a table",
-        "The table has a row for each example: its name, its attributes, empty where nothing is known, and its target.",
-        keys={"out": "file to write, which ends in .csv"},
+        "write all that is known as a table, or what was learned as a model",
+        """The table has a row for each example: its name, its attributes, empty where nothing is known, and its target.
+        budgetreg predict applies the model to complete rows.""",
+        keys={"out": "file to write: TABLE.csv or model.npz"},
         needed=("out",),
     ),
 }

@@ -8,10 +8,11 @@ from typing import IO, Any, TypeVar
 
 import numpy as np
 
-from budgetreg.data.formats.chunks import one_line
+from budgetreg.data.formats.chunks import one_line, reading
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.files.arrays import DAMAGE, Header, members, read_array, read_header
 from budgetreg.files.integrity import Damaged
+from budgetreg.files.paths import content_of_regular
 from budgetreg.protocol.repetitions import unpacked
 from budgetreg.results.journal import Entry, read_journal
 from budgetreg.results.manifest import read_tables, run_manifest
@@ -113,22 +114,55 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Arrays:
     return arrays | {name: arrays[name][[numbers.index(repetition)]] for name in kept}
 
 
+def read_regressor_file(path: Path) -> Arrays:
+    """Return the regressor in a file ``model.npz`` that stands alone, as `schema.REGRESSOR_ARRAYS`.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or holds no regressor.
+    """
+    with reading(path):
+        content = content_of_regular(path)
+    try:
+        arrays = _checked(content, None, None)
+    except DAMAGE as error:
+        raise Damaged(f"{path} is no model, or damaged: {one_line(error)}") from error
+    if "w" not in arrays:
+        raise ConfigError(f"{path} holds a subspace, which makes no predictions")
+    return arrays
+
+
 def _arrays(folder: Path, manifest: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Return the arrays of the model in a folder; none if there is no model."""
     content = read_tables(folder, (MODEL,)).get(MODEL)
     if content is None:
         return {}
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            files = members(archive)
-            headers = {name: _of(archive, info, read_header) for name, info in files.items()}
-            _check_headers(headers, manifest["data"]["d"])
-            arrays = {name: _of(archive, info, read_array) for name, info in files.items()}
-            _check_values(arrays, manifest["repetitions_done"] if MODEL in manifest["tables"] else None)
+        done = manifest["repetitions_done"] if MODEL in manifest["tables"] else None
+        return _checked(content, manifest["data"]["d"], done)
     except DAMAGE as error:
         raise Damaged(
             f"{MODEL} of {folder} is damaged: {one_line(error)}; the command that made it writes it again"
         ) from error
+
+
+def _checked(content: bytes, d: int | None, done: int | None) -> dict[str, np.ndarray]:
+    """Return the arrays of a model with d attributes and some repetitions, if these numbers are known.
+
+    Raises
+    ------
+    DAMAGE
+        If it is no such model.
+    """
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        files = members(archive)
+        headers = {name: _of(archive, info, read_header) for name, info in files.items()}
+        if d is None and "c" in headers:
+            d = headers["c"].shape[-1] if headers["c"].shape else 0
+        _check_headers(headers, d or 0)
+        arrays = {name: _of(archive, info, read_array) for name, info in files.items()}
+        _check_values(arrays, done)
     return arrays
 
 

@@ -19,7 +19,7 @@ from budgetreg.files.writing import files_below
 from budgetreg.protocol.calibration import probability
 from budgetreg.results.bill import attributes_paid, money_paid
 from budgetreg.results.manifest import run_manifest
-from budgetreg.results.models import Arrays, read_regressors
+from budgetreg.results.models import Arrays, read_regressor_file, read_regressors
 from budgetreg.results.schema import MANIFEST, PREDICTION_COLUMNS
 from budgetreg.results.tables import as_csv
 
@@ -63,7 +63,7 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
     Parameters
     ----------
     folder : Path
-        The folder of a run.
+        The folder of a run; or a file with a model, such as ``budgetreg study export`` writes.
     path : Path
         A table, of any format of ``dataset=file``. Columns are matched by name if both tables have names, and by their
         order otherwise. A column with the name of the target is not an attribute. Columns that the run did not learn
@@ -84,17 +84,21 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
     """
     from budgetreg.results.reading import read  # here, as pandas is slow to load and a run that is written needs none
 
-    _refuse_sweep(folder)
-    learned = read_regressors(folder, repetition)
+    alone = folder.is_file()
+    if not alone:
+        _refuse_sweep(folder)
+    elif repetition is not None:
+        raise ConfigError(f"repetition={repetition}: {folder} holds one model")
+    learned = read_regressor_file(folder) if alone else read_regressors(folder, repetition)
     with reading(path):
         if not path.is_dir():
             regular(path)
     if opener(path) is None:
         raise ConfigError(f"{path}: a table ends in {', '.join(FORMATS)} (text also compressed), or is a folder")
-    results = read(folder)
-    labelled = "labels" in learned or bool(results.curves["test_error_rate"].notna().any())
+    results = None if alone else read(folder)
+    labelled = "labels" in learned or (results is not None and bool(results.curves["test_error_rate"].notna().any()))
     target, names, d = _target(path, str(learned.get("target", "")))
-    dropped = run_manifest(folder).get("dropped", ())
+    dropped = () if alone else run_manifest(folder).get("dropped", ())
     left_out = _left_out(learned, names, d, dropped, path)
     data = parse_file({"path": str(path), "target": target, "scale": "none", "drop": left_out}).load()
     columns = _columns(learned, data, dropped, path)
@@ -115,14 +119,14 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
         )
     label = learned["labels"][(probabilities > 0.5).astype(int)] if calibrated else None
     predictions = Predictions(values, probabilities if calibrated else None, label, ())
-    notes = [_models_used(results, repetition), *data.notes]
+    notes = [*([] if results is None else [_models_used(results, repetition)]), *data.notes]
     if calibrated:
         second = quoted(str(learned["labels"][1]))
         notes.append(f"probability: of {second}, by Bayes' rule if predictions are normal given the label")
     elif labelled:
         notes.append(f"{folder} was written by an earlier version, without probabilities: the sign is the label")
     if target != NO_TARGET:
-        known = results.manifest["data"]["fingerprint"] == data.fingerprint()
+        known = results is not None and results.manifest["data"]["fingerprint"] == data.fingerprint()
         notes.append(_error(data, predictions, labelled, learned, f"{len(values)} rows of {path}", known))
     return replace(predictions, notes=tuple(notes))
 

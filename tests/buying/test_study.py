@@ -27,7 +27,7 @@ def created(path: Path, **changes: Any) -> budgetreg.Study:
     examples = pd.DataFrame({"age": [31, 44, NAN], "ecg": [NAN, 2.5, NAN]}, index=["p1", "p2", "p3"])
     options: dict[str, Any] = {
         "examples": examples,
-        "targets": {"p1": 1.0, "p3": 3.0},
+        "targets": {"p1": 1.0, "p2": 2.0, "p3": 3.0},
         "costs": COSTS,
         "groups": GROUPS,
         "unit": "EUR",
@@ -47,7 +47,7 @@ def contents(study: budgetreg.Study) -> tuple[Any, ...]:
 
 
 def test_what_a_study_begins_with_is_free(path: Path) -> None:
-    with created(path) as study:
+    with created(path, targets={"p1": 1.0, "p3": 3.0}) as study:
         table = study.table()
         assert table.columns.tolist() == ["example", "age", "ecg", "iron", "zinc", "target"]
         assert table["example"].tolist() == ["p1", "p2", "p3"]
@@ -83,7 +83,7 @@ def test_orders_share_no_cell_and_stay_within_both_limits(path: Path) -> None:
     assert all(order["cost"].sum() <= spend for order, spend in zip(orders, (20, 30, 100), strict=True))
     units = cells.assign(unit=cells["attribute"].replace(GROUPS)).drop_duplicates(["example", "unit"])
     assert units.groupby("example").size().max() <= 2
-    with pytest.raises(ConfigError, match="every example that could be ordered for has so many"):
+    with pytest.raises(ConfigError, match="spend=100 per_example=2: nothing that may be ordered is within"):
         study.ask(spend=100, per_example=2)
     rest = study.ask(spend=100)
     assert len(rest) + len(cells) == 12 - 3
@@ -116,8 +116,14 @@ def test_the_same_file_and_seed_give_the_same_order(path: Path, tmp_path: Path) 
     shutil.copy(path, tmp_path / "copy.db")
     first, second = (budgetreg.Study(file).ask(spend=30) for file in (path, tmp_path / "copy.db"))
     assert first.to_csv() == second.to_csv()
-    different = {created(tmp_path / f"{seed}.db", seed=seed).ask(spend=30).to_csv() for seed in range(3)}
-    assert len(different) > 1
+    names, costs = [f"p{number}" for number in range(30)], dict.fromkeys("abcdef", 1.0)
+    orders = {
+        created(tmp_path / f"{seed}.db", examples=names, targets=None, costs=costs, groups=None, seed=seed)
+        .ask(spend=30)
+        .to_csv()
+        for seed in range(2)
+    }
+    assert len(orders) == 2
 
 
 def test_an_order_can_be_asked_for_again_by_its_number(path: Path) -> None:
@@ -234,7 +240,7 @@ def test_results_far_outside_a_range_are_refused(path: Path, tmp_path: Path) -> 
 
 
 def test_examples_and_targets_arrive_later(path: Path) -> None:
-    study = created(path)
+    study = created(path, targets={"p1": 1.0, "p3": 3.0})
     later = pd.DataFrame({"example": ["p2", "p4"], "target": [2.0, NAN], "iron": [NAN, 5]})
     assert study.add(later) == {"examples": 1, "targets": 1, "values": 1, "replaced": 0}
     before = contents(study)
@@ -260,6 +266,9 @@ def test_two_labels_are_two_valued(path: Path) -> None:
     state = study.state()
     np.testing.assert_array_equal(state.y, [1, NAN, -1])
     assert state.labels == ("healthy", "sick")
+    for name, targets, labels in (("numbers", [0.0, 1.0, None], ()), ("repeated", [0.0, 1.0, 0.0, 1.0], ("0", "1"))):
+        examples = [f"p{number}" for number in range(len(targets))]
+        assert created(path.with_name(name), examples=examples, targets=targets).state().labels == labels
     with pytest.raises(DataError, match="target 'dead': there would be 3 labels"):
         study.add(["p2"], targets=["dead"])
 
@@ -345,3 +354,92 @@ def test_a_copy_of_the_file_is_a_backup(path: Path, tmp_path: Path) -> None:
     study.close()
     reader.close()
     assert sorted(file.name for file in tmp_path.iterdir()) == ["copy.db", "trial.db"]
+
+
+def bought(path: Path, n: int = 40) -> tuple[budgetreg.Study, pd.DataFrame]:
+    """Return a study of which two thirds of the values were told, and the whole table."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4)) @ (np.eye(4) + 0.5) * [1, 10, 0.1, 1] + [0, 50, 0, 0]
+    y = X @ [1, 0.2, 5, 0] + 0.1 * rng.normal(size=n)
+    whole = pd.DataFrame(X, columns=list(COSTS)).assign(target=y)
+    values = whole.drop(columns="target").where(rng.random((n, 4)) < 0.67)
+    study = budgetreg.Study.create(path, examples=values, targets=y, costs=COSTS, groups=GROUPS, unit="EUR")
+    return study, whole
+
+
+def test_predictions_of_examples_with_holes(path: Path) -> None:
+    study, whole = bought(path)
+    model = study.fit()
+    predicted = study.predict(whole.iloc[:5], model=model)
+    assert predicted.columns.tolist() == ["example", "prediction", "std"]
+    np.testing.assert_allclose(predicted["prediction"], whole.iloc[:5, :4] @ model.w + model.b)
+    np.testing.assert_allclose(predicted["std"], np.sqrt(model.noise))
+    fewer = study.predict(whole.iloc[:5][["zinc", "ecg"]], model=model)  # matched by name; the others are holes
+    X = whole.iloc[:5, :4].to_numpy(copy=True)
+    X[:, [0, 2]] = NAN
+    np.testing.assert_array_equal(fewer["prediction"], model.predict(X))
+    assert (fewer["std"] > predicted["std"]).all()
+    with pytest.raises(DataError, match="none of the attributes age, ecg, iron, zinc"):
+        study.predict(pd.DataFrame({"aeg": [1.0]}), model=model)
+
+
+def test_what_to_measure_next_of_new_examples(path: Path) -> None:
+    study, _ = bought(path)
+    model = study.fit()
+    new = pd.DataFrame(
+        {"example": ["n1", "n2"], "ecg": [50.0, NAN], "age": [0.0, NAN], "zinc": 0.0, "iron": [1.0, NAN]}
+    )
+    asked = study.next(new, spend=25, model=model)
+    assert asked.columns.tolist() == ["example", "attribute", "cost", "std_before", "std_after"]
+    assert set(asked["example"]) == {"n2"}  # of the other one, everything is known
+    assert asked["cost"].sum() <= 25
+    assert asked["attribute"].iloc[0] == "age"  # it is free
+    steps = asked[asked["std_after"] < asked["std_before"]]
+    assert (steps["std_after"].to_numpy()[:-1] == steps["std_before"].to_numpy()[1:]).all()
+    holes = np.array([[NAN, NAN, NAN, 0.0]])
+    np.testing.assert_allclose(steps["std_before"].iloc[0], model.predict(holes, return_std=True)[1])
+
+
+def test_the_exported_model_is_what_predict_reads(path: Path, tmp_path: Path) -> None:
+    from budgetreg.results.predictions import predict
+
+    study, whole = bought(path)
+    study.export(tmp_path / "model.npz")
+    whole.to_csv(tmp_path / "new.csv", index=False)
+    predictions = predict(tmp_path / "model.npz", tmp_path / "new.csv")
+    np.testing.assert_allclose(predictions.values, study.predict(whole)["prediction"])
+    assert any("mean squared error" in note for note in predictions.notes)
+    (tmp_path / "model.npz").write_bytes((tmp_path / "model.npz").read_bytes()[:-30])
+    with pytest.raises(DataError, match=r"model.npz is no model, or damaged"):
+        predict(tmp_path / "model.npz", tmp_path / "new.csv")
+
+
+def test_a_model_of_labels_has_probabilities(path: Path, tmp_path: Path) -> None:
+    from budgetreg.results.predictions import predict
+
+    study, whole = bought(path)
+    labels = np.where(whole["target"] > whole["target"].median(), "sick", "healthy")
+    values = study.table().drop(columns=["target", "example"])
+    with budgetreg.Study.create(tmp_path / "labels.db", examples=values, targets=list(labels)) as other:
+        other.export(tmp_path / "model.npz")
+        assert set(other.predict(values)["label"]) == {"sick", "healthy"}
+    whole.assign(target=labels).to_csv(tmp_path / "new.csv", index=False)
+    predictions = predict(tmp_path / "model.npz", tmp_path / "new.csv")
+    assert predictions.label is not None
+    assert (predictions.label == labels).mean() > 0.8
+
+
+def test_nothing_is_learned_without_targets(path: Path) -> None:
+    study = created(path, targets=None)
+    with pytest.raises(DataError, match="no target is known: budgetreg study add records the column target"):
+        study.fit()
+    assert len(study.ask(spend=30)) > 0  # which examples will have targets is not known yet
+
+
+def test_examples_without_a_target_are_not_ordered_while_others_have_one(path: Path) -> None:
+    study = created(path, targets={"p1": 1.0, "p3": 3.0})
+    assert set(study.ask(spend=1000)["example"]) == {"p1", "p3"}
+    with pytest.raises(ConfigError, match="nothing left to order of examples whose target is known"):
+        study.ask(spend=1000)
+    study.add(["p2"], targets=[2.0])
+    assert set(study.ask(spend=1000)["example"]) == {"p2"}

@@ -54,7 +54,7 @@ def test_a_study_on_the_command_line(here: Path, capsys: pytest.CaptureFixture[s
     assert "0 values recorded" in call(capsys, "study tell trial.db order-1.csv").out
     call(capsys, "study ask trial.db spend=500 out=order-2.csv")
     shown = call(capsys, "study show trial.db").out
-    assert "paid: 30 EUR, and 50 EUR for what is on order" in shown
+    assert "paid: 30 EUR, and 30 EUR for what is on order" in shown
     assert "pending values released" in call(capsys, "study cancel trial.db order=2").out
     (here / "more.csv").write_text("patient,outcome,zinc\np2,2,\np4,,7\n")
     assert "1 examples, 1 targets, 1 values added" in call(capsys, "study add trial.db more.csv").out
@@ -93,7 +93,7 @@ def test_a_table_of_names_alone(here: Path, capsys: pytest.CaptureFixture[str]) 
         ("study tell trial.db trial.db", 2, "a study reads .csv, .tsv, .parquet"),
         ("study show patients.csv", 3, "patients.csv is no study"),
         ("study cancel trial.db order=3", 2, "order=3: there is no such order; none was asked for"),
-        ("study export trial.db out=table.txt", 2, "out=table.txt: must end in .csv"),
+        ("study export trial.db out=table.txt", 2, "out=table.txt: must end in .csv, for a table, or in .npz"),
         (CREATE.replace("trial", "other").replace("id=patient", "id=patent"), 3, "no column 'patent' (did you mean"),
         (CREATE.replace("trial", "other").replace("outcome", "outcom"), 3, "no column 'outcom' (did you mean"),
         (
@@ -142,3 +142,22 @@ def test_the_installed_command(here: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(path.name for path in here.iterdir()) == ["patients.csv", "prices.csv", "trial.db"]
+
+
+def test_predictions_and_what_to_measure_next(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, CREATE)
+    (here / "results.csv").write_text("example,attribute,value\np1,ecg,1\np3,ecg,4\np1,iron,2\np2,iron,1\np3,zinc,2\n")
+    call(capsys, "study tell trial.db results.csv")
+    (here / "new.csv").write_text("patient,ward,ecg\nn1,A,2\nn2,B,\n")
+    lines = call(capsys, "study predict trial.db new.csv").out.splitlines()
+    assert lines[0] == "patient,prediction,std"
+    assert [line.split(",")[0] for line in lines[1:]] == ["n1", "n2"]
+    call(capsys, "study predict trial.db new.csv out=predictions.csv")
+    assert (here / "predictions.csv").read_text().splitlines() == lines
+    assert call(capsys, "study next trial.db new.csv spend=30").out.startswith(
+        "patient,attribute,cost,std_before,std_after\n"
+    )
+    call(capsys, "study export trial.db out=model.npz")
+    (here / "whole.csv").write_text("patient,ecg,zinc,iron,age\nn1,1,2,3,40\n")
+    assert call(capsys, "predict model.npz whole.csv").out.startswith("prediction\n")
+    assert "repetition=1: model.npz holds one model" in call(capsys, "predict model.npz whole.csv repetition=1", 2).err

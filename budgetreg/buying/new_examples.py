@@ -1,0 +1,55 @@
+"""Examples that a study is asked about: what is known of them, in the order of its attributes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from budgetreg.buying.examples import ID, examples_of
+from budgetreg.buying.sheets import Sheet, read_sheet, sheet_of
+from budgetreg.buying.state import State
+from budgetreg.data.formats.chunks import shown
+from budgetreg.errors import DataError
+from budgetreg.files.paths import at_home
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def new_examples(state: State, examples: "pd.DataFrame | np.ndarray | str | Path") -> tuple[list[str], np.ndarray]:
+    """Return the names of examples, and their values, shape (n, d), NaN where nothing is known.
+
+    Parameters
+    ----------
+    state : State
+        The study.
+    examples : DataFrame, ndarray, str or Path
+        A table, or the path of one, with some of the attributes and perhaps names; other columns may hold anything. Or
+        an array (n, d).
+
+    Raises
+    ------
+    DataError
+        If the table cannot be read, or has none of the attributes.
+    """
+    d = len(state.attributes)
+    if isinstance(examples, np.ndarray):
+        if examples.ndim != 2 or examples.shape[1] != d:
+            raise DataError(f"the examples have shape {examples.shape}, and {d} columns are needed, for the attributes")
+        return [str(row + 1) for row in range(len(examples))], examples.astype(np.float64)
+    sheet = read_sheet(at_home(examples)) if isinstance(examples, str | Path) else sheet_of(examples, "the examples")
+    known = [name for name in state.attributes if name in sheet.columns]
+    if not known:
+        raise DataError(
+            f"{sheet.source}: line 1: it has none of the attributes {shown(list(state.attributes))}; columns: "
+            f"{shown(list(sheet.names))}"
+        )
+    id = next((name for name in (state.facts["id"], ID) if name in sheet.columns), "")
+    columns = [*known, *([id] if id else [])]
+    kept = Sheet(sheet.source, tuple(columns), {name: sheet.columns[name] for name in columns}, sheet.place)
+    rows = examples_of(kept, "", id)
+    X = np.full((sheet.n, d), np.nan)
+    for at, name in enumerate(state.attributes):
+        if name in rows.values:
+            X[:, at] = [np.nan if value is None else value for value in rows.values[name]]
+    return rows.names, X
