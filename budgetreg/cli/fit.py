@@ -5,6 +5,8 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from budgetreg.api import carry_out, fit_plan
 from budgetreg.cli.choices import read_words
 from budgetreg.cli.common import console, refuse_root, right, shown, table
@@ -74,6 +76,9 @@ def _print_bill(plan: Plan, folder: Path) -> None:
             "tuning=fixed chooses nothing"
         )
     per_example = f"{plan.per_example} of {plan.d} attributes"
+    if plan.groups is not None:
+        groups = np.count_nonzero(plan.groups.leads)
+        per_example = f"{plan.per_example} of {groups} groups and single attributes ({plan.d} attributes in all)"
     examples = results.curves["examples"].iloc[-1]
     learned = f"{plan.config.algo.name} on {plan.dataset}, learned from {per_example} of each of {examples} rows"
     print(in_one_line(f"{learned}, {plan.n_train} rows in all"))

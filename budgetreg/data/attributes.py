@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from budgetreg.config.options import NAME, NOTHING, Option, Options, one_of
+from budgetreg.config.options import NAME, NOTHING, Option, Options, Requirement, one_of
 from budgetreg.data.dataset import LARGEST, Dataset, positions, short_digest
 from budgetreg.data.formats.chunks import is_number, places_of, reading, shown
 from budgetreg.data.formats.delimited import records, separator_of
@@ -43,6 +43,16 @@ SCALING: Options = {
 }
 """A scale of null means that of the ranges if there are any; else the standard deviations of what was revealed for
 learners of regressors, and the largest absolute values for others."""
+LEFT_OUT: Options = {
+    "drop": Option(
+        "the columns to leave out",
+        Requirement(
+            "a list of names, or of numbers from 1, such as [id,date]",
+            lambda value: isinstance(value, list) and all(type(word) in (str, int) for word in value),
+        ),
+        default=[],
+    )
+}
 _MAX_ABS_NOTE = (
     "each attribute was divided by its largest absolute value over the whole table, which is outside the "
     "attribute budget (dataset.scale=none leaves the values as they are)"

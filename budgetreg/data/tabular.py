@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from budgetreg.config.options import Option, Requirement, one_of
-from budgetreg.data.attributes import SCALING, unit
+from budgetreg.config.options import Option, one_of
+from budgetreg.data.attributes import LEFT_OUT, SCALING, unit
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, positions, required
 from budgetreg.data.formats import arrays, chunks, delimited, libsvm, parquet
@@ -218,10 +218,6 @@ def _unlabelled(source: Source) -> Source:
     return replace(source, target=NO_TARGET) if isinstance(source, File) and source.target is None else source
 
 
-_COLUMNS = Requirement(
-    "a list of names, or of numbers from 1, such as [id,date]",
-    lambda value: isinstance(value, list) and all(type(word) in (str, int) for word in value),
-)
 KINDS = (
     DatasetKind(
         name="file",
@@ -231,7 +227,7 @@ KINDS = (
             "target": Option("the target"),
             **SCALING,
             "missing": Option("the treatment of missing values", one_of("refuse", "unavailable"), default="refuse"),
-            "drop": Option("the columns to leave out", _COLUMNS, default=[]),
+            **LEFT_OUT,
         },
         splits=(RANDOM,),
         own_data=True,

@@ -127,6 +127,7 @@ def test_a_full_row_costs_what_is_bought_of_it(capsys: pytest.CaptureFixture[str
     (run,) = budgetreg.load("mine").runs.to_dict("records")
     bill = {line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in said.out.splitlines()}
     assert bill["tuning: rows seen in full because they were held out"] == str(int(run["rows_full"]) * 4)
+    assert "learned from 4 of 4 groups and single attributes (6 attributes in all) of each of" in said.out
 
 
 def test_the_same_choices_leave_the_same_bytes(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from sklearn import datasets
 
 from budgetreg.data import kinds, load
 from budgetreg.data.dataset import Dataset
-from budgetreg.errors import ConfigError
+from budgetreg.errors import ConfigError, DataError
 from budgetreg.protocol.plan import make_plan
 from tests.plans import configured
 
@@ -47,6 +47,20 @@ def test_bundled_tables_are_scaled_like_files() -> None:
         assert {key: bundled[key] for key in ("scale", "center", "split", "test_fraction")} == {
             key: file[key] for key in ("scale", "center", "split", "test_fraction")
         }
+
+
+def test_columns_of_bundled_tables_can_be_left_out() -> None:
+    whole, part = read("diabetes"), read("diabetes", "dataset.drop=[sex,4]", "dataset.costs=bundled")
+    kept = [0, 2, *range(4, 10)]
+    np.testing.assert_array_equal(part.X, whole.X[:, kept])
+    assert part.names == tuple(whole.names[at] for at in kept)
+    assert part.dropped == ((1, "sex"), (3, "bp"))
+    plan = make_plan(configured("dataset=diabetes", "dataset.drop=[sex,4]", "dataset.costs=bundled", "k=4"))
+    assert plan.prices is not None
+    assert plan.prices.costs == (1, 2, 8, 12, 10, 18, 15, 5)
+    with pytest.raises(DataError, match=r"^diabetes: dataset\.drop: no column 'sexx'.*did you mean 'sex'"):
+        read("diabetes", "dataset.drop=[sexx]")
+    assert "drop" not in configured("dataset=diabetes").identity()["dataset"]
 
 
 @pytest.mark.parametrize("keys", [["algo=aelr"], ["algo=popca", "algo.n_components=2"]])

@@ -18,6 +18,7 @@ from budgetreg.data.values import as_values
 from budgetreg.errors import DataError
 from budgetreg.notices import each_once
 from budgetreg.protocol.configuration import DatasetConfig
+from budgetreg.results.predictions import predict
 from budgetreg.results.repricing import repriced
 from tests.plans import configured, planned
 
@@ -109,6 +110,26 @@ def test_columns_that_are_left_out_may_hold_anything(tmp_path: Path) -> None:
         assert np.array_equal(values(read(tmp_path / f"table{ending}", drop)), X)
     with pytest.raises(DataError, match=r"'p-0' is not a number .*or dataset.drop it"):
         read(tmp_path / "table.csv", [])
+
+
+@pytest.mark.parametrize(
+    ("ending", "drop"),
+    [(".csv", 1), (".csv", "Unnamed: 0"), (".csv.gz", 1), (".parquet", 6), (".parquet", "__index_level_0__")],
+)
+def test_an_index_that_was_saved_too_can_be_left_out(tmp_path: Path, ending: str, drop: str | int) -> None:
+    path, table = tmp_path / f"table{ending}", frame().set_index(np.array([7, *range(N - 1)]))
+    table.to_parquet(path) if ending == ".parquet" else table.to_csv(path)
+    data = read(path, [drop])
+    assert np.array_equal(values(data), X)
+    assert (list(data.names), data.target) == (NAMES, "y")
+    word = 1 if "csv" in ending else "__index_level_0__"
+    with pytest.raises(DataError, match=rf"table.*: column .* (has no name|is an index).*dataset.drop=\[{word}\]"):
+        read(path, [])
+    run = computed(path, tmp_path / "run", **{"dataset.drop": [drop]})
+    new = path.with_name(f"new{ending}")
+    for written in (table, frame()):  # with the index and without
+        written.to_parquet(new) if ending == ".parquet" else written.to_csv(new, index=written is table)
+        assert np.isfinite(predict(run, new).values).all()
 
 
 @pytest.mark.parametrize(

@@ -302,7 +302,7 @@ def target_of(names: list[str], target: str | None, path: Path, note: str = "") 
     names : list of str
         The columns.
     target : str or None
-        The column asked for; None: the last one; `NO_TARGET`: none.
+        The column asked for; None: the last one with a name; `NO_TARGET`: none.
     path : Path
         The file, for messages.
     note : str
@@ -311,21 +311,55 @@ def target_of(names: list[str], target: str | None, path: Path, note: str = "") 
     Raises
     ------
     DataError
-        If there are fewer than two attributes, a column without a name, two columns of one name, or no such column.
+        If there are fewer than two attributes, no column with a name, two of one name, or no such column.
     """
     need = "two attributes" if target == NO_TARGET else "two attributes and a target"
     if len(names) < (2 if target == NO_TARGET else 3):
         raise DataError(f"{path} has {len(names)} column(s){note}; {need} are needed")
-    if "" in names:
-        column = names.index("") + 1
-        raise DataError(f"{path}: column {column} has no name; if it is an index that was saved too, leave it out")
-    for repeated, count in Counter(names).items():
+    for repeated, count in Counter(renamed(names)).items():
         if count > 1:
             raise DataError(f"{path}: two columns are named {quoted(repeated)}: rename one")
+    names = list(filter(None, names))
+    if not names:
+        raise DataError(f"{path}: no column has a name")
     name = names[-1] if target is None else target
     if name not in (*names, NO_TARGET):
         raise DataError(f"{path}: no column {quoted(name)}{nearest(name, names)}; columns: {shown(names)}")
     return name
+
+
+def renamed(names: Sequence[str]) -> list[str]:
+    """Return names of columns, those without a name being called as pandas calls them: ``Unnamed: 0``."""
+    return [name or f"Unnamed: {at}" for at, name in enumerate(names)]
+
+
+def refuse_unnamed(path: Path, names: Sequence[str], others: Sequence[str], kept: Sequence[str]) -> None:
+    """Refuse columns without a name that are not left out.
+
+    It is called when rows are read: columns that nothing is learned from may be there.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    names : sequence of str
+        All columns.
+    others : sequence of str
+        All but the target, as `renamed` calls them.
+    kept : sequence of str
+        Those that are not left out.
+
+    Raises
+    ------
+    DataError
+        If there is such a column.
+    """
+    for at, (name, called) in enumerate(zip(names, renamed(names), strict=True)):
+        if not name and called in kept:
+            raise DataError(
+                f"{path}: column {at + 1} has no name; name it, or leave it out, if it is an index that was saved too: "
+                f"dataset.drop=[{others.index(called) + 1}]"
+            )
 
 
 def places_of(names: Sequence[str], d: int) -> dict[str, int]:
@@ -333,7 +367,7 @@ def places_of(names: Sequence[str], d: int) -> dict[str, int]:
     return {str(at + 1): at for at in range(d)} | {name: at for at, name in enumerate(names)}
 
 
-def dropped(drop: Sequence[str], names: Sequence[str], d: int, target: str, path: Path) -> dict[int, str]:
+def dropped(drop: Sequence[str], names: Sequence[str], d: int, target: str, path: Path | str) -> dict[int, str]:
     """Return the columns to leave out: names, empty if they have none, by ascending position.
 
     Parameters
@@ -346,8 +380,8 @@ def dropped(drop: Sequence[str], names: Sequence[str], d: int, target: str, path
         Number of these columns.
     target : str
         The target.
-    path : Path
-        The file, for messages.
+    path : Path or str
+        The file, or the name of the table, for messages.
 
     Raises
     ------
@@ -371,7 +405,7 @@ def dropped(drop: Sequence[str], names: Sequence[str], d: int, target: str, path
     return {at: names[at] if names else "" for at in positions}
 
 
-def check_enough(path: Path, d: int, n_dropped: int) -> None:
+def check_enough(path: Path | str, d: int, n_dropped: int) -> None:
     """Refuse to leave out so many of d attributes that fewer than two remain."""
     if d - n_dropped < 2:
         raise DataError(f"{path}: dataset.drop leaves {d - n_dropped} of {d} attributes; two are needed")

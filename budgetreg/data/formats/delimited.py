@@ -33,7 +33,7 @@ def open_csv(path: Path, target: str | None, missing: bool = False, drop: Sequen
     path : Path
         The file, in UTF-8, possibly compressed.
     target : str or None
-        Column of the target; None: the last one; `NO_TARGET`: none.
+        Column of the target; None: the last one with a name; `NO_TARGET`: none.
     missing : bool
         Whether attributes may be missing.
     drop : sequence of str
@@ -45,8 +45,9 @@ def open_csv(path: Path, target: str | None, missing: bool = False, drop: Sequen
         If the file has no usable header, or columns cannot be left out.
     """
     separator = separator_of(path)
-    header = _header(path, separator)
-    name = chunks.target_of(header, target, path, f", separated by {_SEPARATORS[separator]}")
+    names = _header(path, separator)
+    name = chunks.target_of(names, target, path, f", separated by {_SEPARATORS[separator]}")
+    header = chunks.renamed(names)
     others = [column for column in header if column != name]
     dropped = chunks.dropped(drop, others, len(others), name, path)
     attributes = [column for at, column in enumerate(others) if at not in dropped]
@@ -56,7 +57,7 @@ def open_csv(path: Path, target: str | None, missing: bool = False, drop: Sequen
         path,
         name,
         chunks.size_of_text(path),
-        _chunks(path, separator, header, attributes, name, missing),
+        _chunks(path, separator, names, others, attributes, name, missing),
         names=attributes,
         place=partial(_place, path, separator),
         written=partial(_field, path, separator, column),
@@ -68,10 +69,12 @@ def open_csv(path: Path, target: str | None, missing: bool = False, drop: Sequen
 
 
 def _chunks(
-    path: Path, separator: str, header: list[str], attributes: list[str], name: str, missing: bool
+    path: Path, separator: str, names: list[str], others: list[str], attributes: list[str], name: str, missing: bool
 ) -> chunks.Chunks:
     import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
+    chunks.refuse_unnamed(path, names, others, attributes)
+    header = chunks.renamed(names)
     rows = chunks.rows_per_read(len(header))
     most = min(_MOST_READ, _MOST_FIELD * rows * len(header))
     done = 0

@@ -12,6 +12,8 @@ import numpy as np
 from budgetreg.data.formats import chunks
 from budgetreg.errors import DataError, quoted
 
+_INDEX = "__index_level_"  # how the name of a column begins that pandas wrote for an index
+
 
 def open_parquet(
     path: Path, target: str | None, missing: bool = False, drop: Sequence[str] = ()
@@ -23,7 +25,7 @@ def open_parquet(
     path : Path
         The file; attributes are numbers or booleans.
     target : str or None
-        Column of the target; None: the last one; `NO_TARGET`: none.
+        Column of the target; None: the last one with a name, which is not an index of pandas; `NO_TARGET`: none.
     missing : bool
         Whether attributes may be missing: null or NaN.
     drop : sequence of str
@@ -44,17 +46,15 @@ def open_parquet(
         names, n = file.schema_arrow.names, file.metadata.num_rows
     except (pa.ArrowException, ValueError) as error:
         raise DataError(f"{path} is not a Parquet file: {chunks.one_line(error)}") from error
+    if target is None:
+        target = next((name for name in reversed(names) if name and not name.startswith(_INDEX)), None)
     target_name = chunks.target_of(names, target, path)
-    for name in names:
-        if name.startswith("__index_level_"):
-            raise DataError(
-                f"{path}: column {quoted(name)} is an index of pandas: save it with to_parquet(..., index=False)"
-            )
-    kinds = dict(zip(names, file.schema_arrow.types, strict=True))
+    kinds = dict(zip(chunks.renamed(names), file.schema_arrow.types, strict=True))
     target_kind = kinds.pop(target_name, None)
     if target_kind is not None and pa.types.is_nested(target_kind):
         raise DataError(f"{path}: target {quoted(target_name)} holds {target_kind}; numbers or text are needed")
-    dropped = chunks.dropped(drop, list(kinds), len(kinds), target_name, path)
+    others = list(kinds)
+    dropped = chunks.dropped(drop, others, len(others), target_name, path)
     for name in dropped.values():
         del kinds[name]
     is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
@@ -64,17 +64,32 @@ def open_parquet(
     types = {np.dtype(kind.to_pandas_dtype()) for kind in kinds.values()}
     admitted = {dtype for dtype in chunks.STORED if dtype.kind == "f" or not missing}
     stored = types.pop() if len(types) == 1 and types <= admitted else np.dtype(np.float64)
-    size, rows = n * len(kinds) * stored.itemsize, _chunks(path, file, list(kinds), target_name, stored, missing)
+    size, rows = (
+        n * len(kinds) * stored.itemsize,
+        _chunks(path, file, others, list(kinds), target_name, stored, missing),
+    )
     return chunks.ChunkedTable(
         path, target_name, size, rows, names=list(kinds), missing=missing, d=len(kinds) + len(dropped), dropped=dropped
     )
 
 
 def _chunks(
-    path: Path, file: Any, attributes: list[str], target: str, stored: np.dtype[Any], missing: bool
+    path: Path,
+    file: Any,
+    others: list[str],
+    attributes: list[str],
+    target: str,
+    stored: np.dtype[Any],
+    missing: bool,
 ) -> chunks.Chunks:
     import pyarrow as pa
 
+    chunks.refuse_unnamed(path, file.schema_arrow.names, others, attributes)
+    for name in filter(lambda name: name.startswith(_INDEX), [*attributes, target]):
+        raise DataError(
+            f"{path}: column {quoted(name)} is an index of pandas: save it with to_parquet(..., index=False), or leave "
+            f"it out with dataset.drop=[{name}]"
+        )
     done = 0
     with chunks.damage_reported(path, pa.ArrowException):
         columns = [*attributes, *filter(None, [target])]
