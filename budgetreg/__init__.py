@@ -7,10 +7,11 @@ print(results.curves.groupby("examples")[["attributes", "test_relative"]].mean()
 
 TYPE_CHECKING = False  # typing has it, and takes longer to load than all of --help
 if TYPE_CHECKING:
+    from budgetreg import estimators
     from budgetreg.api import fit, load, run
     from budgetreg.buying.study import Study
 
-__all__ = ["Study", "__version__", "fit", "load", "run"]
+__all__ = ["Study", "__version__", "estimators", "fit", "load", "run"]
 
 __version__ = "0.1.0"
 
@@ -21,6 +22,8 @@ def __getattr__(name: str) -> object:
     """Load what computes when it is first asked for: to import the package costs next to nothing."""
     from importlib import import_module
 
+    if name == "estimators":
+        return import_module("budgetreg.estimators")
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_PLACES[name]), name)

@@ -6,7 +6,7 @@ import numpy as np
 
 from budgetreg.buying.joint import JointModel
 from budgetreg.errors import ConfigError
-from budgetreg.protocol.in_memory import dataset, learn_table
+from budgetreg.protocol.in_memory import learn_table
 
 
 def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = "aemr", **choices: Any) -> JointModel:
@@ -38,7 +38,7 @@ def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = "ae
     X, y = np.asarray(values, dtype=np.float64), np.asarray(targets, dtype=np.float64)
     asked = {"algo": algo, "seed": int(seed), "k": X.shape[1], "dataset.missing": "unavailable"}
     asked |= {key.replace("__", "."): value for key, value in choices.items()}
-    learned = learn_table(asked, dataset(X, y, asked.get("dataset.scale", "revealed")))
+    learned = learn_table(asked, X, y)
     if learned.moments is None:
         raise ConfigError(f"algo={algo}: does not model the attributes; use aemr or aeml")
     w, c = learned.model["w"], learned.model["c"]

@@ -124,7 +124,7 @@ def expanded(names: str) -> list[str]:
 
 def members(belongs: Callable[[Learner], bool]) -> list[str]:
     """Return the names of the learners of ``conf/algo`` that belong to a group, sorted."""
-    learners = {name: read(_section(name)) for name in catalogue.options("algo")}
+    learners = {name: read(section(name)) for name in catalogue.options("algo")}
     return [name for name, learner in learners.items() if learner is not None and belongs(learner)]
 
 
@@ -133,14 +133,14 @@ def advised(where: bool | str = True) -> list[str]:
 
     With `WITH_GAPS`, those that stand for full rows where values are missing.
     """
-    return [name for name in catalogue.options("algo") if _section(name).get("advised") == where]
+    return [name for name in catalogue.options("algo") if section(name).get("advised") == where]
 
 
-def _section(name: str) -> dict[str, Any]:
+def section(name: str) -> dict[str, Any]:
     """Return the content of a learner's file, with that of its defaults; Hydra would take seconds for all files.
 
     Grids, the only keys with keys below them, are not merged: no group depends on them.
     """
     content = catalogue.content("algo", name)
     defaults = [other for other in content.pop("defaults", []) if other in catalogue.options("algo") and other != name]
-    return {key: value for section in (*map(_section, defaults), content) for key, value in section.items()}
+    return {key: value for section in (*map(section, defaults), content) for key, value in section.items()}

@@ -358,13 +358,22 @@ class Accessor:
         """Charge for draws, record them and return their values, centred; 0 where no value is drawn."""
         drawn = self._charge(position, attributes, drawn)
         self._note(self._logs, position, attributes, drawn)
-        values = self._table.entries(self._rows[self._at(position)], attributes)
+        values = self._entries(self._rows[self._at(position)], attributes, drawn)
         if self._means:
             if position is None:
                 self._means.add(values, attributes, drawn)
             streams = self._stream[:, None, None] if position is None else self._stream[None, :, None]
             values = self._means.centred(values, streams, attributes)
         return values if drawn is None else np.where(drawn, values, 0.0)
+
+    def _entries(self, rows: np.ndarray, attributes: np.ndarray, drawn: np.ndarray | None) -> np.ndarray:
+        """Return single values, not centred; those that are not drawn may have any value."""
+        if drawn is None or not self._table.on_demand:
+            return self._table.entries(rows, attributes)
+        rows, attributes, drawn = np.broadcast_arrays(rows, attributes, drawn)
+        values = np.zeros(rows.shape)
+        values[drawn] = self._table.entries(rows[drawn], attributes[drawn])
+        return values
 
     def _charge(
         self, position: np.ndarray | None, attributes: np.ndarray, drawn: np.ndarray | None

@@ -48,6 +48,11 @@ class Table:
         """Number of attributes."""
         return self._values.shape[1]
 
+    @property
+    def on_demand(self) -> bool:
+        """Whether values are measured when they are asked for, so that only those may be that are paid for."""
+        return bool(getattr(self._values, "on_demand", False))
+
     def entries(self, rows: np.ndarray, attributes: np.ndarray) -> np.ndarray:
         """Return single values as float64; the two arrays of int are broadcast against each other."""
         scale = self.scale

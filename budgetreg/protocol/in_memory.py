@@ -1,18 +1,18 @@
 """Learning from arrays in memory: what `budgetreg fit` does with a table in a file, with the same numbers."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from budgetreg.config.composition import composed
+from budgetreg.config.composition import Composer
 from budgetreg.data import Dataset
 from budgetreg.data.attributes import unit
+from budgetreg.data.values import Values
 from budgetreg.metering.centring import JointMoments
-from budgetreg.protocol.configuration import Config, restored, untested, validate
+from budgetreg.protocol.configuration import Config, untested, validate
 from budgetreg.protocol.passes import Progress
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.protocol.repetitions import outcomes, unpacked, widening
@@ -41,46 +41,21 @@ class Learned:
     run: Mapping[str, Any]
 
 
-def dataset(X: np.ndarray, y: np.ndarray | None, scale: str, names: Sequence[str] = (), target: str = "") -> Dataset:
-    """Return arrays as the data that a file with the same values would be.
-
-    Parameters
-    ----------
-    X : ndarray of float64, shape (n, d)
-        NaN marks a cell without a value.
-    y : ndarray of float64, shape (n,), optional
-        Targets; NaN marks an unknown one.
-    scale : str
-        The key ``dataset.scale``.
-    names : sequence of str, optional
-        Names of the attributes.
-    target : str, optional
-        Name of the target.
-    """
-    missing = np.isnan(X)
-    values = np.where(missing, 0.0, X)
-    return Dataset(
-        NAME,
-        values,
-        np.zeros(len(X)) if y is None else np.array(y, dtype=np.float64),
-        unit(scale, np.abs(values).max(axis=0))[0],
-        None,
-        False,
-        names=tuple(names),
-        target=target,
-        available=~missing if missing.any() else None,
-    )
-
-
-def learn_table(choices: Mapping[str, Any], data: Dataset) -> Learned:
-    """Learn once from all rows, as ``budgetreg fit`` does with these choices.
+def learn_table(
+    choices: Mapping[str, Any], X: np.ndarray | Values, y: np.ndarray | None, names: Sequence[str] = ()
+) -> Learned:
+    """Learn once from all rows, as ``budgetreg fit`` does with these choices and a file ``table.csv``.
 
     Parameters
     ----------
     choices : mapping of str to Any
-        Groups and dotted keys, without those of the data set.
-    data : Dataset
-        See `dataset`.
+        Groups and dotted keys, without those that name the data.
+    X : ndarray of float64, shape (n, d), or Values
+        NaN marks a cell without a value; only arrays have such cells.
+    y : ndarray of float64, shape (n,), or None
+        Targets; NaN marks an unknown one. None for subspaces.
+    names : sequence of str, optional
+        Names of the attributes.
 
     Raises
     ------
@@ -90,6 +65,7 @@ def learn_table(choices: Mapping[str, Any], data: Dataset) -> Learned:
         If nothing can be learned from the data.
     """
     config = configuration(choices)
+    data = _dataset(X, y, str(config.dataset.options["scale"]), names)
     plan = make_plan(replace(config, dataset=replace(config.dataset, given=data)))
     moments: list[JointMoments | None] = []
 
@@ -104,13 +80,32 @@ def learn_table(choices: Mapping[str, Any], data: Dataset) -> Learned:
 
 def configuration(choices: Mapping[str, Any]) -> Config:
     """Return the configuration of ``budgetreg fit`` for data in memory; see `learn_table`."""
-    seed = choices.get("seed", 0)
-    others = {key: value for key, value in choices.items() if key != "seed"}
-    return restored(_composed(json.dumps(others)).resolved, {"seed": seed})
+    given = {"dataset": "file", "dataset.path": f"{NAME}.csv", "out": ".", **choices}
+    return untested(validate(_composer()(given), given))
 
 
-@lru_cache(maxsize=64)
-def _composed(choices: str) -> Config:
-    """Compose, which is slow, only what differs in more than the seed."""
-    given = {"dataset": "file", "dataset.path": f"{NAME}.csv", "out": "."} | json.loads(choices)
-    return untested(validate(composed(given), given))
+@cache
+def _composer() -> Composer:
+    """Hydra is slow, and composes once."""
+    return Composer()
+
+
+def _dataset(X: np.ndarray | Values, y: np.ndarray | None, scale: str, names: Sequence[str]) -> Dataset:
+    """Return arrays as the data that a file with the same values would be."""
+    available, largest = None, np.ones(X.shape[1])
+    if isinstance(X, np.ndarray):
+        missing = np.isnan(X)
+        X = np.where(missing, 0.0, X)
+        available = ~missing if missing.any() else None
+        largest = np.abs(X).max(axis=0)
+    return Dataset(
+        NAME,
+        X,
+        np.zeros(X.shape[0]) if y is None else np.array(y, dtype=np.float64),
+        unit(scale, largest)[0],
+        None,
+        False,
+        digest="in memory",
+        names=tuple(names),
+        available=available,
+    )

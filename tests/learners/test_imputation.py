@@ -264,7 +264,7 @@ def test_streams_do_not_depend_on_others_or_on_checkpoints(impute, rescale):
     together, _ = run([0, 1, 2], [5, 280])
     for f in range(3):
         (alone, log) = run([f], [280])
-        for part, other in zip(alone[280], together[280], strict=True):
+        for part, other in zip(alone[280][:2], together[280][:2], strict=True):
             assert part[0].tobytes() == other[f].tobytes()
         rows, attributes = log.seen()
         assert available[rows, attributes].all()

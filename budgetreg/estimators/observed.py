@@ -1,0 +1,87 @@
+"""Values that are measured while they are learned from."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from budgetreg.errors import described
+
+Observe = Callable[[int, np.ndarray], object]
+"""``observe(example, attributes)`` returns the values of an example's attributes, in their order."""
+
+
+class ObservationError(ValueError):
+    """An example that could not be observed; the message names it.
+
+    Attributes
+    ----------
+    example : int
+        Its number.
+    values : ndarray of float, shape (n, d)
+        All values observed before this example, NaN elsewhere: they can be passed to ``fit`` as ``known``.
+    """
+
+    def __init__(self, message: str, example: int, values: np.ndarray) -> None:
+        super().__init__(message)
+        self.example, self.values = example, values
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Keep all parts when it is pickled."""
+        return type(self), (str(self), self.example, self.values)
+
+
+class Observed:
+    """Values that a function returns, each of which is asked for once; see `budgetreg.data.values.Values`.
+
+    Parameters
+    ----------
+    observe : callable
+        See `Observe`. It is called with distinct attributes in ascending order.
+    values : ndarray of float, shape (n, d)
+        What is known beforehand, NaN elsewhere. What is observed is written into it.
+    """
+
+    on_demand = True
+
+    def __init__(self, observe: Observe, values: np.ndarray) -> None:
+        self._observe, self.values = observe, values
+        self.shape: tuple[int, int] = (values.shape[0], values.shape[1])
+        self._open, self._asked = -1, np.empty(0, dtype=np.intp)
+
+    def entries(self, rows: np.ndarray, attributes: np.ndarray) -> np.ndarray:
+        """Return single values, observing those that are not known yet, example by example."""
+        rows, attributes = np.broadcast_arrays(rows, attributes)
+        unknown = np.isnan(self.values[rows, attributes])
+        examples, first = np.unique(rows[unknown], return_index=True)
+        for example in examples[np.argsort(first)].tolist():
+            self._ask(example, np.unique(attributes[unknown & (rows == example)]))
+        return np.asarray(self.values[rows, attributes])
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        """Return full rows, observing what is not known yet."""
+        return self.entries(index[..., None], np.arange(self.shape[1]))
+
+    def _ask(self, example: int, attributes: np.ndarray) -> None:
+        if example != self._open:
+            self._open, self._asked = example, attributes
+        else:
+            self._asked = np.concatenate([self._asked, attributes])
+        try:
+            returned = self._observe(example, attributes.copy())
+        except Exception as error:
+            raise self._failed(f"observe raised {described(error)}") from error
+        try:
+            values = np.asarray(returned, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise self._failed(f"observe returned no numbers ({described(error)})") from error
+        if values.shape != attributes.shape:
+            raise self._failed(f"observe returned shape {values.shape} for {attributes.size} attributes")
+        if not np.isfinite(values).all():
+            which = ", ".join(map(str, attributes[~np.isfinite(values)].tolist()))
+            raise self._failed(f"observe returned no finite number for attribute {which}")
+        self.values[example, attributes] = values
+
+    def _failed(self, problem: str) -> ObservationError:
+        """Return the error, and forget what was observed of the example."""
+        self.values[self._open, self._asked] = np.nan
+        return ObservationError(f"example {self._open}: {problem}", self._open, self.values.copy())
