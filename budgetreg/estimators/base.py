@@ -265,7 +265,8 @@ class BudgetRegressor(RegressorMixin, BudgetEstimator):
             raise ValueError(f"{type(self).__name__} does not model the attributes, and knows no standard deviation")
         X = X if isinstance(X, np.ndarray) else X.toarray()
         whole = conditional_means(mean, covariance, X) if np.isnan(X).any() else X
-        predictions = self._b + (whole - self._c) @ self.coef_
+        # Column by column, as `budgetreg predict` reads them: the bits are the same.
+        predictions = self._b + (np.asfortranarray(whole) - self._c) @ self.coef_
         if not return_std:
             return np.asarray(predictions)
         return predictions, np.sqrt(conditional_variances(covariance, self.coef_, X) + self.noise_variance_)

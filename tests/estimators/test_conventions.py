@@ -1,0 +1,120 @@
+"""The estimators follow scikit-learn's conventions."""
+
+import inspect
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import budgetreg
+from budgetreg.config.catalogue import options
+from budgetreg.estimators import AELR, AEML, ESTIMATORS, POPCA, FixedSubset, Ridge, RidgeCV
+from tests.estimators.tables import small, table
+
+HOLES = "it learns from rows with holes, but does not model the attributes: rows to predict or project are complete"
+
+
+def expected(estimator: Any) -> dict[str, str]:
+    """Return the checks that fail by design, with the reasons."""
+    learns_from_holes = estimator.__sklearn_tags__().input_tags.allow_nan
+    return {"check_estimators_pickle": HOLES} if learns_from_holes and estimator.algo not in ("aeml", "aemr") else {}
+
+
+@parametrize_with_checks([FixedSubset(k=2)], expected_failed_checks=expected)
+def test_quick_learners_pass_the_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+SLOW = [
+    small(name, k=2)
+    for name in ("AELR", "AELRCV", "AERR", "AEML", "SGDImpute", "OnlineRidge", "POPCA", "AEFA", "MBEG", "Baseline")
+] + [AEML(n_factors=2), ESTIMATORS["AEMR"](n_factors=2), Ridge(B=1.0), RidgeCV(folds=2), ESTIMATORS["ImputeRidge"]()]
+
+
+@pytest.mark.slow
+@parametrize_with_checks(SLOW, expected_failed_checks=expected)
+def test_other_learners_pass_them_too(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_every_learner_has_a_class_and_every_class_a_name() -> None:
+    assert {cls.algo for cls in ESTIMATORS.values()} == set(options("algo"))
+    for name, cls in ESTIMATORS.items():
+        assert getattr(budgetreg.estimators, name) is cls
+        assert (cls.__name__, cls.__module__) == (name, "budgetreg.estimators")
+        assert set(inspect.signature(cls).parameters) == set(cls().get_params())
+        for parameter in cls().get_params():
+            assert f"\n{parameter} : " in str(cls.__doc__)
+
+
+def test_it_can_be_copied_pickled_and_printed() -> None:
+    X, y = table(30, 3)
+    model = Ridge(B=2.0, random_state=1).fit(X, y)
+    assert repr(model) == "Ridge(B=2.0, random_state=1)"
+    assert clone(model).get_params() == model.get_params()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+    with pytest.raises(TypeError, match="Ridge: no parameter 'b'; parameters: k, B"):
+        Ridge(b=1.0)
+
+
+def test_it_works_in_a_pipeline_and_a_search() -> None:
+    X, y = table(40, 3)
+    search = GridSearchCV(make_pipeline(StandardScaler(), Ridge(B=1.0)), {"ridge__B": [0.01, 10.0]}, cv=2).fit(X, y)
+    assert search.best_params_ == {"ridge__B": 10.0}
+    assert search.best_estimator_.score(X, y) > 0.5
+
+
+def test_frames_and_sparse_matrices_are_the_arrays_that_they_hold() -> None:
+    X, y = table(40, 4)
+    X[np.abs(X) < 2] = 0
+    arguments = {"k": 3, "B": 1.0, "eta": 0.1}
+    dense = AELR(**arguments).fit(X, y)
+    frame = AELR(**arguments).fit(pd.DataFrame(X, columns=list("abcd")), pd.Series(y))
+    sparse = AELR(**arguments).fit(csr_array(X), y)
+    for other in (frame, sparse):
+        np.testing.assert_array_equal(other.coef_, dense.coef_)
+        assert other.intercept_ == dense.intercept_
+    assert list(frame.feature_names_in_) == list("abcd")
+    np.testing.assert_array_equal(sparse.predict(csr_array(X)), dense.predict(X))
+
+
+def test_weights_of_examples_are_refused() -> None:
+    X, y = table(20, 3)
+    with pytest.raises(ValueError, match=r"Ridge\.fit: sample_weight: examples have no weights"):
+        Ridge(B=1.0).fit(X, y, sample_weight=np.ones(20))
+    with pytest.raises(ValueError, match=r"Ridge\.fit: weights: no such argument"):
+        Ridge(B=1.0).fit(X, y, weights=np.ones(20))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (AELR(B=1.0, eta=0.1), "AELR: k is needed"),
+        (AELR(k=2, B=1.0), "AELR: eta must be given; AELRCV chooses them"),
+        (AELR(k=9, B=1.0, eta=0.1), "AELR: k=9: the attribute budget must be at most d=3"),
+        (AELR(k=2, B=1.0, eta=0.1, average="most"), "algo.average=most: the averaging of iterates must be one of"),
+        (POPCA(k=2, n_components=7), "algo.n_components=7: must be below d=3"),
+        (Ridge(B=-1.0), "tuning.B=-1.0: the radius must be a number above 0"),
+    ],
+)
+def test_parameters_that_cannot_work_are_refused_in_one_line(estimator: Any, message: str) -> None:
+    X, y = table(20, 3)
+    with pytest.raises(ValueError, match=message) as refusal:
+        estimator.fit(X, y)
+    assert "\n" not in str(refusal.value)
+
+
+def test_without_a_seed_each_fit_draws_anew() -> None:
+    X, y = table(60, 4)
+    fits = [AELR(k=2, B=1.0, eta=0.1, random_state=None).fit(X, y).coef_ for _ in range(2)]
+    assert not np.array_equal(*fits)
+    states = [AELR(k=2, B=1.0, eta=0.1, random_state=np.random.RandomState(1)).fit(X, y).coef_ for _ in range(2)]
+    np.testing.assert_array_equal(*states)

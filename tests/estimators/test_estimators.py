@@ -1,0 +1,208 @@
+"""What estimators learn: the numbers of the command, within the budget, from values that are there or observed."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from budgetreg import api
+from budgetreg.estimators import AELR, AELRCV, AEML, ESTIMATORS, PCA, POPCA, ObservationError, Ridge
+from budgetreg.results.models import read_models
+from budgetreg.results.predictions import predict
+from tests.estimators.tables import small, table, written
+
+CASES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "constants given": (
+        AELR(k=3, B=2.0, eta=0.1, random_state=3),
+        {"k": 3, "seed": 3, "tuning": "fixed", "tuning.B": 2.0, "tuning.eta": 0.1},
+    ),
+    "no intercept": (
+        AELR(k=2, B=1.0, eta=0.1, fit_intercept=False, center="none", scale="max_abs", split="even"),
+        {
+            "k": 2,
+            "tuning": "fixed",
+            "tuning.B": 1.0,
+            "tuning.eta": 0.1,
+            "intercept": "none",
+            "dataset.center": "none",
+            "dataset.scale": "max_abs",
+            "algo.split": "even",
+        },
+    ),
+    "tuned": (
+        AELRCV(k=3, folds=3, grid={"B": [0.5, 2.0], "eta": [4, 16]}),
+        {"k": 3, "tuning.folds": 3, "algo.grid.B": [0.5, 2.0], "algo.grid.eta": [4, 16]},
+    ),
+    "all that is present": (AEML(n_factors=2, random_state=1), {"k": 4, "algo.n_factors": 2, "seed": 1}),
+    "some of what is present": (AEML(k=2, n_factors=2, pilot=0), {"k": 2, "algo.n_factors": 2, "pilot": 0}),
+    "moments": (ESTIMATORS["AEMR"](k=3, n_factors=2, norm="l2"), {"k": 3, "algo.n_factors": 2, "algo.norm": "l2"}),
+}
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[] if case == "constants given" else pytest.mark.slow) for case in CASES]
+)
+def test_the_numbers_are_those_of_the_command(case: str, tmp_path: Path) -> None:
+    estimator, choices = CASES[case]
+    holes = estimator.algo in ("aeml", "aemr")
+    X, y = table(40, 4, 0.7 if holes else 1.0)
+    new = table(10, 4, seed=1)[0]
+    estimator.fit(X, y)
+    path, out = written(tmp_path / "table.csv", X, y), tmp_path / "out"
+    missing = {"dataset.missing": "unavailable"} if holes else {}
+    data = {"algo": estimator.algo, "dataset": "file", "dataset.path": str(path), "out": str(out)}
+    results = api.fit({**data, **missing, **choices})
+    (model,) = read_models(out).values()
+    np.testing.assert_array_equal(estimator.coef_, model["w"])
+    assert estimator.intercept_ == model["b"] - model["w"] @ model["c"]
+    assert estimator.attributes_seen_ == results.runs["attributes_total"][0]
+    np.testing.assert_array_equal(estimator.predict(new), predict(out, written(tmp_path / "new.csv", new)).values)
+    if estimator.tuned:
+        chosen = {name: results.runs[f"p_{name}"][0] for name in ("B", "eta")}
+        assert estimator.best_params_ == chosen
+        assert estimator.attributes_tuning_ == results.runs["attributes_tuning"][0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "AEMRCV"])
+def test_every_learner_sees_what_it_pays_for_and_no_other_value(name: str) -> None:
+    """An observed table has the numbers of a table, and each cell is asked for once, at most k of an example."""
+    X, y = table(40, 6, seed=2)
+    estimator = small(name, scale="none")
+    cells: list[tuple[int, int]] = []
+
+    def observe(example: int, attributes: np.ndarray) -> np.ndarray:
+        cells.extend((example, int(j)) for j in attributes)
+        return X[example, attributes]
+
+    if estimator.tuned:
+        with pytest.raises(ValueError, match="cross-validation sees full rows"):
+            estimator.fit(observe, y=y, n_features=6)
+        return
+    estimator.fit(observe, y=y, n_features=6)
+    learned = estimator.coef_ if hasattr(estimator, "coef_") else estimator.components_
+    again = small(name, scale="none").fit(X, y)
+    np.testing.assert_array_equal(learned, again.coef_ if hasattr(again, "coef_") else again.components_)
+    assert len(set(cells)) == len(cells) <= estimator.attributes_seen_ == again.attributes_seen_
+    # Of some learners the budget holds on average.
+    assert estimator.attributes_seen_ <= 4 * 40 * 1.1
+
+
+def test_observing_asks_for_k_attributes_of_each_example() -> None:
+    X, y = table(30, 5)
+    asked: dict[int, list[np.ndarray]] = {}
+
+    def observe(example: int, attributes: np.ndarray) -> list[float]:
+        asked.setdefault(example, []).append(attributes)
+        return X[example, attributes].tolist()
+
+    model = ESTIMATORS["SGDImpute"](k=2, B=1.0, eta=0.1, pilot=3).fit(observe, y=y, n_features=5)
+    np.testing.assert_array_equal(model.coef_, ESTIMATORS["SGDImpute"](k=2, B=1.0, eta=0.1, pilot=3).fit(X, y).coef_)
+    bills = sorted(sum(map(len, parts)) for parts in asked.values())
+    # Learning ends where 30 examples of 2 attributes would, as the command does.
+    assert bills == [2] * 22 + [5] * 3
+    assert model.attributes_seen_ == 22 * 2 + 3 * 5
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (OSError("the lab is\nclosed"), "observe raised OSError: the lab is closed"),
+        ([1.0], r"observe returned shape \(1,\) for 2 attributes"),
+        ([1.0, np.nan], "observe returned no finite number for attribute [0-4]"),
+        ([1.0, "x"], "observe returned no numbers"),
+        (None, "observe returned"),
+    ],
+)
+def test_a_failed_observation_names_the_example_and_changes_nothing(answer: Any, message: str) -> None:
+    X, y = table(30, 5)
+    calls: list[int] = []
+
+    def observe(example: int, attributes: np.ndarray) -> Any:
+        calls.append(example)
+        if len(calls) == 12:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+        return X[example, attributes]
+
+    arguments = {"k": 2, "B": 1.0, "eta": 0.1, "pilot": 0, "scale": "none"}
+    model = ESTIMATORS["SGDImpute"](**arguments).fit(X[::-1], y)
+    before = model.coef_.copy()
+    with pytest.raises(ObservationError, match=message) as failure:
+        model.fit(observe, y=y, n_features=5)
+    error = failure.value
+    assert str(error).startswith(f"example {calls[-1]}: ")
+    assert error.example == calls[-1]
+    np.testing.assert_array_equal(model.coef_, before)
+    seen = ~np.isnan(error.values)
+    np.testing.assert_array_equal(error.values[seen], X[seen])
+    assert sorted(np.flatnonzero(seen.any(axis=1))) == sorted(calls[:-1])
+    # The values paid for are not asked for again, and the result is that of an uninterrupted fit.
+    before_failure = len(calls)
+    model.fit(observe, y=y, n_features=5, known=error.values)
+    assert len(calls) - before_failure == 30 - 11
+    np.testing.assert_array_equal(model.coef_, ESTIMATORS["SGDImpute"](**arguments).fit(X, y).coef_)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "arguments", "message"),
+    [
+        (Ridge(B=1.0, scale="max_abs"), {"n_features": 5}, "scale='max_abs' needs all values"),
+        (Ridge(B=1.0, center="full"), {"n_features": 5}, "center='full' needs all values"),
+        (Ridge(B=1.0), {}, "y and n_features are needed with a callable"),
+        (Ridge(B=1.0), {"n_features": 5, "known": np.zeros((2, 2))}, r"known has shape \(2, 2\)"),
+    ],
+)
+def test_observing_is_refused_where_all_values_are_needed(estimator: Any, arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(lambda example, attributes: np.zeros(len(attributes)), y=np.arange(9.0), **arguments)
+
+
+def test_incomplete_rows_are_predicted_by_the_factor_model() -> None:
+    X, y = table(40, 3, 0.7)
+    model = AEML(n_factors=1).fit(X, y)
+    new = np.array([[1.0, np.nan, 2.0], [np.nan] * 3, [4.0, 5.0, 6.0]])
+    predictions, deviations = model.predict(new, return_std=True)
+    S, w = model.covariance_, model.coef_
+    present = np.array([0, 2])
+    gain = S[1, present] @ np.linalg.inv(S[np.ix_(present, present)])
+    expected = model.mean_[1] + gain @ (new[0, present] - model.mean_[present])
+    assert predictions[0] == pytest.approx(model.intercept_ + w @ [1.0, expected, 2.0])
+    assert deviations[0] ** 2 == pytest.approx(w[1] ** 2 * (S[1, 1] - gain @ S[present, 1]) + model.noise_variance_)
+    assert predictions[1] == pytest.approx(model.intercept_ + w @ model.mean_)
+    assert deviations[1] ** 2 == pytest.approx(w @ S @ w + model.noise_variance_)
+    assert deviations[2] == pytest.approx(np.sqrt(model.noise_variance_))
+    np.testing.assert_array_equal(predictions, model.predict(new))
+
+
+def test_learners_without_a_model_of_the_attributes_need_complete_rows() -> None:
+    X, y = table(30, 3)
+    model = Ridge(B=1.0).fit(X, y)
+    with pytest.raises(ValueError, match="contains NaN"):
+        model.predict(np.array([[1.0, np.nan, 2.0]]))
+    with pytest.raises(ValueError, match="Ridge does not model the attributes, and knows no standard deviation"):
+        model.predict(X, return_std=True)
+
+
+def test_subspaces_have_components_and_coordinates() -> None:
+    """With all attributes seen the subspace is that of the leading eigenvectors of the second moment."""
+    X, _ = table(50, 4)
+    model = PCA(n_components=2, scale="none").fit(X)
+    C = X.T @ X
+    leading = np.linalg.eigh(C)[1][:, -2:]
+    np.testing.assert_allclose(model.components_.T @ model.components_, leading @ leading.T, atol=1e-10)
+    projected = model.inverse_transform(model.transform(X))
+    np.testing.assert_allclose(projected, X @ leading @ leading.T, atol=1e-9)
+    assert POPCA(k=2, n_components=1).fit(X).transform(X).shape == (50, 1)
+    assert POPCA(k=2, n_components=1).fit(X).attributes_seen_ == 100
+
+
+@pytest.mark.slow
+def test_a_table_that_is_all_constants_is_learned() -> None:
+    """The mean of the targets is predicted, with their standard deviation."""
+    X, y = np.ones((20, 3)), np.arange(20.0)
+    predictions, deviations = AEML(n_factors=1).fit(X, y).predict(X, return_std=True)
+    np.testing.assert_allclose(predictions, y.mean(), atol=1.0)
+    np.testing.assert_allclose(deviations, y.std(), rtol=0.2)
