@@ -10,6 +10,7 @@ from budgetreg.files.paths import at_home
 from budgetreg.notices import say
 
 if TYPE_CHECKING:
+    from budgetreg.execution.progress import Later
     from budgetreg.execution.runner import RunOutcome
     from budgetreg.protocol.configuration import Config
     from budgetreg.protocol.plan import Plan
@@ -87,14 +88,15 @@ def fit_plan(choices: Mapping[str, Any]) -> "Plan":
     return _planned(from_all_rows(_valid(choices)))
 
 
-def carry_out(plan: "Plan", *, draw: bool = True) -> "RunOutcome":
+def carry_out(plan: "Plan", *, draw: bool = True, later: "Later | None" = None) -> "RunOutcome":
     """Run what is missing of a plan and draw its learning curve; see `budgetreg.execution.runner.execute`.
 
-    The caller reports the choices of the tuning.
+    The caller reports the choices of the tuning. If it runs several plans, `later` estimates the time of those that
+    follow.
     """
     from budgetreg.execution.runner import execute
 
-    return execute(plan, draw=_draw if draw else lambda folder: None)
+    return execute(plan, draw=_draw if draw else lambda folder: None, later=later)
 
 
 def load(folder: str | Path) -> "Results":

@@ -16,6 +16,7 @@ from budgetreg.config.composition import Composer
 from budgetreg.data import load
 from budgetreg.errors import ConfigError, cut
 from budgetreg.execution.choices import remarks
+from budgetreg.execution.sweeps import SweepClock
 from budgetreg.figures.advice import about_full_rows, advice_table, plot_advice, sentence
 from budgetreg.figures.axes import axes_of
 from budgetreg.files.integrity import record_digest
@@ -65,10 +66,10 @@ def main(arguments: Namespace) -> int:
         console().print(sweep_table(plans))
         print(f"folder: {shown(plans[0].folder.parent)}")
         return 0
-    outcomes = []
+    outcomes, clock = [], SweepClock(plans)
     for number, plan in enumerate(plans, 1):
-        say(f"{number} of {len(plans)}: {plan.config.algo.name}, k={plan.config.k}")
-        outcomes.append(carry_out(plan, draw=False))
+        say(f"{number} of {len(plans)}: {plan.config.algo.name}, k={plan.config.k}{clock.begin()}")
+        outcomes.append(carry_out(plan, draw=False, later=clock.later))
     for line in remarks(outcome.choices for outcome in outcomes):
         say(line)
     if any(outcome.finished for outcome in outcomes):

@@ -48,8 +48,12 @@ def reporter(slots: Path | None, slot: int, repetitions: int) -> Callable[[float
     return report
 
 
+Later = Callable[[float], float]
+"""Given the seconds of a repetition, returns those of the runs that follow."""
+
+
 @contextmanager
-def progress_bar(description: str, repetitions: int) -> Iterator[Path | None]:
+def progress_bar(description: str, repetitions: int, later: Later | None = None) -> Iterator[Path | None]:
     """Show progress and the time left on stderr while the block runs.
 
     A terminal shows a bar, unless the block ends within about a second. Elsewhere, as in a file, a line stands for each
@@ -61,6 +65,8 @@ def progress_bar(description: str, repetitions: int) -> Iterator[Path | None]:
         What is being computed.
     repetitions : int
         The number of repetitions that the block computes.
+    later : callable, optional
+        For one of several runs: the time that is left for all of them is shown, too.
 
     Yields
     ------
@@ -80,7 +86,7 @@ def progress_bar(description: str, repetitions: int) -> Iterator[Path | None]:
             return
         over = threading.Event()
         watch = _draw_bar if sys.stderr.isatty() else _print_lines
-        watcher = threading.Thread(target=watch, args=(description, slots, over), daemon=True)
+        watcher = threading.Thread(target=watch, args=(description, slots, over, later), daemon=True)
         watcher.start()
         try:
             yield slots
@@ -89,7 +95,8 @@ def progress_bar(description: str, repetitions: int) -> Iterator[Path | None]:
             watcher.join()
 
 
-def _draw_bar(description: str, slots: Path, over: threading.Event) -> None:
+def _draw_bar(description: str, slots: Path, over: threading.Event, later: Later | None) -> None:
+    started = time.monotonic()
     fractions = np.memmap(slots, dtype=np.float64, mode="r")
     if over.wait(_PATIENCE):
         return
@@ -99,17 +106,19 @@ def _draw_bar(description: str, slots: Path, over: threading.Event) -> None:
         BarColumn(),
         TextColumn("{task.completed:.1f} of {task.total} repetitions"),
         TimeRemainingColumn(),
-        TextColumn("left"),
+        TextColumn("left{task.fields[in_all]}"),
     )
     with Progress(*columns, console=Console(file=file), auto_refresh=False, transient=True) as bar:
-        task = bar.add_task(in_one_line(description), total=len(fractions))
+        task = bar.add_task(in_one_line(description), total=len(fractions), in_all="")
         while True:
-            bar.update(task, completed=float(fractions.sum()), refresh=True)
+            done = float(fractions.sum())
+            in_all = _in_all(time.monotonic() - started, done, len(fractions), later)
+            bar.update(task, completed=done, in_all=in_all, refresh=True)
             if over.wait(_PERIOD):
                 break
 
 
-def _print_lines(description: str, slots: Path, over: threading.Event) -> None:
+def _print_lines(description: str, slots: Path, over: threading.Event, later: Later | None) -> None:
     """Print a line whenever as much is done as another repetition takes: repetitions may advance together."""
     started = time.monotonic()
     fractions = np.memmap(slots, dtype=np.float64, mode="r")
@@ -121,18 +130,28 @@ def _print_lines(description: str, slots: Path, over: threading.Event) -> None:
         done = float(fractions.sum())
         if int(done) > shown:
             shown = int(done)
-            rest = (time.monotonic() - started) * (len(fractions) / done - 1)
-            left = f", about {_duration(rest)} left" if shown < len(fractions) else ""
+            elapsed = time.monotonic() - started
+            rest = elapsed * (len(fractions) / done - 1)
+            left = f", about {duration(rest)} left" if shown < len(fractions) else ""
+            left += _in_all(elapsed, done, len(fractions), later)
             line = f"{in_one_line(description)}: {shown} of {len(fractions)} repetitions{left}"
             print(f"budgetreg: {line}", file=sys.stderr, flush=True)
 
 
-def _duration(seconds: float) -> str:
+def _in_all(elapsed: float, done: float, of: int, later: Later | None) -> str:
+    """Return in words the time that is left for this run and those that follow, once it is known; else nothing."""
+    if later is None or done <= 0:
+        return ""
+    each = elapsed / done
+    return f", about {duration(each * (of - done) + later(each))} for all runs"
+
+
+def duration(seconds: float) -> str:
     """Return a duration in its largest unit.
 
     Examples
     --------
-    >>> _duration(40.2), _duration(150), _duration(7300)
+    >>> duration(40.2), duration(150), duration(7300)
     ('40 s', '3 min', '2.0 h')
     """
     if seconds < 100:

@@ -17,7 +17,7 @@ from budgetreg.errors import UserError
 from budgetreg.execution import workers
 from budgetreg.execution.attempts import Outcome, Repetitions, attempt, batches
 from budgetreg.execution.choices import Choices, choices_of
-from budgetreg.execution.progress import progress_bar, reporter
+from budgetreg.execution.progress import Later, progress_bar, reporter
 from budgetreg.notices import plain_warnings, printable, say
 from budgetreg.protocol.plan import Plan
 from budgetreg.results.journal import FAILED, Entry
@@ -55,6 +55,7 @@ def execute(
     *,
     function: Repetitions | None = None,
     draw: Callable[[Path], object] = lambda folder: None,
+    later: Later | None = None,
 ) -> RunOutcome:
     """Compute the repetitions of a plan that its folder does not hold yet.
 
@@ -67,6 +68,8 @@ def execute(
         `protocol.repetitions.run_repetitions` by default.
     draw : callable, optional
         A function that draws the finished run in a folder; nothing is drawn by default.
+    later : callable, optional
+        For one of several runs, see `budgetreg.execution.progress.progress_bar`.
 
     Returns
     -------
@@ -86,7 +89,7 @@ def execute(
             say(note)
         resumed = len(store.finished())
         try:
-            with computing(plan, store.missing(), function) as entries:
+            with computing(plan, store.missing(), function, later) as entries:
                 for entry in entries:
                     store.add(entry)
         except BaseException as error:
@@ -115,12 +118,14 @@ def _warn_of_units(results: Sequence[dict[str, Any]]) -> None:
 
 
 @contextmanager
-def computing(plan: Plan, repetitions: Sequence[int], function: Repetitions | None = None) -> Iterator[Iterator[Entry]]:
+def computing(
+    plan: Plan, repetitions: Sequence[int], function: Repetitions | None = None, later: Later | None = None
+) -> Iterator[Iterator[Entry]]:
     """Compute repetitions of a plan, with progress, and write nothing.
 
     Parameters
     ----------
-    plan, function
+    plan, function, later
         As for `execute`.
     repetitions : sequence of int
         Which.
@@ -137,7 +142,7 @@ def computing(plan: Plan, repetitions: Sequence[int], function: Repetitions | No
     from budgetreg.protocol.repetitions import run_repetitions  # here, as a finished run needs none of what it loads
 
     with (
-        progress_bar(f"{plan.config.algo.name} on {plan.dataset}, k={plan.config.k}", len(repetitions)) as slots,
+        progress_bar(f"{plan.config.algo.name} on {plan.dataset}, k={plan.config.k}", len(repetitions), later) as slots,
         _outcomes(plan, repetitions, function or run_repetitions, slots) as outcomes,
     ):
         yield (_with_trace_printed(entry, trace) for entry, trace in chain.from_iterable(outcomes))

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,7 +39,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     """Replace execution: plans are collected, and nothing is finished."""
     plans: list[Plan] = []
 
-    def stop(plan: Plan, draw: bool) -> RunOutcome:
+    def stop(plan: Plan, **how: Any) -> RunOutcome:
         plans.append(plan)
         return RunOutcome(plan.folder, finished=0, failed=0, resumed=0, choices=NO_CHOICES)
 
@@ -95,11 +96,11 @@ def test_the_same_command_resumes_an_interrupted_sweep(
 ) -> None:
     carry_out, calls = advise.carry_out, list[Plan]()
 
-    def once(plan: Plan, draw: bool) -> RunOutcome:
+    def once(plan: Plan, **how: Any) -> RunOutcome:
         calls.append(plan)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return carry_out(plan, draw=draw)
+        return carry_out(plan, **how)
 
     monkeypatch.setattr(advise, "carry_out", once)
     answer = budgetreg(capsys, LINE)
@@ -114,8 +115,8 @@ def test_failed_repetitions_are_in_the_exit_code(
 ) -> None:
     carry_out = advise.carry_out
 
-    def failing(plan: Plan, draw: bool) -> RunOutcome:
-        whole = carry_out(plan, draw=draw) if finished else RunOutcome(plan.folder, 0, 0, 0, NO_CHOICES)
+    def failing(plan: Plan, **how: Any) -> RunOutcome:
+        whole = carry_out(plan, **how) if finished else RunOutcome(plan.folder, 0, 0, 0, NO_CHOICES)
         return replace(whole, finished=finished, failed=3)
 
     monkeypatch.setattr(advise, "carry_out", failing)
