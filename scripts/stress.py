@@ -16,6 +16,8 @@ The trials are random, but the same for the same seed:
   must be the same, or the command must report in one line what failed, and finish the run later.
 - cluster: give dask's backend the address of something else or none, or kill or stop its scheduler. The command must
   report in one line, in time, that no scheduler answers, and finish the run later.
+- study: kill a command of a study at a random moment. The same command must then leave the study and all files as
+  an undisturbed one.
 - model: damage a model, a manifest or the journal of models, and sign it or take its checksum away. Every command that
   reads it must report that in one line, or give the right result.
 
@@ -55,6 +57,7 @@ import stress_files  # noqa: E402
 import stress_kills  # noqa: E402
 import stress_lines  # noqa: E402
 import stress_models  # noqa: E402
+import stress_study  # noqa: E402
 import stress_tables  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.markup import escape  # noqa: E402
@@ -76,6 +79,7 @@ WHOLE = {
     "environment": 36,
     "cluster": 40,
     "model": 81,
+    "study": 100,
 }
 Prepared = Callable[[Path, int], Mapping[str, Mapping[str, Any]]]
 KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {
@@ -88,6 +92,7 @@ KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {
     "environment": (stress_environment.prepared, stress_environment.tried),
     "cluster": (stress_cluster.prepared, stress_cluster.tried),
     "model": (stress_models.prepared, stress_models.tried),
+    "study": (stress_study.prepared, stress_study.tried),
 }
 
 
@@ -96,7 +101,7 @@ def ready() -> None:
     for module in (
         *("hydra._internal.hydra", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
         *("budgetreg.cli.run", "budgetreg.execution.verification", "budgetreg.figures.curves"),
-        *("budgetreg.figures.summary", "budgetreg.learners", "budgetreg.protocol.repetitions"),
+        *("budgetreg.figures.summary", "budgetreg.learners", "budgetreg.protocol.repetitions", "budgetreg.cli.study"),
     ):
         import_module(module)
     stress_damage.cache_everything()
@@ -152,7 +157,7 @@ def machine() -> str:
 def main() -> int:
     """Run the trials, print their results, and write those of a full run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options = ("kills", "flips", "disks", "lines", "tables", "files", "environments", "clusters", "models")
+    options = ("kills", "flips", "disks", "lines", "tables", "files", "environments", "clusters", "models", "studies")
     for kind, option in zip(WHOLE, options, strict=True):
         parser.add_argument(f"--{option}", dest=kind, type=int, default=WHOLE[kind], help="trials (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="another seed, other trials (%(default)s)")

@@ -19,7 +19,7 @@ from stress_trials import Answer, Trial, TrialResult  # noqa: E402
 
 # Newer Pythons warn about forking with threads; pytest may have some, but the forked process uses none.
 forks = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-KINDS = ("kills", "flips", "disks", "lines", "tables", "files", "environments", "clusters", "models")
+KINDS = ("kills", "flips", "disks", "lines", "tables", "files", "environments", "clusters", "models", "studies")
 TRACE = "Traceback (most recent call last)\nValueError: no\n"
 
 
