@@ -6,14 +6,15 @@ import numpy as np
 
 from budgetreg.buying.joint import JointModel
 from budgetreg.errors import ConfigError
-from budgetreg.protocol.in_memory import learn_table
+from budgetreg.protocol.in_memory import all_present, learn_table
 
 
 def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = "aemr", **choices: Any) -> JointModel:
     """Return the joint model of attributes and target, learned from all values that are known.
 
-    The numbers are those of ``budgetreg fit algo=ALGO k=d dataset.missing=unavailable seed=SEED`` on the same table in
-    a file ``table.csv``. Examples without a target inform the moments of the attributes.
+    The numbers are those of ``budgetreg fit algo=ALGO k=d algo.draws=everything pilot=0 dataset.missing=unavailable
+    seed=SEED`` on the same table in a file ``table.csv``. Examples without a target inform the moments of the
+    attributes.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = "ae
         If the values cannot be computed with.
     """
     X, y = np.asarray(values, dtype=np.float64), np.asarray(targets, dtype=np.float64)
-    asked = {"algo": algo, "seed": int(seed), "k": X.shape[1], "dataset.missing": "unavailable"}
+    asked = {"algo": algo, "seed": int(seed), "dataset.missing": "unavailable", **all_present(algo, X.shape[1])}
     asked |= {key.replace("__", "."): value for key, value in choices.items()}
     learned = learn_table(asked, X, y)
     if learned.moments is None:

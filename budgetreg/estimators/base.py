@@ -13,7 +13,7 @@ from budgetreg.errors import UserError
 from budgetreg.estimators.observed import Observe, Observed
 from budgetreg.estimators.parameters import learner_of, python_name, sees_all
 from budgetreg.learners.declaration import Learner, Missing
-from budgetreg.protocol.in_memory import Learned, learn_table
+from budgetreg.protocol.in_memory import Learned, all_present, learn_table
 from budgetreg.solvers.conditional import conditional_means, conditional_variances
 
 _OWN = ("grid", "folds", "fit_intercept", "center", "pilot", "scale", "random_state", "k")
@@ -126,7 +126,8 @@ class BudgetEstimator(BaseEstimator):
             )
         state = given["random_state"]
         seed = int(state) if isinstance(state, int | np.integer) else check_random_state(state).randint(_MOST_SEEDS)
-        choices = {"algo": self.algo, "k": d if given["k"] is None else given["k"], "seed": seed}
+        choices = {"algo": self.algo, "seed": seed}
+        choices |= all_present(self.algo, d) if given["k"] is None else {"k": given["k"]}
         choices |= {f"algo.{name}": given[name] for name in given if name not in (*_OWN, *constants)}
         choices |= {f"tuning.{constants[name]}": given[name] for name in constants}
         choices |= {f"dataset.{name}": given[name] for name in ("center", "scale") if given[name] is not None}

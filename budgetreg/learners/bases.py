@@ -3,14 +3,17 @@
 The base classes are for a split budget, draws guided by moments, pairs of attributes, and subspaces.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from budgetreg.config.options import NOTHING, Option, Options, one_of, option, whole
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Batching, Cost, Learner, Parameter, Theorem
-from budgetreg.learners.signature import BudgetSplit
+from budgetreg.learners.declaration import RADIUS, STEP_SIZE, Batching, Cost, Learner, Parameter, RunContext, Theorem
+from budgetreg.learners.signature import BudgetSplit, Rngs, SideInformation
+from budgetreg.metering.accessor import Accessor
+from budgetreg.revealed.collection import Collected, collect
+from budgetreg.revealed.everything import collect_everything
 from budgetreg.sampling.importance_weights import PRICE_AWARE
 from budgetreg.tasks import SubspaceLearning
 from budgetreg.theory import aelr_bound, aerr_bound
@@ -216,14 +219,46 @@ class PlannedDrawsLearner(PairwiseLearner):
     ----------
     prices : {'aware', 'ignored'}
         The files of learners say 'aware'. Runs that were recorded without the option ignored prices.
+    draws : {'planned', 'everything'}
+        'planned' draws k attributes of each example, by what is known of them; 'everything' draws nothing and plans
+        nothing, because k = d pays for all values that are present.
     """
 
     prices: str = prices_option(default="ignored", tried=())
+    everything: ClassVar[Mapping[str, str]] = {"draws": "everything"}
+
+    draws: str = option("how attributes are drawn", one_of("planned", "everything"), default="planned", tried=())
+
+    def collected(
+        self, accessor: Accessor, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
+    ) -> Iterator[Collected]:
+        """Return what is revealed by each checkpoint and plan."""
+        if self.draws == "everything":
+            return collect_everything(accessor, checkpoints)
+        return collect(accessor, checkpoints, rngs, given.k, given.prices)
 
     @property
     def cost_aware(self) -> Sequence[str]:
         """All draws, if they are to be price-aware."""
-        return ("k",) if self.prices == "aware" else ()
+        return ("k",) if self.prices == "aware" and self.draws == "planned" else ()
+
+    def notes(self, run: RunContext, settings: Mapping[str, Sequence[float]]) -> Sequence[str]:
+        """Return no notes.
+
+        Raises
+        ------
+        ConfigError
+            If everything is to be seen, and the budget is too small for it.
+        """
+        if self.draws == "everything" and run.k < run.d:
+            raise ConfigError(f"algo.draws=everything: needs k={run.d}, all attributes, not k={run.k}; or use planned")
+        return ()
+
+    @property
+    def draws_in_words(self) -> str:
+        """What is seen of an example, for captions."""
+        everything = self.draws == "everything"
+        return "all values that exist" if everything else "k attributes per example, drawn by what is known of them"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ holds for all values of these options, and its methods answer what the protocol,
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -168,6 +169,8 @@ class Learner:
     scales_itself : bool
         Whether it stores what it sees, and divides it by the standard deviations of all that it has seen where
         `SideInformation` asks for that. Such a learner needs no scale from a pilot.
+    everything : mapping of str to str
+        Options with which it sees all values that exist, without draws, where k = d.
     unlabelled : bool
         Whether examples without a target, which the accessor returns as NaN, inform it of the attributes.
     check_streams : int
@@ -186,6 +189,7 @@ class Learner:
     shares_settings: ClassVar[bool] = False
     centres_itself: ClassVar[bool] = False
     scales_itself: ClassVar[bool] = False
+    everything: ClassVar[Mapping[str, str]] = MappingProxyType({})
     unlabelled: ClassVar[bool] = False
     check_streams: ClassVar[int] = 250
 

@@ -11,6 +11,7 @@ from budgetreg.config.composition import Composer
 from budgetreg.data import Dataset
 from budgetreg.data.attributes import unit
 from budgetreg.data.values import Values
+from budgetreg.learners import read, section
 from budgetreg.metering.centring import JointMoments
 from budgetreg.protocol.configuration import Config, untested, validate
 from budgetreg.protocol.passes import Progress
@@ -76,6 +77,13 @@ def learn_table(
 
     (result,) = widening(run, plan, [0], lambda done: None, config.tuning.widen)
     return Learned(unpacked(result["model"]), moments[-1], result["run"])
+
+
+def all_present(algo: str, d: int) -> dict[str, Any]:
+    """Return the choices with which a learner sees all values of a table with d attributes, and draws none."""
+    learner = read(section(algo))
+    options = learner.everything if learner else {}
+    return {"k": d, **({"pilot": 0} if options else {}), **{f"algo.{name}": value for name, value in options.items()}}
 
 
 def configuration(choices: Mapping[str, Any]) -> Config:

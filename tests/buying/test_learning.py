@@ -9,6 +9,7 @@ from budgetreg import api
 from budgetreg.buying.joint import JointModel
 from budgetreg.buying.learning import learn
 from budgetreg.errors import ConfigError
+from budgetreg.estimators import AEMR
 from budgetreg.results.models import read_models
 
 
@@ -36,6 +37,8 @@ def test_the_numbers_are_those_of_the_command(algo: str, tmp_path: Path) -> None
         {
             "algo": algo,
             "algo.n_factors": 2,
+            "algo.draws": "everything",
+            "pilot": 0,
             "dataset": "file",
             "dataset.path": str(written(tmp_path / "table.csv", Z, y)),
             "dataset.missing": "unavailable",
@@ -112,3 +115,19 @@ def test_wrong_shapes_are_refused() -> None:
     model = JointModel(np.zeros(2), np.eye(2), np.ones(2), 0.0, 1.0)
     with pytest.raises(ValueError, match="2 attributes"):
         model.predict(np.zeros((3, 3)))
+
+
+@pytest.mark.slow
+def test_it_is_what_the_estimator_learns() -> None:
+    _, Z, y = factor_table(40, 4, 0.6)
+    model, estimator = learn(Z, y, seed=2, algo__n_factors=2), AEMR(n_factors=2, random_state=2).fit(Z, y)
+    np.testing.assert_array_equal(model.w, estimator.coef_)
+    np.testing.assert_array_equal(model.covariance, estimator.covariance_)
+    assert (model.b, model.noise) == (estimator.intercept_, estimator.noise_variance_)
+    np.testing.assert_allclose(model.predict(Z, return_std=True), estimator.predict(Z, return_std=True), rtol=1e-12)
+
+
+def test_everything_needs_the_budget_of_everything() -> None:
+    _, Z, y = factor_table(12, 3, 1.0)
+    with pytest.raises(ConfigError, match=r"algo\.draws=everything: needs k=3, all attributes, not k=2"):
+        learn(Z, y, seed=0, k=2)

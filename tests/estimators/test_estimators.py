@@ -34,7 +34,10 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
         AELRCV(k=3, folds=3, grid={"B": [0.5, 2.0], "eta": [4, 16]}),
         {"k": 3, "tuning.folds": 3, "algo.grid.B": [0.5, 2.0], "algo.grid.eta": [4, 16]},
     ),
-    "all that is present": (AEML(n_factors=2, random_state=1), {"k": 4, "algo.n_factors": 2, "seed": 1}),
+    "all that is present": (
+        AEML(n_factors=2, random_state=1),
+        {"k": 4, "algo.draws": "everything", "pilot": 0, "algo.n_factors": 2, "seed": 1},
+    ),
     "some of what is present": (AEML(k=2, n_factors=2, pilot=0), {"k": 2, "algo.n_factors": 2, "pilot": 0}),
     "moments": (ESTIMATORS["AEMR"](k=3, n_factors=2, norm="l2"), {"k": 3, "algo.n_factors": 2, "algo.norm": "l2"}),
 }

@@ -16,7 +16,7 @@ from budgetreg.learners.bases import UNBOUNDED, PlannedDrawsLearner, SubspaceLea
 from budgetreg.learners.declaration import Missing
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
-from budgetreg.revealed.collection import AttributeDraws, Entries, collect, reveal
+from budgetreg.revealed.collection import AttributeDraws, Entries, reveal
 from budgetreg.revealed.standardised import StandardisedEntries
 from budgetreg.revealed.units import Rescaled
 from budgetreg.sampling.draws import BLOCK
@@ -74,7 +74,7 @@ class FactorRegression(PlannedDrawsLearner):
 
         d, centring = accessor.d, {"centred": given.centred, "intercept": given.intercept}
         posterior = Posterior(d + 1, min(self.n_factors, d), [rng.spawn(1)[0] for rng in rngs])
-        for collected in collect(accessor, checkpoints, rngs, given.k, given.prices):
+        for collected in self.collected(accessor, checkpoints, rngs, given):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled)
             standardised = StandardisedEntries(rescaled.blocks, d, raw=given.raw, **centring, excess=rescaled.excess)
             moments = posterior_moments(posterior, standardised, collected.entries.size)
@@ -87,7 +87,7 @@ class FactorRegression(PlannedDrawsLearner):
     def words(self) -> Sequence[str]:
         """How it draws and what it models."""
         return (
-            "k attributes per example, drawn by what is known of them",
+            self.draws_in_words,
             f"posterior mean of a model with {self.n_factors} factors",
         )
 

@@ -15,7 +15,7 @@ from budgetreg.learners.bases import UNBOUNDED, PlannedDrawsLearner
 from budgetreg.learners.declaration import Batching, Missing, Parameter
 from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
-from budgetreg.revealed.collection import collect, labelled
+from budgetreg.revealed.collection import labelled
 from budgetreg.revealed.equal_values import equal_values
 from budgetreg.revealed.standardised import StandardisedEntries
 from budgetreg.revealed.units import Rescaled
@@ -86,7 +86,7 @@ class MomentRegression(PlannedDrawsLearner):
         chains = [rng.spawn(1)[0] for rng in rngs]
         averaged = self.partner == "auto" and not settings
         posterior = Posterior(d + 1, min(self.n_factors, d), chains) if averaged else None
-        for collected in collect(accessor, checkpoints, rngs, given.k, given.prices):
+        for collected in self.collected(accessor, checkpoints, rngs, given):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled)
             blocks, phases = rescaled.blocks, collected.phases
             if posterior:
@@ -134,7 +134,7 @@ class MomentRegression(PlannedDrawsLearner):
     def words(self) -> Sequence[str]:
         """How it draws and what it solves."""
         return (
-            "k attributes per example, drawn by what is known of them",
+            self.draws_in_words,
             "second moments of what was revealed, cleaned and solved"
             + (", averaged with a factor model's" if self.partner == "auto" else ""),
         )
