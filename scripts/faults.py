@@ -14,9 +14,9 @@ from budgetreg.data import load
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.ledger import Bill
 from budgetreg.protocol.configuration import Config
+from budgetreg.protocol.outcome import Outcome
 from budgetreg.protocol.passes import Pass
 from budgetreg.protocol.plan import Plan, split_sizes
-from budgetreg.protocol.repetitions import Outcome
 from budgetreg.protocol.split import Split
 
 CELLS = "tests/protocol/test_cells.py"

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info
 from budgetreg.errors import DataError
 from budgetreg.execution import progress
 from budgetreg.execution.runner import execute
-from budgetreg.protocol.repetitions import packed
+from budgetreg.protocol.outcome import packed
 
 
 @dataclass(frozen=True)

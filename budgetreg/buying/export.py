@@ -9,7 +9,7 @@ from budgetreg.buying.joint import JointModel
 from budgetreg.buying.order_files import number_as_text
 from budgetreg.buying.state import State
 from budgetreg.protocol.calibration import calibrated
-from budgetreg.protocol.repetitions import packed
+from budgetreg.protocol.outcome import packed
 from budgetreg.results.models import model_npz
 from budgetreg.results.tables import as_csv
 

@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from budgetreg.config.extensions import blamed
 from budgetreg.errors import ContractError, DataError, PluginError, UserError, described, too_large
+from budgetreg.protocol.outcome import unpacked
 from budgetreg.protocol.plan import Plan
-from budgetreg.protocol.repetitions import unpacked
 from budgetreg.results.journal import FAILED, FINISHED, Entry
 
 Repetitions = Callable[[Plan, Sequence[int], Callable[[float], None]], list[dict[str, Any]]]

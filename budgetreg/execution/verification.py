@@ -9,8 +9,8 @@ from budgetreg import learners
 from budgetreg.execution.runner import Repetitions, computing
 from budgetreg.execution.workers import termination_as_interrupt
 from budgetreg.protocol.configuration import restored
+from budgetreg.protocol.outcome import unpacked
 from budgetreg.protocol.plan import Plan, make_plan
-from budgetreg.protocol.repetitions import unpacked
 from budgetreg.results.journal import FAILED, FINISHED, read_journal
 from budgetreg.results.manifest import cells_of, read_tables, run_manifest
 from budgetreg.results.models import read_models

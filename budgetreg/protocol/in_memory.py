@@ -14,9 +14,10 @@ from budgetreg.data.values import Values
 from budgetreg.learners import read, section
 from budgetreg.metering.centring import JointMoments
 from budgetreg.protocol.configuration import Config, untested, validate
+from budgetreg.protocol.outcome import unpacked
 from budgetreg.protocol.passes import Progress
 from budgetreg.protocol.plan import Plan, make_plan
-from budgetreg.protocol.repetitions import outcomes, unpacked, widening
+from budgetreg.protocol.repetitions import outcomes, widening
 
 NAME = "table"
 """Name of the data, which is in the keys of random streams: a file ``table.csv`` has the same numbers."""

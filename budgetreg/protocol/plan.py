@@ -14,6 +14,7 @@ from budgetreg.learners import members
 from budgetreg.learners.declaration import Batching, Learner, Missing, Observation
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.parts import refuse_incomplete
+from budgetreg.protocol.remarks import remarks
 from budgetreg.protocol.side_information import shares
 from budgetreg.protocol.spending import Spending, free_of, met
 from budgetreg.protocol.tuning import count, lay_out, on_edge, run_context, widened
@@ -249,7 +250,7 @@ def make_plan(config: Config) -> Plan:
     if plan.folds > rest:
         raise ConfigError(f"tuning.folds={plan.folds}: at most the {rest} training examples of {data.name}")
     refuse_incomplete(config, data, n_test, plan.pilot, plan.folds)
-    return replace(plan, notes=(*data.notes, *plan.remarks(data, plan.tuned), *algo.notes(run, plan.settings)))
+    return replace(plan, notes=(*data.notes, *remarks(plan, data, plan.tuned), *algo.notes(run, plan.settings)))
 
 
 def split_sizes(config: Config, data: Dataset) -> tuple[int, int]:

@@ -1,28 +1,25 @@
 """The papers' protocol: split, cross-validation under the budget, one pass, and what is reported."""
 
-import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from budgetreg.data import load
 from budgetreg.metering.cells import Cells
-from budgetreg.metering.centring import JointMoments, Origin
+from budgetreg.metering.centring import Origin
 from budgetreg.metering.table import Table, stack
-from budgetreg.protocol.calibration import calibrated, explained_by_cells, explained_by_folds
 from budgetreg.protocol.money import run_within_total
+from budgetreg.protocol.outcome import Kept, Outcome
 from budgetreg.protocol.parts import fold_parts
 from budgetreg.protocol.passes import Begin, Keep, Pass, PassResult, Progress, advance
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.split import Split, split_data
-from budgetreg.protocol.tuning import on_edge, winners
-from budgetreg.tasks import Columns, Model, Regression, Task
+from budgetreg.protocol.tuning import winners
+from budgetreg.tasks import Task
 
-_BYTES = "float64"  # little-endian in base64, which keeps every bit in less space than digits
 Run = Callable[[Plan, Sequence[int], Progress], list[dict[str, Any]]]
 
 
@@ -248,157 +245,3 @@ def _keep_nothing(checkpoint: int, outputs: np.ndarray, origin: Origin) -> None:
 
 def _portion(progress: Progress, begin: float, end: float) -> Progress:
     return lambda done: progress(begin + done * (end - begin))
-
-
-class Kept(NamedTuple):
-    """What is kept of the output at a checkpoint."""
-
-    errors: Columns
-    """The test errors, as columns of the curve."""
-    model: Model = MappingProxyType({})
-    """What was learned; empty except at the last checkpoint."""
-    moments: Callable[[], JointMoments | None] = lambda: None
-    """Returns the moments that were learned at the last checkpoint; None if none are modelled, or at another one."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The passes of a repetition, and the settings that were chosen.
-
-    Attributes
-    ----------
-    plan : Plan
-    split : Split
-    folds : sequence of PassResult
-        Passes of the cross-validation.
-    final : PassResult
-        What it has kept at each checkpoint is a `Kept`.
-    best : ndarray of int, shape (C,)
-        The setting chosen for each checkpoint, as an index of the grid.
-    among : ndarray of int, shape (C,)
-        The same, as an index of the settings that the final run had.
-    cells : Cells
-        What cross-validation saw.
-    """
-
-    plan: Plan
-    split: Split
-    folds: Sequence[PassResult]
-    final: PassResult
-    best: np.ndarray
-    among: np.ndarray
-    cells: Cells
-
-    @property
-    def examples(self) -> tuple[int, ...]:
-        """Numbers of examples at the checkpoints, the pilot's among them."""
-        return tuple(self.plan.lead + checkpoint for checkpoint in self.final.checkpoints)
-
-    def report(self) -> dict[str, Any]:
-        """Return what `run_repetitions` returns of a repetition."""
-        plan, final, best = self.plan, self.final, self.best
-        charged, pilot = self._of_chosen(final.attributes).tolist(), plan.lead * plan.full_row
-        points = zip(self.examples, final.kept, charged, strict=True)
-        result: dict[str, Any] = {
-            "repetition": self.split.repetition,
-            "curve": [{"examples": n, **kept.errors, "attributes": pilot + paid} for n, kept, paid in points],
-            "run": {
-                **{f"p_{name}": values[best[-1]] for name, values in plan.settings.items()},
-                "edge": self._edge(best[-1:]),
-                "attributes_total": pilot + charged[-1],
-                "attributes_mean": charged[-1] / (self.examples[-1] - plan.lead),
-                "attributes_max": int(final.most[self.among].max()),
-                "attributes_tuning": sum(fold.paid for fold in self.folds),
-                **self._distinct_cells(),
-            },
-            "edge_before": self._edge(best[:-1]),
-            "model": packed({**final.kept[-1].model, **self._calibration()}),
-        }
-        if plan.prices and final.reveals is not None:
-            reveals = self._of_chosen(final.reveals) + plan.lead
-            for point, counts in zip(result["curve"], reveals, strict=True):
-                point["cost"] = plan.prices.of(counts)
-            paid = [fold.reveals_paid for fold in self.folds if fold.reveals_paid is not None]
-            tuning = np.sum(paid, axis=0) if paid else np.zeros(plan.d, dtype=np.int64)
-            result["run"] |= {"cost_total": result["curve"][-1]["cost"], "cost_tuning": plan.prices.of(tuning)}
-            result["reveals"] = reveals.tolist()
-        return result
-
-    def _calibration(self) -> Model:
-        """Return what the model needs to give probabilities of two labels; nothing for other targets."""
-        plan, split, table = self.plan, self.split, self.split.table
-        if not plan.labels:
-            return {}
-        y = table.y[np.concatenate([split.pilot, split.order])]
-        task = plan.config.algo.task
-        if self.folds and isinstance(task, Regression) and task.delta is None:
-            losses = np.array([fold.kept[-1][self.best[-1]] for fold in self.folds])
-            explained = explained_by_folds(losses, y)
-        else:
-            rows, cells = self._seen()
-            first, model = split.first_row, self.final.kept[-1].model
-            explained = explained_by_cells(table, model, rows - first, cells - first * plan.d, float(y.var()))
-        return calibrated(y, explained, self.examples[-1])
-
-    def _seen(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows that the final run saw in full, the pilot's among them, and its other cells."""
-        assert self.final.seen is not None
-        rows, single = self.final.seen(self.among[-1])
-        if self.plan.lead:
-            rows = np.concatenate([rows, self.split.pilot + self.split.first_row])
-        return rows, single
-
-    def _distinct_cells(self) -> dict[str, float]:
-        """Count the distinct cells that the final run saw, those that only its tuning saw, and the rows held out.
-
-        Cells of free attributes are not counted, and of a group only one. With prices, also what the last
-        two of these cost.
-        """
-        plan, split = self.plan, self.split
-        rows, single = self._seen()
-        shared, all_rows = single[self.cells.holds(single)], split.first_row + np.arange(len(split.table.y))
-        in_tuning, in_rows = self.cells.by_attribute(all_rows), self.cells.by_attribute(rows)
-        only_tuning = in_tuning - in_rows - np.bincount(shared % plan.d, minlength=plan.d)
-        if plan.uncharged is not None:
-            single, only_tuning = single[~plan.uncharged[single % plan.d]], np.where(plan.uncharged, 0, only_tuning)
-        rows_full = int(np.count_nonzero(split.complete[split.order])) if plan.tuned else 0
-        counts: dict[str, float] = {
-            "cells_run": rows.size * plan.full_row + single.size,
-            "cells_tuning": int(only_tuning.sum()),
-            "rows_full": rows_full,
-        }
-        if plan.prices:
-            counts["cost_cells_tuning"] = plan.prices.of(only_tuning)
-            counts["cost_rows_full"] = plan.prices.row * rows_full
-        return counts
-
-    def _of_chosen(self, values: np.ndarray) -> np.ndarray:
-        """Return the values (C, G, ...) of the setting chosen for each checkpoint."""
-        return values[np.arange(len(self.among)), self.among]
-
-    def _edge(self, winners: np.ndarray) -> str:
-        """Return which parameters of any of some winners are on the edge of the grid."""
-        edges = (on_edge(self.plan.settings, winner).split() for winner in np.unique(winners))
-        return " ".join(sorted(set().union(*edges)))
-
-
-def packed(model: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Return arrays of floats as JSON can hold them; an array of zeros takes no space."""
-    arrays = {name: np.asarray(array, dtype="<f8") for name, array in model.items()}
-    return {
-        name: {
-            "shape": list(array.shape),
-            **({_BYTES: base64.b64encode(array.tobytes()).decode()} if array.any() else {}),
-        }
-        for name, array in arrays.items()
-    }
-
-
-def unpacked(text: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Return the arrays that `packed` was given, bit by bit except for the sign of a zero in an array of zeros."""
-    arrays = {}
-    for name, array in text.items():
-        arrays[name] = np.zeros(array["shape"])
-        if _BYTES in array:
-            arrays[name] = np.frombuffer(base64.b64decode(array[_BYTES]), "<f8").reshape(array["shape"])
-    return arrays

@@ -6,7 +6,6 @@ expects as many missing values as the table has. What the draws of a repetition 
 `budgetreg.protocol.money`: no run pays more than a total in money.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, fsum, sqrt
@@ -14,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from budgetreg.data import Dataset, Prices
-from budgetreg.data.formats.chunks import shown
+from budgetreg.data import Prices
 from budgetreg.data.groups import Groups, uncharged
 from budgetreg.data.values import row_blocks
 from budgetreg.errors import ConfigError
@@ -342,60 +340,3 @@ class Spending:
             return self.checkpoints[-1]
         cheapest = min(cost for cost in self.payment.costs if cost)
         return min(self.n_train, self.lead + int(self.money / (self.per_example * cheapest) + _ROUNDING))
-
-    def remarks(self, data: Dataset, tuned: bool) -> Iterator[str]:
-        """Yield notes for the user on what a plan assumes, what is not paid for, and where it ends early."""
-        config, algo = self.config, self.config.algo
-        pilot, end, bought = self.pilot, self.end(self.lead), self.bought(self.lead)
-        if bought is not None and end < bought:
-            about, values = ("about ", self.met.mean / self.per_example) if self.met else ("", 1)
-            first = self.lead * self.full_row
-            yield (
-                f"{self.total}: {algo.name} ends at {about}{first + round((end - first) * values)} attributes, when it "
-                f"has seen {'up to ' if self.met else ''}{self.per_example} attributes of each of the {self.n_train} "
-                "training examples"
-            )
-        if self.ends_with_money:
-            yield (
-                f"{self.total}: {algo.name} ends where the next example would cost more than is left, about "
-                f"{self.checkpoints[-1]} examples"
-            )
-        if pilot:
-            learned = "centre and moments" if config.dataset.scaled_by_ranges else "scale, centre and moments"
-            source = "it"
-            if config.dataset.scaled_by_revealed and algo.scales_itself:
-                learned, source = "scale and centre", "all values seen"
-            yield (
-                f"a pilot of {pilot} full rows is bought first, {pilot * self.full_row} of {end} attributes in all: "
-                f"{learned} come from {source}"
-            )
-        if self.free is not None:
-            names = shown([self.prices.names[at] for at in np.flatnonzero(self.free)]) if self.prices else ""
-            yield f"free attributes are seen of every example, beside those that are drawn, and are on no bill: {names}"
-        if self.groups is not None:
-            yield (
-                "attributes of a group are bought together, and count as one in k, in the bill and on the axis: "
-                f"{self.d} attributes are {np.count_nonzero(self.groups.leads)} purchases"
-            )
-        if data.available is not None:
-            replaced = algo.missing is Missing.LEFT_OUT
-            way = "another attribute is drawn where a value is missing" if replaced else "missing values are skipped"
-            yield (
-                f"{1 - data.available.mean():.1%} of all cells have no value: {way} at no cost, "
-                f"tests and folds use complete rows only ({np.count_nonzero(data.complete)} of {data.y.size}), and "
-                "estimates are unbiased if values are missing completely at random, which is assumed"
-            )
-        if config.dataset.center == "full":
-            yield "dataset.center=full: the training means come from full rows, which no budget pays for"
-        if algo.given_moments == "given":
-            what = "the attributes' second moments over the training part"
-            yield f"{algo.name} is given {what}, which no budget pays for"
-        full_rows = self.n_complete * self.payment.row
-        total = config.total or config.k * self.n_train
-        if config.axis == "paid" and tuned and full_rows > total:
-            payer = f"k={config.k}" if config.total is None else "the total"
-            which = "the complete rows of its held-out folds" if data.available is not None else "its held-out folds"
-            yield (
-                f"axis=paid: tuning sees all attributes of {which}, {full_rows:,.10g} {self.payment.unit} where "
-                f"{payer} pays for {total:,}, so that no point of the curve is drawn; tuning=fixed pays for nothing"
-            )

@@ -13,7 +13,7 @@ from budgetreg.errors import ConfigError, DataError
 from budgetreg.files.arrays import DAMAGE, Header, members, read_array, read_header
 from budgetreg.files.integrity import Damaged
 from budgetreg.files.paths import content_of_regular
-from budgetreg.protocol.repetitions import unpacked
+from budgetreg.protocol.outcome import unpacked
 from budgetreg.results.journal import Entry, read_journal
 from budgetreg.results.manifest import read_tables, run_manifest
 from budgetreg.results.schema import MANIFEST, MODEL, MODEL_ARRAYS, MODELS
@@ -32,7 +32,7 @@ def model_npz(
     Parameters
     ----------
     models : mapping
-        What was learned, packed as by `protocol.repetitions.packed`, by number of the repetition; at least one.
+        What was learned, packed as by `protocol.outcome.packed`, by number of the repetition; at least one.
     names : sequence of str
         Names of the attributes; empty if they have none.
     target : str

@@ -203,7 +203,7 @@ def test_what_overflows_is_no_model() -> None:
     plan = replace(fit_plan(RIDGE), folder=Path("mine").absolute())
 
     def broken(*arguments: object) -> list[dict[str, object]]:
-        from budgetreg.protocol.repetitions import packed
+        from budgetreg.protocol.outcome import packed
 
         (result,) = run_repetitions(*arguments)  # type: ignore[arg-type]
         return [{**result, "model": packed({"w": np.full(D, np.inf), "b": np.zeros(()), "c": np.zeros(D)})}]

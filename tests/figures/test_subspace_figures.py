@@ -14,7 +14,7 @@ from budgetreg.figures.captions import about_config, caption
 from budgetreg.figures.curves import draw, y_range
 from budgetreg.figures.palette import style
 from budgetreg.figures.summary import comparison_table, run_table
-from budgetreg.protocol.repetitions import packed
+from budgetreg.protocol.outcome import packed
 from budgetreg.results.schema import CURVES, columns
 from budgetreg.results.series import mean_curve, read_series
 from budgetreg.results.store import Store

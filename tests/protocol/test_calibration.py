@@ -11,7 +11,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from budgetreg.data import load
 from budgetreg.metering.table import Table
 from budgetreg.protocol.calibration import calibrated, explained_by_cells, explained_by_folds, probability
-from budgetreg.protocol.repetitions import run_repetitions, unpacked
+from budgetreg.protocol.outcome import unpacked
+from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import split_data
 from tests.plans import planned
 

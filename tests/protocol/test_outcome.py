@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from budgetreg.data import load
-from budgetreg.protocol.repetitions import packed, run_repetitions, unpacked
+from budgetreg.protocol.outcome import packed, unpacked
+from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.streams import generator
 from tests.plans import planned
 

@@ -6,7 +6,8 @@ import pytest
 from sklearn import datasets
 
 from budgetreg.cli.app import main
-from budgetreg.protocol.repetitions import run_repetitions, unpacked
+from budgetreg.protocol.outcome import unpacked
+from budgetreg.protocol.repetitions import run_repetitions
 from tests.cli.test_cli import one_line
 from tests.plans import planned
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from budgetreg.errors import ConfigError
 from budgetreg.learners.declaration import Observation
-from budgetreg.protocol.repetitions import run_repetitions, unpacked
+from budgetreg.protocol.outcome import unpacked
+from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.spending import Spending
 from budgetreg.protocol.split import split_data
 from tests.plans import configured, planned

@@ -11,7 +11,7 @@ import pytest
 from budgetreg.cli.app import main
 from budgetreg.files.integrity import digest, signed
 from budgetreg.protocol.calibration import probability
-from budgetreg.protocol.repetitions import packed
+from budgetreg.protocol.outcome import packed
 from budgetreg.results.models import read_models
 from budgetreg.results.store import Store
 from tests.damage import flip
