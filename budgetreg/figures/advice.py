@@ -90,23 +90,30 @@ def sentence(candidates: Sequence[Candidate], total: int) -> str:
             f"With {_amount(candidates, total)} no learner is better than the {y.constant} predictor: the least error "
             f"is that of {_who(best)}, {_estimate(best.error)}."
         )
-    clauses = [f"With {_amount(candidates, total)} the best is {_who(best)}, error {_estimate(best.error)}"]
     useless = [other for other in others if _is_useless(other, y)]
     useful = [other for other in others if not _is_useless(other, y)]
-    decided = not isnan(best.best_in)
-    if decided and useful:
-        as_good = [other for other in useful if not other.is_worse]
-        if as_good:
-            clauses.append(f"{_they_are(as_good)} not clearly worse")
-        else:
-            clauses.append(f"{'all others are' if useful[1:] else _they_are(useful)} clearly worse")
-    if decided:
+    has_intervals = not isnan(best.best_in)
+    as_good = [other for other in useful if not other.is_worse] if has_intervals else []
+    clauses = [_first_clause(best, _amount(candidates, total), undecided=bool(as_good))]
+    if as_good:
+        clauses.append(f"{_they_are(as_good)} not clearly worse")
+    elif has_intervals and useful:
+        clauses.append(f"{'all others are' if useful[1:] else _they_are(useful)} clearly worse")
+    if has_intervals:
         clauses.append(_other_kind(best, others, useful))
     if useless:
         clauses.append(f"{_they_are(useless)} useless, that is, no better than the {y.constant} predictor")
-    if not decided:
+    if not has_intervals:
         clauses.append(f"{FEWEST} repetitions or more would show which others are not clearly worse")
     return "; ".join(clauses) + "."
+
+
+def _first_clause(best: Candidate, amount: str, *, undecided: bool) -> str:
+    """Return which candidate is best, or, if others are not clearly worse, has the least error so far."""
+    if not undecided:
+        return f"With {amount} the best is {_who(best)}, error {_estimate(best.error)}"
+    so_far = f"the least error is that of {_who(best)}, {_estimate(best.error)}"
+    return f"With {amount} {so_far}, but {repetitions_of([best.series])} do not decide which is best"
 
 
 def _other_kind(best: Candidate, others: Sequence[Candidate], useful: Sequence[Candidate]) -> str:

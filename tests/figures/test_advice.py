@@ -43,6 +43,10 @@ def test_the_sentence_names_the_best_and_says_that_full_rows_do_worse():
 
 def test_the_sentence_names_learners_that_may_be_as_good():
     text = said(a=0.3, b=0.3, full_c=0.3)
+    assert re.match(
+        r"With 4000 attributes the least error is that of .*, but \d+ repetitions do not decide which is", text
+    )
+    assert "the best is" not in text
     assert " are not clearly worse; " in text
     assert re.search(r"(full rows|k attributes of each example) are not clearly worse: ", text)
 
