@@ -21,6 +21,9 @@ class JointModel:
     b : float
     noise : float
         Variance of e, that of the target given all attributes; 0 if fewer than two different targets are known.
+    shared : ndarray of float, shape (d,), optional
+        Covariance of the attributes with the target, as the values show it. By default the one that `w` implies,
+        ``covariance @ w``.
 
     Notes
     -----
@@ -35,6 +38,7 @@ class JointModel:
     w: np.ndarray
     b: float
     noise: float
+    shared: np.ndarray | None = None
 
     @property
     def d(self) -> int:

@@ -46,4 +46,5 @@ def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = "ae
     mean, covariance = learned.moments
     contrast = np.append(-w, 1.0)  # y - <w, x>
     noise = max(0.0, float(contrast @ covariance @ contrast))
-    return JointModel(mean[:-1], covariance[:-1, :-1], w, float(learned.model["b"] - w @ c), noise)
+    b = float(learned.model["b"] - w @ c)
+    return JointModel(mean[:-1], covariance[:-1, :-1], w, b, noise, covariance[:-1, -1])
