@@ -158,8 +158,8 @@ class Subject:
         moments = np.square((known or table).rows(orders)).mean(axis=1) if self.learner.given_moments else None
         costs = prices(table.d) if costs is None else costs
         costs = costs if self.learner.cost_aware else None
-        own_data = {"centred": origin, "intercept": origin, "scaled": origin and self.learner.scales_itself}
-        given = SideInformation(k, plan.budget_split, moments, **own_data, prices=costs)
+        scaled = origin and self.learner.scales_itself
+        given = SideInformation(k, plan.budget_split, moments, origin, origin, scaled, costs)
         fit = self.wrapped(self.learner.fit)
         outputs = contract.run(self.learner, accessor, values, checkpoints, list(rngs), given, fit)
         arrays = [_with_intercept(W, origins) if origin else W for _, W, origins in outputs]

@@ -62,11 +62,12 @@ def _rows(plan: Plan) -> dict[str, str]:
     return {
         "learner": config.algo.name,
         "data set": f"{plan.dataset}: {plan.d} attributes, {examples}",
-        "attributes per example": f"{plan.per_example}{uses}",
+        "attributes per example": f"{'up to ' if config.chooses_k else ''}{plan.per_example}{uses}",
         "tuning": f"{tuning.name}, at {tuning.at}, {tuning.folds} folds, {settings} settings{widening}"
         if plan.tuned
         else f"{tuning.name}: nothing to choose",
-        "checkpoints (examples)": ("about " if plan.ends_with_money else "") + ", ".join(map(str, plan.checkpoints)),
+        f"checkpoints ({'spent' if config.chooses_k else 'examples'})": ("about " if plan.ends_with_money else "")
+        + ", ".join(map(str, plan.checkpoints)),
         "repetitions": f"{config.repetitions}, seed {config.seed}",
         "folder": str(config.folder()),
         "bill: one final run": f"{most} {plan.attributes_final:,} attributes",

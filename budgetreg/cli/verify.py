@@ -62,7 +62,7 @@ def _name(cell: CellVerdict) -> str:
     return cell.recorded.name or str(cell.folder)
 
 
-def _labels(cell: RecordedCell) -> tuple[str, str, int]:
+def _labels(cell: RecordedCell) -> tuple[str, str, int | str]:
     return cell.config["algo"]["name"], cell.data["name"], cell.config["k"]
 
 

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from budgetreg.config import options as must
 from budgetreg.config.options import Option, Options
 
+AUTO = "auto"
+"""The value of k with which a learner chooses how many attributes it sees of each example."""
+
 TOP: Options = {
     "experiment": Option("the recipe's name", must.TEXT),
     "protocol": Option("the preset", must.NAME | must.NOTHING, inert=True),
@@ -15,7 +18,7 @@ TOP: Options = {
     "dataset": Option("the data set"),
     "tuning": Option("the tuning"),
     "backend": Option("the backend", inert=True),
-    "k": Option("the attribute budget", must.whole(1)),
+    "k": Option("the attribute budget", must.whole(1) | must.one_of(AUTO)),
     "intercept": Option("the intercept", must.one_of("none", "mean") | must.NOTHING, default="none", own="mean"),
     "pilot": Option(
         "the number of full rows that are seen first", must.one_of("auto") | must.whole(0) | must.NOTHING, 0, own="auto"

@@ -200,7 +200,7 @@ def within_total(series: Series, curve: pd.DataFrame, x: Axis) -> pd.DataFrame:
     if series.config.get("axis") != "paid" or not (in_money or x.column == PAID.column):
         return curve
     total = series.config.get("total") if in_money == (series.unit is not None) else None
-    most = total or (curve[COST.column].max() if in_money else series.k * series.n_train)
+    most = total or (curve[COST.column].max() if in_money else series.attributes_per_example * series.n_train)
     return curve[curve[x.column] <= most]
 
 

@@ -64,7 +64,8 @@ def bounds(curves: Sequence[tuple[Series, pd.DataFrame]], column: str) -> tuple[
             outside.append(learner.label)
             continue
         zero = 1.0 if of_subspaces else (learner.points["test_mse"] / learner.points["test_relative"]).median()
-        excess = [np.mean([theorem.excess(B, learner.d, m, learner.k) for B in radii]) for m in curve["examples"]]
+        k = int(learner.k)  # a learner that chooses k has no theorem
+        excess = [np.mean([theorem.excess(B, learner.d, m, k) for B in radii]) for m in curve["examples"]]
         line = least + np.array(excess) / zero
         if (line < 1).any():
             lines[learner.label] = line

@@ -161,9 +161,10 @@ def _about_points(series: Series) -> str:
     asked = series.config.get("repetitions")
     unfinished = f" (of {asked} asked for)" if isinstance(asked, int) and asked > series.repetitions else ""
     paid = f", {money(last['cost'])} {series.unit}" if series.unit else ""
+    examples = "" if isinstance(series.k, str) else f"{int(last['examples'])} examples and "
     return (
         f"k = {series.k}, {repetitions_of([series])}{unfinished}, {len(curve)} checkpoints, the last at "
-        f"{int(last['examples'])} examples and {last['attributes']:.0f} attributes{paid}"
+        f"{examples}{last['attributes']:.0f} attributes{paid}"
     )
 
 

@@ -17,7 +17,7 @@ from budgetreg.figures.drawing import BANDS, PLAIN, Drawing
 from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Patch
 from budgetreg.figures.palette import VARIANTS, style
 from budgetreg.results.axis_variables import along, attainable
-from budgetreg.results.series import Series, by_checkpoint, labelled, read_folder
+from budgetreg.results.series import Series, budgets_of, by_checkpoint, labelled, read_folder
 
 _Looks = dict[str, dict[str, Any]]
 _PANEL = (6.4, 4.4)  # inches
@@ -193,7 +193,7 @@ def _looks(series: Sequence[Series]) -> _Looks:
     """Return each label's line style: the learner's colour and marker, and a dash for the budget or variant."""
     looks: _Looks = {}
     variants: Counter[str] = Counter()
-    budgets = sorted({curve.k for curve in series})
+    budgets = budgets_of(series)
     labels = {curve.label for curve in series}
     one_learner = len({curve.algo for curve in series}) == 1 and len(labels) > len(_DASHES)
     by_budget = len({(curve.algo, curve.k) for curve in series}) == len(labels)

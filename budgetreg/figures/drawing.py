@@ -12,7 +12,7 @@ from budgetreg.config.nested import common, flatten
 from budgetreg.config.options import LIST, MAPPING, NAME, NOTHING, POSITIVE, Rules, check, list_of, one_of
 from budgetreg.errors import ConfigError
 from budgetreg.results.axis_variables import ALONG
-from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series, by_checkpoint
+from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series, budgets_of, by_checkpoint
 
 _RULES: Rules = {
     "kind": ("the kind of figure", one_of("curves", "dots", "scaling", "pictures")),
@@ -107,7 +107,7 @@ class Drawing:
         panel = self.panel(series[0])
         if panel in self.titles:
             return self.titles[panel]
-        budgets = sorted({curve.k for curve in series})
+        budgets = budgets_of(series)
         budget = [f"k = {budgets[0]}"] if len(budgets) == 1 else []
         values = panel.split(",")
         named = [

@@ -14,6 +14,7 @@ from budgetreg.learners.signature import BudgetSplit, Rngs, SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import Collected, collect
 from budgetreg.revealed.everything import collect_everything
+from budgetreg.revealed.purchases import purchases
 from budgetreg.sampling.importance_weights import PRICE_AWARE
 from budgetreg.tasks import SubspaceLearning
 from budgetreg.theory import aelr_bound, aerr_bound
@@ -235,6 +236,8 @@ class PlannedDrawsLearner(PairwiseLearner):
         """Return what is revealed by each checkpoint and plan."""
         if self.draws == "everything":
             return collect_everything(accessor, checkpoints)
+        if given.purse is not None:
+            return purchases(accessor, checkpoints, rngs, given.purse, given.prices is not None)
         return collect(accessor, checkpoints, rngs, given.k, given.prices)
 
     @property
@@ -253,6 +256,11 @@ class PlannedDrawsLearner(PairwiseLearner):
         if self.draws == "everything" and run.k < run.d:
             raise ConfigError(f"algo.draws=everything: needs k={run.d}, all attributes, not k={run.k}; or use planned")
         return ()
+
+    @property
+    def chooses_k(self) -> bool:
+        """Whether it draws at all."""
+        return self.draws == "planned"
 
     @property
     def draws_in_words(self) -> str:

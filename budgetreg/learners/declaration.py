@@ -297,6 +297,11 @@ class Learner:
         return self.observation is Observation.ALL
 
     @property
+    def chooses_k(self) -> bool:
+        """Whether it can choose how many attributes it sees of each example: ``k=auto``."""
+        return False
+
+    @property
     def missing(self) -> Missing:
         """How it treats missing values."""
         return Missing.REFUSED

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from budgetreg.metering.accessor import Accessor
+from budgetreg.revealed.purchases import Purse
 from budgetreg.tasks import Outputs
 
 
@@ -26,7 +27,7 @@ class SideInformation:
     Attributes
     ----------
     k : int
-        Attribute budget.
+        Attribute budget; all attributes if there is a purse.
     budget_split : BudgetSplit or None
         How the budget is divided, for learners that divide it.
     moments : ndarray of float, shape (F, d), or None
@@ -45,6 +46,9 @@ class SideInformation:
     raw : bool
         Whether the learner sees the values of the data, scaled perhaps. If not, means that nobody paid for have been
         subtracted, and a value of 0 or another constant has no meaning.
+    purse : Purse or None
+        For learners that choose how many attributes they see of each example (`Learner.chooses_k`): what they may
+        spend. Checkpoints are then amounts, the last of which is the total.
     """
 
     k: int
@@ -55,6 +59,7 @@ class SideInformation:
     scaled: bool = False
     prices: np.ndarray | None = None
     raw: bool = True
+    purse: Purse | None = None
 
     @property
     def split(self) -> BudgetSplit:

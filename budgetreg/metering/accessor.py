@@ -56,6 +56,8 @@ class Accessor:
         Records which cells are revealed to whom.
     expenses : Book, optional
         Adds up what is charged in money.
+    noted : bool
+        Whether checkpoints are amounts rather than numbers of examples; each is noted by `note` when it is spent.
     free : ndarray of bool, shape (d,), optional
         Attributes that cost nothing: revealing them is charged to no budget. None by default.
     groups : Groups, optional
@@ -88,6 +90,7 @@ class Accessor:
         itemised: bool = False,
         log: Book | None = None,
         expenses: Book | None = None,
+        noted: bool = False,
         free: np.ndarray | None = None,
         groups: Groups | None = None,
     ) -> None:
@@ -99,8 +102,9 @@ class Accessor:
         self.n_settings, self.d, self.free, self.groups = n_settings, table.d, free, groups
         self._opened = opened
         unbilled = uncharged(free, groups)
-        self._ledger = Ledger(self.n_streams, n_settings, self.d, budget, checkpoints, unbilled)
-        self._counts = RevealCounts(self.n_streams, n_settings, self.d, checkpoints) if itemised else None
+        ends = () if noted else checkpoints
+        self._ledger = Ledger(self.n_streams, n_settings, self.d, budget, ends, unbilled)
+        self._counts = RevealCounts(self.n_streams, n_settings, self.d, checkpoints, noted) if itemised else None
         # The ledger comes first: it refuses what the others must not record.
         self._bills: list[Book] = [book for book in (self._ledger, self._counts, expenses) if book]
         self._logs = [log] if log else []
@@ -341,6 +345,12 @@ class Accessor:
         for streams, index in parts:
             for some in row_blocks(index, self.d):
                 yield streams, self._table.rows(some), np.asarray(self._table.y[some])
+
+    def note(self, checkpoint: int) -> None:
+        """Note what has been charged by a checkpoint that is an amount; each in turn."""
+        self._ledger.note(checkpoint)
+        if self._counts:
+            self._counts.note()
 
     def bill(self) -> Bill:
         """Return what has been charged so far."""

@@ -54,10 +54,14 @@ class RevealCounts:
         F, G and the number of attributes.
     checkpoints : sequence of int
         Numbers of examples, increasing.
+    noted : bool
+        Whether the checkpoints are amounts, each of which is noted by `note` when it is spent.
     """
 
-    def __init__(self, n_streams: int, n_settings: int, d: int, checkpoints: Sequence[int]) -> None:
-        self._ends = np.asarray(checkpoints, dtype=np.intp)
+    def __init__(
+        self, n_streams: int, n_settings: int, d: int, checkpoints: Sequence[int], noted: bool = False
+    ) -> None:
+        self._ends, self._noted = np.asarray(checkpoints, dtype=np.intp), noted
         self._shape = (len(self._ends) + 1, n_streams, n_settings, d)
         self._shared = np.zeros((len(self._ends) + 1, n_streams, d), dtype=np.int64)
         # Needed only by learners whose settings draw for themselves.
@@ -65,7 +69,12 @@ class RevealCounts:
 
     def open(self, start: int, rows: np.ndarray) -> None:
         """Begin a block."""
-        self._part = np.searchsorted(self._ends, start + np.arange(rows.shape[1]), side="right")
+        numbers = start + np.arange(rows.shape[1])
+        self._part = np.zeros(rows.shape[1], np.intp) if self._noted else np.searchsorted(self._ends, numbers, "right")
+
+    def note(self) -> None:
+        """Count from here on for the next checkpoint."""
+        self._part += 1
 
     def note_rows(self) -> None:
         """Count full rows."""
@@ -176,7 +185,7 @@ class Ledger:
     budget : int or None
         Most attributes that a replica may be charged for one example; None for no limit.
     checkpoints : sequence of int
-        Numbers of examples at which the bill is noted.
+        Numbers of examples at which the bill is noted; others are noted by `note`.
     free : ndarray of bool, shape (d,), optional
         Attributes that are charged nothing; none by default.
     """
@@ -240,6 +249,10 @@ class Ledger:
         if self._budget is not None and charged.size and charged.max() > self._budget:
             raise BudgetExceeded(f"an example would cost {charged.max()} attributes; the budget is {self._budget}")
         self._spent[examples] = charged
+
+    def note(self, checkpoint: int) -> None:
+        """Note, as a checkpoint, what has been charged so far, the current block included."""
+        self._at[checkpoint] = self._total + self._spent.sum(axis=1, dtype=np.int64)
 
     def bill(self, reveals: RevealCounts | None = None) -> Bill:
         """Return what has been charged so far, with the counts by attribute; the block ends."""

@@ -28,7 +28,7 @@ from budgetreg.config.options import (
     options_of,
     resolve_nulls,
 )
-from budgetreg.config.sections import BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
+from budgetreg.config.sections import AUTO, BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
 from budgetreg.data import DatasetConfig, DatasetKind, kinds
 from budgetreg.data.attributes import EQUAL, with_ranges
 from budgetreg.data.kind import ALL
@@ -81,7 +81,7 @@ class Config:
     dataset: DatasetConfig
     tuning: TuningConfig
     backend: BackendConfig
-    k: int
+    k: int | str
     intercept: str
     pilot: int | str
     axis: str
@@ -119,8 +119,13 @@ class Config:
     @property
     def ends_with_money(self) -> bool:
         """Whether the total is money, and what an example costs depends on draws: they decide how many are seen."""
-        priced = self.dataset.costs not in (None, EQUAL)
+        priced = self.dataset.costs not in (None, EQUAL) and not self.chooses_k
         return priced and self.total is not None and self.algo.observation is not Observation.ALL
+
+    @property
+    def chooses_k(self) -> bool:
+        """Whether the learner chooses how many attributes it sees of each example, within the total."""
+        return self.k == AUTO
 
     @property
     def has_automatic_pilot(self) -> bool:
@@ -241,6 +246,8 @@ def _typed(tree: dict[str, Any]) -> Config:
     dataset = _dataset(tree, kind, own_data)
     tree.update(resolve_nulls(TOP, tree, own_data))
     tuning = _tuning(tree, algo, own_data)
+    if tree["k"] == AUTO:
+        _refuse_auto(algo, tree["total"])
     tree["backend"] = checked(tree["backend"], BACKEND, "backend")
     sections = {"algo": algo, "dataset": dataset, "tuning": tuning, "backend": BackendConfig(**tree["backend"])}
     plain = {field.name: frozen(tree[field.name]) for field in fields(Config) if field.name in tree}
@@ -339,6 +346,18 @@ def _algo(tree: dict[str, Any], own_data: bool) -> Learner:
     tree["algo"] = {key: value for key, value in {**section, **unused}.items() if not declared[key].inert}
     grid = {key: tuple(map(float, values)) for key, values in section["grid"].items()}
     return replace(learner, grid=grid)
+
+
+def _refuse_auto(algo: Learner, total: int | None) -> None:
+    if not algo.chooses_k:
+        able = ", ".join(members(lambda other: other.chooses_k))
+        raise ConfigError(
+            f"k={AUTO}: {algo.name} cannot choose k with its options; give a number, or use one of {able}"
+        )
+    if total is None:
+        raise ConfigError(
+            f"k={AUTO}: needs total=T, the attributes that may be spent in all, or with dataset.costs the money"
+        )
 
 
 def _dataset(tree: dict[str, Any], kind: DatasetKind, own_data: bool) -> DatasetConfig:

@@ -61,7 +61,9 @@ class Outcome:
 
     @property
     def examples(self) -> tuple[int, ...]:
-        """Numbers of examples at the checkpoints, the pilot's among them."""
+        """Numbers of examples at the checkpoints, the pilot's among them; amounts, if the learner chooses k."""
+        if self.plan.config.chooses_k:
+            return self.final.checkpoints
         return tuple(self.plan.lead + checkpoint for checkpoint in self.final.checkpoints)
 
     def report(self) -> dict[str, Any]:
@@ -76,7 +78,7 @@ class Outcome:
                 **{f"p_{name}": values[best[-1]] for name, values in plan.settings.items()},
                 "edge": self._edge(best[-1:]),
                 "attributes_total": pilot + charged[-1],
-                "attributes_mean": charged[-1] / (self.examples[-1] - plan.lead),
+                "attributes_mean": charged[-1] / (self._examples_seen - plan.lead),
                 "attributes_max": int(final.most[self.among].max()),
                 "attributes_tuning": sum(fold.paid for fold in self.folds),
                 **self._distinct_cells(),
@@ -108,7 +110,15 @@ class Outcome:
             rows, cells = self._seen()
             first, model = split.first_row, self.final.kept[-1].model
             explained = explained_by_cells(table, model, rows - first, cells - first * plan.d, float(y.var()))
-        return calibrated(y, explained, self.examples[-1])
+        return calibrated(y, explained, self._examples_seen)
+
+    @property
+    def _examples_seen(self) -> int:
+        """How many examples the final run saw, the pilot's among them."""
+        if not self.plan.config.chooses_k:
+            return self.examples[-1]
+        rows, single = self._seen()
+        return len(np.union1d(rows, single // self.plan.d))
 
     def _seen(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows that the final run saw in full, the pilot's among them, and its other cells."""

@@ -140,7 +140,7 @@ def _advance_batch(
     """Run passes together, all of which stop at some numbers of examples, see `advance`."""
     config = plan.config
     lengths = np.array([each.order.size for each in batch])
-    longest = max(lengths.max(), ends[-1])
+    longest = lengths.max() if config.chooses_k else max(lengths.max(), ends[-1])
     orders = np.stack([np.pad(each.order, (0, longest - each.order.size), mode="edge") for each in batch])
     n_final = sum(each.final for each in batch)
     log = RevealLog(cells, np.array([each.split.first_row - each.split.offset for each in batch]), n_final)
@@ -162,6 +162,7 @@ def _advance_batch(
         itemised=plan.prices is not None,
         log=log,
         expenses=expenses,
+        noted=config.chooses_k,
         free=plan.free,
         groups=plan.groups,
     )
@@ -170,7 +171,9 @@ def _advance_batch(
     prices = np.array(plan.prices.costs) if plan.prices and config.algo.cost_aware else None
     scaled = config.dataset.scaled_by_revealed and config.algo.scales_itself
     raw = config.dataset.center != "full"
-    given = SideInformation(config.k, plan.budget_split, moments, plan.centred, plan.intercept, scaled, prices, raw)
+    given = SideInformation(
+        plan.k, plan.budget_split, moments, plan.centred, plan.intercept, scaled, prices, raw, plan.purse
+    )
     identity = ("draws", config.seed, plan.dataset, config.algo.name, config.k)
     rngs = [generator(*identity, each.split.repetition, each.stage) for each in batch]
     kept: list[list[Any]] = [[] for _ in batch]

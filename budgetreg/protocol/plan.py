@@ -113,7 +113,10 @@ class Plan(Spending):
     @property
     def attributes_final(self) -> int:
         """Most that the final run of a repetition may be charged."""
-        return self.lead * self.full_row + self.per_example * (self.most_examples - self.lead)
+        most = self.lead * self.full_row + self.per_example * (self.most_examples - self.lead)
+        if not self.config.chooses_k:
+            return most
+        return min(most, self.lead * self.full_row + int(self.money / min(cost for cost in self.payment.costs if cost)))
 
     @property
     def attributes_tuning(self) -> int:
@@ -139,6 +142,8 @@ class Plan(Spending):
     def streams_at_once(self) -> int:
         """How many streams advance together: as many as fit into a worker's memory, or all folds of a repetition."""
         algo = self.config.algo
+        if self.config.chooses_k:  # what a stream has seen decides what it sees next
+            return 1
         if algo.batching is Batching.WITH_ITS_FOLDS:
             return self.config.tuning.folds
         counts = COUNT_BYTES * self.d * len(self.checkpoints) if self.prices else 0
@@ -222,14 +227,15 @@ def make_plan(config: Config) -> Plan:
     _check_prices(algo, free, data.names)
     unbilled = uncharged(free, data.groups)
     priced = np.ones(data.X.shape[1], dtype=bool) if unbilled is None else ~unbilled
+    k = config.k if isinstance(config.k, int) else int(priced.sum())
     plan = Plan(
         config=config,
         n_train=n_train,
         d=data.X.shape[1],
-        budget_split=algo.split_budget(config.k),
+        budget_split=algo.split_budget(k),
         prices=prices,
         n_complete=int(data.complete.mean() * n_train),
-        met=None if data.available is None else met(data.available, priced, config.k, algo.missing),
+        met=None if data.available is None else met(data.available, priced, k, algo.missing),
         groups=data.groups,
         folder=config.folder(),
         dataset=data.name,
@@ -342,7 +348,7 @@ def _check_data(config: Config, data: Dataset) -> None:
     drawn = config.dataset.split != "official" and not config.dataset.untested
     if drawn and not 0 < int(n * config.dataset.test_fraction) < n:
         raise DataError(f"{data.name} has {n} examples: too few for a test part of {config.dataset.test_fraction}")
-    if config.k > data.n_purchases:
+    if isinstance(config.k, int) and config.k > data.n_purchases:
         if data.groups is not None:
             raise ConfigError(
                 f"k={config.k}: the attribute budget must be at most {data.n_purchases}, as a group counts as "

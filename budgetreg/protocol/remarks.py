@@ -14,7 +14,12 @@ def remarks(spending: Spending, data: Dataset, tuned: bool) -> Iterator[str]:
     """Yield notes for the user on what a plan assumes, what is not paid for, and where it ends early."""
     config, algo = spending.config, spending.config.algo
     pilot, end, bought = spending.pilot, spending.end(spending.lead), spending.bought(spending.lead)
-    if bought is not None and end < bought:
+    if config.chooses_k:
+        yield (
+            f"k=auto: {algo.name} chooses how many attributes it sees of each example; a checkpoint is an amount that "
+            "is spent, and the column examples has that amount"
+        )
+    elif bought is not None and end < bought:
         about = "about " if spending.met or spending.ends_with_money else ""
         values = spending.met.mean / spending.per_example if spending.met else 1
         first = spending.lead * spending.full_row
@@ -59,7 +64,7 @@ def remarks(spending: Spending, data: Dataset, tuned: bool) -> Iterator[str]:
         what = "the attributes' second moments over the training part"
         yield f"{algo.name} is given {what}, which no budget pays for"
     full_rows = spending.n_complete * spending.payment.row
-    total = config.total or config.k * spending.n_train
+    total = config.total or spending.k * spending.n_train
     if config.axis == "paid" and tuned and full_rows > total:
         payer = f"k={config.k}" if config.total is None else "the total"
         which = "the complete rows of its held-out folds" if data.available is not None else "its held-out folds"

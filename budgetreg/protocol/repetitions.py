@@ -202,7 +202,9 @@ def _new_pass(
     Folds are shorter than the final run: they end at checkpoints beyond them.
     """
     pilot, rows = (split.pilot, order) if plan.lead else (split.pilot[:0], np.concatenate([split.pilot, order]))
-    ends = tuple(sorted({min(checkpoint - plan.lead, rows.size) for checkpoint in checkpoints}))
+    ends = checkpoints
+    if not plan.config.chooses_k:
+        ends = tuple(sorted({min(checkpoint - plan.lead, rows.size) for checkpoint in checkpoints}))
     return Pass(split, stage, rows + split.offset, pilot + split.offset, ends, begin)
 
 

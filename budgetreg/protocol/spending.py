@@ -21,6 +21,7 @@ from budgetreg.learners.declaration import Missing, Observation
 from budgetreg.learners.signature import BudgetSplit
 from budgetreg.protocol.configuration import Config
 from budgetreg.revealed.collection import MIX
+from budgetreg.revealed.purchases import Purse
 from budgetreg.sampling.designs import working_probabilities
 from budgetreg.sampling.importance_weights import per_money
 
@@ -137,9 +138,14 @@ class Spending:
         return self.d if self.uncharged is None else int(np.count_nonzero(~self.uncharged))
 
     @property
+    def k(self) -> int:
+        """The attribute budget, as a number: all attributes, if the learner chooses how many it sees."""
+        return self.full_row if isinstance(self.config.k, str) else self.config.k
+
+    @property
     def per_example(self) -> int:
         """Attributes that a replica may be charged for one example: k, or all; for some learners on average."""
-        limit = self.d if self.config.algo.observation is Observation.ALL else self.config.k
+        limit = self.d if self.config.algo.observation is Observation.ALL else self.k
         return min(limit, self.full_row)
 
     @cached_property
@@ -172,6 +178,16 @@ class Spending:
         guided, draws = fsum(shares * roots) / fsum(shares / roots), self.budget_split._asdict()
         return fsum(n * (guided if part in price_aware else mean) for part, n in draws.items()) / sum(draws.values())
 
+    @cached_property
+    def purse(self) -> Purse | None:
+        """What a learner that chooses k may spend; None for all others."""
+        if not self.config.chooses_k:
+            return None
+        prices = np.ones(self.d) if self.payment is not self.prices else np.array(self.payment.costs)
+        if self.uncharged is not None:
+            prices = np.where(self.uncharged, 0.0, prices)
+        return Purse(prices, self.lead * self.payment.row)
+
     @property
     def ends_with_money(self) -> bool:
         """Whether the draws of each repetition decide how many examples the total, which is money, pays for."""
@@ -179,7 +195,7 @@ class Spending:
 
     @property
     def money(self) -> float:
-        """The money that is left after the pilot; for totals in money."""
+        """What is left of a total after the pilot, in its unit."""
         assert self.config.total is not None
         return self.config.total - self.lead * self.payment.row
 
@@ -212,7 +228,7 @@ class Spending:
         """Return the draws at which the axis ends; with a total, at most those of all examples."""
         bought = self.bought(lead)
         if bought is None:
-            return min(self.config.k, self.full_row) * self.n_train
+            return min(self.k, self.full_row) * self.n_train
         return min(bought, lead * self.full_row + self.per_example * (self.n_train - lead))
 
     def spent(self, draws: int) -> float:
@@ -286,6 +302,8 @@ class Spending:
     def checkpoints(self) -> tuple[int, ...]:
         """The numbers of examples, the pilot's rows among them, at which the curve is evaluated.
 
+        If the learner chooses k, they are amounts, in the unit of the total.
+
         Raises
         ------
         ConfigError
@@ -298,8 +316,10 @@ class Spending:
             if asked[0] <= pilot:
                 raise ConfigError(f"checkpoints={list(asked)}: the first {pilot} examples are the pilot")
             return tuple(map(int, asked))
+        if config.chooses_k:
+            return self._amounts
         end, name = self.end(lead), config.algo.name
-        per_example = config.k if config.axis == "examples" else self.per_example
+        per_example = self.k if config.axis == "examples" else self.per_example
         if config.total is not None and (end - lead * d < per_example or self.fewest < 1):
             after = f" after a pilot of {lead} full rows of {d}" if lead else ""
             price = max(self.payment.costs) if self.ends_with_money else self.price
@@ -327,6 +347,25 @@ class Spending:
         return tuple(sorted(examples)[-self.fewest :])
 
     @property
+    def _amounts(self) -> tuple[int, ...]:
+        """The checkpoints of a learner that chooses k: from a full row after the pilot to the total."""
+        row, lead, asked = self.payment.row, self.lead, self.config.checkpoints
+        assert self.config.total is not None
+        end, least = min(self.config.total, ceil(row * self.n_train - _ROUNDING)), (lead + 1) * row
+        if end < least - _ROUNDING:
+            after = f" and a pilot of {lead}" if lead else ""
+            raise ConfigError(f"{self.total}: k=auto needs at least a full row{after}, {ceil(least - _ROUNDING)}")
+        if isinstance(asked, int):
+            axis = np.geomspace(min(max(least, end / AXIS_SPAN), end), end, asked) if asked > 1 else np.array([end])
+            axis[-1] = end
+        else:
+            axis = np.round(end * np.array(asked), 6)
+        amounts = {int(amount + _ROUNDING) for amount in axis if amount >= least - _ROUNDING}
+        if not amounts:
+            raise ConfigError(f"checkpoints: each of these shares of {end} is less than a full row, {least:,.10g}")
+        return tuple(sorted(amounts))
+
+    @property
     def fewest(self) -> int:
         """The fewest examples after the pilot that a total in money pays for, whatever is drawn; else all."""
         if not self.ends_with_money:
@@ -336,6 +375,8 @@ class Spending:
     @property
     def most_examples(self) -> int:
         """The most examples that a run can end with, the pilot's among them."""
+        if self.config.chooses_k:
+            return self.n_train
         if not self.ends_with_money:
             return self.checkpoints[-1]
         cheapest = min(cost for cost in self.payment.costs if cost)

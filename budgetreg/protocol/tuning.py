@@ -20,7 +20,7 @@ def run_context(spending: Spending, data: Dataset) -> RunContext:
     config, prices = spending.config, spending.prices
     intercept = config.intercept == "mean"
     return RunContext(
-        k=config.k,
+        k=spending.k,
         d=spending.d,
         m=spending.checkpoints[-1] - spending.lead,
         budget_split=spending.budget_split,

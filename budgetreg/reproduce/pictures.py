@@ -98,13 +98,13 @@ def reveal_images(plan: Plan) -> Picture:
     order = generator(*identity, "images").choice(plan.n_train, min(IMAGES, plan.n_train), replace=False)
     table = Table(data.X, data.y, data.scale)
     full = Accessor(table, order[None], 1, budget=plan.d).rows(0, order.size)[0][0]
-    accessor = Accessor(table, order[None], 1, budget=plan.config.k)
+    accessor = Accessor(table, order[None], 1, budget=plan.k)
     accessor.open(0, order.size)
-    attributes = subset(generator(*identity, "pixels"), plan.d, plan.config.k)[: order.size]
+    attributes = subset(generator(*identity, "pixels"), plan.d, plan.k)[: order.size]
     partial = np.full_like(full, np.nan)
     np.put_along_axis(partial, attributes, accessor.reveal_block(attributes[None])[0], axis=1)
     square = (order.size, side, side)
-    return Picture(order, full.reshape(square), partial.reshape(square), plan.config.k)
+    return Picture(order, full.reshape(square), partial.reshape(square), plan.k)
 
 
 def draw(picture: Picture) -> Figure:

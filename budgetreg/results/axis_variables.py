@@ -46,7 +46,11 @@ def _column(name: str) -> Callable[[Series, pd.DataFrame], np.ndarray]:
 
 def _effective_examples(series: Series, curve: pd.DataFrame) -> np.ndarray:
     """Return m (r/d)^2/n, which decides the excess of a subspace if Theorem 7 of Gonen et al. 2016 is sharp."""
-    return _column("examples")(series, curve) * (series.k / series.d) ** 2 / int(series.config["algo"]["n_components"])
+    return (
+        _column("examples")(series, curve)
+        * (series.attributes_per_example / series.d) ** 2
+        / int(series.config["algo"]["n_components"])
+    )
 
 
 ALONG: Mapping[str, Callable[[Series, pd.DataFrame], np.ndarray]] = {
@@ -60,9 +64,9 @@ ALONG: Mapping[str, Callable[[Series, pd.DataFrame], np.ndarray]] = {
 """Variables along a curve, as functions of a series and its mean curve."""
 
 OF: Mapping[str, Callable[[Series], float]] = {
-    "k": lambda series: float(series.k),
+    "k": lambda series: series.attributes_per_example,
     "d": lambda series: float(series.d),
-    "d/k": lambda series: series.d / series.k,
+    "d/k": lambda series: series.d / series.attributes_per_example,
 }
 """Variables of a whole series."""
 

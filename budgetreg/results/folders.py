@@ -50,7 +50,7 @@ class RunStatus:
     running: bool
     algo: str
     dataset: str
-    k: int
+    k: int | str
     damage: str = ""
     stopped: str = ""
 

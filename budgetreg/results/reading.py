@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from budgetreg.config.sections import AUTO
 from budgetreg.data.formats.chunks import damage_reported
 from budgetreg.errors import DataError
 from budgetreg.files.writing import files_below
@@ -101,5 +102,8 @@ def _frame(content: bytes) -> pd.DataFrame:
     # As text first: the reader's own conversion to numbers is not exact in all its versions.
     table = pd.read_csv(BytesIO(content), dtype=str, keep_default_na=False)
     for column in table.columns.difference(list(_TEXT_COLUMNS)):
+        if column == "k" and (table[column] == AUTO).any():
+            table[column] = [value if value == AUTO else int(value) for value in table[column]]
+            continue
         table[column] = table[column].replace("", "nan").astype(int if column in _COUNT_COLUMNS else float)
     return table

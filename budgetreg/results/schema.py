@@ -27,13 +27,13 @@ IDENTIFIERS: dict[str, str] = {
     "experiment": "name of the experiment the run belongs to; empty if none",
     "algo": "learner",
     "dataset": "data set",
-    "k": "attribute budget per training example",
+    "k": "attribute budget per training example; auto: the learner chose it",
     "repetition": "number of the random split, from 0",
 }
 
 POINTS: dict[str, str] = {
     **IDENTIFIERS,
-    "examples": "training examples seen by this checkpoint",
+    "examples": "training examples seen by this checkpoint; with k=auto, the amount that was to be spent by it",
     "attributes": "attributes charged to the final run by this checkpoint (counted, tuning not included)",
     COST: "what the attributes charged to the final run by this checkpoint cost, in units of the price list "
     "(dataset.unit), tuning not included",
@@ -69,7 +69,7 @@ RUN_COLUMNS: dict[str, str] = {
     "forgetting",
     "edge": "which of these values are the smallest or largest of their grid, such as 'B:low eta:high'; empty if none",
     "attributes_total": "attributes charged to the final run",
-    "attributes_mean": "attributes charged per training example, mean",
+    "attributes_mean": "attributes charged per training example, mean; with k=auto, over those seen",
     "attributes_max": "attributes charged per training example, largest",
     "attributes_tuning": "attributes charged to the choice of parameters, all candidates and folds together",
     "cost_total": "what the attributes charged to the final run cost, in units of the price list",

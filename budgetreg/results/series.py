@@ -57,7 +57,7 @@ class Series:
 
     dataset: str
     algo: str
-    k: int
+    k: int | str
     variant: str
     label: str
     points: pd.DataFrame
@@ -100,6 +100,11 @@ class Series:
     def of_all_attributes(self) -> bool:
         """Whether the learner sees all attributes of an example, or all that have a value."""
         return self.of_full_rows or self.k == self.d
+
+    @property
+    def attributes_per_example(self) -> float:
+        """The budget k; if the learner chooses it, the attributes of an example on average."""
+        return float(self.runs["attributes_mean"].mean()) if isinstance(self.k, str) else float(self.k)
 
     @property
     def repetitions(self) -> int:
@@ -237,8 +242,17 @@ def _measures(points: pd.DataFrame) -> tuple[str, ...]:
     return (*MEASURES, AUC) if AUC in points else MEASURES
 
 
-def _cell(series: Series) -> tuple[str, str, int]:
-    return series.dataset, series.algo, series.k
+def budgets_of(series: Iterable[Series]) -> list[int | str]:
+    """Return the budgets k of some series, ascending; ``auto`` is the last."""
+    return sorted({curve.k for curve in series}, key=_place)
+
+
+def _place(k: int | str) -> tuple[bool, int]:
+    return isinstance(k, str), 0 if isinstance(k, str) else k
+
+
+def _cell(series: Series) -> tuple[str, str, tuple[bool, int]]:
+    return series.dataset, series.algo, _place(series.k)
 
 
 def _label(series: Series, several_budgets: bool) -> str:

@@ -1,6 +1,6 @@
 """Collection and storage of what is revealed, for learners that store what they see, with draws planned from it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,6 +9,7 @@ import numpy as np
 
 from budgetreg.data.groups import Groups
 from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.centring import JointMoments
 from budgetreg.sampling.designs import Draw, fixed_size, replaced, working_probabilities
 from budgetreg.sampling.draws import BLOCK, subset
 from budgetreg.sampling.importance_weights import per_money, regression_weights
@@ -238,7 +239,7 @@ class Collected:
     Attributes
     ----------
     examples : int
-        Number of examples, without the pilot's.
+        Number of examples, without the pilot's; or an amount, see `budgetreg.revealed.purchases`.
     is_checkpoint : bool
         Whether the output is wanted.
     is_plan : bool
@@ -261,7 +262,13 @@ class Collected:
     draws: Sequence[AttributeDraws]
     prices: np.ndarray | None = None
 
-    def plan(self, spread: np.ndarray, W: np.ndarray, known: np.ndarray) -> None:
+    def plan(
+        self,
+        spread: np.ndarray,
+        W: np.ndarray,
+        known: np.ndarray,
+        joint: Callable[[int], JointMoments] | None = None,
+    ) -> None:
         """Change the draw probabilities, see `budgetreg.sampling.importance_weights.regression_weights`.
 
         Parameters
@@ -272,6 +279,8 @@ class Collected:
             Regressors.
         known : ndarray of bool, shape (F, d)
             Attributes that are not drawn again, see `budgetreg.revealed.equal_values`.
+        joint : callable, optional
+            Returns the moments of a stream, by which learners choose that buy what they want.
         """
         for draws, s, w, is_known in zip(self.draws, np.where(known, 0.0, spread), W, known, strict=True):
             i = draws.members

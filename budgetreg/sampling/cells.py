@@ -23,10 +23,10 @@ from budgetreg.sampling.importance_weights import per_money
 from budgetreg.sampling.information import Beliefs, Criterion
 
 _EXAMPLES = 3
-"""Fewest examples for each attribute that a design has."""
+"""Fewest examples for each attribute that a design has, about."""
 
-_LEAST_DEPTH, _FIRST_DEPTH = 2, 4
-"""One attribute of an example shows no pair. First purchases, which others will follow, have at most the second."""
+_LEAST_DEPTH = 2
+"""One attribute of an example shows no pair."""
 
 _TIE = 0.02
 """Relative difference of errors up to which depths are tied."""
@@ -109,8 +109,8 @@ def choose(
     spend: float,
     rng: np.random.Generator,
     *,
-    horizon: float | None = None,
     candidates: np.ndarray | None = None,
+    price_aware: bool = True,
 ) -> Choice:
     """Choose the cells to buy next.
 
@@ -122,20 +122,19 @@ def choose(
     beliefs : Beliefs or None
         None while nothing is known.
     weights : ndarray of float, shape (u,)
-        Units are drawn about in proportion to these weights, at least 0, after a correction for prices.
+        Units are drawn about in proportion to these weights, at least 0.
     spend : float
         What the cells may cost together.
     rng : numpy.random.Generator
         The same state gives the same cells.
-    horizon : float, optional
-        What will be spent from now on, these cells included; by default no more than `spend`.
     candidates : ndarray of int, optional
         Examples of which cells may be bought, the preferred first. By default all: first those that show anything with
         a price, then the others, each in order.
+    price_aware : bool
+        Whether the weights are corrected for prices.
     """
-    purchase = _Purchase(offer, weights, candidates)
-    horizon = spend if horizon is None else max(horizon, spend)
-    depth, limit = purchase.depth(beliefs, spend, horizon, rng)
+    purchase = _Purchase(offer, weights, candidates, price_aware)
+    depth, limit = purchase.depth(beliefs, spend, rng)
     left = spend
     while depth and purchase.affords(left):
         cost = purchase.fill(depth, left, rng)
@@ -151,7 +150,7 @@ def choose(
 class _Purchase:
     """Units (n, u) that are bought in one go, at first none."""
 
-    def __init__(self, offer: Offer, weights: np.ndarray, candidates: np.ndarray | None) -> None:
+    def __init__(self, offer: Offer, weights: np.ndarray, candidates: np.ndarray | None, price_aware: bool) -> None:
         self._offer = offer
         self._open = offer.by_unit(offer.open)
         seen = offer.by_unit(offer.seen) & ~self._open
@@ -166,7 +165,9 @@ class _Purchase:
         # Units that no example offers any more do not count: an example that has k of the others is k deep.
         self._varying = self._priced[self._open[np.ix_(self._examples, self._priced)].any(axis=0)]
         self._has = seen[:, self._varying]
-        w = per_money(weights[self._varying], offer.prices[self._varying]) if self._varying.size else np.ones(0)
+        w = weights[self._varying]
+        if price_aware and w.size:
+            w = per_money(w, offer.prices[self._varying])
         self._p = (1 - _MIX) * w / (w.sum() or 1.0) + _MIX / max(len(w), 1)
         room = self._has.sum(axis=1) + np.minimum(offer.limits, self._open[:, self._varying].sum(axis=1))
         self.most = int(room[self._examples].max(initial=0))
@@ -176,27 +177,21 @@ class _Purchase:
         """How many of the varying units each example has or gets, shape (n,)."""
         return np.asarray((self._has | self.bought[:, self._varying]).sum(axis=1))
 
-    def depth(
-        self, beliefs: Beliefs | None, spend: float, horizon: float, rng: np.random.Generator
-    ) -> tuple[int, Limit]:
+    def depth(self, beliefs: Beliefs | None, spend: float, rng: np.random.Generator) -> tuple[int, Limit]:
         """Return how deep examples are to be filled, at most `most`, and why; 0 if none can be."""
         if not self.most:
             return 0, Limit.NOTHING
         u, eligible = self._varying.size, np.union1d(self._examples, np.flatnonzero(self._has.any(axis=1)))
         price = self._offer.prices[self._varying] @ self._p / self._p.sum()
-        units = self._has.sum() + horizon / price
-        bound = units / (_EXAMPLES * u)
-        if beliefs is None and horizon > spend:
-            bound = min(bound, _FIRST_DEPTH)
-        top = min(self.most, max(_LEAST_DEPTH, int(bound)))
+        units = self._has.sum() + spend / price
+        top = min(self.most, max(_LEAST_DEPTH, round(units / (_EXAMPLES * u))))
         depth = top
         if beliefs is not None and top > _LEAST_DEPTH:
             depth = self._least_error(Criterion(beliefs), top, units, len(eligible), rng)
         limit = Limit.SHARED if depth < top else Limit.FEW_EXAMPLES
         if depth == self.most:
             limit = Limit.ALL if self.most == u else Limit.PER_EXAMPLE
-        # If there are few examples, all of them get as much, unless nothing is known yet.
-        reached = 0 if beliefs is None and horizon > spend else min(int(units / len(eligible)), self.most)
+        reached = min(int(units / len(eligible)), self.most)  # if there are few examples, all of them get as much
         return (reached, Limit.EXAMPLES) if reached > depth else (depth, limit)
 
     def fill(self, depth: int, left: float, rng: np.random.Generator) -> float:
@@ -204,11 +199,10 @@ class _Purchase:
         price, depths = self._offer.prices[self._varying], self._depths
         got = self.bought[:, self._priced].sum(axis=1)
         need = np.minimum(depth - depths, self._offer.limits - got)[self._examples]
-        examples, need = self._examples[need > 0], need[need > 0]
-        reach = np.searchsorted(np.cumsum(need) * price.min(), left, side="right") + 1
-        examples, need = examples[:reach], need[:reach]
-        offered = self._open[np.ix_(examples, self._varying)] & ~self.bought[np.ix_(examples, self._varying)]
-        offered &= price <= left
+        offered = (self._open & ~self.bought)[np.ix_(self._examples, self._varying)] & (price <= left)
+        able = np.flatnonzero((need > 0) & offered.any(axis=1))
+        able = able[: np.searchsorted(np.cumsum(need[able]) * price.min(), left, side="right") + 1]
+        examples, need, offered = self._examples[able], need[able], offered[able]
         keys = np.where(offered, self._keys(rng, len(offered)), -np.inf)
         order = np.argsort(-keys, axis=1, kind="stable")
         wanted = np.arange(order.shape[1]) < np.minimum(need, offered.sum(axis=1))[:, None]

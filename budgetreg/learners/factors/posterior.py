@@ -21,6 +21,7 @@ J. S. Liu, Y. N. Wu. Parameter expansion for data augmentation. JASA 94, 1999: w
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -187,7 +188,8 @@ def plan_by_posterior(
         See `budgetreg.revealed.equal_values.EqualValues.known`.
     """
     W = standardised.regressors(moments, centred=True, intercept=True)[0]
-    collected.plan(standardised.spread(moments), W[:, :, 0], standardised.known(collected.phases[-1], centred=centred))
+    known = standardised.known(collected.phases[-1], centred=centred)
+    collected.plan(standardised.spread(moments), W[:, :, 0], known, partial(standardised.joint, moments))
 
 
 def _correction(W: np.ndarray, psi: np.ndarray, x: np.ndarray, z: np.ndarray) -> np.ndarray:

@@ -126,6 +126,11 @@ class MomentRegression(PlannedDrawsLearner):
         return ("candidate",) if self.choice == "given" else ()
 
     @property
+    def chooses_k(self) -> bool:
+        """Whether the factor-model estimate is there, whose moments judge designs."""
+        return super().chooses_k and self.partner == "auto" and self.choice == "revealed"
+
+    @property
     def inactive_options(self) -> Sequence[str]:
         """The factors of a model that is not averaged in."""
         return ("n_factors",) if self.partner == "none" else ()
