@@ -2,8 +2,8 @@
 
 The trials are random, but the same for the same seed:
 
-- kill: end a run or sweep at a random moment (SIGKILL, SIGTERM, Ctrl-C, the death of a worker). The same command must
-  then give the results of an undisturbed run.
+- kill: end a run, a sweep or `budgetreg fit` at a random moment (SIGKILL, SIGTERM, Ctrl-C, the death of a worker). The
+  same command must then give the results of an undisturbed run, and the same bill.
 - damage: change a bit, some bytes or the end of a file that a run wrote or cached. The command must report the file in
   one line, repair it, or not depend on it.
 - disk: fill the disk or make folders read-only. The command must report that in one line, and finish the run later.
@@ -70,7 +70,7 @@ from budgetreg.files.writing import write_atomically  # noqa: E402
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "results" / "stress.csv"
 WHOLE = {
-    "kill": 102,
+    "kill": 140,
     "damage": 200,
     "disk": 40,
     "line": 500,
@@ -100,7 +100,7 @@ def ready() -> None:
     """Import what commands need, once for all forked processes."""
     for module in (
         *("hydra._internal.hydra", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
-        *("budgetreg.cli.run", "budgetreg.execution.verification", "budgetreg.figures.curves"),
+        *("budgetreg.cli.fit", "budgetreg.cli.run", "budgetreg.execution.verification", "budgetreg.figures.curves"),
         *("budgetreg.figures.summary", "budgetreg.learners", "budgetreg.protocol.repetitions", "budgetreg.cli.study"),
     ):
         import_module(module)

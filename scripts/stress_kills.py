@@ -26,8 +26,12 @@ from stress_trials import (
     started,
 )
 
+_MONEY = "dataset=diabetes dataset.costs=bundled total=2000 algo=aelr k=4 tuning.folds=2 out=out"
 _RUN = "k=4 repetitions=4 checkpoints=3 tuning.folds=2 out=out"
-CASES: Mapping[str, str] = {  # by name what is run; all leave the same bytes, whatever computes them
+CASES: Mapping[str, str] = {  # by name what is run; a case leaves the same bytes each time
+    "fit": "fit algo=aelr k=4 tuning.folds=2 out=out",
+    "fit, total in money": f"fit {_MONEY}",
+    "total in money": f"run repetitions=4 checkpoints=3 {_MONEY}",
     "sequential": f"run algo=aelr backend=sequential {_RUN}",
     "n_jobs=1": f"run algo=aelr n_jobs=1 {_RUN}",
     "n_jobs=2": f"run algo=aelr n_jobs=2 {_RUN}",
