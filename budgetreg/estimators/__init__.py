@@ -11,7 +11,7 @@ on the same table in a file ``table.csv``.
 >>> y = X @ [1.0, 2.0, 0.0] + 0.1 * rng.normal(size=60)
 >>> X[rng.random(X.shape) < 0.5] = np.nan
 >>> model = AEML(n_factors=2).fit(X, y)
->>> model.attributes_seen_ == np.count_nonzero(~np.isnan(X))
+>>> model.attributes_seen_ == int(np.count_nonzero(~np.isnan(X)))
 True
 >>> predictions, deviations = model.predict([[1.0, np.nan, 0.0]], return_std=True)
 """

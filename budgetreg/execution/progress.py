@@ -80,24 +80,26 @@ def progress_bar(description: str, repetitions: int, later: Later | None = None)
             folder = stack.enter_context(scratch_folder())
             # Zeros, not a sparse file: writing into its hole kills a process if the disk is full.
             (folder / "slots").write_bytes(bytes(8 * repetitions))
+            # Here, as an interruption may remove the file while the watcher begins.
+            fractions = np.memmap(folder / "slots", dtype=np.float64, mode="r")
             slots = folder / "slots"
         if slots is None:
             yield None
             return
         over = threading.Event()
         watch = _draw_bar if sys.stderr.isatty() else _print_lines
-        watcher = threading.Thread(target=watch, args=(description, slots, over, later), daemon=True)
-        watcher.start()
+        watcher = threading.Thread(target=watch, args=(description, fractions, over, later), daemon=True)
         try:
+            watcher.start()
             yield slots
         finally:
             over.set()
-            watcher.join()
+            if watcher.ident is not None:
+                watcher.join()
 
 
-def _draw_bar(description: str, slots: Path, over: threading.Event, later: Later | None) -> None:
+def _draw_bar(description: str, fractions: np.ndarray, over: threading.Event, later: Later | None) -> None:
     started = time.monotonic()
-    fractions = np.memmap(slots, dtype=np.float64, mode="r")
     if over.wait(_PATIENCE):
         return
     file: Any = AsIs(sys.stderr)
@@ -118,10 +120,9 @@ def _draw_bar(description: str, slots: Path, over: threading.Event, later: Later
                 break
 
 
-def _print_lines(description: str, slots: Path, over: threading.Event, later: Later | None) -> None:
+def _print_lines(description: str, fractions: np.ndarray, over: threading.Event, later: Later | None) -> None:
     """Print a line whenever as much is done as another repetition takes: repetitions may advance together."""
     started = time.monotonic()
-    fractions = np.memmap(slots, dtype=np.float64, mode="r")
     if over.wait(PATIENCE_OF_LINES):
         return
     shown, ended = 0, False

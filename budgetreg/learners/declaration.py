@@ -154,6 +154,8 @@ class Learner:
         The value of ``algo.core`` that selects the class.
     version : int
         Version of its results: raise it when its numbers change, which makes existing results stale.
+    version_uncentred : int
+        Raised in place of `version` when only numbers without an intercept, or of uncentred attributes, change.
     parameters : tuple of Parameter
         All parameters that learners of the class may have.
     batching : Batching
@@ -182,6 +184,7 @@ class Learner:
 
     core: ClassVar[str]
     version: ClassVar[int] = 1
+    version_uncentred: ClassVar[int] = 1
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     batching: ClassVar[Batching] = Batching.APART
     k_multiple: ClassVar[int] = 1

@@ -18,7 +18,12 @@ import numpy as np
 from budgetreg.revealed.collection import Block
 
 _ENOUGH = 5
-"""Equal values that a column needs to be modelled as an intercept. Half of the values differ with probability 1/32."""
+"""Equal values that a column needs to be modelled as an intercept. Half of the values differ with probability 1/32. If
+other columns show that fewer values differ, as many are needed as show it with the same probability."""
+
+_ENOUGH_TARGETS = 12
+"""Equal targets that a constant target needs. It is unlikely, and 12 fair coins show the same side with probability
+1/2048."""
 
 _CERTAIN = 44
 """Equal values after which a column is not drawn again: if a tenth of its values differ, the probability is 1 %."""
@@ -31,18 +36,25 @@ class EqualValues:
     Attributes
     ----------
     counts : ndarray of int, shape (F, columns)
-        Number of values of a column whose values are all equal; 0 for any other column.
+        Number of values of a column whose values are all equal; 0 for any other column. The last one is the target.
     values : ndarray of float, shape (F, columns)
         The value; 0 for any other column.
+    rare : ndarray of float, shape (F,)
+        Share of values that differ from the commonest one, not 0, in columns where it has at least half of the values,
+        but not all; 1/2 without such a column.
     """
 
     counts: np.ndarray
     values: np.ndarray
+    rare: np.ndarray
 
     @property
     def offsets(self) -> np.ndarray:
         """Whether a column (F, columns) is an intercept for columns that are not centred."""
-        return (self.counts >= _ENOUGH) & (self.values != 0)
+        needed = -_ENOUGH * np.log(2) / np.log1p(-self.rare)
+        enough = np.repeat(np.ceil(needed - 1e-9)[:, None], self.counts.shape[1], axis=1)
+        enough[:, -1] = _ENOUGH_TARGETS
+        return (self.counts >= enough) & (self.values != 0)
 
     def known(self, examples: int, *, centred: bool) -> np.ndarray:
         """Return whether a column (F, columns) has shown so many equal values that it need not be drawn again.
@@ -81,7 +93,30 @@ def equal_values(blocks: Sequence[Block], columns: int, *, raw: bool) -> EqualVa
         np.maximum.at(most, cells, block.values)
         np.add.at(counts, cells, 1)
     equal = (least == most) & (raw | (np.arange(columns + 1) == columns - 1))
-    return EqualValues(np.where(equal, counts, 0)[:, :-1], np.where(equal, least, 0.0)[:, :-1])
+    counts, values = np.where(equal, counts, 0)[:, :-1], np.where(equal, least, 0.0)[:, :-1]
+    possible = (counts >= _ENOUGH) & (values != 0)
+    rare = [_rare(blocks, f, columns - 1) if possible[f, :-1].any() else 0.5 for f in range(F)]
+    return EqualValues(counts, values, np.array(rare))
+
+
+def _rare(blocks: Sequence[Block], f: int, d: int) -> float:
+    """Return the share of rare values of a stream, see `EqualValues`."""
+    column, x = (np.concatenate([part[f].reshape(-1) for part in parts]) for parts in zip(*blocks, strict=True))
+    column, x = column[column < d], x[column < d]
+    order = np.lexsort((x, column))
+    column, x = column[order], x[order]
+    n = np.bincount(column, minlength=d)
+    # If a value has at least half of a column's values, it is the lower or the upper median.
+    seen = np.flatnonzero(n)
+    first = (np.cumsum(n) - n)[seen]
+    most = np.zeros(d, dtype=np.int64)
+    for middle in ((n[seen] - 1) // 2, n[seen] // 2):
+        median = np.zeros(d)
+        median[seen] = x[first + middle]
+        same = np.where(median != 0, np.bincount(column, x == median[column], d), 0).astype(np.int64)
+        most = np.maximum(most, same)
+    mostly = (2 * most >= n) & (most > 1) & (most < n)
+    return float((n - most)[mostly].sum() / n[mostly].sum()) if mostly.any() else 0.5
 
 
 def variance(value: np.ndarray | float, count: np.ndarray | int, others: np.ndarray | float) -> np.ndarray:

@@ -35,7 +35,7 @@ def test_quick_learners_pass_the_checks_of_scikit_learn(estimator: Any, check: A
 
 SLOW = [
     small(name, k=2)
-    for name in ("AELR", "AELRCV", "AERR", "AEML", "SGDImpute", "OnlineRidge", "POPCA", "AEFA", "MBEG", "Baseline")
+    for name in ("AELR", "AELRCV", "AEML", "SGDImpute", "OnlineRidge", "POPCA", "AEFA", "MBEG", "Baseline")
 ] + [AEML(n_factors=2), ESTIMATORS["AEMR"](n_factors=2), Ridge(B=1.0), RidgeCV(folds=2), ESTIMATORS["ImputeRidge"]()]
 
 

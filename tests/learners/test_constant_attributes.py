@@ -46,9 +46,28 @@ def test_equal_values_are_counted_in_each_stream():
     equal = equal_values(entries.blocks(), 4, raw=True)
     assert equal.counts.tolist() == [[6, 0, 2, 6], [0, 4, 0, 6]]
     assert equal.values.tolist() == [[2, 0, 7, 1], [0] * 4]
-    assert equal.offsets.tolist() == [[True, False, False, True], [False] * 4]
+    assert equal.offsets.tolist() == [[True, False, False, False], [False] * 4]
     centred_before = equal_values(entries.blocks(), 4, raw=False)
     assert centred_before.counts.tolist() == [[0, 0, 0, 6], [0, 0, 0, 6]]
+
+
+@pytest.mark.parametrize(("values", "constant"), [(11, False), (12, True)])
+def test_few_equal_targets_may_be_those_of_two_labels(values, constant):
+    entries = Entries(3)
+    entries.add(np.tile([0, 1], (1, values, 1)), np.tile([0.3, -2.0], (1, values, 1)), np.ones((1, values)))
+    assert equal_values(entries.blocks(), 3, raw=True).offsets.tolist() == [[True, True, constant]]
+
+
+def test_more_equal_values_are_needed_where_other_columns_have_rare_values():
+    """A tenth of the values of one column differ: 33 equal ones are as probable as 5 where half of them do."""
+    for values, constant in ((32, False), (33, True)):
+        shown = np.full((1, values, 2), 3.0)
+        rare = np.where(np.arange(40) < 4, 1.0, -0.2)
+        entries = Entries(5)
+        entries.add(np.tile([0, 1], (1, values, 1)), shown, np.arange(values)[None] * 1.0)
+        entries.add(np.full((1, 40, 1), 2), rare[None, :, None], np.arange(40)[None] * 1.0)
+        entries.add(np.full((1, 40, 1), 3), np.arange(40.0)[None, :, None], np.arange(40)[None] * 1.0)
+        assert equal_values(entries.blocks(), 5, raw=True).offsets[0].tolist() == [constant] * 2 + [False] * 3
 
 
 def test_few_equal_values_are_no_certainty():
@@ -71,25 +90,12 @@ def test_an_intercept_changes_no_other_attribute():
     offset = label_regression(*more, 4, np.arange(4) == 3)
     for one, other in ((plain.a, offset.a), (plain.v, offset.v)):
         np.testing.assert_allclose(other[:3], one[:3], rtol=1e-3)
-    assert offset.live.all() and not plain.live[3]
-    assert offset.a[3] == pytest.approx(0.1) and offset.b[3] == 0
-    assert 0 < offset.v[3] < plain.v[:3].mean() / 2
+    assert offset.live.tolist() == plain.live.tolist() == [True] * 3 + [False]
+    assert offset.constants.c.tolist() == pytest.approx([0, 0, 0, 0.1]) and not plain.constants.c.any()
+    assert 0 < offset.constants.variance[3] < plain.v[:3].mean() / 2
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "moments",
-        pytest.param("factors", marks=pytest.mark.slow),
-        pytest.param(
-            "both",
-            marks=[
-                pytest.mark.slow,
-                pytest.mark.xfail(reason="ridge holds a small constant back by 11 %", strict=True),
-            ],
-        ),
-    ],
-)
+@each_learner
 def test_a_constant_attribute_is_the_intercept(name):
     """In its unit, however small; at about the same error as with an intercept."""
     m = 150

@@ -139,10 +139,10 @@ def test_equally_good_attributes_are_taken_in_order_and_copies_are_left_for_last
 
 def test_groups_are_chosen_as_a_whole_by_a_search_that_refits_each_set():
     X, y = examples(60)
-    groups = Groups((0, 1, 2, 0, 4, 4, 2, 7, 8, 9))  # {0, 3}, {2, 6}, {4, 5}
-    units = [[0, 3], [1], [2, 6], [4, 5], [7], [8], [9]]
+    groups = Groups((0, 0, 2, 2, 2, 5, 6, 6, 8, 9))
+    units = [[0, 1], [2, 3, 4], [5], [6, 7], [8], [9]]
     Z = (X[:20] - X[:20].mean(axis=0)) / X[:20].std(axis=0)
-    target, strength, chosen = y[:20] - y[:20].mean(), 3 * 10 / 7, []
+    target, strength, chosen = y[:20] - y[:20].mean(), 3 * 10 / 6, []
 
     def loss(attributes):
         part = Z[:, attributes]

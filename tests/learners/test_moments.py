@@ -21,6 +21,7 @@ from budgetreg.learners.moments.candidates import (
 from budgetreg.learners.moments.evidence import CandidateScores, Evidence, judge, standard_error
 from budgetreg.learners.moments.pairs import (
     FOLDS,
+    Constants,
     LabelRegression,
     Pairs,
     label_regression,
@@ -34,7 +35,8 @@ AEMR = dict(partner="none", norm="l2", n_factors=20)
 
 def known_label(d, counts, a=None, b=None, v=None):
     a, b = (np.zeros(d) if parameter is None else parameter for parameter in (a, b))
-    return LabelRegression(a, b, np.ones(d) if v is None else v, counts, np.ones(d, dtype=bool))
+    none = Constants(np.zeros(d), np.ones(d))
+    return LabelRegression(a, b, np.ones(d) if v is None else v, counts, np.ones(d, dtype=bool), none)
 
 
 # Regression on the target

@@ -43,6 +43,7 @@ class FactorRegression(PlannedDrawsLearner):
 
     core = "factor_regression"
     version = 3
+    version_uncentred = 2
     centres_itself = True
     scales_itself = True
     check_streams = 24

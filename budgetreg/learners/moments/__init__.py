@@ -50,6 +50,7 @@ class MomentRegression(PlannedDrawsLearner):
 
     core = "moment_regression"
     version = 3
+    version_uncentred = 2
     parameters = (CANDIDATE,)
     shares_settings = True
     batching = Batching.WHILE_SMALL
@@ -116,7 +117,7 @@ class MomentRegression(PlannedDrawsLearner):
             if collected.is_plan and posterior:
                 plan_by_posterior(collected, standardised, moments, centred=given.centred)
             elif collected.is_plan:
-                deviations = [np.where(solution.label.live, np.sqrt(solution.label.v), 0.0) for solution in solutions]
+                deviations = [solution.label.deviations for solution in solutions]
                 known = equal_values(blocks, d + 1, raw=given.raw).known(phases[-1], centred=given.centred)[:, :d]
                 collected.plan(np.stack(deviations), np.stack([solution.w for solution in solutions]), known)
 

@@ -9,7 +9,7 @@ Attributes are scaled by
 ``c_i = sqrt(n_i / v_i)``, n_i being the number of values. A pair is seen about in proportion to ``n_i n_j``, so all
 entries of the scaled mean products have about the same noise, and no rotation changes its distribution.
 
-An attribute that is always c, not 0, is an intercept where attributes are not centred: ``a_i = c`` and ``b_i = 0``.
+An attribute that is always c, not 0, is an intercept where attributes are not centred, and has no penalty.
 """
 
 from collections.abc import Sequence
@@ -35,6 +35,41 @@ FOLDS = 5
 
 
 @dataclass(frozen=True)
+class Constants:
+    """Attributes that are an intercept: always c, with variances to expect although all values were equal.
+
+    With weights that share a level in proportion to ``c^2 / variance``, a prediction ``level + w'x`` has the risk
+    ``(m - level)^2 + level^2 / p`` and more that is independent of the level. Here m is the mean of ``y - w'x``, and p
+    the sum of ``c^2 / variance``. The level ``m p / (1 + p)`` has the least risk, ``m^2 / (1 + p)``. So w is the
+    solution without the constants, with all means divided by the root of ``1 + p``, and no penalty is on the level. How
+    far other values would be from c is unknown, and taken to be c, so that the unit of c does not matter.
+
+    Attributes
+    ----------
+    c : ndarray of float, shape (d,)
+        Their values; 0 for all other attributes.
+    variance : ndarray of float, shape (d,)
+        Variances to expect, see `budgetreg.revealed.equal_values`; above 0.
+    """
+
+    c: np.ndarray
+    variance: np.ndarray
+
+    @property
+    def factor(self) -> float:
+        """What means are multiplied by: 1 without any such attribute, near 0 if one is certain to be constant."""
+        return float(1 / np.sqrt(1 + self._precision))
+
+    def weights(self, mean: np.ndarray | float) -> np.ndarray:
+        """Return the weights (..., d) for the means (...) of what is left of the target."""
+        return np.asarray(mean)[..., None] * (self.c / self.variance) / (1 + self._precision)
+
+    @property
+    def _precision(self) -> float:
+        return float((np.square(self.c) / self.variance).sum())
+
+
+@dataclass(frozen=True)
 class LabelRegression:
     """Regression of the attributes of one stream on its target.
 
@@ -47,7 +82,9 @@ class LabelRegression:
     counts : ndarray of int, shape (d,)
         Number of values of each attribute.
     live : ndarray of bool, shape (d,)
-        Attributes with at least two values that are not all equal, and those that are an intercept.
+        Attributes with at least two values that are not all equal, unless they are an intercept.
+    constants : Constants
+        Those that are an intercept.
     """
 
     a: np.ndarray
@@ -55,6 +92,13 @@ class LabelRegression:
     v: np.ndarray
     counts: np.ndarray
     live: np.ndarray
+    constants: Constants
+
+    @property
+    def deviations(self) -> np.ndarray:
+        """Residual standard deviations (d,); those to expect of constants, and 0 for all else that is not live."""
+        variance = np.where(self.constants.c != 0, self.constants.variance, 0.0)
+        return np.asarray(np.sqrt(np.where(self.live, self.v, variance)))
 
 
 def label_regression(
@@ -84,10 +128,10 @@ def label_regression(
     xx, xu, uu = total(dx * dx), total(dx * du), total(du * du)
     offset = np.zeros(d, dtype=bool) if offsets is None else offsets & (counts > 0)
     varying = (counts > 1) & (xx > 0) & ~offset
-    live = varying | offset
+    c = np.where(offset, x_mean, 0.0)
     if not varying.any():
-        v = np.where(offset, variance(x_mean, counts, 0.0), 1.0)
-        return LabelRegression(np.where(offset, x_mean, 0.0), np.zeros(d), v, counts, live)
+        constants = Constants(c, np.where(offset, variance(c, counts, 0.0), 1.0))
+        return LabelRegression(np.zeros(d), np.zeros(d), np.ones(d), counts, varying, constants)
 
     def pooled(squares: np.ndarray) -> float:
         return float(squares[varying].sum() / (counts[varying] - 1).sum())
@@ -107,9 +151,8 @@ def label_regression(
         t = max(_MIN_WIDTH / target_variance, surplus / per_t if per_t > 0 else 0.0)
     b = np.where(varying, slope * uu * t / (uu * t + 1), 0.0)
     v = np.maximum(shrunk_variance(np.maximum(xx - 2 * b * xu + b * b * uu, 0.0)), _MIN_RESIDUAL * shrunk_variance(xx))
-    v = np.where(offset, variance(x_mean, counts, pooled(xx)), v)
-    a = np.where(live, x_mean - b * u_mean, 0.0)
-    return LabelRegression(a, b, v, counts, live)
+    a = np.where(varying, x_mean - b * u_mean, 0.0)
+    return LabelRegression(a, b, v, counts, varying, Constants(c, np.where(offset, variance(c, counts, 0.0), 1.0)))
 
 
 class StreamValues:

@@ -109,14 +109,16 @@ def solve(
     revealed = StreamValues(blocks, f, d, centred=centred, intercept=intercept, raw=raw)
     label = revealed.label(slice(None))
     count = SPECTRA * len(RIDGES)
+    level = 0.0 if intercept else revealed.mean
     if not label.live.any() or revealed.variance == 0:
-        return Solution(np.zeros(d), label, np.zeros((count, d)), False, None)
-    target = Target(0.0 if intercept else revealed.mean, revealed.variance)
+        w = label.constants.weights(level) if revealed.variance else np.zeros(d)
+        return Solution(w, label, np.tile(w, (count, 1)), False, None)
+    target = Target(label.constants.factor * level, revealed.variance)
     pairs = Pairs(blocks, f, phases, label, revealed.mean)
 
     def scaled_columns(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        level = np.zeros(len(pairs.live)) if centred else a[pairs.live]
-        return np.stack([level, b[pairs.live]], axis=1) * pairs.scale[:, None]
+        means = np.zeros(len(pairs.live)) if centred else label.constants.factor * a[pairs.live]
+        return np.stack([means, b[pairs.live]], axis=1) * pairs.scale[:, None]
 
     everything = pairs.sums.sum(axis=0), pairs.counts.sum(axis=0)
     whole = pairs.shrunk(*everything), pairs.debiased(*everything)
@@ -144,6 +146,8 @@ def solve(
     W = W * (scores.scale[:, None] * pairs.scale)
     full = np.zeros((len(W), d))
     full[:, pairs.live] = W
+    if label.constants.c.any():
+        full += label.constants.weights(level - full @ label.a)
     chosen = candidates[norm]
     return Solution(scores.among(chosen).weights() @ full[chosen], label, full[:count], norm == "l1", pairs)
 
