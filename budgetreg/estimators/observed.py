@@ -18,7 +18,7 @@ class ObservationError(ValueError):
     example : int
         Its number.
     values : ndarray of float, shape (n, d)
-        All values observed before this example, NaN elsewhere: they can be passed to ``fit`` as ``known``.
+        All values that earlier calls returned, NaN elsewhere: they can be passed to ``fit`` as ``known``.
     """
 
     def __init__(self, message: str, example: int, values: np.ndarray) -> None:
@@ -46,7 +46,6 @@ class Observed:
     def __init__(self, observe: Observe, values: np.ndarray) -> None:
         self._observe, self.values = observe, values
         self.shape: tuple[int, int] = (values.shape[0], values.shape[1])
-        self._open, self._asked = -1, np.empty(0, dtype=np.intp)
 
     def entries(self, rows: np.ndarray, attributes: np.ndarray) -> np.ndarray:
         """Return single values, observing those that are not known yet, example by example."""
@@ -62,26 +61,20 @@ class Observed:
         return self.entries(index[..., None], np.arange(self.shape[1]))
 
     def _ask(self, example: int, attributes: np.ndarray) -> None:
-        if example != self._open:
-            self._open, self._asked = example, attributes
-        else:
-            self._asked = np.concatenate([self._asked, attributes])
         try:
             returned = self._observe(example, attributes.copy())
         except Exception as error:
-            raise self._failed(f"observe raised {described(error)}") from error
+            raise self._failed(example, f"observe raised {described(error)}") from error
         try:
             values = np.asarray(returned, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise self._failed(f"observe returned no numbers ({described(error)})") from error
+            raise self._failed(example, f"observe returned no numbers ({described(error)})") from error
         if values.shape != attributes.shape:
-            raise self._failed(f"observe returned shape {values.shape} for {attributes.size} attributes")
+            raise self._failed(example, f"observe returned shape {values.shape} for {attributes.size} attributes")
         if not np.isfinite(values).all():
             which = ", ".join(map(str, attributes[~np.isfinite(values)].tolist()))
-            raise self._failed(f"observe returned no finite number for attribute {which}")
+            raise self._failed(example, f"observe returned no finite number for attribute {which}")
         self.values[example, attributes] = values
 
-    def _failed(self, problem: str) -> ObservationError:
-        """Return the error, and forget what was observed of the example."""
-        self.values[self._open, self._asked] = np.nan
-        return ObservationError(f"example {self._open}: {problem}", self._open, self.values.copy())
+    def _failed(self, example: int, problem: str) -> ObservationError:
+        return ObservationError(f"example {example}: {problem}", example, self.values.copy())

@@ -10,6 +10,7 @@ from budgetreg.buying.joint import JointModel
 from budgetreg.buying.learning import learn
 from budgetreg.errors import ConfigError
 from budgetreg.estimators import AEMR
+from budgetreg.protocol.in_memory import all_present, learn_table
 from budgetreg.results.models import read_models
 
 
@@ -90,6 +91,12 @@ def test_nothing_is_known_at_first(targets: list[float]) -> None:
     assert model.b == pytest.approx(np.nan_to_num(np.nanmean([*targets, *[0.0] * all(np.isnan(targets))])), abs=0.3)
     assert (np.diag(model.covariance) > 0).all()
     assert np.isfinite(model.predict(np.full((1, 3), np.nan), return_std=True)).all()
+
+
+def test_unknown_targets_are_not_in_the_mean() -> None:
+    choices = {"algo": "aemr", "algo.partner": "none", "dataset.missing": "unavailable", **all_present("aemr", 3)}
+    learned = learn_table(choices, np.full((5, 3), np.nan), np.array([1.0, 2.0, 3.0, np.nan, np.nan]))
+    assert learned.model["b"] == 2
 
 
 def test_constant_and_unseen_attributes_are_independent_of_the_others() -> None:

@@ -149,6 +149,22 @@ def test_a_failed_observation_names_the_example_and_changes_nothing(answer: Any,
     np.testing.assert_array_equal(model.coef_, ESTIMATORS["SGDImpute"](**arguments).fit(X, y).coef_)
 
 
+def test_what_earlier_calls_returned_is_kept_and_nothing_of_the_failed_one() -> None:
+    """AELR asks twice about an example: for the data point, and for its inner product with the regressor."""
+    X, y = table(30, 5)
+    returned: set[tuple[int, int]] = set()
+
+    def observe(example: int, attributes: np.ndarray) -> np.ndarray:
+        if any((example, j) in returned for j in range(5)) and len(returned) > 60:
+            raise OSError("closed")
+        returned.update((example, j) for j in attributes.tolist())
+        return X[example, attributes]
+
+    with pytest.raises(ObservationError) as failure:
+        AELR(k=4, B=1.0, eta=0.1, pilot=0, scale="none").fit(observe, y=y, n_features=5)
+    assert set(zip(*(part.tolist() for part in np.nonzero(~np.isnan(failure.value.values))), strict=True)) == returned
+
+
 @pytest.mark.parametrize(
     ("estimator", "arguments", "message"),
     [
@@ -178,6 +194,16 @@ def test_incomplete_rows_are_predicted_by_the_factor_model() -> None:
     assert deviations[1] ** 2 == pytest.approx(w @ S @ w + model.noise_variance_)
     assert deviations[2] == pytest.approx(np.sqrt(model.noise_variance_))
     np.testing.assert_array_equal(predictions, model.predict(new))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", ["revealed", "max_abs", "pilot"])
+def test_the_model_is_in_units_of_the_table(scale: str) -> None:
+    """Whatever is subtracted from attributes and what they are divided by while learning."""
+    X, y = table(80, 3)
+    model = AEML(k=2, n_factors=1, pilot=6, scale=scale).fit(X * 100, y)
+    np.testing.assert_allclose(model.mean_, 100 * X.mean(axis=0), atol=100)
+    np.testing.assert_allclose(np.sqrt(np.diag(model.covariance_)), 100 * X.std(axis=0), rtol=0.3)
 
 
 def test_learners_without_a_model_of_the_attributes_need_complete_rows() -> None:

@@ -36,6 +36,7 @@ def test_each_present_value_is_in_one_block_with_its_target(seed: int, d: int, s
         for block in collected[-1].entries.blocks():
             for attributes, values in zip(block.attributes[f].tolist(), block.values[f].tolist(), strict=True):
                 *cells, (target, value) = zip(attributes, values, strict=True)
+                assert all(j != d for j, _ in cells)  # which would be one more target
                 seen = sorted((j, x) for j, x in cells if j < d)
                 found.append(repr((seen, value if target == d else np.nan)))
         rows = [*range(pilot), *orders[f].tolist()]

@@ -65,6 +65,7 @@ def test_present_values_are_kept_bit_by_bit() -> None:
     given = conditional(mean, S, X)
     np.testing.assert_array_equal(given.means[~np.isnan(X)], X[~np.isnan(X)])
     assert conditional_variances(S, w, X)[0] == 0
+    assert not given.covariances[given.present].any()
 
 
 @pytest.mark.parametrize("known", [0, 1])
