@@ -77,14 +77,35 @@ def test_a_cell_can_be_changed_without_changing_the_next() -> None:
     assert plain(composer({"algo": "aelr"})) == by_hydra("hazan_koren_2012/fig1", {"algo": "aelr"})
 
 
-def test_hydra_runs_once_for_a_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the list of what Hydra composes from now on."""
+    noted: list[Any] = []
     compose = composed.__globals__["compose"]
     monkeypatch.setitem(
-        composed.__globals__, "compose", lambda *where, **how: calls.append(where) or compose(*where, **how)
+        composed.__globals__, "compose", lambda *where, **how: noted.append(where) or compose(*where, **how)
     )
-    composer = Composer("aemr/mnist", LEFT_OUT)
+    return noted
+
+
+def test_hydra_runs_once_for_a_recipe(conf: Path, calls: list[Any]) -> None:
+    (conf / "experiment").mkdir()
+    (conf / "experiment" / "toy.yaml").write_text("# @package _global_\ndefaults: [{override /algo: aemr}]\nk: 3")
+    composer = Composer("toy", LEFT_OUT)
     for algo in ("aemr", "aeml", "aelr", "ridge"):
         for k in (4, 5, 16):
             composer({"algo": algo, "k": k})
     assert len(calls) == 1
+
+
+def test_hydra_runs_again_where_a_file_has_changed(conf: Path, calls: list[Any]) -> None:
+    option = conf / "algo" / "mine.yaml"
+    option.write_text("name: mine")
+    (conf / "algo" / ".#mine.yaml").symlink_to("nowhere")
+    first = composed({"algo": "mine", "k": 7})
+    first.algo.name = "changed by its owner"
+    assert composed({"algo": "mine"}).algo.name == "mine"
+    assert len(calls) == 1
+    option.write_text("name: other")
+    assert composed({"algo": "mine"}).algo.name == "other"
+    assert len(calls) == 2
