@@ -152,17 +152,23 @@ def test_the_examples_of_the_page_keep_to_the_layers(copy: Path) -> None:
             "sampling is not allowed to import budgetreg.learners",
             marks=pytest.mark.slow,
         ),
-        ("errors.py", "import budgetreg.files.writing", "errors is not allowed to import budgetreg.files"),
+        pytest.param(
+            "errors.py",
+            "import budgetreg.files.writing",
+            "errors is not allowed to import budgetreg.files",
+            marks=pytest.mark.slow,
+        ),
         ("files.py", "def f():\n    import budgetreg.cli", "files is not allowed to import budgetreg.cli"),
         (
             "metering/accessor.py",
             "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from budgetreg.protocol import plan",
             "metering is not allowed to import budgetreg.protocol",
         ),
-        (
+        pytest.param(
             "analysis/claims.py",
             "from budgetreg.execution import runner",
             "analysis is not allowed to import budgetreg.execution",
+            marks=pytest.mark.slow,
         ),
         (
             "updates/scaled_regressors.py",

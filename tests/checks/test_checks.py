@@ -24,7 +24,7 @@ from tests.checks.breaking import failure, running, with_draws
 from tests.tiers import quick_but, slow_but
 
 LONG = ("aemr", "aeml", "aefa", "aemr_cv")
-COVERED = ("aelr", "ddaerr", "ddaerr_two_phase", "popca_importance", "popca_passive", "mbeg_plus")
+COVERED = ("aelr", "ddaerr", "ddaelr", "ddaerr_two_phase", "popca_importance", "popca_passive", "mbeg_plus")
 """Learners whose class, update and draws are those of quick ones, in another combination."""
 
 
@@ -36,7 +36,7 @@ def test_every_learner_passes_its_checks(name):
 
 
 @pytest.mark.parametrize(
-    "name", slow_but(("popca", "online_ridge"), ["aelr", "ddaerr_two_phase", "aesvr", "mbeg", "popca", "online_ridge"])
+    "name", slow_but(("online_ridge",), ["aelr", "ddaerr_two_phase", "aesvr", "mbeg", "popca", "online_ridge"])
 )
 def test_learners_pass_with_changed_options(name):
     results = list(checks.run_checks(checks.examined(name)))

@@ -16,6 +16,7 @@ from budgetreg.updates.control_variates import ControlVariate
 from budgetreg.updates.eg import EG
 from budgetreg.updates.ogd import OGD
 from tests.checks.breaking import changed, with_given, with_options, with_settings
+from tests.tiers import slow_but
 
 
 def fails(subject, check, reason):
@@ -40,7 +41,9 @@ def test_moments_that_guide_by_the_other_rule_fail(name, weights, monkeypatch):
         fails(changed(learner, prices="ignored"), "second moments", "square")
 
 
-@pytest.mark.parametrize("name", ["ddaerr", "ddaelr", "ddaerr_two_phase", "ddaelr_two_phase"])
+@pytest.mark.parametrize(
+    "name", slow_but(("ddaerr", "ddaelr_two_phase"), ["ddaerr", "ddaelr", "ddaerr_two_phase", "ddaelr_two_phase"])
+)
 def test_ignored_prices_fail(name):
     assert checks.run_check(changed(name), "second moments").passed
     fails(changed(name, with_given(prices=None)), "second moments", "square")

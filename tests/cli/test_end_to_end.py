@@ -100,6 +100,7 @@ def test_bytes_do_not_depend_on_workers_batches_or_backend(budgetreg, tmp_path):
         assert (tmp_path / "c" / path).read_bytes() == expected
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_resumed_and_extended(budgetreg, tmp_path):
     line = f"run algo=aelr k=4 {QUICK} repetitions=4"
     budgetreg(f"{line} out=whole")
@@ -211,6 +212,7 @@ def test_mistakes_are_one_line(budgetreg, tmp_path, line, code, said):
     assert said in done.stderr
 
 
+@pytest.mark.slow
 def test_a_second_run_into_a_folder_is_refused(budgetreg, tmp_path):
     line = "run algo=aelr k=4 repetitions=5000 out=o"  # more than it can finish in time
     process = budgetreg.start(line)
@@ -257,6 +259,7 @@ def test_a_launcher_reports_the_mistake_of_a_cell_and_runs_the_others(budgetreg,
     assert len(list((tmp_path / "p").glob("*/curves.csv"))) == 1
 
 
+@pytest.mark.slow
 def test_no_worker_of_a_launcher_outlives_a_killed_command(budgetreg):
     line = "run -m hydra/launcher=joblib hydra.launcher.n_jobs=3 algo=aelr k=4,5 repetitions=5000 out=o"
     process = budgetreg.start(line)  # one of the workers is idle

@@ -106,7 +106,7 @@ def test_other_code_and_interrupts_are_not_blamed_on_a_package(reach):
         signal.raise_signal(signal.SIGINT)
 
 
-@pytest.mark.parametrize("how", ["KeyboardInterrupt", "SystemExit"])
+@pytest.mark.parametrize("how", [pytest.param("KeyboardInterrupt", marks=pytest.mark.slow), "SystemExit"])
 def test_a_package_that_ends_while_it_is_imported_is_one_line(tmp_path, how):
     done = command(tmp_path, "run", "--dry-run", "algo=faulty", FAULTY=f"import,{how},0")
     (line,) = done.stderr.splitlines()

@@ -224,12 +224,14 @@ def test_another_worker_computes_the_repetitions_of_a_killed_one(cluster, tmp_pa
     assert curves(tmp_path / "run") == reference
 
 
+@pytest.mark.slow
 def test_a_repetition_that_kills_every_worker_is_one_line(cluster, tmp_path):
     with pytest.raises(WorkerDied, match="dask workers died repeatedly"):
         toy_run(there(cluster, tmp_path, repetitions=1, behaviour={0: "die"}))
 
 
-@pytest.mark.parametrize("end", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_lost_scheduler_is_one_line_and_the_run_resumes_here(cluster, tmp_path, reference, monkeypatch, end):
     monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "2s")
     process = begin(cluster, tmp_path, {3: "wait"})

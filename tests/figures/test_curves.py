@@ -30,6 +30,7 @@ def test_a_figure_is_an_image_a_document_and_a_caption(tmp_path: Path) -> None:
     assert len(list(folder.iterdir())) == 6
 
 
+@pytest.mark.slow
 def test_the_same_curves_give_the_same_bytes_in_any_process(tmp_path: Path) -> None:
     folders = [
         write_run(tmp_path / "a"),

@@ -209,7 +209,7 @@ def numbers(outputs, f=0):
     return [part.tobytes() for part in parts]
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", slow_but(("aefa",), LEARNERS))
 def test_streams_do_not_depend_on_other_streams(name):
     """Over several blocks, one of them with full rows, and several plans."""
     kind, options = LEARNERS[name]

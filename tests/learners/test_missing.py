@@ -65,10 +65,8 @@ def able(*, predicts: bool) -> list[str]:
     return members(lambda learner: learner.missing is not Missing.REFUSED and learner.predicts == predicts)
 
 
-def quick(names: list[str]) -> list[Any]:
-    """Mark AEMR as slow, whose examples are collected as AEML's are."""
-    return [pytest.param(name, marks=pytest.mark.slow) if name == "aemr" else name for name in names]
-
+SAMPLED = ("aemr", "aeml")
+"""Learners that draw a chain for each answer, which is slow. They collect examples as AEFA does."""
 
 ABLE = [*able(predicts=True), *able(predicts=False)]
 GRADIENTS = members(
@@ -264,7 +262,7 @@ def sparse(subject: Subject) -> Masked:
 @pytest.mark.parametrize(
     ("check", "name"),
     quick_but(
-        [(checks.unobserved, "aemr"), (checks.same_bytes, "aemr"), (checks.same_bytes, "aeml")],
+        [*product((checks.unobserved, checks.same_bytes), SAMPLED), (checks.same_bytes, "aefa")],
         product((checks.unobserved, checks.same_bytes), ABLE),
     ),
 )
@@ -272,12 +270,12 @@ def test_stored_numbers_of_missing_values_change_nothing(name, check):
     check(sparse(examined(name)))
 
 
-@pytest.mark.parametrize("name", quick_but(("aemr", "aeml"), CENTRED))
+@pytest.mark.parametrize("name", quick_but(SAMPLED, CENTRED))
 def test_shifts_change_only_the_intercept(name):
     checks.origin(sparse(examined(name)))
 
 
-@pytest.mark.parametrize("name", ABLE)
+@pytest.mark.parametrize("name", quick_but(SAMPLED, ABLE))
 def test_masks_of_ones_change_nothing(name):
     """Shares of 1 divide nothing."""
     subject = examined(name)
@@ -292,7 +290,7 @@ def test_masks_of_ones_change_nothing(name):
     assert (runs[0][1].bill.total == runs[1][1].bill.total).all()
 
 
-@pytest.mark.parametrize("name", quick(able(predicts=True)))
+@pytest.mark.parametrize("name", quick_but(SAMPLED, able(predicts=True)))
 def test_missing_values_are_free(name):
     """If the data point has no available value, draws for the inner product are free, too."""
     m = 20

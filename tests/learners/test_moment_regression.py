@@ -97,7 +97,9 @@ def test_solution_equals_listing(centred):
     np.testing.assert_allclose(solution.w, judgement.weights() @ every, atol=1e-10)
 
 
-@pytest.mark.parametrize("options", [{}, {"norm": "l1"}, {"partner": "auto", "norm": "auto"}])
+@pytest.mark.parametrize(
+    "options", slow_but(({}, {"norm": "l1"}), [{}, {"norm": "l1"}, {"partner": "auto", "norm": "auto"}])
+)
 def test_all_attributes_of_many_examples_give_least_squares(options):
     X, y = line(2000, 4)
     (w,), _ = aemr(X, y, shuffled(1, 2000), 4, **options)
@@ -298,7 +300,7 @@ def test_streams_do_not_depend_on_other_streams(name):
         assert alone == numbers(turned, 1 - f)
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("name", slow_but(("alone",), OPTIONS))
 def test_unseen_values_change_nothing(name, monkeypatch):
     (X, y), taken, take = line(290, 7), [], AttributeDraws.take
     monkeypatch.setattr(AttributeDraws, "take", lambda self, examples: taken.append(take(self, examples)) or taken[-1])

@@ -133,6 +133,7 @@ def test_shrinkage_by_pseudo_products_has_its_poisson_mean(mean):
     assert scaled.debiased(*total)[0, 1] == pytest.approx(total[0][0, 1] / 31 / kept, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_debiased_products_are_unbiased_under_unequal_draws():
     """Entries are within four standard errors, though a pair is seen only 0.2 to 3 times."""
     rng, d, k, m = np.random.default_rng(2), 6, 2, 30

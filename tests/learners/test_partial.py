@@ -12,6 +12,7 @@ from budgetreg.metering.table import Table
 from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, Proportional, next_block, uniform
 from budgetreg.streams import generator
 from tests import listings
+from tests.tiers import slow_but
 
 LISTING = {"ogd": (listings.aerr, "eta"), "eg": (listings.aelr, "eta"), "pegasos": (listings.aer, "lambda")}
 CHECKPOINTS = [1, 5, 256, 257, 300]
@@ -91,10 +92,12 @@ CASES = [
     ("pegasos", "subset", 2, 2, [0.1, 5.0], 1e-9),
     ("pegasos", "subset", 5, 1, [1.0, 50.0], 1e-9),
 ]
+FEW = CASES[1::2]
+"""One case of each update."""
 
 
 @pytest.mark.parametrize("centred", [False, True])
-@pytest.mark.parametrize(("update", "data_point", "k_x", "k_ip", "parameters", "tolerance"), CASES)
+@pytest.mark.parametrize(("update", "data_point", "k_x", "k_ip", "parameters", "tolerance"), slow_but(FEW, CASES))
 def test_core_equals_listing(update, data_point, k_x, k_ip, parameters, tolerance, centred):
     X, y = problem(300, 29)
     shift = X.mean(axis=0) * SCALE if centred else None
@@ -117,7 +120,7 @@ def test_core_equals_listing(update, data_point, k_x, k_ip, parameters, toleranc
                 assert bill.at[c][f, g] == paid[:c].sum()
 
 
-@pytest.mark.parametrize(("update", "data_point", "k_x", "k_ip", "parameters", "tolerance"), CASES)
+@pytest.mark.parametrize(("update", "data_point", "k_x", "k_ip", "parameters", "tolerance"), slow_but(FEW, CASES))
 def test_itemised_bills_equal_the_listing(update, data_point, k_x, k_ip, parameters, tolerance):
     """Including the draws of skipped steps: most of these examples are 0."""
     X, y = problem(300, 29, sparse=0.9)
@@ -158,7 +161,7 @@ def test_extreme_steps_equal_the_listing(update, B, parameter, target, tolerance
     np.testing.assert_allclose(outputs[c][0, :, 0], iterates[:c].mean(axis=0), rtol=0, atol=tolerance * B)
 
 
-@pytest.mark.parametrize("n_settings", [1, 5])
+@pytest.mark.parametrize("n_settings", [pytest.param(1, marks=pytest.mark.slow), 5])
 @pytest.mark.parametrize("k_ip", [1, 9])
 @pytest.mark.parametrize("update", ["ogd", "eg", "pegasos"])
 def test_streams_have_the_same_bytes_in_every_batch(update, k_ip, n_settings):
@@ -243,7 +246,10 @@ def test_moment_based_draws_equal_the_listing(update, eta, inner_product):
     assert bill.at[300][0, 0] == paid[:300].sum()
 
 
-@pytest.mark.parametrize(("inner_product", "smoothing"), [("weight", 0.02), ("moment", 0.0), ("moment", "theory")])
+@pytest.mark.parametrize(
+    ("inner_product", "smoothing"),
+    slow_but([("moment", "theory")], [("weight", 0.02), ("moment", 0.0), ("moment", "theory")]),
+)
 @pytest.mark.parametrize(("update", "etas"), [("ogd", (0.1, 0.05)), ("eg", (0.2, 0.1))])
 def test_two_phases_equal_their_listings(update, etas, inner_product, smoothing):
     X, y = problem(800, 23)

@@ -147,7 +147,7 @@ GRID = "algo.grid={B: [1, 3], eta: [1, 10]}"
     [
         ["algo=aelr", "k=4", "dataset=power_law", "dataset.d=12"],
         ["algo=online_ridge", "k=6", "dataset=power_law", "dataset.d=6"],
-        ["algo=aesvr", "k=6", "dataset=sphere", "algo.residual=plug_in"],
+        pytest.param(["algo=aesvr", "k=6", "dataset=sphere", "algo.residual=plug_in"], marks=pytest.mark.slow),
     ],
 )
 def test_repetitions_have_the_same_numbers_together_and_alone(learner):

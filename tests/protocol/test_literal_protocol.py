@@ -406,6 +406,8 @@ AGAIN = (
     "exact-examples",
     "official",
     "sparse",
+    "pooled",
+    "shares",
 )
 """Cases that vary those of the same learner."""
 

@@ -31,13 +31,13 @@ def rows_of_test(plan, repetition):
 @pytest.mark.parametrize(
     "keys",
     [
-        ["algo=aerr", GRID, OWN],
+        pytest.param(["algo=aerr", GRID, OWN], marks=pytest.mark.slow),
         ["algo=aerr", GRID, OWN, "tuning.at=each", "dataset.scale=max_abs", "dataset.center=full"],
         ["algo=ddaelr", GRID, OWN, "intercept=none", "dataset.center=none"],
         ["algo=aesvr", GRID, OWN],
         ["algo=ridge", BALL, OWN],
         ["algo=baseline", BALL, OWN],
-        ["algo=aelr", GRID],
+        pytest.param(["algo=aelr", GRID], marks=pytest.mark.slow),
         ["algo=aelr", GRID, "dataset.center=revealed"],
     ],
 )

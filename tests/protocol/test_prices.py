@@ -11,6 +11,7 @@ from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.results.schema import RUN_COLUMNS
 from tests.plans import planned
+from tests.tiers import quick_but
 
 GRID = "algo.grid={B: [1, 3], eta: [1, 10]}"
 OWN = ["dataset=diabetes", "tuning.folds=3", "k=4", "checkpoints=4", "pilot=8"]
@@ -26,13 +27,13 @@ def run(*keys, repetitions=(0,)):
     ("algo", "grid"),
     [
         ("aerr", GRID),
-        ("aelr", GRID),
-        ("aer", "algo.grid={B: [1, 3], lambda: [1, 10]}"),
+        pytest.param("aelr", GRID, marks=pytest.mark.slow),
+        pytest.param("aer", "algo.grid={B: [1, 3], lambda: [1, 10]}", marks=pytest.mark.slow),
         ("ddaerr_two_phase", "algo.grid={B: [1], eta: [1, 10], eta_two: [1]}"),
         ("aesvr", "algo.grid={B: [1], eta: [0.1, 1]}"),
         ("baseline", BALLS),
         ("ridge", BALLS),
-        ("online_ridge", GRID),
+        pytest.param("online_ridge", GRID, marks=pytest.mark.slow),
         ("naive", "algo.grid={}"),
     ],
 )
@@ -50,7 +51,9 @@ def test_money_is_the_sum_of_the_prices_of_what_was_revealed(algo, grid):
         assert result["curve"][-1]["cost"] == result["curve"][-1]["examples"] * sum(costs)
 
 
-@pytest.mark.parametrize(("algo", "grid"), [("ddaerr", GRID), ("aelr", GRID), ("ridge", BALLS)])
+@pytest.mark.parametrize(
+    ("algo", "grid"), quick_but([("aelr", GRID)], [("ddaerr", GRID), ("aelr", GRID), ("ridge", BALLS)])
+)
 def test_ignored_prices_change_only_the_cost(algo, grid):
     ignored = [] if algo == "ridge" else ["algo.prices=ignored"]
     _, with_prices = run(f"algo={algo}", grid, "dataset.costs=bundled", *ignored)

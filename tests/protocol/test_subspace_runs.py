@@ -22,6 +22,7 @@ from budgetreg.protocol.tuning import on_edge
 from budgetreg.results.series import Series
 from budgetreg.tasks import SubspaceLearning
 from tests import plans
+from tests.tiers import quick_but
 
 COINS = ("dataset=coins", "dataset.d=8", "dataset.n=300", "algo.n_components=1", "k=4", "tuning.folds=3")
 
@@ -104,7 +105,9 @@ def test_edges_of_grids_without_a_radius():
     assert on_edge({}, 0) == ""
 
 
-@pytest.mark.parametrize("algo", ["popca_importance", "popca_passive", "mbeg_plus", "oja"])
+@pytest.mark.parametrize(
+    "algo", quick_but(("popca_passive", "mbeg_plus"), ["popca_importance", "popca_passive", "mbeg_plus", "oja"])
+)
 def test_repetitions_have_the_same_numbers_together_and_alone(algo):
     config = configured(algo, "checkpoints=[7,60,300]", "tuning.at=each")
     config = replace(config, algo=replace(config.algo, grid={name: v[:3] for name, v in config.algo.grid.items()}))

@@ -44,7 +44,7 @@ def without_cells(folder: Path) -> Recipe:
 
 
 # Means in gonen_2016/spike equal the level of a claim, except for round-off.
-QUICK = [RESULTS / name for name in ("aemr/digits", "gonen_2016/price", "gonen_2016/spike", "hazan_koren_2012/fig1")]
+QUICK = [RESULTS / name for name in ("gonen_2016/spike", "hazan_koren_2012/fig1")]
 
 
 @pytest.mark.parametrize("folder", slow_but(QUICK, FIGURES), ids=lambda folder: f"{folder.parent.name}/{folder.name}")

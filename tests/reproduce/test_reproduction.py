@@ -122,9 +122,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.parametrize("drawn", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_recipe_is_run_once_judged_and_drawn(
-    recipe: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    drawn: bool, recipe: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    if not drawn:
+        sketch(monkeypatch)
     assert main(["reproduce", "paper/toy"]) == 0
     assert computed == ["aelr", "aelr", "ridge", "ridge"]
     folder = Path("results/paper/toy")
