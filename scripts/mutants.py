@@ -1,8 +1,9 @@
 """Break one rule at a time, and check that a test fails: ``python scripts/mutants.py [NAME ...]``.
 
-Each mutant of `faults` and `faults_elsewhere` changes one function while the tests run: this file is also the pytest
-plugin that makes the change. The tests that the mutant names or the literal test of the protocol must notice it. A
-mutant that no test notices survives, which is an error. All tests must pass without any change first.
+Each mutant of `faults`, `faults_bought` and `faults_elsewhere` changes one function while the tests run: this file is
+also the pytest plugin that makes the change. The tests that the mutant names or the literal test of the protocol must
+notice it, without those that are marked slow. A mutant that no test notices survives, which is an error. All tests must
+pass without any change first.
 """
 
 import argparse
@@ -37,9 +38,10 @@ def pytest_configure() -> None:
 def mutants() -> tuple[Mutant, ...]:
     """Return all mutants; their modules import the package, which has to wait for the settings of the tests."""
     import faults
+    import faults_bought
     import faults_elsewhere
 
-    return (*faults.MUTANTS, *faults_elsewhere.MUTANTS)
+    return (*faults.MUTANTS, *faults_bought.MUTANTS, *faults_elsewhere.MUTANTS)
 
 
 def failed(tests: Sequence[str], name: str = "") -> str:
@@ -52,7 +54,8 @@ def failed(tests: Sequence[str], name: str = "") -> str:
     """
     path = os.pathsep.join(map(str, (ROOT, ROOT / "scripts")))
     environment = {**os.environ, "PYTHONPATH": path, CHOSEN: name}
-    command = [sys.executable, "-m", "pytest", "-p", "mutants", "-x", "-q", "--tb=no", "-p", "no:cacheprovider", *tests]
+    options = ["-x", "-q", "--tb=no", "-m", "not slow", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-p", "mutants", *options, *tests]
     try:
         run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:

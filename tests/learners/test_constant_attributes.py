@@ -10,8 +10,9 @@ from budgetreg.learners.moments.pairs import label_regression
 from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.revealed.collection import Entries
-from budgetreg.revealed.equal_values import equal_values
+from budgetreg.revealed.collection import Block, Entries
+from budgetreg.revealed.equal_values import equal_values, variance
+from budgetreg.revealed.units import Rescaled
 from budgetreg.sampling.designs import fixed_size
 from budgetreg.sampling.draws import BLOCK
 from budgetreg.tasks import WithIntercept
@@ -68,6 +69,30 @@ def test_more_equal_values_are_needed_where_other_columns_have_rare_values():
         entries.add(np.full((1, 40, 1), 2), rare[None, :, None], np.arange(40)[None] * 1.0)
         entries.add(np.full((1, 40, 1), 3), np.arange(40.0)[None, :, None], np.arange(40)[None] * 1.0)
         assert equal_values(entries.blocks(), 5, raw=True).offsets[0].tolist() == [constant] * 2 + [False] * 3
+
+
+def test_five_equal_values_are_an_intercept():
+    for values, enough in ((4, False), (5, True)):
+        entries = Entries(2)
+        entries.add(np.zeros((1, values, 1), dtype=int), np.full((1, values, 1), 3.0), np.arange(float(values))[None])
+        assert equal_values(entries.blocks(), 2, raw=True).offsets.tolist() == [[enough, False]]
+
+
+@pytest.mark.parametrize("value", [0.0, 2.0])
+def test_the_variance_after_equal_values_is_the_mean_of_the_posterior(value):
+    """By integrals over the share p of other values: half of the columns are constant, p is uniform in the others."""
+    n, others = 200, 3.0
+    p = (np.arange(100_000) + 0.5) / 100_000
+    likelihood = (1 - p) ** n
+    mean = np.mean(likelihood * p * (1 - p)) * (value**2 + others) / (1 + np.mean(likelihood))
+    assert variance(value, n, others) == pytest.approx(mean, rel=0.02)
+
+
+def test_the_unit_of_a_constant_attribute_is_its_size():
+    values = np.tile([-0.1, 0.0, 7.0], (6, 1))
+    block = Block(np.tile(np.arange(3), (1, 6, 1)), values[None])
+    (rescaled,) = Rescaled([block], 2, scaled=True).blocks  # the third column is the target
+    np.testing.assert_allclose(rescaled.values[0], np.tile([-1, 0, 7], (6, 1)))
 
 
 def test_few_equal_values_are_no_certainty():

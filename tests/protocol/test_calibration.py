@@ -87,6 +87,20 @@ def test_single_cells_show_what_is_explained() -> None:
     assert explained_by_cells(masked, model, rows, everything[40 * 3 :], float(y.var())) == pytest.approx(estimate)
 
 
+def test_what_cells_explain_is_a_standard_error_less_than_their_covariances_do() -> None:
+    """The standard error is the standard deviation over other examples."""
+    w, covariances, errors = np.array([0.3, 0.1, -0.3]), [], []
+    for seed in range(60):
+        X, y = classes(300, 0.4, seed)
+        seen = np.argsort(np.random.default_rng(seed).random(X.shape), axis=1) < 2
+        pairs = [(X[seen[:, i], i], y[seen[:, i]]) for i in range(3)]
+        covariance = w @ [np.cov(*pair, bias=True)[0, 1] for pair in pairs]
+        model, cells = {"w": w, "c": np.zeros(3)}, np.flatnonzero(seen)
+        errors.append(covariance - explained_by_cells(Table(X, y), model, np.arange(0), cells, 1.0))
+        covariances.append(covariance)
+    assert np.mean(errors) == pytest.approx(np.std(covariances), rel=0.25)
+
+
 @pytest.mark.parametrize(
     "words",
     [

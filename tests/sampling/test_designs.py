@@ -121,6 +121,16 @@ def test_missing_draws_are_replaced_by_available_attributes_only():
     np.testing.assert_array_equal(np.concatenate(parts), shown)
 
 
+def test_attributes_of_probability_0_replace_nothing():
+    available = np.tile([False, True, True], (300, 1))
+    shown = designs.replaced(np.zeros((300, 1), dtype=int), available, np.array([0.5, 0, 0]), np.random.default_rng(0))
+    assert not shown.any()  # what is missing stays
+    shown = designs.replaced(
+        np.zeros((300, 1), dtype=int), available, np.array([0.5, 0, 0.1]), np.random.default_rng(0)
+    )
+    assert (shown == 2).all()
+
+
 def test_with_equal_probabilities_every_available_subset_is_equally_likely():
     available = np.array([1, 1, 0, 1, 1, 0], dtype=bool)
     drawn = subset(np.random.default_rng(0), 6, 2)

@@ -1,0 +1,346 @@
+"""The mutants of ``make mutants`` on what is bought: values and units, groups and gaps, bills, pilots, intervals."""
+
+from mutation import Mutant, around, rewrite
+
+ADVICE = "tests/analysis/test_advice.py"
+CALIBRATION = "tests/protocol/test_calibration.py"
+CONSTANT = "tests/learners/test_constant_attributes.py"
+DESIGNS = "tests/sampling/test_designs.py"
+FIT = "tests/cli/test_fit.py"
+FIXED_SUBSET = "tests/learners/test_fixed_subset.py"
+GROUPS = "tests/protocol/test_groups.py"
+SCALE = "tests/protocol/test_scale.py"
+TAILS = "tests/learners/test_tails.py"
+WEIGHTS = "tests/sampling/test_importance_weights.py"
+
+OFFSETS = "revealed:EqualValues.offsets"
+KNOWN = "revealed:EqualValues.known"
+EXCESS = "revealed.tails:excess"
+PER_MONEY = "sampling.importance_weights:per_money"
+REPLACED = "sampling.designs:replaced"
+PROBABILITY = "protocol.calibration:probability"
+BY_CELLS = "protocol.calibration:explained_by_cells"
+SELECTED = "learners.fixed_subset:_selected"
+BILL = "results.bill:_bill"
+PILOT = "protocol.spending:Spending.automatic_pilot"
+
+MUTANTS = (
+    # Columns whose values are all equal
+    Mutant(
+        "four equal values are an intercept",
+        OFFSETS,
+        rewrite("self.counts >= _ENOUGH", "self.counts >= _ENOUGH - 1"),
+        "an attribute that chance has shown as constant explains the mean",
+        (CONSTANT,),
+    ),
+    Mutant(
+        "a column of zeros is an intercept",
+        OFFSETS,
+        rewrite("self.values != 0", "self.values == self.values"),
+        "a rare attribute explains the mean before it is seen",
+        (CONSTANT,),
+    ),
+    Mutant(
+        "44 equal values are enough for any number of examples",
+        KNOWN,
+        rewrite("max(_CERTAIN, np.sqrt(examples))", "_CERTAIN"),
+        "an attribute that rarely varies is never seen again",
+        (CONSTANT,),
+    ),
+    Mutant(
+        "a rare attribute is known",
+        KNOWN,
+        rewrite("(self.values != 0) | centred", "self.values == self.values"),
+        "an attribute that is mostly 0 is never seen again",
+        (CONSTANT,),
+    ),
+    Mutant(
+        "centred columns are constant, too",
+        "revealed.equal_values:equal_values",
+        rewrite("raw | _1", "True | _1"),
+        "what unpaid means leave of a constant is an intercept",
+        (CONSTANT,),
+    ),
+    Mutant(
+        "the variance of equal values ignores other columns",
+        "revealed.equal_values:variance",
+        rewrite("np.square(value) + others", "np.square(value) + 0 * others"),
+        "a column of zeros is certain not to vary",
+        (CONSTANT,),
+    ),
+    # Units and heavy tails
+    Mutant(
+        "the unit of a constant attribute is 1",
+        "revealed.units:units",
+        rewrite("np.where(size > 0, size, 1.0)", "np.ones_like(size)"),
+        "another unit of a constant changes predictions",
+        (CONSTANT, SCALE),
+    ),
+    Mutant(
+        "units with the divisor n",
+        "revealed.units:units",
+        rewrite("counts - 1", "counts"),
+        "radii are not in units of the standard deviations",
+        (SCALE,),
+    ),
+    Mutant(
+        "regressors stay in units",
+        "revealed.units:Rescaled.as_revealed",
+        around(lambda as_revealed, rescaled, outputs: outputs),
+        "a regressor is applied to other values than it was learned from",
+        (FIXED_SUBSET,),
+    ),
+    Mutant(
+        "new values are like those seen",
+        EXCESS,
+        around(lambda excess, *args: 0.0),
+        "the next large value spoils a prediction",
+        (TAILS,),
+    ),
+    Mutant(
+        "tails have no standard error",
+        EXCESS,
+        rewrite("1 + error / g", "1.0"),
+        "tails that chance shows as light are believed",
+        (TAILS,),
+    ),
+    Mutant(
+        "tails lighter than normal",
+        EXCESS,
+        rewrite("max(0.0, _1)", "_1"),
+        "values that are bounded count as more certain than normal ones",
+        (TAILS,),
+    ),
+    # Intervals
+    Mutant(
+        "differences are not paired",
+        "analysis.paired:difference",
+        rewrite("_shares(errors) - _shares(reference)", "_shares(errors)"),
+        "the luck of a split passes for a difference, or hides one",
+        (ADVICE,),
+    ),
+    Mutant(
+        "intervals as if the variance were known",
+        "analysis.paired:_half_width",
+        rewrite("stdtrit(n - 1, ONE_SIDED)", "1.645"),
+        "few repetitions seem surer than they are",
+        (ADVICE,),
+    ),
+    Mutant(
+        "standard deviation over repetitions with the divisor n",
+        "analysis.paired:_half_width",
+        rewrite("influences.std(ddof=1)", "influences.std()"),
+        "few repetitions seem surer than they are",
+        (ADVICE,),
+    ),
+    Mutant(
+        "intervals on the scale of errors",
+        "analysis.paired:mean_error",
+        rewrite("mean * exp(half_width)", "mean * (1 + half_width)"),
+        "skewed errors are more often beyond the upper end than documented",
+        (ADVICE,),
+    ),
+    # Prices
+    Mutant(
+        "plans ignore prices",
+        PER_MONEY,
+        around(lambda per_money, weights, prices: weights),
+        "expensive attributes are bought as often as cheap ones",
+        (WEIGHTS,),
+    ),
+    Mutant(
+        "prices divide as for single values",
+        PER_MONEY,
+        rewrite("1 + prices / _1", "prices / _1"),
+        "products of expensive attributes are hardly ever seen",
+        (WEIGHTS,),
+    ),
+    Mutant(
+        "the mean price is that without prices",
+        PER_MONEY,
+        rewrite("range(_ROUNDS)", "range(1)"),
+        "the plan is not the best one for its price",
+        (WEIGHTS,),
+    ),
+    # Gaps
+    Mutant(
+        "an attribute is drawn twice for an example with a gap",
+        REPLACED,
+        rewrite("others[drawn[example]] = False", "pass"),
+        "a value is paid for twice",
+        (DESIGNS,),
+    ),
+    Mutant(
+        "gaps are filled by other gaps",
+        REPLACED,
+        rewrite("available[example] & _1", "_1"),
+        "fewer values are bought than the budget pays for",
+        (DESIGNS,),
+    ),
+    Mutant(
+        "any attribute is as likely to fill a gap",
+        REPLACED,
+        rewrite("u[order] / (1 - u[order]) * odds[order]", "u[order]"),
+        "the plan does not hold where values are missing",
+        (DESIGNS,),
+    ),
+    Mutant(
+        "attributes of probability 0 fill gaps",
+        REPLACED,
+        rewrite("available[example] & (p > 0)", "available[example].copy()"),
+        "known and free attributes are bought again",
+        (DESIGNS,),
+    ),
+    # Groups
+    Mutant(
+        "each attribute of a group is charged",
+        "data.groups:uncharged",
+        around(lambda uncharged, free, groups: free),
+        "a panel costs several times its price",
+        (GROUPS,),
+    ),
+    Mutant(
+        "a part of a group may be revealed",
+        "data.groups:Groups.are_whole",
+        around(lambda are_whole, groups, attributes, drawn: True),
+        "nobody can buy what a learner saw",
+        (GROUPS,),
+    ),
+    Mutant(
+        "draws have room for the smallest groups alone",
+        "data.groups:Groups.width",
+        rewrite("np.sort(sizes)[len(sizes) - k :]", "np.sort(sizes)[:k]"),
+        "attributes of a group that was paid for are not seen",
+        (GROUPS,),
+    ),
+    Mutant(
+        "attributes without a group are one group",
+        "data.groups:numbered",
+        rewrite("first.setdefault(name, at) if name else at", "first.setdefault(name, at)"),
+        "everything without a group has one price",
+        (GROUPS,),
+    ),
+    # Probabilities of labels
+    Mutant(
+        "probabilities as if labels were equally frequent",
+        PROBABILITY,
+        rewrite("(1 - 2 * share) / unit", "0.0"),
+        "rare labels seem more probable than they are",
+        (CALIBRATION,),
+    ),
+    Mutant(
+        "probabilities as if nothing were explained",
+        PROBABILITY,
+        rewrite("unit * (1 - explained)", "unit"),
+        "good regressors seem less sure than they are",
+        (CALIBRATION,),
+    ),
+    Mutant(
+        "few examples may explain everything",
+        "protocol.calibration:calibrated",
+        rewrite("min(max(explained, 0.0), _1)", "max(explained, 0.0)"),
+        "a regressor that overfits is certain",
+        (CALIBRATION,),
+    ),
+    Mutant(
+        "what is explained has no standard error",
+        BY_CELLS,
+        rewrite("terms.sum() - error", "terms.sum()"),
+        "a regressor is surer of what it was fitted to than of what is new",
+        (CALIBRATION,),
+    ),
+    Mutant(
+        "what is stored in gaps explains",
+        "protocol.calibration:_blocks",
+        rewrite("table.available is not None", "False"),
+        "probabilities depend on values that do not exist",
+        (CALIBRATION,),
+    ),
+    # The same k attributes of every example
+    Mutant(
+        "the choice ignores the mean of the target",
+        SELECTED,
+        rewrite("y.mean() if given.intercept else 0.0", "0.0"),
+        "attributes are chosen by another regression than is fitted",
+        (FIXED_SUBSET,),
+    ),
+    Mutant(
+        "the choice is least squares",
+        SELECTED,
+        rewrite("k * d / np.count_nonzero(seen)", "1e-9"),
+        "a few rows of the pilot decide more than they know",
+        (FIXED_SUBSET,),
+    ),
+    Mutant(
+        "attributes that are equally good come in the order of the file",
+        SELECTED,
+        rewrite("order[~free[order]].tolist()", "np.flatnonzero(~free).tolist()"),
+        "the order of columns decides what is bought",
+        (FIXED_SUBSET,),
+    ),
+    Mutant(
+        "a fifth of the examples replaces a pilot",
+        "learners.fixed_subset:FixedSubset.fit",
+        rewrite("first_phase(_SHARE, last)", "first_phase(2 * _SHARE, last)"),
+        "another first phase than described",
+        (FIXED_SUBSET,),
+    ),
+    # One model from all rows
+    Mutant(
+        "fit keeps a test part",
+        "protocol.configuration:from_all_rows",
+        rewrite("{'dataset.split': ALL, 'repetitions': 1, 'checkpoints': 1}", "{'repetitions': 1, 'checkpoints': 1}"),
+        "rows that could be bought are left out",
+        (FIT,),
+    ),
+    Mutant(
+        "the bill forgets what tuning bought",
+        BILL,
+        rewrite("np.maximum(final + tuning, rows)", "np.maximum(final, rows)"),
+        "the model seems cheaper than it was",
+        (FIT,),
+    ),
+    Mutant(
+        "cells of full rows are paid for twice",
+        BILL,
+        rewrite("np.maximum(final + tuning, rows)", "final + tuning + rows"),
+        "the model seems more expensive than it was",
+        (FIT,),
+    ),
+    Mutant(
+        "a full row is billed for what is free",
+        "results.bill:attributes_paid",
+        rewrite("data.get('full_row', data['d'])", "data['d']"),
+        "groups count as single attributes",
+        (FIT,),
+    ),
+    # The automatic pilot
+    Mutant(
+        "an automatic pilot has no floor",
+        PILOT,
+        rewrite("max(round(_1), _2)", "round(_1)"),
+        "the scale of heavy tails comes from a handful of rows",
+        (SCALE,),
+    ),
+    Mutant(
+        "an automatic pilot has no ceiling",
+        PILOT,
+        rewrite("rows * row > LARGEST_SHARE * spent", "False"),
+        "a wide table is spent on its scale",
+        (SCALE,),
+    ),
+    Mutant(
+        "an automatic pilot may take all complete rows",
+        PILOT,
+        rewrite("min(rows, self.n_complete // 2)", "rows"),
+        "no complete row is left to test on",
+        (SCALE,),
+    ),
+    Mutant(
+        "learners that scale what they see buy a pilot, too",
+        PILOT,
+        rewrite("LEAST_ROWS if _1 else 0", "LEAST_ROWS"),
+        "a wide table is spent on what nobody needs",
+        (SCALE,),
+    ),
+)
