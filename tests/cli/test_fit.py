@@ -4,6 +4,7 @@ import io
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from budgetreg.errors import ConfigError
 from budgetreg.execution.runner import execute
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import split_data
+from budgetreg.results.bill import Payments, attributes_paid
 
 N, D = 60, 6
 FIXED = {"tuning": "fixed", "tuning.B": 1}
@@ -117,6 +119,15 @@ def test_tuning_is_paid_for_and_shown(capsys: pytest.CaptureFixture[str]) -> Non
     bill = {line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in said.out.splitlines()}
     assert bill["tuning: rows seen in full because they were held out"] == str(int(run["rows_full"] * D))
     assert bill["in all, at least"] == str(max(120 + int(run["cells_tuning"]), int(run["rows_full"]) * D))
+
+
+def test_a_bill_is_that_of_learning_and_tuning_or_of_full_rows_whichever_is_more() -> None:
+    """In each repetition; where values are missing, tuning may see more than the rows that are held out."""
+    runs = pd.DataFrame({"repetition": [0, 1], "attributes_total": 40, "cells_tuning": [30, 0], "rows_full": [5, 10]})
+    results: Any = SimpleNamespace(runs=runs, curves=runs[["repetition"]], manifest={"data": {"d": 6}})
+    assert attributes_paid(results) == Payments(final=80, tuning=30, rows=90, total=70 + 60)
+    assert attributes_paid(results, 1) == Payments(final=40, tuning=0, rows=60, total=60)
+    assert attributes_paid(results, 2) is None
 
 
 def test_a_full_row_costs_what_is_bought_of_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,7 +49,7 @@ def searched(X, y, k):
     return sorted(chosen)
 
 
-@pytest.mark.parametrize(("pilot", "k"), [(3, 4), (7, 5), (30, 1), (12, 10)])
+@pytest.mark.parametrize(("pilot", "k"), [(3, 4), (7, 5), (10, 4), (30, 1), (12, 10)])
 def test_the_same_attributes_are_seen_of_each_example_and_fitted_with_the_pilot(pilot, k):
     X, y = examples(80)
     orders, known = np.arange(pilot, 80)[None], np.arange(pilot)[None]
@@ -64,6 +64,23 @@ def test_the_same_attributes_are_seen_of_each_example_and_fitted_with_the_pilot(
         assert set(np.flatnonzero(output.regressors[0, :, 0])) == set(chosen)
         np.testing.assert_allclose(output.regressors[0, chosen, 0], w, rtol=1e-8)
         assert output.intercept[0, 0] == pytest.approx(target.mean() - Z.mean(axis=0) @ w, rel=1e-8)
+
+
+def test_a_constant_added_to_all_targets_changes_no_choice():
+    """Also where attributes are not centred."""
+    X, y = examples(40)
+    orders, run = np.arange(10, 40)[None], {"pilot": np.arange(10)[None], "centred": False}
+    _, cells = fitted(X, y, orders, 3, **run)
+    _, moved = fitted(X, y + 1e3, orders, 3, **run)
+    np.testing.assert_array_equal(moved, cells)
+
+
+def test_equally_good_attributes_are_chosen_at_random():
+    X, _ = examples(30)
+    orders, known = np.tile(np.arange(6, 30), (40, 1)), np.tile(np.arange(6), (40, 1))
+    outputs, (_, attributes) = fitted(X, np.ones(30), orders, 3, pilot=known)
+    assert set(attributes.tolist()) == set(range(10))
+    assert not outputs[24].regressors.any()
 
 
 def test_no_target_or_value_after_the_pilot_decides_which_attributes_are_seen():
