@@ -109,9 +109,11 @@ def test_other_scales_are_left_to_the_pilot(file):
     assert not configured("dataset=file", table, "algo=popca", "algo.n_components=2").dataset.scaled_by_pilot
 
 
-def spending(algo, total, d, n):
+def spending(algo, total, d, n, n_complete=None):
     config = replace(configured("dataset=diabetes", f"algo={algo}", "k=4"), total=total)
-    return Spending(config, n, d, config.algo.split_budget(4), None, n, None, None)
+    return Spending(
+        config, n, d, config.algo.split_budget(4), None, n if n_complete is None else n_complete, None, None
+    )
 
 
 @settings(max_examples=100, deadline=None)
@@ -151,3 +153,4 @@ def test_a_wide_table_is_not_spent_on_the_pilot():
     assert spending("aelr", 300, 10, 398).pilot == 3
     assert spending("aelr", 100, 10, 398).pilot == 2
     assert spending("aelr", 100_000, 10, 100_000).pilot == 500
+    assert spending("aelr", 100_000, 10, 100_000, n_complete=300).pilot == 150
