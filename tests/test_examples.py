@@ -135,7 +135,12 @@ def another(folder: Path, group: str, value: str) -> Path:
     ("group", "value", "complaint"),
     [
         ("learners", "nowhere.learner:Learner", "cannot be loaded: ModuleNotFoundError: No module named 'nowhere'"),
-        ("datasets", "budgetreg_marginals.data:KIND", "brings the name equicorrelated, which is taken"),
+        pytest.param(
+            "datasets",
+            "budgetreg_marginals.data:KIND",
+            "brings the name equicorrelated, which is taken",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_mistake_of_another_package_gives_one_line(

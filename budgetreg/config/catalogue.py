@@ -45,7 +45,8 @@ def content(group: str, option: str) -> dict[str, Any]:
     """Return what the file of an option sets, without the files that it builds on."""
     import yaml  # here, as shell completion does not need it
 
-    return dict(yaml.safe_load(text(group, option)) or {})
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where PyYAML was built with it
+    return dict(yaml.load(text(group, option), Loader=loader) or {})
 
 
 def headline(group: str, option: str) -> str:

@@ -23,9 +23,18 @@ from budgetreg.updates import gen_est
 from tests.checks.breaking import failure, running, with_draws
 from tests.tiers import quick_but, slow_but
 
-LONG = ("aemr", "aeml", "aefa", "aemr_cv")
-COVERED = ("aelr", "ddaerr", "ddaelr", "ddaerr_two_phase", "popca_importance", "popca_passive", "mbeg_plus")
-"""Learners whose class, update and draws are those of quick ones, in another combination."""
+LONG = ("aemr", "aeml", "aefa", "aefa_streaming", "aemr_cv")
+COVERED = (
+    "aelr",
+    "ddaerr",
+    "ddaelr",
+    "ddaerr_two_phase",
+    "popca_importance",
+    "popca_passive",
+    "mbeg_plus",
+    "impute_ridge",
+)
+"""Learners whose class, update and draws are those of quick ones, in another combination; or their minimiser is."""
 
 
 @pytest.mark.parametrize("name", quick_but((*LONG, *COVERED), catalogue.options("algo")))

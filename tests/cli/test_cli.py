@@ -436,6 +436,7 @@ def test_an_interrupt_says_how_to_resume(
     assert "the same command resumes" in one_line(answer.err)
 
 
+@pytest.mark.slow
 def test_workers_of_a_launcher_report_to_the_command(here: Path) -> None:
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
     answer = process("run", "-m", "k=0,-1", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")

@@ -184,7 +184,7 @@ def test_a_correlated_distribution_with_heavy_tails_is_learned_up_to_its_noise(b
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
-        ("algo=aelr k=100000", 2, "at most d=64"),
+        pytest.param("algo=aelr k=100000", 2, "at most d=64", marks=pytest.mark.slow),
         ("algo=aelr k=1", 2, "k=1: aelr needs a budget of at least 2"),
         ("algo=aelr k=4 algo.split=4", 2, "between 1 and k-1=3"),
         ("algo=aelr k=abc", 2, "k=abc"),

@@ -58,6 +58,7 @@ def test_a_warning_is_one_plain_line(capsys):
     assert capsys.readouterr().err == "budgetreg: UserWarning: two lines\n"
 
 
+@pytest.mark.slow
 def test_a_repetition_in_which_another_package_fails_is_one_line_and_others_are_kept(tmp_path):
     done = command(tmp_path, "run", "algo=faulty", *TINY, FAULTY="fit,SystemExit,1")
     assert done.returncode == 1

@@ -36,11 +36,15 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("name", "choice"),
     [
         ("hazan_koren_2012/fig1", {"algo": "aerr", "protocol": "paper"}),
-        ("gonen_2016/spike", {"algo": "popca_importance", "dataset.d": 64}),
+        pytest.param("gonen_2016/spike", {"algo": "popca_importance", "dataset.d": 64}, marks=pytest.mark.slow),
         ("aemr/power_law", {"algo": "aemr", "dataset": "power_law_stream", "dataset.alpha": -0.5, "tuning": "theory"}),
         ("aemr/tables", {"algo": "ridge", "dataset": "file", "checkpoints": [0.1, 1], "learners.aemr.norm": "l1"}),
         ("aemr/mnist", {"dataset": "digits_3v5", "k": "${seed}"}),
-        ("cesa_bianchi_2010/fig1", {"backend": "dask", "dataset.split": "random", "new.key": {"deep": 1}}),
+        pytest.param(
+            "cesa_bianchi_2010/fig1",
+            {"backend": "dask", "dataset.split": "random", "new.key": {"deep": 1}},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_cell_equals_what_hydra_composes(name: str, choice: dict[str, Any]) -> None:

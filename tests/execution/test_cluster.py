@@ -51,6 +51,7 @@ class Cluster:
             "PYTHONPATH": str(ROOT),
             "OPENBLAS_NUM_THREADS": "2",  # workers must ignore it
             "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",
+            "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "false",  # which takes time while a worker waits
         }
         with (self.folder / f"{words[0]}.log").open("a") as log:
             return subprocess.Popen(

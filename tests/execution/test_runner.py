@@ -317,7 +317,7 @@ def test_an_error_far_above_the_zero_predictor_at_the_end_gives_a_warning(tmp_pa
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_infinite_loss_is_one_line(tmp_path, n_jobs, capfd):
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2, n_jobs=n_jobs, behaviour={1: "overflow"})
     with pytest.raises(DataError, match=r"^test_mse is inf after 30 examples because .*: scale the data"):

@@ -166,7 +166,7 @@ def test_fixed_tuning_takes_the_parameters_of_the_learner(default: DictConfig) -
 @pytest.mark.parametrize(
     ("recipe", "k", "algos"),
     [
-        ("hazan_koren_2012/fig1", 4, ["aelr", "aer", "lasso", "online_lasso"]),
+        pytest.param("hazan_koren_2012/fig1", 4, ["aelr", "aer", "lasso", "online_lasso"], marks=pytest.mark.slow),
         ("hazan_koren_2012/fig2", 56, ["aerr", "aer", "ridge"]),
     ],
 )

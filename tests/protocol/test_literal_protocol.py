@@ -404,7 +404,6 @@ AGAIN = (
     "bills-long",
     "ridge-centred",
     "exact-examples",
-    "official",
     "sparse",
     "pooled",
     "shares",

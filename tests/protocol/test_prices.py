@@ -236,6 +236,7 @@ def test_prices_decide_the_results_of_planned_draws_only_if_they_differ():
     assert "prices" not in identity("dataset.costs=equal")["algo"]
 
 
+@pytest.mark.slow
 def test_equal_prices_change_no_plan():
     words = ["algo=aeml", "algo.n_factors=2", "checkpoints=[30]"]
     (_, (priced,)), (_, (plain,)) = (run(*words, *more) for more in (["dataset.costs=equal"], []))

@@ -36,7 +36,9 @@ def run(*keys):
 
 
 @pytest.mark.parametrize("center", ["none", "revealed", "full"])
-@pytest.mark.parametrize("algo", quick_but(("aelr", "ridge"), ["aerr", "aelr", "baseline", "ridge", "ddaerr"]))
+@pytest.mark.parametrize(
+    "algo", quick_but(("aelr", "ridge", "ddaerr"), ["aerr", "aelr", "baseline", "ridge", "ddaerr"])
+)
 def test_a_run_in_ranges_equals_that_on_a_table_scaled_by_hand(tables, algo, center):
     known, by_hand = tables
     more = [f"algo={algo}", f"dataset.center={center}", *(["pilot=8"] if algo == "ddaerr" else [])]

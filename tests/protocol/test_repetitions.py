@@ -91,7 +91,10 @@ SMALL = ["dataset.n=150", "dataset.n_test=30", "tuning.folds=3", "checkpoints=[7
     "learner",
     [
         ["algo=aelr", "k=4", "dataset=power_law", "dataset.d=40"],
-        ["algo=aerr", "k=6", "algo.split=even", "dataset=power_law", "dataset.d=40", "dataset.center=full"],
+        pytest.param(
+            ["algo=aerr", "k=6", "algo.split=even", "dataset=power_law", "dataset.d=40", "dataset.center=full"],
+            marks=pytest.mark.slow,
+        ),
         ["algo=aer", "k=4", "dataset=power_law", "dataset.d=9", "algo.average=suffix", "dataset.split=random"],
         ["algo=aesvr", "k=8", "dataset=sphere"],
         ["algo=aelr", "k=4", "dataset=digits_3v5", "dataset.center=full"],

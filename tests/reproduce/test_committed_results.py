@@ -33,7 +33,12 @@ RECIPES = [
     for path in sorted(RESULTS.glob("*/*/manifest.json"))
     if "recipe" in json.loads(path.read_text(encoding="utf-8"))
 ]
-FIGURES = [folder for folder in RECIPES if content_of(folder).get("figure", {}).get("kind") != "pictures"]
+FIGURES = [
+    folder
+    for folder in RECIPES
+    if catalogue.content("experiment", f"{folder.parent.name}/{folder.name}").get("figure", {}).get("kind")
+    != "pictures"
+]
 
 
 def without_cells(folder: Path) -> Recipe:

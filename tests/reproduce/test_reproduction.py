@@ -246,7 +246,7 @@ def test_an_interrupted_reproduction_resumes(
 _JOURNALS = ["manifest.json", "journal.jsonl", "models.jsonl"]
 
 
-@pytest.mark.parametrize("left", [_JOURNALS, [*_JOURNALS, "curves.csv"]])
+@pytest.mark.parametrize("left", [pytest.param(_JOURNALS, marks=pytest.mark.slow), [*_JOURNALS, "curves.csv"]])
 def test_a_killed_reproduction_resumes(reproduced: Path, computed: list[str], left: list[str]) -> None:
     """It was killed during a run, or between its tables."""
     whole = contents(reproduced)
@@ -280,7 +280,7 @@ def test_current_results_are_neither_judged_nor_drawn_nor_written(
     assert files() == before
 
 
-@pytest.mark.parametrize("name", ["claims.csv", "curves_paid.txt"])
+@pytest.mark.parametrize("name", [pytest.param("claims.csv", marks=pytest.mark.slow), "curves_paid.txt"])
 def test_a_report_that_was_changed_or_lost_is_made_again(reproduced: Path, name: str) -> None:
     whole = contents(reproduced)
     (reproduced / name).write_bytes(b"changed")
@@ -373,9 +373,16 @@ def test_a_recipes_cells_are_those_of_a_multirun(recipe: Path) -> None:
     assert cells["algo=ridge,protocol=literal"].dataset.center == "none"
 
 
+@pytest.mark.parametrize("drawn", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_picture_is_drawn_once_without_a_run(
-    recipe: Path, computed: list[str], capsys: pytest.CaptureFixture[str]
+    drawn: bool,
+    recipe: Path,
+    computed: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    if not drawn:
+        sketch(monkeypatch)
     file = recipe.with_name("picture.yaml")
     file.write_text(PICTURE.format(dataset="digits_3v5"))
     assert main(["reproduce", "paper/picture"]) == 0

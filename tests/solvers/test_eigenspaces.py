@@ -88,6 +88,7 @@ def test_gaps_wider_than_a_tie_are_respected():
     np.testing.assert_allclose(np.abs(leading(C, 1)[:, 0]), [0, 0, 1], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_few_eigenvectors_above_many_near_ties_are_found():
     """LAPACK fails for a few in a thousand of these when asked for one eigenvector, or returns none."""
     rng = np.random.default_rng(0)
