@@ -29,7 +29,7 @@ MUTANTS = (
     Mutant(
         "four equal values are an intercept",
         OFFSETS,
-        rewrite("self.counts >= _ENOUGH", "self.counts >= _ENOUGH - 1"),
+        rewrite("self.counts >= enough", "self.counts >= enough - 1"),
         "an attribute that chance has shown as constant explains the mean",
         (CONSTANT,),
     ),
@@ -267,14 +267,14 @@ MUTANTS = (
     Mutant(
         "the choice is least squares",
         SELECTED,
-        rewrite("k * d / np.count_nonzero(seen)", "1e-9"),
+        rewrite("_1 / np.count_nonzero(seen)", "1e-9"),
         "a few rows of the pilot decide more than they know",
         (FIXED_SUBSET,),
     ),
     Mutant(
         "attributes that are equally good come in the order of the file",
         SELECTED,
-        rewrite("order[~free[order]].tolist()", "np.flatnonzero(~free).tolist()"),
+        rewrite("order[(~free & groups.leads)[order]]", "np.flatnonzero(~free & groups.leads)"),
         "the order of columns decides what is bought",
         (FIXED_SUBSET,),
     ),
@@ -288,7 +288,7 @@ MUTANTS = (
     # One model from all rows
     Mutant(
         "fit keeps a test part",
-        "protocol.configuration:from_all_rows",
+        "protocol.configuration:untested",
         rewrite("{'dataset.split': ALL, 'repetitions': 1, 'checkpoints': 1}", "{'repetitions': 1, 'checkpoints': 1}"),
         "rows that could be bought are left out",
         (FIT,),

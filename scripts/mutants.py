@@ -2,8 +2,7 @@
 
 Each mutant of `faults`, `faults_bought` and `faults_elsewhere` changes one function while the tests run: this file is
 also the pytest plugin that makes the change. The tests that the mutant names or the literal test of the protocol must
-notice it, without those that are marked slow. A mutant that no test notices survives, which is an error. All tests must
-pass without any change first.
+notice it. A mutant that no test notices survives, which is an error. All tests must pass without any change first.
 """
 
 import argparse
@@ -54,8 +53,7 @@ def failed(tests: Sequence[str], name: str = "") -> str:
     """
     path = os.pathsep.join(map(str, (ROOT, ROOT / "scripts")))
     environment = {**os.environ, "PYTHONPATH": path, CHOSEN: name}
-    options = ["-x", "-q", "--tb=no", "-m", "not slow", "-p", "no:cacheprovider"]
-    command = [sys.executable, "-m", "pytest", "-p", "mutants", *options, *tests]
+    command = [sys.executable, "-m", "pytest", "-p", "mutants", "-x", "-q", "--tb=no", "-p", "no:cacheprovider", *tests]
     try:
         run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:

@@ -399,13 +399,12 @@ CASES = {
 
 AGAIN = (
     "aerr-end",
-    "moments-centred",
+    "moments",
     "bills-end",
     "bills-long",
     "ridge-centred",
     "exact-examples",
     "sparse",
-    "pooled",
     "shares",
 )
 """Cases that vary those of the same learner."""
