@@ -1,9 +1,14 @@
 """What is learned from all that a study knows."""
 
+from typing import TYPE_CHECKING
+
 from budgetreg.buying.joint import JointModel
 from budgetreg.buying.learning import learn
 from budgetreg.buying.state import State
-from budgetreg.errors import DataError
+from budgetreg.errors import ConfigError, DataError, nearest
+
+if TYPE_CHECKING:
+    from budgetreg.estimators import BudgetRegressor
 
 
 def fitted(state: State) -> JointModel:
@@ -16,9 +21,59 @@ def fitted(state: State) -> JointModel:
     ConfigError
         If the study's learner is none, or has no such model.
     """
+    _refuse_no_target(state)
+    return learn(state.values, state.y, seed=int(state.facts["seed"]), algo=state.facts["algo"])
+
+
+def estimator_of(state: State) -> "BudgetRegressor":
+    """Return the same model as a fitted estimator, by the names of the attributes.
+
+    Raises
+    ------
+    DataError
+        If no target is known.
+    """
+    import pandas as pd  # here, as these are slow to load and the model alone needs none
+
+    from budgetreg.estimators import ESTIMATORS, BudgetRegressor
+
+    _refuse_no_target(state)
+    kinds = (kind for kind in ESTIMATORS.values() if kind.algo == state.facts["algo"] and not kind.tuned)
+    estimator = next(kinds)(random_state=int(state.facts["seed"]))
+    estimator.fit(pd.DataFrame(state.values, columns=list(state.attributes)), state.y)
+    assert isinstance(estimator, BudgetRegressor)
+    return estimator
+
+
+def joint_of(estimator: "BudgetRegressor") -> JointModel:
+    """Return the model in a fitted estimator."""
+    return JointModel(
+        estimator.mean_, estimator.covariance_, estimator.coef_, estimator.intercept_, estimator.noise_variance_
+    )
+
+
+def check_learner(algo: str) -> None:
+    """Refuse a learner that cannot learn from a study.
+
+    Raises
+    ------
+    ConfigError
+        If there is none of the name, or it does not model attributes and target together.
+    """
+    from budgetreg.config import catalogue  # these are slow to load, too
+    from budgetreg.estimators.parameters import learner_of
+
+    names = catalogue.options("algo")
+    able = [name for name in ("aemr", "aeml") if name in names]
+    if algo not in names or not learner_of(algo).unlabelled:
+        raise ConfigError(
+            f"algo={algo}: a study needs a learner that models the attributes: {' or '.join(able)}{nearest(algo, able)}"
+        )
+
+
+def _refuse_no_target(state: State) -> None:
     if not state.known_targets.any():
         raise DataError(
             f"nothing can be learned, as no target is known: budgetreg study add records the column "
             f"{state.facts['target']}"
         )
-    return learn(state.values, state.y, seed=int(state.facts["seed"]), algo=state.facts["algo"])

@@ -39,7 +39,7 @@ class State:
     orders : ndarray of int, shape (n, d)
         The order of each cell, from 1; 0 if there is none.
     version : int
-        The number of events so far.
+        The number of events so far that changed what is known.
     """
 
     facts: Mapping[str, str]
@@ -133,7 +133,7 @@ def state_of(store: StudyFile) -> State:
         unavailable,
         paid,
         orders,
-        store.one("SELECT COUNT(*) FROM log"),
+        store.one("SELECT COUNT(*) FROM log WHERE event NOT IN ('ask', 'cancel')"),
     )
 
 

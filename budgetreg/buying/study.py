@@ -9,9 +9,11 @@ import numpy as np
 
 from budgetreg.buying import creation, ordering
 from budgetreg.buying.bill import StudyBill, bill_of
+from budgetreg.buying.error import ErrorEstimate, Interval
+from budgetreg.buying.estimates import Estimates, estimates_of, forecast_of, keep, kept
 from budgetreg.buying.examples import ID, add, examples_of
 from budgetreg.buying.export import model_file, table_csv
-from budgetreg.buying.fitting import fitted
+from budgetreg.buying.fitting import check_learner, estimator_of, fitted, joint_of
 from budgetreg.buying.joint import JointModel
 from budgetreg.buying.new_examples import new_examples
 from budgetreg.buying.next_cells import next_cells
@@ -26,6 +28,8 @@ from budgetreg.files.writing import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from budgetreg.estimators import BudgetRegressor
 
 _TARGET = "target"
 """The column of the targets, unless another one is named."""
@@ -123,6 +127,7 @@ class Study:
         rows = examples_of(sheet, target, id, drop)
         listed = at_home(costs) if isinstance(costs, str | Path) else costs
         others = list(dict.fromkeys([rows.id, target, *drop]))
+        check_learner(algo)
         buyable = creation.attributes_of(
             rows, attributes, listed, groups, None if ranges is None else at_home(ranges), unit, others
         )
@@ -272,18 +277,69 @@ class Study:
         with self._store.writing():
             return ordering.cancel(self._store, order)
 
-    def fit(self) -> JointModel:
-        """Learn from all values that are known, and return the model, which predicts examples with holes.
+    def fit(self) -> "BudgetRegressor":
+        """Learn from all values that are known, and return a fitted estimator, which predicts examples with holes.
 
         Raises
         ------
-        ConfigError, DataError
-            If nothing can be learned yet.
+        DataError
+            If no target is known.
         """
-        return fitted(self.state())
+        return estimator_of(self.state())
+
+    def error(self) -> ErrorEstimate:
+        """Return how large the error is for a new example, estimated without any complete row; see `estimates`."""
+        return self.estimates().error
+
+    def forecast(self, spendings: Sequence[float]) -> list[Interval]:
+        """Return the errors with all attributes after further spendings, with intervals of 90 %.
+
+        Raises
+        ------
+        ConfigError
+            If a spending is not a number of at least 0.
+        DataError
+            If too little is known.
+        """
+        for spending in spendings:
+            if not 0 <= spending < float("inf"):
+                raise ConfigError(f"spending {spending}: must be a number of at least 0")
+        state = self.state()
+        return forecast_of(state, fitted(state), self._estimates(state).error, list(map(float, spendings)))
+
+    def estimates(self) -> Estimates:
+        """Return the estimates of the error, and a forecast; they are kept in the file until something changes.
+
+        Returns
+        -------
+        Estimates
+            The error relative to that of the mean target if all attributes of a new example are measured, and if as
+            many are as were bought on average; and the former after further spendings. With intervals of 90 %.
+
+        Raises
+        ------
+        DataError
+            If too little is known.
+        """
+        return self._estimates(self.state())
+
+    def history(self) -> list[Estimates]:
+        """Return all estimates that were made so far, in their order."""
+        with self._store.reading():
+            return list(kept(self._store).values())
+
+    def _estimates(self, state: State) -> Estimates:
+        with self._store.reading():
+            known = kept(self._store).get(state.version)
+        if known is not None:
+            return known
+        estimates = estimates_of(state)  # takes long, so that others may write meanwhile
+        with self._store.writing():
+            keep(self._store, state, estimates)
+        return estimates
 
     def predict(
-        self, examples: "pd.DataFrame | np.ndarray | str | Path", *, model: JointModel | None = None
+        self, examples: "pd.DataFrame | np.ndarray | str | Path", *, model: "BudgetRegressor | None" = None
     ) -> "pd.DataFrame":
         """Return what is predicted for other examples, which may have holes.
 
@@ -292,7 +348,7 @@ class Study:
         examples : DataFrame, ndarray, str or Path
             A table, or the path of one, whose columns are matched by name; attributes that it lacks are holes. Or an
             array with all attributes.
-        model : JointModel, optional
+        model : BudgetRegressor, optional
             What `fit` has returned, so that it is not learned again.
 
         Returns
@@ -303,7 +359,7 @@ class Study:
         """
         state = self.state()
         names, X = new_examples(state, examples)
-        predictions, deviations = (model or fitted(state)).predict(X, return_std=True)
+        predictions, deviations = _model(state, model).predict(X, return_std=True)
         columns = {state.facts["id"]: names, "prediction": predictions, "std": deviations}
         if len(state.labels) == 2:
             columns["label"] = np.array(state.labels)[(predictions > 0).astype(int)]
@@ -314,7 +370,7 @@ class Study:
         examples: "pd.DataFrame | np.ndarray | str | Path",
         spend: float = float("inf"),
         *,
-        model: JointModel | None = None,
+        model: "BudgetRegressor | None" = None,
     ) -> "pd.DataFrame":
         """Return what to measure next of each of other examples, the best first, and what that brings.
 
@@ -336,7 +392,7 @@ class Study:
             raise ConfigError(f"spend={spend}: must be a number of at least 0")
         state = self.state()
         names, X = new_examples(state, examples)
-        orders = next_cells(model or fitted(state), X, state.costs, state.groups, spend)
+        orders = next_cells(_model(state, model), X, state.costs, state.groups, spend)
         rows = [
             (
                 name,
@@ -408,6 +464,11 @@ class Study:
 def _frame(order: ordering.Order) -> "pd.DataFrame":
     frame = _pandas().DataFrame(order.lines, columns=list(COLUMNS[:-1]))
     return frame.assign(value=float("nan"))
+
+
+def _model(state: State, estimator: "BudgetRegressor | None") -> JointModel:
+    """Return what an estimator has learned; it is learned now if there is none."""
+    return fitted(state) if estimator is None else joint_of(estimator)
 
 
 def _sheet(examples: "pd.DataFrame | Sequence[object] | str | Path", id: str) -> Sheet:

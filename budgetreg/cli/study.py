@@ -13,7 +13,7 @@ from budgetreg.cli.arguments import whole_number
 from budgetreg.cli.common import console, right, shown, table
 from budgetreg.cli.study_parts import STUDY
 from budgetreg.data.formats.chunks import is_number
-from budgetreg.errors import ConfigError, cut, nearest
+from budgetreg.errors import ConfigError, DataError, cut, nearest
 from budgetreg.files.paths import at_home
 from budgetreg.files.writing import write_atomically
 from budgetreg.notices import in_one_line, say
@@ -21,6 +21,8 @@ from budgetreg.results.tables import as_csv
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from budgetreg.buying.estimates import Estimates
 
 _FLAGS = ("true", "false")
 
@@ -138,6 +140,30 @@ def _show(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
     pending = f", and {_money(bill.on_order)} {bill.unit} for what is on order" if bill.on_order else ""
     print(in_one_line(f"paid: {_money(bill.total)} {bill.unit}{pending}"))
     _print_bill(bill)
+    try:
+        estimates = study.estimates()
+    except DataError as error:
+        say(f"no estimate of the error: {error}")
+    else:
+        _print_estimates(estimates, bill.unit)
+    from budgetreg.figures.study import plot_study  # here, as matplotlib is slow to load
+
+    n = len(study.state().examples)
+    out = at_home(keys["out"]) if "out" in keys else at_home(arguments.study).parent
+    for path in plot_study(arguments.study.stem, n, bill, study.history(), out):
+        print(in_one_line(shown(path)))
+
+
+def _print_estimates(estimates: "Estimates", unit: str) -> None:
+    """Print the estimated errors and the forecast."""
+    rows = [
+        ("all attributes of a new example are measured", estimates.error.complete),
+        ("as many are measured as were bought on average", estimates.error.as_bought),
+        *((f"all are measured, after {_money(more)} {unit} more", error) for more, error in estimates.further),
+    ]
+    print("error relative to that of the mean target, estimated without complete rows, with 90 % intervals:")
+    cells = ((what, f"{each.estimate:.3f}", f"{each.low:.3f} to {each.high:.3f}") for what, each in rows)
+    console().print(table(("if", *right("error", "interval")), list(cells)))
 
 
 def _print_bill(bill: StudyBill) -> None:

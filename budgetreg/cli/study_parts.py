@@ -86,7 +86,12 @@ STUDY: Mapping[str, Part] = {
             "free": "true: values that nobody ordered are not charged",
         },
     ),
-    "show": Part("show what was paid, what is on order and what is known", "The bill is by attribute and by order."),
+    "show": Part(
+        "show what was paid, what is on order, how good the model is, and what more money would bring",
+        """The bill is by attribute and by order. The error is estimated without any complete row, and kept in the
+        study. A figure shows the errors so far, the forecast, and how much of each attribute was bought.""",
+        keys={"out": "folder of the figure (default: that of the study)"},
+    ),
     "predict": Part(
         "predict the targets of other examples, which may have holes",
         """Columns are matched by name; attributes that the table lacks are holes, and its other columns may hold

@@ -280,6 +280,8 @@ def test_two_labels_are_two_valued(path: Path) -> None:
         ({"costs": {"age": 1}, "groups": None}, "no price for 'ecg': each of the 2 attributes needs one"),
         ({"costs": dict.fromkeys(COSTS, 0)}, "every price is 0"),
         ({"costs": {**COSTS, "zinc": 5}}, "has the price 20 already"),
+        ({"algo": "aelr"}, "algo=aelr: a study needs a learner that models the attributes: aemr or aeml"),
+        ({"algo": "aeml2"}, "aemr or aeml (did you mean 'aeml'?)"),
         ({"groups": {"irn": "blood"}}, "no attribute 'irn' (did you mean 'iron'?)"),
         ({"examples": ["p1", "p1"], "targets": None}, "example 'p1' is there already: entry 1"),
         ({"examples": ["p1"], "targets": [1.0, 2.0]}, "targets: 2 for 1 examples"),
@@ -371,13 +373,13 @@ def test_predictions_of_examples_with_holes(path: Path) -> None:
     study, whole = bought(path)
     model = study.fit()
     predicted = study.predict(whole.iloc[:5], model=model)
+    pd.testing.assert_frame_equal(predicted, study.predict(whole.iloc[:5]))
     assert predicted.columns.tolist() == ["example", "prediction", "std"]
-    np.testing.assert_allclose(predicted["prediction"], whole.iloc[:5, :4] @ model.w + model.b)
-    np.testing.assert_allclose(predicted["std"], np.sqrt(model.noise))
+    np.testing.assert_allclose(predicted["prediction"], model.predict(whole.iloc[:5, :4]))
+    np.testing.assert_allclose(predicted["std"], np.sqrt(model.noise_variance_))
     fewer = study.predict(whole.iloc[:5][["zinc", "ecg"]], model=model)  # matched by name; the others are holes
-    X = whole.iloc[:5, :4].to_numpy(copy=True)
-    X[:, [0, 2]] = NAN
-    np.testing.assert_allclose(fewer["prediction"], model.predict(X))
+    holes = whole.iloc[:5, :4].assign(age=NAN, iron=NAN)
+    np.testing.assert_allclose(fewer["prediction"], model.predict(holes))
     assert (fewer["std"] > predicted["std"]).all()
     with pytest.raises(DataError, match="none of the attributes age, ecg, iron, zinc"):
         study.predict(pd.DataFrame({"aeg": [1.0]}), model=model)
@@ -396,7 +398,7 @@ def test_what_to_measure_next_of_new_examples(path: Path) -> None:
     assert asked["attribute"].iloc[0] == "age"  # it is free
     steps = asked[asked["std_after"] < asked["std_before"]]
     assert (steps["std_after"].to_numpy()[:-1] == steps["std_before"].to_numpy()[1:]).all()
-    holes = np.array([[NAN, NAN, NAN, 0.0]])
+    holes = pd.DataFrame([[NAN, NAN, NAN, 0.0]], columns=list(COSTS))
     np.testing.assert_allclose(steps["std_before"].iloc[0], model.predict(holes, return_std=True)[1])
 
 
@@ -414,6 +416,7 @@ def test_the_exported_model_is_what_predict_reads(path: Path, tmp_path: Path) ->
         predict(tmp_path / "model.npz", tmp_path / "new.csv")
 
 
+@pytest.mark.slow
 def test_a_model_of_labels_has_probabilities(path: Path, tmp_path: Path) -> None:
     from budgetreg.results.predictions import predict
 
@@ -443,3 +446,38 @@ def test_examples_without_a_target_are_not_ordered_while_others_have_one(path: P
         study.ask(spend=1000)
     study.add(["p2"], targets=[2.0])
     assert set(study.ask(spend=1000)["example"]) == {"p2"}
+
+
+def test_estimates_are_made_once_for_what_is_known(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study, whole = bought(path)
+    study.tell(results(("0", "age", whole["age"][0]), ("1", "iron", whole["iron"][1])), replace=True)
+    error = study.error()
+    assert 0 < error.complete.low < error.complete.estimate < error.complete.high
+    assert error.complete.estimate <= error.as_bought.estimate
+    with monkeypatch.context() as patch:
+        patch.setattr("budgetreg.buying.estimates.estimate_error", None)
+        study.ask(spend=20)  # changes nothing that is known
+        assert study.error() == error
+        with budgetreg.Study(path) as again:
+            assert again.error() == error
+    near, far = study.forecast([0, 1000])
+    assert far.estimate < near.estimate
+    study.tell(
+        results(
+            ("2", "ecg", whole["ecg"][2]),
+        ),
+        replace=True,
+    )
+    study.error()
+    spent = [each.spent for each in study.history()]
+    assert spent == sorted(spent)
+    assert spent[-1] == study.bill().total
+    assert len(spent) == len(set(spent))
+
+
+def test_too_little_for_an_estimate_is_one_line(path: Path) -> None:
+    study = created(path)
+    with pytest.raises(DataError, match="at least 10 examples with a target and a value"):
+        study.error()
+    with pytest.raises(ConfigError, match="spending -1: must be a number of at least 0"):
+        study.forecast([-1])

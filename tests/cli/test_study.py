@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import budgetreg
@@ -39,6 +40,7 @@ def filled(order: Path, value: str, lines: slice = slice(None)) -> None:
     order.write_text("\n".join([header, *rows]) + "\n")
 
 
+@pytest.mark.usefixtures("sketched")
 def test_a_study_on_the_command_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     size = "trial.db: 3 examples, 2 of them with the target outcome; 4 attributes; 4 of 12 values known\n"
     assert call(capsys, CREATE).out == size
@@ -53,7 +55,11 @@ def test_a_study_on_the_command_line(here: Path, capsys: pytest.CaptureFixture[s
     assert "values recorded\npaid: 30 EUR, 30 EUR in all\n" in call(capsys, "study tell trial.db order-1.csv").out
     assert "0 values recorded" in call(capsys, "study tell trial.db order-1.csv").out
     call(capsys, "study ask trial.db spend=500 out=order-2.csv")
-    shown = call(capsys, "study show trial.db").out
+    answer = call(capsys, "study show trial.db")
+    shown = answer.out
+    assert "no estimate of the error: at least 10 examples" in answer.err
+    assert "trial.png" in shown
+    assert "30 EUR spent, 30 on order" in (here / "trial.txt").read_text()
     assert "paid: 30 EUR, and 30 EUR for what is on order" in shown
     assert "pending values released" in call(capsys, "study cancel trial.db order=2").out
     (here / "more.csv").write_text("patient,outcome,zinc\np2,2,\np4,,7\n")
@@ -120,7 +126,7 @@ def test_errors_of_a_file_name_line_and_column(here: Path, capsys: pytest.Captur
     (here / "results.csv").write_text("value;attribute;note;example\n3;ecg;fine;p1\n\nhigh;ecg;;p3\n")
     answer = call(capsys, "study tell trial.db results.csv", 3)
     assert "results.csv: line 4, column 'value': 'high' is not a number" in answer.err
-    assert "0 EUR" in call(capsys, "study show trial.db").out
+    assert budgetreg.Study("trial.db").bill().total == 0
     (here / "results.csv").write_text("example,attribute,value\np1,ecg,3\np3,ecg\n")
     assert (
         "results.csv: line 3: 2 fields, but the header has 3" in call(capsys, "study tell trial.db results.csv", 3).err
@@ -161,3 +167,24 @@ def test_predictions_and_what_to_measure_next(here: Path, capsys: pytest.Capture
     (here / "whole.csv").write_text("patient,ecg,zinc,iron,age\nn1,1,2,3,40\n")
     assert call(capsys, "predict model.npz whole.csv").out.startswith("prediction\n")
     assert "repetition=1: model.npz holds one model" in call(capsys, "predict model.npz whole.csv repetition=1", 2).err
+
+
+@pytest.mark.usefixtures("sketched")
+@pytest.mark.slow
+def test_how_good_the_model_is(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    rows = [f"p{at},{a:.3f},,,{2 * a + b:.3f}" for at, (a, b, _) in enumerate(X)]
+    (here / "many.csv").write_text("\n".join(["patient,a,b,c,outcome", *rows]) + "\n")
+    call(capsys, "study create many.db table=many.csv target=outcome id=patient")
+    lines = [f"p{at},{name},{X[at, 'abc'.index(name)]}" for at in range(40) for name in "bc"[at % 2 :]]
+    (here / "results.csv").write_text("\n".join(["example,attribute,value", *lines]) + "\n")
+    call(capsys, "study tell many.db results.csv")
+    shown = call(capsys, "study show many.db out=figures").out
+    assert "all attributes of a new example are measured" in shown
+    assert "all are measured, after 30 attributes more" in shown
+    error = budgetreg.Study("many.db").error().complete
+    interval = f"{error.estimate:.3f} (90 % interval {error.low:.3f} to {error.high:.3f})"
+    assert f"60 attributes: error {interval}" in (here / "figures" / "many.txt").read_text()
+    assert sorted(path.name for path in (here / "figures").iterdir()) == ["many.pdf", "many.png", "many.txt"]
+    assert call(capsys, "study show many.db out=figures").out == shown

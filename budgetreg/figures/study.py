@@ -1,0 +1,143 @@
+"""The figure of a study: its estimated error against the money spent, and how much of each attribute was bought."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from budgetreg.buying.bill import StudyBill
+from budgetreg.buying.estimates import Estimates
+from budgetreg.figures.canvas import grid, legend, own_settings, write_figure
+from budgetreg.figures.captions import flowing
+from budgetreg.figures.library import Artist, Axes, Figure, Patch
+from budgetreg.figures.palette import COLOURS
+from budgetreg.notices import in_one_line
+
+_SIZE, _ROW, _LEAST = (9.0, 3.2), 0.2, 1.4  # inches: of the figure, its height for each attribute, and besides
+_MOST = 30  # attributes that have a bar
+_PARTS = {
+    "beforehand": ("known beforehand", "grey"),
+    "paid": ("paid for", "blue"),
+    "on_order": ("on order", "orange"),
+    "unavailable": ("unavailable", "wine"),
+}
+
+
+def plot_study(name: str, n: int, bill: StudyBill, history: Sequence[Estimates], target: Path) -> list[Path]:
+    """Draw a study.
+
+    Parameters
+    ----------
+    name : str
+        Name of the study, and of the files.
+    n : int
+        Number of examples.
+    bill : StudyBill
+        What was bought.
+    history : sequence of Estimates
+        The estimates so far, in their order; the forecast is that of the last one.
+    target : Path
+        Folder of the files.
+
+    Returns
+    -------
+    list of Path
+        A picture, a PDF file and a caption.
+    """
+    shown = bill.by_attribute.head(_MOST)
+    with own_settings():
+        figure = Figure((_SIZE[0], max(_SIZE[1], _LEAST + _ROW * len(shown))), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+        entries = _draw_error(left, bill, history)
+        entries |= _draw_attributes(right, n, shown)
+        left.set_title(in_one_line(name), loc="left", fontsize=10)
+        legend(figure, entries, 4)
+        return write_figure(figure, _caption(name, n, bill, history, len(shown)), target, name)
+
+
+def _draw_error(ax: Axes, bill: StudyBill, history: Sequence[Estimates]) -> dict[str, Any]:
+    """Draw the errors so far, the forecast, and what is on order; return the entries of the legend."""
+    entries: dict[str, Any] = {}
+    blue, red = COLOURS["blue"], COLOURS["vermillion"]
+    if history:
+        spent = np.array([each.spent for each in history])
+        complete, low, high = np.array([_numbers(each.error.complete) for each in history]).T
+        entries["estimated error, 90 % interval"] = ax.errorbar(
+            spent, complete, _bars(complete, low, high), color=blue, marker="o", capsize=2.5, elinewidth=1.0
+        )
+        bought = [each.error.as_bought.estimate for each in history]
+        (entries["with as many attributes as were bought"],) = ax.plot(
+            spent, bought, color=COLOURS["black"], marker="s", linestyle=":", markerfacecolor="white"
+        )
+        further = history[-1].further
+        if further:
+            x = spent[-1] + np.array([spending for spending, _ in further])
+            error, low, high = np.array([_numbers(interval) for _, interval in further]).T
+            ax.plot([spent[-1], x[0]], [complete[-1], error[0]], color=red, linestyle="--", linewidth=1.0)
+            entries["forecast, 90 % interval"] = ax.errorbar(
+                x, error, _bars(error, low, high), color=red, marker="D", linestyle="--", capsize=2.5, elinewidth=1.0
+            )
+    if bill.on_order:
+        entries[f"on order: {bill.on_order:g} {in_one_line(bill.unit)}"] = ax.axvspan(
+            bill.total, bill.total + bill.on_order, color=COLOURS["orange"], alpha=0.3, linewidth=0
+        )
+    ax.axhline(1.0, color="grey", linewidth=0.8, zorder=1)
+    ax.set_xlim(left=0)
+    ax.set_ylim(0, None)
+    ax.set_xlabel(in_one_line(f"spent ({bill.unit})"))
+    ax.set_ylabel("error relative to the mean target")
+    grid(ax)
+    return entries
+
+
+def _draw_attributes(ax: Axes, n: int, attributes: Any) -> dict[str, Artist]:
+    """Draw a bar for each attribute: the shares of the examples by what is known; return the entries of the legend."""
+    rows, begin = np.arange(len(attributes)), np.zeros(len(attributes))
+    entries: dict[str, Artist] = {}
+    for column, (label, colour) in _PARTS.items():
+        share = attributes[column].to_numpy() / max(n, 1)
+        if share.any():
+            ax.barh(rows, share, left=begin, color=COLOURS[colour], height=0.7)
+            entries[label] = Patch(color=COLOURS[colour])
+        begin = begin + share
+    ax.set_yticks(rows, [in_one_line(str(name))[:24] for name in attributes["attribute"]], fontsize=8)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 1)
+    ax.set_xlabel("share of the examples")
+    grid(ax, axis="x")
+    return entries
+
+
+def _numbers(interval: Any) -> tuple[float, float, float]:
+    return interval.estimate, interval.low, interval.high
+
+
+def _bars(estimate: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    return np.maximum([estimate - low, high - estimate], 0)
+
+
+def _caption(name: str, n: int, bill: StudyBill, history: Sequence[Estimates], shown: int) -> str:
+    """Return how the figure was made, and its numbers."""
+    d = len(bill.by_attribute)
+    paragraphs = [
+        f"{name}: {n} examples, {d} attributes; {bill.total:g} {bill.unit} spent, {bill.on_order:g} on order.",
+        "Left: the mean squared error relative to that of the mean target, for a new example of which all attributes "
+        "are measured, estimated by cross-fitting without any complete row; and for one of which as many are measured "
+        "as were bought on average. The forecast is for further orders at random. Right: what is known of each "
+        f"attribute{f', the first {shown}' if shown < d else ''}.",
+    ]
+    lines = [
+        f"{each.spent:g} {bill.unit}: error {_text(each.error.complete)}, as bought {_text(each.error.as_bought)}"
+        for each in history
+    ]
+    if history:
+        last = history[-1]
+        lines += [
+            f"forecast for {spending:g} {bill.unit} more: {_text(interval)}" for spending, interval in last.further
+        ]
+    return "\n\n".join([*map(flowing, map(in_one_line, paragraphs)), "\n".join(map(in_one_line, lines))]) + "\n"
+
+
+def _text(interval: Any) -> str:
+    return f"{interval.estimate:.3f} (90 % interval {interval.low:.3f} to {interval.high:.3f})"
