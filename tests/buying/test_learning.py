@@ -30,7 +30,8 @@ def written(path: Path, X: np.ndarray, y: np.ndarray) -> Path:
     return path
 
 
-@pytest.mark.parametrize("algo", ["aemr", pytest.param("aeml", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("algo", ["aemr", "aeml"])
 def test_the_numbers_are_those_of_the_command(algo: str, tmp_path: Path) -> None:
     _, Z, y = factor_table(12, 3, 0.7)
     model = learn(Z, y, seed=5, algo=algo, algo__n_factors=2)

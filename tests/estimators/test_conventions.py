@@ -65,6 +65,7 @@ def test_it_can_be_copied_pickled_and_printed() -> None:
         Ridge(b=1.0)
 
 
+@pytest.mark.slow
 def test_it_works_in_a_pipeline_and_a_search() -> None:
     X, y = table(40, 3)
     search = GridSearchCV(make_pipeline(StandardScaler(), Ridge(B=1.0)), {"ridge__B": [0.01, 10.0]}, cv=2).fit(X, y)
@@ -112,6 +113,7 @@ def test_parameters_that_cannot_work_are_refused_in_one_line(estimator: Any, mes
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.slow
 def test_without_a_seed_each_fit_draws_anew() -> None:
     X, y = table(60, 4)
     fits = [AELR(k=2, B=1.0, eta=0.1, random_state=None).fit(X, y).coef_ for _ in range(2)]
