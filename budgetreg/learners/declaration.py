@@ -155,7 +155,8 @@ class Learner:
     version : int
         Version of its results: raise it when its numbers change, which makes existing results stale.
     version_uncentred : int
-        Raised in place of `version` when only numbers without an intercept, or of uncentred attributes, change.
+        The version of results without an intercept, or of uncentred attributes, while it is above `version`: raise it when
+        no other numbers change.
     parameters : tuple of Parameter
         All parameters that learners of the class may have.
     batching : Batching
@@ -184,7 +185,7 @@ class Learner:
 
     core: ClassVar[str]
     version: ClassVar[int] = 1
-    version_uncentred: ClassVar[int] = 1
+    version_uncentred: ClassVar[int] = 0
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     batching: ClassVar[Batching] = Batching.APART
     k_multiple: ClassVar[int] = 1

@@ -104,8 +104,8 @@ class Config:
         pilot = {"automatic_pilot": _AUTOMATIC_PILOT} if self.has_automatic_pilot else {}
         limit = {"money_limit": _MONEY_LIMIT} if self.ends_with_money else {}
         learner = self.algo.identity(self.resolved["algo"]) | ({"grid": grid} if grid else {})
-        if self.algo.version_uncentred > 1 and (self.intercept == "none" or self.dataset.center == "none"):
-            learner["version_uncentred"] = self.algo.version_uncentred
+        if self.intercept == "none" or self.dataset.center == "none":
+            learner["version"] = max(self.algo.version, self.algo.version_uncentred)
         costs, ignored = self.dataset.costs, learner.get("prices") == "ignored"
         if costs is None or (costs == EQUAL and not ignored):  # equal prices change no draw
             learner.pop("prices", None)

@@ -43,7 +43,7 @@ class FactorRegression(PlannedDrawsLearner):
 
     core = "factor_regression"
     version = 3
-    version_uncentred = 2
+    version_uncentred = 4
     centres_itself = True
     scales_itself = True
     check_streams = 24

@@ -50,7 +50,7 @@ class MomentRegression(PlannedDrawsLearner):
 
     core = "moment_regression"
     version = 3
-    version_uncentred = 2
+    version_uncentred = 4
     parameters = (CANDIDATE,)
     shares_settings = True
     batching = Batching.WHILE_SMALL
