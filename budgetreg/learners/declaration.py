@@ -155,8 +155,8 @@ class Learner:
     version : int
         Version of its results: raise it when its numbers change, which makes existing results stale.
     version_uncentred : int
-        The version of results without an intercept, or of uncentred attributes, while it is above `version`: raise it when
-        no other numbers change.
+        The version of results without an intercept, or of uncentred attributes, while it is above `version`: raise it
+        when no other numbers change.
     parameters : tuple of Parameter
         All parameters that learners of the class may have.
     batching : Batching
