@@ -195,7 +195,7 @@ class _Purchase:
         return (reached, Limit.EXAMPLES) if reached > depth else (depth, limit)
 
     def fill(self, depth: int, left: float, rng: np.random.Generator) -> float:
-        """Fill up examples, in order, as far as the money goes; return what that costs."""
+        """Fill up examples, in order, until the next unit costs more than is left; return what that costs."""
         price, depths = self._offer.prices[self._varying], self._depths
         got = self.bought[:, self._priced].sum(axis=1)
         need = np.minimum(depth - depths, self._offer.limits - got)[self._examples]
@@ -207,9 +207,10 @@ class _Purchase:
         order = np.argsort(-keys, axis=1, kind="stable")
         wanted = np.arange(order.shape[1]) < np.minimum(need, offered.sum(axis=1))[:, None]
         row, unit = np.nonzero(wanted)[0], order[wanted]
-        chosen = _affordable(price[unit], left)
-        self.bought[examples[row[chosen]], self._varying[unit[chosen]]] = True
-        return float(price[unit[chosen]].sum())
+        total = np.cumsum(price[unit])
+        paid = int(np.searchsorted(total, left * (1 + _ROUNDING), side="right"))
+        self.bought[examples[row[:paid]], self._varying[unit[:paid]]] = True
+        return float(total[paid - 1]) if paid else 0.0
 
     def affords(self, left: float) -> bool:
         """Return whether what is left buys anything more."""
@@ -257,19 +258,6 @@ class _Purchase:
         These are ``log p`` plus Gumbel noise.
         """
         return np.asarray(np.log(self._p) + rng.gumbel(size=(rows, self._varying.size)))
-
-
-def _affordable(prices: np.ndarray, left: float) -> np.ndarray:
-    """Return, as indices in order, what the money buys: each in turn, unless it costs more than what is left."""
-    taken, rest, left = [], np.arange(len(prices)), left * (1 + _ROUNDING)
-    while rest.size:
-        total = np.cumsum(prices[rest])
-        n = int(np.searchsorted(total, left, side="right"))
-        taken.append(rest[:n])
-        left -= total[n - 1] if n else 0.0
-        rest = rest[n + 1 :]
-        rest = rest[prices[rest] <= left]
-    return np.concatenate(taken) if taken else rest
 
 
 def _padded(shown: np.ndarray, d: int) -> np.ndarray:
