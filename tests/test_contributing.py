@@ -205,12 +205,12 @@ def test_the_picture_of_the_layers_follows_their_imports(checkout_copy: Path) ->
     assert draw("--check") == (0, 0)
     assert re.findall('font-weight="bold".*>(.*)</text>', before)[0] == "The layers of budgetreg"
     assert set(re.findall('font-weight="bold".*>(.*)</text>', before)[1:]) == packages(checkout_copy)
-    spoil(checkout_copy, "budgetreg/solvers/lasso.py", "import budgetreg.streams")
+    spoil(checkout_copy, "budgetreg/solvers/lasso.py", "import budgetreg.notices")
     assert draw("--check") == (1, 1)
     assert picture.read_text(encoding="utf-8") == before
     assert draw() == (0, 0)
     new = set(picture.read_text(encoding="utf-8").splitlines()) - set(before.splitlines())
-    assert re.findall("<title>(.*)</title>", "".join(new)) == ["solvers imports streams"]
+    assert re.findall("<title>(.*)</title>", "".join(new)) == ["solvers imports notices"]
     assert draw("--check") == (0, 0)
 
 
