@@ -1,9 +1,9 @@
 """How good the error estimate and the forecast of a study are, on simulated studies of six tables.
 
-A study knows the targets of n examples and four attributes of each: uniform subsets in studies with even seeds, those
-that AEMR's plans draw in studies with odd ones. `budgetreg.buying.error.estimate_error` and
-`budgetreg.buying.forecast.forecast` see nothing else. The truth is the error on complete rows that the study does not
-have, relative to the mean target of its examples:
+A study knows the targets of n examples and four attributes of each: uniform subsets in studies with even seeds; in
+studies with odd ones two thirds of the examples show attributes that AEMR's plan draws. The functions
+`budgetreg.buying.error.estimate_error` and `budgetreg.buying.forecast.forecast` see nothing else. The truth is the
+error on complete rows that the study does not have, relative to the mean target of its examples:
 
 - ``complete``: the error of the model of all values that were bought, if all attributes of a new example are measured;
 - ``as_bought``: the same if four attributes of it are measured, those of a random example of the study;
@@ -16,6 +16,36 @@ abs(estimate / truth - 1). Finished studies are not simulated again. The held-ou
 to 285, so that the truth itself has a standard error of 8 to 15 %.
 
     .venv/bin/python scripts/study_accuracy.py -j 2
+
+takes about four minutes of a core and prints::
+
+                             covered  mean ratio  median error
+    what      table
+    as_bought all              0.933       1.007         0.054
+              breast_cancer    0.900       1.019         0.068
+              diabetes         1.000       1.038         0.094
+              factors          0.900       1.002         0.056
+              independent      1.000       0.989         0.027
+              neighbours       1.000       0.986         0.052
+              wine             0.800       1.011         0.074
+    complete  all              0.967       1.014         0.151
+              breast_cancer    0.900       0.996         0.113
+              diabetes         1.000       1.043         0.114
+              factors          0.900       1.018         0.128
+              independent      1.000       1.026         0.122
+              neighbours       1.000       1.063         0.139
+              wine             1.000       0.939         0.342
+    twice     all              0.867       1.019         0.201
+              breast_cancer    0.900       0.870         0.116
+              diabetes         1.000       1.054         0.120
+              factors          0.800       1.061         0.188
+              independent      0.900       1.112         0.255
+              neighbours       0.900       1.146         0.219
+              wine             0.700       0.870         0.386
+
+So the interval of the error holds the truth in 58 of 60 studies, and the estimate is within 7 % on average for each
+table. The forecast for twice the money is off by 20 % in the median, where 15 % were wanted. The estimate that it
+starts from is off by 15 %.
 """
 
 import argparse

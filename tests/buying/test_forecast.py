@@ -79,6 +79,14 @@ def test_the_curve_goes_through_the_error_and_has_a_floor() -> None:
     assert now > whole > ever
 
 
+def test_ten_times_as_many_examples_count_ten_times() -> None:
+    known = ~np.isnan(table()[0])
+    curve = LearningCurve(MODEL, known, 0.5, 10.0)
+    tiled, times = curve.errors([np.tile(known, (10, 1)), 10.0])
+    assert tiled == pytest.approx(times, rel=0.02)
+    assert times < 0.9 * 0.5
+
+
 def test_nothing_known_is_no_ground_for_a_forecast() -> None:
     values = np.full((N, D), np.nan)
     assert forecast(MODEL, values, np.arange(float(N)), NOW, [5.0, 10.0], np.ones(D)) == [NOW, NOW]
