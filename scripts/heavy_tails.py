@@ -8,8 +8,13 @@ Writes results/heavy_tails.csv, with a row for each table, seed, learner and k: 
 with its interval (`budgetreg.analysis.paired.mean_error`) and the largest error of a repetition. Prints the means over
 seeds, and the rows above the limit.
 
-    .venv/bin/python scripts/heavy_tails.py                       # all of it: some 45 minutes on one core
-    .venv/bin/python scripts/heavy_tails.py --tables cauchy t2 --seeds 1 --k 2 --out /tmp/some.csv
+    .venv/bin/python scripts/heavy_tails.py
+
+The committed file has one seed and k = 2 of eight tables. Three rows are above the limit: "outliers" for AEML, and
+"wide", where examples show one or two values of an attribute, for both:
+
+    T='normal lognormal t2 cauchy outliers counts "cauchy linear" wide'
+    eval .venv/bin/python scripts/heavy_tails.py --seeds 1 --k 2 --tables $T
 """
 
 import argparse
