@@ -8,7 +8,7 @@ The latter is too low, because it is the least of many: so gaps are too large, r
 The advice is right if the gap is at most 0.02, or if it did not decide: it calls the sweep's best choice "not clearly
 worse" than the recommended one.
 
-    .venv/bin/python scripts/advice_against_sweep.py               # about ten minutes on an idle core; resumes
+    .venv/bin/python scripts/advice_against_sweep.py               # half an hour on a busy machine; resumes
     .venv/bin/python scripts/advice_against_sweep.py --case wine   # one case; its row replaces the one there is
     .venv/bin/python scripts/advice_against_sweep.py --quick       # one small case, into runs/quick
 
@@ -41,6 +41,7 @@ CASES: Mapping[str, tuple[int, int, tuple[str, ...]]] = {
     "wine": (13, 600, ("dataset=wine",)),
     "breast_cancer": (30, 2000, ("dataset=breast_cancer",)),
     "low_noise": (10, 400, (*_DRAWN, "dataset.noise=0.02")),
+    "correlated": (10, 400, (*_DRAWN, "dataset.rho=0.9")),
 }
 """By name: number of attributes, total, and the words for ``advise``."""
 
