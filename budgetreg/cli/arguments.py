@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from budgetreg import __version__
 from budgetreg.cli.study_parts import ABOUT as ABOUT_STUDY
-from budgetreg.cli.study_parts import STUDY, Part
+from budgetreg.cli.study_parts import STUDY, Subcommand
 from budgetreg.errors import ConfigError, DataError, cut, nearest
 
 SECTIONS = {"algos": "algo", "datasets": "dataset", "experiments": "experiment"}
@@ -201,7 +201,7 @@ def _number(name: str, least: int, default: int, what: str) -> _Option:
     return (name,), {"type": read, "metavar": "N", "default": default, "help": f"{what}{default} by default"}
 
 
-def _part(part: Part) -> tuple[Any, ...]:
+def _part(part: Subcommand) -> tuple[Any, ...]:
     """Return the options of a part of a command."""
     files = [_option(name.lower(), type=Path, metavar=name, help=what) for name, what in part.files.items()]
     keys = [_words(_listed(part.keys), nargs="*")] if part.keys else []
@@ -213,7 +213,7 @@ def _listed(keys: Mapping[str, str]) -> str:
     return "; ".join(f"{key}: {what}" for key, what in keys.items())
 
 
-PARTS: Mapping[str, Mapping[str, Part]] = {"study": STUDY}
+PARTS: Mapping[str, Mapping[str, Subcommand]] = {"study": STUDY}
 """Commands with several parts."""
 OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "run": (

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
-class Part(NamedTuple):
+class Subcommand(NamedTuple):
     """A part of ``budgetreg study``, such as ``tell``.
 
     Attributes
@@ -32,8 +32,8 @@ _TABLE = "examples, a CSV or Parquet file"
 _DROP = "columns to leave out, such as drop=[date,ward]"
 _OUT = "file to write (default: stdout)"
 
-STUDY: Mapping[str, Part] = {
-    "create": Part(
+STUDY: Mapping[str, Subcommand] = {
+    "create": Subcommand(
         "make a study of a table of examples and a price list",
         """The table may hold nothing but names and targets. Its other columns are attributes. Values that are there are
         known beforehand and free; empty cells are what can be bought. Repeating the same command changes nothing.""",
@@ -51,7 +51,7 @@ STUDY: Mapping[str, Part] = {
         },
         needed=("table",),
     ),
-    "add": Part(
+    "add": Subcommand(
         "add examples, or targets and free values of those there are",
         """Examples are matched by their names. Values in the table are known beforehand and free: results that were
         paid for are recorded by tell. If something is wrong, nothing is added.""",
@@ -61,7 +61,7 @@ STUDY: Mapping[str, Part] = {
             "replace": "true: a different target or value takes the place of a known one; the log keeps both",
         },
     ),
-    "ask": Part(
+    "ask": Subcommand(
         "recommend what to buy next, and record it as an order",
         """The order is recorded before it is written. What is on order is not ordered again. The same study and seed
         give the same order. Write results into its column value, and record them with tell.""",
@@ -75,7 +75,7 @@ STUDY: Mapping[str, Part] = {
         },
         needed=("spend",),
     ),
-    "tell": Part(
+    "tell": Subcommand(
         "record results",
         """The file needs the columns example,attribute,value, in any order of rows. An empty value is still pending;
         unavailable will never be measured, and is not charged. Values that nobody ordered are charged, too. If a line
@@ -86,13 +86,13 @@ STUDY: Mapping[str, Part] = {
             "free": "true: values that nobody ordered are not charged",
         },
     ),
-    "show": Part(
+    "show": Subcommand(
         "show what was paid, what is on order, how good the model is, and what more money would bring",
         """The bill is by attribute and by order. The error is estimated without any complete row, and kept in the
         study. A figure shows the errors so far, the forecast, and how much of each attribute was bought.""",
         keys={"out": "folder of the figure (default: that of the study)"},
     ),
-    "predict": Part(
+    "predict": Subcommand(
         "predict the targets of other examples, which may have holes",
         """Columns are matched by name; attributes that the table lacks are holes, and its other columns may hold
         anything. The columns of the answer are the name of the example, the prediction, and std, the standard deviation
@@ -100,20 +100,20 @@ STUDY: Mapping[str, Part] = {
         {"TABLE": _TABLE},
         {"out": _OUT},
     ),
-    "next": Part(
+    "next": Subcommand(
         "show what to measure next of each of other examples, and what it brings",
         """For each example, what lowers the standard deviation of the prediction most for its price comes first, until
         the money is spent or nothing helps.""",
         {"TABLE": _TABLE},
         {"spend": "the most that may be spent on each example (default: no limit)", "out": _OUT},
     ),
-    "cancel": Part(
+    "cancel": Subcommand(
         "release what is still pending of an order",
         "Values that have arrived already stay. Repeating the same command changes nothing.",
         keys={"order": "number of the order"},
         needed=("order",),
     ),
-    "export": Part(
+    "export": Subcommand(
         "write all that is known as a table, or what was learned as a model",
         """The table has a row for each example: its name, its attributes, empty where nothing is known, and its target.
         budgetreg predict applies the model to complete rows.""",
