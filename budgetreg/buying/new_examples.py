@@ -25,7 +25,8 @@ def new_examples(state: State, examples: "pd.DataFrame | np.ndarray | str | Path
         The study.
     examples : DataFrame, ndarray, str or Path
         A table, or the path of one, with some of the attributes and perhaps names; other columns may hold anything. Or
-        an array (n, d).
+        an array (n, d). Without a column of names, the index of a frame has them, unless it merely counts the rows;
+        then names are 1, 2, and so on.
 
     Raises
     ------
@@ -47,9 +48,18 @@ def new_examples(state: State, examples: "pd.DataFrame | np.ndarray | str | Path
     id = next((name for name in (state.facts["id"], ID) if name in sheet.columns), "")
     columns = [*known, *([id] if id else [])]
     kept = Sheet(sheet.source, tuple(columns), {name: sheet.columns[name] for name in columns}, sheet.place)
+    if not id and not isinstance(examples, str | Path) and not _counts_rows(examples):
+        kept = Sheet(kept.source, (ID, *known), {ID: list(examples.index), **kept.columns}, kept.place)
     rows = examples_of(kept, "", id)
     X = np.full((sheet.n, d), np.nan)
     for at, name in enumerate(state.attributes):
         if name in rows.values:
             X[:, at] = [np.nan if value is None else value for value in rows.values[name]]
     return rows.names, X
+
+
+def _counts_rows(frame: "pd.DataFrame") -> bool:
+    """Whether the index is the one of a frame that was given none: 0, 1, 2, and so on."""
+    import pandas as pd  # here, as it is slow to load
+
+    return isinstance(frame.index, pd.RangeIndex) and frame.index.equals(pd.RangeIndex(len(frame)))

@@ -385,6 +385,20 @@ def test_predictions_of_examples_with_holes(path: Path) -> None:
         study.predict(pd.DataFrame({"aeg": [1.0]}), model=model)
 
 
+def test_the_index_of_a_frame_names_new_examples(path: Path) -> None:
+    study, whole = bought(path)
+    model = study.fit()
+    values = whole[list(COSTS)].iloc[:3]
+    for index, names in ((["n7", "n8", "n9"], ["n7", "n8", "n9"]), ([5, 2, 9], ["5", "2", "9"]), (None, list("123"))):
+        frame = values.set_axis(pd.RangeIndex(3) if index is None else index).assign(ecg=NAN)
+        assert study.predict(frame, model=model)["example"].tolist() == names
+        assert study.next(frame, model=model)["example"].unique().tolist() == names
+    with pytest.raises(DataError, match="example 'n' is there already"):
+        study.predict(values.set_axis(["n", "m", "n"]), model=model)
+    named = values.assign(example=["a", "b", "c"]).set_axis([5, 2, 9])
+    assert study.predict(named, model=model)["example"].tolist() == ["a", "b", "c"]
+
+
 def test_what_to_measure_next_of_new_examples(path: Path) -> None:
     study, _ = bought(path)
     model = study.fit()
