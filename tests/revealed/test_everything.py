@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from budgetreg.estimators import AEMR
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.everything import collect_everything
+from tests.estimators.tables import table
 
 
 @settings(max_examples=20, deadline=None)
@@ -59,3 +61,12 @@ def test_budgets_hold() -> None:
     accessor = Accessor(Table(np.ones((5, 3)), np.ones(5)), np.arange(5)[None], 1, 2)
     with pytest.raises(RuntimeError, match="would cost 3 attributes; the budget is 2"):
         list(collect_everything(accessor, [5]))
+
+
+@pytest.mark.slow
+def test_of_complete_rows_it_is_what_draws_of_all_attributes_reveal() -> None:
+    X, y = table(60, 4)
+    everything = AEMR(n_factors=2).fit(X, y)
+    drawn = AEMR(k=4, n_factors=2, pilot=0).fit(X, y)
+    np.testing.assert_allclose(everything.coef_, drawn.coef_, rtol=1e-9)
+    assert everything.attributes_seen_ == drawn.attributes_seen_ == X.size
