@@ -1,15 +1,17 @@
-"""The commands ``run`` and ``fit`` as functions: from choices to results, and reading results back."""
+"""The commands ``run``, ``fit`` and ``study show`` as functions, and reading results back."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from budgetreg.errors import ConfigError, UnfinishedError
+from budgetreg.errors import ConfigError, DataError, UnfinishedError
 from budgetreg.files.paths import at_home
 from budgetreg.notices import say
 
 if TYPE_CHECKING:
+    from budgetreg.buying.study import Study
     from budgetreg.execution.progress import Later
     from budgetreg.execution.runner import RunOutcome
     from budgetreg.protocol.configuration import Config
@@ -118,6 +120,28 @@ def load(folder: str | Path) -> "Results":
     from budgetreg.results.reading import read
 
     return read(at_home(folder))
+
+
+def draw_study(study: "Study", folder: str | Path | None = None) -> list[Path]:
+    """Draw a study: its estimated errors against what was spent, a forecast, and how much of each attribute was bought.
+
+    Parameters
+    ----------
+    study : Study
+    folder : path, optional
+        The folder of the files; that of the study by default.
+
+    Returns
+    -------
+    list of Path
+        A picture, a PDF file and a caption, named as the study is.
+    """
+    from budgetreg.figures.study import plot_study  # here, as matplotlib is slow to load
+
+    with suppress(DataError):  # too little is known for an estimate; the bill is drawn
+        study.estimates()
+    target = study.path.parent if folder is None else at_home(folder)
+    return plot_study(study.path.stem, len(study.state().examples), study.bill(), study.history(), target)
 
 
 def _valid(choices: Mapping[str, Any]) -> "Config":

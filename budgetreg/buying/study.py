@@ -43,6 +43,11 @@ class Study:
     path : str or Path
         The file.
 
+    Attributes
+    ----------
+    path : Path
+        The file.
+
     Raises
     ------
     DataError
@@ -63,7 +68,8 @@ class Study:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self._store = StudyFile(at_home(path))
+        self.path = at_home(path)
+        self._store = StudyFile(self.path)
 
     @classmethod
     def create(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from budgetreg.api import draw_study
 from budgetreg.buying.bill import UNORDERED, StudyBill
 from budgetreg.buying.order_files import order_csv
 from budgetreg.buying.study import Study
@@ -146,11 +147,7 @@ def _show(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
         say(f"no estimate of the error: {error}")
     else:
         _print_estimates(estimates, bill.unit)
-    from budgetreg.figures.study import plot_study  # here, as matplotlib is slow to load
-
-    n = len(study.state().examples)
-    out = at_home(keys["out"]) if "out" in keys else at_home(arguments.study).parent
-    for path in plot_study(arguments.study.stem, n, bill, study.history(), out):
+    for path in draw_study(study, keys.get("out")):
         print(in_one_line(shown(path)))
 
 
@@ -238,8 +235,8 @@ def _print_size(path: Path, study: Study) -> None:
     n, d = state.values.shape
     print(
         in_one_line(
-            f"{shown(path)}: {n} examples, {int(state.known_targets.sum())} of them with the target "
-            f"{state.facts['target']}; {d} attributes; {int(state.known.sum())} of {n * d} values known"
+            f"{shown(path)}: {n:,} examples, {int(state.known_targets.sum()):,} of them with the target "
+            f"{state.facts['target']}; {d:,} attributes; {int(state.known.sum()):,} of {n * d:,} values known"
         )
     )
 

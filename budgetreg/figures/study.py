@@ -103,7 +103,7 @@ def _draw_attributes(ax: Axes, n: int, attributes: Any) -> dict[str, Artist]:
         begin = begin + share
     ax.set_yticks(rows, [in_one_line(str(name))[:24] for name in attributes["attribute"]], fontsize=8)
     ax.invert_yaxis()
-    ax.set_xlim(0, 1)
+    ax.set_xlim(0, min(1.0, 1.05 * begin.max() or 1.0))
     ax.set_xlabel("share of the examples")
     grid(ax, axis="x")
     return entries
