@@ -68,6 +68,8 @@ class Dataset:
         empty if they have none.
     groups : Groups or None
         Attributes that are bought together; None if each is bought alone.
+    ordered : bool
+        Whether learners see the examples in the order of the rows, and not in a random one.
 
     Raises
     ------
@@ -92,6 +94,7 @@ class Dataset:
     available: np.ndarray | None = None
     dropped: tuple[tuple[int, str], ...] = ()
     groups: Groups | None = None
+    ordered: bool = False
 
     def __post_init__(self) -> None:
         """Check shapes, types and targets, and make the arrays read-only."""

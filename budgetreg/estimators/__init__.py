@@ -18,7 +18,8 @@ True
 
 from typing import Any
 
-from budgetreg.estimators.base import BudgetEstimator, BudgetRegressor, SubspaceEstimator
+from budgetreg.estimators.base import BudgetEstimator
+from budgetreg.estimators.kinds import BudgetRegressor, SubspaceEstimator
 from budgetreg.estimators.observed import ObservationError
 from budgetreg.estimators.parameters import arguments, constructor, docstring, learner_of
 

@@ -306,6 +306,14 @@ class Learner:
         return False
 
     @property
+    def continues(self) -> bool:
+        """Whether it sees the same attributes of an example however many examples follow, so that these may come later.
+
+        Its parameters are given then, and so is the number of rows of a pilot.
+        """
+        return False
+
+    @property
     def missing(self) -> Missing:
         """How it treats missing values."""
         return Missing.REFUSED

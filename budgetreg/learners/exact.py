@@ -39,6 +39,7 @@ class ExactGradientLearner(Learner):
     average: str = bases.average_option()
 
     core = "exact"
+    continues = True
     observation = Observation.ALL
     parameters = (RADIUS, STEP_SIZE)
     tuned = ("B", "eta")

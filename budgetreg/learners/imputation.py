@@ -96,6 +96,7 @@ class ImputationLearner(PairwiseLearner):
 
     core = "imputation"
     version = 2
+    continues = True
     centres_itself = True
     scales_itself = True
     missing = Missing.LEFT_OUT

@@ -43,6 +43,7 @@ class OfflineLearner(Learner):
     update: str = option("the update", one_of(*_PROBLEMS), tried=())
 
     core = "offline"
+    continues = True
     observation = Observation.ALL
     parameters = (RADIUS,)
     tuned = ("B",)

@@ -32,6 +32,7 @@ class ImputedGradientLearner(Learner):
     average: str = average_option()
 
     core = "sgd_impute"
+    continues = True
     parameters = (RADIUS, replace(STEP_SIZE, absolute=True))
     tuned = ("B", "eta")
     batching = Batching.IN_STEP

@@ -36,6 +36,7 @@ class StreamingLearner(SubspaceLearner):
     update: str = option("the update", one_of(*_UPDATES), tried=())
 
     core = "streaming"
+    continues = True
     parameters = (
         replace(STEP_SIZE, absolute=True),
         Parameter("forgetting", _FORGETTING, absolute=True, tried=(0.9, 0.99), unlimited=False),

@@ -60,6 +60,7 @@ class SupportVectorLearner(bases.SplitBudgetLearner):
     eps: float = option("the scale of the smoothing", POSITIVE, tried=(1.0, 4.0))
 
     core = "svr"
+    continues = True
     unequal_lengths = True
 
     def fit(

@@ -44,7 +44,11 @@ class Learned:
 
 
 def learn_table(
-    choices: Mapping[str, Any], X: np.ndarray | Values, y: np.ndarray | None, names: Sequence[str] = ()
+    choices: Mapping[str, Any],
+    X: np.ndarray | Values,
+    y: np.ndarray | None,
+    names: Sequence[str] = (),
+    ordered: bool = False,
 ) -> Learned:
     """Learn once from all rows, as ``budgetreg fit`` does with these choices and a file ``table.csv``.
 
@@ -58,6 +62,9 @@ def learn_table(
         Targets; NaN marks an unknown one. None for subspaces.
     names : sequence of str, optional
         Names of the attributes.
+    ordered : bool
+        Whether the examples are seen in the order of the rows, the first ones as the pilot, and up to the last one even
+        if there is a pilot. By default the order is random, and what a pilot costs is saved at the end.
 
     Raises
     ------
@@ -68,6 +75,8 @@ def learn_table(
     """
     config = configuration(choices)
     data = _dataset(X, y, str(config.dataset.options["scale"]), names)
+    if ordered:
+        config, data = replace(config, checkpoints=(X.shape[0],)), replace(data, ordered=True)
     plan = make_plan(replace(config, dataset=replace(config.dataset, given=data)))
     moments: list[JointMoments | None] = []
 

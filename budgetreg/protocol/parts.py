@@ -39,7 +39,7 @@ def parts_of(config: Config, data: Dataset, n_test: int, n_pilot: int, repetitio
     else:
         shuffled = generator("split", config.seed, data.name, repetition).permutation(n)
         train, test = np.sort(shuffled[n_test:]), np.sort(shuffled[:n_test])
-    order = generator("order", config.seed, data.name, repetition).permutation(train)
+    order = train if data.ordered else generator("order", config.seed, data.name, repetition).permutation(train)
     if data.available is not None:
         order = _pilot_first(n_pilot, data, order, repetition, config.seed)
         if not config.dataset.untested:

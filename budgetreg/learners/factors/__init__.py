@@ -112,6 +112,7 @@ class StreamingFactorAnalysis(SubspaceLearner):
     design: str = option("how attributes are drawn", one_of("importance", "uniform"))
 
     core = "streaming_factor_analysis"
+    continues = True
     centres_itself = True
     missing = Missing.LEFT_OUT
     uses_free = True
@@ -205,6 +206,7 @@ class FactorAnalysis(StreamingFactorAnalysis):
     )
 
     core = "factor_analysis"
+    continues = False  # its first phase is a share of all examples
     version = 3
 
     def fit(

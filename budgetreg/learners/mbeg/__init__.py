@@ -56,6 +56,7 @@ class MatrixGradientLearner(SubspaceLearner):
 
     core = "mbeg"
     version = 2
+    continues = True
     parameters = (STEP_SIZE,)
     tuned = ("eta",)
     batching = Batching.IN_STEP

@@ -44,6 +44,7 @@ class Baseline(Learner):
     update: str = option("the update", one_of(*_PROBLEMS), tried=())
 
     core = "pairs"
+    continues = True
     parameters = (RADIUS,)
     tuned = ("B",)
     missing = Missing.WEIGHED

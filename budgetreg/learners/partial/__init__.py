@@ -60,6 +60,7 @@ class GradientLearner(bases.GuidedLearner):
     control_variate: str = option("the control variate", one_of("none", "mean", "label"), default="none")
 
     core = "partial"
+    continues = True
     parameters = (RADIUS, STEP_SIZE, Parameter("lambda", "the regularisation", absolute=True, tried=(1.0, 3.0)))
     unequal_lengths = True
 

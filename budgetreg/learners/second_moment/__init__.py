@@ -89,6 +89,11 @@ class SecondMomentLearner(SubspaceLearner):
         return None if self.update in _SEES else super().split_budget(k)
 
     @property
+    def continues(self) -> bool:
+        """Whether there is no first phase, which is a share of all examples."""
+        return self.update != "importance"
+
+    @property
     def missing(self) -> Missing:
         """Estimates without bias are weighed."""
         return Missing.REFUSED if self.update in ("full", "zero_filled") else Missing.WEIGHED
