@@ -7,11 +7,24 @@ import numpy as np
 import pytest
 
 from budgetreg import api
-from budgetreg.estimators import AELR, AELRCV, AEML, ESTIMATORS, PCA, POPCA, ObservationError, Ridge
+from budgetreg.estimators import (
+    AELR,
+    AELRCV,
+    AEML,
+    ESTIMATORS,
+    PCA,
+    POPCA,
+    FixedSubset,
+    ObservationError,
+    Ridge,
+    SGDImpute,
+)
 from budgetreg.results.models import read_models
 from budgetreg.results.predictions import predict
 from tests.estimators.tables import small, table, written
 
+CONSTANTS = {"B": 2.0, "eta": 0.05}
+FIXED = {"tuning": "fixed", **{f"tuning.{name}": value for name, value in CONSTANTS.items()}}
 CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "constants given": (
         AELR(k=3, B=2.0, eta=0.1, random_state=3),
@@ -40,7 +53,24 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "some of what is present": (AEML(k=2, n_factors=2, pilot=0), {"k": 2, "algo.n_factors": 2, "pilot": 0}),
     "moments": (ESTIMATORS["AEMR"](k=3, n_factors=2, norm="l2"), {"k": 3, "algo.n_factors": 2, "algo.norm": "l2"}),
+    "steps in the 2-ball": (ESTIMATORS["AERR"](k=3, **CONSTANTS), {"k": 3, **FIXED}),
+    "moments given": (
+        ESTIMATORS["DDAERR"](k=2, moments="given", scale="max_abs", pilot=0, **CONSTANTS),
+        {"k": 2, "algo.moments": "given", "dataset.scale": "max_abs", "pilot": 0, **FIXED},
+    ),
+    "budget on average": (
+        ESTIMATORS["AESVR"](k=4, eps=2.0, delta=0.5, random_state=5, **CONSTANTS),
+        {"k": 4, "algo.eps": 2.0, "algo.delta": 0.5, "seed": 5, **FIXED},
+    ),
+    "the same attributes": (FixedSubset(k=2), {"k": 2}),
+    "gradient on imputed rows": (
+        SGDImpute(k=2, average="suffix", **CONSTANTS),
+        {"k": 2, "algo.average": "suffix", **FIXED},
+    ),
+    "pairs": (ESTIMATORS["Baseline"](k=3, B=2.0), {"k": 3, "tuning": "fixed", "tuning.B": 2.0}),
+    "imputed rows": (ESTIMATORS["ImputeRidge"](k=3, impute="mean"), {"k": 3, "algo.impute": "mean"}),
 }
+WITH_HOLES = ("aeml", "aemr", "fixed_subset", "sgd_impute", "impute_ridge")
 
 
 @pytest.mark.parametrize(
@@ -48,7 +78,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
 )
 def test_the_numbers_are_those_of_the_command(case: str, tmp_path: Path) -> None:
     estimator, choices = CASES[case]
-    holes = estimator.algo in ("aeml", "aemr")
+    holes = estimator.algo in WITH_HOLES
     X, y = table(40, 4, 0.7 if holes else 1.0)
     new = table(10, 4, seed=1)[0]
     estimator.fit(X, y)
