@@ -157,6 +157,9 @@ class Learner:
     version_uncentred : int
         The version of results without an intercept, or of uncentred attributes, while it is above `version`: raise it
         when no other numbers change.
+    version_scaled : int
+        The version of results in units of revealed values, while it is above the others: raise it when no other numbers
+        change.
     parameters : tuple of Parameter
         All parameters that learners of the class may have.
     batching : Batching
@@ -186,6 +189,7 @@ class Learner:
     core: ClassVar[str]
     version: ClassVar[int] = 1
     version_uncentred: ClassVar[int] = 0
+    version_scaled: ClassVar[int] = 0
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     batching: ClassVar[Batching] = Batching.APART
     k_multiple: ClassVar[int] = 1

@@ -105,7 +105,9 @@ class Config:
         limit = {"money_limit": _MONEY_LIMIT} if self.ends_with_money else {}
         learner = self.algo.identity(self.resolved["algo"]) | ({"grid": grid} if grid else {})
         if self.intercept == "none" or self.dataset.center == "none":
-            learner["version"] = max(self.algo.version, self.algo.version_uncentred)
+            learner["version"] = max(learner["version"], self.algo.version_uncentred)
+        if self.dataset.scaled_by_revealed:
+            learner["version"] = max(learner["version"], self.algo.version_scaled)
         costs, ignored = self.dataset.costs, learner.get("prices") == "ignored"
         if costs is None or (costs == EQUAL and not ignored):  # equal prices change no draw
             learner.pop("prices", None)

@@ -111,12 +111,22 @@ class StandardisedEntries:
             for block, values, units in zip(blocks, differences, of_columns(self._units), strict=True)
         ]
 
-    def regressors(self, moments: Moments, *, centred: bool, intercept: bool) -> Outputs:
+    def regressors(
+        self, moments: Moments, *, centred: bool, intercept: bool, inflation: np.ndarray | float = 1.0
+    ) -> Outputs:
         """Return the regressors of posterior moments, about the posterior means or, if not centred, about 0.
 
         With T examples, chance alone seems to explain 1/T of the target's variance; with heavy tails, T is replaced by
         the effective number of examples. And new values may be larger than those seen, see `budgetreg.revealed.tails`.
         Regressors are shrunk by the ratio of both to all that they seem to explain.
+
+        Parameters
+        ----------
+        moments : Moments
+        centred, intercept : bool
+        inflation : ndarray of float, shape (F, d), or float
+            Factors of the attributes' variances, see `budgetreg.revealed.units.Rescaled`. Attributes with an infinite
+            one have the weight 0.
 
         Returns
         -------
@@ -127,14 +137,16 @@ class StandardisedEntries:
         # The origin in standardised units: the posterior mean of a centred column, else where its value is 0.
         is_centred = np.append(np.full(c - 1, centred), intercept)
         origin = np.where(is_centred, moments.first, -self._means / self._units)
+        inflation = np.broadcast_to(inflation, (F, c - 1))
         for f in range(F):
-            first, live = moments.first[f], np.flatnonzero(self.live[f, :-1])
+            first, live = moments.first[f], np.flatnonzero(self.live[f, :-1] & np.isfinite(inflation[f]))
             mean = first - origin[f]
             M = moments.second[f] - np.outer(first, first) + np.outer(mean, mean)
             if self.live[f, -1] and live.size:
+                spread = np.diagonal(moments.second[f])[live] - np.square(first[live])
+                M[live, live] += (inflation[f, live] - 1) * spread
                 w = np.linalg.solve(M[np.ix_(live, live)], M[live, -1])
                 explained = M[live, -1] @ w / M[-1, -1]
-                spread = np.diagonal(moments.second[f])[live] - np.square(first[live])
                 new = self._excess[f] * (np.square(w) @ spread) / M[-1, -1]
                 w *= explained / (explained + 1 / self._effective_examples[f] + new)
                 W[f, live, 0] = w * self._units[f, -1] / self._units[f, live]

@@ -10,6 +10,9 @@ from budgetreg.revealed.collection import Block
 from budgetreg.revealed.tails import excess
 from budgetreg.tasks import Outputs, WithIntercept
 
+_LEAST = 3
+"""Values of an attribute up to which the mean square of a new one, in units of their deviation, is infinite."""
+
 _CONSTANT = 1e-12
 """Ratio of variance to mean square up to which an attribute is constant but for rounding."""
 
@@ -39,6 +42,27 @@ def units(counts: np.ndarray | float, squares: np.ndarray, deviations: np.ndarra
     return np.where(varies, spread, np.where(size > 0, size, 1.0)), varies
 
 
+def inflation(counts: np.ndarray) -> np.ndarray:
+    """Return how much larger the square of a new value is because its unit is estimated.
+
+    With n normal values and an unknown scale, the deviation of new values is s times a random factor. The mean square
+    of this factor over its squared mean is about ``1 + 1 / (2 (n - 3))``. Its mean cancels where a regressor is solved
+    for, because products with all other columns have it, too.
+
+    Parameters
+    ----------
+    counts : ndarray of float
+        Numbers of values.
+
+    Returns
+    -------
+    ndarray of float
+        Above 1; infinite for up to three values, whose factor has no finite mean square.
+    """
+    n = np.maximum(counts, _LEAST + 1)
+    return np.where(counts > _LEAST, 1 + 0.5 / (n - 3), np.inf)
+
+
 class Rescaled:
     """Revealed values in units of their attributes.
 
@@ -55,6 +79,8 @@ class Rescaled:
     ----------
     blocks : sequence of Block
         The values in these units.
+    inflation : ndarray of float, shape (F, d)
+        See `inflation`; 1 for attributes that do not vary, and if values are not scaled.
     excess : ndarray of float, shape (F,)
         How much larger new values are, see `budgetreg.revealed.tails`; 0 if values are not scaled, because the scale
         of such data is known beforehand and bounds them.
@@ -62,7 +88,7 @@ class Rescaled:
 
     def __init__(self, blocks: Sequence[Block], d: int, scaled: bool) -> None:
         F = len(blocks[0].values)
-        self.blocks, self._units, self.excess = blocks, None, np.zeros(F)
+        self.blocks, self._units, self.excess, self.inflation = blocks, None, np.zeros(F), np.ones((F, d))
         if not scaled:
             return
         stream = np.arange(F)[:, None, None]
@@ -79,7 +105,8 @@ class Rescaled:
         means = of_columns(total([block.values for block in blocks]) / np.maximum(counts, 1), 0.0)
         squares = total([np.square(block.values) for block in blocks])
         deviations = total([np.square(block.values - m) for block, m in zip(blocks, means, strict=True)])
-        self._units, _ = units(counts, squares, deviations)
+        self._units, varies = units(counts, squares, deviations)
+        self.inflation = np.where(varies, inflation(counts), 1.0)
         divisors = of_columns(self._units, 1.0)
         self.blocks = [Block(block.attributes, block.values / by) for block, by in zip(blocks, divisors, strict=True)]
         self.excess = np.array([excess(*_joined(self.blocks, f), d) for f in range(F)])

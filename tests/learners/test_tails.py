@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from budgetreg.learners.factors.posterior import Posterior, posterior_moments
 from budgetreg.learners.moments.solution import solve
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.revealed.collection import Block
+from budgetreg.revealed.standardised import StandardisedEntries
 from budgetreg.revealed.tails import excess
-from budgetreg.revealed.units import Rescaled
+from budgetreg.revealed.units import Rescaled, inflation
 from tests.plans import planned
 
 
@@ -96,4 +98,43 @@ def test_large_values_to_come_spoil_no_prediction(tmp_path, algo):
     np.savez(tmp_path / "table.npz", X=X, y=y)
     plan = planned("dataset=file", f"dataset.path={tmp_path / 'table.npz'}", f"algo={algo}", "k=8", "checkpoints=1")
     results = run_repetitions(plan, range(10), lambda done: None)
+    assert np.mean([result["curve"][-1]["test_relative"] for result in results]) < 1.2
+
+
+def test_a_unit_from_few_values_makes_new_ones_larger():
+    rng = np.random.default_rng(5)
+    factors = inflation(np.arange(40.0))
+    assert np.isinf(factors[:4]).all() and np.isfinite(factors[4:]).all() and (np.diff(factors[4:]) < 0).all()
+    for n in (6, 12, 39):
+        factor = np.sqrt((n - 1) / rng.chisquare(n - 1, 200_000))
+        assert factors[n] - 1 == pytest.approx(np.square(factor).mean() / factor.mean() ** 2 - 1, rel=0.1)
+
+
+def test_attributes_with_up_to_three_values_get_no_weight():
+    rng = np.random.default_rng(6)
+    n, d, both = 40, 4, {"centred": True, "intercept": True}
+    y = rng.normal(size=n)
+    X = y[:, None] + 0.1 * rng.normal(size=(n, d))
+    attributes = np.column_stack([np.zeros(n, dtype=int), np.where(np.arange(n) < 3, 1, d + 1), np.full(n, d)])
+    attributes[5:9, 1] = 2
+    values = np.where(attributes <= d, np.take_along_axis(np.column_stack([X, y, 0 * y]), attributes, 1), 0)
+    rescaled = Rescaled([Block(attributes[None], values[None])], d, scaled=True)
+    assert (Rescaled([Block(attributes[None], values[None])], d, scaled=False).inflation == 1).all()
+    standardised = StandardisedEntries(rescaled.blocks, d, **both)
+    moments = posterior_moments(Posterior(d + 1, 2, [rng]), standardised, 2 * n)
+    by_factors = standardised.regressors(moments, **both, inflation=rescaled.inflation).regressors[0, :, 0]
+    by_moments = solve(rescaled.blocks, 0, [n], d, norm="l2", **both, inflation=rescaled.inflation[0]).w
+    for w in (by_factors, by_moments):
+        assert (w[[0, 2]] != 0).all() and (w[[1, 3]] == 0).all()
+
+
+@pytest.mark.slow
+def test_more_attributes_than_values_spoil_no_prediction(tmp_path):
+    rng = np.random.default_rng(7)
+    factors = rng.normal(size=(80, 3))
+    X = factors @ rng.normal(size=(3, 60)) + 0.5 * rng.normal(size=(80, 60))
+    np.savez(tmp_path / "table.npz", X=X, y=factors @ [1, 0.5, -0.5])
+    path = f"dataset.path={tmp_path / 'table.npz'}"
+    plan = planned("dataset=file", path, "algo=aemr", "algo.partner=none", "k=2", "checkpoints=1")
+    results = run_repetitions(plan, range(6), lambda done: None)
     assert np.mean([result["curve"][-1]["test_relative"] for result in results]) < 1.2

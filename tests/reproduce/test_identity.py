@@ -88,6 +88,18 @@ def test_numbers_without_an_intercept_have_a_version_of_their_own(monkeypatch: p
     assert same == centred and all(one != other for one, other in zip(uncentred, others, strict=True))
 
 
+def test_numbers_in_revealed_units_have_a_version_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def identities() -> list[Any]:
+        scales = ["pilot", "none", "revealed"]
+        own = {"dataset": "file", "dataset__path": "table.csv", "dataset__target": "y"}
+        return [configured(algo="aemr", **own, dataset__scale=scale).identity() for scale in scales]
+
+    *others, revealed = identities()
+    monkeypatch.setattr(type(configured(algo="aemr").algo), "version_scaled", 9)
+    *same, other = identities()
+    assert same == others and other != revealed
+
+
 def test_results_are_stale_when_the_version_of_their_learner_changes(
     changed: Callable[[Callable[[Any], Any]], None],
 ) -> None:

@@ -44,6 +44,7 @@ class FactorRegression(PlannedDrawsLearner):
     core = "factor_regression"
     version = 3
     version_uncentred = 4
+    version_scaled = 5
     centres_itself = True
     scales_itself = True
     check_streams = 24
@@ -80,7 +81,8 @@ class FactorRegression(PlannedDrawsLearner):
             standardised = StandardisedEntries(rescaled.blocks, d, raw=given.raw, **centring, excess=rescaled.excess)
             moments = posterior_moments(posterior, standardised, collected.entries.size)
             if collected.is_checkpoint:
-                yield collected.examples, rescaled.as_revealed(standardised.regressors(moments, **centring))
+                outputs = standardised.regressors(moments, **centring, inflation=rescaled.inflation)
+                yield collected.examples, rescaled.as_revealed(outputs)
             if collected.is_plan:
                 plan_by_posterior(collected, standardised, moments, centred=given.centred)
 

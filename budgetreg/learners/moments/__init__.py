@@ -51,6 +51,7 @@ class MomentRegression(PlannedDrawsLearner):
     core = "moment_regression"
     version = 3
     version_uncentred = 4
+    version_scaled = 5
     parameters = (CANDIDATE,)
     shares_settings = True
     batching = Batching.WHILE_SMALL
@@ -96,8 +97,18 @@ class MomentRegression(PlannedDrawsLearner):
             if collected.is_checkpoint or not posterior:
                 examples = [labelled(blocks, f, phases, d) for f in range(len(rngs))]
                 solutions = [
-                    solve(seen, at, ends, d, norm=self.norm, raw=given.raw, **centring, excess=excess)
-                    for (seen, at, ends), excess in zip(examples, rescaled.excess, strict=True)
+                    solve(
+                        seen,
+                        at,
+                        ends,
+                        d,
+                        norm=self.norm,
+                        raw=given.raw,
+                        **centring,
+                        excess=rescaled.excess[f],
+                        inflation=rescaled.inflation[f],
+                    )
+                    for f, (seen, at, ends) in enumerate(examples)
                 ]
             if collected.is_checkpoint:
                 if settings:
@@ -111,7 +122,8 @@ class MomentRegression(PlannedDrawsLearner):
                         solution.factor_share(ends[-1], standardised.residual(moments, f), self.n_factors)
                         for f, ((_, _, ends), solution) in enumerate(zip(examples, solutions, strict=True))
                     ]
-                    outputs = mixed(outputs, standardised.regressors(moments, **centring), np.array(share))
+                    by_factors = standardised.regressors(moments, **centring, inflation=rescaled.inflation)
+                    outputs = mixed(outputs, by_factors, np.array(share))
                 wanted = outputs if any(centring.values()) else outputs.regressors
                 yield collected.examples, rescaled.as_revealed(wanted)
             if collected.is_plan and posterior:

@@ -13,7 +13,7 @@ An attribute that is always c, not 0, is an intercept where attributes are not c
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import dawsn
@@ -93,6 +93,11 @@ class LabelRegression:
     counts: np.ndarray
     live: np.ndarray
     constants: Constants
+
+    def inflated(self, by: np.ndarray | float) -> "LabelRegression":
+        """Return the regression with residual variances multiplied by factors (d,); not live where one is infinite."""
+        finite = np.broadcast_to(np.isfinite(by), self.live.shape)
+        return replace(self, v=self.v * np.where(finite, by, 1.0), live=self.live & finite)
 
     @property
     def deviations(self) -> np.ndarray:

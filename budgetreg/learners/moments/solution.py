@@ -83,6 +83,7 @@ def solve(
     intercept: bool,
     raw: bool = True,
     excess: float = 0.0,
+    inflation: np.ndarray | float = 1.0,
 ) -> Solution:
     """Return the solution of one stream.
 
@@ -104,17 +105,19 @@ def solve(
     raw : bool
         See `budgetreg.revealed.equal_values.equal_values`.
     excess : float
+    inflation : ndarray of float, shape (d,), or float
         See `budgetreg.revealed.units.Rescaled`.
     """
     revealed = StreamValues(blocks, f, d, centred=centred, intercept=intercept, raw=raw)
     label = revealed.label(slice(None))
+    predictive = label.inflated(inflation)
     count = SPECTRA * len(RIDGES)
     level = 0.0 if intercept else revealed.mean
-    if not label.live.any() or revealed.variance == 0:
+    if not predictive.live.any() or revealed.variance == 0:
         w = label.constants.weights(level) if revealed.variance else np.zeros(d)
         return Solution(w, label, np.tile(w, (count, 1)), False, None)
     target = Target(label.constants.factor * level, revealed.variance)
-    pairs = Pairs(blocks, f, phases, label, revealed.mean)
+    pairs = Pairs(blocks, f, phases, predictive, revealed.mean)
 
     def scaled_columns(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         means = np.zeros(len(pairs.live)) if centred else label.constants.factor * a[pairs.live]
