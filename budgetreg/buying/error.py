@@ -1,15 +1,13 @@
 """How good a model is that was learned from a table with holes, without any complete row.
 
-Each fold of the examples is judged by a model of the others. Three estimates of the error with all attributes are
-combined; none is good everywhere:
+Each fold of the examples is judged by a model of the others. Two estimates of the error with all attributes are
+combined:
 
-- the expected loss given what a held-out example shows and its target, under the model;
-- the measured loss of predictions from what an example shows, less what the other attributes explain under the model;
+- the expected loss given what a held-out example shows and its target, under the model with covariances that held-out
+  products have corrected, see `budgetreg.buying.held_out`;
 - the moment estimate, in which each product of two values counts by the inverse of the share of the examples that show
-  it. It is unbiased if all examples are equally likely to show a pair, but varies much.
-
-The first two use the models with covariances that held-out products have corrected, see `budgetreg.buying.held_out`.
-The third counts for more the less it varies.
+  it. It is unbiased if all examples are equally likely to show a pair, but varies much. So it counts for more the less
+  it varies, and for little unless there are many examples.
 """
 
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.buying.held_out import Part, corrected, explained_slope, losses, unbiased
+from budgetreg.buying.held_out import Part, corrected, losses, unbiased
 from budgetreg.buying.joint import JointModel
 from budgetreg.buying.learning import learn
 from budgetreg.buying.learning_curve import LearningCurve
@@ -34,15 +32,8 @@ _MODEL, _CORRECTION, _BOUGHT = 0.2, 0.5, 0.05
 """Relative standard errors beyond those that the examples show: of the error with all attributes, for the model, and as
 a share of what the correction of the covariances changes; and of the error with as many as were bought."""
 
-_TRUST = {"measured": 0.6, "moments": 0.3}
-"""Relative standard errors at which an estimate counts half as much as without any: the measured loss against the
-expected one, and the moments against both."""
-
-_LEAST_SPREAD = 0.25
-"""Least relative standard error of the moment estimate, whose own estimate is uncertain."""
-
-_SLOPE = 0.15
-"""Prior standard deviation of how much attributes and target vary together, relative to the model."""
+_TRUST, _LEAST_SPREAD = 0.06, 0.1
+"""Relative standard error at which the moment estimate counts half; and the least one, as it is itself estimated."""
 
 _FLOOR, _LARGEST = 0.25, 1.2
 """An estimate is at least this share of the expected loss under the model, and no end of an interval is larger."""
@@ -144,7 +135,7 @@ def estimate_error(
         parts.append(Part(fitted, values[held], targets[held]))
         references.append(np.square(targets[held] - np.nanmean(targets[others])))
     reference = np.concatenate(references)
-    curve = LearningCurve(model, known[judged], float("nan"), float(np.var(targets[judged])))
+    curve = LearningCurve(model, known[judged], float(np.var(targets[judged])))
     return combined(parts, reference, curve)
 
 
@@ -158,23 +149,19 @@ def combined(parts: list[Part], reference: np.ndarray, curve: LearningCurve) -> 
     reference : ndarray of float, shape (n,)
         Squared errors of the mean of the other folds' targets, in the order of the parts.
     curve : LearningCurve
-        Of the model of all examples. Its error is replaced.
+        Of the model of all examples.
     """
     plain = [losses(part) for part in parts]
     improved = [losses(part) for part in corrected(parts)]
-    slope = explained_slope(parts, _SLOPE)
     bought = np.concatenate([loss.bought for loss in plain])
     given = np.concatenate([loss.given for loss in improved])
-    measured = np.concatenate([loss.bought - 2 * slope * loss.crossed + loss.unseen for loss in improved])
     moments = unbiased(parts)
     center = _relative(given, reference)[0]
-    share = _weight("measured", _relative(measured, reference)[1] / center) / 2
-    by_model = (1 - share) * given + share * measured
-    center = max(_relative(by_model, reference)[0], _FLOOR * center)
-    share = _weight("moments", max(_relative(moments, reference)[1] / center, _LEAST_SPREAD))
-    error, deviation = _relative((1 - share) * by_model + share * moments, reference)
+    spread = max(_relative(moments, reference)[1] / center, _LEAST_SPREAD)
+    share = _TRUST**2 / (_TRUST**2 + spread**2)
+    error, deviation = _relative((1 - share) * given + share * moments, reference)
     error = max(error, _FLOOR * center)
-    final = _of_all_examples(curve, error)
+    final = error / float(curve.ratios([1 - 1 / _FOLDS])[0])
     unseen = float(np.concatenate([loss.unseen for loss in plain]).mean())
     explained = float(np.mean([part.model.w @ part.model.covariance @ part.model.w for part in parts]))
     seen = max(1 - unseen / explained, 0.0) if explained > 0 else 0.0
@@ -188,19 +175,8 @@ def combined(parts: list[Part], reference: np.ndarray, curve: LearningCurve) -> 
     )
 
 
-def _weight(estimate: str, spread: float) -> float:
-    """Return how much an estimate counts, given its relative standard error: from 1 to 0."""
-    return _TRUST[estimate] ** 2 / (_TRUST[estimate] ** 2 + spread**2)
-
-
 def _relative(losses: np.ndarray, reference: np.ndarray) -> tuple[float, float]:
     """Return the ratio of two means over the examples, and its standard error."""
     ratio = losses.mean() / reference.mean()
     deviations = (losses - ratio * reference) / reference.mean()
     return float(ratio), float(deviations.std(ddof=1) / np.sqrt(len(losses)))
-
-
-def _of_all_examples(curve: LearningCurve, error: float) -> float:
-    """Return the error of a model of all examples, given that of models of all folds but one."""
-    fewer = curve.through(min(error, 1.0)).errors([1 - 1 / _FOLDS])[0]
-    return float(error * min(error, 1.0) / max(fewer, error))

@@ -56,16 +56,16 @@ def forecast(
     """
     labelled = ~np.isnan(targets)
     known = ~np.isnan(values[labelled])
-    curve = LearningCurve(model, known, min(error.estimate, 1.0), float(np.var(targets[labelled])))
+    curve = LearningCurve(model, known, float(np.var(targets[labelled])))
     if not known.any():
         return [error for _ in spendings]
     rng = generator("values of a forecast", seed, len(known))
     order = _order(known, prices, groups, per_example, rng)
     later = [_bought(known, order, prices, groups, spending) for spending in spendings]
-    forecasts = error.estimate * curve.errors(later) / curve.error
+    ratios = curve.ratios(later)
     return [
-        Interval.around(float(e), float(np.hypot(error.relative, _OTHER + _GAIN * abs(np.log(e / error.estimate)))))
-        for e in forecasts
+        Interval.around(error.estimate * float(r), float(np.hypot(error.relative, _OTHER + _GAIN * abs(np.log(r)))))
+        for r in ratios
     ]
 
 

@@ -27,6 +27,9 @@ _SPREADS = (0.25, 0.5)
 _LARGEST, _SMALLEST_EIGENVALUE = 1.3, 1e-3
 """Largest slope; and the smallest eigenvalue of a corrected correlation."""
 
+_NONE, _ROUNDING, _LARGEST_RIDGE = 1e-9, 1e-6, 1e6
+"""Eigenvalues of a correlation that count as none, what rounding may change, and a ridge that leaves nothing."""
+
 
 class Part(NamedTuple):
     """A model, and examples that it has not seen.
@@ -71,15 +74,12 @@ class Losses:
         ``r^2``, of predictions from the values that are present.
     unseen : ndarray of float
         ``w'V w``, the variance that the missing values leave.
-    crossed : ndarray of float
-        ``w'V beta``, the covariance of what is missing with the target.
     given : ndarray of float
         Expected loss with all attributes, given the values that are present and the target.
     """
 
     bought: np.ndarray
     unseen: np.ndarray
-    crossed: np.ndarray
     given: np.ndarray
 
 
@@ -87,7 +87,7 @@ def losses(part: Part) -> Losses:
     """Return the losses of held-out examples under the model."""
     model, w = part.model, part.model.w
     shared = shared_with_target(model)
-    beta = _regressor(model.covariance, shared)
+    beta = _regressor(model.covariance, shared, target_variance(model))
     center = model.b + w @ model.mean
     rest = max(target_variance(model) - shared @ beta, 0.0)
     pieces = []
@@ -102,7 +102,7 @@ def losses(part: Part) -> Losses:
         variance = rest + hidden
         slope = crossed / np.where(variance > 0, variance, 1.0)
         given = np.square(r - slope * (y - center - shift @ beta)) + unseen - slope * crossed
-        pieces.append((np.square(r), unseen, crossed, given))
+        pieces.append((np.square(r), unseen, given))
     return Losses(*(np.concatenate(arrays) for arrays in zip(*pieces, strict=True)))
 
 
@@ -145,24 +145,6 @@ def unbiased(parts: Sequence[Part]) -> np.ndarray:
     return np.concatenate(pieces)
 
 
-def explained_slope(parts: Sequence[Part], spread: float) -> float:
-    """Return by how much ``<w, x>`` and the target vary together, relative to the model, shrunk towards 1.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-    spread : float
-        Prior standard deviation.
-    """
-    shown = np.concatenate([(part.deviations @ part.model.w) * part.residuals for part in parts])
-    expected = np.concatenate([part.known @ (part.model.w * shared_with_target(part.model)) for part in parts])
-    if expected.sum() <= 0:
-        return 1.0
-    slope = float(shown.sum() / expected.sum())
-    variance = np.square(shown - slope * expected).sum() / expected.sum() ** 2
-    return float(1 + (slope - 1) * spread**2 / (spread**2 + variance))
-
-
 def shared_with_target(model: JointModel) -> np.ndarray:
     """Return the covariance of the attributes with the target, shape (d,)."""
     return model.covariance @ model.w if model.shared is None else model.shared
@@ -185,12 +167,20 @@ def _units(covariance: np.ndarray) -> np.ndarray:
     return np.where(deviations > 0, deviations, 1.0)
 
 
-def _regressor(covariance: np.ndarray, shared: np.ndarray) -> np.ndarray:
-    """Return ``covariance^-1 shared``, also of attributes that determine each other."""
+def _regressor(covariance: np.ndarray, shared: np.ndarray, variance: float) -> np.ndarray:
+    """Return ``covariance^-1 shared``, also of attributes that determine each other.
+
+    It explains at most the target's variance: a ridge grows until it does. Corrected covariances are no longer those of
+    one distribution, and may be almost singular where attributes and target are shared.
+    """
     units = _units(covariance)
-    return (
-        np.asarray(np.linalg.pinv(covariance / np.outer(units, units), 1e-9, hermitian=True) @ (shared / units)) / units
-    )
+    values, U = np.linalg.eigh(covariance / np.outer(units, units))
+    along = (shared / units) @ U
+    along[values <= _NONE * values.max()] = 0.0
+    ridge, values = 0.0, np.maximum(values, _NONE)
+    while (np.square(along) / (values + ridge)).sum() > variance * (1 + _ROUNDING) and ridge < _LARGEST_RIDGE:
+        ridge = max(2 * ridge, _SMALLEST_EIGENVALUE)
+    return np.asarray(U @ (along / (values + ridge)) / units)
 
 
 def _terms(model: JointModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

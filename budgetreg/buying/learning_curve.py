@@ -8,7 +8,7 @@ likely in all directions.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,39 +21,30 @@ _ATTAINED = 0.75
 """Share of the excess that is gained with more values: attributes are not normal, and the floor is not that of a normal
 distribution."""
 
-_NOISE = 0.25
-"""Least share of the error that is taken to be noise."""
-
-_ROUNDS = 6
-"""Rounds after which error, noise and excess agree."""
+_NOISE = 0.3
+"""Share of the target's variance that is taken to be noise. An estimated error less the excess would be a worse guess:
+its own error would be magnified."""
 
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """The error by the values that were bought, through one point of it.
+    """The error with all attributes by the values that were bought, relative to that with those that are known.
 
     Attributes
     ----------
     model : JointModel
     known : ndarray of bool, shape (n, d)
-        The values that were bought when the error was `error`.
-    error : float
-        Error with all attributes, relative to the target's variance.
+        The values that were bought so far.
     variance : float
         The target's variance.
     """
 
     model: JointModel
     known: np.ndarray
-    error: float
     variance: float
 
-    def through(self, error: float) -> "LearningCurve":
-        """Return the curve through another error."""
-        return replace(self, error=error)
-
-    def errors(self, later: Sequence[np.ndarray | float]) -> np.ndarray:
-        """Return the errors when other values were bought, one for each element.
+    def ratios(self, later: Sequence[np.ndarray | float]) -> np.ndarray:
+        """Return the ratios of the errors when other values were bought to the error now, one for each element.
 
         Parameters
         ----------
@@ -62,22 +53,20 @@ class LearningCurve:
         """
         S, w = self._standardised()
         examples = _Examples(S, w)
-        noise = self.error * (1 + _NOISE) / 2
-        for _ in range(_ROUNDS):
-            excess = _excess(S, examples.precision(self.known, noise), 1 - noise)
-            noise = min(max(self.error - excess, _NOISE * self.error), self.error)
-        reducible = min(_ATTAINED * excess, self.error - noise) if excess > 0 else 0.0
-        errors = []
+        present = examples.precision(self.known)
+        excess = _excess(S, present)
+        share = _ATTAINED * excess / (_NOISE + excess)
+        ratios = []
         for known in later:
             if isinstance(known, np.ndarray):
-                M, growth = examples.precision(known, noise), known.sum() / max(self.known.sum(), 1)
+                M, growth = examples.precision(known), known.sum() / max(self.known.sum(), 1)
             else:
-                M, growth = known * examples.precision(self.known, noise), known
-            ratio = _excess(S, M, 1 - noise) / excess if excess > 0 else 1.0
+                M, growth = known * present, known
+            ratio = _excess(S, M) / excess if excess > 0 else 1.0
             # The excess changes at most as if it were inversely proportional to the number of values.
             bounded = max(ratio, 1 / growth) if growth >= 1 else min(ratio, 1 / growth)
-            errors.append(self.error + reducible * (bounded - 1))
-        return np.array(errors)
+            ratios.append(1 + share * (bounded - 1))
+        return np.array(ratios)
 
     def _standardised(self) -> tuple[np.ndarray, np.ndarray]:
         deviations = np.sqrt(np.diagonal(self.model.covariance))
@@ -91,7 +80,7 @@ class _Examples:
     def __init__(self, S: np.ndarray, w: np.ndarray) -> None:
         self._model = JointModel(np.zeros(len(w)), S, w, 0.0, 0.0)
 
-    def precision(self, known: np.ndarray, noise: float) -> np.ndarray:
+    def precision(self, known: np.ndarray) -> np.ndarray:
         """Return the precision that examples of which some values are known add in all, shape (d, d)."""
         rows = known[known.any(axis=1)]
         if not len(rows):
@@ -102,11 +91,11 @@ class _Examples:
         V = given.covariances
         counts = np.bincount(given.pattern, minlength=len(V))
         left = np.einsum("i,pij,j->p", w, V, w, optimize=True)
-        weights = counts / (noise + np.maximum(left, 0)) * (len(rows) / len(some))
+        weights = counts / (_NOISE + np.maximum(left, 0)) * (len(rows) / len(some))
         return np.asarray(weights.sum() * S - np.einsum("p,pij->ij", weights, V))
 
 
-def _excess(S: np.ndarray, M: np.ndarray, explained: float) -> float:
+def _excess(S: np.ndarray, M: np.ndarray) -> float:
     """Return ``tr(S M^-1)`` with the prior's precision added to M."""
-    prior = len(S) / max(explained, 1e-6)
+    prior = len(S) / (1 - _NOISE)
     return float(np.trace(np.linalg.solve(M + prior * np.eye(len(S)), S)))

@@ -67,24 +67,34 @@ def test_more_money_never_makes_the_forecast_worse() -> None:
     assert all(interval.low < interval.estimate < interval.high for interval in later)
 
 
-def test_the_curve_goes_through_the_error_and_has_a_floor() -> None:
+def test_the_curve_goes_through_the_error_now_and_has_a_floor() -> None:
     values, _ = table()
     known = ~np.isnan(values)
-    curve = LearningCurve(MODEL, known, 0.5, 10.0)
-    half, now, twice, ever = curve.errors([0.5, 1.0, 2.0, 1e9])
-    assert now == pytest.approx(0.5)
-    assert half > now > twice > ever > 0.125 * (1 - 1e-9)
-    assert half - now <= 0.5
-    whole = curve.errors([np.ones_like(known)])[0]
+    curve = LearningCurve(MODEL, known, 10.0)
+    half, now, twice, ever = curve.ratios([0.5, 1.0, 2.0, 1e9])
+    assert now == pytest.approx(1.0)
+    assert half > now > twice > ever > 0.25
+    assert half < 2.0
+    whole = curve.ratios([np.ones_like(known)])[0]
     assert now > whole > ever
 
 
 def test_ten_times_as_many_examples_count_ten_times() -> None:
     known = ~np.isnan(table()[0])
-    curve = LearningCurve(MODEL, known, 0.5, 10.0)
-    tiled, times = curve.errors([np.tile(known, (10, 1)), 10.0])
+    curve = LearningCurve(MODEL, known, 10.0)
+    tiled, times = curve.ratios([np.tile(known, (10, 1)), 10.0])
     assert tiled == pytest.approx(times, rel=0.02)
-    assert times < 0.9 * 0.5
+    assert times < 0.9
+
+
+def test_an_error_of_the_estimate_is_not_magnified() -> None:
+    """The forecast is proportional to the error now, as that is only estimated."""
+    values, targets = table()
+    low, high = (
+        forecast(MODEL, values, targets * 3, Interval.around(error, 0.1), [80.0], np.ones(D))[0].estimate
+        for error in (0.4, 0.8)
+    )
+    assert high == pytest.approx(2 * low)
 
 
 def test_nothing_known_is_no_ground_for_a_forecast() -> None:
