@@ -84,7 +84,8 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
     """
     from budgetreg.results.reading import read  # here, as pandas is slow to load and a run that is written needs none
 
-    alone = folder.is_file()
+    with reading(folder):
+        alone = folder.is_file()
     if not alone:
         _refuse_sweep(folder)
     elif repetition is not None:

@@ -52,7 +52,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     """Replace execution: plans are collected, and their folders look like those of runs."""
     plans: list[Plan] = []
 
-    def execute(plan: Plan, draw: object) -> runner.RunOutcome:
+    def execute(plan: Plan, draw: object, later: object) -> runner.RunOutcome:
         plans.append(plan)
         return runner.RunOutcome(plan.folder, finished=plan.config.repetitions, failed=0, resumed=0, choices=NO_CHOICES)
 
@@ -206,7 +206,7 @@ def test_every_command_has_help_and_version(capsys: pytest.CaptureFixture[str], 
         ("reproduce out=/", 2, "out=/: is the root of the file system"),
         ("fetch", 2, "NAME"),
         ("reproduce out=", 2, "out=: a value is needed"),
-        ("run k=0", 2, "k=0: the attribute budget must be a whole number of at least 1\n"),
+        ("run k=0", 2, "k=0: the attribute budget must be a whole number of at least 1 or auto\n"),
         ("run dataset=file", 2, "dataset.path: a value is needed"),
         ("run hydra/launcher=jobli", 2, "choices: basic"),
         ("run k=${nothing}", 2, "k: Interpolation key 'nothing' not found"),
@@ -258,10 +258,12 @@ def test_a_sweep_prints_common_notices_once(
 ) -> None:
     execute = runner.execute
 
-    def noted(plan: Plan, draw: Any) -> runner.RunOutcome:
+    def noted(plan: Plan, draw: Any, later: Any) -> runner.RunOutcome:
         say("a note of all")
         say(f"a note of k={plan.config.k}")
-        return replace(execute(plan, draw=draw), choices=Choices(plan.config.algo.name, 10, {"B high": 2}, {"eta": 1}))
+        return replace(
+            execute(plan, draw=draw, later=later), choices=Choices(plan.config.algo.name, 10, {"B high": 2}, {"eta": 1})
+        )
 
     monkeypatch.setattr(runner, "execute", noted)
     answer = budgetreg(capsys, "run -m algo=aelr,aer k=4,5")
@@ -396,7 +398,7 @@ def test_dry_run_prints_the_bill_and_runs_nothing(
 def test_exit_code_is_the_worst_of_the_cells(
     capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def execute(plan: Plan, draw: object) -> runner.RunOutcome:
+    def execute(plan: Plan, draw: object, later: object) -> runner.RunOutcome:
         if plan.config.k == 2:
             raise DataError("no data\nat all")
         return runner.RunOutcome(plan.folder, finished=0, failed=1, resumed=0, choices=NO_CHOICES)
@@ -406,7 +408,7 @@ def test_exit_code_is_the_worst_of_the_cells(
     assert answer.code == 3
     assert answer.err.splitlines() == [
         "budgetreg: no data at all (in the cell k=2)",
-        "budgetreg: k=0: the attribute budget must be a whole number of at least 1 (in the cell k=0)",
+        "budgetreg: k=0: the attribute budget must be a whole number of at least 1 or auto (in the cell k=0)",
     ]
     assert budgetreg(capsys, "run k=4").code == 1
 
@@ -414,7 +416,7 @@ def test_exit_code_is_the_worst_of_the_cells(
 def test_a_bug_gives_its_traceback(
     capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def execute(plan: Plan, draw: object) -> runner.RunOutcome:
+    def execute(plan: Plan, draw: object, later: object) -> runner.RunOutcome:
         raise ZeroDivisionError("in the core")
 
     monkeypatch.setattr(runner, "execute", execute)
@@ -427,7 +429,7 @@ def test_a_bug_gives_its_traceback(
 def test_an_interrupt_says_how_to_resume(
     capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def execute(plan: Plan, draw: object) -> runner.RunOutcome:
+    def execute(plan: Plan, draw: object, later: object) -> runner.RunOutcome:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runner, "execute", execute)

@@ -139,7 +139,7 @@ def test_streams_do_not_depend_on_others(pilot):
     for f in range(3):
         alone, _ = fitted(X, y, orders[f : f + 1], 3, [7, 290], streams=[f], pilot=known[:1])
         for mark in (7, 290):
-            for part, other in zip(alone[mark], together[mark], strict=True):
+            for part, other in zip(alone[mark][:2], together[mark][:2], strict=True):
                 assert part[0].tobytes() == other[f].tobytes()
 
 
