@@ -1,4 +1,4 @@
-"""The simulated clinic buys the same in Python and on the command line."""
+"""The simulated clinic buys the same in Python, on the command line, and on the page that shows it."""
 
 import importlib.util
 import os
@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -14,7 +15,7 @@ import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "examples" / "buy_measurements.py"
+EXAMPLE, PAGE = ROOT / "examples" / "buy_measurements.py", ROOT / "docs" / "buying.md"
 SECONDS = 300
 
 pytestmark = pytest.mark.slow
@@ -63,6 +64,12 @@ def fill(clinic: ModuleType, order: Path) -> None:
     late.to_csv(order.with_name(f"{order.stem}-late.csv"), index=False)
 
 
+def commands() -> Iterator[tuple[str, str]]:
+    """Yield the commands of the page, each with what it prints there."""
+    text = re.sub(r"(?m)^    ", "", PAGE.read_text(encoding="utf-8"))
+    yield from re.findall(r"(?m)^\$ (.+)\n((?:(?!\$ |$).*\n)+)", text)
+
+
 def test_the_example_keeps_to_its_budget_and_knows_its_error(bought: tuple[Path, str]) -> None:
     folder, printed = bought
     paid = [int(amount) for amount in re.findall(r"(\d+) EUR paid in all", printed)]
@@ -107,3 +114,30 @@ def test_a_kill_inside_every_command_changes_no_byte(
     for name in ("table.csv", "model.npz"):
         budgetreg("export", f"out={name}")
         assert (tmp_path / name).read_bytes() == (bought[0] / name).read_bytes(), name
+
+
+def test_the_page_shows_what_the_commands_print(clinic: ModuleType, tmp_path: Path) -> None:
+    """Numbers that were learned may differ between processors: of these lines, the words alone are compared."""
+    write_tables(clinic, tmp_path)
+    learned = False
+    for line, shown in commands():
+        if "study tell" in line and "late" not in line:
+            fill(clinic, tmp_path / line.split()[-1])
+        executable = line.replace("budgetreg", f"{sys.executable} -m budgetreg", 1)
+        done = subprocess.run(
+            executable,
+            shell=True,
+            cwd=tmp_path,
+            env=environment(tmp_path),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+        assert done.returncode == 0, done.stderr
+        learned = learned or "out=order-3" in line
+        assert (words(done.stdout) == words(shown)) if learned else (done.stdout == shown), line
+
+
+def words(printed: str) -> list[str]:
+    """Return the first words of each line, sorted: attributes are sorted by what was learned, too."""
+    return sorted({re.sub(r"[\d.,]+", "#", line).split("  ")[0].split(",")[0] for line in printed.splitlines()})
