@@ -148,6 +148,7 @@ def _started(stack: ExitStack, loop: Any, n_workers: int) -> str:
             threads_per_worker=1,
             memory_limit=0,
             dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # else it warns where its usual port is taken
             silence_logs=logging.CRITICAL,
             loop=loop,
         )
