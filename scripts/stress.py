@@ -79,7 +79,7 @@ WHOLE = {
     "environment": 36,
     "cluster": 40,
     "model": 81,
-    "study": 100,
+    "study": 150,
 }
 Prepared = Callable[[Path, int], Mapping[str, Mapping[str, Any]]]
 KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {

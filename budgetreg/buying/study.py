@@ -14,15 +14,16 @@ from budgetreg.buying.estimates import Estimates, estimates_of, forecast_of, kee
 from budgetreg.buying.examples import ID, add, examples_of
 from budgetreg.buying.export import model_file, table_csv
 from budgetreg.buying.fitting import check_learner, estimator_of, fitted, joint_of
+from budgetreg.buying.given import examples_sheet, with_column, with_targets
 from budgetreg.buying.joint import JointModel
 from budgetreg.buying.new_examples import new_examples
 from budgetreg.buying.next_cells import next_cells
 from budgetreg.buying.order_files import COLUMNS
 from budgetreg.buying.recording import Recorded, record
-from budgetreg.buying.sheets import Sheet, read_sheet, sheet_of, text_of
+from budgetreg.buying.sheets import read_sheet, sheet_of
 from budgetreg.buying.state import State, state_of, targets_of
 from budgetreg.buying.store import StudyFile
-from budgetreg.errors import ConfigError, nearest
+from budgetreg.errors import ConfigError
 from budgetreg.files.paths import at_home
 from budgetreg.files.writing import write_atomically
 
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from budgetreg.estimators import BudgetRegressor
-
-_TARGET = "target"
-"""The column of the targets, unless another one is named."""
 
 
 class Study:
@@ -129,7 +127,7 @@ class Study:
         DataError
             If a table or a list cannot be used.
         """
-        sheet, target = _with_targets(_sheet(examples, id), targets, id or ID)
+        sheet, target = with_targets(examples_sheet(examples, id), targets, id or ID)
         rows = examples_of(sheet, target, id, drop)
         listed = at_home(costs) if isinstance(costs, str | Path) else costs
         others = list(dict.fromkeys([rows.id, target, *drop]))
@@ -184,9 +182,9 @@ class Study:
         with self._store.writing():
             facts: dict[str, str] = dict(self._store.rows("SELECT name, content FROM facts"))
             names = [name for (name,) in self._store.rows("SELECT name FROM attributes ORDER BY number")]
-            sheet = _sheet(examples, facts["id"])
+            sheet = examples_sheet(examples, facts["id"])
             if targets is not None:
-                sheet = _with_column(sheet, facts["target"], targets, facts["id"])
+                sheet = with_column(sheet, facts["target"], targets, facts["id"])
             # Not by their numbers: a second table begins to count again.
             sheet.column(facts["id"], "it names the examples")
             rows = examples_of(sheet, facts["target"], facts["id"], drop, names)
@@ -477,48 +475,7 @@ def _model(state: State, estimator: "BudgetRegressor | None") -> JointModel:
     return fitted(state) if estimator is None else joint_of(estimator)
 
 
-def _sheet(examples: "pd.DataFrame | Sequence[object] | str | Path", id: str) -> Sheet:
-    """Return a table of examples; the index of a frame has their names, unless a column has."""
-    if isinstance(examples, str | Path):
-        return read_sheet(at_home(examples), "table")
-    column = id or ID
-    if not isinstance(examples, _pandas().DataFrame):
-        return Sheet("the examples", (column,), {column: list(examples)}, _entry)
-    sheet = sheet_of(examples, "the examples")
-    if column in sheet.columns:
-        return sheet
-    return Sheet(sheet.source, (column, *sheet.names), {column: list(examples.index), **sheet.columns}, sheet.place)
-
-
 def _pandas() -> Any:
     import pandas as pd  # here, as it is slow to load
 
     return pd
-
-
-def _entry(row: int) -> str:
-    return f"entry {row + 1}"
-
-
-def _with_targets(
-    sheet: Sheet, targets: "Mapping[object, object] | Sequence[object] | str | None", id: str
-) -> tuple[Sheet, str]:
-    """Return a table with a column of targets, if there are any yet, and its name."""
-    if targets is not None and not isinstance(targets, str):
-        return _with_column(sheet, _TARGET, targets, id), _TARGET
-    if targets and nearest(targets, sheet.names) and targets not in sheet.columns:
-        sheet.column(targets, "target names the column to predict")  # a mistyped one would be an attribute
-    return sheet, targets or _TARGET
-
-
-def _with_column(sheet: Sheet, column: str, targets: "Mapping[object, object] | Sequence[object]", id: str) -> Sheet:
-    if column in sheet.columns:
-        raise ConfigError(f"targets: the table has a column {column!r} already; name it instead: targets={column!r}")
-    if isinstance(targets, Mapping | _pandas().Series):
-        by_name = {text_of(name): target for name, target in targets.items()}
-        cells = [by_name.get(text_of(name)) for name in sheet.columns[id]]
-    else:
-        cells = list(targets)
-        if len(cells) != sheet.n:
-            raise ConfigError(f"targets: {len(cells)} for {sheet.n} examples")
-    return Sheet(sheet.source, (*sheet.names, column), {**sheet.columns, column: cells}, sheet.place)
