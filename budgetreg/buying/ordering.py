@@ -171,7 +171,7 @@ def _admitted(
     """Return the cells of an order, with costs: of the candidates, in order, those that stay within both limits."""
     open_cells = ~(state.known | state.on_order | state.unavailable)
     taken = state.by_unit(state.orders > 0)
-    # What was charged already is delivered at no further cost.
+    # The price of a group is charged once: its other values cost nothing more.
     costs = np.where(state.charged, 0.0, state.costs)
     counts, ordered = taken.sum(axis=1), np.zeros_like(taken)
     most = math.inf if per_example is None else per_example

@@ -63,8 +63,8 @@ STUDY: Mapping[str, Subcommand] = {
     ),
     "ask": Subcommand(
         "recommend what to buy next, and record it as an order",
-        """The order is recorded before it is written. What is on order is not ordered again. The same study and seed
-        give the same order. Write results into its column value, and record them with tell.""",
+        """The order is recorded before it is written. Values on order are not ordered again. The same study and seed
+        give the same order. Write the results into its column value, and record them with tell.""",
         keys={
             "spend": "the most that the order may cost",
             "per_example": "most attributes (groups) of one example, over all orders together",

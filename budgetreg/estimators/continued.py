@@ -1,4 +1,4 @@
-"""Learning from examples that arrive one after the other, of which only what was seen is stored."""
+"""Estimators that continue with further examples, and store only the attributes seen of earlier ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

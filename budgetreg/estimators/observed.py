@@ -38,7 +38,7 @@ class Observed:
     observe : callable
         See `Observe`. It is called with distinct attributes in ascending order.
     values : ndarray of float, shape (n, d)
-        What is known beforehand, NaN elsewhere. What is observed is written into it.
+        Values known beforehand, NaN elsewhere. Observed values are written into it.
     """
 
     on_demand = True

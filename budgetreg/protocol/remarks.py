@@ -1,4 +1,4 @@
-"""What a user is told about a plan."""
+"""Remarks on a plan, which are printed before it runs."""
 
 from collections.abc import Iterator
 

@@ -74,7 +74,7 @@ def conditional_variances(covariance: np.ndarray, w: np.ndarray, X: np.ndarray) 
     present, pattern = patterns(X)
     variances = np.empty(len(present))
     for part, inverse in _inverses(covariance, present):
-        # Of what is present nothing is left to explain: only the others' weights count.
+        # The attributes that are present have no variance left, so only the weights of the others count.
         hidden = np.where(present[part], 0.0, w)
         shared = np.where(present[part], hidden @ covariance, 0.0)
         explained = (shared[:, None, :] @ inverse @ shared[:, :, None])[:, 0, 0]
