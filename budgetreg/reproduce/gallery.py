@@ -21,8 +21,7 @@ _PAPERS = {
 }
 _OURS = {
     "aefa": "AEFA, subspaces from a factor model (ours)",
-    "aeml": "AEML, regression from a factor model (ours)",
-    "aemr": "AEMR, regression from cleaned moments and a factor model (ours)",
+    "aemr": "AEMR and AEML, regression from cleaned moments and from a factor model (ours)",
 }
 _HEAD = """# Figures of the papers, reproduced
 

@@ -8,11 +8,11 @@ from budgetreg.config.nested import flatten
 from budgetreg.reproduce import gallery, recipes
 from tests.tiers import slow_but
 
-OURS = ("aefa", "aeml", "aemr")
+OURS = ("aefa", "aemr")
 NAMES = [name for name in recipes.names() if name.partition("/")[0] in OURS]
 
 
-@pytest.fixture(scope="module", params=slow_but(("aefa/mnist", "aeml/mnist", "aemr/digits"), NAMES))
+@pytest.fixture(scope="module", params=slow_but(("aefa/mnist", "aemr/digits"), NAMES))
 def recipe(request: pytest.FixtureRequest) -> recipes.Recipe:
     return recipes.read_recipe(request.param, {"dataset.root": "somewhere"})
 
