@@ -1,4 +1,4 @@
-"""Draw which package of budgetreg imports which, as docs/layers.svg: ``python scripts/layers.py [--check]``.
+"""Draw which package of budgetreg imports which, as docs/project/layers.svg: ``python scripts/layers.py [--check]``.
 
 The contract in pyproject.toml gives the order of the packages. Each box shows the first sentence of the package's
 docstring, and each mark shows an import. With ``--check`` the script writes nothing and fails if the picture is not
@@ -20,7 +20,7 @@ import grimp
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "budgetreg"
-TARGET = ROOT / "docs" / "layers.svg"
+TARGET = ROOT / "docs" / "project" / "layers.svg"
 
 # Pixels. Cells are as high as the box beside them, and all equally wide.
 MARGIN, HEADER, FOOTER, GAP = 16, 96, 44, 6
@@ -206,7 +206,7 @@ def _text(x: float, y: float, content: str, *, size: int, weight: str = "normal"
 
 def main() -> int:
     """Write the picture, or check it; return the exit code."""
-    parser = argparse.ArgumentParser(description="Draw which package imports which, as docs/layers.svg.")
+    parser = argparse.ArgumentParser(description="Draw which package imports which, as docs/project/layers.svg.")
     parser.add_argument(
         "--check", action="store_true", help="write nothing; exit with code 1 if the picture is not current"
     )

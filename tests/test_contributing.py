@@ -199,7 +199,7 @@ def test_the_picture_of_the_layers_follows_their_imports(checkout_copy: Path) ->
         done = python(checkout_copy, "scripts/layers.py", *words)
         return done.returncode, len(done.stderr.splitlines())
 
-    picture = checkout_copy / "docs" / "layers.svg"
+    picture = checkout_copy / "docs" / "project" / "layers.svg"
     assert draw() == (0, 0)
     before = picture.read_text(encoding="utf-8")
     assert draw("--check") == (0, 0)
@@ -215,7 +215,7 @@ def test_the_picture_of_the_layers_follows_their_imports(checkout_copy: Path) ->
 
 
 def test_the_page_on_architecture_names_every_package_and_of_files_that_exist() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "project" / "architecture.md").read_text(encoding="utf-8")
     table = page.partition("## The layers")[2].partition("\n## ")[0]
     named = {
         name for row in re.findall(r"^\| (`.*?) \|", table, flags=re.MULTILINE) for name in re.findall(r"\w+", row)

@@ -154,7 +154,7 @@ def about_full_rows(candidates: Sequence[Candidate]) -> str:
     same = "The same money buys" if _unit(candidates) else "The same attributes buy"
     return (
         f"{same} {full.examples} full rows, {full.examples / d:.3g} times d; once that is about {_MANY} or more "
-        "and the noise is low, full rows win: see docs/aemr.md."
+        "and the noise is low, full rows win: see docs/explanation/aemr.md."
     )
 
 

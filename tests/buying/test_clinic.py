@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE, PAGE = ROOT / "examples" / "buy_measurements.py", ROOT / "docs" / "buying.md"
+EXAMPLE, PAGE = ROOT / "examples" / "buy_measurements.py", ROOT / "docs" / "howto" / "buying.md"
 SECONDS = 300
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 
 import budgetreg.estimators
 
-PAGE = Path(__file__).parents[2] / "docs" / "estimators.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "estimators.md"
 
 
 @pytest.mark.slow
