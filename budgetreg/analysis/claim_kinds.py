@@ -1,5 +1,6 @@
 """The kinds of claims: the keys of each, its statistic of curves, and the region where that must lie."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -30,6 +31,7 @@ HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 Published = Mapping[tuple[str, str], tuple[np.ndarray, np.ndarray]]
 """Positions and values of a figure's published points, by learner and variable of the x axis."""
 
+_PER_RATIO = "d/k"
 _SLACK = 1.05
 """Factor by which a published point may lie beyond the ends of a curve, as numbers of examples are rounded."""
 
@@ -96,6 +98,17 @@ class Case:
             raise Incomparable(f"{len(self._of[role])} curves of {self.options[role]} where one is compared")
         return self.comparison.rows(self._of[role][0])
 
+    def begin(self) -> float:
+        """Return where the comparison begins by the keys ``from`` and ``from_examples``; 0 without them."""
+        begin, text = float(self.options["from"] or 0), self.options["from_examples"]
+        if text is None:
+            return begin
+        times = float(text.removesuffix(_PER_RATIO))
+        return max(
+            begin,
+            *(self.comparison.position(a, times * a.d / a.attributes_per_example) for a in self._of["a"]),
+        )
+
     def targets(self, means: Means) -> tuple[np.ndarray, np.ndarray]:
         """Return the points at which the learner ``a`` is compared with given numbers, and these numbers."""
         at, value = self.options.get("at"), self.options.get("value")
@@ -117,7 +130,7 @@ class Case:
 def _below(case: Case) -> Estimate:
     """Return the largest amount by which a exceeds b, from some point on and wherever both have a curve."""
     a, b = case.means("a"), case.means("b")
-    begin, end = max(a.x[0], b.x[0], case.options["from"] or 0), _common_end([a, b])
+    begin, end = max(a.x[0], b.x[0], case.begin()), _common_end([a, b])
     if begin > end:
         raise Incomparable("curves without a point where both can be compared")
     kinks = np.concatenate([[begin, end], a.x, b.x])
@@ -133,7 +146,7 @@ def _buys_more(case: Case) -> Estimate:
     if case.options["measure"] != "test_relative":
         raise ConfigError(f"measure={case.options['measure']}: the error without attributes is known of test_relative")
     a, b = case.means("a"), case.means("b")
-    begin = max(a.x[0], case.options["from"] or 0)
+    begin = max(a.x[0], case.begin())
     points = np.unique(np.concatenate([[begin], a.x[a.x > begin], b.x[b.x > begin]]))
     before, since = points[points <= b.x[0]], points[points >= b.x[0]]
     above = np.concatenate([a.at(before) - 1, a.at(since) - b.at(since)], axis=1)
@@ -149,7 +162,7 @@ def _ratio(case: Case) -> Estimate:
 
 def _slope(case: Case) -> Estimate:
     a = case.means("a")
-    kept = a.x >= (case.options["from"] or 0)
+    kept = a.x >= case.begin()
     return basic(_log_slope(a.x[kept], a.values[:, kept]), case.comparison.repetitions)
 
 
@@ -247,6 +260,10 @@ def _is_within(value: Any) -> bool:
     return len(ends) == 2 and bool(known) and all(map(NUMBER.accepts, known)) and known == sorted(known)
 
 
+def _is_multiple(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(rf"\d+(\.\d+)?{_PER_RATIO}", value) is not None
+
+
 @dataclass(frozen=True)
 class ClaimKind:
     """A kind of claim: its keys, the region of its statistic, how that is estimated, and defaults of keys."""
@@ -260,7 +277,13 @@ class ClaimKind:
 _LEARNER = NAME | MAPPING
 _A: Rules = {"a": ("the learner", _LEARNER)}
 _A_AND_B: Rules = {**_A, "b": ("the other learner", _LEARNER)}
-_FROM: Rules = {"from": ("where it begins", POSITIVE | NOTHING)}
+_FROM: Rules = {
+    "from": ("where it begins", POSITIVE | NOTHING),
+    "from_examples": (
+        "the examples of a it begins after",
+        Requirement(f"a multiple of d/k such as 2{_PER_RATIO}", _is_multiple) | NOTHING,
+    ),
+}
 _WITHIN: Rules = {
     "within": ("where it must lie", Requirement("two increasing numbers, one of them perhaps null", _is_within))
 }
@@ -308,5 +331,7 @@ KINDS: Mapping[str, ClaimKind] = {
 - ``monotone``: the gap between a and b moves one way over a key
 - ``exponent``: the slope, on log axes, of what a needs to fall to a level, over a variable
 
-Without ``at``, the kinds ``ratio``, ``spread`` and ``monotone`` compare at the last point that all their curves reach.
+With ``from_examples: 2d/k`` a comparison begins at the first checkpoint of a with at least 2 d / k examples, when each
+attribute was seen twice on average. Without ``at``, the kinds ``ratio``, ``spread`` and ``monotone`` compare at the
+last point that all their curves reach.
 """

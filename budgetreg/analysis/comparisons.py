@@ -140,6 +140,21 @@ class ResampledCurves:
         available = attainable(x)
         return Means(x[available], table.to_numpy(dtype=float)[:, available])
 
+    def position(self, series: Series, examples: float) -> float:
+        """Return where a series has its first checkpoint with at least so many examples.
+
+        Raises
+        ------
+        Incomparable
+            If it has none.
+        """
+        points = series.points[series.points["repetition"].isin(self._shared)]
+        checkpoints = _checkpoints(points)
+        later = along(self.x, series, checkpoints)[checkpoints["examples"].to_numpy() >= examples]
+        if not later.size:
+            raise Incomparable(f"no checkpoint of {series.algo} from {examples:g} examples on")
+        return float(later[0])
+
     def means(self, series: Series) -> Means:
         """Return the mean curves of one series."""
         rows = self.rows(series)

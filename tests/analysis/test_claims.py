@@ -73,6 +73,20 @@ def test_a_lies_below_b_only_from_where_they_have_crossed() -> None:
     assert verdict({**BELOW, "from": 400}, a, b) == "holds"  # 100 examples of 4 attributes
 
 
+def test_a_comparison_can_begin_after_a_multiple_of_d_over_k_examples_of_a() -> None:
+    a, b = series("a", lambda m: 1 - m / 500), series("b", lambda m: 0.9 + 0 * m, k=16)
+    assert verdict({**BELOW, "x": "examples", "from_examples": "10d/k"}, a, b) != "holds"  # from 50 on, as d / k is 4
+    assert verdict({**BELOW, "x": "examples", "from_examples": "20d/k"}, a, b) == "holds"
+    for x in ("attributes", "examples"):
+        same = series("b", lambda m: 0.9 + 0 * m)
+        assert verdict({**BELOW, "x": x, "from_examples": "12.5d/k"}, a, same) != "holds"
+        assert verdict({**BELOW, "x": x, "from_examples": "12.6d/k"}, a, same) == "holds"
+    twice = series("a", lambda m: 1 - m / 500, k=8)
+    assert verdict({**BELOW, "from_examples": "20d/k"}, twice, b) != "holds"
+    result = judge(parse({"id": "one", "says": "so", **BELOW, "from_examples": "300d/k"}), [a, b], {})
+    assert (result.verdict, result.note) == ("undecided", "no checkpoint of a from 1200 examples on")
+
+
 def test_below_compares_curves_only_where_both_exist() -> None:
     """The first curve begins earlier, with lower errors, and ends before the second one rises."""
     a = series("a", lambda m: np.where(m <= 10, 0.1, 0.5), examples=EXAMPLES[:-2])
@@ -238,6 +252,7 @@ def test_an_exponent_leaves_out_curves_above_the_level() -> None:
         ({"kind": "belw", "a": "a", "b": "b"}, "did you mean 'below'"),
         ({"kind": "below", "a": "a"}, "the other learner is missing"),
         ({**BELOW, "form": 3}, "did you mean 'from'"),
+        ({**BELOW, "from_examples": 400}, "a multiple of d/k such as 2d/k"),
         ({"kind": "ratio", "a": "a", "b": "b", "within": [2, 1]}, "two increasing numbers"),
     ],
 )
