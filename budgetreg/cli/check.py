@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from budgetreg.checks import CheckResult, examined, run_checks
-from budgetreg.cli.common import console, table
+from budgetreg.cli.common import console
 from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, nearest
+from budgetreg.figures.tables import table
 from budgetreg.notices import AsIs, in_one_line
 
 _MARKS = {True: "✓", False: "✗", None: "–"}

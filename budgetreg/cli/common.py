@@ -1,14 +1,12 @@
-"""Parts of several commands: paths as the user writes and reads them, and tables."""
+"""Parts of several commands: paths as the user writes and reads them, and the console."""
 
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Column, Table
 from rich.text import Text
 
 from budgetreg.errors import ConfigError
@@ -59,16 +57,3 @@ class _PlainConsole(Console):
     def render_str(self, text: str, **options: Any) -> Text:
         """Return text as it is shown: cells, titles and lines are one line each."""
         return super().render_str(in_one_line(text), **options)
-
-
-def table(heads: Iterable[str | Column], rows: Iterable[Sequence[object]], **settings: Any) -> Table:
-    """Return a table of plain text for `console`, with settings of rich's `Table`."""
-    filled = Table(*heads, box=None, pad_edge=False, title_justify="left", **settings)
-    for row in rows:
-        filled.add_row(*map(str, row))
-    return filled
-
-
-def right(*heads: str) -> list[str | Column]:
-    """Return columns of numbers, which are aligned on the right."""
-    return [Column(head, justify="right") for head in heads]

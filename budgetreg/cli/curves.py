@@ -1,32 +1,24 @@
 """The commands on the curves of finished runs: ``budgetreg plot``, ``compare`` and ``reprice``."""
 
 from argparse import Namespace
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
-from math import isfinite, isnan
+from math import isfinite
 from pathlib import Path
 
-import numpy as np
-from rich.table import Table
-
-from budgetreg.analysis.bootstrap import Estimate
-from budgetreg.analysis.comparisons import Incomparable, ResampledCurves
-from budgetreg.analysis.savings import Saving, savings
-from budgetreg.cli.common import console, right, table
+from budgetreg.cli.common import console
 from budgetreg.data.formats.chunks import is_number
-from budgetreg.errors import ConfigError, DataError, cut, nearest
-from budgetreg.figures.axes import axes_of
+from budgetreg.errors import ConfigError, cut, nearest
 from budgetreg.figures.curves import plot_series
 from budgetreg.figures.drawing import Drawing
-from budgetreg.figures.summary import OF_LABELS, comparison_table
+from budgetreg.figures.savings_table import SAVED, savings_table
+from budgetreg.figures.summary import comparison_table
 from budgetreg.files.paths import at_home
 from budgetreg.files.writing import write_atomically
 from budgetreg.notices import in_one_line
 from budgetreg.results.repricing import repriced, table_of
-from budgetreg.results.series import Series, common_unit, read_series
+from budgetreg.results.series import read_series
 
-_HEADS = {"attributes": "times fewer", "cost": "times less"}
-"""What can be compared, and what a saving of it is called."""
 _REPRICED = "repriced"
 
 
@@ -99,11 +91,11 @@ def compare(arguments: Namespace) -> int:
         raise ConfigError("compare: a folder is needed (see budgetreg compare --help)")
     level = _level(keys["error"]) if "error" in keys else None
     axis = keys.get("axis")
-    if axis is not None and axis not in _HEADS:
-        raise ConfigError(f"axis={axis}: must be one of {', '.join(_HEADS)}{nearest(axis, _HEADS)}")
+    if axis is not None and axis not in SAVED:
+        raise ConfigError(f"axis={axis}: must be one of {', '.join(SAVED)}{nearest(axis, SAVED)}")
     series = read_series(folders)
     by_dataset = groupby(series, key=lambda curve: curve.dataset)
-    tables = [_table(list(curves), folders[0], level, axis) for _, curves in by_dataset]
+    tables = [savings_table(list(curves), folders[0], level, axis) for _, curves in by_dataset]
     for number, (needs, about) in enumerate(tables):
         console().print(*([""] if number else []), needs, sep="\n")
         print(in_one_line(about))
@@ -125,70 +117,3 @@ def _level(text: str) -> float:
     if not (level > 0 and isfinite(level)):
         raise ConfigError(f"error={cut(text)}: must be a number above 0")
     return level
-
-
-def _table(series: Sequence[Series], first: Path, level: float | None, axis: str | None) -> tuple[Table, str]:
-    """Return a table of the runs on one data set, and a line about it."""
-    unit = common_unit(series)
-    axis = axis or ("cost" if unit else "attributes")
-    if axis == "cost" and unit is None:
-        units = ", ".join(f"{run.label} {f'in {run.unit}' if run.unit else 'without'}" for run in series)
-        raise ConfigError(f"axis=cost: {series[0].dataset}: all runs need prices in one unit: {units}")
-    _, y = axes_of(series)
-    reference = _reference(series, first, y.column)
-    try:
-        needs = savings(series, y.column, level, reference=reference, x=axis)
-        measures = {head: _at_levels(series, needs, name, axis) for name, head in OF_LABELS.items()}
-    except Incomparable as error:
-        raise DataError(f"{series[0].dataset}: {error}") from error
-    if not needs:
-        raise DataError(f"{series[0].dataset}: no curve falls to a round level; give one, such as error=0.5")
-    known = {head: values for head, values in measures.items() if values}
-    amount = unit if unit and axis == "cost" else axis
-    numbers = right(amount, "90 % interval", *known, _HEADS[axis], "90 % interval")
-    heads = [*right("error"), "learner", *numbers, "than"]
-    full = any(run.of_full_rows and not run.of_subspaces for run in series)
-    than = "the learner on full rows that needs least" if full else f"{reference}, the best run in {first}"
-    about = [f"than: {than}", *([f"{' and '.join(known)}: where the error is reached"] if known else [])]
-    rows = _rows(needs, list(zip(*known.values(), strict=True)))
-    return table(heads, rows, title=f"{series[0].dataset}: {y.label}"), "; ".join(about)
-
-
-def _reference(series: Sequence[Series], first: Path, measure: str) -> str:
-    """Return the label of the run with the least error at its end, among those in and below a folder."""
-    below = [run for run in series if run.folder.resolve().is_relative_to(first.resolve())]
-    return min(below, key=lambda run: run.mean[measure].iloc[-1]).label if below else ""
-
-
-def _at_levels(series: Sequence[Series], needs: Sequence[Saving], measure: str, axis: str) -> list[str]:
-    """Return the mean of a measure where each run needs what it needs; nothing if some curve lacks the measure."""
-    if not all(measure in run.points and run.points[measure].notna().all() for run in series):
-        return []
-    comparison = ResampledCurves(series, measure, axis)
-    curves = {run.label: comparison.means(run) for run in series}
-    values = (float(curves[need.label].at(np.array([need.needed.value]))[0, 0]) for need in needs)
-    return ["-" if isnan(value) else f"{value:.3g}" for value in values]
-
-
-def _rows(needs: Sequence[Saving], measures: Sequence[Sequence[str]]) -> Iterator[list[str]]:
-    before = None
-    for i, need in enumerate(needs):
-        factor = ["", "", ""]
-        if need.reference not in ("", need.label):
-            factor = [_number(need.factor, need.factor_is), _interval(need.factor), need.reference]
-        level = "" if need.error == before else f"{need.error:g}"
-        at_level = measures[i] if measures else []
-        yield [level, need.label, _number(need.needed, need.needed_is), _interval(need.needed), *at_level, *factor]
-        before = need.error
-
-
-def _number(estimate: Estimate, read: str) -> str:
-    return read if isnan(estimate.value) else f"{read} {estimate.value:.4g}".lstrip()
-
-
-def _interval(estimate: Estimate) -> str:
-    """Return an interval as text, with a question mark for an unknown end."""
-    if isnan(estimate.low) and isnan(estimate.high):
-        return "-"
-    low, high = ("?" if isnan(end) else f"{end:.4g}" for end in (estimate.low, estimate.high))
-    return f"{low} to {high}"

@@ -9,10 +9,11 @@ import numpy as np
 
 from budgetreg.api import carry_out, fit_plan
 from budgetreg.cli.choices import read_words
-from budgetreg.cli.common import console, refuse_root, right, shown, table
+from budgetreg.cli.common import console, refuse_root, shown
 from budgetreg.cli.plan_table import plan_table
 from budgetreg.execution.choices import remarks
 from budgetreg.figures.captions import money
+from budgetreg.figures.tables import right, table
 from budgetreg.notices import in_one_line, say
 from budgetreg.protocol.plan import Plan
 from budgetreg.results.bill import Payments, attributes_paid, money_paid

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from rich.table import Column
 
-from budgetreg.cli.common import console, table
+from budgetreg.cli.common import console
 from budgetreg.data import unused
 from budgetreg.execution.scratch import abandoned
+from budgetreg.figures.tables import table
 from budgetreg.files.garbage import Garbage
 from budgetreg.notices import say
 from budgetreg.reproduce.staleness import outdated_receipts, stale_runs

@@ -28,7 +28,8 @@ def main(arguments: Namespace) -> int:
     ConfigError
         If there is no such section.
     """
-    from budgetreg.cli.common import console, table  # here, as shell completion does not need them
+    from budgetreg.cli.common import console  # here, as shell completion does not need it
+    from budgetreg.figures.tables import table
 
     section = arguments.section
     if section is not None and section not in SECTIONS:

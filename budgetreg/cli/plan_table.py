@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from rich.table import Table
 
-from budgetreg.cli.common import right, table
+from budgetreg.figures.tables import right, table
 from budgetreg.learners.declaration import Observation
 from budgetreg.protocol.plan import Plan
 

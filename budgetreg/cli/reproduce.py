@@ -7,8 +7,9 @@ from pathlib import Path
 from rich.table import Table
 
 from budgetreg.cli.arguments import REPRODUCE_KEYS, harmless
-from budgetreg.cli.common import console, refuse_root, table
+from budgetreg.cli.common import console, refuse_root
 from budgetreg.errors import UserError
+from budgetreg.figures.tables import table
 from budgetreg.files.paths import at_home
 from budgetreg.notices import in_one_line, say
 from budgetreg.reproduce import recipes

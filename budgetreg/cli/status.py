@@ -6,8 +6,9 @@ from pathlib import Path
 
 from rich.table import Column
 
-from budgetreg.cli.common import console, right, table
+from budgetreg.cli.common import console
 from budgetreg.errors import DataError
+from budgetreg.figures.tables import right, table
 from budgetreg.files.integrity import Damaged
 from budgetreg.files.writing import files_below
 from budgetreg.results.folders import RunStatus, read_status
@@ -51,7 +52,7 @@ def main(arguments: Namespace) -> int:
         heads = ["folder", "algo", "dataset", *right("k", "planned", "finished", "failed"), "state"]
         console().print(table(heads, map(_row, runs)))
     if arguments.why:
-        reasons = [*_of_runs(runs), *_of_merged(merged, damage)]
+        reasons = [*((str(run.folder), *lack) for run in runs for lack in run.lacks()), *_of_merged(merged, damage)]
         if reasons:
             console().print(table(("folder", "what", "state", Column("why", overflow="fold")), reasons))
         elif not damage:
@@ -62,36 +63,7 @@ def main(arguments: Namespace) -> int:
 
 
 def _row(run: RunStatus) -> Sequence[object]:
-    if run.running:
-        state = "running"
-    elif run.damage:
-        state = "damaged"
-    elif run.finished == run.planned:
-        state = "complete"
-    else:
-        state = "failed" if run.finished + run.failed == run.planned else "incomplete"
-    return run.folder, run.algo, run.dataset, run.k, run.planned, run.finished, run.failed, state
-
-
-def _of_runs(runs: Sequence[RunStatus]) -> Iterator[_Reason]:
-    """Give what runs lack: repetitions that were never computed, and those that failed with each message."""
-    from budgetreg.reproduce.staleness import number_ranges
-
-    for run in runs:
-        by_message: dict[str, list[int]] = {}
-        for number, message in run.unfinished.items():
-            by_message.setdefault(message, []).append(number)
-        never = by_message.pop("", [])
-        if never:
-            if run.running:
-                why = "a process works on it now"
-            elif run.stopped:  # the same command would stop there again
-                why = f"stopped by an error: {run.stopped}"
-            else:
-                why = "interrupted: the same command resumes"
-            yield str(run.folder), f"repetition {number_ranges(never)}", "missing", why
-        for message, numbers in by_message.items():
-            yield str(run.folder), f"repetition {number_ranges(numbers)}", "failed", message
+    return run.folder, run.algo, run.dataset, run.k, run.planned, run.finished, run.failed, run.state
 
 
 def _of_merged(recipes: Mapping[Path, str], damage: list[str]) -> Iterator[_Reason]:

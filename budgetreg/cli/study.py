@@ -7,14 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from budgetreg.api import draw_study
-from budgetreg.buying.bill import UNORDERED, StudyBill
 from budgetreg.buying.order_files import order_csv
 from budgetreg.buying.study import Study
 from budgetreg.cli.arguments import whole_number
-from budgetreg.cli.common import console, right, shown, table
+from budgetreg.cli.common import console, shown
 from budgetreg.cli.study_parts import STUDY
 from budgetreg.data.formats.chunks import is_number
 from budgetreg.errors import ConfigError, DataError, cut, nearest
+from budgetreg.figures.study_tables import (
+    ABOUT_ESTIMATES,
+    bill_tables,
+    estimates_table,
+    exact_money,
+    paid_in_all,
+    size_of,
+)
 from budgetreg.files.paths import at_home
 from budgetreg.files.writing import write_atomically
 from budgetreg.notices import in_one_line, say
@@ -22,8 +29,6 @@ from budgetreg.results.tables import as_csv
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from budgetreg.buying.estimates import Estimates
 
 _FLAGS = ("true", "false")
 
@@ -107,8 +112,8 @@ def _ask(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
     )
     examples = len({example for _, example, *_ in order.lines})
     line = (
-        f"order {order.number}: {len(order.lines)} values of {examples} examples for {_money(order.cost)} {order.unit}"
-        f": {order.reason}"
+        f"order {order.number}: {len(order.lines)} values of {examples} examples for {exact_money(order.cost)} "
+        f"{order.unit}: {order.reason}"
     )
     content = order_csv(order.lines)
     if "out" in keys:
@@ -132,59 +137,24 @@ def _tell(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
         *([f"{recorded.pending} pending"] if recorded.pending else []),
     ]
     print(in_one_line(f"{arguments.results}: {', '.join(filter(None, parts))}"))
-    print(in_one_line(f"paid: {_money(recorded.cost)} {unit}, {_money(recorded.spent)} {unit} in all"))
+    print(in_one_line(f"paid: {exact_money(recorded.cost)} {unit}, {exact_money(recorded.spent)} {unit} in all"))
 
 
 def _show(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
     _print_size(arguments.study, study)
     bill = study.bill()
-    pending = f", and {_money(bill.on_order)} {bill.unit} for what is on order" if bill.on_order else ""
-    print(in_one_line(f"paid: {_money(bill.total)} {bill.unit}{pending}"))
-    _print_bill(bill)
+    print(in_one_line(paid_in_all(bill)))
+    for part in bill_tables(bill):
+        console().print(part)
     try:
         estimates = study.estimates()
     except DataError as error:
         say(f"no estimate of the error: {error}")
     else:
-        _print_estimates(estimates, bill.unit)
+        print(ABOUT_ESTIMATES)
+        console().print(estimates_table(estimates, bill.unit))
     for path in draw_study(study, keys.get("out")):
         print(in_one_line(shown(path)))
-
-
-def _print_estimates(estimates: "Estimates", unit: str) -> None:
-    """Print the estimated errors and the forecast."""
-    rows = [
-        ("all attributes of a new example are measured", estimates.error.complete),
-        ("as many are measured as were bought on average", estimates.error.as_bought),
-        *((f"all are measured, after {_money(more)} {unit} more", error) for more, error in estimates.further),
-    ]
-    print("error relative to that of the mean target, estimated without complete rows, with 90 % intervals:")
-    cells = ((what, f"{each.estimate:.3f}", f"{each.low:.3f} to {each.high:.3f}") for what, each in rows)
-    console().print(table(("if", *right("error", "interval")), list(cells)))
-
-
-def _print_bill(bill: StudyBill) -> None:
-    """Print the bill by attribute and by order."""
-    heads = ("attribute", *right("price", "free", "paid", "on order", "unavailable", bill.unit))
-    rows = [
-        (name, _money(price), *counts, _money(cost))
-        for name, price, *counts, cost in bill.by_attribute.itertuples(index=False)
-    ]
-    console().print(table(heads, rows))
-    if bill.by_order.empty:
-        return
-    heads = ("order", *right("asked", "paid", "on order", "unavailable", bill.unit), "")
-    rows = [
-        (
-            "none" if number == UNORDERED else number,
-            "" if number == UNORDERED else _money(asked),
-            *counts,
-            _money(cost),
-            "cancelled" if cancelled else "",
-        )
-        for number, asked, *counts, cost, cancelled in bill.by_order.itertuples(index=False)
-    ]
-    console().print(table(heads, rows))
 
 
 def _cancel(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
@@ -231,19 +201,7 @@ _PARTS = {
 
 
 def _print_size(path: Path, study: Study) -> None:
-    state = study.state()
-    n, d = state.values.shape
-    print(
-        in_one_line(
-            f"{shown(path)}: {n:,} examples, {int(state.known_targets.sum()):,} of them with the target "
-            f"{state.facts['target']}; {d:,} attributes; {int(state.known.sum()):,} of {n * d:,} values known"
-        )
-    )
-
-
-def _money(value: float) -> str:
-    """Return a sum of money as text, exact to a millionth of it."""
-    return f"{value:,.7g}"
+    print(in_one_line(f"{shown(path)}: {size_of(study.state())}"))
 
 
 def _list(text: str) -> list[str]:

@@ -33,6 +33,7 @@ from budgetreg.reproduce.merged import lacking, read_rows
 from budgetreg.reproduce.recipes import Cell, Recipe, names, read_recipe
 from budgetreg.results.folders import run_folder
 from budgetreg.results.manifest import RecordedCell, cells_of, read_manifest, read_merged_manifest
+from budgetreg.results.naming import number_ranges
 from budgetreg.results.provenance import changes
 from budgetreg.results.schema import CURVES, JOURNAL, MANIFEST, RUNS
 
@@ -110,19 +111,6 @@ def changed(recorded: RecordedCell, cell: Cell) -> list[str]:
     if recorded.version != latest:
         differences.append(f"algo.version {recorded.version} -> {latest}: the numbers of {then.algo.name} have changed")
     return differences or ["its digest is not that of the configuration recorded with it"]
-
-
-def number_ranges(numbers: Sequence[int]) -> str:
-    """Return increasing numbers as text, with consecutive ones as a range.
-
-    Examples
-    --------
-    >>> number_ranges([0, 3, 4, 5, 9])
-    '0, 3-5, 9'
-    """
-    starts = [number for number in numbers if number - 1 not in set(numbers)]
-    ends = [number for number in numbers if number + 1 not in set(numbers)]
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))
 
 
 def stale_runs(folder: Path, results: Sequence[Path]) -> Iterator[Garbage]:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
@@ -12,11 +13,30 @@ from budgetreg.files.integrity import Damaged
 from budgetreg.files.writing import is_alive, written_for
 from budgetreg.results.journal import FINISHED, read_lines
 from budgetreg.results.manifest import read_tables, run_manifest
+from budgetreg.results.naming import number_ranges
 from budgetreg.results.schema import CLAIMS, JOURNAL, LOCK, MANIFEST, MODELS, RUN_FILES, SAVINGS, TABLES
 
 _FIGURES = tuple(f"{name}.{ending}" for name in ("curve", "curves") for ending in ("png", "pdf", "txt"))
 _OF_RUNS = {*RUN_FILES, LOCK, *_FIGURES}
 _WRITTEN = _OF_RUNS | {CLAIMS, SAVINGS, "README.md"}
+
+
+class Lack(NamedTuple):
+    """Repetitions that a run lacks.
+
+    Attributes
+    ----------
+    what : str
+        Their numbers, such as ``repetition 0-3``.
+    state : str
+        missing or failed.
+    why : str
+        The reason.
+    """
+
+    what: str
+    state: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -63,6 +83,34 @@ class RunStatus:
     def failed(self) -> int:
         """Number of repetitions that have only failed."""
         return sum(map(bool, self.unfinished.values()))
+
+    @property
+    def state(self) -> str:
+        """The state in a word: running, damaged, complete, failed or incomplete."""
+        if self.running:
+            return "running"
+        if self.damage:
+            return "damaged"
+        if self.finished == self.planned:
+            return "complete"
+        return "failed" if self.finished + self.failed == self.planned else "incomplete"
+
+    def lacks(self) -> Iterator[Lack]:
+        """Give what is missing: repetitions that were never computed, and those that failed, by message."""
+        by_message: dict[str, list[int]] = {}
+        for number, message in self.unfinished.items():
+            by_message.setdefault(message, []).append(number)
+        never = by_message.pop("", [])
+        if never:
+            if self.running:
+                why = "a process works on it now"
+            elif self.stopped:  # the same command would stop there again
+                why = f"stopped by an error: {self.stopped}"
+            else:
+                why = "interrupted: the same command resumes"
+            yield Lack(f"repetition {number_ranges(never)}", "missing", why)
+        for message, numbers in by_message.items():
+            yield Lack(f"repetition {number_ranges(numbers)}", "failed", message)
 
 
 def read_status(folder: Path) -> RunStatus:

@@ -62,6 +62,19 @@ def show(value: Any, in_full: bool = False) -> str:
     return str(value)
 
 
+def number_ranges(numbers: Sequence[int]) -> str:
+    """Return increasing numbers as text, with consecutive ones as a range.
+
+    Examples
+    --------
+    >>> number_ranges([0, 3, 4, 5, 9])
+    '0, 3-5, 9'
+    """
+    starts = [number for number in numbers if number - 1 not in set(numbers)]
+    ends = [number for number in numbers if number + 1 not in set(numbers)]
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))
+
+
 def _texts(flats: Sequence[Mapping[str, Any]], keys: Sequence[str], in_full: bool = False) -> list[str]:
     def text(key: str, value: Any) -> str:
         # Without the learner's group and ``.name``; "dataset.split" stays, as it is another split.

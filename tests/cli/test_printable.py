@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budgetreg.cli.app import main
-from budgetreg.cli.common import console, table
+from budgetreg.cli.common import console
 from budgetreg.cli.streams import patient_streams
+from budgetreg.figures.tables import table
 from budgetreg.notices import in_one_line, printable
 from tests.sketches import sketch
 

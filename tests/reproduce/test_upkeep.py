@@ -14,8 +14,9 @@ from budgetreg.files.integrity import record_digest, signed
 from budgetreg.reproduce.merged import write_results
 from budgetreg.reproduce.recipes import read_recipe
 from budgetreg.reproduce.reproduction import _run
-from budgetreg.reproduce.staleness import cell_problems, number_ranges, stale_runs
+from budgetreg.reproduce.staleness import cell_problems, stale_runs
 from budgetreg.reproduce.verification import verify_merged
+from budgetreg.results.naming import number_ranges
 
 RECIPE = """# @package _global_
 # A toy: AELR against ridge on handwritten digits
