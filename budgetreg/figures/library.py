@@ -49,8 +49,25 @@ with _quiet():
     from matplotlib import colormaps
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.colors import to_hex, to_rgb
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
+    from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, NullFormatter
 
-__all__ = ["Artist", "Axes", "Figure", "Line2D", "Patch", "colormaps", "matplotlib"]
+__all__ = [
+    "Artist",
+    "Axes",
+    "Figure",
+    "Formatter",
+    "FuncFormatter",
+    "Line2D",
+    "Locator",
+    "MaxNLocator",
+    "NullFormatter",
+    "Patch",
+    "colormaps",
+    "matplotlib",
+    "to_hex",
+    "to_rgb",
+]

@@ -1,8 +1,9 @@
-"""Colour and marker of each learner, the same in every figure.
+"""Colour, marker and weight of each learner, the same in every figure.
 
-Colour-blind readers can distinguish the colours. They are Okabe and Ito's (2008, "Color Universal Design") without
-yellow, which fades on white, and three of Tol's muted scheme (Tol 2021). Learners that the papers draw in one figure
-differ in colour; learners that share a colour differ in marker.
+Our learners are heavy and indigo or violet, published ones have colours, learners that see full rows are black, and the
+others are grey. Regressors differ in colour from each other, and so do learners of subspaces, except the black and the
+grey ones, which differ in marker. Colour-blind readers can distinguish the colours: they are Okabe and Ito's (2008,
+"Color Universal Design") without yellow, which fades on white, and some of Tol's muted scheme (Tol 2021).
 """
 
 import zlib
@@ -23,15 +24,22 @@ COLOURS = {
     "olive": "#999933",
     "wine": "#882255",
     "indigo": "#332288",
+    "violet": "#7A5CD6",
+    "lilac": "#B18FE3",
+    "teal": "#44AA99",
+    "rose": "#CC6677",
+    "ash": "#A3A3A3",
+    "slate": "#5F5F5F",
 }
 """Colours by the names that files of learners use; a file may also give ``#RRGGBB``."""
 
 
 class Style(NamedTuple):
-    """Colour, as ``#RRGGBB``, and marker, as matplotlib's letter, of a learner."""
+    """Colour, as ``#RRGGBB``, and marker, as matplotlib's letter, of a learner; and whether its lines are heavy."""
 
     colour: str
     marker: str
+    heavy: bool = False
 
 
 VARIANTS = tuple(
@@ -51,7 +59,7 @@ _FALLBACK = tuple(
 
 @cache
 def style(algo: str) -> Style:
-    """Return a learner's colour and marker, the ``style`` in its file of ``conf/algo``.
+    """Return a learner's style, which its file in ``conf/algo`` gives.
 
     Parameters
     ----------
@@ -61,4 +69,4 @@ def style(algo: str) -> Style:
     chosen = catalogue.content("algo", algo).get("style") if algo in catalogue.options("algo") else None
     if not chosen:
         return _FALLBACK[zlib.crc32(algo.encode()) % len(_FALLBACK)]
-    return Style(COLOURS.get(chosen["colour"], chosen["colour"]), chosen["marker"])
+    return Style(COLOURS.get(chosen["colour"], chosen["colour"]), chosen["marker"], bool(chosen.get("heavy")))
