@@ -190,7 +190,7 @@ def plot_advice(candidates: Sequence[Candidate], total: int, target: Path) -> li
         by_budget = sorted(candidates, key=lambda candidate: candidate.series.k)
         for beside, algo in zip(2 ** np.linspace(-_HALF_WIDTH, _HALF_WIDTH, len(learners)), learners, strict=True):
             points = [candidate for candidate in by_budget if candidate.series.algo == algo]
-            colour, marker = style(algo)
+            colour, marker, _ = style(algo)
             full = points[0].series.of_full_rows
             error, low, high = np.array([(p.error.value, p.error.low, p.error.high) for p in points]).T
             x = np.array([point.series.k * beside for point in points])

@@ -15,7 +15,7 @@ from budgetreg.results.series import Series
 
 _OF_SUBSPACES = (
     "Thin dotted lines: what the learner's theorem allows after as many examples, in expectation and for the worst "
-    "law (Gonen et al. 2016, Corollary 3 and Theorem 7)."
+    "distribution (Gonen et al. 2016, Corollary 3 and Theorem 7)."
 )
 _OF_REGRESSORS = (
     "Thin dotted lines: the least mean error here, in place of the unknown risk of the best regressor in the "

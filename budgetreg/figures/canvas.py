@@ -1,9 +1,12 @@
 """What all figures share: settings, panels, grids and legends, and files that are the same bytes each time."""
 
+import textwrap
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import BytesIO
+from math import ceil, lcm
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,9 @@ from budgetreg.files.writing import os_errors_explained, write_atomically
 from budgetreg.notices import printable
 
 _DOTS_PER_INCH = 150
+_PANELS = {1: (6.6, 4.0), 2: (5.6, 3.6), 3: (4.6, 3.2)}  # inches, by the number in a row
+_LEGEND_ROW, _TITLE_ROW = 0.21, 0.24  # inches
+_LETTERS_PER_INCH = 12.0  # of a title
 # Without these, files would hold the date and the version of the drawing library.
 _NO_METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
 
@@ -61,6 +67,81 @@ def _render(figure: Figure, ending: str) -> bytes:
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the picture shows a box
         figure.savefig(buffer, format=ending, dpi=_DOTS_PER_INCH, metadata=_NO_METADATA[ending])
     return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class Place:
+    """A panel of a figure.
+
+    Attributes
+    ----------
+    ax : Axes
+    first : bool
+        Whether it is the first of its row.
+    lowest : bool
+        Whether it lies in the last row.
+    """
+
+    ax: Axes
+    first: bool
+    lowest: bool
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A figure whose panels fill all its rows.
+
+    Attributes
+    ----------
+    figure : Figure
+    places : list of Place
+        Row by row.
+    panel : tuple of float
+        Width and height of a panel in inches, with its margins.
+    """
+
+    figure: Figure
+    places: list[Place]
+    panel: tuple[float, float]
+
+    def finish(self, finding: str, legend_rows: int) -> None:
+        """Write the finding above the panels, and set the size with space for the legend."""
+        rows = sum(place.first for place in self.places)
+        width = ceil(len(self.places) / rows) * self.panel[0]
+        lines = textwrap.wrap(finding, int(width * _LETTERS_PER_INCH)) if finding else []
+        if lines:
+            self.figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+        height = rows * self.panel[1] + legend_rows * _LEGEND_ROW + len(lines) * _TITLE_ROW
+        self.figure.set_size_inches(width, height)
+
+
+def sheet(count: int, *, share_y: bool = False) -> Sheet:
+    """Return a new figure with a number of panels, without an empty slot.
+
+    Examples
+    --------
+    >>> [len([place for place in sheet(5).places if place.lowest]), len(sheet(8).places)]
+    [2, 8]
+    """
+    figure = Figure(layout="constrained")
+    rows = _in_rows(count)
+    columns = lcm(*rows)
+    slots = figure.add_gridspec(len(rows), columns)
+    places: list[Place] = []
+    for row, panels in enumerate(rows):
+        width = columns // panels
+        for column in range(panels):
+            first = places[0].ax if share_y and places else None
+            ax = figure.add_subplot(slots[row, column * width : (column + 1) * width], sharey=first)
+            places.append(Place(ax, column == 0, row == len(rows) - 1))
+    return Sheet(figure, places, _PANELS[max(rows)])
+
+
+def _in_rows(count: int) -> list[int]:
+    """Return how many panels each row has: two or three, if that leaves no slot empty."""
+    columns = 2 if count == 4 else next((columns for columns in (3, 2) if count % columns == 0), min(count, 3))
+    rows = -(-count // columns)
+    return [count // rows + (row < count % rows) for row in range(rows)]
 
 
 def grid(ax: Axes, **options: Any) -> None:

@@ -19,16 +19,14 @@ from budgetreg.results.series import Series
 
 _WIDTH = 100
 _LINES = {
-    "sd": "Lines: mean over repetitions. Bands: one standard deviation over repetitions (divisor n - 1) on either "
-    "side; none for a single repetition.",
-    "interval": "Lines: mean over repetitions. Bands: the mean's interval from 2000 bootstrap resamples of the "
-    "repetitions, 5 % of them on either side; none for a single repetition.",
-    "spread": "Lines: mean over repetitions. Bands: from the 5 % to the 95 % quantile of the repetitions; none for a "
-    "single one.",
+    "interval": "Lines are means over repetitions. Bands are 90 % intervals of the mean, from 2000 bootstrap resamples "
+    "of the repetitions; fewer than 5 repetitions have none.",
+    "spread": "Lines are means over repetitions. Bands go from the 5 % to the 95 % quantile of the repetitions; fewer "
+    "than 5 repetitions have none.",
 }
 _TUNED_AT = {
-    "end": "one choice, made at the last checkpoint",
-    "each": "a choice of its own at each checkpoint",
+    "end": "chosen once, at the last checkpoint",
+    "each": "chosen again at each checkpoint",
 }
 _TUNED_BY = {
     "theory": "theory's step size (a bound B not given is cross-validated)",
@@ -76,7 +74,7 @@ def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawin
     explained = [*(f"x: {x.explanation}." for x in below), f"y: {y.explanation}."]
     blocks = [
         in_one_line(title),
-        flowing(" ".join([*explained, _LINES[drawing.band_of(y.column)], *remarks])),
+        flowing(" ".join([*explained, _LINES[drawing.band], *remarks])),
         *([_block("all curves", shared)] if shared else []),
     ]
     for curve, lines in zip(series, configured, strict=True):
@@ -184,7 +182,7 @@ def _learner(algo: Mapping[str, Any]) -> str:
         *(learner.words if learner else ()),
         f"split of the budget {show(split)}" if split is not None else "",
         _AVERAGES.get(str(algo.get("average")), ""),
-        "round-off grows in its path, so that on other processors it has other numbers of the same law"
+        "results differ between processor types, but have the same distribution"
         if learner and not learner.bitwise_portable
         else "",
     ]
@@ -200,7 +198,7 @@ def _data(flat: Mapping[str, Any]) -> str:
     split = str(flat.get("dataset.split"))
     fraction = flat.get("dataset.test_fraction")
     if split == "official" and fraction is None:
-        return "no test part, as the second moment of the law is known"
+        return "no test part, as the second moment of the distribution is known"
     tested = f", {100 * float(fraction):g} % for testing" if split == "random" and fraction is not None else ""
     parts = [centred.get(str(flat.get("dataset.center")), ""), _SPLITS.get(split, "") + tested]
     return "; ".join(filter(None, parts))
@@ -208,7 +206,7 @@ def _data(flat: Mapping[str, Any]) -> str:
 
 def _ranges(flat: Mapping[str, Any]) -> str:
     ranges = flat.get("dataset.ranges")
-    unit = "attributes count from the middle, in halves of the range, and nothing was looked at for it"
+    unit = "attributes are centred on the middle of their range, in units of half its width; no value was looked at"
     return "" if ranges is None else f"of {PurePath(str(ranges)).name}; {unit}"
 
 
@@ -216,8 +214,8 @@ def _prices(config: Mapping[str, Any]) -> str:
     costs, learner = config.get("dataset", {}).get("costs"), learners.read(config.get("algo", {}))
     if costs is None:
         return ""
-    heeded = "which draws heed" if learner and learner.cost_aware else "which draws do not heed"
-    return f"of {PurePath(str(costs)).name}, {heeded}"
+    aware = "the draws are price-aware" if learner and learner.cost_aware else "the draws ignore them"
+    return f"of {PurePath(str(costs)).name}; {aware}"
 
 
 def money(value: float) -> str:

@@ -1,7 +1,7 @@
 """Draw curves: test error against attributes, money or examples."""
 
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -9,27 +9,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetreg.figures.axes import Axis, Range, axes_of, within_total, y_range
+from budgetreg.analysis.bootstrap import FEWEST
+from budgetreg.figures.axes import Axis, axes_of, within_total
 from budgetreg.figures.bounds import bounds
-from budgetreg.figures.canvas import grid, legend, own_settings, write_figure
+from budgetreg.figures.canvas import Place, grid, legend, own_settings, sheet, write_figure
 from budgetreg.figures.captions import caption, repetitions_of
 from budgetreg.figures.drawing import BANDS, PLAIN, Drawing
+from budgetreg.figures.labels import End, fit, label_ends
 from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Patch
-from budgetreg.figures.palette import VARIANTS, style
+from budgetreg.figures.looks import Looks, looks_of, shows_variants, within_learner
+from budgetreg.figures.ranges import HIGH, LOW, Range, y_range
+from budgetreg.figures.ticks import set_ticks
 from budgetreg.results.axis_variables import along, attainable
-from budgetreg.results.series import Series, budgets_of, by_checkpoint, labelled, read_folder
+from budgetreg.results.series import Series, labelled, read_folder
 
-_Looks = dict[str, dict[str, Any]]
-_PANEL = (6.4, 4.4)  # inches
-_LEGEND_ROW = 0.21  # inches
+_Curves = Sequence[tuple[Series, pd.DataFrame]]
 _LONGEST_IN_TWO_COLUMNS = 42  # letters
 _MOST_MARKERS = 15
 _GREY = "#555555"
-# Variants of one learner share its colour and marker, and differ in the dash; after four, markers are hollow.
-_DASHES = ("-", "--", ":", "-.")
 _BOUND: dict[str, Any] = {"linestyle": (0, (1, 2)), "linewidth": 0.9}
 _BOUND_LABEL = "bound of the theorem"
-_PUBLISHED: dict[str, Any] = {"linestyle": (0, (5, 2)), "linewidth": 0.9}
+_PUBLISHED: dict[str, Any] = {"linestyle": (0, (5, 2)), "linewidth": 1.1}
 
 
 def plot_run(folder: Path) -> list[Path]:
@@ -91,154 +91,178 @@ def draw(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Figure, li
         Sentences for the caption, such as which points are not shown.
     """
     _, y = axes_of(series, drawing)
-    looks = _looks(series)
-    panels = drawing.split(series).values()
-    columns = min(len(panels), 2)
-    rows = ceil(len(panels) / columns)
-    figure = Figure(layout="constrained")
-    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+    looks = looks_of(series, drawing)
+    panels = list(drawing.split(series).values())
+    curves = [_with_curves(in_panel, drawing, y) for in_panel in panels]
+    ranges = _ranges(curves, y, drawing)
+    drawn = sheet(len(panels), share_y=drawing.share_y)
     remarks: list[str] = []
-    for ax, in_panel in zip(axes, panels, strict=False):
+    for place, in_panel, with_curves, shown in zip(drawn.places, panels, curves, ranges, strict=True):
         title = drawing.title(in_panel)
-        ax.set_title(title, loc="left", fontsize=10)
-        remarks += [f"{title}: {remark}" for remark in _draw_panel(ax, in_panel, looks, y, drawing)]
-    for ax in axes[len(panels) :]:
-        ax.set_visible(False)
-    entries = _legend_entries(series, looks, {line.get_label() for ax in axes for line in ax.lines}, y, drawing)
-    legend_columns = columns * (2 if max(map(len, [*entries, drawing.note])) <= _LONGEST_IN_TWO_COLUMNS else 1)
-    legend_height = _LEGEND_ROW * ceil((len(entries) + bool(drawing.note)) / legend_columns)
-    figure.set_size_inches(columns * _PANEL[0], rows * (_PANEL[1] - 0.6) + 0.2 + legend_height)
-    legend(figure, entries, legend_columns, drawing.note)
-    return figure, remarks
+        place.ax.set_title(title, loc="left", fontsize=10)
+        found = _draw_panel(place.ax, with_curves, looks, y, shown, drawing)
+        remarks += [f"{title}: {remark}" for remark in found]
+    _label_axes(drawn.places, panels, y, drawing)
+    ends = [_ends(*each, looks, y, drawing) for each in zip(drawn.places, panels, curves, strict=True)]
+    labels_fit = all(fit(of_panel, drawn.panel[1] - 1) for of_panel in ends)
+    lines = {line.get_label() for place in drawn.places for line in place.ax.lines}
+    entries = _legend_entries(series, {} if labels_fit else looks, lines, drawing)
+    columns = 2 if max(map(len, [*entries, drawing.note])) <= _LONGEST_IN_TWO_COLUMNS else 1
+    columns *= max(1, len(panels) // sum(place.first for place in drawn.places))
+    drawn.finish(drawing.finding, ceil((len(entries) + bool(drawing.note)) / columns))
+    legend(drawn.figure, entries, columns, drawing.note)
+    if labels_fit:
+        label_ends(drawn.figure, {place.ax: of_panel for place, of_panel in zip(drawn.places, ends, strict=True)})
+    return drawn.figure, remarks
 
 
-def _draw_panel(ax: Axes, series: Sequence[Series], looks: _Looks, y: Axis, drawing: Drawing) -> list[str]:
-    """Draw the curves of a panel; return sentences for the caption."""
+def _with_curves(series: Sequence[Series], drawing: Drawing, y: Axis) -> _Curves:
+    """Return the series of a panel with their mean curves and the bands of these."""
     x, _ = axes_of(series, drawing)
-    curves = [(learner, _mean_curve(learner, x)) for learner in series]
+    return [(learner, _mean_curve(learner, x, y, drawing)) for learner in series]
+
+
+def _mean_curve(series: Series, x: Axis, y: Axis, drawing: Drawing) -> pd.DataFrame:
+    low, high = drawing.edges(series.points, y.column)
+    at = along(x.column, series, series.mean)
+    curve = series.mean.assign(**{x.column: at, LOW: low, HIGH: high})
+    return within_total(series, curve[attainable(at)], x)
+
+
+def _ranges(curves: Sequence[_Curves], y: Axis, drawing: Drawing) -> list[Range]:
+    """Return the range of each panel: that of all curves, unless panels have their own axes."""
+    groups = [list(chain.from_iterable(curves))] if drawing.share_y else curves
+    ranges = [
+        y_range([curve for _, curve in group], y, drawing.y_scale == "auto", _published(group, drawing), drawing.top)
+        for group in groups
+    ]
+    return ranges * len(curves) if drawing.share_y else ranges
+
+
+def _published(curves: _Curves, drawing: Drawing) -> list[float]:
+    """Return the values of the published curves of some learners, on the axis of their series."""
+    x, _ = axes_of([learner for learner, _ in curves], drawing)
+    points = (drawing.published.get((algo, x.column)) for algo in {learner.algo for learner, _ in curves})
+    return [value for pair in points if pair is not None for value in pair[1]]
+
+
+def _draw_panel(ax: Axes, curves: _Curves, looks: Looks, y: Axis, shown: Range, drawing: Drawing) -> list[str]:
+    """Draw the curves of a panel; return sentences for the caption."""
+    x, _ = axes_of([learner for learner, _ in curves], drawing)
     with_points = [(learner, curve) for learner, curve in curves if len(curve)]
     lines, theory = bounds(with_points, y.column)
-    published = {algo: points for (algo, variable), points in drawing.published.items() if variable == x.column}
-    known = [value for learner in series if learner.algo in published for value in published[learner.algo][1]]
-    shown = y_range([curve for _, curve in curves], y, drawing.y_scale == "auto", known)
     _prepare(ax, x, y, shown)
     for learner, curve in with_points:
         look = looks[learner.label]
-        at, mean = (curve[column].to_numpy() for column in (x.column, y.column))
+        at, mean, low, high = (curve[column].to_numpy(dtype=float) for column in (x.column, y.column, LOW, HIGH))
         ax.plot(at, mean, markevery=ceil(len(at) / _MOST_MARKERS), label=learner.label, **look)
-        if learner.repetitions > 1:
-            points = by_checkpoint(learner.points)
-            points = points[points["examples"].isin(curve["examples"])]
-            lower, upper = drawing.edges(points, y.column)
+        if learner.repetitions >= FEWEST:
             # A log axis has no place for a band's negative end: it ends at the axis instead.
-            lower = np.maximum(lower, shown.low) if shown.log else lower
+            low = np.maximum(low, shown.low) if shown.log else low
             band, width = (ax.fill_between, 0) if len(at) > 1 else (ax.vlines, 6)  # a single point has no width
-            band(at, lower, upper, color=look["color"], alpha=0.15, linewidth=width, zorder=2)
-        if learner.algo in published:
-            ax.plot(*published[learner.algo], color=look["color"], zorder=2, **_PUBLISHED)
+            band(at, low, high, color=look["color"], alpha=0.15, linewidth=width, zorder=2)
+        if (learner.algo, x.column) in drawing.published:
+            marked = {"marker": look["marker"], "markersize": 3.5, "markerfacecolor": "white", "zorder": 2}
+            ax.plot(*drawing.published[learner.algo, x.column], color=look["color"], **marked, **_PUBLISHED)
         if learner.label in lines:
             ax.plot(at, lines[learner.label], color=look["color"], label=_BOUND_LABEL, zorder=2, **_BOUND)
     ax.autoscale_view(scaley=False)
+    return [*_not_shown(ax, curves, y, shown), *([theory] if theory else [])]
+
+
+def _not_shown(ax: Axes, curves: _Curves, y: Axis, shown: Range) -> list[str]:
+    """Write in the panel how many values it does not show; return sentences about it for the caption."""
+    tables = [curve for _, curve in curves]
+    clipped, largest = shown.above(tables, y)
     remarks = []
     for hidden, where, more in (
-        (shown.clipped, f"above {shown.high:.3g}", f" (largest {shown.largest:.3g})"),
-        (shown.below, "of 0, or as small as rounding,", ""),
+        (clipped, f"above {shown.high:.3g}", f" (largest {largest:.3g})"),
+        (shown.below(tables, y), "of 0, or as small as rounding,", ""),
     ):
         if hidden:
             text = f"{hidden} mean value{'s' if hidden > 1 else ''} {where} not shown"
-            ax.set_title(text, loc="right", fontsize=8, color=_GREY)
+            ax.annotate(text, (0.99, 0.985), xycoords="axes fraction", ha="right", va="top", fontsize=7.5, color=_GREY)
             remarks.append(f"{text}{more}.")
     if shown.log and not y.log:
         remarks.append("the y axis is logarithmic.")
     absent = [learner.label for learner, curve in curves if curve.empty]
     if absent:
-        remarks.append(f"no point of {', '.join(absent)}, as what tuning pays for passes the total.")
-    return [*remarks, theory] if theory else remarks
-
-
-def _mean_curve(series: Series, x: Axis) -> pd.DataFrame:
-    curve = series.mean
-    at = along(x.column, series, curve)
-    return within_total(series, curve.assign(**{x.column: at})[attainable(at)], x)
+        remarks.append(f"{', '.join(absent)} has no point, as what tuning pays for passes the total.")
+    return remarks
 
 
 def _prepare(ax: Axes, x: Axis, y: Axis, shown: Range) -> None:
-    """Set the scales, the range and the labels of a panel, and draw the error of the predictor without attributes."""
+    """Set the scales, ticks and range of a panel, and draw the error of the predictor without attributes."""
     if x.log:
         ax.set_xscale("log", nonpositive="mask")
-        ax.tick_params(axis="x", which="minor", labelsize=6.5)  # within a decade or two they are many, and wide
     if shown.log:
         ax.set_yscale("log", nonpositive="mask")
+    set_ticks(ax)
     ax.set_ylim(shown.low, shown.high)
-    ax.set_xlabel(x.text)
-    ax.set_ylabel(y.text)
     grid(ax)
-    if y.zero is None:
-        return
-    ax.axhline(y.zero, color=_GREY, linewidth=0.8, zorder=1)
-    # The text stands outside the axes, so that no curve covers it.
-    ax.annotate(
-        f"{y.constant}\npredictor",
-        (1, y.zero),
-        xytext=(3, 0),
-        xycoords=("axes fraction", "data"),
-        textcoords="offset points",
-        va="center",
-        fontsize=7.5,
-        color=_GREY,
-    )
+    if y.zero is not None:
+        ax.axhline(y.zero, color=_GREY, linewidth=0.8, zorder=1)
 
 
-def _looks(series: Sequence[Series]) -> _Looks:
-    """Return each label's line style: the learner's colour and marker, and a dash for the budget or variant."""
-    looks: _Looks = {}
-    variants: Counter[str] = Counter()
-    budgets = budgets_of(series)
-    labels = {curve.label for curve in series}
-    one_learner = len({curve.algo for curve in series}) == 1 and len(labels) > len(_DASHES)
-    by_budget = len({(curve.algo, curve.k) for curve in series}) == len(labels)
-    for curve in series:
-        if curve.label in looks:
+def _label_axes(places: Sequence[Place], panels: Sequence[Sequence[Series]], y: Axis, drawing: Drawing) -> None:
+    """Write what the axes are, once for panels that share them."""
+    below = [axes_of(in_panel, drawing)[0].text for in_panel in panels]
+    for place, text in zip(places, below, strict=True):
+        if place.lowest or len(set(below)) > 1:
+            place.ax.set_xlabel(text)
+        if place.first:
+            place.ax.set_ylabel(y.text)
+        elif drawing.share_y:
+            place.ax.tick_params(labelleft=False)
+
+
+def _ends(
+    place: Place, series: Sequence[Series], curves: _Curves, looks: Looks, y: Axis, drawing: Drawing
+) -> list[End]:
+    """Return the labels at the ends of the lines of a panel, and that of the predictor without attributes."""
+    x, _ = axes_of(series, drawing)
+    short = "algo" in drawing.panels and shows_variants(series, drawing)  # the title has the learner
+    alike = len({curve.repetitions for curve in series}) == 1
+    ends = []
+    for learner, curve in curves:
+        if curve.empty or (drawing.named and learner.algo not in drawing.named):
             continue
-        colour, marker = VARIANTS[len(looks) % len(VARIANTS)] if one_learner else style(curve.algo)
-        # A dash stands for the same budget of all learners, unless learners have several variants.
-        hollow, dash = divmod(budgets.index(curve.k) if by_budget else variants[curve.algo], len(_DASHES))
-        variants[curve.algo] += 1
-        looks[curve.label] = {
-            "color": colour,
-            "linestyle": _DASHES[dash],
-            "linewidth": 1.6,
-            "marker": marker,
-            "markersize": 5.5,
-            "markerfacecolor": "white" if hollow else colour,
-            "zorder": 3,
-        }
-    return looks
+        look, last = looks[learner.label], curve.iloc[-1]
+        text = within_learner(learner) if short else learner.label
+        text = text if alike else f"{text} ({repetitions_of([learner])})"
+        ends.append(End(text, last[x.column], last[y.column], look["color"], heavy=look["zorder"] == 5))
+    if y.zero is not None:
+        ends.append(End(f"{y.constant} predictor", place.ax.get_xlim()[1], y.zero, _GREY))
+    return ends
 
 
 def _legend_entries(
-    series: Sequence[Series], looks: _Looks, drawn: Collection[object], y: Axis, drawing: Drawing
-) -> dict[str, Artist]:
-    """Return the samples of the legend by their texts: each label once, then the band and the other lines.
+    series: Sequence[Series], looks: Looks, drawn: Collection[object], drawing: Drawing
+) -> Mapping[str, Artist]:
+    """Return the samples of the legend by their texts: labels without a place beside their lines, bands, other lines.
 
     Parameters
     ----------
+    looks : mapping
+        The looks of the labels that the legend explains.
     drawn : collection of str
         The labels of all lines in the figure.
     """
+    nothing = Line2D([], [], linestyle="none")
     counts = {curve.repetitions for curve in series}
     entries: dict[str, Artist] = {}
     for curve in series:
         text = curve.label if len(counts) == 1 else f"{curve.label} ({repetitions_of([curve])})"
         if curve.label not in drawn:
-            text += ": no point, as tuning passes the total"
-        entries[text] = Line2D([], [], **looks[curve.label])
-    if max(counts) > 1:
+            entries[f"{text}: no point, as tuning passes the total"] = nothing
+        elif curve.label in looks:
+            entries[text] = Line2D([], [], **looks[curve.label])
+    if max(counts) >= FEWEST:
         number = repetitions_of(series) if len(counts) == 1 else "repetitions"
-        band = BANDS[drawing.band_of(y.column)].format(times=number)
+        band = BANDS[drawing.band].format(times=number)
         entries[f"band: {band}"] = Patch(color="black", alpha=0.15, linewidth=0)
     else:
-        entries["1 repetition: no band"] = Line2D([], [], linestyle="none")
+        entries[f"{repetitions_of(series)}: too few for a band"] = nothing
     if _BOUND_LABEL in drawn:
         entries[_BOUND_LABEL] = Line2D([], [], color="black", **_BOUND)
     if {curve.algo for curve in series} & {algo for algo, _ in drawing.published}:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetreg.analysis.bootstrap import ONE_SIDED, weights
+from budgetreg.analysis.bootstrap import FEWEST, ONE_SIDED, of_ratio, weights
 from budgetreg.config.nested import common, flatten
-from budgetreg.config.options import LIST, MAPPING, NAME, NOTHING, POSITIVE, Rules, check, list_of, one_of
+from budgetreg.config.options import FLAG, LIST, MAPPING, NAME, NOTHING, POSITIVE, TEXT, Rules, check, list_of, one_of
 from budgetreg.errors import ConfigError
 from budgetreg.results.axis_variables import ALONG
 from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series, budgets_of, by_checkpoint
@@ -22,16 +22,20 @@ _RULES: Rules = {
     "measure": ("the column on the y axis", one_of(*MEASURES, *SUBSPACE_MEASURES) | NOTHING),
     "panels": ("what has a panel for each value", NAME | LIST),
     "titles": ("the titles of panels", MAPPING),
-    "band": ("the band", one_of("auto", "sd", "interval", "spread")),
+    "finding": ("the figure's title: what it shows", TEXT),
+    "band": ("the band", one_of("interval", "spread")),
+    "named": ("the learners that are not grey", LIST),
+    "top": ("where the y axis ends", POSITIVE | NOTHING),
+    "share_y": ("whether all panels have the same y axis", FLAG),
     "worst": ("the key of which the worst value is shown", NAME | NOTHING),
     "over": ("what a scaling goes along", NAME | NOTHING),
     "level": ("the level that curves have to fall to", POSITIVE | NOTHING),
 }
 BANDS = {
-    "sd": "mean ± one s.d. over {times}",
-    "interval": "mean, 90 % interval, {times}",
+    "interval": "90 % interval of the mean, {times}",
     "spread": "5 to 95 % of {times}",
 }
+"""What the legend calls a band."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,16 @@ class Drawing:
         ``dataset``, ``algo`` or keys of the configuration; each of their values has a panel.
     titles : mapping of str to str
         Titles of panels, by value; several are joined by a comma.
-    band : {'auto', 'sd', 'interval', 'spread'}
-        One standard deviation over repetitions; 90 % interval of the mean by bootstrap; 5 to 95 % of repetitions.
-        `band_of` decides what ``auto`` is.
+    finding : str
+        What the figure shows, in a sentence above it.
+    band : {'interval', 'spread'}
+        The 90 % interval of the mean by bootstrap, or 5 to 95 % of repetitions that differ in the true weights.
+    named : sequence of str
+        Learners that keep their colours and labels while all others are grey; none: all keep them.
+    top : float or None
+        Where the y axis ends; None: where the values of the later half of the checkpoints ask for.
+    share_y : bool
+        Whether all panels have the same y axis.
     worst : str or None
         A key of the configuration, such as ``dataset.alpha``: of curves that differ only in it, the figure shows the
         worst at each number of examples.
@@ -79,7 +90,11 @@ class Drawing:
     measure: str | None = None
     panels: Sequence[str] = ("dataset",)
     titles: Mapping[str, str] = field(default_factory=dict)
-    band: str = "auto"
+    finding: str = ""
+    band: str = "interval"
+    named: Sequence[str] = field(default_factory=list)
+    top: float | None = None
+    share_y: bool = True
     worst: str | None = None
     over: str | None = None
     level: float | None = None
@@ -116,26 +131,16 @@ class Drawing:
         ]
         return ", ".join([*named, *budget])
 
-    def band_of(self, measure: str) -> str:
-        """Return the kind of band: by default the standard deviation, for excess losses the interval.
-
-        An excess loss is positive, and often far larger in a few repetitions than in the others. The mean minus the
-        standard deviation is then negative, which a logarithmic axis cannot show.
-        """
-        if self.band != "auto":
-            return self.band
-        return "interval" if measure == "excess_loss" else "sd"
-
     def edges(self, points: pd.DataFrame, column: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the lower and upper edge of the band at each checkpoint."""
+        """Return the lower and upper edge of the band at each checkpoint; NaN if the repetitions are too few."""
         table = by_checkpoint(points).pivot(index="repetition", columns="examples", values=column).to_numpy(dtype=float)
-        band = self.band_of(column)
-        if band == "sd":
-            mean, sd = table.mean(axis=0), table.std(axis=0, ddof=1)
-            return mean - sd, mean + sd
-        rows = table if band == "spread" else (weights(len(table)) @ table)[1:]
-        low, high = np.quantile(rows, [1 - ONE_SIDED, ONE_SIDED], axis=0)
-        return low, high
+        repetitions = len(table)
+        if self.band == "spread" and repetitions >= FEWEST:
+            low, high = np.quantile(table, [1 - ONE_SIDED, ONE_SIDED], axis=0)
+            return low, high
+        means = weights(repetitions) @ table
+        estimates = [of_ratio(at_checkpoint, repetitions) for at_checkpoint in means.T]
+        return np.array([each.low for each in estimates]), np.array([each.high for each in estimates])
 
 
 PLAIN = Drawing()

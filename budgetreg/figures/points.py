@@ -165,7 +165,7 @@ def _draw_columns(ax: Axes, series: Sequence[Series], y: Axis, drawing: Drawing)
     learners = dict.fromkeys(curve.algo for curve in series)
     for place, algo in enumerate(learners):
         last = sorted(float(curve.mean[y.column].iloc[-1]) for curve in series if curve.algo == algo)
-        colour, marker = style(algo)
+        colour, marker, _ = style(algo)
         # Dots are in order from left to right: their places are the same in every run, and close dots do not overlap.
         at = place + _HALF_WIDTH * np.linspace(-1, 1, len(last)) if len(last) > 1 else np.array([place])
         ax.plot(at, last, linestyle="none", marker=marker, markersize=4, color=colour, alpha=0.7)
@@ -186,7 +186,7 @@ def _draw_scalings(ax: Axes, scalings: Scalings, drawing: Drawing, *, logarithmi
     """Draw a panel, and return the samples of its legend."""
     samples: dict[str, Line2D] = {}
     for learner, points in scalings.items():
-        colour, marker = style(learner[0])
+        colour, marker, _ = style(learner[0])
         look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 5.5, "linewidth": 1.6}
         samples[_label(learner)] = Line2D([], [], **look)
         shown = _drawable(points)

@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 import budgetreg
 from budgetreg.config import catalogue
 from budgetreg.figures.captions import about_config, caption
 from budgetreg.figures.curves import draw, plot_run, plot_series
+from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.palette import style
 from budgetreg.results.series import read_series
 from tests.written_runs import EXAMPLES, add_svr_loss, config, edit_manifest, write_run
@@ -28,6 +32,17 @@ def test_a_figure_is_an_image_a_document_and_a_caption(tmp_path: Path) -> None:
     ]
     assert all((folder / f"curves.{ending}").stat().st_size for ending in ("png", "pdf", "txt"))
     assert len(list(folder.iterdir())) == 6
+
+
+def labels_of(ax: Axes) -> list[str]:
+    """Return the labels at the ends of a panel's lines, from the top."""
+    labels = [text for text in ax.texts if text.get_position()[0] > 1]
+    return [text.get_text() for text in sorted(labels, key=lambda text: -text.get_position()[1])]
+
+
+def legend_of(figure: Figure) -> list[str]:
+    (legend,) = figure.legends
+    return [text.get_text() for text in legend.get_texts()]
 
 
 @pytest.mark.slow
@@ -63,13 +78,13 @@ def test_the_caption_says_how_the_figure_was_made_without_paths(tmp_path: Path) 
     for said in (
         "mnist_3v5, aelr",
         "k = 4, 2 repetitions, 3 checkpoints, the last at 160 examples",
-        "10-fold cross-validation, a choice of its own at each checkpoint",
+        "10-fold cross-validation, chosen again at each checkpoint",
         "centred by the means of the full training part",
         "split of the budget literal",
         "random split, 10 % for testing",
         "seed: 17",
         "B = 2, on the edge of the grid in 1 of 2 repetitions",
-        "one standard deviation over repetitions",
+        "90 % intervals of the mean",
     ):
         assert said in flowing
     assert "/somewhere" not in text
@@ -97,34 +112,69 @@ def test_the_caption_has_every_setting_that_changes_results() -> None:
     assert "dataset.alpha=-0.5" in text
 
 
-def test_each_data_set_has_a_panel_and_each_label_one_dash(tmp_path: Path) -> None:
+def test_each_data_set_has_a_panel_and_each_label_one_colour(tmp_path: Path) -> None:
     write_run(tmp_path / "1")
     write_run(tmp_path / "2", algo__split="even")
     write_run(tmp_path / "3", dataset="digits_3v5", algo__split="even")
     write_run(tmp_path / "4", dataset="power_law")
     figure, _ = draw(read_series([tmp_path]))
-    visible = [ax for ax in figure.axes if ax.get_visible()]
-    assert [ax.get_title("left") for ax in visible] == [
+    panels = figure.axes
+    assert [ax.get_title("left") for ax in panels] == [
         "digits_3v5, k = 4",
         "mnist_3v5, k = 4",
         "power_law, k = 4",
     ]
     # Each panel has a line at the zero predictor's error and one per series.
-    assert [len(ax.lines) for ax in visible] == [2, 3, 2]
-    dashes = [line.get_linestyle() for line in visible[1].lines[1:]]
-    assert len(set(dashes)) == 2
+    assert [len(ax.lines) for ax in panels] == [2, 3, 2]
+    assert len({line.get_color() for line in panels[1].lines[1:]}) == 2
+
+
+def test_compared_panels_have_the_same_y_axis(tmp_path: Path) -> None:
+    write_run(tmp_path / "1")
+    write_run(tmp_path / "2", dataset="digits_3v5", shift=-0.5)
+    series = read_series([tmp_path])
+    assert len({ax.get_ylim() for ax in draw(series)[0].axes}) == 1
+    assert len({ax.get_ylim() for ax in draw(series, Drawing(share_y=False))[0].axes}) == 2
+
+
+def test_lines_have_labels_at_their_ends_in_the_order_of_the_last_errors(tmp_path: Path) -> None:
+    for algo, shift in (("aemr", -0.5), ("aer", 0.0), ("aelr", -0.001), ("ridge", -0.3)):
+        write_run(tmp_path / algo, algo=algo, shift=shift)
+    figure, _ = draw(read_series([tmp_path]))
+    (ax,) = figure.axes
+    assert labels_of(ax) == ["zero predictor", "aer", "aelr", "ridge", "aemr"]
+    places = sorted(text.get_window_extent().y0 for text in ax.texts)
+    height = ax.texts[0].get_window_extent().height
+    assert min(np.diff(places)) > 0.9 * height  # labels do not overlap, though aer and aelr do
+    assert {text.get_weight() for text in ax.texts if text.get_text() == "aemr"} == {"bold"}
+    assert legend_of(figure) == ["2 repetitions: too few for a band"]
+
+
+def test_labels_that_do_not_fit_are_in_the_legend(tmp_path: Path) -> None:
+    for k in range(1, 41):
+        write_run(tmp_path / str(k), k=k, repetitions=1)
+    figure, _ = draw(read_series([tmp_path]))
+    assert labels_of(figure.axes[0]) == []
+    assert {f"aelr k={k}" for k in range(1, 41)} < set(legend_of(figure))
+
+
+def test_learners_that_a_recipe_does_not_name_are_grey_and_have_no_label(tmp_path: Path) -> None:
+    for algo in ("aemr", "aer", "aelr"):
+        write_run(tmp_path / algo, algo=algo)
+    (ax,) = draw(read_series([tmp_path]), Drawing(named=["aemr", "aer"]))[0].axes
+    colours = {line.get_label(): line.get_color() for line in ax.lines}
+    assert colours["aemr"] == style("aemr").colour
+    assert len(set(colours["aelr"][i : i + 2] for i in (1, 3, 5))) == 1  # a grey
+    assert set(labels_of(ax)) == {"zero predictor", "aemr", "aer"}
 
 
 def test_the_legend_defines_the_band(tmp_path: Path) -> None:
-    figure, _ = draw(read_series([write_run(tmp_path / "1")]))
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "aelr",
-        "band: mean ± one s.d. over 2 repetitions",
-    ]
-    other = write_run(tmp_path / "2", algo="aer", repetitions=1)
-    texts = [text.get_text() for text in draw(read_series([tmp_path / "1", other]))[0].legends[0].get_texts()]
-    assert texts == ["aelr (2 repetitions)", "aer (1 repetition)", "band: mean ± one s.d. over repetitions"]
+    write_run(tmp_path / "1", repetitions=5)
+    assert legend_of(draw(read_series([tmp_path]))[0]) == ["band: 90 % interval of the mean, 5 repetitions"]
+    write_run(tmp_path / "2", algo="aer", repetitions=1)
+    figure, _ = draw(read_series([tmp_path]))
+    assert legend_of(figure) == ["band: 90 % interval of the mean, repetitions"]
+    assert set(labels_of(figure.axes[0])) == {"aelr (5 repetitions)", "aer (1 repetition)", "zero predictor"}
 
 
 def test_runs_at_equal_examples_are_drawn_against_examples(tmp_path: Path) -> None:
@@ -229,14 +279,24 @@ def test_no_two_learners_share_colour_and_marker() -> None:
     names = catalogue.options("algo")
     assert len(set(map(style, names))) == len(names)
     figures = [
-        ["aelr", "aer", "lasso", "online_lasso"],
-        ["aerr", "aer", "ridge", "lasso", "baseline", "aeml", "impute_ridge"],
-        ["ddaerr", "ddaerr_two_phase", "aerr", "online_ridge", "ridge"],
-        ["ddaelr", "ddaelr_two_phase", "aelr", "online_lasso", "lasso"],
-        ["popca", "popca_importance", "pca", "oja", "grouse", "petrels", "mbeg", "mbeg_plus", "aefa"],
+        "aer aerr aelr ddaerr ddaelr ddaerr_two_phase ddaelr_two_phase aesvr baseline naive aemr aeml aemr_cv ridge",
+        "popca popca_passive popca_importance mbeg mbeg_plus oja grouse petrels aefa aefa_streaming zero_filled_pca",
     ]
-    for learners in figures:
+    for learners in map(str.split, figures):
         assert len({style(algo).colour for algo in learners}) == len(learners)
+
+
+def test_our_learners_are_heavy_and_those_that_see_full_rows_are_black() -> None:
+    styles = {algo: style(algo) for algo in catalogue.options("algo")}
+    assert {algo for algo, each in styles.items() if each.heavy} == {
+        "aemr",
+        "aemr_cv",
+        "aeml",
+        "aefa",
+        "aefa_streaming",
+    }
+    black = {algo for algo, each in styles.items() if each.colour == "#000000"}
+    assert black == {"ridge", "lasso", "online_ridge", "online_lasso", "pca"}
     assert style("somebody's new one") == style("somebody's new one")
 
 

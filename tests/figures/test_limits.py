@@ -3,23 +3,29 @@
 import numpy as np
 import pandas as pd
 
-from budgetreg.figures.axes import y_range
+from budgetreg.figures.axes import RELATIVE
+from budgetreg.figures.ranges import HIGH, LOW, y_range
 
 
-def mean_frame(*values: float, sd: float = np.nan) -> pd.DataFrame:
-    return pd.DataFrame({"test_relative": values, "test_relative_sd": sd})
+def mean_frame(*values: float, half_band: float = np.nan) -> pd.DataFrame:
+    means = np.array(values)
+    return pd.DataFrame({"test_relative": means, LOW: means - half_band, HIGH: means + half_band})
 
 
 def test_large_early_values_are_clipped_and_counted() -> None:
-    shown = y_range([mean_frame(50, 3, 0.9, 0.8), mean_frame(0.99, 0.9, 0.8, 0.7)])
-    assert (shown.high, shown.clipped, shown.largest, shown.log) == (2, 2, 50, False)
-    assert y_range([mean_frame(np.inf, 1, 0.9, 0.8)]).clipped == 1
-    assert y_range([mean_frame(np.nan, np.nan)]).clipped == 2
+    curves = [mean_frame(50, 3, 0.9, 0.8), mean_frame(0.99, 0.9, 0.8, 0.7)]
+    shown = y_range(curves)
+    assert (shown.high, shown.log, *shown.above(curves, RELATIVE)) == (2, False, 2, 50)
+    assert shown.above(curves[1:], RELATIVE)[0] == 0
+    for values, hidden in (((np.inf, 1, 0.9, 0.8), 1), ((np.nan, np.nan), 2)):
+        curves = [mean_frame(*values)]
+        assert y_range(curves).above(curves, RELATIVE)[0] == hidden
 
 
 def test_late_values_and_the_zero_predictor_are_always_shown() -> None:
-    shown = y_range([mean_frame(0.4, 0.3, 7, 9)])
-    assert shown.clipped == 0
+    curves = [mean_frame(0.4, 0.3, 7, 9)]
+    shown = y_range(curves)
+    assert shown.above(curves, RELATIVE)[0] == 0
     assert shown.low < 0.3 < 9 < shown.high
     assert y_range([mean_frame(0.4, 0.3)]).high > 1
 
@@ -31,9 +37,14 @@ def test_published_values_are_shown_up_to_the_limit() -> None:
 
 
 def test_bands_are_shown_up_to_the_limit() -> None:
-    shown = y_range([mean_frame(0.9, 0.8, 0.7, sd=0.5)])
+    shown = y_range([mean_frame(0.9, 0.8, 0.7, half_band=0.5)])
     assert shown.low < 0.2 < 1.4 < shown.high
-    assert y_range([mean_frame(0.9, 0.8, sd=50)]).high < 3
+    assert y_range([mean_frame(0.9, 0.8, half_band=50)]).high < 3
+
+
+def test_a_recipe_can_end_the_axis() -> None:
+    assert y_range([mean_frame(50, 3, 0.9, 0.8)], top=1.1).high == 1.1
+    assert y_range([mean_frame(0.9, 0.8, half_band=5)], top=1.1).high == 1.1
 
 
 def test_the_axis_is_logarithmic_only_beyond_a_decade_and_a_half() -> None:

@@ -70,8 +70,8 @@ def test_captions_say_the_cost_and_whether_draws_are_price_aware(tmp_path: Path)
     ]
     captions = [" ".join(caption("title", read_series([run]), []).split()) for run in runs]
     assert "1599 EUR" in captions[0]
-    assert "prices: of prices.csv, which draws do not heed" in captions[0]
-    assert "prices: of prices.csv, which draws heed" in captions[1]
+    assert "prices: of prices.csv; the draws ignore them" in captions[0]
+    assert "prices: of prices.csv; the draws are price-aware" in captions[1]
     assert "prices" not in captions[2]
     assert all("algo.prices" not in text and "/somewhere" not in text for text in captions)
 

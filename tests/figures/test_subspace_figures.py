@@ -11,8 +11,9 @@ from rich.console import Console
 from budgetreg.errors import DataError
 from budgetreg.figures.axes import EXCESS_LOSS, axes_of
 from budgetreg.figures.captions import about_config, caption
-from budgetreg.figures.curves import draw, y_range
+from budgetreg.figures.curves import draw
 from budgetreg.figures.palette import style
+from budgetreg.figures.ranges import y_range
 from budgetreg.figures.summary import comparison_table, run_table
 from budgetreg.protocol.outcome import packed
 from budgetreg.results.schema import CURVES, columns
@@ -122,9 +123,10 @@ def test_figures_of_known_distributions_show_the_excess_loss_on_logarithmic_axes
 )
 def test_a_logarithmic_axis_ignores_zeros_and_rounding(tmp_path, excess, below, low):
     series = read_series([write_run(tmp_path / "run", excess=excess, repetitions=1)])
-    shown = y_range([mean_curve(series[0].points)], EXCESS_LOSS)
+    curves = [mean_curve(series[0].points)]
+    shown = y_range(curves, EXCESS_LOSS)
     assert shown.log
-    assert shown.below == (below or 3)
+    assert shown.below(curves, EXCESS_LOSS) == (below or 3)
     assert shown.low < low < shown.high < 10 * max(excess[0], 1)
     remarks = draw(series)[1]
     assert any(f"{below or 3} mean value" in remark and "as small as rounding" in remark for remark in remarks)
@@ -153,9 +155,14 @@ def test_budgets_of_one_learner_look_different(tmp_path):
     assert len({(line.get_color(), line.get_linestyle(), line.get_markerfacecolor()) for line in lines}) == 6
 
 
-def test_a_dash_stands_for_the_same_budget_of_all_learners(tmp_path):
+def test_a_shade_and_a_marker_stand_for_the_same_budget_of_all_learners(tmp_path):
     series = read_series([write_run(tmp_path / f"{a}{k}", a, k=k) for a, k in (("oja", 2), ("oja", 4), ("popca", 4))])
-    assert [line.get_linestyle() for line in curves_of(draw(series)[0])] == ["-", "--", "--"]
+    lines = curves_of(draw(series)[0])
+    assert {line.get_linestyle() for line in lines} == {"-"}  # as dashes stand for published curves
+    plain, *light = lines
+    assert plain.get_color() == style("oja").colour
+    assert [line.get_markerfacecolor() for line in lines] == [plain.get_color(), "white", "white"]
+    assert light[0].get_color() not in (plain.get_color(), light[1].get_color())
 
 
 def test_tables_show_rounding_as_0(tmp_path):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from budgetreg.errors import DataError
 from budgetreg.figures.curves import draw
+from budgetreg.figures.drawing import PLAIN
 from budgetreg.files.integrity import Damaged, digest
 from budgetreg.results import manifest
 from budgetreg.results.naming import variants
@@ -37,12 +38,23 @@ def test_repetitions_are_grouped_by_examples_although_attributes_differ(tmp_path
     assert curve["test_relative_sd"].tolist() == pytest.approx([np.std([0, 0.1], ddof=1)] * 3)
 
 
-def test_one_repetition_has_no_standard_deviation_and_no_band(tmp_path: Path) -> None:
+def test_few_repetitions_have_no_band_and_one_has_no_standard_deviation(tmp_path: Path) -> None:
     series = read_series([write_run(tmp_path / "one", repetitions=1)])
     assert mean_curve(series[0].points)["test_relative_sd"].isna().all()
     assert len(draw(series)[0].axes[0].collections) == 0
-    two = read_series([write_run(tmp_path / "two", repetitions=2)])
-    assert len(draw(two)[0].axes[0].collections) == 1
+    for repetitions, bands in ((4, 0), (5, 1)):
+        some = read_series([write_run(tmp_path / str(repetitions), repetitions=repetitions)])
+        assert len(draw(some)[0].axes[0].collections) == bands
+
+
+def test_the_band_is_the_interval_of_the_mean(tmp_path: Path) -> None:
+    series = read_series([write_run(tmp_path / "run", repetitions=10)])
+    curve = series[0].mean
+    low, high = PLAIN.edges(series[0].points, "test_relative")
+    assert (low < curve["test_relative"]).all()
+    assert (curve["test_relative"] < high).all()
+    student = 1.833 * curve["test_relative_sd"] / np.sqrt(10)  # half the width of the exact interval of normal data
+    assert ((high - low) / 2).tolist() == pytest.approx(student.tolist(), rel=0.1)
 
 
 def test_an_undefined_error_is_not_averaged_away(tmp_path: Path) -> None:

@@ -1,0 +1,88 @@
+"""How the curve of each label is drawn: the colour and marker of its learner, or of its variant."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from budgetreg.figures.drawing import PLAIN, Drawing
+from budgetreg.figures.library import to_hex, to_rgb
+from budgetreg.figures.palette import COLOURS, VARIANTS, style
+from budgetreg.results.series import Series, budgets_of
+
+Looks = Mapping[str, Mapping[str, Any]]
+"""Options of matplotlib's lines, by label."""
+
+_HEAVY, _USUAL, _FAINT = 2.6, 1.5, 1.0  # points
+_TINTS = (0.0, 0.4, 0.6, 0.75)  # shares of white, for the variants of one learner among others
+_BLACK = COLOURS["black"]
+
+
+def looks_of(series: Sequence[Series], drawing: Drawing = PLAIN) -> Looks:
+    """Return the look of each label.
+
+    A learner has its own colour. Its variants are lighter, and each second one has hollow markers; the same shade
+    stands for the same budget of all learners, unless learners have several variants. If each panel shows the variants
+    of one learner, colours stand for these. If the drawing names learners, all others are grey and thin.
+    """
+    variants: Counter[str] = Counter()
+    looks: dict[str, dict[str, Any]] = {}
+    if shows_variants(series, drawing):
+        names = list(dict.fromkeys(within_learner(curve) for curve in series))
+        for curve in series:
+            at = names.index(within_learner(curve))
+            colour, marker, _ = VARIANTS[at % len(VARIANTS)]
+            looks[curve.label] = _look(colour, marker, _USUAL, hollow=at >= len(VARIANTS))
+        return looks
+    budgets = budgets_of(series)
+    by_budget = len({(curve.algo, curve.k) for curve in series}) == len({curve.label for curve in series})
+    for curve in series:
+        if curve.label in looks:
+            continue
+        at = budgets.index(curve.k) if by_budget else variants[curve.algo]
+        variants[curve.algo] += 1
+        colour, marker, heavy = style(curve.algo)
+        if drawing.named and curve.algo not in drawing.named:
+            looks[curve.label] = {**_look(COLOURS["ash"], marker, _FAINT), "markersize": 3.0, "zorder": 2.5}
+            continue
+        shade = lighter(colour, _TINTS[at % len(_TINTS)])
+        looks[curve.label] = _look(shade, marker, _HEAVY if heavy else _USUAL, hollow=(at + at // len(_TINTS)) % 2 == 1)
+    return looks
+
+
+def shows_variants(series: Sequence[Series], drawing: Drawing) -> bool:
+    """Return whether each panel shows the variants of a single learner."""
+    panels = drawing.split(series).values()
+    return all(len({curve.algo for curve in panel}) == 1 for panel in panels) and any(
+        len(panel) > 1 for panel in panels
+    )
+
+
+def within_learner(curve: Series) -> str:
+    """Return the label of a series without the name of its learner; the name if there is nothing else."""
+    return curve.label.removeprefix(curve.algo).lstrip(" ,") or curve.algo
+
+
+def lighter(colour: str, white: float) -> str:
+    """Return a colour mixed with a share of white."""
+    if not white:
+        return colour
+    red, green, blue = (part + (1 - part) * white for part in to_rgb(colour))
+    return to_hex((red, green, blue))
+
+
+def darker(colour: str, black: float) -> str:
+    """Return a colour mixed with a share of black."""
+    red, green, blue = (part * (1 - black) for part in to_rgb(colour))
+    return to_hex((red, green, blue))
+
+
+def _look(colour: str, marker: str, width: float, *, hollow: bool = False) -> dict[str, Any]:
+    heavy = width > _USUAL
+    return {
+        "color": colour,
+        "linewidth": width,
+        "marker": marker,
+        "markersize": 6.5 if heavy else 5.0,
+        "markerfacecolor": "white" if hollow else colour,
+        "zorder": 5 if heavy else 4 if colour == _BLACK else 3,
+    }

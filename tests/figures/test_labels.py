@@ -1,0 +1,52 @@
+"""Places of labels, ticks, and panels without empty slots."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from budgetreg.figures.canvas import sheet
+from budgetreg.figures.labels import spread
+from budgetreg.figures.ticks import LogTicks, compact
+
+
+@given(some.lists(some.floats(0, 1), min_size=1, max_size=20))
+def test_spread_labels_keep_their_order_and_distance(places: list[float]) -> None:
+    moved = spread(places, 0.05)
+    order = np.argsort(places, kind="stable")
+    assert (np.diff(moved[order]) >= 0.05 - 1e-9).all()
+    assert moved.min() >= -1e-9
+    assert moved.max() <= 1 + 1e-9
+
+
+def test_labels_with_enough_distance_stay() -> None:
+    assert spread([0.1, 0.9, 0.5], 0.2).tolist() == pytest.approx([0.1, 0.9, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (200, 3500, ["200", "300", "500", "1k", "2k", "3k"]),
+        (130, 60_000, ["300", "1k", "3k", "10k", "30k"]),
+        (600, 1.6e6, ["1k", "3k", "10k", "30k", "100k", "300k", "1M"]),
+        (0.9e-6, 1.1, ["10⁻⁶", "10⁻⁵", "10⁻⁴", "0.001", "0.01", "0.1", "1"]),
+    ],
+)
+def test_ticks_of_logarithmic_axes_are_round_numbers(low: float, high: float, texts: list[str]) -> None:
+    assert [compact(tick) for tick in LogTicks().tick_values(low, high)] == texts
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.01, 1.02), (0.7, 1.4), (1e-12, 1e12), (3.0, 3.1e3)])
+def test_a_logarithmic_axis_has_some_ticks_but_not_many(low: float, high: float) -> None:
+    assert 2 <= len(LogTicks().tick_values(low, high)) <= 7
+
+
+@pytest.mark.parametrize("count", range(1, 13))
+def test_panels_leave_no_slot_empty(count: int) -> None:
+    places = sheet(count).places
+    assert len(places) == count
+    ends = [place.ax.get_subplotspec().colspan.stop for place in places]
+    starts = [place.ax.get_subplotspec().colspan.start for place in places]
+    rows = sum(place.first for place in places)
+    assert starts.count(0) == ends.count(max(ends)) == rows  # each row reaches from the left to the right
+    assert sum(end - start for start, end in zip(starts, ends, strict=True)) == rows * max(ends)
