@@ -13,7 +13,7 @@ N_JOBS ?= 2
 RECIPES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all mutants stress lint figures bench mnist clean
+.PHONY: help run test test-all mutants stress lint figures docs bench mnist clean
 # Two targets must not install into the environment at the same time.
 .NOTPARALLEL:
 
@@ -47,6 +47,10 @@ lint: $(VENV)/.installed-dev ## check style, types and imports
 figures: $(VENV)/.installed-launchers ## reproduce the figures and judge their claims, in results/ (what is stale needs MNIST in ROOT, and hours)
 	$(BIN)/budgetreg reproduce n_jobs=$(N_JOBS) dataset.root='$(ROOT)' $(RECIPES)
 
+docs: $(VENV)/.installed-docs ## build the documentation into docs/_build/html; a warning is an error (two to three minutes)
+	$(BIN)/sphinx-build -W --keep-going -q -E -b html docs docs/_build/html
+	@echo "The first page is docs/_build/html/index.html"
+
 bench: MNIST := $(if $(wildcard $(ROOT)/MNIST/raw),--root '$(ROOT)')
 bench: $(VENV)/.installed-dev ## time cores, parts, growth, backends and figures (on MNIST, if it is in ROOT; a quarter of an hour)
 	$(BIN)/python scripts/bench.py $(MNIST)
@@ -62,7 +66,7 @@ mnist: $(VENV)/.installed-mnist ## fetch MNIST into ROOT (data), or check and pr
 	$(BIN)/budgetreg fetch mnist_3v5 dataset.root='$(ROOT)'
 
 clean: ## remove the environment, caches and builds; runs/, results/ and data/ stay
-	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist docs/_build docs/gallery docs/reference/api .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per extra of pyproject.toml: installed once, and again when the requirements change. Compiling is left to

@@ -80,13 +80,18 @@ def parsed(command: str, argv: Sequence[str]) -> argparse.Namespace:
     """
     if command in PARTS and argv[:1] not in (["--help"], ["-h"], ["--version"]):
         return _parsed_part(command, argv)
+    return parser_of(command).parse_intermixed_args(argv)
+
+
+def parser_of(command: str) -> argparse.ArgumentParser:
+    """Return the parser of what follows a command, or a part of one such as ``study create``."""
     about, *options = OPTIONS[command]
     parser = _Parser(prog=f"budgetreg {command}", description=about)
     parser.add_argument("--version", action="version", version=f"budgetreg {__version__}")
     modes = parser.add_mutually_exclusive_group() if command == "run" else parser
     for names, settings in options:
         (modes if names[0] in _EXCLUSIVE else parser).add_argument(*names, **settings)
-    return parser.parse_intermixed_args(argv)
+    return parser
 
 
 def _parsed_part(command: str, argv: Sequence[str]) -> argparse.Namespace:

@@ -1,0 +1,144 @@
+"""The reference of the configuration: keys with their defaults from ``conf/``, and what the code allows of each."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from budgetreg.config import catalogue
+from budgetreg.config.options import ANYTHING, Options
+from budgetreg.config.sections import BACKEND, RECIPE, TOP, TUNINGS, tuning_options
+from budgetreg.data import kinds
+from budgetreg.learners import GROUPS, algo_options, cores, members, parameters, section
+from markup import code, escaped, table
+
+_LINE = re.compile(r"^( *)([\w/]+):(?: +(?!#)(?P<value>.*?))?(?: +# (?P<comment>.*))?$")
+_HEADER = ("Key", "Default", "Allowed", "Meaning")
+_IDENTITY = ("name", "core", "kind", "style", "advised", "defaults", "hydra")
+"""Keys that say what a file describes, or how it looks in figures and sweeps."""
+_KINDS_OF_LEARNERS = {
+    "all_budgeted": ("Regression on a budget", "These learners see k attributes of each example."),
+    "all_full": ("Regression on full rows", "These learners see, and pay for, all attributes of each example."),
+    "all_subspaces": ("Subspaces", "These learners find the subspace that is closest to the examples."),
+}
+
+
+def configuration(_: str) -> str:
+    """Return the plain keys, and those of tunings and backends."""
+    plain = {name: option for name, option in TOP.items() if name not in catalogue.groups()}
+    text = (catalogue.conf_dir() / "config.yaml").read_text(encoding="utf-8")
+    rows = [row for row in _lines(text) if row[0] in plain and row[0] not in RECIPE]
+    recipe = [row for row in _lines(text) if row[0] in RECIPE]
+    named = {name: parameter.what for name, parameter in parameters().items()}
+    tunings = {name: tuning_options(name, named) for name in TUNINGS}
+    return "\n\n".join(
+        [
+            "## Plain keys",
+            _table("", rows, plain),
+            "## Tuning",
+            "These are the choices of `tuning=`, which decides how the parameters of a learner are chosen.",
+            *(part for name, options in tunings.items() for part in _option("tuning", name, options)),
+            "## Backend",
+            "These are the choices of `backend=`, which decides where repetitions are computed. It changes no result.",
+            *(part for name in catalogue.options("backend") for part in _option("backend", name, BACKEND)),
+            "## Keys of recipes",
+            "A recipe of `experiments/` sets these keys; a run needs none of them.",
+            _table("", recipe, plain),
+        ]
+    )
+
+
+def recipes(_: str) -> str:
+    """Return a table of the recipes that `experiment=` names."""
+    names = catalogue.options("experiment")
+    return table(
+        ("`experiment=`", "What it reproduces or compares"),
+        ((code(name), escaped(catalogue.headline("experiment", name))) for name in names),
+    )
+
+
+def learners(_: str) -> str:
+    """Return a section for each learner of ``conf/algo``, by what it learns and sees."""
+    parts = []
+    for group, (title, about) in _KINDS_OF_LEARNERS.items():
+        names = members(GROUPS[group])
+        parts += [f"## {title}", about, _overview("algo", names)]
+        parts += [
+            part for name in names for part in _option("algo", name, algo_options(cores()[section(name)["core"]]))
+        ]
+    return "\n\n".join(parts)
+
+
+def datasets(_: str) -> str:
+    """Return a section for each file of ``conf/dataset``."""
+    names = catalogue.options("dataset")
+    kind = {name: kinds()[next(row[1] for row in _of_file("dataset", name) if row[0] == "kind")] for name in names}
+    options = (part for name in names for part in _option("dataset", name, kind[name].all_options(), "##"))
+    return "\n\n".join([_overview("dataset", names), *options])
+
+
+def _overview(group: str, names: Sequence[str]) -> str:
+    rows = ((f"[`{name}`](#{_anchor(group, name)})", escaped(_about(group, name)[0])) for name in names)
+    return table((code(f"{group}="), "What it is"), rows)
+
+
+def _anchor(group: str, name: str) -> str:
+    return f"{group}-{name.replace('_', '-')}"
+
+
+def _option(group: str, name: str, options: Options, level: str = "###") -> list[str]:
+    """Return the section of a file of a group: its comment, and its keys."""
+    headline, rest = _about(group, name)
+    rows = [row for row in _of_file(group, name) if row[0].partition(".")[0] not in _IDENTITY]
+    return [
+        f"({_anchor(group, name)})=\n{level} {group}={name}",
+        escaped(f"{headline}."),
+        escaped(rest),
+        _table(f"{group}.", rows, options),
+    ]
+
+
+def _about(group: str, name: str) -> tuple[str, str]:
+    """Return the first comment of a file, and those that follow it before the first key."""
+    head = takewhile(lambda line: line.startswith("#"), catalogue.text(group, name).splitlines())
+    comments = [line.removeprefix("#").strip() for line in head]
+    return comments[0], " ".join(comments[1:])
+
+
+def _of_file(group: str, name: str) -> list[tuple[str, str, str]]:
+    """Return the keys of a file and of those that it builds on, in which it replaces values."""
+    content = catalogue.content(group, name)
+    own = list(_lines(catalogue.text(group, name)))
+    inherited = {
+        row[0]: row
+        for base in content.get("defaults", [])
+        if base in catalogue.options(group)
+        for row in _of_file(group, base)
+    }
+    given = {key: (key, value, comment or inherited.get(key, ("", "", ""))[2]) for key, value, comment in own}
+    return list((inherited | given).values())
+
+
+def _lines(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the dotted key, the value as it is written, and the comment of each line that sets a value."""
+    path: list[str] = []
+    for line in text.splitlines():
+        found = _LINE.match(line)
+        if found is None:
+            continue
+        path = [*path[: len(found[1]) // 2], found[2]]
+        if found["value"]:
+            yield ".".join(path), found["value"], found["comment"] or ""
+
+
+def _table(prefix: str, rows: Sequence[tuple[str, str, str]], options: Options) -> str:
+    """Return a table of keys; one without a comment has what its declaration says."""
+    if not rows:
+        return "It has no keys."
+    return table(_HEADER, [_row(prefix, row, options) for row in rows])
+
+
+def _row(prefix: str, row: tuple[str, str, str], options: Options) -> tuple[str, str, str, str]:
+    key, value, comment = row
+    declared = options.get(key)
+    allowed = declared.must.phrase if declared and declared.must is not ANYTHING else ""
+    return code(prefix + key), code(value), escaped(allowed), escaped(comment or (declared.what if declared else ""))
