@@ -1,8 +1,8 @@
 """The synthetic data of Kukliansky & Shamir: attributes of very unequal weight, and a linear target.
 
-The attributes are independent coins with means ``u_i = i^alpha``, scaled into the unit 2-ball or inf-ball; as
-they are 0 or 1, ``E x_i^2 = u_i`` too, so that `alpha` sets how unequal the second moments are. The target is
-``y = <w*, x>``.
+The attributes are independent coins with means ``u_i = i^alpha``, scaled into the unit 2-ball or inf-ball, or into
+a smaller one; as they are 0 or 1, ``E x_i^2 = u_i`` too, so that `alpha` sets how unequal the second moments are. The
+target is ``y = <w*, x>``.
 
 An implicit table has no array of the examples: each value is computed when it is looked at. Only the targets are
 stored.
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from budgetreg.config.options import FLAG, NUMBER, Requirement, one_of, option
+from budgetreg.config.options import FLAG, FRACTION, NUMBER, ONE, Requirement, one_of, option
 from budgetreg.data.cache import cache_root, earlier_layouts, ensure_array
 from budgetreg.data.dataset import Dataset, short_digest
 from budgetreg.data.kind import DatasetKind, KeyedDistribution, count, short
@@ -48,6 +48,8 @@ class PowerLaw(KeyedDistribution):
         Numbers of training and of test examples.
     implicit : bool
         Whether values are computed when they are looked at, instead of drawn into an array.
+    radius : float
+        Radius of that ball, above 0 and at most 1.
     """
 
     d: int = count("attributes")
@@ -56,17 +58,19 @@ class PowerLaw(KeyedDistribution):
     n: int = count("training examples")
     n_test: int = count("test examples")
     implicit: bool = option("whether values are computed when they are looked at", FLAG)
+    radius: float = option("the radius of the ball", FRACTION | ONE, default=1)
     key = "power_law"
 
     @property
     def name(self) -> str:
         """Name of the distribution."""
-        return f"power_law_{self.norm}_d{self.d}_alpha{short(self.alpha)}{'_implicit' if self.implicit else ''}"
+        radius = "" if self.radius == 1 else f"_radius{short(self.radius)}"
+        return f"power_law_{self.norm}_d{self.d}_alpha{short(self.alpha)}{radius}{'_implicit' if self.implicit else ''}"
 
     def means(self) -> np.ndarray:
         """Return the means ``u`` of the attributes, shape (d,)."""
         u = np.arange(1, self.d + 1, dtype=np.float64) ** float(self.alpha)
-        return u / np.linalg.norm(u, 2 if self.norm == "l2" else np.inf)
+        return self.radius * (u / np.linalg.norm(u, 2 if self.norm == "l2" else np.inf))
 
     def draw(self, seed: int, repetition: int) -> Dataset:
         """Draw ``w*`` and the examples, training part first.

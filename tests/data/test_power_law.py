@@ -30,6 +30,26 @@ def test_means_follow_the_power_law_and_have_norm_1(d: int, alpha: float, norm: 
     assert np.isclose(np.sqrt((u**2).sum()) if norm == "l2" else u.max(), 1)
 
 
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+@pytest.mark.parametrize("implicit", [False, True])
+def test_the_radius_scales_the_means_of_the_coins(norm: str, implicit: bool) -> None:
+    whole, half = (PowerLaw(**OPTIONS | {"norm": norm, "radius": radius}) for radius in (1, 0.5))
+    assert np.allclose(half.means(), whole.means() / 2)
+    X = as_values(draw(norm=norm, implicit=implicit, radius=0.5).X).rows(np.arange(4000))
+    assert np.abs(X.mean(axis=0) - half.means()).max() < 5 * 0.5 / np.sqrt(len(X))
+
+
+def test_a_radius_of_1_changes_neither_data_nor_identity() -> None:
+    kind, unnamed = kinds()["power_law"], {"name": "power_law", "kind": "power_law", **OPTIONS}
+    assert np.array_equal(draw(radius=1.0).X, draw().X)
+    assert kind.identity(kind_section(unnamed | {"radius": 1.0})) == kind.identity(kind_section(unnamed))
+    assert kind.identity(kind_section(unnamed | {"radius": 0.5}))["radius"] == 0.5
+
+
+def kind_section(options: dict[str, Any]) -> dict[str, Any]:
+    return {"center": "none", "split": "official", "test_fraction": 0.1, **options}
+
+
 @pytest.mark.parametrize(
     ("norm", "rho"),
     [
@@ -136,16 +156,19 @@ def test_drawing_in_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    ("alpha", "name"),
+    ("changes", "name"),
     [
-        (-1, "power_law_l2_d20_alpha-1"),
-        (-0.5, "power_law_l2_d20_alpha-0.5"),
-        (0, "power_law_l2_d20_alpha0"),
-        (-0.0, "power_law_l2_d20_alpha0"),
+        ({"alpha": -1}, "power_law_l2_d20_alpha-1"),
+        ({"alpha": -0.5}, "power_law_l2_d20_alpha-0.5"),
+        ({"alpha": 0}, "power_law_l2_d20_alpha0"),
+        ({"alpha": -0.0}, "power_law_l2_d20_alpha0"),
+        ({"radius": 1.0}, "power_law_l2_d20_alpha-1"),
+        ({"radius": 0.5}, "power_law_l2_d20_alpha-1_radius0.5"),
+        ({"radius": 0.5, "implicit": True}, "power_law_l2_d20_alpha-1_radius0.5_implicit"),
     ],
 )
-def test_the_name_identifies_the_distribution(alpha: float, name: str) -> None:
-    assert draw(alpha=alpha, n=1, n_test=1).name == name
+def test_the_name_identifies_the_distribution(changes: dict[str, Any], name: str) -> None:
+    assert draw(n=1, n_test=1, **changes).name == name
 
 
 def test_load_draws_for_each_repetition() -> None:
@@ -173,6 +196,9 @@ def test_load_draws_for_each_repetition() -> None:
         {"norm": "l1"},
         {"alpha": 1},
         {"implicit": "yes"},
+        {"radius": 0},
+        {"radius": 1.5},
+        {"radius": None},
         {"alpha": float("nan")},
         {"alpha": float("-inf")},
         {"alpha": "steep"},
