@@ -30,6 +30,7 @@ from budgetreg.config.composition import as_config_error, check_words
 from budgetreg.config.extensions import blamed
 from budgetreg.config.options import options_of
 from budgetreg.config.sections import tuning_options
+from budgetreg.config.sweeps import left_out
 from budgetreg.data.cache import abandoned
 from budgetreg.errors import ConfigError, ContractError, UserError
 from budgetreg.execution.choices import Choices, remarks
@@ -39,7 +40,7 @@ from budgetreg.files.writing import os_errors_explained
 from budgetreg.learners import GROUPS, expanded, parameters
 from budgetreg.learners.bases import IGNORABLE
 from budgetreg.notices import held, plain_warnings, say
-from budgetreg.protocol.configuration import Config, left_out, validate
+from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
 
 _Act = Callable[[Plan], dict[str, Any]]

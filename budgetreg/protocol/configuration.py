@@ -275,24 +275,6 @@ def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     return whole
 
 
-def left_out(choice: Mapping[str, Any], omit: Any) -> bool:
-    """Return whether a recipe leaves out a combination of its sweep.
-
-    Parameters
-    ----------
-    choice : mapping
-        Keys of the sweep, with the values of this combination.
-    omit : list of mapping
-        The recipe leaves out a combination if it has, for all keys of one of these mappings, the value there or one of
-        the values there.
-    """
-
-    def holds(key: str, values: Any) -> bool:
-        return key in choice and choice[key] in (values if isinstance(values, list) else [values])
-
-    return any(all(holds(key, values) for key, values in keys.items()) for keys in omit)
-
-
 def _plain(cfg: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(cfg, DictConfig):
         return dict(cfg)
@@ -307,7 +289,10 @@ def _plain(cfg: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _apply_protocol(tree: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Set what a recipe's preset sets, unless it was given by hand."""
+    """Set what a recipe's preset sets, unless it was given by hand.
+
+    A preset that names another tuning drops the keys that only the former tuning has.
+    """
     name, protocols = tree["protocol"], tree["protocols"]
     if name is None:
         return tree
@@ -316,9 +301,14 @@ def _apply_protocol(tree: dict[str, Any], given: Mapping[str, Any]) -> dict[str,
         raise ConfigError(f"protocol={name}: no such preset{nearest(name, protocols)}; presets: {offered}")
     if not isinstance(protocols[name] or {}, dict):
         raise ConfigError(f"protocols.{name}: must be keys with values")
+    former = tree["tuning"].get("name") if isinstance(tree["tuning"], dict) else None
     for key, value in flatten(protocols[name] or {}).items():
         if key not in given:
             put(tree, key, value)
+    tuning = tree["tuning"]
+    if isinstance(tuning, dict) and tuning.get("name") in TUNINGS and tuning["name"] != former:
+        known = _tuning_options(tuning["name"])
+        tree["tuning"] = {key: value for key, value in tuning.items() if key in known or f"tuning.{key}" in given}
     return checked(tree, TOP, "")
 
 

@@ -21,10 +21,11 @@ from budgetreg.config import catalogue
 from budgetreg.config.composition import Composer
 from budgetreg.config.options import checked
 from budgetreg.config.sections import TOP
+from budgetreg.config.sweeps import left_out
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.drawing import parse as parse_drawing
-from budgetreg.protocol.configuration import Config, left_out, validate
+from budgetreg.protocol.configuration import Config, validate
 
 PUBLISHED = "published.csv"
 # Keys that no cell needs, and what cells have instead.

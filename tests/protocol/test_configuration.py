@@ -351,3 +351,22 @@ def test_every_file_begins_with_its_description(group: str) -> None:
     assert catalogue.options(group)
     for option in catalogue.options(group):
         assert len(catalogue.headline(group, option)) > 20
+
+
+def test_a_preset_may_choose_another_tuning(default: DictConfig) -> None:
+    recipe = changed(default, protocols={"given": {"tuning": {"name": "fixed", "B": 2, "eta": 0.5}}, "tuned": {}})
+    tuned = validate(changed(choosing(recipe, algo="aelr"), protocol="tuned"))
+    given = validate(changed(choosing(recipe, algo="aelr"), protocol="given"))
+    assert (tuned.tuning.name, tuned.tuning.values) == ("cv", {})
+    assert (given.tuning.name, given.tuning.values) == ("fixed", {"B": 2, "eta": 0.5})
+    assert given.digest() == validate(given_by_hand(default)).digest()
+
+
+def test_a_preset_that_keeps_the_tuning_reports_unknown_keys(default: DictConfig) -> None:
+    recipe = changed(default, protocols={"wrong": {"tuning": {"B": 2}}}, protocol="wrong")
+    assert refusal(recipe).startswith("tuning.B: no such key")
+
+
+def given_by_hand(default: DictConfig) -> DictConfig:
+    fixed = choosing(default, algo="aelr", tuning="fixed")
+    return changed(fixed, tuning__B=2, tuning__eta=0.5)
