@@ -17,7 +17,7 @@ from budgetreg.figures.captions import caption, repetitions_of
 from budgetreg.figures.drawing import BANDS, PLAIN, Drawing
 from budgetreg.figures.labels import End, fit, label_ends
 from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Patch
-from budgetreg.figures.looks import Looks, looks_of, shows_variants, within_learner
+from budgetreg.figures.looks import Looks, is_heavy, looks_of, shows_variants, within_learner
 from budgetreg.figures.ranges import HIGH, LOW, Range, y_range
 from budgetreg.figures.ticks import set_ticks
 from budgetreg.results.axis_variables import along, attainable
@@ -230,7 +230,7 @@ def _ends(
         look, last = looks[learner.label], curve.iloc[-1]
         text = within_learner(learner) if short else learner.label
         text = text if alike else f"{text} ({repetitions_of([learner])})"
-        ends.append(End(text, last[x.column], last[y.column], look["color"], heavy=look["zorder"] == 5))
+        ends.append(End(text, last[x.column], last[y.column], look["color"], is_heavy(look)))
     if y.zero is not None:
         ends.append(End(f"{y.constant} predictor", place.ax.get_xlim()[1], y.zero, _GREY))
     return ends

@@ -40,13 +40,25 @@ def looks_of(series: Sequence[Series], drawing: Drawing = PLAIN) -> Looks:
             continue
         at = budgets.index(curve.k) if by_budget else variants[curve.algo]
         variants[curve.algo] += 1
-        colour, marker, heavy = style(curve.algo)
         if drawing.named and curve.algo not in drawing.named:
+            marker = style(curve.algo).marker
             looks[curve.label] = {**_look(COLOURS["ash"], marker, _FAINT), "markersize": 3.0, "zorder": 2.5}
-            continue
-        shade = lighter(colour, _TINTS[at % len(_TINTS)])
-        looks[curve.label] = _look(shade, marker, _HEAVY if heavy else _USUAL, hollow=(at + at // len(_TINTS)) % 2 == 1)
+        else:
+            looks[curve.label] = look_of(curve.algo, at)
     return looks
+
+
+def look_of(algo: str, variant: int = 0) -> dict[str, Any]:
+    """Return the look of a learner's variant: lighter than the learner's own, with hollow markers for each second."""
+    colour, marker, heavy = style(algo)
+    shade = lighter(colour, _TINTS[variant % len(_TINTS)])
+    hollow = (variant + variant // len(_TINTS)) % 2 == 1
+    return _look(shade, marker, _HEAVY if heavy else _USUAL, hollow=hollow)
+
+
+def is_heavy(look: Mapping[str, Any]) -> bool:
+    """Return whether a look is that of one of our learners."""
+    return bool(look["linewidth"] == _HEAVY)
 
 
 def shows_variants(series: Sequence[Series], drawing: Drawing) -> bool:

@@ -9,11 +9,14 @@ import numpy as np
 from budgetreg.analysis.bootstrap import Estimate, basic, percentile
 from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.figures.axes import Axis, axes_of
-from budgetreg.figures.canvas import grid, legend, own_settings, write_figure
+from budgetreg.figures.canvas import Place, Sheet, grid, legend, own_settings, sheet, write_figure
 from budgetreg.figures.captions import flowing, repetitions_of, short_caption
 from budgetreg.figures.drawing import Drawing
-from budgetreg.figures.library import Axes, Figure, Line2D
+from budgetreg.figures.labels import End, label_ends
+from budgetreg.figures.library import Axes, Line2D
+from budgetreg.figures.looks import is_heavy, look_of
 from budgetreg.figures.palette import style
+from budgetreg.figures.ticks import compact, set_ticks
 from budgetreg.results.axis_variables import of
 from budgetreg.results.series import Series
 
@@ -25,13 +28,15 @@ What a level needs is infinite if the curve does not fall to it, and 0 if the cu
 
 _HALF_WIDTH = 0.28  # of a column of dots, in learners
 _MEDIAN: dict[str, Any] = {"color": "black", "linewidth": 2.0}
-_PUBLISHED: dict[str, Any] = {"color": "black", "linewidth": 1.2, "linestyle": (0, (3, 2))}
+_PUBLISHED: dict[str, Any] = {"color": "black", "linewidth": 1.1, "linestyle": (0, (5, 2))}
 _NAMES = {
     "k": "attributes seen of each example, k",
     "d": "attributes of an example, d",
     "d/k": "attributes of an example / attributes seen of it, d/k",
+    "algo.n_components": "dimensions of the subspace, n",
 }
-_GUIDES: Mapping[int, Any] = {1: (0, (1, 2)), 2: (0, (4, 3))}  # exponent -> dash
+_GUIDES = (1, 2)  # exponents
+_GUIDE: dict[str, Any] = {"color": "#B0B0B0", "linewidth": 0.9, "zorder": 1}
 
 
 def plot_dots(series: Sequence[Series], target: Path, name: str, drawing: Drawing) -> list[Path]:
@@ -59,12 +64,14 @@ def plot_dots(series: Sequence[Series], target: Path, name: str, drawing: Drawin
         }
         if drawing.published:
             entries["median as published"] = Line2D([], [], **_PUBLISHED)
-        figure, panels = _panels_in_a_row(series, drawing, (6.4, 4.2))
-        for ax, in_panel in panels:
-            _draw_columns(ax, in_panel, y, drawing)
-        legend(figure, entries, 2, drawing.note)
+        drawn, panels = _panels(series, drawing)
+        for place, in_panel in panels:
+            _draw_columns(place.ax, in_panel, y, drawing)
+            _share(place, y.text, drawing)
+        drawn.finish(drawing.finding, 1)
+        legend(drawn.figure, entries, len(entries) + 1, drawing.note)
         caption = short_caption(f"{name}: {y.name} over data sets", [flowing(text)], series)
-        return write_figure(figure, caption, target, name)
+        return write_figure(drawn.figure, caption, target, name)
 
 
 def plot_scaling(series: Sequence[Series], target: Path, name: str, drawing: Drawing) -> list[Path]:
@@ -84,22 +91,25 @@ def plot_scaling(series: Sequence[Series], target: Path, name: str, drawing: Dra
     x, y = axes_of(series, drawing)
     over = _NAMES.get(str(drawing.over), str(drawing.over))
     wanted = y.label if drawing.level is None else f"{x.label} until the {y.name} is {drawing.level:g}"
-    samples: dict[str, Line2D] = {}
+    ends: dict[Axes, list[End]] = {}
     missing: list[str] = []
+    bar = {"bar: 90 % interval of the mean": Line2D([], [], linestyle="none", marker="|", markersize=11, color="black")}
     with own_settings():
-        figure, panels = _panels_in_a_row(series, drawing, (6.0, 4.4), sharey=True)
-        for ax, in_panel in panels:
+        drawn, panels = _panels(series, drawing)
+        for place, in_panel in panels:
             scalings = scalings_of(in_panel, drawing, y, x)
-            samples |= _draw_scalings(ax, scalings, drawing, logarithmic=y.log)
-            ax.set_xlabel(over)
+            ends[place.ax] = _draw_scalings(place.ax, scalings, drawing, logarithmic=y.log)
+            place.ax.set_xlabel(over)
+            _share(place, wanted, drawing)
             missing += [
                 f"{_label(learner)} at {at:g}"
                 for learner, points in scalings.items()
                 for at in points
                 if at not in _drawable(points)
             ]
-        panels[0][0].set_ylabel(wanted)
-        legend(figure, samples, min(len(samples) + bool(drawing.note), 3 * len(panels)), drawing.note)
+        drawn.finish(drawing.finding, 1)
+        legend(drawn.figure, bar, 2, drawing.note)
+        label_ends(drawn.figure, ends)
         counts = repetitions_of(series)
         sentences = [f"x: {over}; log scale. y: {wanted}, from means over {counts}; {y.name}: {y.meaning}."]
         if drawing.level is not None:
@@ -111,7 +121,7 @@ def plot_scaling(series: Sequence[Series], target: Path, name: str, drawing: Dra
             left_out = ", ".join(missing)
             sentences.append(f"Not shown, as the level is not reached, or before the first checkpoint: {left_out}.")
         caption = short_caption(f"{name}: {wanted} against {over}", [flowing(" ".join(sentences))], series)
-        return write_figure(figure, caption, target, name)
+        return write_figure(drawn.figure, caption, target, name)
 
 
 def scalings_of(series: Sequence[Series], drawing: Drawing, y: Axis, x: Axis) -> Scalings:
@@ -149,16 +159,21 @@ def _drawable(points: Mapping[float, Estimate]) -> dict[float, Estimate]:
     return {at: point for at, point in points.items() if np.isfinite(point.value) and point.value > 0}
 
 
-def _panels_in_a_row(
-    series: Sequence[Series], drawing: Drawing, size: tuple[float, float], **options: Any
-) -> tuple[Figure, list[tuple[Axes, list[Series]]]]:
-    """Return a figure with panels of a size in inches side by side, each with its title and its series."""
-    panels = drawing.split(series).values()
-    figure = Figure((size[0] * len(panels), size[1]), layout="constrained")
-    axes = list(figure.subplots(1, len(panels), squeeze=False, **options).flat)
-    for ax, in_panel in zip(axes, panels, strict=True):
-        ax.set_title(drawing.title(in_panel), loc="left", fontsize=10)
-    return figure, list(zip(axes, panels, strict=True))
+def _panels(series: Sequence[Series], drawing: Drawing) -> tuple[Sheet, list[tuple[Place, list[Series]]]]:
+    """Return a figure with a panel for each part of the series, and its title."""
+    parts = list(drawing.split(series).values())
+    drawn = sheet(len(parts), share_y=drawing.share_y)
+    for place, part in zip(drawn.places, parts, strict=True):
+        place.ax.set_title(drawing.title(part), loc="left", fontsize=10)
+    return drawn, list(zip(drawn.places, parts, strict=True))
+
+
+def _share(place: Place, y_label: str, drawing: Drawing) -> None:
+    """Write what the y axis is, once for panels that share it."""
+    if place.first:
+        place.ax.set_ylabel(y_label)
+    elif drawing.share_y:
+        place.ax.tick_params(labelleft=False)
 
 
 def _draw_columns(ax: Axes, series: Sequence[Series], y: Axis, drawing: Drawing) -> None:
@@ -177,40 +192,47 @@ def _draw_columns(ax: Axes, series: Sequence[Series], y: Axis, drawing: Drawing)
         ax.axhline(y.zero, color="grey", linewidth=0.8, zorder=1)
     if y.log:
         ax.set_yscale("log")
+    set_ticks(ax)
     ax.set_xticks(range(len(learners)), learners)
-    ax.set_ylabel(y.text)
     grid(ax, axis="y")
 
 
-def _draw_scalings(ax: Axes, scalings: Scalings, drawing: Drawing, *, logarithmic: bool) -> dict[str, Line2D]:
-    """Draw a panel, and return the samples of its legend."""
-    samples: dict[str, Line2D] = {}
+def _draw_scalings(ax: Axes, scalings: Scalings, drawing: Drawing, *, logarithmic: bool) -> list[End]:
+    """Draw a panel, and return the labels of its lines."""
+    ends: list[End] = []
     for learner, points in scalings.items():
-        colour, marker, _ = style(learner[0])
-        look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 5.5, "linewidth": 1.6}
-        samples[_label(learner)] = Line2D([], [], **look)
+        variants = [variant for algo, variant in scalings if algo == learner[0]]
+        look = look_of(learner[0], variants.index(learner[1]))
         shown = _drawable(points)
+        if not shown:
+            continue
         values = [point.value for point in shown.values()]
-        ax.plot(list(shown), values, zorder=3, **look)
+        ax.plot(list(shown), values, **look)
+        ends.append(End(_label(learner), max(shown), shown[max(shown)].value, look["color"], is_heavy(look)))
         if len(points) == 1:  # the learner does not depend on the variable
-            ax.axhline(values[0], color=colour, linewidth=0.8, zorder=1)
+            ax.axhline(values[0], color=look["color"], linewidth=0.8, zorder=1)
         bars = {at: bar for at, bar in shown.items() if np.isfinite([bar.low, bar.high]).all()}
-        ax.vlines(list(bars), [bar.low for bar in bars.values()], [bar.high for bar in bars.values()], color=colour)
+        lows, highs = ([getattr(bar, end) for bar in bars.values()] for end in ("low", "high"))
+        ax.vlines(list(bars), lows, highs, color=look["color"], linewidth=1.2)
     ax.set_xscale("log")
-    marks = sorted({at for points in scalings.values() for at in points})
-    ax.set_xticks(marks, [f"{mark:g}" for mark in marks])
-    ax.minorticks_off()
     if drawing.level is not None or logarithmic:
         ax.set_yscale("log")
+    set_ticks(ax)
+    marks = sorted({at for points in scalings.values() for at in points})
+    ax.set_xticks(marks, list(map(compact, marks)))
+    ax.xaxis.minorticks_off()
     if drawing.level is not None:
         start = min(point.value for points in scalings.values() for point in _drawable(points).values())
-        samples |= _guides(ax, np.array([marks[0], marks[-1]]), start)
+        ends += _draw_guides(ax, np.array([marks[0], marks[-1]]), start)
     grid(ax)
-    return samples
+    return ends
 
 
-def _guides(ax: Axes, ends: np.ndarray, start: float) -> dict[str, Line2D]:
-    look: dict[str, Any] = {"color": "grey", "linewidth": 0.9, "zorder": 1}
-    for exponent, dash in _GUIDES.items():
-        ax.plot(ends, start * (ends / ends[0]) ** exponent, linestyle=dash, **look)
-    return {f"slope {exponent}": Line2D([], [], linestyle=dash, **look) for exponent, dash in _GUIDES.items()}
+def _draw_guides(ax: Axes, ends: np.ndarray, start: float) -> list[End]:
+    """Draw lines of whole slopes through a point, and return their labels."""
+    labels = []
+    for exponent in _GUIDES:
+        heights = start * (ends / ends[0]) ** exponent
+        ax.plot(ends, heights, **_GUIDE)
+        labels.append(End(f"slope {exponent}", ends[-1], heights[-1], _GUIDE["color"]))
+    return labels
