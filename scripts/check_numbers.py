@@ -6,9 +6,9 @@ A comment right after a number, which readers do not see, is its marker. It name
 
 The words after the colon select rows (``column=value``; ``last`` is the last checkpoint of each repetition) and name
 the column. The number is the mean over repetitions. ``min``, ``max`` or ``sum`` before the column take these of all
-selected rows instead, and ``count`` counts the rows. Two selections with `` / `` or `` - `` between them give a ratio
-or a difference; the second needs no file if it is the same. Quotes enclose values with blanks. A number followed by
-``%`` is a share times 100.
+selected rows instead, and ``count`` counts the rows. Two selections with ``/``, ``-`` or ``+`` between them make a
+ratio, a difference or a sum. The second needs no file if it is the same, and a number stands for itself
+(``1 - claim=gap estimate``). Quotes enclose values with blanks. A number followed by ``%`` is a share times 100.
 
 A marker on the line above a table checks all its cells that begin with a number::
 
@@ -23,6 +23,7 @@ but for its first two digits. With ``--fix``, numbers that do not agree are repl
 """
 
 import argparse
+import operator
 import re
 import shlex
 import sys
@@ -35,7 +36,7 @@ from pathlib import Path
 import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "experiments/*/findings.yaml")
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "experiments/*/findings.toml")
 _NUMBER = r"-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?"
 _MARKED = re.compile(rf"({_NUMBER})( ?%)?([*`]*)<!--\s*((?!table )[^:>]*\.csv:.*?)\s*-->", flags=re.DOTALL)
 _TABLE = re.compile(r"^<!-- table (.*?) -->\n((?:\|.*\n?)+)", flags=re.MULTILINE)
@@ -47,6 +48,12 @@ _AGGREGATES: Mapping[str, Callable[[pd.Series], float]] = {
     "min": pd.Series.min,
     "max": pd.Series.max,
     "sum": pd.Series.sum,
+}
+
+_OPERATIONS: Mapping[str, Callable[[float, float], float]] = {
+    "/": operator.truediv,
+    "-": operator.sub,
+    "+": operator.add,
 }
 
 
@@ -111,14 +118,13 @@ def value(marker: str, root: Path) -> float:
         words = shlex.split(selection)
     except ValueError as error:
         raise Unmatched(str(error)) from error
-    for operator in ("/", "-"):
-        if operator in words:
-            at = words.index(operator)
+    for sign, operation in _OPERATIONS.items():
+        if sign in words:
+            at = words.index(sign)
             second_name, others = name, words[at + 1 :]
             if others and others[0].endswith(".csv:"):
                 second_name, others = others[0].removesuffix(":"), others[1:]
-            first, second = _selected(name, words[:at], root), _selected(second_name, others, root)
-            return first / second if operator == "/" else first - second
+            return operation(_selected(name, words[:at], root), _selected(second_name, others, root))
     return _selected(name, words, root)
 
 
@@ -195,7 +201,9 @@ def _label(cell: str, key: str) -> list[str]:
 
 
 def _selected(name: str, words: Sequence[str], root: Path) -> float:
-    """Return the value that words select of one file."""
+    """Return the value that words select of one file; a number stands for itself."""
+    if len(words) == 1 and re.fullmatch(_NUMBER, words[0]):
+        return float(words[0])
     table = _table(root / "results" / name)
     aggregate, column, last = "", "", False
     for word in words:

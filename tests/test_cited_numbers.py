@@ -58,6 +58,11 @@ def test_the_numbers_of_this_repository_agree(numbers: ModuleType, capsys: pytes
         ("a/b/claims.csv: claim=low estimate", "8,400"),
         ("a/b/claims.csv: claim=low estimate", "8.4e3"),
         ("a/b/claims.csv: claim=end protocol=literal estimate - claim=end protocol=paper estimate", "1.932"),
+        ("a/b/claims.csv: 1 - claim=end protocol=literal estimate", "-0.5"),
+        (
+            "a/b/claims.csv: claim=end protocol=literal estimate + a/b/curves.csv: cell='algo=aer,k=8' test_relative",
+            "1.75",
+        ),
     ],
 )
 def test_a_number_agrees_with_what_its_marker_selects(

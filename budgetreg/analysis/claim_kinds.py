@@ -52,10 +52,12 @@ class Region:
         return FAILS if estimate.high < self.low or self.high < estimate.low else UNDECIDED
 
     def __str__(self) -> str:
-        """Return the region in words, such as ``below 0`` or ``0.8 to 1.2``."""
+        """Return the region in words, such as ``below 0``, ``at most 0.36`` or ``0.8 to 1.2``."""
         if self.low == -inf:
-            return f"below {self.high:g}"
-        return f"above {self.low:g}" if self.high == inf else f"{self.low:g} to {self.high:g}"
+            return f"at most {self.high:g}" if self.high else "below 0"
+        if self.high == inf:
+            return f"at least {self.low:g}" if self.low else "above 0"
+        return f"{self.low:g} to {self.high:g}"
 
 
 class Case:
@@ -304,15 +306,19 @@ def _negative(options: Mapping[str, Any]) -> Region:
     return Region(-inf, 0)
 
 
+def _tolerated(options: Mapping[str, Any]) -> Region:
+    # An error is never below 0.
+    low = -inf if options["value"] == 0 else -options["tolerance"]
+    return Region(low, options["tolerance"])
+
+
 KINDS: Mapping[str, ClaimKind] = {
     "below": ClaimKind({**_A_AND_B, **_FROM}, _negative, _below),
     "buys_more": ClaimKind({**_A_AND_B, **_FROM}, _negative, _buys_more),
     "ratio": ClaimKind({**_A_AND_B, **_WITHIN, **_MINUS, **_AT}, _within, _ratio),
     "spread": ClaimKind({**_A_AND_B, **_WITHIN, **_AT}, _within, _spread),
     "slope": ClaimKind({**_A, **_FROM, **_WITHIN}, _within, _slope),
-    "near": ClaimKind(
-        {**_A, **_TARGETS, **_TOLERANCE}, lambda options: Region(-options["tolerance"], options["tolerance"]), _near
-    ),
+    "near": ClaimKind({**_A, **_TARGETS, **_TOLERANCE}, _tolerated, _near),
     "inside": ClaimKind(
         {**_A, **_TARGETS, **_SHARE}, lambda options: Region(options["share"], inf), _inside, {"share": 0.05}
     ),

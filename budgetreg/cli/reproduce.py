@@ -45,9 +45,9 @@ def main(arguments: Namespace) -> int:
     given = harmless(words, REPRODUCE_KEYS, "reproduce follows the recipe (or: budgetreg run experiment=NAME)")
     out = at_home(str(given.pop("out", _QUICK / "results" if arguments.quick else "results")))
     refuse_root(out)
-    refuse_foreign(out)
     runs = _QUICK if arguments.quick else Path("runs")
     chosen = [recipes.read_recipe(name, given) for name in asked or recipes.names()]
+    refuse_foreign(out, [recipe.name.partition("/")[0] for recipe in chosen])
     codes = [0]
     for recipe in chosen:
         try:

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from budgetreg.config.nested import flatten
-from budgetreg.reproduce import gallery, recipes
+from budgetreg.reproduce import recipes
+from budgetreg.reproduce.findings import read_findings
 from tests.tiers import slow_but
 
 OURS = ("aefa", "aemr")
@@ -23,8 +24,13 @@ def values_of(cell: recipes.Cell) -> dict[str, Any]:
     return {**flatten(config.resolved), "algo": config.algo.name, "k": config.k}
 
 
-def test_each_learner_has_a_recipe_and_a_heading_of_its_own() -> None:
-    assert {name.partition("/")[0] for name in NAMES} == set(OURS) == set(gallery._OURS)
+def test_each_folder_of_recipes_has_findings_and_ours_are_marked() -> None:
+    findings = {folder: read_findings(folder) for folder in {name.partition("/")[0] for name in recipes.names()}}
+    assert {folder for folder, found in findings.items() if found.ours} == set(OURS)
+    assert all(found.found and found.title != folder for folder, found in findings.items())
+    assert len({found.place for found in findings.values()}) == len(findings)
+    known = set(recipes.names())
+    assert {f"{folder}/{name}" for folder, found in findings.items() for name in found.each_preset} <= known
 
 
 def test_no_cell_of_a_recipe_is_refused_or_run_twice(recipe: recipes.Recipe) -> None:

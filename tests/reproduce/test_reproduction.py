@@ -143,19 +143,24 @@ def test_a_recipe_is_run_once_judged_and_drawn(
     assert float(verdicts["ridge_below", "paper"]["interval_high"]) < 0
     printed = capsys.readouterr().out
     assert re.search(r"ridge_below +paper +holds", printed)
-    gallery = Path("results/README.md").read_text()
-    assert "| ridge is better (`ridge_below`) | paper | **holds** |" in gallery
-    holds, fails, undecided = (
-        sum(row["verdict"] == verdict for row in verdicts.values()) for verdict in ("holds", "fails", "undecided")
+    page = Path("results/paper/README.md").read_text()
+    assert "| the paper says | wanted | literal | paper |" in page
+    assert re.search(
+        r"\| ridge is better \(`ridge_below`\) \| below 0 \| .* \| \*\*holds\*\* -0\.\d+ \(.* to .*\) \|\n", page
     )
-    assert f"| [paper/toy](#papertoy) | {holds} | {fails} | {undecided} |" in gallery
-    table = re.search(r"\| panel \| error \| aelr \| ridge \|\n.*\n\| literal \| (\S+) \| .*\| (\S+) \|\n", gallery)
+    assert re.search(r"\| it ends well \(`level`\) \| -0.3 to 0.3 \|  \| .* \|\n", page)
+    best = {"ridge_below": "holds", "level": verdicts["level", "paper"]["verdict"]}
+    counts = [sum(verdict == wanted for verdict in best.values()) for wanted in ("holds", "undecided", "fails")]
+    row = " | ".join(map(str, counts))
+    assert f"| [toy](#toy) | {row} |" in page
+    assert f"| [paper](paper/README.md) | {row} |  |" in Path("results/README.md").read_text()
+    table = re.search(r"\| panel \| error \| aelr \| ridge \|\n.*\n\| literal \| (\S+) \| .*\| (\S+) \|\n", page)
     assert table
     saved = {(row["panel"], float(row["error"]), row["learner"]): row for row in rows(folder / "savings.csv")}
-    assert f"{float(saved['literal', float(table[1]), 'ridge']['attributes']):.0f}" == table[2]
-    assert "- the digits are smaller" in gallery
-    assert "(paper/toy/curves.png)" in gallery
-    assert "(paper/toy/curves_paid.png)" in gallery
+    assert f"{float(saved['literal', float(table[1]), 'ridge']['attributes']):,.0f}" == table[2]
+    assert "- the digits are smaller" in page
+    assert "(toy/curves.png)" in page
+    assert "(toy/curves_paid.png)" in page
 
     # Each series is that of a run of its own, with the preset's settings.
     splits = {
@@ -299,8 +304,14 @@ def test_results_are_not_replaced_by_fewer_repetitions(reproduced: Path, capsys:
 
     Path("README.md").write_text("# My project\n")
     assert main(["reproduce", "paper/toy", "out=."]) == 2
-    assert "README.md is no gallery of figures" in capsys.readouterr().err
+    assert "README.md is no page of results" in capsys.readouterr().err
     assert Path("README.md").read_text() == "# My project\n"
+    Path("README.md").unlink()
+    Path("paper").mkdir()
+    Path("paper/README.md").write_text("# My paper\n")
+    assert main(["reproduce", "paper/toy", "out=."]) == 2
+    assert "paper/README.md is no page of results" in capsys.readouterr().err
+    assert {path.name for path in Path("paper").iterdir()} == {"README.md"}
 
 
 def test_damaged_results_are_reported(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -310,7 +321,7 @@ def test_damaged_results_are_reported(reproduced: Path, capsys: pytest.CaptureFi
     assert message.count("\n") == 1
     assert "results/paper/toy/manifest.json is damaged" in message
     assert "remove the folder" in message
-    assert "![paper/toy]" not in Path("results/README.md").read_text()
+    assert "paper" not in Path("results/README.md").read_text().partition("## How")[0].replace("| paper |", "")
 
 
 def test_mistakes_are_one_line(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -389,7 +400,8 @@ def test_a_picture_is_drawn_once_without_a_run(
     folder = Path("results/paper/picture")
     first = contents(folder)
     assert first.keys() == {"curves.png", "curves.pdf", "curves.txt", "manifest.json"}
-    assert "(paper/picture/curves.png)" in Path("results/README.md").read_text()
+    assert "(picture/curves.png)" in Path("results/paper/README.md").read_text()
+    assert "Figures without claims: [paper](paper/README.md)" in Path("results/README.md").read_text()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pictures, "draw", None)

@@ -1,0 +1,132 @@
+"""The pages of results: findings, counts of verdicts, grids and tables of claims."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from budgetreg.config import catalogue
+from budgetreg.errors import ConfigError
+from budgetreg.reproduce import tables
+from budgetreg.reproduce.findings import read_findings, tally
+from budgetreg.reproduce.gallery import pages_of, write_gallery
+from budgetreg.reproduce.grids import grids
+
+RESULTS = Path(__file__).resolve().parent.parent.parent / "results"
+
+
+def row(claim: str, verdict: str, protocol: str = "", **rest: str) -> dict[str, str]:
+    defaults = {"estimate": "0.1234", "interval_low": "0.1", "interval_high": "0.2", "wanted": "below 0"}
+    told = {"says": f"it is {claim}", "note": "", "repetitions": "10"}
+    return {"claim": claim, "verdict": verdict, "protocol": protocol, **defaults, **told, **rest}
+
+
+def below(identity: str, says: str, b: str, **where: Any) -> dict[str, Any]:
+    return {"id": identity, "says": says, "kind": "below", "a": "a", "b": b, "where": where}
+
+
+ENTRIES = [
+    below(f"{b}_{k}", f"with {k} of d, A errs less than {name}, always", b, k=k)
+    for k in (4, 8)
+    for b, name in (("b", "B"), ("c", "C on full rows"), ("d", "D"))
+]
+
+
+def test_a_claim_counts_once_with_its_best_verdict_unless_presets_are_different_data() -> None:
+    rows = [row("one", "fails", "literal"), row("one", "undecided", "paper"), row("two", "holds", "paper")]
+    assert tally(rows) == {"undecided": 1, "holds": 1}
+    assert tally([*rows, row("one", "holds", "late")]) == {"holds": 2}
+    assert tally(rows, each_preset=True) == {"fails": 1, "undecided": 1, "holds": 1}
+
+
+def test_claims_that_differ_in_learner_and_budget_are_a_grid() -> None:
+    (grid,) = grids(ENTRIES)
+    assert grid.sentence == "with *k* of d, A errs less than *learner*, always"
+    assert grid.rows == ("B", "C on full rows", "D")
+    assert grid.columns == ("k = 4", "k = 8")
+    assert grid.ids["C on full rows", "k = 8"] == "c_8"
+    assert [grid.columns for grid in grids(ENTRIES[:3])] == [("",)]
+    assert [len(grid.ids) for grid in grids(ENTRIES[:-1])] == [5]  # one place is empty
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        ENTRIES[:2],
+        [*ENTRIES[:-1], {**ENTRIES[-1], "says": "with 8 of d, A errs far less than D, always"}],
+        [{**entry, "b": {"algo": entry["b"]}} for entry in ENTRIES],
+        [{**entry, "kind": "ratio"} for entry in ENTRIES],
+        [{**entry, "says": f"A, not {entry['b']}{entry['where']['k']}"} for entry in ENTRIES],
+        [{**entry, "where": {}} for entry in ENTRIES],
+    ],
+    ids=["few", "another sentence", "variants", "another kind", "overlapping names", "no place"],
+)
+def test_other_claims_are_no_grid(entries: list[dict[str, Any]]) -> None:
+    assert grids(entries) == []
+
+
+def test_a_grid_and_a_folded_table_show_every_claim_once() -> None:
+    verdicts = ["holds", "fails", "undecided", "holds", "holds", "holds"]
+    rows = [row(entry["id"], verdict) for entry, verdict in zip(ENTRIES, verdicts, strict=True)]
+    rows += [row("end", "fails", wanted="at most 0.36", estimate="12345", note="left out: x_1", says="ends | early")]
+    grid, table, counts = tables.claims(rows, ENTRIES, "claimed")
+    assert "With *k* of d, A errs less than *learner*, always: of 6 claims, 4 hold, 1 is open, 1 fails." in grid
+    assert "| C on full rows | **fails** 0.1234 | **holds** 0.1234 |" in grid
+    assert "<summary>1 claim: 1 fails</summary>" in table
+    assert "| ends \\| early (`end`) | at most 0.36 | **fails** 12,345 (0.1 to 0.2) left out: x\\_1 |" in table
+    assert counts == "The verdicts are based on 10 repetitions.\n"
+
+
+def test_presets_are_columns() -> None:
+    rows = [
+        row("one", "holds", "literal"),
+        row("one", "fails", "paper"),
+        row("two", "undecided", "paper", estimate="", interval_low="", note="no curve of a"),
+    ]
+    table, _ = tables.claims(rows, [], "the paper says")
+    assert "<summary>2 claims under 2 presets: 1 holds, 1 is open, 1 fails</summary>" in table
+    assert "| the paper says | wanted | literal | paper |" in table
+    assert "| it is one (`one`) | below 0 | **holds** 0.1234 (0.1 to 0.2) | **fails** 0.1234 (0.1 to 0.2) |" in table
+    assert "| it is two (`two`) | below 0 |  | *open* no curve of a |" in table
+    named, _ = tables.claims([row("one", "holds", "here_only"), row("two", "holds", "there")], [], "claimed")
+    assert "| claimed | wanted | here |" in named
+
+
+def test_findings_are_read_without_comments_and_their_mistakes_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogue, "conf_dir", lambda: tmp_path)
+    file = tmp_path / "experiment" / "paper" / "findings.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text('title = "A & B"\nfound = "It is 0.5<!-- a.csv: b --> here."\n')
+    findings = read_findings("paper")
+    assert (findings.title, findings.ours, findings.found) == ("A & B", False, "It is 0.5 here.")
+    assert read_findings("other").title == "other"
+    for content, message in (
+        ("tilte = 1", "did you mean 'title'"),
+        ("title = ", "findings.toml"),
+        ("place = 'x'", "a number"),
+    ):
+        file.write_text(content)
+        with pytest.raises(ConfigError, match=message):
+            read_findings("paper")
+
+
+def test_a_picture_without_claims_has_a_page_with_its_caption(tmp_path: Path) -> None:
+    (tmp_path / "paper").mkdir()
+    for name, content in (("plot.png", ""), ("plot.txt", "plot: a title\n\nx: what_is *seen*\n\nall settings\n")):
+        (tmp_path / "paper" / name).write_text(content)
+    (tmp_path / "empty").mkdir()
+    assert write_gallery(tmp_path) == tmp_path / "README.md"
+    text = (tmp_path / "paper" / "README.md").read_text()
+    assert "![plot: a title](plot.png)" in text
+    assert "x: what\\_is \\*seen\\*" in text
+    assert "all settings" not in text
+    assert "[paper](paper/README.md)" in (tmp_path / "README.md").read_text()
+    assert not (tmp_path / "empty" / "README.md").exists()
+
+
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="a source distribution has no results")
+def test_the_committed_pages_follow_from_the_committed_results() -> None:
+    pages = {path: path.read_text(encoding="utf-8") for path in (RESULTS / "README.md", *RESULTS.glob("*/README.md"))}
+    assert pages == pages_of(RESULTS)
