@@ -16,7 +16,7 @@ True
 >>> predictions, deviations = model.predict([[1.0, np.nan, 0.0]], return_std=True)
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from budgetreg.estimators.base import BudgetEstimator
 from budgetreg.estimators.kinds import BudgetRegressor, SubspaceEstimator
@@ -81,5 +81,11 @@ for _name, _algo in _NAMES.items():
         ESTIMATORS[f"{_name}CV"] = _estimator(f"{_name}CV", _algo, True)
 ESTIMATORS["AEMRCV"] = _estimator("AEMRCV", "aemr_cv", True)
 globals().update(ESTIMATORS)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> type[Any]:
+        """Type checkers cannot see classes that are made at run time."""
+
 
 __all__ = ["ESTIMATORS", "BudgetEstimator", "ObservationError", *ESTIMATORS]
