@@ -60,7 +60,7 @@ class Study:
     >>> order = study.ask(spend=30)
     >>> order["value"] = 1.0
     >>> study.tell(order).values
-    3
+    2
     >>> study.bill().total
     30.0
     """

@@ -152,7 +152,7 @@ def duration(seconds: float) -> str:
 
     Examples
     --------
-    >>> duration(40.2), duration(150), duration(7300)
+    >>> duration(40.2), duration(170), duration(7300)
     ('40 s', '3 min', '2.0 h')
     """
     if seconds < 100:
