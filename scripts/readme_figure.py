@@ -1,0 +1,139 @@
+"""Draw the figure of the README: error against pixels seen, MNIST 3-vs-5, four pixels of each image.
+
+Reads results/aemr/mnist/curves.csv and savings.csv, which `budgetreg reproduce aemr/mnist` writes. Prints what each
+learner needs for the error that the figure marks, and writes docs/start/mnist_k4.png, .pdf and .txt, this text:
+
+- x: pixels seen in training, the mean over ten repetitions; log scale
+- y: mean squared test error divided by that of the predictor that always answers zero, which is the thin line at 1
+- lines: means over ten repetitions; bands: 90 % bootstrap intervals of the mean
+- aemr (ours) sees 4 of the 784 pixels of each image and tunes nothing; the published learners see 4 pixels too, and
+  ridge sees all pixels of fewer images; their parameters are cross-validated on images that are seen in full
+- ddaelr (Kukliansky & Shamir 2015), which is given the second moments of all pixels, ends lowest of the published
+  learners; grey: the others, aelr, aerr, ddaerr, aer and baseline
+
+    .venv/bin/python scripts/readme_figure.py
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, NullLocator
+
+from budgetreg.analysis.bootstrap import basic, weights
+from budgetreg.figures.canvas import grid, own_settings, write_figure
+from budgetreg.figures.palette import style
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "results" / "aemr" / "mnist"
+K, MARKED = 4, 0.5
+NAMED = {"aemr": "aemr (ours), 4 pixels", "ridge": "ridge, full images", "ddaelr": "ddaelr, 4 pixels"}
+GREY = ["aelr", "aerr", "ddaerr", "aer", "baseline"]
+LEAST, MOST = 0.3, 1.1
+
+
+def means(curves: pd.DataFrame, algo: str) -> pd.DataFrame:
+    """Return a learner's mean curve: attributes, error, and the ends of the error's 90 % interval."""
+    rows = []
+    for _, points in curves[curves["algo"] == algo].groupby("examples"):
+        repetitions = len(points)
+        estimate = basic(weights(repetitions) @ points["test_relative"].to_numpy(), repetitions)
+        rows.append((points["attributes"].mean(), estimate.value, estimate.low, estimate.high))
+    return pd.DataFrame(rows, columns=["attributes", "error", "low", "high"])
+
+
+def needed(savings: pd.DataFrame) -> pd.Series:
+    """Return the attributes that each learner needs to reach the marked error; none for one that does not reach it."""
+    here = savings[(savings["panel"] == K) & (savings["error"] == MARKED)].set_index("learner")
+    return here["attributes"].where(here["attributes_are"].isna()).astype(float)
+
+
+def rounded(pixels: float) -> str:
+    """Return a number of pixels to three digits, such as 24,700."""
+    return f"{float(f'{pixels:.3g}'):,.0f}"
+
+
+def draw(axes: Axes, curves: pd.DataFrame, savings: pd.DataFrame) -> None:
+    """Draw the named curves with their bands, the others in grey, and where the marked error is reached."""
+    for algo in GREY:
+        curve = means(curves, algo)
+        axes.plot(curve["attributes"], curve["error"], color="#B0B0B0", linewidth=1)
+    for algo, label in NAMED.items():
+        curve, look = means(curves, algo), style(algo)
+        axes.fill_between(curve["attributes"], curve["low"], curve["high"], color=look.colour, alpha=0.15, linewidth=0)
+        axes.plot(
+            curve["attributes"],
+            curve["error"],
+            color=look.colour,
+            marker=look.marker,
+            markersize=5,
+            linewidth=2.4 if algo == "aemr" else 1.4,
+        )
+        end = curve.iloc[-1]
+        axes.annotate(
+            f"{label}: {end['error']:.3f}",
+            (end["attributes"], end["error"]),
+            xytext=(9, 0),
+            textcoords="offset points",
+            va="center",
+            color=look.colour,
+        )
+    ends = [means(curves, algo).iloc[-1] for algo in GREY]
+    axes.annotate(
+        "other published\nlearners, 4 pixels",
+        (np.mean([end["attributes"] for end in ends]), np.mean([end["error"] for end in ends])),
+        xytext=(9, 0),
+        textcoords="offset points",
+        va="center",
+        color="#707070",
+    )
+    reached = needed(savings)
+    axes.axhline(MARKED, color="#909090", linewidth=0.8, zorder=0)
+    for algo in ("aemr", "ridge"):
+        pixels = reached[algo]
+        axes.plot([pixels, pixels], [LEAST, MARKED], color=style(algo).colour, linewidth=0.8, zorder=0)
+        axes.annotate(
+            rounded(pixels),
+            (pixels, LEAST),
+            xytext=(-3, 4),
+            textcoords="offset points",
+            ha="right",
+            color=style(algo).colour,
+        )
+
+
+def picture(curves: pd.DataFrame, savings: pd.DataFrame) -> Figure:
+    """Return the figure."""
+    figure = Figure((7.4, 3.9), layout="constrained")
+    axes = figure.subplots()
+    axes.set_xscale("log")
+    axes.axhline(1, color="black", linewidth=0.6)
+    draw(axes, curves[curves["k"] == K], savings)
+    ticks = {150: "150", 500: "500", 1_500: "1.5k", 5_000: "5k", 15_000: "15k", 50_000: "50k"}
+    axes.set_xticks(list(ticks), list(ticks.values()))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_ylim(LEAST, MOST)
+    axes.set_xlabel("pixels seen in training")
+    axes.set_ylabel("test error / error of the zero predictor")
+    ours, full = (rounded(needed(savings)[algo]) for algo in ("aemr", "ridge"))
+    title = f"MNIST 3-vs-5, error {MARKED}: aemr with {ours} pixels, ridge on full images with {full}"
+    axes.set_title(title, fontsize=10, loc="left")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    grid(axes)
+    return figure
+
+
+def main() -> None:
+    """Print who reaches the marked error, and draw the figure."""
+    curves, savings = (pd.read_csv(RESULTS / name) for name in ("curves.csv", "savings.csv"))
+    print(needed(savings).to_string())
+    with own_settings():
+        write_figure(picture(curves, savings), __doc__ or "", ROOT / "docs" / "start", "mnist_k4")
+
+
+if __name__ == "__main__":
+    main()
