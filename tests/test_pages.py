@@ -1,0 +1,138 @@
+"""The commands on the pages for users print what the pages show."""
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SECONDS = 300
+PAGES = ("docs/start/first_run.md", "docs/start/your_table.md", "docs/howto/prices.md", "docs/howto/missing.md")
+# What make runs, and what each page needs beside the tables of examples/write_tables.py.
+STANDS_FOR = {"make run": "budgetreg run -m algo=aemr,aelr,lasso k=4 out=runs/main && budgetreg plot runs/main"}
+ANY = "..."
+_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
+_PROGRESS = re.compile(r"budgetreg: .*(?: repetitions(?:, about .*)?| of \d+: .*)$")
+
+
+def commands(page: str) -> Iterator[tuple[str, str]]:
+    """Yield the commands of a page after a ``$``, each with what it prints there."""
+    text = re.sub(r"(?m)^    ", "", (ROOT / page).read_text(encoding="utf-8"))
+    for line, shown in re.findall(r"(?m)^\$ (.+)\n((?:(?!\$ |```).*\n)*)", text):
+        yield line, shown
+
+
+def agree(shown: Sequence[str], printed: Sequence[str]) -> bool:
+    """Whether words are the same: whole numbers exactly, decimals, which were learned, to a hundredth."""
+    return len(shown) == len(printed) and all(map(_same, shown, printed))
+
+
+def _same(shown: str, printed: str) -> bool:
+    if shown == printed:
+        return True
+    if _NUMBER.sub("#", shown) != _NUMBER.sub("#", printed):
+        return False
+    for one, other in zip(_NUMBER.findall(shown), _NUMBER.findall(printed), strict=True):
+        if "." not in one and "." not in other and one != other:
+            return False
+        if float(one.replace(",", "")) != pytest.approx(float(other.replace(",", "")), rel=0.01, abs=0.001):
+            return False
+    return True
+
+
+def contains(shown: str, printed: str) -> bool:
+    """Whether a text is what was printed, where ``...`` stands for any words."""
+    words, chunks = printed.split(), [chunk.split() for chunk in re.split(r"(?m)^\.\.\.$|(?<= )\.\.\.(?= )", shown)]
+    position = 0
+    for number, chunk in enumerate(chunks):
+        places = range(position, len(words) - len(chunk) + 1)
+        if number == 0:
+            places = places[:1]
+        if number == len(chunks) - 1 and chunk:
+            places = places[-1:] if number else range(0, 1) if len(words) == len(chunk) else range(0)
+        found = next((place for place in places if agree(chunk, words[place : place + len(chunk)])), None)
+        if found is None:
+            return False
+        position = found + len(chunk)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "expected"),
+    [
+        ("a 12 b", "a  12\nb", True),
+        ("a 12 b", "a 13 b", False),
+        ("error 0.527", "error 0.5271", True),
+        ("error 0.527", "error 0.56", False),
+        ("a\n...\nd", "a b c d", True),
+        ("a\n...\nd", "a b c", False),
+        ("...\nc", "a b c", True),
+        ("...\nc", "a b c d", False),
+        ("a\n...", "a b", True),
+        ("b\n...", "a b", False),
+        ("a ... c", "a b c", True),
+        ("a", "a b", False),
+        ("...", "a b", True),
+    ],
+)
+def test_dots_stand_for_words_and_decimals_agree_to_a_hundredth(shown: str, printed: str, expected: bool) -> None:
+    assert contains(shown, printed) is expected
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the tables of the pages, and what the commands name by their place in the repository."""
+    spec = importlib.util.spec_from_file_location("write_tables", ROOT / "examples" / "write_tables.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.main(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "patients.csv").write_bytes((tmp_path / "diabetes.csv").read_bytes())
+    return tmp_path
+
+
+def run(line: str, folder: Path, columns: int) -> tuple[str, str]:
+    """Run a command of a page in a shell, and return what it prints on stdout and on stderr, without progress."""
+    python = shlex.quote(sys.executable)
+    command = re.sub(r"\bbudgetreg (?=[a-z])", f"{python} -m budgetreg ", STANDS_FOR.get(line.strip(), line))
+    command = re.sub(r"^python ", f"{python} ", command)
+    environment = {**os.environ, "HOME": str(folder), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        *(command,), shell=True, cwd=folder, text=True, capture_output=True, timeout=SECONDS,
+        env={**environment, "COLUMNS": str(columns)},
+    )  # fmt: skip
+    notices = [line for line in done.stderr.splitlines() if not _PROGRESS.fullmatch(line)]
+    return done.stdout.replace(f"{folder}/", ""), "\n".join(notices)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_print_what_the_page_shows(page: str, folder: Path) -> None:
+    checked = 0
+    for line, shown in commands(page):
+        printed, notices = run(line, folder, 100)
+        if "budgetreg: " in shown:
+            printed = f"{notices}\n{printed}"
+        assert contains(shown, printed), f"{line}\n{printed}"
+        checked += 1
+    assert checked >= 3
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_its_commands_print(folder: Path) -> None:
+    checked = 0
+    for line, shown in commands("README.md"):
+        line = line.partition("  #")[0].strip()
+        if shown.strip() and "budgetreg study" not in line and line != "make test":
+            printed, _ = run(line, folder, 100)
+            printed += "The curves are drawn in runs/main/curves.png" if line == "make run" else ""
+            assert contains(shown, printed), f"{line}\n{printed}"
+            checked += 1
+    assert checked == 2
