@@ -24,8 +24,7 @@ _PROGRESS = re.compile(r"budgetreg: .*(?: repetitions(?:, about .*)?| of \d+: .*
 def commands(page: str) -> Iterator[tuple[str, str]]:
     """Yield the commands of a page after a ``$``, each with what it prints there."""
     text = re.sub(r"(?m)^    ", "", (ROOT / page).read_text(encoding="utf-8"))
-    for line, shown in re.findall(r"(?m)^\$ (.+)\n((?:(?!\$ |```).*\n)*)", text):
-        yield line, shown
+    yield from re.findall(r"(?m)^\$ (.+)\n((?:(?!\$ |```).*\n)*)", text)
 
 
 def agree(shown: Sequence[str], printed: Sequence[str]) -> bool:
