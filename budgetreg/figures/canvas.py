@@ -115,16 +115,16 @@ class Sheet:
         self.figure.set_size_inches(width, height)
 
 
-def sheet(count: int, *, share_y: bool = False) -> Sheet:
-    """Return a new figure with a number of panels, without an empty slot.
+def sheet(*counts: int, share_y: bool = False) -> Sheet:
+    """Return a new figure with groups of panels below each other, without an empty slot.
 
     Examples
     --------
-    >>> [len([place for place in sheet(5).places if place.lowest]), len(sheet(8).places)]
-    [2, 8]
+    >>> [len([place for place in sheet(5).places if place.lowest]), len(sheet(8, 2).places)]
+    [2, 10]
     """
     figure = Figure(layout="constrained")
-    rows = _in_rows(count)
+    rows = [panels for count in counts for panels in _in_rows(count)]
     columns = lcm(*rows)
     slots = figure.add_gridspec(len(rows), columns)
     places: list[Place] = []

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from math import ceil
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,16 @@ from budgetreg.figures.captions import caption, repetitions_of
 from budgetreg.figures.drawing import BANDS, PLAIN, Drawing
 from budgetreg.figures.labels import End, fit, label_ends
 from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Patch
-from budgetreg.figures.looks import Looks, is_heavy, looks_of, shows_variants, within_learner
+from budgetreg.figures.looks import (
+    Looks,
+    darker,
+    is_heavy,
+    looks_of,
+    published_look,
+    shows_variants,
+    within_learner,
+)
+from budgetreg.figures.palette import COLOURS
 from budgetreg.figures.ranges import HIGH, LOW, Range, y_range
 from budgetreg.figures.ticks import set_ticks
 from budgetreg.results.axis_variables import along, attainable
@@ -25,11 +35,13 @@ from budgetreg.results.series import Series, labelled, read_folder
 
 _Curves = Sequence[tuple[Series, pd.DataFrame]]
 _LONGEST_IN_TWO_COLUMNS = 42  # letters
+_LETTERS_BESIDE = 30  # of a line beside the y axis
 _MOST_MARKERS = 15
 _GREY = "#555555"
 _BOUND: dict[str, Any] = {"linestyle": (0, (1, 2)), "linewidth": 0.9}
+_UNDER: dict[str, Any] = {"linestyle": "none", "marker": "v", "markersize": 8, "zorder": 6}
+_UNDER |= {"clip_on": False, "in_layout": False}  # on the frame of the panel
 _BOUND_LABEL = "bound of the theorem"
-_PUBLISHED: dict[str, Any] = {"linestyle": (0, (5, 2)), "linewidth": 1.1}
 
 
 def plot_run(folder: Path) -> list[Path]:
@@ -92,10 +104,12 @@ def draw(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Figure, li
     """
     _, y = axes_of(series, drawing)
     looks = looks_of(series, drawing)
-    panels = list(drawing.split(series).values())
-    curves = [_with_curves(in_panel, drawing, y) for in_panel in panels]
-    ranges = _ranges(curves, y, drawing)
-    drawn = sheet(len(panels), share_y=drawing.share_y)
+    rows = drawing.rows(series)
+    panels = list(chain.from_iterable(rows))
+    curves_of_rows = [[_with_curves(in_panel, drawing, y) for in_panel in row] for row in rows]
+    curves = list(chain.from_iterable(curves_of_rows))
+    ranges = [shown for row in curves_of_rows for shown in _ranges(row, y, drawing)]
+    drawn = sheet(*map(len, rows), share_y=drawing.share_y and len(rows) == 1)
     remarks: list[str] = []
     for place, in_panel, with_curves, shown in zip(drawn.places, panels, curves, ranges, strict=True):
         title = drawing.title(in_panel)
@@ -132,9 +146,9 @@ def _mean_curve(series: Series, x: Axis, y: Axis, drawing: Drawing) -> pd.DataFr
 def _ranges(curves: Sequence[_Curves], y: Axis, drawing: Drawing) -> list[Range]:
     """Return the range of each panel: that of all curves, unless panels have their own axes."""
     groups = [list(chain.from_iterable(curves))] if drawing.share_y else curves
+    may_be_log, ends = drawing.y_scale == "auto", (drawing.top, drawing.bottom)
     ranges = [
-        y_range([curve for _, curve in group], y, drawing.y_scale == "auto", _published(group, drawing), drawing.top)
-        for group in groups
+        y_range([curve for _, curve in group], y, may_be_log, _published(group, drawing), *ends) for group in groups
     ]
     return ranges * len(curves) if drawing.share_y else ranges
 
@@ -155,29 +169,45 @@ def _draw_panel(ax: Axes, curves: _Curves, looks: Looks, y: Axis, shown: Range, 
     for learner, curve in with_points:
         look = looks[learner.label]
         at, mean, low, high = (curve[column].to_numpy(dtype=float) for column in (x.column, y.column, LOW, HIGH))
+        if drawing.bottom:
+            under = mean < shown.low
+            mean = np.maximum(mean, shown.low)
+            ax.plot(at[under], mean[under], color=look["color"], **_UNDER)
         ax.plot(at, mean, markevery=ceil(len(at) / _MOST_MARKERS), label=learner.label, **look)
         if learner.repetitions >= FEWEST:
             # A log axis has no place for a band's negative end: it ends at the axis instead.
-            low = np.maximum(low, shown.low) if shown.log else low
+            low, high = (np.maximum(edge, shown.low) if shown.log else edge for edge in (low, high))
             band, width = (ax.fill_between, 0) if len(at) > 1 else (ax.vlines, 6)  # a single point has no width
             band(at, low, high, color=look["color"], alpha=0.15, linewidth=width, zorder=2)
         if (learner.algo, x.column) in drawing.published:
-            marked = {"marker": look["marker"], "markersize": 3.5, "markerfacecolor": "white", "zorder": 2}
-            ax.plot(*drawing.published[learner.algo, x.column], color=look["color"], **marked, **_PUBLISHED)
+            _draw_published(ax, learner, x, look, drawing)
         if learner.label in lines:
             ax.plot(at, lines[learner.label], color=look["color"], label=_BOUND_LABEL, zorder=2, **_BOUND)
     ax.autoscale_view(scaley=False)
-    return [*_not_shown(ax, curves, y, shown), *([theory] if theory else [])]
+    return [*_not_shown(ax, curves, y, shown, drawing), *([theory] if theory else [])]
 
 
-def _not_shown(ax: Axes, curves: _Curves, y: Axis, shown: Range) -> list[str]:
+def _draw_published(ax: Axes, learner: Series, x: Axis, look: Mapping[str, Any], drawing: Drawing) -> None:
+    """Draw the published points of a learner; crosses get its name, as no line joins them to the label at its end."""
+    points = drawing.published[learner.algo, x.column]
+    ax.plot(*points, **published_look(look, drawing))
+    if drawing.published_as == "crosses":
+        side = "right" if points[0][0] > learner.mean[x.column].iloc[-1] / 2 else "left"
+        offset = (-6 if side == "right" else 6, 3)
+        first = (points[0][0], points[1][0])
+        named: dict[str, Any] = {"fontsize": 7, "color": darker(look["color"], 0.3), "ha": side, "zorder": 6}
+        ax.annotate(learner.algo, first, xytext=offset, textcoords="offset points", **named)
+
+
+def _not_shown(ax: Axes, curves: _Curves, y: Axis, shown: Range, drawing: Drawing) -> list[str]:
     """Write in the panel how many values it does not show; return sentences about it for the caption."""
     tables = [curve for _, curve in curves]
     clipped, largest = shown.above(tables, y)
-    remarks = []
+    below = 0 if drawing.bottom else shown.below(tables, y)
+    remarks = [f"triangles stand for means below {drawing.bottom:.3g}."] if drawing.bottom else []
     for hidden, where, more in (
         (clipped, f"above {shown.high:.3g}", f" (largest {largest:.3g})"),
-        (shown.below(tables, y), "of 0, or as small as rounding,", ""),
+        (below, "of 0, or as small as rounding,", ""),
     ):
         if hidden:
             text = f"{hidden} mean value{'s' if hidden > 1 else ''} {where} not shown"
@@ -211,7 +241,7 @@ def _label_axes(places: Sequence[Place], panels: Sequence[Sequence[Series]], y: 
         if place.lowest or len(set(below)) > 1:
             place.ax.set_xlabel(text)
         if place.first:
-            place.ax.set_ylabel(y.text)
+            place.ax.set_ylabel("\n".join(wrap(y.text, _LETTERS_BESIDE)))
         elif drawing.share_y:
             place.ax.tick_params(labelleft=False)
 
@@ -257,6 +287,9 @@ def _legend_entries(
             entries[f"{text}: no point, as tuning passes the total"] = nothing
         elif curve.label in looks:
             entries[text] = Line2D([], [], **looks[curve.label])
+    others = list(dict.fromkeys(curve.algo for curve in series if drawing.named and curve.algo not in drawing.named))
+    if others and not looks:
+        entries[f"others: {', '.join(others)}"] = Line2D([], [], color=COLOURS["ash"])
     if max(counts) >= FEWEST:
         number = repetitions_of(series) if len(counts) == 1 else "repetitions"
         band = BANDS[drawing.band].format(times=number)
@@ -266,5 +299,5 @@ def _legend_entries(
     if _BOUND_LABEL in drawn:
         entries[_BOUND_LABEL] = Line2D([], [], color="black", **_BOUND)
     if {curve.algo for curve in series} & {algo for algo, _ in drawing.published}:
-        entries["as published"] = Line2D([], [], color="black", **_PUBLISHED)
+        entries["as published"] = Line2D([], [], **published_look({"color": "black"}, drawing))
     return entries

@@ -8,15 +8,32 @@ import numpy as np
 import pandas as pd
 
 from budgetreg.analysis.bootstrap import FEWEST, ONE_SIDED, of_ratio, weights
+from budgetreg.analysis.comparisons import Condition, select
 from budgetreg.config.nested import common, flatten
-from budgetreg.config.options import FLAG, LIST, MAPPING, NAME, NOTHING, POSITIVE, TEXT, Rules, check, list_of, one_of
+from budgetreg.config.options import (
+    FLAG,
+    LIST,
+    MAPPING,
+    NAME,
+    NOTHING,
+    POSITIVE,
+    TEXT,
+    Requirement,
+    Rules,
+    check,
+    one_of,
+)
 from budgetreg.errors import ConfigError
 from budgetreg.results.axis_variables import ALONG
 from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series, budgets_of, by_checkpoint
 
+_FURTHER = Requirement(
+    "names with the kind bills", lambda value: MAPPING.accepts(value) and set(value.values()) <= {"bills"}
+)
 _RULES: Rules = {
-    "kind": ("the kind of figure", one_of("curves", "dots", "scaling", "pictures")),
-    "x": ("the variable on the x axis", one_of(*ALONG) | list_of("a list of these", one_of(*ALONG)) | NOTHING),
+    "kind": ("the kind of figure", one_of("curves", "dots", "scaling", "paired", "ratios", "pictures")),
+    "also": ("the kinds of further figures, by the ends of their names", _FURTHER),
+    "x": ("the variable on the x axis", one_of(*ALONG) | NOTHING),
     "x_scale": ("the scale of the x axis", one_of("log", "linear")),
     "y_scale": ("the scale of the y axis", one_of("auto", "log", "linear")),
     "measure": ("the column on the y axis", one_of(*MEASURES, *SUBSPACE_MEASURES) | NOTHING),
@@ -25,7 +42,12 @@ _RULES: Rules = {
     "finding": ("the figure's title: what it shows", TEXT),
     "band": ("the band", one_of("interval", "spread")),
     "named": ("the learners that are not grey", LIST),
+    "names": ("what labels are called", MAPPING),
+    "against": ("the learner that others are compared with", NAME | MAPPING | NOTHING),
+    "apart": ("the learners with panels of their own", LIST),
     "top": ("where the y axis ends", POSITIVE | NOTHING),
+    "bottom": ("where the y axis begins", POSITIVE | NOTHING),
+    "published_as": ("how published numbers are drawn", one_of("curves", "crosses")),
     "share_y": ("whether all panels have the same y axis", FLAG),
     "worst": ("the key of which the worst value is shown", NAME | NOTHING),
     "over": ("what a scaling goes along", NAME | NOTHING),
@@ -44,13 +66,14 @@ class Drawing:
 
     Attributes
     ----------
-    kind : {'curves', 'dots', 'scaling', 'pictures'}
+    kind : {'curves', 'dots', 'scaling', 'paired', 'ratios', 'bills', 'pictures'}
         Curves; a dot per data set and learner at the last checkpoint, with the median; a point per learner and
-        value of a variable; or images, which need no run.
+        value of a variable; a panel per learner, with its paired difference from one of them; the last errors of
+        variants, divided by that of one of them; what was paid beside the last error; or images, which need no run.
+    also : mapping of str to str
+        The kinds of further figures of the same curves, by what their files' names end with.
     x : str or None
         A variable of `budgetreg.results.axis_variables`; None: attributes, or examples for runs with ``axis=examples``.
-    also : sequence of str
-        Variables for further figures of the same curves.
     x_scale : {'log', 'linear'}
     y_scale : {'auto', 'log', 'linear'}
     measure : str or None
@@ -65,8 +88,18 @@ class Drawing:
         The 90 % interval of the mean by bootstrap, or 5 to 95 % of repetitions that differ in the true weights.
     named : sequence of str
         Learners that keep their colours and labels while all others are grey; none: all keep them.
+    names : mapping of str to str
+        What some labels are called in the figure.
+    against : str, mapping or None
+        The learner that others are compared with, as in claims.
+    apart : sequence of str
+        Learners that have panels of their own below those of the others, with the one of `against` beside them.
     top : float or None
         Where the y axis ends; None: where the values of the later half of the checkpoints ask for.
+    bottom : float or None
+        Where the y axis begins; smaller values are drawn there, as triangles. None: below all values.
+    published_as : {'curves', 'crosses'}
+        Whether the published points are those of a curve, or single numbers.
     share_y : bool
         Whether all panels have the same y axis.
     worst : str or None
@@ -83,8 +116,8 @@ class Drawing:
     """
 
     kind: str = "curves"
+    also: Mapping[str, str] = field(default_factory=dict)
     x: str | None = None
-    also: Sequence[str] = ()
     x_scale: str = "log"
     y_scale: str = "auto"
     measure: str | None = None
@@ -93,7 +126,12 @@ class Drawing:
     finding: str = ""
     band: str = "interval"
     named: Sequence[str] = field(default_factory=list)
+    names: Mapping[str, str] = field(default_factory=dict)
+    against: Condition | None = None
+    apart: Sequence[str] = field(default_factory=list)
     top: float | None = None
+    bottom: float | None = None
+    published_as: str = "curves"
     share_y: bool = True
     worst: str | None = None
     over: str | None = None
@@ -103,7 +141,8 @@ class Drawing:
 
     def figures(self, name: str) -> dict[str, "Drawing"]:
         """Return the drawing of each figure by the name of its files; the first has the given name."""
-        return {name: self, **{f"{name}_{x}": replace(self, x=x, also=()) for x in self.also}}
+        further = {f"{name}_{end}": replace(self, kind=kind, also={}) for end, kind in self.also.items()}
+        return {name: self, **further}
 
     def panel(self, series: Series) -> str:
         """Return the name of the panel that shows a series."""
@@ -116,6 +155,16 @@ class Drawing:
         for curve in series:
             panels.setdefault(self.panel(curve), []).append(curve)
         return panels
+
+    def rows(self, series: Sequence[Series]) -> list[list[list[Series]]]:
+        """Return the series of each panel of curves: first those of most learners, then those of the ones apart."""
+        panels = list(self.split(series).values())
+        if not self.apart:
+            return [panels]
+        beside = {id(curve) for curve in select(series, self.against)} if self.against else set()
+        most = [[curve for curve in panel if curve.algo not in self.apart] for panel in panels]
+        apart = [[curve for curve in panel if curve.algo in self.apart or id(curve) in beside] for panel in panels]
+        return [most, apart]
 
     def title(self, series: Sequence[Series]) -> str:
         """Return the title of the panel that shows some series."""
@@ -157,15 +206,13 @@ def parse(options: Mapping[str, Any]) -> Drawing:
     """
     filled = {**{key: getattr(PLAIN, key) for key in _RULES}, "panels": "dataset", **options}
     check(filled, _RULES, "figure")
-    first, *also = _listed(filled["x"])
     if (filled["kind"] == "scaling") != (filled["over"] is not None):
         raise ConfigError("figure.over: a figure of the kind scaling needs it, and no other")
-    titles = {str(key): str(text) for key, text in filled["titles"].items()}
-    return Drawing(**{**filled, "x": first, "also": also, "titles": titles, "panels": _listed(filled["panels"])})
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+    if filled["kind"] in ("paired", "ratios") and filled["against"] is None:
+        raise ConfigError(f"figure.against: a figure of the kind {filled['kind']} needs it")
+    texts = {key: {str(value): str(text) for value, text in filled[key].items()} for key in ("titles", "names")}
+    panels = filled["panels"] if isinstance(filled["panels"], list) else [filled["panels"]]
+    return Drawing(**{**filled, **texts, "panels": panels})
 
 
 def worst(series: Sequence[Series], key: str, column: str) -> Iterator[Series]:

@@ -12,6 +12,10 @@ from budgetreg.results.series import Series, budgets_of
 Looks = Mapping[str, Mapping[str, Any]]
 """Options of matplotlib's lines, by label."""
 
+_PUBLISHED: Mapping[str, Mapping[str, Any]] = {
+    "curves": {"linestyle": (0, (5, 2)), "linewidth": 1.1, "markersize": 3.5, "markerfacecolor": "white", "zorder": 2},
+    "crosses": {"linestyle": "none", "marker": "x", "markersize": 8.0, "markeredgewidth": 2.2, "zorder": 6},
+}
 _HEAVY, _USUAL, _FAINT = 2.6, 1.5, 1.0  # points
 _TINTS = (0.0, 0.4, 0.6, 0.75)  # shares of white, for the variants of one learner among others
 _BLACK = COLOURS["black"]
@@ -59,6 +63,11 @@ def look_of(algo: str, variant: int = 0) -> dict[str, Any]:
 def is_heavy(look: Mapping[str, Any]) -> bool:
     """Return whether a look is that of one of our learners."""
     return bool(look["linewidth"] == _HEAVY)
+
+
+def published_look(look: Mapping[str, Any], drawing: Drawing) -> Mapping[str, Any]:
+    """Return how the published numbers of a learner are drawn, given the look of its curve."""
+    return {"color": look["color"], "marker": look.get("marker"), **_PUBLISHED[drawing.published_as]}
 
 
 def shows_variants(series: Sequence[Series], drawing: Drawing) -> bool:

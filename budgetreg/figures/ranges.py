@@ -50,6 +50,7 @@ def y_range(
     may_be_log: bool = True,
     published: Sequence[float] = (),
     top: float | None = None,
+    bottom: float | None = None,
 ) -> Range:
     """Return the range of the y axis for some mean curves.
 
@@ -69,6 +70,8 @@ def y_range(
         Values of published curves; an axis that is not always logarithmic shows those that do not pass its end.
     top : float, optional
         Where the axis ends; None: as described above.
+    bottom : float, optional
+        Where the axis begins; None: below all values.
 
     Returns
     -------
@@ -80,7 +83,7 @@ def y_range(
         rounding = _ROUNDING * known.max(initial=0)
         shown = known[known > rounding]
         low, high = (shown.min(), shown.max()) if shown.size else (1.0, 1.0)
-        return Range(low / 1.3, top or high * 1.3, True, rounding)
+        return Range(bottom or low / 1.3, top or high * 1.3, True, rounding)
     zero = [] if y.zero is None else [y.zero]
     late = np.concatenate([*(curve[y.column].to_numpy()[len(curve) // 2 :] for curve in curves), zero])
     cap = top or max(2 * late[np.isfinite(late)].max(initial=0), y.most) or 1.0
@@ -90,12 +93,12 @@ def y_range(
     low, high = inside.min(), inside.max()
     ends_at_cap = top is not None or shown.size < means.size
     if may_be_log and low > 0 and log10(high / low) > 1.5:
-        return Range(low / 1.3, cap if ends_at_cap else high * 1.3, True)
+        return Range(bottom or low / 1.3, cap if ends_at_cap else high * 1.3, True)
     edges = np.concatenate([curve[[LOW, HIGH]].to_numpy(dtype=float)[curve[y.column] <= cap] for curve in curves])
     low = max(0.0, np.nanmin(edges, initial=low))
     high = min(cap, np.nanmax(edges, initial=high))
     margin = 0.06 * max(high - low, 0.1 * (y.zero or high))
-    return Range(max(0.0, low - 1.5 * margin), cap if ends_at_cap else high + 1.5 * margin, False)
+    return Range(bottom or max(0.0, low - 1.5 * margin), cap if ends_at_cap else high + 1.5 * margin, False)
 
 
 def _means(curves: Sequence[pd.DataFrame], y: Axis) -> np.ndarray:

@@ -109,10 +109,18 @@ def report(recipe: Recipe, results: Path) -> None:
     # A learner with a curve for each of several data sets has no number of attributes of its own.
     comparable = [(name, curves) for name, curves in panels if len({curve.label for curve in curves}) == len(curves)]
     write_atomically(folder / SAVINGS, savings_csv(comparable, measure))
-    from budgetreg.figures import curves, points  # here, as matplotlib is slow to load
+    from budgetreg.figures import bills, curves, paired, points, ratios  # here, as matplotlib is slow to load
 
-    plots_of = {"curves": curves.plot_series, "dots": points.plot_dots, "scaling": points.plot_scaling}
-    drawn = [curve for _, of_panel in panels for curve in of_panel]
+    plots_of = {
+        "curves": curves.plot_series,
+        "dots": points.plot_dots,
+        "scaling": points.plot_scaling,
+        "paired": paired.plot_paired,
+        "ratios": ratios.plot_ratios,
+        "bills": bills.plot_bills,
+    }
+    called = recipe.drawing.names
+    drawn = [replace(curve, label=called.get(curve.label, curve.label)) for _, of_panel in panels for curve in of_panel]
     for name, drawing in recipe.drawing.figures(_FIGURE).items():
         plots_of[drawing.kind](drawn, folder, name, drawing)
 

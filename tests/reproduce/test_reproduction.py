@@ -33,7 +33,7 @@ tuning: {B: 4, eta: 0.02}
 protocols:
   literal: {}
   paper: {dataset: {center: full}, learners: {aelr: {split: even}}}
-figure: {panels: protocol, x: [attributes, paid], x_scale: linear}
+figure: {panels: protocol, also: {paid: bills}, x_scale: linear, names: {ridge: full rows}}
 differs: [the digits are smaller]
 claims:
   - {id: ridge_below, says: ridge is better, kind: below, a: ridge, b: aelr}
@@ -135,7 +135,8 @@ def test_a_recipe_is_run_once_judged_and_drawn(
     assert {"curves.csv", "runs.csv", "claims.csv", "savings.csv", "manifest.json"} < first.keys()
     assert {"curves.png", "curves.pdf", "curves.txt"} < first.keys()
     assert {"curves_paid.png", "curves_paid.pdf", "curves_paid.txt"} < first.keys()
-    assert b"against attributes paid for" in first["curves_paid.txt"]
+    assert b"test error and attributes paid for" in first["curves_paid.txt"]
+    assert b"digits_3v5, full rows" in first["curves.txt"]
 
     verdicts = {(row["claim"], row["protocol"]): row for row in rows(folder / "claims.csv")}
     assert set(verdicts) == {("ridge_below", "literal"), ("ridge_below", "paper"), ("level", "paper")}
@@ -337,9 +338,8 @@ def test_mistakes_are_one_line(recipe: Path, capsys: pytest.CaptureFixture[str])
     assert "paper/toy: claims: ridge_below: under: no such kind" in refused("paper/toy")
     recipe.write_text(RECIPE.replace("panels:", "panles:"))
     assert "figure.panles: no such key (did you mean 'panels'?)" in refused("paper/toy")
-    for x in ("[attributes, piad]", "[]"):
-        recipe.write_text(RECIPE.replace("[attributes, paid]", x))
-        assert "the variable on the x axis must be one of attributes, paid, " in refused("paper/toy")
+    recipe.write_text(RECIPE.replace("x_scale", "x: piad, x_scale"))
+    assert "the variable on the x axis must be one of attributes, paid, " in refused("paper/toy")
     recipe.write_text(RECIPE.replace("digits_3v5", "digits"))
     assert "paper/toy: " in refused("paper/toy")
     recipe.write_text(RECIPE.replace("claims:", "claims: ["))

@@ -1,0 +1,230 @@
+"""Draw a panel for each learner, and below it how far it lies above one of them in the same repetitions."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+
+from budgetreg.analysis.bootstrap import FEWEST, Estimate, basic
+from budgetreg.analysis.comparisons import ResampledCurves, select
+from budgetreg.figures.axes import Axis, axes_of
+from budgetreg.figures.canvas import Place, Sheet, grid, own_settings, write_figure
+from budgetreg.figures.captions import caption, repetitions_of
+from budgetreg.figures.drawing import BANDS, Drawing
+from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Patch
+from budgetreg.figures.looks import Looks, looks_of, published_look
+from budgetreg.figures.ticks import set_ticks
+from budgetreg.results.axis_variables import along
+from budgetreg.results.series import Series
+
+_PANEL = (2.6, 2.3)  # inches
+_HEIGHTS = (3, 2)  # of a learner's curve, and of its difference
+_BAND, _MARGIN = 0.18, 0.05  # opacity; share of an axis that is left free
+_LETTERS = 24  # of a line of text
+_GREY = "#555555"
+_OUTSIDE: dict[str, Any] = {
+    "linestyle": "none",
+    "marker": "o",
+    "markersize": 12,
+    "markerfacecolor": "none",
+    "markeredgecolor": "black",
+    "markeredgewidth": 1.3,
+}
+
+
+def plot_paired(series: Sequence[Series], target: Path, name: str, drawing: Drawing) -> list[Path]:
+    """Draw a row of learners for each panel of a drawing, each with its difference from ``drawing.against`` below.
+
+    Parameters
+    ----------
+    series, target, name, drawing
+        As for `budgetreg.figures.curves.plot_series`.
+
+    Returns
+    -------
+    list of Path
+        ``<name>.png``, ``<name>.pdf`` and ``<name>.txt``.
+    """
+    x, y = axes_of(series, drawing)
+    with own_settings():
+        figure, remarks = draw(series, drawing)
+        title = f"{name}: {y.name} against {x.name}, and paired differences"
+        return write_figure(figure, caption(title, series, remarks, drawing), target, name)
+
+
+def draw(series: Sequence[Series], drawing: Drawing) -> tuple[Figure, list[str]]:
+    """Draw the rows into a new figure, and return it with sentences for the caption.
+
+    Parameters
+    ----------
+    series, drawing
+        As for `plot_paired`.
+    """
+    rows = [_reference_first(in_row, drawing) for in_row in drawing.split(series).values()]
+    drawn = _sheet(len(rows), max(2, *map(len, rows)))
+    lines = iter(_lines(drawn))
+    looks = looks_of(series, drawing)
+    outside: dict[str, Sequence[float]] = {}
+    for learners in rows:
+        outside |= _draw_row(next(lines), next(lines), learners, looks, drawing)
+    drawn.finish(drawing.finding, 0)
+    # The learner that others are compared with has no difference: its place is that of the legend.
+    _draw_legend(_lines(drawn)[1][0], series, drawing, outside=any(outside.values()))
+    remarks = [
+        f"Lower panels show the mean difference from {rows[0][0].label} over the same repetitions, with its 90 % "
+        "interval from 2000 bootstrap resamples. Where checkpoints differ, means are interpolated linearly in the "
+        "logarithm of x."
+    ]
+    places = [f"{label} at {at:,.0f}" for label, away in outside.items() for at in away]
+    if places:
+        remarks.append(f"Circles mark means outside their band, which a few repetitions decide: {', '.join(places)}.")
+    return drawn.figure, remarks
+
+
+def _draw_row(
+    above: Sequence[Axes], below: Sequence[Axes], learners: Sequence[Series], looks: Looks, drawing: Drawing
+) -> dict[str, Sequence[float]]:
+    """Draw a row of learners; return where the mean of each lies outside its band."""
+    x, y = axes_of(learners, drawing)
+    reference, *others = learners
+    outside = {}
+    for ax, learner in zip(above, learners, strict=False):
+        outside[learner.label] = _draw_curve(ax, learner, looks[learner.label], x, y, drawing)
+    above[0].set_title(f"{drawing.title(learners)}\n{reference.label}", loc="left", fontsize=10)
+    above[0].set_ylabel("\n".join(wrap(y.text, _LETTERS)))
+    above[0].set_xlabel(x.label)
+    above[0].tick_params(labelbottom=True)
+    inside = [np.zeros(1)]  # the line that a learner without a difference lies on
+    for ax, learner in zip(below[1:], others, strict=False):
+        points, estimates = differences(learner, reference, y, x)
+        low, middle, high = np.array([(each.low, each.value, each.high) for each in estimates]).T
+        away = np.isin(points, outside[learner.label])
+        inside += [low[~away], middle[~away], high[~away]]
+        _draw_difference(ax, points, (low, middle, high), away, looks[learner.label], x)
+        ax.set_xlabel(x.label)
+    values = np.concatenate(inside)
+    margin = _MARGIN * (np.ptp(values[np.isfinite(values)]) or 1.0)
+    below[0].set_ylim(np.nanmin(values) - margin, np.nanmax(values) + margin)  # for all of them
+    below[1].set_ylabel(f"difference\nfrom {reference.label}")
+    below[1].tick_params(labelleft=True)
+    below[0].set_axis_off()
+    # These labels reach into the place that has no difference, and need no space of their own.
+    for axis in (above[0].xaxis, below[1].yaxis):
+        axis.set_in_layout(False)
+    for ax in [*above[len(learners) :], *below[len(learners) :]]:
+        ax.set_axis_off()
+    return outside
+
+
+def differences(learner: Series, reference: Series, y: Axis, x: Axis) -> tuple[np.ndarray, list[Estimate]]:
+    """Return how far a learner's mean lies above that of another one, wherever both have a curve.
+
+    Returns
+    -------
+    x : ndarray, shape (C,)
+        The learner's checkpoints within the range of both curves, and the ends of that range.
+    differences : list of Estimate
+        Of means over the repetitions that both have.
+    """
+    comparison = ResampledCurves([learner, reference], y.column, x.column)
+    a, b = comparison.means(learner), comparison.means(reference)
+    begin, end = max(a.x[0], b.x[0]), min(a.x[-1], b.x[-1])
+    points = np.unique(np.clip(a.x, begin, end)) if begin <= end else np.empty(0)
+    return points, [basic(values, comparison.repetitions) for values in (a.at(points) - b.at(points)).T]
+
+
+def _reference_first(series: Sequence[Series], drawing: Drawing) -> list[Series]:
+    """Return the series of a row: the one that others are compared with, then the others by their last mean."""
+    assert drawing.against is not None
+    _, y = axes_of(series, drawing)
+    reference = select(series, drawing.against)[0]
+    others = [curve for curve in series if curve is not reference]
+    return [reference, *sorted(others, key=lambda curve: float(curve.mean[y.column].iloc[-1]))]
+
+
+def _sheet(rows: int, columns: int) -> Sheet:
+    figure = Figure(layout="constrained")
+    heights = {"height_ratios": _HEIGHTS * rows}
+    axes = figure.subplots(2 * rows, columns, squeeze=False, sharex=True, sharey="row", gridspec_kw=heights)
+    places = [
+        Place(ax, column == 0, row == len(axes) - 1) for row, line in enumerate(axes) for column, ax in enumerate(line)
+    ]
+    return Sheet(figure, places, _PANEL)
+
+
+def _lines(drawn: Sheet) -> list[list[Axes]]:
+    """Return the axes of each line of panels."""
+    lines: list[list[Axes]] = []
+    for place in drawn.places:
+        lines += [[]] if place.first else []
+        lines[-1].append(place.ax)
+    return lines
+
+
+def _draw_curve(
+    ax: Axes, learner: Series, look: Mapping[str, Any], x: Axis, y: Axis, drawing: Drawing
+) -> Sequence[float]:
+    """Draw a mean with its band and what was published; return where the mean lies outside its band."""
+    at, mean = along(x.column, learner, learner.mean), learner.mean[y.column].to_numpy(dtype=float)
+    low, high = drawing.edges(learner.points, y.column)
+    _prepare(ax, x, log=y.log)
+    ax.set_title(learner.label, loc="left", fontsize=10)
+    if y.zero is not None:
+        ax.axhline(y.zero, color=_GREY, linewidth=0.8, zorder=1)
+    ax.plot(at, mean, **look)
+    if learner.repetitions >= FEWEST:
+        ax.fill_between(at, low, high, color=look["color"], alpha=_BAND, linewidth=0, zorder=2)
+    if (learner.algo, x.column) in drawing.published:
+        ax.plot(*drawing.published[learner.algo, x.column], **published_look(look, drawing))
+    away = (mean < low) | (mean > high)
+    ax.plot(at[away], mean[away], zorder=6, **_OUTSIDE)
+    return [float(place) for place in at[away]]
+
+
+def _draw_difference(
+    ax: Axes,
+    points: np.ndarray,
+    estimates: tuple[np.ndarray, np.ndarray, np.ndarray],
+    away: np.ndarray,
+    look: Mapping[str, Any],
+    x: Axis,
+) -> None:
+    """Draw a difference with its interval; where the mean is out of its band, the axis may end below, with a number."""
+    low, middle, high = estimates
+    _prepare(ax, x, log=False)
+    ax.axhline(0, color=_GREY, linewidth=0.8, zorder=1)
+    ax.plot(points, middle, **look)
+    ax.fill_between(points, low, high, color=look["color"], alpha=_BAND, linewidth=0, zorder=2)
+    for at, value in zip(points[away], middle[away], strict=True):
+        ax.annotate(
+            f"{value:+.2f}", (at, 0.95), xycoords=("data", "axes fraction"), ha="right", va="top", fontsize=8, zorder=6
+        )
+
+
+def _prepare(ax: Axes, x: Axis, *, log: bool) -> None:
+    if x.log:
+        ax.set_xscale("log", nonpositive="mask")
+    if log:
+        ax.set_yscale("log", nonpositive="mask")
+    ax.margins(_MARGIN)
+    set_ticks(ax)
+    grid(ax)
+
+
+def _draw_legend(ax: Axes, series: Sequence[Series], drawing: Drawing, *, outside: bool) -> None:
+    band = BANDS[drawing.band].format(times=repetitions_of(series))
+    entries: dict[str, Artist] = {
+        "mean": Line2D([], [], color="black", marker="o", markersize=5, linewidth=1.5),
+        f"above: {band}": Patch(color="black", alpha=_BAND, linewidth=0),
+        "beside: 90 % interval": Patch(color="black", alpha=_BAND, linewidth=0),
+    }
+    if {curve.algo for curve in series} & {algo for algo, _ in drawing.published}:
+        entries["as published"] = Line2D([], [], **published_look({"color": "black"}, drawing))
+    if outside:
+        entries["mean outside its band"] = Line2D([], [], **{**_OUTSIDE, "markersize": 8})
+    if drawing.note:
+        entries[drawing.note] = Line2D([], [], linestyle="none")
+    texts = ["\n".join(wrap(text, _LETTERS)) for text in entries]
+    ax.legend(list(entries.values()), texts, loc="lower left", bbox_to_anchor=(-0.2, -0.3), fontsize=8, frameon=False)
