@@ -21,7 +21,7 @@ from budgetreg.results.axis_variables import along
 from budgetreg.results.series import Series, common_unit
 
 _PANEL = (2.3, 3.1)  # inches
-_GREY, _TUNING = "#555555", "#C8C8C8"
+_GREY, _TUNING = "#555555", "#D6D6D6"
 _SIZE = 7.5  # points: of the letters of a bill
 _LETTERS = 24  # of a line below an axis
 
@@ -81,7 +81,7 @@ def draw(series: Sequence[Series], drawing: Drawing) -> Figure:
     """
     _, y = axes_of(series, drawing)
     paid = _paid(series, drawing)
-    looks = looks_of(series, drawing)
+    looks = looks_of(series, replace(drawing, named=[]))  # each has a row of its own, so that none need be grey
     panels = list(drawing.split(series).values())
     bills = [{curve.label: bill_of(curve, paid, y) for curve in in_panel} for in_panel in panels]
     labels = _ordered(bills)
@@ -105,6 +105,8 @@ def draw(series: Sequence[Series], drawing: Drawing) -> Figure:
         for place in (bars, dots):
             set_ticks(place.ax, y=False)
             grid(place.ax, axis="x")
+    if drawing.top:
+        pairs[0][1].ax.set_xlim(right=drawing.top)  # for all of them
     drawn.finish(drawing.finding, 1)
     entries = {
         "pilot and final run": Patch(color=_GREY),
@@ -173,8 +175,17 @@ def _draw_error(ax: Axes, row: int, error: Estimate, look: Mapping[str, Any], to
     """Draw a dot with its interval; an arrow with its value if it lies beyond the end of the axis."""
     beyond = not error.value <= top
     marker = ">" if beyond else look["marker"]
-    ax.plot(min(error.value, top), row, linestyle="none", marker=marker, markersize=6, color=look["color"], zorder=3)
+    ax.plot(
+        min(error.value, top),
+        row,
+        linestyle="none",
+        marker=marker,
+        markersize=6,
+        color=look["color"],
+        zorder=3,
+        clip_on=False,
+    )
     if beyond:
         ax.annotate(f"{error.value:.3g} ", (top, row), ha="right", va="center", fontsize=_SIZE)
     elif np.isfinite([error.low, error.high]).all():
-        ax.hlines(row, error.low, min(error.high, top), color=look["color"], linewidth=1.8, zorder=2)
+        ax.hlines(row, error.low, error.high, color=look["color"], linewidth=1.8, zorder=2)

@@ -107,12 +107,12 @@ def _draw_row(
     values = np.concatenate(inside)
     margin = _MARGIN * (np.ptp(values[np.isfinite(values)]) or 1.0)
     below[0].set_ylim(np.nanmin(values) - margin, np.nanmax(values) + margin)  # for all of them
-    below[1].set_ylabel(f"difference\nfrom {reference.label}")
-    below[1].tick_params(labelleft=True)
     below[0].set_axis_off()
-    # These labels reach into the place that has no difference, and need no space of their own.
-    for axis in (above[0].xaxis, below[1].yaxis):
-        axis.set_in_layout(False)
+    last = below[len(others)]
+    last.set_ylabel(f"difference\nfrom {reference.label}")
+    last.yaxis.set_label_position("right")
+    last.tick_params(labelright=True)
+    above[0].xaxis.set_in_layout(False)  # its labels reach into the place that has no difference
     for ax in [*above[len(learners) :], *below[len(learners) :]]:
         ax.set_axis_off()
     return outside
@@ -136,12 +136,10 @@ def differences(learner: Series, reference: Series, y: Axis, x: Axis) -> tuple[n
 
 
 def _reference_first(series: Sequence[Series], drawing: Drawing) -> list[Series]:
-    """Return the series of a row: the one that others are compared with, then the others by their last mean."""
+    """Return the series of a row: the one that others are compared with, then the others in their order."""
     assert drawing.against is not None
-    _, y = axes_of(series, drawing)
     reference = select(series, drawing.against)[0]
-    others = [curve for curve in series if curve is not reference]
-    return [reference, *sorted(others, key=lambda curve: float(curve.mean[y.column].iloc[-1]))]
+    return [reference, *(curve for curve in series if curve is not reference)]
 
 
 def _sheet(rows: int, columns: int) -> Sheet:
