@@ -18,6 +18,7 @@ COMMANDS = {
     "reproduce": ("reproduce", "main", "reproduce the figures of the papers and judge their claims, or resume it"),
     "plot": ("curves", "plot", "draw the curves of one or several folders in one figure"),
     "compare": ("curves", "compare", "show how many attributes runs need to reach an error, and what that saves"),
+    "report": ("report", "main", "write one HTML page about runs, an advice, a study or reproduced figures"),
     "status": ("status", "main", "show the progress of the runs in a folder"),
     "list": ("offers", "main", "list learners, data sets and recipes"),
     "fetch": ("fetch", "main", "obtain a data set that is not bundled"),

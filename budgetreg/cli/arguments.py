@@ -273,6 +273,18 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
             "+",
         ),
     ),
+    "report": (
+        """Write one HTML page: figures, tables, the bill, claims with their verdicts, and what computed the results.
+        The page needs no other file and no network, and the same results give the same page. Runs that are not complete
+        are shown as far as they are.""",
+        _dir("places", "a run, an advice, a reproduced figure, a folder above such, or the file of a study", Path, "+"),
+        _option(
+            "--out",
+            type=Path,
+            metavar="FILE",
+            help="the page (default: DIR/report.html; for the study NAME.db, NAME.html; for several, ./report.html)",
+        ),
+    ),
     "status": (
         "Show the progress of the runs in and below a folder.",
         _dir("folder", "a run, or a folder above runs", _folder),

@@ -1,12 +1,20 @@
 """What a run has paid in all, tuning included."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from budgetreg.results.reading import Results  # which loads pandas
+    import pandas as pd  # which is slow to load
+
+    from budgetreg.results.reading import Results
+    from budgetreg.results.series import Series
+
+_ATTRIBUTES = ("attributes_total", "cells_tuning", "rows_full")
+_MONEY = ("cost_total", "cost_cells_tuning", "cost_rows_full")
+"""Columns of ``runs.csv``: paid for learning, for other cells of tuning, and for rows seen in full."""
 
 
 @dataclass(frozen=True)
@@ -34,20 +42,26 @@ def attributes_paid(results: "Results", repetition: int | None = None) -> Paymen
     """Return what repetitions of a run, all or one, have paid for, in attributes; None if it was not recorded."""
     data = results.manifest["data"]
     full_row = data.get("full_row", data["d"])  # fewer, if some attributes are free or bought together
-    return _bill(results, repetition, ("attributes_total", "cells_tuning", "rows_full"), full_row)
+    return _bill(_asked(results, repetition), _ATTRIBUTES, full_row)
 
 
 def money_paid(results: "Results", repetition: int | None = None) -> Payments | None:
     """Return the same in money; None if there are no prices."""
-    return _bill(results, repetition, ("cost_total", "cost_cells_tuning", "cost_rows_full"), 1)
+    return _bill(_asked(results, repetition), _MONEY, 1)
 
 
-def _bill(
-    results: "Results", repetition: int | None, columns: tuple[str, str, str], unit_of_rows: int
-) -> Payments | None:
-    runs = results.runs
-    asked = runs["repetition"].isin(results.curves["repetition"] if repetition is None else [repetition])
-    values = runs[asked].reindex(columns=list(columns)).to_numpy(dtype=float)
+def series_paid(series: "Series") -> tuple[Payments | None, Payments | None]:
+    """Return what all repetitions of a series have paid for, in attributes and in money; None as above."""
+    return _bill(series.runs, _ATTRIBUTES, series.full_row or series.d), _bill(series.runs, _MONEY, 1)
+
+
+def _asked(results: "Results", repetition: int | None) -> "pd.DataFrame":
+    wanted = results.curves["repetition"] if repetition is None else [repetition]
+    return results.runs[results.runs["repetition"].isin(wanted)]
+
+
+def _bill(runs: "pd.DataFrame", columns: Sequence[str], unit_of_rows: int) -> Payments | None:
+    values = runs.reindex(columns=list(columns)).to_numpy(dtype=float)
     if not values.size or np.isnan(values).any():
         return None
     final, tuning, rows = values[:, 0], values[:, 1], values[:, 2] * unit_of_rows

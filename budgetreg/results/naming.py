@@ -24,6 +24,17 @@ def distinguishing_options(config: Mapping[str, Any]) -> Tree:
     }
 
 
+def deciding_options(config: Mapping[str, Any]) -> Tree:
+    """Return a flat configuration with all keys that decide a result."""
+    flat = flatten(config)
+    return {**{key: flat[key] for key in sorted(_COLUMNS & flat.keys())}, **distinguishing_options(config)}
+
+
+def option_text(key: str, value: Any, in_full: bool = False) -> str:
+    """Return the value of a key as text; of a file only the name, as its folder belongs to one machine."""
+    return PurePath(str(value)).name if key in _FILES and value is not None else show(value, in_full)
+
+
 def variants(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return for each configuration the keys, with values, that distinguish it from the others.
 
@@ -79,6 +90,6 @@ def _texts(flats: Sequence[Mapping[str, Any]], keys: Sequence[str], in_full: boo
     def text(key: str, value: Any) -> str:
         # Without the learner's group and ``.name``; "dataset.split" stays, as it is another split.
         name = key.removeprefix("algo.").removesuffix(".name")
-        return f"{name}={PurePath(str(value)).name if key in _FILES else show(value, in_full)}"
+        return f"{name}={option_text(key, value, in_full)}"
 
     return [" ".join(text(key, flat[key]) for key in keys if key in flat) for flat in flats]

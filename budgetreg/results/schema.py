@@ -13,6 +13,7 @@ MODELS = "models.jsonl"
 TABLES = (CURVES, RUNS, REVEALS, MODEL)
 RUN_FILES = (MANIFEST, JOURNAL, MODELS, *TABLES)
 LOCK = ".lock"
+REPORT = "report.html"
 CLAIMS = "claims.csv"
 SAVINGS = "savings.csv"
 CELL = "cell"

@@ -53,6 +53,8 @@ class Series:
         Number of training examples.
     full_row
         What is charged for a full row, in attributes; None: all d.
+    n_test
+        Number of test examples, which tests see in full; None if that is not known.
     """
 
     dataset: str
@@ -67,6 +69,7 @@ class Series:
     folder: Path
     n_train: int
     full_row: int | None = None
+    n_test: int | None = None
 
     @cached_property
     def mean(self) -> pd.DataFrame:
@@ -342,4 +345,5 @@ def _series(points: pd.DataFrame, runs: pd.DataFrame, cell: RecordedCell, folder
             folder=folder,
             n_train=cell.data["n_train"],
             full_row=cell.data.get("full_row"),
+            n_test=cell.data.get("n_test"),
         )

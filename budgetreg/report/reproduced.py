@@ -1,0 +1,107 @@
+"""The section about a reproduced figure: the figure, the verdicts on its claims, and where it comes from."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from budgetreg.errors import DataError
+from budgetreg.figures.summary import comparison_table
+from budgetreg.figures.tables import right
+from budgetreg.report.bill import bill
+from budgetreg.report.grids import grid_of, listing
+from budgetreg.report.images import image_of
+from budgetreg.report.page import Part, Section
+from budgetreg.report.provenance import Computed, provenance
+from budgetreg.results.manifest import cells_of, read_merged_manifest
+from budgetreg.results.schema import CLAIMS, CURVES, SAVINGS
+from budgetreg.results.series import labelled, read_folder
+from budgetreg.results.tables import rows_of
+
+_VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "undecided"}
+_MEANING = (
+    "A claim holds if the 90 % interval of its statistic lies where the claim wants it, fails if the interval lies "
+    "outside, and is undecided otherwise."
+)
+
+
+def section_of_figure(folder: Path) -> Section:
+    """Return the section about the merged results of a recipe.
+
+    Raises
+    ------
+    DataError
+        If there are none, or a file is damaged.
+    """
+    manifest = read_merged_manifest(folder)
+    if manifest is None:
+        raise DataError(f"{folder} holds no reproduced figure")
+    series = labelled(read_folder(folder)) if (folder / CURVES).is_file() else []  # a picture needs no run
+    pictures = [image_of(path) for path in sorted(folder.glob("curves*.png"))]
+    claims, findings = _claims(folder / CLAIMS)
+    differs = manifest["differs"]
+    computed = [Computed(cell.name, cell) for cell in cells_of(manifest)]
+    parts = [
+        *([Part("Figure", pictures=pictures)] if pictures else []),
+        *claims,
+        *([Part("Results", tables=[grid_of(comparison_table(series))])] if series else []),
+        *_savings(folder / SAVINGS),
+        *([Part("How it differs", points=differs)] if differs else []),
+        *([bill(series)] if series else []),
+        *([provenance(computed, (manifest.get("promised") or {}).items())] if computed else []),
+    ]
+    return Section(str(manifest["recipe"]), "reproduced figure", [manifest["title"], *findings], parts=parts)
+
+
+def _claims(path: Path) -> tuple[list[Part], list[str]]:
+    """Return a part with the claims and their verdicts, and a sentence; nothing if nothing is claimed."""
+    rows = _rows(path)
+    if not rows:
+        return [], []
+    counts = Counter(row["verdict"] for row in rows)
+    tally = ", ".join(f"{counts[verdict]} {words}" for verdict, words in _VERDICTS.items() if counts[verdict])
+    heads = ("claim", "preset", "verdict", *right("estimate", "90 % interval"), "wanted", *right("repetitions"))
+    cells = [
+        (
+            f"{row['says']} ({row['claim']})",
+            row["protocol"] or "-",
+            row["verdict"] + (f": {row['note']}" if row["note"] else ""),
+            row["estimate"] or "-",
+            f"{row['interval_low']} to {row['interval_high']}" if row["interval_low"] else "-",
+            row["wanted"],
+            row["repetitions"],
+        )
+        for row in rows
+    ]
+    about = "Claims and their verdicts"
+    return [Part("Claims", tables=[listing(about, heads, cells, [_MEANING])])], [
+        f"Claims: {tally}, counted for each preset."
+    ]
+
+
+def _savings(path: Path) -> list[Part]:
+    rows = _rows(path)
+    if not rows:
+        return []
+    heads = ("panel", *right("error"), "learner", *right("attributes", "90 % interval", "times fewer"), "than")
+    cells = [
+        (
+            row["panel"],
+            row["error"],
+            row["learner"],
+            f"{row['attributes_are']} {row['attributes']}".strip() or "-",
+            _interval(row["attributes_low"], row["attributes_high"]),
+            f"{row['factor_is']} {row['factor']}".strip() or "-",
+            row["reference"] if row["reference"] != row["learner"] else "",
+        )
+        for row in rows
+    ]
+    grid = listing("Attributes seen in training until the mean error has fallen to a level", heads, cells)
+    return [Part("What it takes to reach an error", tables=[grid], folded=True)]
+
+
+def _interval(low: str, high: str) -> str:
+    return f"{low or '?'} to {high or '?'}" if low or high else "-"
+
+
+def _rows(path: Path) -> Sequence[dict[str, str]]:
+    return rows_of(path.read_bytes()) if path.is_file() else []

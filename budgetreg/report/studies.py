@@ -1,0 +1,66 @@
+"""The section about a study: what was paid, what is on order, how large the error is, and what more money brings."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from budgetreg.buying.state import State
+from budgetreg.buying.study import Study
+from budgetreg.errors import DataError
+from budgetreg.figures.study import plot_study
+from budgetreg.figures.study_tables import ABOUT_ESTIMATES, bill_tables, estimates_table, paid_in_all, size_of
+from budgetreg.figures.tables import right
+from budgetreg.report.grids import grid_of, listing
+from budgetreg.report.images import drawn
+from budgetreg.report.page import Grid, Part, Section
+
+_BILLS = ("By attribute", "By order")
+_FACTS = {
+    "algo": "learner",
+    "seed": "seed of all draws",
+    "target": "column to predict",
+    "id": "column of the examples' names",
+    "unit": "unit of the prices",
+}
+
+
+def section_of_study(path: Path) -> Section:
+    """Return the section about a study; its estimates are kept in the file, as ``budgetreg study show`` does.
+
+    Raises
+    ------
+    DataError
+        If the file is no study, or damaged.
+    """
+    with Study(path) as study:
+        state, bill = study.state(), study.bill()
+        warnings, estimated = [], []
+        try:
+            estimates = study.estimates()
+        except DataError as error:
+            warnings.append(f"There is no estimate of the error: {error}")
+        else:
+            estimated.append(
+                grid_of(estimates_table(estimates, bill.unit), _sentence(ABOUT_ESTIMATES.removesuffix(":")))
+            )
+        name = path.resolve().stem
+        picture = drawn(lambda folder: plot_study(name, len(state.examples), bill, study.history(), folder))
+        events = Counter(study.log()["event"])
+    bills = [grid_of(table, caption) for table, caption in zip(bill_tables(bill), _BILLS, strict=False)]
+    parts = [
+        Part("Error and what is known", pictures=[picture], tables=estimated),
+        Part("Bill", [f"{_sentence(paid_in_all(bill))}."], tables=bills),
+        Part("Provenance", tables=list(_provenance(state, events)), folded=True),
+    ]
+    return Section(f"Study {name}", "study", [f"{size_of(state)}."], warnings, parts)
+
+
+def _sentence(text: str) -> str:
+    """Return text with a capital letter at its beginning."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _provenance(state: State, events: Mapping[str, int]) -> Iterator[Grid]:
+    facts = [(what, state.facts[key]) for key, what in _FACTS.items() if key in state.facts]
+    yield listing("How the study was created", ("what", "value"), facts)
+    yield listing("Recorded events", ("event", *right("times")), sorted(events.items()))
