@@ -1,0 +1,209 @@
+"""``budgetreg report``: what the page of each kind of results holds, where it lies, and which mistakes it refuses."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import html5lib
+import pytest
+
+import budgetreg
+from budgetreg.cli.app import main
+from budgetreg.results.schema import JOURNAL
+from tests.report.conftest import ODD, QUICK, make_study
+
+ROOT = Path(__file__).parents[2]
+Report = Callable[..., Element]
+
+
+@pytest.fixture
+def report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Report:
+    """Return a function that writes the page of some places, and parses it."""
+
+    def written(*places: Path) -> Element:
+        page = tmp_path / "page.html"
+        assert main(["report", *map(str, places), "--out", str(page)]) == 0, capsys.readouterr().err
+        assert capsys.readouterr().out.strip().endswith("page.html")
+        tree: Element = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(page.read_bytes())
+        return tree
+
+    return written
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
+    capsys.readouterr()
+    code = main(["report", *map(str, words)])
+    error = capsys.readouterr().err
+    assert error.startswith("budgetreg: ")
+    assert error.count("\n") == 1
+    return code, error
+
+
+def texts(tree: Element, name: str) -> list[str]:
+    return [" ".join("".join(element.itertext()).split()) for element in tree.iter(name)]
+
+
+def rows(tree: Element, caption: str) -> list[list[str]]:
+    """Return the rows of the table with a caption, by its beginning."""
+    (table,) = (
+        each for each in tree.iter("table") if texts(each, "caption")[0].casefold().startswith(caption.casefold())
+    )
+    return [["".join(cell.itertext()) for cell in row] for row in table.iter("tr")]
+
+
+def test_a_run_shows_its_error_bill_and_provenance(results: Path, report: Report) -> None:
+    page = report(results / "run")
+    assert texts(page, "h2") == ["aelr on digits_3v5, k = 4"]
+    assert texts(page, "h3") == ["Test error", "Results", "Bill", "Provenance"]
+    curve = budgetreg.load(results / "run").curves
+    last = curve[curve["examples"] == curve["examples"].max()]
+    assert f"{last['test_relative'].mean():.3g}" in " ".join(texts(page, "p"))
+    assert len(rows(page, "aelr on digits_3v5")) == 1 + curve["examples"].nunique()
+    bought = int(budgetreg.load(results / "run").runs["attributes_total"].mean())
+    assert rows(page, "Paid by a repetition")[1] == ["aelr", "2", f"{bought:,}", "0", "0", "0", f"{bought:,}", "2,304"]
+    manifest = json.loads((results / "run" / "manifest.json").read_text())
+    assert ["seed", "0"] in rows(page, "Configuration")
+    assert ["numpy", manifest["versions"]["numpy"]] in rows(page, "What computed")
+    assert ["commit", manifest["git"]["commit"] or "not recorded"] in rows(page, "What computed")
+    assert manifest["tables"]["curves.csv"][:12] in rows(page, "SHA-256")[1]
+
+
+def test_a_sweep_is_compared_as_the_commands_do(
+    results: Path, report: Report, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = report(results / "sweep")
+    assert texts(page, "h2") == ["2 runs on digits_3v5"]
+    assert main(["plot", str(results / "sweep"), "--out", str(results / "figure")]) == 0
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    for row in rows(page, "digits_3v5, at the last checkpoint")[1:]:
+        assert " ".join(row).split() in printed
+    assert [row[0] for row in rows(page, "Configuration of each")[1:]] == ["aelr", "naive"]
+    (image,) = page.iter("img")
+    assert "tables" in image.get("alt", "")
+
+
+def test_an_advice_gives_its_sentence(results: Path, report: Report) -> None:
+    page = report(results / "advice")
+    assert texts(page, "h2") == ["Advice for a total of 300 attributes on digits_3v5"]
+    said = (results / "advice" / "advice.txt").read_text().split("\n\n")[1]
+    assert " ".join(said.split()) in texts(page, "p")
+    assert len(rows(page, "digits_3v5, 300 attributes")) == 5
+
+
+def test_a_study_shows_its_bill_and_every_name_as_it_is(results: Path, report: Report) -> None:
+    page = report(results / "trial.db")
+    assert not list(page.iter("script"))
+    with budgetreg.Study(results / "trial.db") as study:
+        bill = study.bill()
+    table = rows(page, "By attribute")
+    assert table[0][-1] == "<EUR>"
+    assert {row[0] for row in table[1:]} == {ODD, "weight"}
+    assert sum(int(row[3]) for row in table[1:]) == bill.by_attribute["paid"].sum()
+    assert f"Paid: {bill.total:g} <EUR>, and {bill.on_order:g} <EUR> for what is on order." in texts(page, "p")
+
+
+def test_a_model_from_all_rows_has_no_error(tmp_path: Path, report: Report) -> None:
+    fitted = {key: value for key, value in QUICK.items() if key not in ("repetitions", "checkpoints")}
+    budgetreg.fit({**fitted, "algo": "aelr", "out": str(tmp_path / "model")})
+    page = report(tmp_path / "model")
+    assert texts(page, "h2") == ["Model of digits_3v5, learned from all rows"]
+    assert not list(page.iter("img"))
+    assert "No row was kept for a test, so that no error was estimated." in texts(page, "p")
+
+
+def test_a_reproduced_figure_shows_every_claim(report: Report) -> None:
+    folder = ROOT / "results" / "hazan_koren_2012" / "fig1"
+    page = report(folder)
+    claims = folder.joinpath("claims.csv").read_text().count("\n") - 1
+    table = rows(page, "Claims and their verdicts")
+    assert len(table) == 1 + claims
+    assert {row[2].partition(":")[0] for row in table[1:]} <= {"holds", "fails", "undecided"}
+    assert texts(page, "h2") == ["hazan_koren_2012/fig1"]
+    assert len(list(page.iter("img"))) == len(list(folder.glob("curves*.png")))
+
+
+def test_several_places_have_a_section_each_and_a_table_of_contents(results: Path, report: Report) -> None:
+    page = report(results / "run", results / "trial.db")
+    assert texts(page, "h2") == ["aelr on digits_3v5, k = 4", "Study trial"]
+    links = [link.get("href", "") for nav in page.iter("nav") for link in nav.iter("a")]
+    assert links == [f"#{heading.get('id')}" for heading in page.iter("h2")]
+
+
+def test_a_run_that_was_interrupted_is_shown_as_far_as_it_is(
+    results: Path, tmp_path: Path, report: Report, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(results / "run", folder)
+    asked = {**QUICK, "algo": "aelr", "repetitions": 3, "out": str(folder)}
+    budgetreg.run(asked)
+    # As a kill leaves it after two of three repetitions.
+    lines = (folder / JOURNAL).read_text().splitlines(keepends=True)
+    (folder / JOURNAL).write_text("".join(lines[:2]))
+    page = report(folder)
+    (warning,) = (text for text in texts(page, "p") if text.startswith("Note:"))
+    assert "the run is incomplete: 2 of 3 repetitions are finished" in warning
+    assert rows(page, "Runs that are not complete")[1][-1] == "repetition 2: interrupted: the same command resumes"
+
+
+def test_nothing_finished_is_an_error(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(results / "run", folder)
+    (folder / JOURNAL).write_text("")
+    code, error = refused(capsys, folder)
+    assert (code, "nothing is finished yet (0 of 2 repetitions)" in error) == (3, True)
+
+
+def test_equal_results_give_equal_bytes(results: Path, tmp_path: Path) -> None:
+    again = tmp_path / "elsewhere" / "sweep"
+    for algo in ("aelr", "naive"):
+        budgetreg.run({**QUICK, "algo": algo, "n_jobs": 2, "backend": "loky", "out": str(again / algo)})
+    pages = []
+    for folder in (results / "sweep", again):
+        assert main(["report", str(folder)]) == 0
+        pages.append((folder / "report.html").read_bytes())
+        (folder / "report.html").unlink()
+    assert pages[0] == pages[1]
+    assert str(tmp_path).encode() not in pages[1]
+
+
+def test_the_page_lies_where_it_is_looked_for(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_study(tmp_path / "mine.db")
+    assert main(["report", "mine.db"]) == 0
+    assert Path("mine.html").is_file()
+    assert main(["report", "mine.db", str(results / "run")]) == 0
+    first = Path("report.html").read_bytes()
+    assert main(["report", str(results / "run"), "--out", "report.html"]) == 0  # a page may be replaced
+    assert Path("report.html").read_bytes() != first
+    assert sorted(os.listdir()) == ["mine.db", "mine.html", "report.html"]
+
+
+def test_mistakes_are_one_line(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("a,b\n1,2\n")
+    run = results / "run"
+    assert refused(capsys, tmp_path / "none") == (3, f"budgetreg: {tmp_path}/none: no such folder or study\n")
+    assert refused(capsys, tmp_path)[0] == 3
+    assert refused(capsys, table) == (3, f"budgetreg: {table} is no study: budgetreg study create makes one\n")
+    code, error = refused(capsys, run, "--out", table)
+    assert (code, "is no report, and would be replaced by one" in error) == (2, True)
+    assert refused(capsys, results / "trial.db", "--out", results / "trial.db")[0] == 2
+    assert table.read_text() == "a,b\n1,2\n"
+    assert refused(capsys, run, "--out", tmp_path)[0] == 2
+    assert refused(capsys, run, "--out", tmp_path / "none" / "page.html")[0] == 2
+    assert refused(capsys) == (
+        2,
+        "budgetreg: the following arguments are required: DIR (see budgetreg report --help)\n",
+    )
+
+
+def test_damage_is_one_line(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(results / "run", folder)
+    with (folder / "curves.csv").open("a") as file:
+        file.write("more\n")
+    code, error = refused(capsys, folder)
+    assert (code, "is damaged" in error) == (3, True)
