@@ -78,6 +78,7 @@ def shipped(folder: str, pattern: str) -> set[str]:
     ("folder", "pattern", "inside"),
     [
         ("budgetreg", r"\.py$", "budgetreg"),
+        ("budgetreg", r"\.html$", "budgetreg"),
         ("budgetreg/data", r"(\.csv|LICENSE\.txt)$", "budgetreg/data"),
         ("conf", r"\.yaml$", "budgetreg/conf"),
         ("experiments", r"\.yaml$", "budgetreg/conf/experiment"),

@@ -13,7 +13,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 300
-PAGES = ("docs/start/first_run.md", "docs/start/your_table.md", "docs/howto/prices.md", "docs/howto/missing.md")
+PAGES = (
+    "docs/start/first_run.md",
+    "docs/start/your_table.md",
+    "docs/howto/prices.md",
+    "docs/howto/missing.md",
+    "docs/howto/report.md",
+)
 # What make runs, and what each page needs beside the tables of examples/write_tables.py.
 STANDS_FOR = {"make run": "budgetreg run -m algo=aemr,aelr,lasso k=4 out=runs/main && budgetreg plot runs/main"}
 ANY = "..."

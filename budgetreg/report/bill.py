@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from budgetreg.figures.captions import money
 from budgetreg.figures.tables import right
-from budgetreg.report.grids import listing
-from budgetreg.report.page import Part
+from budgetreg.report.page import PagePart
+from budgetreg.report.tables import listing
 from budgetreg.results.bill import Payments, series_paid
 from budgetreg.results.series import Series
 
@@ -21,13 +21,13 @@ _PARTS = ("learning", "pilot in it", "tuning: other cells", "tuning: full rows",
 _IN_MONEY = ("learning", "tuning: other cells", "tuning: full rows", "in all, at least")
 
 
-def bill(series: Sequence[Series]) -> Part:
+def bill(series: Sequence[Series]) -> PagePart:
     """Return the part of a section with the bill of its runs; runs that recorded none have dashes."""
     units = list(dict.fromkeys(curve.unit for curve in series if curve.unit))
     in_money = [f"{unit}: {what}" for unit in units for what in _IN_MONEY]
     heads = ["learner", *right("repetitions", *_PARTS, *in_money, _TEST)]
     rows = [list(_row(curve, units)) for curve in series]
-    return Part("Bill", [_ABOUT, _ABOUT_TEST], tables=[listing("Paid by a repetition, in attributes", heads, rows)])
+    return PagePart("Bill", [_ABOUT, _ABOUT_TEST], tables=[listing("Paid by a repetition, in attributes", heads, rows)])
 
 
 def _row(series: Series, units: Sequence[str]) -> Iterator[str]:

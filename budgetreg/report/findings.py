@@ -12,9 +12,9 @@ from budgetreg.figures.captions import repetitions_of, with_interval
 from budgetreg.figures.curves import plot_series
 from budgetreg.figures.savings_table import savings_table
 from budgetreg.figures.summary import comparison_table, run_table
-from budgetreg.report.grids import grid_of
 from budgetreg.report.images import drawn
-from budgetreg.report.page import Grid, Part, Section
+from budgetreg.report.page import PagePart, PageTable, Section
+from budgetreg.report.tables import page_table
 from budgetreg.results.series import Series, common_unit
 
 
@@ -31,8 +31,8 @@ def about_runs(series: Sequence[Series], folders: Sequence[Path]) -> Section:
     picture = drawn(lambda folder: plot_series(series, folder, "curves" if series[1:] else "curve"))
     tables = [run_table(folder) for folder in folders] if not series[1:] else [comparison_table(series)]
     parts = [
-        Part("Test error", pictures=[picture]),
-        Part("Results", tables=[grid_of(table) for table in tables]),
+        PagePart("Test error", pictures=[picture]),
+        PagePart("Results", tables=[page_table(table) for table in tables]),
     ]
     if series[1:]:
         parts.append(_savings(series))
@@ -58,8 +58,8 @@ def about_advice(series: Sequence[Series], total: int) -> Section:
     lines = [advice.sentence(candidates, total), advice.about_full_rows(candidates)]
     title = f"Advice for a total of {total:,} {common_unit(series) or 'attributes'} on {series[0].dataset}"
     parts = [
-        Part("Test error against k", pictures=[picture]),
-        Part("Candidates", tables=[grid_of(advice.advice_table(candidates, total))]),
+        PagePart("Test error against k", pictures=[picture]),
+        PagePart("Candidates", tables=[page_table(advice.advice_table(candidates, total))]),
     ]
     return Section(title, "advice", [line for line in lines if line], parts=parts)
 
@@ -103,9 +103,9 @@ def _ending(candidate: Candidate) -> str:
     return f"{candidate.series.label} ends at an error of {error}, after {seen}"
 
 
-def _savings(series: Sequence[Series]) -> Part:
+def _savings(series: Sequence[Series]) -> PagePart:
     """Return how many attributes, or how much money, runs need to reach an error, for each data set."""
-    tables: list[Grid] = []
+    tables: list[PageTable] = []
     lacks: list[str] = []
     for _, group in groupby(series, key=lambda curve: curve.dataset):
         try:
@@ -113,8 +113,8 @@ def _savings(series: Sequence[Series]) -> Part:
         except DataError as error:
             lacks.append(f"{error}.")
             continue
-        tables.append(grid_of(table, notes=[about]))
-    return Part("What it takes to reach an error", lacks, tables=tables)
+        tables.append(page_table(table, notes=[about]))
+    return PagePart("What it takes to reach an error", lacks, tables=tables)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -9,21 +9,21 @@ from tempfile import TemporaryDirectory
 from budgetreg.errors import DataError
 from budgetreg.files.paths import content_of_regular
 from budgetreg.files.writing import os_errors_explained
-from budgetreg.report.page import Picture
+from budgetreg.report.page import PageImage
 
 _MAGIC, _SIZE_AT = b"\x89PNG\r\n\x1a\n", 16
 _SCALE = 96 / 150
 """A browser's dots per inch, and those of figures: they are shown in the size that they are drawn for."""
 
 
-def drawn(draw: Callable[[Path], Sequence[Path]]) -> Picture:
+def drawn(draw: Callable[[Path], Sequence[Path]]) -> PageImage:
     """Return the figure that a function draws into a folder; the image has the bytes that other commands write."""
     with os_errors_explained("write temporary files"), TemporaryDirectory(prefix="budgetreg-report-") as folder:
         (image,) = (path for path in draw(Path(folder)) if path.suffix == ".png")
         return image_of(image)
 
 
-def image_of(path: Path) -> Picture:
+def image_of(path: Path) -> PageImage:
     """Return a PNG file, with the caption in the text file beside it.
 
     Raises
@@ -39,7 +39,7 @@ def image_of(path: Path) -> Picture:
     width, height = (round(_SCALE * pixels) for pixels in unpack_from(">II", content, _SIZE_AT))
     title, *making = text.strip().split("\n\n")
     title = " ".join(title.split())
-    return Picture(
+    return PageImage(
         f"data:image/png;base64,{b64encode(content).decode()}",
         width,
         height,

@@ -14,7 +14,7 @@ _UNENCODABLE = "backslashreplace"  # names of files that cannot be decoded
 
 
 @dataclass(frozen=True)
-class Grid:
+class PageTable:
     """A table.
 
     Attributes
@@ -42,7 +42,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Picture:
+class PageImage:
     """A figure.
 
     Attributes
@@ -68,7 +68,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Part:
+class PagePart:
     """A part of a section, with a heading.
 
     Attributes
@@ -88,8 +88,8 @@ class Part:
     title: str
     text: Sequence[str] = ()
     points: Sequence[str] = ()
-    pictures: Sequence[Picture] = ()
-    tables: Sequence[Grid] = ()
+    pictures: Sequence[PageImage] = ()
+    tables: Sequence[PageTable] = ()
     folded: bool = False
 
 
@@ -107,7 +107,7 @@ class Section:
         The answer, in sentences.
     warnings : sequence of str
         What is missing or damaged.
-    parts : sequence of Part
+    parts : sequence of PagePart
         All else.
     """
 
@@ -115,7 +115,7 @@ class Section:
     kind: str
     findings: Sequence[str] = ()
     warnings: Sequence[str] = ()
-    parts: Sequence[Part] = field(default_factory=tuple)
+    parts: Sequence[PagePart] = field(default_factory=tuple)
 
 
 def html(title: str, version: str, sections: Sequence[Section]) -> bytes:

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from budgetreg.config.nested import common, flatten
 from budgetreg.figures.tables import right
-from budgetreg.report.grids import listing
-from budgetreg.report.page import Grid, Part
+from budgetreg.report.page import PagePart, PageTable
+from budgetreg.report.tables import listing
 from budgetreg.results.manifest import RecordedCell
 from budgetreg.results.naming import deciding_options, option_text, show
 
@@ -33,7 +33,7 @@ class Computed(NamedTuple):
     files: Mapping[str, str] = {}
 
 
-def provenance(computed: Sequence[Computed], promised: Iterable[tuple[str, str]]) -> Part:
+def provenance(computed: Sequence[Computed], promised: Iterable[tuple[str, str]]) -> PagePart:
     """Return the part of a section on where its results come from.
 
     Parameters
@@ -47,12 +47,12 @@ def provenance(computed: Sequence[Computed], promised: Iterable[tuple[str, str]]
     for learner, promise in dict.fromkeys(promised):
         learners.setdefault(promise, []).append(learner)
     text = [f"Numbers of {', '.join(names)}, computed again: {line}." for line, names in learners.items()]
-    return Part(
+    return PagePart(
         "Provenance", text, tables=[*_configurations(computed), _data(computed), *_sources(computed)], folded=True
     )
 
 
-def _configurations(computed: Sequence[Computed]) -> Iterator[Grid]:
+def _configurations(computed: Sequence[Computed]) -> Iterator[PageTable]:
     """Give what all configurations share, what each has besides, and digests of what was computed with it."""
     configs = [
         {key: value for key, value in deciding_options(each.cell.config).items() if value not in (None, "")}
@@ -85,7 +85,7 @@ def _configurations(computed: Sequence[Computed]) -> Iterator[Grid]:
     yield listing(f"SHA-256, first {_DIGITS} digits", heads, digests)
 
 
-def _data(computed: Sequence[Computed]) -> Grid:
+def _data(computed: Sequence[Computed]) -> PageTable:
     described = {str(each.cell.data["fingerprint"]): each.cell.data for each in computed}
     rows = (
         (data["name"], f"{data['n_train']:,}", f"{data['n_test']:,}", f"{data['d']:,}", fingerprint)
@@ -95,7 +95,7 @@ def _data(computed: Sequence[Computed]) -> Grid:
     return listing("Data", heads, rows)
 
 
-def _sources(computed: Sequence[Computed]) -> Iterator[Grid]:
+def _sources(computed: Sequence[Computed]) -> Iterator[PageTable]:
     """Give what computed the results, each combination of versions, commit and processor once."""
     by_source: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for each in computed:

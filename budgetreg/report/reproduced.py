@@ -8,10 +8,10 @@ from budgetreg.errors import DataError
 from budgetreg.figures.summary import comparison_table
 from budgetreg.figures.tables import right
 from budgetreg.report.bill import bill
-from budgetreg.report.grids import grid_of, listing
 from budgetreg.report.images import image_of
-from budgetreg.report.page import Part, Section
+from budgetreg.report.page import PagePart, Section
 from budgetreg.report.provenance import Computed, provenance
+from budgetreg.report.tables import listing, page_table
 from budgetreg.results.manifest import cells_of, read_merged_manifest
 from budgetreg.results.schema import CLAIMS, CURVES, SAVINGS
 from budgetreg.results.series import labelled, read_folder
@@ -41,18 +41,18 @@ def section_of_figure(folder: Path) -> Section:
     differs = manifest["differs"]
     computed = [Computed(cell.name, cell) for cell in cells_of(manifest)]
     parts = [
-        *([Part("Figure", pictures=pictures)] if pictures else []),
+        *([PagePart("Figure", pictures=pictures)] if pictures else []),
         *claims,
-        *([Part("Results", tables=[grid_of(comparison_table(series))])] if series else []),
+        *([PagePart("Results", tables=[page_table(comparison_table(series))])] if series else []),
         *_savings(folder / SAVINGS),
-        *([Part("How it differs", points=differs)] if differs else []),
+        *([PagePart("How it differs", points=differs)] if differs else []),
         *([bill(series)] if series else []),
         *([provenance(computed, (manifest.get("promised") or {}).items())] if computed else []),
     ]
     return Section(str(manifest["recipe"]), "reproduced figure", [manifest["title"], *findings], parts=parts)
 
 
-def _claims(path: Path) -> tuple[list[Part], list[str]]:
+def _claims(path: Path) -> tuple[list[PagePart], list[str]]:
     """Return a part with the claims and their verdicts, and a sentence; nothing if nothing is claimed."""
     rows = _rows(path)
     if not rows:
@@ -73,12 +73,12 @@ def _claims(path: Path) -> tuple[list[Part], list[str]]:
         for row in rows
     ]
     about = "Claims and their verdicts"
-    return [Part("Claims", tables=[listing(about, heads, cells, [_MEANING])])], [
+    return [PagePart("Claims", tables=[listing(about, heads, cells, [_MEANING])])], [
         f"Claims: {tally}, counted for each preset."
     ]
 
 
-def _savings(path: Path) -> list[Part]:
+def _savings(path: Path) -> list[PagePart]:
     rows = _rows(path)
     if not rows:
         return []
@@ -95,8 +95,8 @@ def _savings(path: Path) -> list[Part]:
         )
         for row in rows
     ]
-    grid = listing("Attributes seen in training until the mean error has fallen to a level", heads, cells)
-    return [Part("What it takes to reach an error", tables=[grid], folded=True)]
+    table = listing("Attributes seen in training until the mean error has fallen to a level", heads, cells)
+    return [PagePart("What it takes to reach an error", tables=[table], folded=True)]
 
 
 def _interval(low: str, high: str) -> str:

@@ -11,9 +11,9 @@ from budgetreg.figures import advice
 from budgetreg.figures.tables import right
 from budgetreg.report.bill import bill
 from budgetreg.report.findings import about_advice, about_fits, about_runs
-from budgetreg.report.grids import listing
-from budgetreg.report.page import Part, Section
+from budgetreg.report.page import PagePart, Section
 from budgetreg.report.provenance import Computed, provenance
+from budgetreg.report.tables import listing
 from budgetreg.results.folders import RunStatus
 from budgetreg.results.manifest import cells_of, run_manifest
 from budgetreg.results.schema import CURVES, MODEL
@@ -107,11 +107,11 @@ def _section(place: Path, kind: _Kind, folders: Sequence[Path]) -> Section:
     ]
     promised = [(manifest["algo"], manifest["promised"]) for manifest in manifests.values() if "promised" in manifest]
     source = provenance(computed, promised)
-    parts = [*section.parts, bill(series), *([Part("Remarks", points=notes)] if notes else []), source]
+    parts = [*section.parts, bill(series), *([PagePart("Remarks", points=notes)] if notes else []), source]
     return Section(section.title, section.kind, section.findings, parts=parts)
 
 
-def _unfinished(place: Path, runs: Sequence[RunStatus]) -> tuple[list[str], list[Part]]:
+def _unfinished(place: Path, runs: Sequence[RunStatus]) -> tuple[list[str], list[PagePart]]:
     """Return a warning and a part about runs that are not complete; nothing if all are."""
     lacking = [run for run in runs if run.state != "complete"]
     if not lacking:
@@ -124,7 +124,7 @@ def _unfinished(place: Path, runs: Sequence[RunStatus]) -> tuple[list[str], list
     ]
     return (
         [f"{which}: {finished} of {planned} repetitions are finished. This page shows these."],
-        [Part("What is missing", tables=[listing("Runs that are not complete", heads, rows)])],
+        [PagePart("What is missing", tables=[listing("Runs that are not complete", heads, rows)])],
     )
 
 

@@ -10,9 +10,9 @@ from budgetreg.errors import DataError
 from budgetreg.figures.study import plot_study
 from budgetreg.figures.study_tables import ABOUT_ESTIMATES, bill_tables, estimates_table, paid_in_all, size_of
 from budgetreg.figures.tables import right
-from budgetreg.report.grids import grid_of, listing
 from budgetreg.report.images import drawn
-from budgetreg.report.page import Grid, Part, Section
+from budgetreg.report.page import PagePart, PageTable, Section
+from budgetreg.report.tables import listing, page_table
 
 _BILLS = ("By attribute", "By order")
 _FACTS = {
@@ -41,16 +41,16 @@ def section_of_study(path: Path) -> Section:
             warnings.append(f"There is no estimate of the error: {error}")
         else:
             estimated.append(
-                grid_of(estimates_table(estimates, bill.unit), _sentence(ABOUT_ESTIMATES.removesuffix(":")))
+                page_table(estimates_table(estimates, bill.unit), _sentence(ABOUT_ESTIMATES.removesuffix(":")))
             )
         name = path.resolve().stem
         picture = drawn(lambda folder: plot_study(name, len(state.examples), bill, study.history(), folder))
         events = Counter(study.log()["event"])
-    bills = [grid_of(table, caption) for table, caption in zip(bill_tables(bill), _BILLS, strict=False)]
+    bills = [page_table(table, caption) for table, caption in zip(bill_tables(bill), _BILLS, strict=False)]
     parts = [
-        Part("Error and what is known", pictures=[picture], tables=estimated),
-        Part("Bill", [f"{_sentence(paid_in_all(bill))}."], tables=bills),
-        Part("Provenance", tables=list(_provenance(state, events)), folded=True),
+        PagePart("Error and what is known", pictures=[picture], tables=estimated),
+        PagePart("Bill", [f"{_sentence(paid_in_all(bill))}."], tables=bills),
+        PagePart("Provenance", tables=list(_provenance(state, events)), folded=True),
     ]
     return Section(f"Study {name}", "study", [f"{size_of(state)}."], warnings, parts)
 
@@ -60,7 +60,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _provenance(state: State, events: Mapping[str, int]) -> Iterator[Grid]:
+def _provenance(state: State, events: Mapping[str, int]) -> Iterator[PageTable]:
     facts = [(what, state.facts[key]) for key, what in _FACTS.items() if key in state.facts]
     yield listing("How the study was created", ("what", "value"), facts)
     yield listing("Recorded events", ("event", *right("times")), sorted(events.items()))

@@ -6,8 +6,8 @@ import html5lib
 import pytest
 from rich.table import Column, Table
 
-from budgetreg.report.grids import grid_of
-from budgetreg.report.page import Grid, Part, Picture, Section, html
+from budgetreg.report.page import PageImage, PagePart, PageTable, Section, html
+from budgetreg.report.tables import page_table
 
 ODD = "<script>x</script> & \"quoted\" 'single' {{ 7 * 7 }} \x1b[31m \udcff </td></table>"
 SHOWN = "<script>x</script> & \"quoted\" 'single' {{ 7 * 7 }} \\x1b[31m \\udcff </td></table>"
@@ -19,9 +19,9 @@ def page(*sections: Section) -> str:
 
 def whole(text: str) -> Section:
     """Return a section with a text in every place where one can be."""
-    grid = Grid(text, (text, "number"), (((text, "1"),),), (False, True), (text,))
-    picture = Picture("data:,", 1, 1, text, text, (text,))
-    return Section(text, text, (text,), (text,), (Part(text, (text,), (text,), (picture,), (grid,), folded=True),))
+    grid = PageTable(text, (text, "number"), (((text, "1"),),), (False, True), (text,))
+    picture = PageImage("data:,", 1, 1, text, text, (text,))
+    return Section(text, text, (text,), (text,), (PagePart(text, (text,), (text,), (picture,), (grid,), folded=True),))
 
 
 def elements(content: str) -> list[tuple[str, str, str]]:
@@ -57,8 +57,8 @@ def test_a_table_of_a_command_keeps_its_rows_groups_and_notes() -> None:
     table = Table("k", Column("learner"), Column("error", justify="right"), title="here", caption="one\ntwo")
     for cells in (("1", "a", "0.1"), ("2", "b", "0.2")):
         table.add_row(*cells, end_section=True)
-    grid = grid_of(table, notes=["first"])
-    assert grid == Grid(
+    grid = page_table(table, notes=["first"])
+    assert grid == PageTable(
         "here",
         ["k", "learner", "error"],
         [[["1", "a", "0.1"]], [["2", "b", "0.2"]]],
@@ -66,4 +66,4 @@ def test_a_table_of_a_command_keeps_its_rows_groups_and_notes() -> None:
         ["first", "one", "two"],
         named_by=1,
     )
-    assert '<th scope="row">b</th>' in page(Section("t", "k", parts=[Part("p", tables=[grid])]))
+    assert '<th scope="row">b</th>' in page(Section("t", "k", parts=[PagePart("p", tables=[grid])]))

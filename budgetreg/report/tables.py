@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from rich.table import Column, Table
 
 from budgetreg.figures.tables import table
-from budgetreg.report.page import Grid
+from budgetreg.report.page import PageTable
 
 _NAMES = ("run", "learner", "attribute", "claim", "key")
 """Columns that name the rows of a table, wherever they are."""
 
 
-def grid_of(source: Table, caption: str = "", notes: Sequence[str] = ()) -> Grid:
+def page_table(source: Table, caption: str = "", notes: Sequence[str] = ()) -> PageTable:
     """Return a table that a command prints.
 
     Parameters
@@ -34,11 +34,11 @@ def grid_of(source: Table, caption: str = "", notes: Sequence[str] = ()) -> Grid
     texts = [head for head, number in zip(heads, numeric, strict=True) if not number]
     name = next((name for name in _NAMES if name in heads), (texts or heads)[0])
     rows = [group for group in groups if group]
-    return Grid(caption or str(source.title or ""), heads, rows, numeric, [*notes, *own], heads.index(name))
+    return PageTable(caption or str(source.title or ""), heads, rows, numeric, [*notes, *own], heads.index(name))
 
 
 def listing(
     caption: str, heads: Iterable[str | Column], rows: Iterable[Sequence[object]], notes: Sequence[str] = ()
-) -> Grid:
+) -> PageTable:
     """Return a table of rows; columns of numbers come from `budgetreg.figures.tables.right`."""
-    return grid_of(table(heads, rows), caption, notes)
+    return page_table(table(heads, rows), caption, notes)
