@@ -28,7 +28,7 @@ COLOURS = {
     "lilac": "#B18FE3",
     "teal": "#44AA99",
     "rose": "#CC6677",
-    "ash": "#A3A3A3",
+    "ash": "#BDBDBD",
     "slate": "#5F5F5F",
 }
 """Colours by the names that files of learners use; a file may also give ``#RRGGBB``."""

@@ -8,7 +8,7 @@ import numpy as np
 from budgetreg.analysis.bootstrap import Estimate, of_ratio
 from budgetreg.analysis.comparisons import ResampledCurves, select
 from budgetreg.figures.axes import Axis, axes_of
-from budgetreg.figures.canvas import grid, own_settings, sheet, write_figure
+from budgetreg.figures.canvas import grid, legend, own_settings, sheet, write_figure
 from budgetreg.figures.captions import flowing, repetitions_of, short_caption
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.library import Axes, Figure
@@ -81,7 +81,9 @@ def draw(series: Sequence[Series], drawing: Drawing) -> tuple[Figure, str]:
         set_ticks(place.ax, y=False)
         grid(place.ax)
     drawn.figure.supxlabel(f"{y.name} at the end / that of {against} (log scale)", fontsize=9.5)
-    drawn.finish(drawing.finding, 0)
+    drawn.finish(drawing.finding, int(bool(drawing.note)))
+    if drawing.note:
+        legend(drawn.figure, {}, 1, drawing.note)
     return drawn.figure, against
 
 

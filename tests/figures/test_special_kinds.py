@@ -140,6 +140,16 @@ def test_a_comparison_needs_a_learner_to_compare_with(kind: str) -> None:
     assert parse({"kind": kind, "against": "aelr"}).against == "aelr"
 
 
+def test_a_quick_look_says_so(tmp_path: Path) -> None:
+    for number, algo in enumerate(("aelr", "aer")):
+        paid_run(tmp_path / str(number), 10, 0, algo=algo)
+    series, drawing = read_series([tmp_path]), Drawing(against="aelr", note="quick look")
+    figures = paired.draw(series, drawing)[0], ratios.draw(series, drawing)[0], bills.draw(series, drawing)
+    for figure in figures:
+        legends = [*figure.legends, *(ax.get_legend() for ax in figure.axes if ax.get_legend())]
+        assert "quick look" in [text.get_text() for legend in legends for text in legend.get_texts()]
+
+
 def test_further_figures_differ_in_their_kind_alone() -> None:
     drawing = parse({"also": {"paid": "bills"}, "top": 1.1})
     figures = drawing.figures("curves")
