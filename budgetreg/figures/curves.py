@@ -156,7 +156,7 @@ def _ranges(curves: Sequence[_Curves], y: Axis, drawing: Drawing) -> list[Range]
 def _published(curves: _Curves, drawing: Drawing) -> list[float]:
     """Return the values of the published curves of some learners, on the axis of their series."""
     x, _ = axes_of([learner for learner, _ in curves], drawing)
-    points = (drawing.published.get((algo, x.column)) for algo in {learner.algo for learner, _ in curves})
+    points = (drawing.published_points(learner, x.column) for learner, _ in curves)
     return [value for pair in points if pair is not None for value in pair[1]]
 
 
@@ -179,24 +179,24 @@ def _draw_panel(ax: Axes, curves: _Curves, looks: Looks, y: Axis, shown: Range, 
             low, high = (np.maximum(edge, shown.low) if shown.log else edge for edge in (low, high))
             band, width = (ax.fill_between, 0) if len(at) > 1 else (ax.vlines, 6)  # a single point has no width
             band(at, low, high, color=look["color"], alpha=0.15, linewidth=width, zorder=2)
-        if (learner.algo, x.column) in drawing.published:
-            _draw_published(ax, learner, x, look, drawing)
+        if published := drawing.published_points(learner, x.column):
+            _draw_published(ax, learner.algo, published, curve[x.column].iloc[-1], look, drawing)
         if learner.label in lines:
             ax.plot(at, lines[learner.label], color=look["color"], label=_BOUND_LABEL, zorder=2, **_BOUND)
     ax.autoscale_view(scaley=False)
     return [*_not_shown(ax, curves, y, shown, drawing), *([theory] if theory else [])]
 
 
-def _draw_published(ax: Axes, learner: Series, x: Axis, look: Mapping[str, Any], drawing: Drawing) -> None:
-    """Draw the published points of a learner; crosses get its name, as no line joins them to the label at its end."""
-    points = drawing.published[learner.algo, x.column]
+def _draw_published(
+    ax: Axes, algo: str, points: tuple[np.ndarray, np.ndarray], end: float, look: Mapping[str, Any], drawing: Drawing
+) -> None:
+    """Draw published points; crosses get the learner's name, as no line joins them to the label at its end."""
     ax.plot(*points, **published_look(look, drawing))
     if drawing.published_as == "crosses":
-        side = "right" if points[0][0] > learner.mean[x.column].iloc[-1] / 2 else "left"
+        side = "right" if points[0][0] > end / 2 else "left"
         offset = (-6 if side == "right" else 6, 3)
-        first = (points[0][0], points[1][0])
         named: dict[str, Any] = {"fontsize": 7, "color": darker(look["color"], 0.3), "ha": side, "zorder": 6}
-        ax.annotate(learner.algo, first, xytext=offset, textcoords="offset points", **named)
+        ax.annotate(algo, (points[0][0], points[1][0]), xytext=offset, textcoords="offset points", **named)
 
 
 def _not_shown(ax: Axes, curves: _Curves, y: Axis, shown: Range, drawing: Drawing) -> list[str]:

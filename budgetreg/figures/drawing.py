@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from budgetreg.analysis.bootstrap import FEWEST, ONE_SIDED, of_ratio, weights
+from budgetreg.analysis.claim_kinds import Published
 from budgetreg.analysis.comparisons import Condition, select
 from budgetreg.config.nested import common, flatten
 from budgetreg.config.options import (
@@ -44,6 +45,7 @@ _RULES: Rules = {
     "named": ("the learners that are not grey", LIST),
     "names": ("what labels are called", MAPPING),
     "against": ("the learner that others are compared with", NAME | MAPPING | NOTHING),
+    "beside": ("the recipes whose results the figure shows, too", LIST),
     "apart": ("the learners with panels of their own", LIST),
     "top": ("where the y axis ends", POSITIVE | NOTHING),
     "bottom": ("where the y axis begins", POSITIVE | NOTHING),
@@ -92,6 +94,8 @@ class Drawing:
         What some labels are called in the figure.
     against : str, mapping or None
         The learner that others are compared with, as in claims.
+    beside : sequence of str
+        Recipes whose panels the figure shows before those of its own.
     apart : sequence of str
         Learners that have panels of their own below those of the others, with the one of `against` beside them.
     top : float or None
@@ -111,6 +115,8 @@ class Drawing:
         In a scaling, y is what curves need to fall to this level; None: y is the value at the last checkpoint.
     published : mapping
         Points x and y of published curves, by learner and variable of the x axis.
+    published_beside : mapping
+        The same for each recipe of `beside`.
     note : str
         A remark in the legend.
     """
@@ -128,6 +134,7 @@ class Drawing:
     named: Sequence[str] = field(default_factory=list)
     names: Mapping[str, str] = field(default_factory=dict)
     against: Condition | None = None
+    beside: Sequence[str] = field(default_factory=list)
     apart: Sequence[str] = field(default_factory=list)
     top: float | None = None
     bottom: float | None = None
@@ -136,7 +143,8 @@ class Drawing:
     worst: str | None = None
     over: str | None = None
     level: float | None = None
-    published: Mapping[tuple[str, str], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    published: Published = field(default_factory=dict)
+    published_beside: Mapping[str, Published] = field(default_factory=dict)
     note: str = ""
 
     def figures(self, name: str) -> dict[str, "Drawing"]:
@@ -155,6 +163,11 @@ class Drawing:
         for curve in series:
             panels.setdefault(self.panel(curve), []).append(curve)
         return panels
+
+    def published_points(self, series: Series, x: str) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the published points of a series against a variable; None if there are none."""
+        points = self.published_beside.get(str(series.config.get("experiment")), self.published)
+        return points.get((series.algo, x))
 
     def rows(self, series: Sequence[Series]) -> list[list[list[Series]]]:
         """Return the series of each panel of curves: first those of most learners, then those of the ones apart."""

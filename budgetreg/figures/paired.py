@@ -10,7 +10,7 @@ import numpy as np
 from budgetreg.analysis.bootstrap import FEWEST, Estimate, basic
 from budgetreg.analysis.comparisons import ResampledCurves, select
 from budgetreg.figures.axes import Axis, axes_of
-from budgetreg.figures.canvas import Place, Sheet, grid, own_settings, write_figure
+from budgetreg.figures.canvas import Place, Sheet, grid, legend, own_settings, write_figure
 from budgetreg.figures.captions import caption, repetitions_of
 from budgetreg.figures.drawing import BANDS, Drawing
 from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Patch
@@ -66,33 +66,30 @@ def draw(series: Sequence[Series], drawing: Drawing) -> tuple[Figure, list[str]]
     drawn = _sheet(len(rows), max(2, *map(len, rows)))
     lines = iter(_lines(drawn))
     looks = looks_of(series, drawing)
-    outside: dict[str, Sequence[float]] = {}
-    for learners in rows:
-        outside |= _draw_row(next(lines), next(lines), learners, looks, drawing)
-    drawn.finish(drawing.finding, 0)
-    # The learner that others are compared with has no difference: its place is that of the legend.
-    _draw_legend(_lines(drawn)[1][0], series, drawing, outside=any(outside.values()))
+    outside = [text for learners in rows for text in _draw_row(next(lines), next(lines), learners, looks, drawing)]
+    entries = _legend_entries(series, drawing, outside=bool(outside))
+    drawn.finish(drawing.finding, 1)
+    legend(drawn.figure, entries, len(entries) + bool(drawing.note), drawing.note)
     remarks = [
         f"Lower panels show the mean difference from {rows[0][0].label} over the same repetitions, with its 90 % "
         "interval from 2000 bootstrap resamples. Where checkpoints differ, means are interpolated linearly in the "
         "logarithm of x."
     ]
-    places = [f"{label} at {at:,.0f}" for label, away in outside.items() for at in away]
-    if places:
-        remarks.append(f"Circles mark means outside their band, which a few repetitions decide: {', '.join(places)}.")
+    if outside:
+        remarks.append(f"Circles mark means outside their band, which a few repetitions decide: {'; '.join(outside)}.")
     return drawn.figure, remarks
 
 
 def _draw_row(
     above: Sequence[Axes], below: Sequence[Axes], learners: Sequence[Series], looks: Looks, drawing: Drawing
-) -> dict[str, Sequence[float]]:
-    """Draw a row of learners; return where the mean of each lies outside its band."""
+) -> list[str]:
+    """Draw a row of learners; return in words where the mean of each lies outside its band."""
     x, y = axes_of(learners, drawing)
     reference, *others = learners
+    title = drawing.title(learners)
     outside = {}
     for ax, learner in zip(above, learners, strict=False):
         outside[learner.label] = _draw_curve(ax, learner, looks[learner.label], x, y, drawing)
-    above[0].set_title(f"{drawing.title(learners)}\n{reference.label}", loc="left", fontsize=10)
     above[0].set_ylabel("\n".join(wrap(y.text, _LETTERS)))
     above[0].set_xlabel(x.label)
     above[0].tick_params(labelbottom=True)
@@ -107,15 +104,17 @@ def _draw_row(
     values = np.concatenate(inside)
     margin = _MARGIN * (np.ptp(values[np.isfinite(values)]) or 1.0)
     below[0].set_ylim(np.nanmin(values) - margin, np.nanmax(values) + margin)  # for all of them
-    below[0].set_axis_off()
     last = below[len(others)]
     last.set_ylabel(f"difference\nfrom {reference.label}")
     last.yaxis.set_label_position("right")
     last.tick_params(labelright=True)
-    above[0].xaxis.set_in_layout(False)  # its labels reach into the place that has no difference
+    # The learner that others are compared with has no difference: its place is that of the row's title.
+    below[0].set_axis_off()
+    below[0].text(0, 0.1, title.replace(", ", "\n"), transform=below[0].transAxes, fontsize=11, fontweight="bold")
+    above[0].xaxis.set_in_layout(False)
     for ax in [*above[len(learners) :], *below[len(learners) :]]:
         ax.set_axis_off()
-    return outside
+    return [f"{label} at {at:,.0f}, {title}" for label, away in outside.items() for at in away]
 
 
 def differences(learner: Series, reference: Series, y: Axis, x: Axis) -> tuple[np.ndarray, list[Estimate]]:
@@ -143,9 +142,15 @@ def _reference_first(series: Sequence[Series], drawing: Drawing) -> list[Series]
 
 
 def _sheet(rows: int, columns: int) -> Sheet:
+    """Return a figure with two lines of panels for each row of learners, which share an x axis."""
     figure = Figure(layout="constrained")
     heights = {"height_ratios": _HEIGHTS * rows}
-    axes = figure.subplots(2 * rows, columns, squeeze=False, sharex=True, sharey="row", gridspec_kw=heights)
+    axes = figure.subplots(2 * rows, columns, squeeze=False, sharey="row", gridspec_kw=heights)
+    for above, below in zip(axes[::2], axes[1::2], strict=True):
+        for ax in [*above[1:], *below]:
+            ax.sharex(above[0])
+        for ax in above:
+            ax.tick_params(labelbottom=False)
     places = [
         Place(ax, column == 0, row == len(axes) - 1) for row, line in enumerate(axes) for column, ax in enumerate(line)
     ]
@@ -174,8 +179,8 @@ def _draw_curve(
     ax.plot(at, mean, **look)
     if learner.repetitions >= FEWEST:
         ax.fill_between(at, low, high, color=look["color"], alpha=_BAND, linewidth=0, zorder=2)
-    if (learner.algo, x.column) in drawing.published:
-        ax.plot(*drawing.published[learner.algo, x.column], **published_look(look, drawing))
+    if published := drawing.published_points(learner, x.column):
+        ax.plot(*published, **published_look(look, drawing))
     away = (mean < low) | (mean > high)
     ax.plot(at[away], mean[away], zorder=6, **_OUTSIDE)
     return [float(place) for place in at[away]]
@@ -211,18 +216,14 @@ def _prepare(ax: Axes, x: Axis, *, log: bool) -> None:
     grid(ax)
 
 
-def _draw_legend(ax: Axes, series: Sequence[Series], drawing: Drawing, *, outside: bool) -> None:
+def _legend_entries(series: Sequence[Series], drawing: Drawing, *, outside: bool) -> Mapping[str, Artist]:
     band = BANDS[drawing.band].format(times=repetitions_of(series))
     entries: dict[str, Artist] = {
         "mean": Line2D([], [], color="black", marker="o", markersize=5, linewidth=1.5),
-        f"above: {band}": Patch(color="black", alpha=_BAND, linewidth=0),
-        "beside: 90 % interval": Patch(color="black", alpha=_BAND, linewidth=0),
+        f"band: {band}; of differences, 90 % interval": Patch(color="black", alpha=_BAND, linewidth=0),
     }
-    if {curve.algo for curve in series} & {algo for algo, _ in drawing.published}:
+    if any(drawing.published_points(curve, x) for curve in series for x in [axes_of([curve], drawing)[0].column]):
         entries["as published"] = Line2D([], [], **published_look({"color": "black"}, drawing))
     if outside:
         entries["mean outside its band"] = Line2D([], [], **{**_OUTSIDE, "markersize": 8})
-    if drawing.note:
-        entries[drawing.note] = Line2D([], [], linestyle="none")
-    texts = ["\n".join(wrap(text, _LETTERS)) for text in entries]
-    ax.legend(list(entries.values()), texts, loc="lower left", bbox_to_anchor=(-0.2, -0.3), fontsize=8, frameon=False)
+    return entries

@@ -127,10 +127,19 @@ def _read(name: str, given: Mapping[str, Any]) -> Recipe:
         title=catalogue.headline("experiment", name),
         cells=cells,
         protocols=protocols,
-        drawing=replace(parse_drawing(content["figure"]), published=published_points(name)),
+        drawing=_drawing(name, content["figure"]),
         differs=tuple(map(str, content["differs"])),
         claims=claims,
     )
+
+
+def _drawing(name: str, content: Mapping[str, Any]) -> Drawing:
+    drawing = parse_drawing(content)
+    unknown = [other for other in drawing.beside if other not in names()]
+    if unknown:
+        raise ConfigError(f"figure.beside: {unknown[0]}: no such recipe{nearest(unknown[0], names())}")
+    beside = {other: published_points(other) for other in drawing.beside}
+    return replace(drawing, published=published_points(name), published_beside=beside)
 
 
 def _combinations(

@@ -119,8 +119,10 @@ def report(recipe: Recipe, results: Path) -> None:
         "ratios": ratios.plot_ratios,
         "bills": bills.plot_bills,
     }
+    beside = [name for name in recipe.drawing.beside if (results / name / CURVES).exists()]
+    shown = _panels(recipe, [curve for name in beside for curve in read(results / name)], measure) + panels
     called = recipe.drawing.names
-    drawn = [replace(curve, label=called.get(curve.label, curve.label)) for _, of_panel in panels for curve in of_panel]
+    drawn = [replace(curve, label=called.get(curve.label, curve.label)) for _, of_panel in shown for curve in of_panel]
     for name, drawing in recipe.drawing.figures(_FIGURE).items():
         plots_of[drawing.kind](drawn, folder, name, drawing)
 

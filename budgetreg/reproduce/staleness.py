@@ -225,7 +225,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _ingredients(recipe: Recipe, results: Path) -> str:
     """Return the digest of everything that verdicts and figures depend on, except the tables beside them."""
-    others = sorted({(name, results / name / CURVES) for claim in recipe.claims for name in claim.options["also"]})
+    referred = {*recipe.drawing.beside, *(name for claim in recipe.claims for name in claim.options["also"])}
+    others = sorted((name, results / name / CURVES) for name in referred)
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
         ingredients = [
             *(recipe.name, recipe.title, recipe.protocols, recipe.differs, repr(recipe.claims), repr(recipe.drawing)),

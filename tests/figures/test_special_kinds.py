@@ -68,7 +68,7 @@ def test_a_mean_outside_its_band_is_marked(spoilt: bool, tmp_path: Path) -> None
     if spoilt:
         spoil(tmp_path / "1", 1000)
     figure, remarks = paired.draw(read_series([tmp_path]), Drawing(against="aelr", band="spread"))
-    heads = [ax.get_title("left").splitlines()[-1] for ax in figure.axes[:3]]
+    heads = [ax.get_title("left") for ax in figure.axes[:3]]
     assert heads == ["aelr", "aer", "ridge"]
     circles = {
         head: [float(at) for line in ax.lines if line.get_markersize() == 12 for at in line.get_xdata()]
@@ -88,9 +88,22 @@ def test_each_data_set_has_a_row_with_the_same_learners(tmp_path: Path) -> None:
         for algo in ("aelr", "aer"):
             write_run(tmp_path / dataset / algo, algo, dataset)
     figure, _ = paired.draw(read_series([tmp_path]), Drawing(against="aer"))
-    titles = [ax.get_title("left").splitlines() for ax in figure.axes]
-    assert titles[:2] + titles[4:6] == [["digits_3v5, k = 4", "aer"], ["aelr"], ["mnist_3v5, k = 4", "aer"], ["aelr"]]
+    titles = [ax.get_title("left") for ax in figure.axes]
+    assert titles == ["aer", "aelr", "", ""] * 2
+    texts = [text.get_text() for ax in figure.axes for text in ax.texts]
+    assert texts == ["digits_3v5\nk = 4", "mnist_3v5\nk = 4"]
     assert [ax.axison for ax in figure.axes] == [True, True, False, True] * 2
+
+
+def test_published_points_are_those_of_the_recipe_of_a_series(tmp_path: Path) -> None:
+    write_run(tmp_path / "1", "aelr", experiment="paper/one")
+    write_run(tmp_path / "2", "aelr", "digits_3v5", experiment="paper/two")
+    own, beside = ({("aelr", "attributes"): (np.array([50.0]), np.array([value]))} for value in (0.8, 0.7))
+    drawing = Drawing(published=own, published_beside={"paper/one": beside})
+    found = {
+        curve.config["experiment"]: drawing.published_points(curve, "attributes") for curve in read_series([tmp_path])
+    }
+    assert {name: points and points[1][0] for name, points in found.items()} == {"paper/one": 0.7, "paper/two": 0.8}
 
 
 def test_ratios_are_those_of_the_same_repetitions(tmp_path: Path) -> None:
