@@ -25,9 +25,11 @@ def bill(series: Sequence[Series]) -> PagePart:
     """Return the part of a section with the bill of its runs; runs that recorded none have dashes."""
     units = list(dict.fromkeys(curve.unit for curve in series if curve.unit))
     in_money = [f"{unit}: {what}" for unit in units for what in _IN_MONEY]
-    heads = ["learner", *right("repetitions", *_PARTS, *in_money, _TEST)]
-    rows = [list(_row(curve, units)) for curve in series]
-    return PagePart("Bill", [_ABOUT, _ABOUT_TEST], tables=[listing("Paid by a repetition, in attributes", heads, rows)])
+    several = len({curve.dataset for curve in series}) > 1
+    heads = [*(["data set"] if several else []), "learner", *right("repetitions", *_PARTS, *in_money, _TEST)]
+    rows = [[*([curve.dataset] if several else []), *_row(curve, units)] for curve in series]
+    caption = f"Paid by a repetition, in {' and '.join(['attributes', *units])}"
+    return PagePart("Bill", [_ABOUT, _ABOUT_TEST], tables=[listing(caption, heads, rows)])
 
 
 def _row(series: Series, units: Sequence[str]) -> Iterator[str]:

@@ -66,7 +66,11 @@ def about_advice(series: Sequence[Series], total: int) -> Section:
 
 def about_fits(series: Sequence[Series]) -> Section:
     """Return what models are that were learned from all rows; without a test part, nothing is known of their errors."""
-    learned = [f"{curve.label} learned from all {curve.n_train:,} rows of {curve.dataset}." for curve in series]
+    learned = [
+        f"{curve.label}, k = {curve.k}, learned from {curve.points['examples'].max():,} of the {curve.n_train:,} rows "
+        f"of {curve.dataset}."
+        for curve in series
+    ]
     title = f"Model of {_listed(curve.dataset for curve in series)}, learned from all rows"
     return Section(title, "model", [*learned, "No row was kept for a test, so that no error was estimated."])
 

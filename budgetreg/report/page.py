@@ -10,6 +10,7 @@ GENERATOR = '<meta name="generator" content="budgetreg '
 """How a page of ours can be recognised: the version follows."""
 
 _TEMPLATE = "page.html"
+_MOST_ROWS = 60  # of the tables of a part that are open at first
 _UNENCODABLE = "backslashreplace"  # names of files that cannot be decoded
 
 
@@ -82,7 +83,7 @@ class PagePart:
     pictures, tables
         What it shows below the text.
     folded : bool
-        Whether the tables are closed until a reader opens them.
+        Whether the tables are closed until a reader opens them; long ones always are.
     """
 
     title: str
@@ -91,6 +92,12 @@ class PagePart:
     pictures: Sequence[PageImage] = ()
     tables: Sequence[PageTable] = ()
     folded: bool = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether the tables are closed at first."""
+        rows = sum(len(group) for table in self.tables for group in table.groups)
+        return self.folded or rows > _MOST_ROWS
 
 
 @dataclass(frozen=True)

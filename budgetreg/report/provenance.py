@@ -12,6 +12,8 @@ from budgetreg.results.naming import deciding_options, option_text, show
 
 _DIGITS = 12  # of a digest
 _UNKNOWN = "not recorded"
+_Source = tuple[tuple[str, str], ...]
+"""Versions, commit and processor as texts."""
 _YES_NO: Mapping[Any, str] = {True: "yes", False: "no"}
 
 
@@ -47,13 +49,16 @@ def provenance(computed: Sequence[Computed], promised: Iterable[tuple[str, str]]
     for learner, promise in dict.fromkeys(promised):
         learners.setdefault(promise, []).append(learner)
     text = [f"Numbers of {', '.join(names)}, computed again: {line}." for line, names in learners.items()]
-    return PagePart(
-        "Provenance", text, tables=[*_configurations(computed), _data(computed), *_sources(computed)], folded=True
-    )
+    sources = list(dict.fromkeys(source for each in computed for source in _sources(each)))
+    tables = [*_configurations(computed), _digests(computed, sources), _data(computed)]
+    for number, source in enumerate(sources, 1):
+        caption = f"What computed them, source {number}" if sources[1:] else "What computed them"
+        tables.append(listing(caption, ("what", "value"), source))
+    return PagePart("Provenance", text, tables=tables, folded=True)
 
 
 def _configurations(computed: Sequence[Computed]) -> Iterator[PageTable]:
-    """Give what all configurations share, what each has besides, and digests of what was computed with it."""
+    """Give what all configurations share, and what each has besides."""
     configs = [
         {key: value for key, value in deciding_options(each.cell.config).items() if value not in (None, "")}
         for each in computed
@@ -71,18 +76,19 @@ def _configurations(computed: Sequence[Computed]) -> Iterator[PageTable]:
             for rest in [sorted(config.keys() - shared.keys())]
         ]
         yield listing("Configuration of each, besides", ("run", "keys and values"), others)
+
+
+def _digests(computed: Sequence[Computed], sources: Sequence[_Source]) -> PageTable:
+    """Return the digests of configurations and files, and the numbers of what computed each."""
     files = list(dict.fromkeys(name for each in computed for name in each.files))
-    heads = ("run", *right("repetitions asked for"), "configuration", *files)
-    digests = (
-        (
-            each.name,
-            each.cell.repetitions,
-            each.cell.digest[:_DIGITS],
-            *(each.files.get(name, "-")[:_DIGITS] for name in files),
-        )
-        for each in computed
-    )
-    yield listing(f"SHA-256, first {_DIGITS} digits", heads, digests)
+    heads = ("run", *right("repetitions asked for"), "configuration", *files, *(["source"] if sources[1:] else []))
+    rows = []
+    for each in computed:
+        numbers = [str(sources.index(source) + 1) for source in dict.fromkeys(_sources(each))]
+        digests = [each.cell.digest, *(each.files.get(name, "-") for name in files)]
+        row = [each.name, each.cell.repetitions, *(digest[:_DIGITS] for digest in digests)]
+        rows.append([*row, *([", ".join(numbers)] if sources[1:] else [])])
+    return listing(f"SHA-256, first {_DIGITS} digits", heads, rows)
 
 
 def _data(computed: Sequence[Computed]) -> PageTable:
@@ -95,16 +101,9 @@ def _data(computed: Sequence[Computed]) -> PageTable:
     return listing("Data", heads, rows)
 
 
-def _sources(computed: Sequence[Computed]) -> Iterator[PageTable]:
-    """Give what computed the results, each combination of versions, commit and processor once."""
-    by_source: dict[tuple[tuple[str, str], ...], list[str]] = {}
-    for each in computed:
-        for source in each.cell.sources:
-            by_source.setdefault(tuple(_described(source)), []).append(each.name)
-    for rows, names in by_source.items():
-        whole = len(by_source) == 1
-        caption = "What computed them" if whole else f"What computed {', '.join(dict.fromkeys(names))}"
-        yield listing(caption, ("what", "value"), rows)
+def _sources(computed: Computed) -> Iterator[_Source]:
+    """Give what computed a run, in its last call and earlier ones."""
+    yield from (tuple(_described(source)) for source in computed.cell.sources)
 
 
 def _described(source: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

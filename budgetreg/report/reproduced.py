@@ -59,6 +59,7 @@ def _claims(path: Path) -> tuple[list[PagePart], list[str]]:
         return [], []
     counts = Counter(row["verdict"] for row in rows)
     tally = ", ".join(f"{counts[verdict]} {words}" for verdict, words in _VERDICTS.items() if counts[verdict])
+    presets = ", counted for each preset" if any(row["protocol"] for row in rows) else ""
     heads = ("claim", "preset", "verdict", *right("estimate", "90 % interval"), "wanted", *right("repetitions"))
     cells = [
         (
@@ -73,9 +74,7 @@ def _claims(path: Path) -> tuple[list[PagePart], list[str]]:
         for row in rows
     ]
     about = "Claims and their verdicts"
-    return [PagePart("Claims", tables=[listing(about, heads, cells, [_MEANING])])], [
-        f"Claims: {tally}, counted for each preset."
-    ]
+    return [PagePart("Claims", tables=[listing(about, heads, cells, [_MEANING])])], [f"Claims: {tally}{presets}."]
 
 
 def _savings(path: Path) -> list[PagePart]:

@@ -74,6 +74,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (3, ["predict", ODD, "other.csv"]),
         (0, ["verify", ODD]),
         (3, ["gc", ODD * 2]),
+        (3, ["report", ODD * 2]),
+        (2, ["report", ODD, "--out", f"{ODD}.csv"]),
         (2, ["run", f"algo='{ODD}'"]),
         (3, ["run", "dataset=file", f"dataset.path='{ODD * 2}.csv'"]),
         (2, ["advise", "total=9", f"algo={ODD}"]),

@@ -53,6 +53,16 @@ def test_every_name_on_the_page_is_unique() -> None:
     assert len(names) == len(set(names)) > 6
 
 
+def test_long_tables_are_closed_at_first() -> None:
+    def table(rows: int) -> PageTable:
+        return PageTable("long", ["number"], [[[str(row)] for row in range(rows)]], [True])
+
+    for tables, closed in (((table(60),), False), ((table(61),), True), ((table(31), table(30)), True)):
+        content = page(Section("t", "k", parts=[PagePart("p", tables=tables)]))
+        assert content.count("<details>") == closed
+        assert content.count("</details>") == closed
+
+
 def test_a_table_of_a_command_keeps_its_rows_groups_and_notes() -> None:
     table = Table("k", Column("learner"), Column("error", justify="right"), title="here", caption="one\ntwo")
     for cells in (("1", "a", "0.1"), ("2", "b", "0.2")):

@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element
 
 import html5lib
 import pytest
+from sklearn.datasets import load_breast_cancer
 
 import budgetreg
 from budgetreg.cli.app import main
@@ -109,6 +110,8 @@ def test_a_model_from_all_rows_has_no_error(tmp_path: Path, report: Report) -> N
     fitted = {key: value for key, value in QUICK.items() if key not in ("repetitions", "checkpoints")}
     budgetreg.fit({**fitted, "algo": "aelr", "out": str(tmp_path / "model")})
     page = report(tmp_path / "model")
+    examples = budgetreg.load(tmp_path / "model").curves["examples"].max()
+    assert f"aelr, k = 4, learned from {examples} of the 365 rows of digits_3v5." in texts(page, "p")
     assert texts(page, "h2") == ["Model of digits_3v5, learned from all rows"]
     assert not list(page.iter("img"))
     assert "No row was kept for a test, so that no error was estimated." in texts(page, "p")
@@ -207,3 +210,14 @@ def test_damage_is_one_line(results: Path, tmp_path: Path, capsys: pytest.Captur
         file.write("more\n")
     code, error = refused(capsys, folder)
     assert (code, "is damaged" in error) == (3, True)
+
+
+def test_a_bill_is_in_money_if_there_are_prices(tmp_path: Path, report: Report) -> None:
+    prices = tmp_path / "prices.csv"
+    prices.write_text("attribute,cost\n" + "".join(f"{name},2.5\n" for name in load_breast_cancer().feature_names))
+    priced = {**QUICK, "algo": "aelr", "dataset": "breast_cancer", "dataset.unit": "EUR"}
+    budgetreg.run({**priced, "dataset.costs": str(prices), "out": str(tmp_path / "run")})
+    head, row = rows(report(tmp_path / "run"), "Paid by a repetition, in attributes and EUR")
+    paid = dict(zip(head, row, strict=True))
+    money, attributes = (float(paid[name].replace(",", "")) for name in ("EUR: learning", "learning"))
+    assert money == pytest.approx(2.5 * attributes, rel=1e-3)
