@@ -101,7 +101,8 @@ class Drawing:
     top : float or None
         Where the y axis ends; None: where the values of the later half of the checkpoints ask for.
     bottom : float or None
-        Where the y axis begins; smaller values are drawn there, as triangles. None: below all values.
+        Where a logarithmic y axis begins, and the least that another one shows; smaller values are drawn there, as
+        triangles. None: below all values.
     published_as : {'curves', 'crosses'}
         Whether the published points are those of a curve, or single numbers.
     share_y : bool

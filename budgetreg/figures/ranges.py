@@ -71,20 +71,20 @@ def y_range(
     top : float, optional
         Where the axis ends; None: as described above.
     bottom : float, optional
-        Where the axis begins; None: below all values.
+        Where a logarithmic axis begins, and the least that another one shows; None: below all values.
 
     Returns
     -------
     Range
     """
     means = _means(curves, y)
+    zero = [] if y.zero is None else [y.zero]
     if y.log:
         known = means[np.isfinite(means)]
         rounding = _ROUNDING * known.max(initial=0)
-        shown = known[known > rounding]
+        shown = np.concatenate([known[known > rounding], zero, published])
         low, high = (shown.min(), shown.max()) if shown.size else (1.0, 1.0)
         return Range(bottom or low / 1.3, top or high * 1.3, True, rounding)
-    zero = [] if y.zero is None else [y.zero]
     late = np.concatenate([*(curve[y.column].to_numpy()[len(curve) // 2 :] for curve in curves), zero])
     cap = top or max(2 * late[np.isfinite(late)].max(initial=0), y.most) or 1.0
     shown = means[means <= cap]
@@ -92,13 +92,14 @@ def y_range(
     inside = inside if inside.size else np.array([0.0, 1.0])
     low, high = inside.min(), inside.max()
     ends_at_cap = top is not None or shown.size < means.size
-    if may_be_log and low > 0 and log10(high / low) > 1.5:
+    least = max(low, bottom or 0.0)
+    if may_be_log and least > 0 and log10(high / least) > 1.5:
         return Range(bottom or low / 1.3, cap if ends_at_cap else high * 1.3, True)
     edges = np.concatenate([curve[[LOW, HIGH]].to_numpy(dtype=float)[curve[y.column] <= cap] for curve in curves])
     low = max(0.0, np.nanmin(edges, initial=low))
     high = min(cap, np.nanmax(edges, initial=high))
     margin = 0.06 * max(high - low, 0.1 * (y.zero or high))
-    return Range(bottom or max(0.0, low - 1.5 * margin), cap if ends_at_cap else high + 1.5 * margin, False)
+    return Range(max(bottom or 0.0, low - 1.5 * margin), cap if ends_at_cap else high + 1.5 * margin, False)
 
 
 def _means(curves: Sequence[pd.DataFrame], y: Axis) -> np.ndarray:

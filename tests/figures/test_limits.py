@@ -1,5 +1,7 @@
 """The range of a panel's y axis."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -36,6 +38,13 @@ def test_published_values_are_shown_up_to_the_limit() -> None:
     assert y_range([mean_frame(0.9, 0.8)], published=[50]).high < 2
 
 
+def test_a_logarithmic_axis_shows_published_values_and_the_zero_predictor() -> None:
+    curves = [mean_frame(0.2, 0.01, 0)]
+    shown = y_range(curves, replace(RELATIVE, log=True), published=[0.003, 0.3])
+    assert shown.low < 0.003 < 1 < shown.high < 2
+    assert y_range(curves, replace(RELATIVE, log=True), bottom=0.1).low == 0.1
+
+
 def test_bands_are_shown_up_to_the_limit() -> None:
     shown = y_range([mean_frame(0.9, 0.8, 0.7, half_band=0.5)])
     assert shown.low < 0.2 < 1.4 < shown.high
@@ -51,3 +60,6 @@ def test_the_axis_is_logarithmic_only_beyond_a_decade_and_a_half() -> None:
     assert not y_range([mean_frame(1, 0.1, 0.04)]).log
     assert y_range([mean_frame(1, 0.1, 0.03)]).log
     assert not y_range([mean_frame(1, 0.1, 0)]).log  # zero has no place on a log axis
+    assert y_range([mean_frame(1, 0.1, 0)], bottom=0.01).log  # but it may be drawn at the end of one
+    assert not y_range([mean_frame(1, 0.9, 0.8)], bottom=0.01).log
+    assert y_range([mean_frame(1, 0.9, 0.8)], bottom=0.01).low > 0.5
