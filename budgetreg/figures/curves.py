@@ -204,7 +204,8 @@ def _not_shown(ax: Axes, curves: _Curves, y: Axis, shown: Range, drawing: Drawin
     tables = [curve for _, curve in curves]
     clipped, largest = shown.above(tables, y)
     below = 0 if drawing.bottom else shown.below(tables, y)
-    remarks = [f"triangles stand for means below {drawing.bottom:.3g}."] if drawing.bottom else []
+    under = drawing.bottom and any((curve[y.column] < shown.low).any() for curve in tables)
+    remarks = [f"triangles stand for means below {drawing.bottom:.3g}."] if under else []
     for hidden, where, more in (
         (clipped, f"above {shown.high:.3g}", f" (largest {largest:.3g})"),
         (below, "of 0, or as small as rounding,", ""),

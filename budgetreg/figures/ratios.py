@@ -80,7 +80,8 @@ def draw(series: Sequence[Series], drawing: Drawing) -> tuple[Figure, str]:
         place.ax.set_xlim(low / _MARGIN, high * _MARGIN)
         set_ticks(place.ax, y=False)
         grid(place.ax)
-    drawn.figure.supxlabel(f"{y.name} at the end / that of {against} (log scale)", fontsize=9.5)
+        if place.lowest:
+            place.ax.set_xlabel(f"{y.name} at the end / that of {against} (log scale)")
     drawn.finish(drawing.finding, int(bool(drawing.note)))
     if drawing.note:
         legend(drawn.figure, {}, 1, drawing.note)

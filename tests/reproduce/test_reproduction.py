@@ -218,13 +218,24 @@ def test_savings_are_in_money_if_a_panel_has_prices(recipe: Path) -> None:
 
 
 @pytest.mark.usefixtures("sketched")
-def test_a_quick_reproduction_says_so_and_leaves_claims_undecided(recipe: Path) -> None:
-    recipe.write_text(RECIPE.replace("aelr,ridge", "ridge").replace("a: aelr", "a: ridge"))
+def test_a_quick_reproduction_says_so_and_leaves_claims_undecided(
+    recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe.write_text(
+        RECIPE.replace("aelr,ridge", "ridge")
+        .replace("a: aelr", "a: ridge")
+        .replace("x_scale", "finding: clear, x_scale")
+    )
+    plot, stated = plots.plot_series, []
+    monkeypatch.setattr(
+        plots, "plot_series", lambda *drawn: (stated.append((drawn[-1].finding, drawn[-1].note)), plot(*drawn))
+    )
     assert main(["reproduce", "paper/toy", "--quick"]) == 0
     folder = Path("runs/quick/results/paper/toy")
     assert {row["repetition"] for row in rows(folder / "curves.csv")} == {"0", "1"}
     assert {row["verdict"] for row in rows(folder / "claims.csv")} == {"undecided"}
     assert "2 repetitions (of 5 asked for)" in (folder / "curves.txt").read_text()
+    assert stated == [("", "quick look: 2 of 5 repetitions")]  # what five repetitions show, two may not
     assert not Path("results").exists()
 
 
