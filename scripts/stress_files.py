@@ -46,6 +46,7 @@ _PATHS = (
 )
 _COMMANDS = (
     *("status {}", "status {} --why", "verify {}", "plot {}", "plot left --out {}", "compare {} error=9", "gc {}"),
+    *("report {}", "report left --out {}"),
     *("predict {} table.csv", "predict left {}", "predict left table.csv out={}"),
     *("reprice {} costs=costs.csv", "reprice left costs={}", "reprice left costs=costs.csv --out {}", "run out={}"),
     *("run dataset.path={}", "run dataset.costs={}", "run dataset.ranges={}", "advise total=9 out={} k=2 algo=naive"),

@@ -24,8 +24,12 @@ _NO_METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Creato
 
 @contextmanager
 def own_settings() -> Iterator[None]:
-    """Draw with matplotlib's defaults and our fonts, then restore the user's settings."""
-    with matplotlib.rc_context():
+    """Draw with matplotlib's defaults and our fonts, then restore the user's settings.
+
+    A letter that the font lacks becomes a box, without a warning: it can be in any name of a data set.
+    """
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update({"font.family": "DejaVu Sans", "pdf.fonttype": 42, "font.size": 9.5})
         yield
@@ -63,9 +67,7 @@ def write_figure(figure: Figure, text: str, target: Path, name: str) -> list[Pat
 
 def _render(figure: Figure, ending: str) -> bytes:
     buffer = BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the picture shows a box
-        figure.savefig(buffer, format=ending, dpi=_DOTS_PER_INCH, metadata=_NO_METADATA[ending])
+    figure.savefig(buffer, format=ending, dpi=_DOTS_PER_INCH, metadata=_NO_METADATA[ending])
     return buffer.getvalue()
 
 

@@ -9,6 +9,7 @@ from budgetreg.data.kind import ALL
 from budgetreg.errors import DataError
 from budgetreg.figures import advice
 from budgetreg.figures.tables import right
+from budgetreg.files.paths import content_of_regular
 from budgetreg.report.bill import bill
 from budgetreg.report.findings import about_advice, about_fits, about_runs
 from budgetreg.report.page import PagePart, Section
@@ -18,6 +19,7 @@ from budgetreg.results.folders import RunStatus
 from budgetreg.results.manifest import cells_of, run_manifest
 from budgetreg.results.schema import CURVES, MODEL
 from budgetreg.results.series import labelled, read_folder
+from budgetreg.results.tables import rows_of
 
 _DIGESTED = (CURVES, MODEL)
 """Files that have the same bytes whenever the same run is computed; others hold seconds."""
@@ -62,14 +64,16 @@ def sections_of_runs(place: Path, runs: Sequence[RunStatus]) -> Iterator[Section
         If no repetition of any is finished, or a file is damaged.
     """
     by_kind: dict[_Kind, list[RunStatus]] = {}
+    shown = {run.folder: 0 if run.damage else _repetitions(run.folder) for run in runs}
     for run in runs:
-        if run.finished and not run.damage:
+        if shown[run.folder]:
             by_kind.setdefault(_kind(run.folder), []).append(run)
     if not by_kind:
         why = next((run.damage for run in runs if run.damage), "the command that made it resumes")
-        planned = sum(run.planned for run in runs)
-        raise DataError(f"{place}: nothing is finished yet (0 of {planned} repetitions); {why}")
-    warnings, states = _unfinished(place, runs)
+        finished, planned = (sum(getattr(run, name) for run in runs) for name in ("finished", "planned"))
+        counts = f"{finished} of {planned} repetitions, and no table"
+        raise DataError(f"{place}: nothing is finished yet ({counts}); {why}")
+    warnings, states = _unfinished(place, runs, sum(shown.values()))
     sections = [_section(place, kind, [run.folder for run in some]) for kind, some in by_kind.items()]
     if states and sections[1:]:
         yield Section("Runs that are not complete", "unfinished", (), warnings, states)
@@ -111,7 +115,13 @@ def _section(place: Path, kind: _Kind, folders: Sequence[Path]) -> Section:
     return Section(section.title, section.kind, section.findings, parts=parts)
 
 
-def _unfinished(place: Path, runs: Sequence[RunStatus]) -> tuple[list[str], list[PagePart]]:
+def _repetitions(folder: Path) -> int:
+    """Return how many repetitions the tables of a run hold; a process writes them when it ends or is interrupted."""
+    path = folder / CURVES
+    return len({row["repetition"] for row in rows_of(content_of_regular(path))}) if path.is_file() else 0
+
+
+def _unfinished(place: Path, runs: Sequence[RunStatus], shown: int) -> tuple[list[str], list[PagePart]]:
     """Return a warning and a part about runs that are not complete; nothing if all are."""
     lacking = [run for run in runs if run.state != "complete"]
     if not lacking:
@@ -123,7 +133,7 @@ def _unfinished(place: Path, runs: Sequence[RunStatus]) -> tuple[list[str], list
         (_name(place, run.folder), run.state, run.planned, run.finished, run.failed, _lacks(run)) for run in lacking
     ]
     return (
-        [f"{which}: {finished} of {planned} repetitions are finished. This page shows these."],
+        [f"{which}: {finished} of {planned} repetitions are finished. This page shows {shown}."],
         [PagePart("What is missing", tables=[listing("Runs that are not complete", heads, rows)])],
     )
 

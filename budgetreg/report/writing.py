@@ -53,7 +53,7 @@ def _default(places: Sequence[Path]) -> Path:
     if len(places) > 1:
         return Path(REPORT)
     (place,) = places
-    return place / REPORT if place.is_dir() else place.with_suffix(".html")
+    return place / REPORT if os.path.isdir(place) else place.with_suffix(".html")
 
 
 def _refuse_foreign(path: Path) -> None:
@@ -73,7 +73,7 @@ def _names(places: Sequence[Path]) -> str:
 def _sections(place: Path) -> Iterator[Section]:
     """Give the sections about a folder, with all results in and below it, or about a study."""
     if not os.path.isdir(place):
-        if not place.exists():
+        if not os.path.exists(place):  # which accepts names of any length
             raise DataError(f"{place}: no such folder or study")
         yield section_of_study(place)
         return

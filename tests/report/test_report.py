@@ -15,6 +15,7 @@ import budgetreg
 from budgetreg.cli.app import main
 from budgetreg.results.schema import JOURNAL
 from tests.report.conftest import ODD, QUICK, make_study
+from tests.written_runs import edit_manifest
 
 ROOT = Path(__file__).parents[2]
 Report = Callable[..., Element]
@@ -135,28 +136,31 @@ def test_several_places_have_a_section_each_and_a_table_of_contents(results: Pat
     assert links == [f"#{heading.get('id')}" for heading in page.iter("h2")]
 
 
-def test_a_run_that_was_interrupted_is_shown_as_far_as_it_is(
-    results: Path, tmp_path: Path, report: Report, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_was_interrupted_is_shown_as_far_as_it_is(results: Path, tmp_path: Path, report: Report) -> None:
     folder = tmp_path / "run"
     shutil.copytree(results / "run", folder)
-    asked = {**QUICK, "algo": "aelr", "repetitions": 3, "out": str(folder)}
-    budgetreg.run(asked)
-    # As a kill leaves it after two of three repetitions.
-    lines = (folder / JOURNAL).read_text().splitlines(keepends=True)
-    (folder / JOURNAL).write_text("".join(lines[:2]))
+    edit_manifest(folder, repetitions=3)  # as a kill leaves it that comes before the third
     page = report(folder)
     (warning,) = (text for text in texts(page, "p") if text.startswith("Note:"))
-    assert "the run is incomplete: 2 of 3 repetitions are finished" in warning
+    assert "the run is incomplete: 2 of 3 repetitions are finished. This page shows 2." in warning
     assert rows(page, "Runs that are not complete")[1][-1] == "repetition 2: interrupted: the same command resumes"
 
 
 def test_nothing_finished_is_an_error(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "run"
     shutil.copytree(results / "run", folder)
+    edit_manifest(folder, tables={})
     (folder / JOURNAL).write_text("")
+    (folder / "curves.csv").write_text((folder / "curves.csv").read_text().partition("\n")[0] + "\n")
     code, error = refused(capsys, folder)
-    assert (code, "nothing is finished yet (0 of 2 repetitions)" in error) == (3, True)
+    assert (code, "nothing is finished yet (0 of 2 repetitions, and no table)" in error) == (3, True)
+    (folder / "curves.csv").unlink()
+    assert refused(capsys, folder) == (code, error)
+    other = tmp_path / "other"
+    shutil.copytree(results / "run", other)
+    page = tmp_path / "report.html"
+    assert main(["report", str(tmp_path)]) == 0
+    assert "1 of 2 runs are not complete: 2 of 4 repetitions are finished. This page shows 2." in page.read_text()
 
 
 def test_equal_results_give_equal_bytes(results: Path, tmp_path: Path) -> None:
@@ -189,6 +193,8 @@ def test_mistakes_are_one_line(results: Path, tmp_path: Path, capsys: pytest.Cap
     table.write_text("a,b\n1,2\n")
     run = results / "run"
     assert refused(capsys, tmp_path / "none") == (3, f"budgetreg: {tmp_path}/none: no such folder or study\n")
+    assert refused(capsys, "x" * 5000)[0] == 3
+    assert refused(capsys, "/dev/null")[0] == 3
     assert refused(capsys, tmp_path)[0] == 3
     assert refused(capsys, table) == (3, f"budgetreg: {table} is no study: budgetreg study create makes one\n")
     code, error = refused(capsys, run, "--out", table)
