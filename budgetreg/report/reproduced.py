@@ -87,7 +87,7 @@ def _savings(path: Path) -> list[PagePart]:
             row["panel"],
             row["error"],
             row["learner"],
-            f"{row['attributes_are']} {row['attributes']}".strip() or "-",
+            f"{row['attributes_are']} {_number(row['attributes'])}".strip(),
             _interval(row["attributes_low"], row["attributes_high"]),
             f"{row['factor_is']} {row['factor']}".strip() or "-",
             row["reference"] if row["reference"] != row["learner"] else "",
@@ -99,7 +99,12 @@ def _savings(path: Path) -> list[PagePart]:
 
 
 def _interval(low: str, high: str) -> str:
-    return f"{low or '?'} to {high or '?'}" if low or high else "-"
+    return f"{_number(low)} to {_number(high)}" if low or high else "-"
+
+
+def _number(text: str) -> str:
+    """Return a number of attributes without an exponent; a question mark if it is not known."""
+    return f"{float(text):,.0f}" if text else "?"
 
 
 def _rows(path: Path) -> Sequence[dict[str, str]]:

@@ -126,6 +126,9 @@ def test_a_reproduced_figure_shows_every_claim(report: Report) -> None:
     assert len(table) == 1 + claims
     assert {row[2].partition(":")[0] for row in table[1:]} <= {"holds", "fails", "undecided"}
     assert texts(page, "h2") == ["hazan_koren_2012/fig1"]
+    needed = [row[3].rpartition(" ")[2] for row in rows(page, "Attributes seen in training until")[1:]]
+    saved = folder.joinpath("savings.csv").read_text().splitlines()[1:]
+    assert [float(text.replace(",", "")) for text in needed] == [round(float(line.split(",")[4])) for line in saved]
     assert len(list(page.iter("img"))) == len(list(folder.glob("curves*.png")))
 
 
