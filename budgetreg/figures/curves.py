@@ -1,6 +1,7 @@
 """Draw curves: test error against attributes, money or examples."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from math import ceil
 from pathlib import Path
@@ -242,7 +243,8 @@ def _label_axes(places: Sequence[Place], panels: Sequence[Sequence[Series]], y: 
         if place.lowest or len(set(below)) > 1:
             place.ax.set_xlabel(text)
         if place.first:
-            place.ax.set_ylabel("\n".join(wrap(y.text, _LETTERS_BESIDE)))
+            drawn = replace(y, log=place.ax.get_yscale() == "log")
+            place.ax.set_ylabel("\n".join(wrap(drawn.text, _LETTERS_BESIDE)))
         elif drawing.share_y:
             place.ax.tick_params(labelleft=False)
 
