@@ -1,4 +1,4 @@
-"""Linear regression when every attribute costs: learners on a budget, with an honest attribute bill.
+"""Linear regression when every attribute costs: learners on a budget, with an exact attribute bill.
 
 import budgetreg
 results = budgetreg.run({"algo": "aelr", "k": 4, "repetitions": 2})
@@ -19,7 +19,7 @@ _PLACES = {name: "budgetreg.api" for name in ("draw_study", "fit", "load", "run"
 
 
 def __getattr__(name: str) -> object:
-    """Load what computes when it is first asked for: to import the package costs next to nothing."""
+    """Import a name when it is first used, so that importing the package takes almost no time."""
     from importlib import import_module
 
     if name == "estimators":

@@ -23,7 +23,7 @@ _FIXED = ("repetitions", "checkpoints", "dataset.split", "dataset.test_fraction"
 
 
 def run(choices: Mapping[str, Any], *, draw: bool = False) -> "Results":
-    """Run one learner on one data set, as far as results are missing, and return the results.
+    """Run one learner on one data set and return the results; finished repetitions are not computed again.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ def run(choices: Mapping[str, Any], *, draw: bool = False) -> "Results":
 
 
 def fit(choices: Mapping[str, Any]) -> "Results":
-    """Learn once from all rows, within the budget, unless that is done, and return what was paid.
+    """Learn one model from all rows within the budget and return the bill; a finished fit is reused.
 
-    No row is kept for a test, so that no error is estimated. The model is ``model.npz`` in the folder of the results,
+    No row is kept for a test, so no error is estimated. The model is ``model.npz`` in the folder of the results,
     which ``budgetreg predict`` applies.
 
     Parameters
@@ -123,7 +123,7 @@ def load(folder: str | Path) -> "Results":
 
 
 def draw_study(study: "Study", folder: str | Path | None = None) -> list[Path]:
-    """Draw a study: its estimated errors against what was spent, a forecast, and how much of each attribute was bought.
+    """Draw the estimated errors of a study, a forecast, and how much of each attribute was bought.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def draw_study(study: "Study", folder: str | Path | None = None) -> list[Path]:
     """
     from budgetreg.figures.study import plot_study  # here, as matplotlib is slow to load
 
-    with suppress(DataError):  # too little is known for an estimate; the bill is drawn
+    with suppress(DataError):  # with too few values there is no estimate, but the bill is drawn
         study.estimates()
     target = study.path.parent if folder is None else at_home(folder)
     return plot_study(study.path.stem, len(study.state().examples), study.bill(), study.history(), target)

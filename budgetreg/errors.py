@@ -29,17 +29,17 @@ class UnfinishedError(UserError):
 
 
 class DataError(UserError):
-    """Data that are missing, damaged or unusable; the message says where they are and what to do."""
+    """Data that are missing, damaged or unusable; the message gives their place and what to do."""
 
     exit_code: int = 3
 
 
-class BudgetExceeded(RuntimeError):  # noqa: N818 - the name says what happened, and users catch it by this name
+class BudgetExceeded(RuntimeError):  # noqa: N818 - users catch it by this name
     """A learner asked for more attributes of an example than its budget, which is a bug of the learner."""
 
 
 class ContractError(Exception):
-    """A learner whose class does not do what it declares; the message names it and says what to change.
+    """A learner whose class does not do what it declares; the message names the class and what to change.
 
     It is a bug of the class, not the user's mistake. Where it is raised there is no traceback into the class to show,
     so that the command prints the message alone.

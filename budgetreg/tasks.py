@@ -110,7 +110,7 @@ class Regression:
         return {"w": outputs[:, setting] * scale, "b": np.array(_intercept(origin, setting)), "c": c}
 
     def moments(self, table: Table, origin: Origin) -> JointMoments | None:
-        """Return the moments of attributes and target in units of the columns as stored; None if none are modelled."""
+        """Return the moments of attributes and target, in units of the stored columns; None without a model."""
         if origin.moments is None:
             return None
         mean, covariance = origin.moments()
@@ -235,7 +235,7 @@ def _intercept(origin: Origin, setting: int) -> float:
 
 @dataclass(frozen=True)
 class SubspaceLearning:
-    """The task of projecting examples with a small loss: outputs are orthonormal columns, (G, d, n) for each stream.
+    """The task of projecting examples with a small loss: outputs are orthonormal columns (G, d, n).
 
     Attributes
     ----------

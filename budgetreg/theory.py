@@ -103,7 +103,7 @@ def ddaelr_step(B: float, second_moments: np.ndarray, m: int, k_x: int) -> float
 
 
 def first_phase(share: float, m: int) -> int:
-    """Return the number of examples in the first of two phases (Kukliansky & Shamir 2015, Section 5: a tenth)."""
+    """Return the number of examples in the first of two phases: a tenth (Kukliansky & Shamir 2015, Section 5)."""
     return max(1, int(share * m))
 
 

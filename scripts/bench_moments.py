@@ -1,7 +1,7 @@
-"""Measure what a fit of AEMR costs as the number of attributes grows: its moments, and its partner's chain.
+"""Measure what a fit of AEMR costs as the number of attributes grows: its moments, and the chain of its factor model.
 
 One stream of 10 000 examples that ten factors move, of each of which 5 attributes were seen, uniformly; no intercept.
-A first fit of the partner is a chain from its beginning, a later one goes on. Prints a table and writes
+The first fit of the factor model runs its chain from the beginning, a later one continues it. Prints a table and writes
 results/bench/moments.csv, moments.png, moments.pdf and moments.txt, this text:
 
 - s_moments, s_partner_first, s_partner_later: CPU seconds of one fit, the least of several rounds
@@ -90,8 +90,8 @@ def picture(frame: pd.DataFrame) -> Figure:
     axes = figure.subplots()
     for column, label, colour, marker in (
         ("s_moments", "moments", "indigo", "D"),
-        ("s_partner_first", "partner, the first time", "grey", "o"),
-        ("s_partner_later", "partner, later", "grey", "s"),
+        ("s_partner_first", "factor model, the first time", "grey", "o"),
+        ("s_partner_later", "factor model, later", "grey", "s"),
     ):
         axes.loglog(frame["d"], frame[column], label=label, color=colour, marker=marker)
     axes.set_xlabel("attributes d")

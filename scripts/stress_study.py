@@ -19,7 +19,7 @@ _N, _STUDY = 40, "trial.db"
 
 
 def _filled(name: str, every: int) -> Callable[[Path], None]:
-    """Return what the laboratory does: it writes one of so many results into an order."""
+    """Return a laboratory that writes every n-th result into an order."""
 
     def fill(folder: Path) -> None:
         header, *lines = (folder / f"{name}.csv").read_text().splitlines()

@@ -82,7 +82,7 @@ EXAMPLES = {
 """Examples of a study, by table."""
 
 UNIFORM = 3
-"""Of the examples of a study with an odd seed, one in so many shows a uniform subset, before the plan is made."""
+"""In a study with an odd seed, one example in this many shows a uniform subset before the plan is made."""
 
 HELD_OUT, NOISE, CORRELATION = 2000, {"neighbours": 0.3, "independent": 0.3, "factors": 0.2}, 0.8
 """Of simulated tables: rows held out, the share of noise in the targets, and the correlation of neighbours."""
@@ -110,7 +110,7 @@ def table(name: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def bought(X: np.ndarray, y: np.ndarray, seed: int, rng: np.random.Generator) -> np.ndarray:
-    """Return which values a study buys, bool of shape (n, d)."""
+    """Return which values are bought in a study, bool of shape (n, d)."""
     n, d = X.shape
     known = rng.random((n, d)).argsort(axis=1).argsort(axis=1) < K
     if seed % 2:

@@ -56,7 +56,7 @@ def test_a_call_resumes_an_unfinished_run(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("choices", "told"),
+    ("choices", "message"),
     [
         ({"algo": "aelrr"}, "no such algo (did you mean"),
         ({"algo": "aelr", "k": 0}, "k=0"),
@@ -65,10 +65,10 @@ def test_a_call_resumes_an_unfinished_run(here: Path) -> None:
         ({"dataset": "file"}, "dataset.path"),
     ],
 )
-def test_mistakes_are_one_line(choices: dict[str, object], told: str) -> None:
+def test_mistakes_are_one_line(choices: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         budgetreg.run(choices)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -77,11 +77,11 @@ def test_a_table_in_place_of_its_path_is_one_line(call: Callable[..., object]) -
     table = pd.DataFrame({name: range(400) for name in "abcdefghijk"})
     with pytest.raises(ConfigError) as caught:
         call({"algo": "aemr", "dataset": "file", "dataset.path": table})
-    told = str(caught.value)
-    assert told.startswith(
+    message = str(caught.value)
+    assert message.startswith(
         "dataset.path: must be text, a number, a list or a mapping; got a DataFrame of 400 x 11: save"
     )
-    assert "\n" not in told
+    assert "\n" not in message
 
 
 def test_a_folder_without_results_is_one_line(here: Path) -> None:

@@ -117,7 +117,7 @@ def test_messages_about_its_keys_and_where_it_is_unknown(budgetreg: Command) -> 
     assert "shrinkage" not in budgetreg(f"{line} tuning.shrinkage=3").stderr
     assert "needs tuning.shrinkage" in refused(budgetreg(line, check=2))
     line = "run algo=marginal_ridge"
-    assert "no theorem says what shrinkage" in refused(budgetreg(f"{line} tuning=theory", check=2))
+    assert "no theorem prescribes shrinkage" in refused(budgetreg(f"{line} tuning=theory", check=2))
     unknown = refused(budgetreg(line, check=2, packages=()))
     assert unknown.startswith("algo=marginal_ridge: no such algo")
 

@@ -165,7 +165,7 @@ def toy_entry(repetition):
 
 
 def toy_repetition(plan, repetition, progress):
-    """Log the repetition and this process; then do what the plan says."""
+    """Log the repetition and this process; then do what the plan asks for."""
     with plan.log.open("a") as log:
         log.write(f"{repetition} {os.getpid()}\n")
     behaviour = plan.behaviour.get(repetition, "succeed")

@@ -89,7 +89,7 @@ def write_run(
 
 
 def write_run_manifest(folder: Path, config: dict[str, Any], d: int, n_train: int = 1000) -> None:
-    """Write a manifest of a run that says nothing about what computed it, and holds no digests of its tables."""
+    """Write a manifest of a run without versions and machine, and without digests of its tables."""
     manifest = {
         **{key: "" for key in ("algo", "dataset", "identity_digest")},
         **{key: 0 for key in ("k", "repetitions", "repetitions_done")},

@@ -23,8 +23,8 @@ ACROSS = tuple(_MERGED)
 """How the mean curves of several series become one; ``worst`` is the largest value at each checkpoint."""
 
 
-class Incomparable(DataError):  # noqa: N818 - it says what is the matter
-    """A comparison lacks a curve, or has several; the message says of what."""
+class Incomparable(DataError):  # noqa: N818 - the name describes the problem
+    """A comparison lacks a curve or has several; the message names the learner."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class ResampledCurves:
         return Means(x[available], table.to_numpy(dtype=float)[:, available])
 
     def position(self, series: Series, examples: float) -> float:
-        """Return where a series has its first checkpoint with at least so many examples.
+        """Return where a series has its first checkpoint with at least a given number of examples.
 
         Raises
         ------

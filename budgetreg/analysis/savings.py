@@ -159,7 +159,7 @@ def savings_csv(panels: Iterable[tuple[str, Sequence[Series]]], measure: str) ->
     - ``reference``: the full-information learner that needs fewest
     - ``factor``: times fewer attributes than the reference needs
     - ``factor_is``: empty, ``at least``, ``at most`` or ``unknown``
-    - ``factor_low``, ``factor_high``: ends of its interval; empty if a curve ends, or begins, too early to tell
+    - ``factor_low``, ``factor_high``: ends of its interval; empty if a curve ends, or begins, too early
     - ``unit``: what money is counted in; empty, and what follows too, in panels without prices
     - ``cost``, ``cost_is``, ``cost_low``, ``cost_high``, ``cost_reference``, ``cost_factor``, ...: the same in money
 

@@ -1,4 +1,4 @@
-"""What a study has paid for, by attribute and by order, and what is pending."""
+"""The bill of a study: paid and pending values, by attribute and by order."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ UNORDERED = 0
 
 @dataclass(frozen=True)
 class StudyBill:
-    """What a study has paid for.
+    """The bill of a study.
 
     Attributes
     ----------

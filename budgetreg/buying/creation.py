@@ -22,7 +22,7 @@ Costs = Path | Mapping[str, float] | None
 
 @dataclass(frozen=True)
 class Attributes:
-    """What can be bought.
+    """The attributes that can be bought.
 
     Attributes
     ----------
@@ -90,8 +90,8 @@ def attributes_of(
     d = len(known)
     if d < 2:
         raise ConfigError(
-            f"{examples.sheet.source} has {d} attribute(s), and two are needed: costs=FILE lists those that nothing is "
-            "known of yet"
+            f"{examples.sheet.source} has {d} attribute(s), but two are needed: list attributes without known values "
+            "in costs=FILE"
         )
     dropped = [(d + at, name) for at, name in enumerate(others)]
     if isinstance(costs, Path):
@@ -182,7 +182,7 @@ def _priced(names: Sequence[str], costs: Mapping[str, float], groups: Groups | N
     if missing:
         raise ConfigError(f"costs: no price for {', '.join(missing)}: each of the {len(names)} attributes needs one")
     if not any(stated.values()):
-        raise ConfigError("costs: every price is 0, so that nothing has to be bought; give one price above 0")
+        raise ConfigError("costs: every price is 0, so there is nothing to buy; give one price above 0")
     return tuple(stated[head] if head == at else 0.0 for at, head in enumerate(heads))
 
 

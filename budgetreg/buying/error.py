@@ -1,4 +1,4 @@
-"""How good a model is that was learned from a table with holes, without any complete row.
+"""Estimate the error of a model that was learned from a table with holes, without any complete row.
 
 Each fold of the examples is judged by a model of the others. Two estimates of the error with all attributes are
 combined:

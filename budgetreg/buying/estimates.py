@@ -1,4 +1,4 @@
-"""Estimates of a study: how good its model is, and what more money would bring; kept in the file, for its figure."""
+"""Estimates of a study's error and a forecast, which the file keeps for the figure."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _FURTHER = (0.5, 1.0, 2.0)
 
 @dataclass(frozen=True)
 class Estimates:
-    """What is estimated of a study at a moment.
+    """Estimates of the error of a study at a moment.
 
     Attributes
     ----------

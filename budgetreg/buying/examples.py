@@ -1,4 +1,4 @@
-"""Examples that a study begins with or that are added later: names, targets, and values that are known beforehand."""
+"""Examples of a study: names, targets, and values that are known beforehand."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is known in a study as a table, and what was learned as ``model.npz``, which ``budgetreg predict`` reads."""
+"""Export the values of a study as a table, and its model as ``model.npz`` for ``budgetreg predict``."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What is learned from all that a study knows."""
+"""Learning from the known values of a study."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,8 @@
-"""What more money would bring: how the error shrinks when more values are bought.
+"""Forecasts of the error when more values are bought.
 
-What is reducible shrinks as `budgetreg.buying.learning_curve` says, the rest stays. Further values are taken to be
-bought at random, first of the examples of which least was bought. Orders that are chosen well bring more.
+The reducible part of the error shrinks as in `budgetreg.buying.learning_curve`, the rest stays. It is assumed
+that further values are bought at random, first of the examples of which least was bought. Well chosen orders bring
+more.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What held-out examples with holes say of a model: how its covariances are corrected, and its losses.
+"""The losses of a model on held-out examples with holes, and a correction of its covariances.
 
 A model of other examples has ``r = y - b - <w, m>`` for a held-out example, m being the expectation of x given the
 values A that are present. Its loss with all attributes is ``(r - <w, x - m>)^2``, of which the second part is not seen.
@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
     @property
     def known(self) -> np.ndarray:
-        """Which values are present, bool of shape (n, d)."""
+        """The present values, bool of shape (n, d)."""
         return ~np.isnan(self.X)
 
     @property

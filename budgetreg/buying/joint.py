@@ -1,4 +1,4 @@
-"""The joint model of attributes and target, by which incomplete examples are predicted and purchases are planned."""
+"""The joint model of attributes and target, which predicts incomplete examples and plans purchases."""
 
 from dataclasses import dataclass
 from typing import Literal, overload

@@ -1,4 +1,4 @@
-"""How much of the error is reducible, by which values were bought.
+"""The reducible part of the error, from the values that were bought.
 
 An example of which the values A are present adds ``(S - V) / (s2 + w'V w)`` to the precision M of the regressor, in
 expectation over the values. S is the covariance of the attributes, V that given A, w the regressor and s2 the noise.

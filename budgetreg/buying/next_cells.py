@@ -1,4 +1,4 @@
-"""What to measure next for a new example: the attributes that lower the variance of its prediction most per price.
+"""Choose the measurements of a new example that lower the variance of its prediction most per price.
 
 Of an example the attributes A are known; V is the covariance of the others given them. Under the factor model the
 variance of the prediction is ``w'V w + s2``, and a group G of attributes that is measured too lowers it by

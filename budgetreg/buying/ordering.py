@@ -1,4 +1,4 @@
-"""Orders: which cells to buy next, recorded before anybody sees them, and released if they are cancelled."""
+"""Orders of cells, recorded before anybody sees them, and released if they are cancelled."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -39,7 +39,7 @@ class Order:
 
     @property
     def cost(self) -> float:
-        """What the order costs in all."""
+        """The total price of the order."""
         return fsum(cost for *_, cost in self.lines)
 
 
@@ -110,7 +110,7 @@ def order_of(store: StudyFile, number: int) -> Order:
 
 
 def cancel(store: StudyFile, number: int) -> int:
-    """Release the cells of an order that are still pending, and return their number; again, it changes nothing.
+    """Cancel the pending cells of an order and return their number; repeating it changes nothing.
 
     Parameters
     ----------

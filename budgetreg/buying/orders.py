@@ -1,4 +1,4 @@
-"""Which cells of a table to order next, and why in one sentence."""
+"""Recommend which cells of a table to order next, with the reason in one sentence."""
 
 from dataclasses import dataclass
 

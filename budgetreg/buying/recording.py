@@ -18,7 +18,7 @@ SET state = excluded.state, value = excluded.value, paid = excluded.paid"""
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a file of results has changed, as numbers of values.
+    """Numbers of values that a file of results has changed.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class _Cell:
-    """What is known of a cell: a value, `UNAVAILABLE` or None; its order; whether it is charged."""
+    """A cell: its value, `UNAVAILABLE` or None; its order; whether it is charged."""
 
     result: float | str | None = None
     order: int | None = None
@@ -122,7 +122,7 @@ def _write(store: StudyFile, changes: Sequence[tuple[Result, _Cell]], cells: dic
 
 
 def _spent(store: StudyFile) -> float:
-    """Return what was charged: the price of each attribute (group) of an example with a charged value, once."""
+    """Return the charges: the price of each attribute (group) of an example with a charged value, once."""
     rows = store.rows(
         "SELECT heads.cost FROM (SELECT DISTINCT example, head FROM cells JOIN attributes ON number = attribute "
         "WHERE paid) AS units JOIN attributes AS heads ON heads.number = units.head"

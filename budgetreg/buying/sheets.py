@@ -1,4 +1,4 @@
-"""Tables of cells as a user has them, with text, numbers and holes: CSV files, Parquet files and frames."""
+"""Tables of text, numbers and holes as users have them: CSV files, Parquet files and frames."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

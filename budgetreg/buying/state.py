@@ -1,4 +1,4 @@
-"""What a study knows at a moment, as arrays."""
+"""The contents of a study at a moment, as arrays."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class State:
     values : ndarray of float, shape (n, d)
         NaN where nothing is known.
     on_order, unavailable, paid : ndarray of bool, shape (n, d)
-        Cells that will be told, will never be, and are charged.
+        Cells whose values are pending, will never be measured, and are charged.
     orders : ndarray of int, shape (n, d)
         The order of each cell, from 1; 0 if there is none.
     version : int
@@ -70,12 +70,12 @@ class State:
 
     @property
     def known(self) -> np.ndarray:
-        """Which cells have a value, bool of shape (n, d)."""
+        """Cells with a value, bool of shape (n, d)."""
         return ~np.isnan(self.values)
 
     @property
     def known_targets(self) -> np.ndarray:
-        """Which targets are known, bool of shape (n,)."""
+        """Known targets, bool of shape (n,)."""
         return ~np.isnan(self.y)
 
     def by_unit(self, cells: np.ndarray) -> np.ndarray:
@@ -87,12 +87,12 @@ class State:
 
     @cached_property
     def charged(self) -> np.ndarray:
-        """Which purchases are charged, bool of shape (n, d), each once."""
+        """Charged purchases, bool of shape (n, d), each once."""
         return self.by_unit(self.paid)
 
     @property
     def spent(self) -> float:
-        """What was charged so far."""
+        """The sum of all charges so far."""
         return self.price(self.charged)
 
     def price(self, units: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""The file of a study: an SQLite database each change of which is whole, durable, and made by one process at a time.
+"""The file of a study: an SQLite database; changes are whole, durable, and made by one process at a time.
 
 The database is in the mode of a write-ahead log, so that readers do not wait for a writer. After each change the log
 is moved into the file, so that a copy of the file alone is a backup. SQLite's own number for applications marks the
@@ -105,7 +105,7 @@ class StudyFile:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Make all changes of the block at once and durable, or none of them if it raises; others wait meanwhile."""
+        """Make all changes of the block at once and durable, or none if it raises; others wait meanwhile."""
         with self._explained():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -197,7 +197,7 @@ def _check(path: Path) -> None:
         with path.open("rb") as file:
             header = file.read(_HEADER)
     if not header.startswith(_MAGIC) or len(header) < _HEADER or _number(header, _APPLICATION_AT) != _APPLICATION:
-        raise DataError(f"{path} is no study: budgetreg study create makes one")
+        raise DataError(f"{path} is not a study: budgetreg study create makes one")
     schema = _number(header, _SCHEMA_AT)
     if schema > SCHEMA:
         raise DataError(

@@ -1,4 +1,4 @@
-"""A study: examples whose attributes cost money, what was bought of them, and what to buy next, in one file."""
+"""A study: one file that records what was bought of each example, and recommends what to buy next."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Study:
-    """An open study. Several processes may use one file; each change is whole, and durable when the call returns.
+    """An open study. Several processes may use its file; a change is whole, and durable when the call returns.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Study:
         seed: int = 0,
         algo: str = "aemr",
     ) -> Self:
-        """Make a study and open it; if the same call has made it already, open it.
+        """Create a study and open it; if the same call has created it already, only open it.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class Study:
         drop: Sequence[str] = (),
         replace: bool = False,
     ) -> dict[str, int]:
-        """Add examples, or targets and free values of those there are; all, or nothing if something is wrong.
+        """Add examples, targets or free values; nothing is added if something is wrong.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class Study:
             return _frame(ordering.order_of(self._store, number))
 
     def tell(self, results: "pd.DataFrame | str | Path", *, replace: bool = False, free: bool = False) -> Recorded:
-        """Record results: all of them, or nothing if one is wrong.
+        """Record results; nothing is recorded if one of them is wrong.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class Study:
             return record(self._store, sheet, replace, free)
 
     def cancel(self, order: int) -> int:
-        """Release what is still pending of an order, and return the number of values; again, it changes nothing.
+        """Cancel the pending values of an order and return how many there were; repeating it changes nothing.
 
         Raises
         ------
@@ -282,7 +282,7 @@ class Study:
             return ordering.cancel(self._store, order)
 
     def fit(self) -> "BudgetRegressor":
-        """Learn from all values that are known, and return a fitted estimator, which predicts examples with holes.
+        """Return an estimator that is fitted to all known values; it predicts examples with holes.
 
         Raises
         ------
@@ -292,11 +292,13 @@ class Study:
         return estimator_of(self.state())
 
     def error(self) -> ErrorEstimate:
-        """Return how large the error is for a new example, estimated without any complete row; see `estimates`."""
+        """Return the estimated error for a new example; no complete row is needed. See `estimates`."""
         return self.estimates().error
 
     def forecast(self, spendings: Sequence[float]) -> list[Interval]:
-        """Return the errors with all attributes after further spendings, with intervals of 90 %.
+        """Return forecasts of the error after further spending, with 90 % intervals.
+
+        They are for new examples of which all attributes are measured.
 
         Raises
         ------
@@ -312,13 +314,13 @@ class Study:
         return forecast_of(state, fitted(state), self._estimates(state).error, list(map(float, spendings)))
 
     def estimates(self) -> Estimates:
-        """Return the estimates of the error, and a forecast; they are kept in the file until something changes.
+        """Return estimates of the error and a forecast; the file keeps them until something changes.
 
         Returns
         -------
         Estimates
-            The error relative to that of the mean target if all attributes of a new example are measured, and if as
-            many are as were bought on average; and the former after further spendings. With intervals of 90 %.
+            Errors relative to that of the mean target, with 90 % intervals: if all attributes of a new example are
+            measured, if as many are measured as were bought on average, and the former after further spending.
 
         Raises
         ------
@@ -345,7 +347,7 @@ class Study:
     def predict(
         self, examples: "pd.DataFrame | np.ndarray | str | Path", *, model: "BudgetRegressor | None" = None
     ) -> "pd.DataFrame":
-        """Return what is predicted for other examples, which may have holes.
+        """Return predictions for other examples, which may have holes.
 
         Parameters
         ----------
@@ -376,7 +378,7 @@ class Study:
         *,
         model: "BudgetRegressor | None" = None,
     ) -> "pd.DataFrame":
-        """Return what to measure next of each of other examples, the best first, and what that brings.
+        """Return what to measure next of each of several new examples, most useful first, and what it brings.
 
         Parameters
         ----------
@@ -413,7 +415,7 @@ class Study:
         return _pandas().DataFrame(rows, columns=columns)
 
     def export(self, path: str | Path) -> None:
-        """Write all that is known as a table, or what was learned as a model that ``budgetreg predict`` reads.
+        """Write the known values as a table, or the fitted model as a file that ``budgetreg predict`` reads.
 
         Parameters
         ----------
@@ -438,17 +440,17 @@ class Study:
             raise ConfigError(f"out={path}: must end in .csv, for a table, or in .npz, for a model")
 
     def bill(self) -> StudyBill:
-        """Return what was paid, by attribute and by order, and what is pending."""
+        """Return the bill: what was paid for each attribute and order, and what is pending."""
         with self._store.reading():
             return bill_of(self._store, state_of(self._store))
 
     def state(self) -> State:
-        """Return all that is known, as arrays."""
+        """Return the known values as arrays."""
         with self._store.reading():
             return state_of(self._store)
 
     def table(self) -> "pd.DataFrame":
-        """Return all that is known as a table: names, attributes and targets; NaN and None mark holes."""
+        """Return a table of names, attributes and targets; NaN and None mark holes."""
         with self._store.reading():
             state, targets = state_of(self._store), targets_of(self._store)
         columns = {state.facts["id"]: list(state.examples), **dict(zip(state.attributes, state.values.T, strict=True))}

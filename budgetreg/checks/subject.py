@@ -167,7 +167,7 @@ class Subject:
 
 
 class Reveals(NamedTuple):
-    """What a learner saw along its streams, and the bill."""
+    """The cells that a learner saw along its streams, and the bill."""
 
     bill: Bill
     seen: tuple[np.ndarray, np.ndarray]

@@ -1,1 +1,1 @@
-"""The command line: it knows the commands, Hydra's overrides and exit codes, and nothing of how things are computed."""
+"""The command line: commands, Hydra's overrides and exit codes. Nothing is computed here."""

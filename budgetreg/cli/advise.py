@@ -125,11 +125,11 @@ def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Con
 
 
 def _full_rows_with_gaps(d: int) -> list[str]:
-    """Return the learners that are compared as full rows where values are missing, and say so."""
+    """Return the learners that are compared as full rows where values are missing, and report them."""
     imputing = advised(WITH_GAPS)
     say(
         f"values are missing: {' and '.join(imputing)} with k={d}, all attributes that an example has, are compared in "
-        "place of learners that need full rows; means stand for missing values"
+        "place of learners that need full rows; missing values are replaced by means"
     )
     able = members(lambda learner: GROUPS["all_full"](learner) and learner.missing is not Missing.REFUSED)
     return [*able, *imputing]

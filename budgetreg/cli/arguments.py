@@ -1,4 +1,4 @@
-"""The options of each command as data, and reading them; a mistake is one line rather than a page of usage.
+"""The options of each command as data, and their parser; a mistake gives one line.
 
 Nothing slow is imported here, so that ``--help`` after a command answers at once.
 """

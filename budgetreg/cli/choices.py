@@ -1,4 +1,4 @@
-"""The words of commands that set one value per key, such as ``dataset.path=t.csv``, read by Hydra's grammar."""
+"""Words that set one value per key, such as ``dataset.path=t.csv``, read by Hydra's grammar."""
 
 from collections.abc import Collection, Sequence
 from typing import Any

@@ -58,7 +58,7 @@ def fetch(name: str, root: str, checksums: Mapping[str, str] = mnist.CHECKSUMS) 
     Returns
     -------
     str
-        One line that says where the files are.
+        One line with the places of the files.
 
     Raises
     ------

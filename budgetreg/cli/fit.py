@@ -73,8 +73,8 @@ def _print_bill(plan: Plan, folder: Path) -> None:
     total, spent = plan.config.total, paid or attributes
     if total is not None and spent.total > spent.final:
         say(
-            f"{plan.total}: pays for learning alone; the choice of parameters saw more, see tuning below, and "
-            "tuning=fixed chooses nothing"
+            f"{plan.total}: this pays for learning only; choosing the parameters cost more, see tuning below; with "
+            "tuning=fixed nothing is chosen"
         )
     per_example = f"{plan.per_example} of {plan.d} attributes"
     if plan.groups is not None:

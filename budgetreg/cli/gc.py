@@ -75,7 +75,7 @@ def _garbage(folders: Sequence[Path]) -> Iterator[Garbage]:
 
 
 def _agreed(number: int) -> bool:
-    """Ask on a terminal; without one, say which option removes it."""
+    """Ask on a terminal; without one, print which option removes it."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         say("nothing was removed (--yes removes these)")
         return False

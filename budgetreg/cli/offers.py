@@ -1,4 +1,4 @@
-"""``budgetreg list`` and shell completion: the learners, data sets, recipes and options that a user can choose.
+"""``budgetreg list`` and shell completion: the learners, data sets, recipes and options.
 
 ``eval "$(budgetreg run -sc install=bash)"`` installs completion. The shell then calls ``budgetreg -sc query=bash`` with
 the line in COMP_LINE. Hydra completes overrides.

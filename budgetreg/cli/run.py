@@ -1,4 +1,4 @@
-"""``budgetreg run``: Hydra composes the configuration, or those of a sweep; each becomes a plan, then a run.
+"""``budgetreg run``: Hydra composes one configuration or a sweep; each becomes a plan, then a run.
 
 Hydra runs the cells of a sweep in this process, in workers or on other machines, and drops what they return. Each cell
 therefore writes its outcome into a scratch folder, from which the command prints all messages at the end.

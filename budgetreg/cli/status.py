@@ -1,4 +1,4 @@
-"""``budgetreg status``: the progress of the runs in a folder, and with ``--why`` what they and merged results lack."""
+"""``budgetreg status``: the progress of the runs in a folder, and with ``--why`` what is missing."""
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -67,7 +67,7 @@ def _row(run: RunStatus) -> Sequence[object]:
 
 
 def _of_merged(recipes: Mapping[Path, str], damage: list[str]) -> Iterator[_Reason]:
-    """Give what merged results, with the names of their recipes, lack of them; damage is added to the list."""
+    """Yield the missing parts of merged results, with the names of their recipes; damage is added to the list."""
     from budgetreg.reproduce.recipes import names, read_recipe
     from budgetreg.reproduce.staleness import cell_problems
 

@@ -1,4 +1,4 @@
-"""Standard streams that never end a command: closed, full, without a reader, or unable to encode some letters.
+"""Standard streams that never end a command, even if they are closed, full or without a reader.
 
 Nor does text from data control the terminal: characters that could are escaped.
 

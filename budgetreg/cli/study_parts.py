@@ -12,7 +12,7 @@ class Subcommand(NamedTuple):
     headline : str
         What it does, in a line.
     about : str
-        What else its help says.
+        Further text of its help.
     files : mapping of str to str
         What follows the study, with help: names of files in capitals.
     keys : mapping of str to str

@@ -50,7 +50,7 @@ def content(group: str, option: str) -> dict[str, Any]:
 
 
 def headline(group: str, option: str) -> str:
-    """Return the first comment of an option's file, which says what the option is."""
+    """Return the first comment of an option's file, which describes the option."""
     comments = (line.removeprefix("#").strip() for line in text(group, option).splitlines() if line.startswith("#"))
     return next((comment for comment in comments if not comment.startswith("@package")), "")
 

@@ -166,7 +166,7 @@ def _set(values: Mapping[str, Any], config: DictConfig) -> None:
 
 
 def _needs_omegaconf(node: Any) -> bool:
-    """Whether a tree refers to other keys or lacks a value, which only OmegaConf can tell."""
+    """Whether a tree refers to other keys or lacks a value, which only OmegaConf finds out."""
     written = str(node)
     return "${" in written or "???" in written
 

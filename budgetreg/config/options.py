@@ -1,8 +1,8 @@
 """Options of a section of the configuration: what each is, what it must be, and its default.
 
 Learners and kinds of data declare their options as fields of a frozen dataclass, made with `option`. The declarations
-also tell what decides a result. An option at its default is no part of a run's identity, so an option that is added
-later leaves existing results current.
+also show which of them decide a result. An option at its default is not part of a run's identity. So an option that is
+added later leaves existing results current.
 
 A `Requirement` is a phrase that completes "must be ..." and the function that accepts a value. `Rules` name one for
 every key of a section.
@@ -190,7 +190,7 @@ Options = Mapping[str, Option]
 
 
 def option(*declaration: Any, **attributes: Any) -> Any:
-    """Declare an option as a field of a frozen dataclass; the parameters are those of `Option`, in its order.
+    """Declare an option as a field of a frozen dataclass; parameters are those of `Option`, in order.
 
     A field whose key is required, or does not exist in the section, is None until it is read.
     """

@@ -11,9 +11,9 @@ AUTO = "auto"
 TOP: Options = {
     "experiment": Option("the recipe's name", must.TEXT),
     "protocol": Option("the preset", must.NAME | must.NOTHING, inert=True),
-    "protocols": Option("what each preset of a recipe sets", must.MAPPING, inert=True),
+    "protocols": Option("the keys that each preset of a recipe sets", must.MAPPING, inert=True),
     "algo": Option("the learner"),
-    "learners": Option("what a recipe sets for each learner", must.MAPPING, inert=True),
+    "learners": Option("the keys that a recipe sets for each learner", must.MAPPING, inert=True),
     "omit": Option("the combinations that a recipe leaves out", must.MAPPINGS, inert=True),
     "dataset": Option("the data set"),
     "tuning": Option("the tuning"),
@@ -41,8 +41,8 @@ TOP: Options = {
     ),
     "n_jobs": Option("the number of workers", must.whole(1), inert=True),
     "out": Option("the folder of the results", must.NAME | must.NOTHING, inert=True),
-    "figure": Option("how a recipe's figure is drawn", must.MAPPING, inert=True),
-    "differs": Option("what differs from the paper", must.LIST, inert=True),
+    "figure": Option("the style of a recipe's figure", must.MAPPING, inert=True),
+    "differs": Option("the differences from the paper", must.LIST, inert=True),
     "claims": Option("a recipe's claims", must.LIST, inert=True),
 }
 """The plain keys and the groups. Inert ones change a result only through the keys that they set."""
@@ -60,7 +60,7 @@ BACKEND: Options = {
     "batch_size": Option("the number of replicas advanced together", must.whole(1)),
 }
 
-_WIDEN = Option("how often a grid may be widened", must.whole(0) | must.NOTHING, default=0, own=3)
+_WIDEN = Option("the number of times that a grid may be widened", must.whole(0) | must.NOTHING, default=0, own=3)
 
 TUNINGS = ("cv", "theory", "fixed", "honest")
 RADIUS = "B"

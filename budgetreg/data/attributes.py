@@ -1,4 +1,4 @@
-"""What a user says of attributes: ``dataset.costs``, their prices, and ``dataset.ranges`` and ``dataset.scale``.
+"""What a user knows of attributes: their prices (``dataset.costs``), ranges and scale (``dataset.ranges``, ``.scale``).
 
 Prices and ranges are in CSV files. A line names its attribute as the data name it, or by its number from 1. Prices are
 in the columns ``attribute`` and ``cost``, ranges in ``attribute``, ``low`` and ``high``. Columns that are left
@@ -60,7 +60,7 @@ _MAX_ABS_NOTE = (
 
 
 class _Form(NamedTuple):
-    """What a list must look like."""
+    """The required form of a list."""
 
     key: str
     """The key that names the file."""
@@ -175,7 +175,7 @@ def read_prices(
     if missing:
         raise _missing(_PRICES, path, missing, d)
     if not any(cost for cost, _ in stated.values()):
-        raise DataError(f"{path}: every price is 0, so that nothing has to be bought; give one price above 0")
+        raise DataError(f"{path}: every price is 0, so there is nothing to buy; give one price above 0")
     return Prices(known, tuple(stated[head][0] if head == at else 0.0 for at, head in enumerate(heads)), unit)
 
 

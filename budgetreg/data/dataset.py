@@ -131,7 +131,7 @@ class Dataset:
 
     @property
     def n_purchases(self) -> int:
-        """What a full row consists of: attributes, or groups that are bought together."""
+        """Number of purchases in a full row: attributes, or groups that are bought together."""
         return self.X.shape[1] if self.groups is None else int(self.groups.leads.sum())
 
     @property

@@ -33,7 +33,7 @@ class KnownMoment(KeyedDistribution):
 
 
 class FlippedDirections(KnownMoment):
-    """Pairs of orthonormal directions, and for each pair a biased coin that says which of the two is more likely.
+    """Pairs of orthonormal directions, and for each pair a biased coin that decides which of the two is more likely.
 
     An example picks one of the coins, flips it, and is one of its two directions, with a fair sign: ``u_i`` with
     probability ``(1 + b_i alpha)/2``, else ``u_{i+c}``, i = 1..c. The signs b are drawn with the distribution. The best
@@ -87,7 +87,7 @@ class FlippedDirections(KnownMoment):
 class BiasedCoins(FlippedDirections):
     """Directions ``u_i = (e_i + e_{i+c})/sqrt(2)`` and ``u_{i+c} = (-e_i + e_{i+c})/sqrt(2)``.
 
-    Only an example that shows both attributes can tell the two directions of a pair apart: this takes ``(d/r)^2`` times
+    Only examples that show both attributes distinguish the two directions of a pair: this takes ``(d/r)^2`` times
     as many examples as full rows (Theorem 4).
 
     Parameters
@@ -144,7 +144,7 @@ class Hadamard(BiasedCoins):
 
 @dataclass(frozen=True)
 class TwoLines(FlippedDirections):
-    """The directions of `BiasedCoins` for d = 2: one attribute alone says nothing (Figure 1).
+    """The directions of `BiasedCoins` for d = 2: one attribute alone shows nothing (Figure 1).
 
     Parameters
     ----------

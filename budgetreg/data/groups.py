@@ -26,7 +26,7 @@ class Groups:
 
     @cached_property
     def leads(self) -> np.ndarray:
-        """Which attributes are heads, bool of shape (d,)."""
+        """Attributes that are heads, bool of shape (d,)."""
         return self.head_of == np.arange(len(self.heads))
 
     @cached_property

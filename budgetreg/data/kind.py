@@ -1,4 +1,4 @@
-"""How data are declared: what loads or draws examples, and the kinds of data that a package offers."""
+"""Declarations of kinds of data, and the protocols of sources that load or draw examples."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -214,7 +214,7 @@ class KeyedDistribution(ABC):
     def draw_parts(
         self, seed: int, repetition: int, examples: Callable[[StreamFactory, int], Examples], two_valued: bool = False
     ) -> Dataset:
-        """Draw training and test part, each from streams of its own, so that more examples of one keep the other.
+        """Draw training and test part from separate streams: more examples of one leave the other unchanged.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Certificates that an output is the best for what a learner was shown, without the solver that computed it."""
+"""Certificates that an output is the best for the values shown, without the solver that computed it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Shown:
-    """What a learner was shown of the examples up to a checkpoint, and its output.
+    """The values that a learner was shown up to a checkpoint, and its output.
 
     Attributes
     ----------

@@ -9,7 +9,7 @@ from budgetreg.metering.table import Table
 
 
 class CheckError(AssertionError):
-    """A learner fails a check; the message says in what."""
+    """A learner fails a check; the message gives the reason."""
 
 
 def close(what: str, mean: np.ndarray | float, expected: np.ndarray | float) -> None:
@@ -59,7 +59,7 @@ class LearnerUnderTest(Protocol):
 
 
 class Oracle:
-    """What the checks compare a learner with; each method raises a `CheckError` if the learner differs.
+    """The expected behaviour of a learner; each method raises a `CheckError` if the learner differs.
 
     A learner needs only the comparisons that it does not list in `skipped_checks`.
     """

@@ -1,4 +1,4 @@
-"""The distribution of a gradient estimate ``phi~ x~``, a product of independent estimates, at one step of a learner."""
+"""The distribution of a gradient estimate ``phi~ x~``, a product of independent estimates, at one step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _FEWER = 3
 
 @dataclass(frozen=True)
 class DrawProbabilities:
-    """How a learner states that the attributes of an example are drawn; none of it is observed.
+    """The probabilities with which a learner states that it draws attributes; they are not observed.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ def points(step: Step, q: np.ndarray, k_x: int) -> np.ndarray:
 
 
 def compare_moves(step: Step, moves: ReferenceUpdate, gradient: np.ndarray) -> None:
-    """Compare the regressor after each outcome with the one to which its gradient, (N, d), leads by the listing."""
+    """Compare the regressor after each outcome with that of the listing for the same gradient, (N, d)."""
     expected = step.follow(moves, gradient)
     free = np.isclose(moves.gradient(step.w[None], expected, step.place.t, step.place.settings), gradient)
     expect(not free.all(), "neither clip nor projection acts in the step of this check")

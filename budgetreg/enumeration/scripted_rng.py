@@ -1,4 +1,4 @@
-"""All outcomes of what a learner draws for one example, with their probabilities: exact distributions, not samples.
+"""All outcomes of a learner's draws for one example, with their exact probabilities.
 
 A learner turns the numbers of its random generator into attributes. A `Scripted` generator gives these numbers for one
 example: each is a coordinate of the unit cube, and what the learner does is constant on boxes of the cube. The walls
@@ -140,7 +140,7 @@ def outcomes(
 
 
 def distribution(rows: Sequence[int | None], act: Callable[[list[Any]], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return what a learner does for an example in each outcome, shape (N, ...), and the probabilities, shape (N,).
+    """Return a learner's results for an example by outcome, shape (N, ...), and probabilities, shape (N,).
 
     Parameters
     ----------

@@ -237,7 +237,9 @@ class ScriptedRuns:
     ) -> tuple[np.ndarray, np.ndarray, Any]:
         """Return the regressors (F, d) before and after the step, and what was seen, m rows for each stream."""
         F, m = len(rngs), len(self.X)
-        orders = np.arange(F * m).reshape(F, m)  # each stream has its own rows, so that the log tells the streams apart
+        orders = np.arange(F * m).reshape(
+            F, m
+        )  # each stream has its own rows, so that the log distinguishes the streams
         table = Table(np.tile(self.X, (F, 1)), np.tile(self.y, F))
         settings = {name: [value] for name, value in self.place.settings.items()}
         marks = [m - 1, m] if self.place.average == "last" else list(range(1, m + 1))

@@ -1,4 +1,4 @@
-"""What all estimators do: check their input, and learn as `budgetreg fit` does."""
+"""The base class of the estimators, which check their input and learn as `budgetreg fit` does."""
 
 from typing import Any, ClassVar
 
@@ -79,7 +79,9 @@ class BudgetEstimator(BaseEstimator):
         if refused:
             name = next(iter(refused))
             reason = (
-                "examples have no weights, as each is bought once" if name == "sample_weight" else "no such argument"
+                "examples have no weights, because each is bought once"
+                if name == "sample_weight"
+                else "no such argument"
             )
             raise ValueError(f"{type(self).__name__}.fit: {name}: {reason}")
         if callable(X) and not hasattr(X, "shape"):
@@ -89,7 +91,7 @@ class BudgetEstimator(BaseEstimator):
             d, fitted_names = values.shape[1], None
         else:
             if n_features is not None or known is not None:
-                raise ValueError("n_features and known are for a callable; X has its values and its shape")
+                raise ValueError("n_features and known are for a callable only: an array has values and a shape")
             values, target = self._checked(X, y)
             d, fitted_names = self.n_features_in_, getattr(self, "feature_names_in_", None)
             names = () if fitted_names is None else tuple(map(str, fitted_names))
@@ -104,7 +106,7 @@ class BudgetEstimator(BaseEstimator):
         return self
 
     def _adopt(self, learned: Learned) -> None:
-        """Become what was learned."""
+        """Set the fitted attributes."""
         self.attributes_seen_ = int(learned.run["attributes_total"])
         if self.tuned:
             self.best_params_ = {python_name(name): learned.run[f"p_{name}"] for name in self._learner.tuned}
@@ -148,11 +150,13 @@ class BudgetEstimator(BaseEstimator):
         return {key: value.item() if isinstance(value, np.generic) else value for key, value in choices.items()}
 
     def _refuse_unpaid(self) -> None:
-        """Refuse what needs all values beforehand, which nobody has if they are observed while it learns."""
+        """Refuse parameters that need all values beforehand: they are observed while the estimator learns."""
         name, given = type(self).__name__, self.get_params(deep=False)
         default = "revealed" if self._learner.predicts else "max_abs"
         if self.tuned:
-            raise ValueError(f"{name}: cross-validation sees full rows; give its constants, without CV")
+            raise ValueError(
+                f"{name}: cross-validation needs full rows; use {name.removesuffix('CV')} and give its constants"
+            )
         if (given["scale"] or default) == "max_abs":
             raise ValueError(f"{name}: scale='max_abs' needs all values; use scale='none'")
         if given["center"] == "full":

@@ -17,7 +17,7 @@ from budgetreg.protocol.in_memory import Learned, learn_table
 
 @dataclass(frozen=True)
 class Seen:
-    """What is kept of earlier examples.
+    """The stored values of earlier examples.
 
     Attributes
     ----------

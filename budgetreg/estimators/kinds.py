@@ -1,4 +1,4 @@
-"""The two kinds of estimators: those that predict a target, and those that project examples onto a subspace."""
+"""Estimators that predict a target, and estimators that project examples onto a subspace."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ class BudgetRegressor(RegressorMixin, ContinuedEstimator):
     attributes: ClassVar[Mapping[str, str]] = {
         "coef_ : ndarray of shape (d,)": "The regressor.",
         "intercept_ : float": "The prediction where all attributes are 0.",
-        "attributes_seen_ : int": "The bill: attributes charged, those that cross-validation saw not counted.",
+        "attributes_seen_ : int": "The bill: attributes charged, without those that cross-validation saw.",
         "n_features_in_ : int": "Number of attributes d.",
         "feature_names_in_ : ndarray of shape (d,)": "Names of the attributes, if all are text.",
     }
@@ -39,12 +39,12 @@ class BudgetRegressor(RegressorMixin, ContinuedEstimator):
             self.noise_variance_ = max(0.0, float(contrast @ covariance @ contrast))
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Return predictions, by the expectation of what is missing.
+        """Return predictions; missing values are replaced by their expectations given the rest of the row.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            NaN marks what is not known. Only learners that model the attributes accept it.
+            NaN marks a missing value. Only learners that model the attributes accept it.
         return_std : bool
             Whether to return standard deviations, too; for learners that model the attributes.
 
@@ -66,7 +66,9 @@ class BudgetRegressor(RegressorMixin, ContinuedEstimator):
             ensure_all_finite="allow-nan" if modelled else True,
         )
         if return_std and not modelled:
-            raise ValueError(f"{type(self).__name__} does not model the attributes, and knows no standard deviation")
+            raise ValueError(
+                f"{type(self).__name__} does not model the attributes: use AEML or AEMR for standard deviations"
+            )
         X = X if isinstance(X, np.ndarray) else X.toarray()
         whole = conditional_means(mean, covariance, X) if np.isnan(X).any() else X
         # Column by column, as `budgetreg predict` reads them: the bits are the same.
@@ -87,8 +89,8 @@ class SubspaceEstimator(TransformerMixin, ContinuedEstimator):
 
     attributes: ClassVar[Mapping[str, str]] = {
         "components_ : ndarray of shape (n_components, d)": "Orthonormal rows, for ``(x - mean_) * scale_``.",
-        "mean_, scale_ : ndarray of shape (d,)": "What is subtracted from attributes, and what they are multiplied by.",
-        "attributes_seen_ : int": "The bill: attributes charged, those that cross-validation saw not counted.",
+        "mean_, scale_ : ndarray of shape (d,)": "An attribute x is used as ``(x - mean_) * scale_``.",
+        "attributes_seen_ : int": "The bill: attributes charged, without those that cross-validation saw.",
         "n_features_in_ : int": "Number of attributes d.",
         "feature_names_in_ : ndarray of shape (d,)": "Names of the attributes, if all are text.",
     }

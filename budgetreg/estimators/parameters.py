@@ -118,7 +118,7 @@ def _sentence(what: str) -> str:
 
 
 def constructor(listed: Sequence[Argument]) -> Callable[..., None]:
-    """Return a function ``__init__`` with these keyword parameters, which stores them as scikit-learn asks."""
+    """Return a function ``__init__`` that stores these keyword parameters, as scikit-learn requires."""
     defaults = {argument.name: argument.default for argument in listed}
 
     def __init__(self: Any, **given: Any) -> None:  # noqa: N807 - it becomes the method of that name

@@ -1,4 +1,4 @@
-"""What tuning chose in some runs: which best values lie at the end of their grid, and which grids grew."""
+"""The choices of tuning: best values at the end of their grid, and grids that grew."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ _ENDS = {"low": "smallest", "high": "largest"}
 
 @dataclass(frozen=True)
 class Choices:
-    """What tuning chose in one run.
+    """The choices of tuning in one run.
 
     Attributes
     ----------

@@ -1,7 +1,8 @@
 """Computing with the workers of a dask scheduler, on this machine or on others.
 
-No data are sent: a worker gets the plan, which says where the data lie, and maps them there. Data and libraries must be
-those that the plan was made with, so that the results have the same bytes; otherwise the run ends with one line.
+No data are sent: a worker gets the plan, which holds the path of the data, and maps them there. Data and
+libraries must be those that the plan was made with, so that the results have the same bytes; otherwise the run ends
+with one line.
 """
 
 import pickle
@@ -78,7 +79,7 @@ def _arriving(
 
     at_once = scheduler.threads()
     if not at_once:
-        say(f"the dask scheduler {scheduler.place} has no workers yet: waiting for some")
+        say(f"the dask scheduler {scheduler.place} has no workers yet: waiting for one")
     name = f"budgetreg-{uuid4().hex}"
     reports = {}
     for first, batch in batches(plan, repetitions, at_once or len(repetitions)):

@@ -16,7 +16,7 @@ _PERIOD = 2.0  # seconds without a result after which the scheduler is asked whe
 _LOGGERS = ("distributed", "distributed.client", "tornado.application", "asyncio")
 
 
-class ClusterLost(UserError):  # noqa: N818 - it says what happened
+class ClusterLost(UserError):  # noqa: N818 - the name describes the event
     """The scheduler does not answer, or has stopped answering."""
 
     exit_code = 1
@@ -193,7 +193,7 @@ def _reason(error: BaseException) -> str:
 
 @contextmanager
 def _without_log() -> Iterator[None]:
-    """Silence dask's log in the block, because our messages say the same in one line."""
+    """Silence dask's log in the block, because our messages report the same in one line."""
     with ExitStack() as stack:
         for logger in map(logging.getLogger, _LOGGERS):
             stack.callback(logger.setLevel, logger.level)

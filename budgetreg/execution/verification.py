@@ -23,7 +23,7 @@ from budgetreg.streams import generator
 
 @dataclass(frozen=True)
 class Sample:
-    """Which of the finished repetitions are computed again.
+    """The selection of finished repetitions that are computed again.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Computation:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How results computed again compare with recorded ones.
+    """The comparison of results computed again with recorded ones.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Comparison:
 
 
 def verify_run(folder: Path, sample: Sample, given: Mapping[str, Any] | None = None) -> Comparison:
-    """Compute finished repetitions of a run again, as its manifest says, without changing its folder.
+    """Compute finished repetitions of a run again, by its manifest, without changing its folder.
 
     Parameters
     ----------

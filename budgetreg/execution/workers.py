@@ -18,7 +18,8 @@ _BLAS = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM", "NU
 _DEATHS = {
     "TerminatedWorkerError": "a worker process died, perhaps because memory ran out: the same command resumes the run; "
     "a smaller n_jobs needs less memory",
-    "UncompletedJobError": "a job of the launcher died, perhaps for want of memory or time: the same command resumes",
+    "UncompletedJobError": "a job of the launcher died, perhaps because memory or time ran out: the same command "
+    "resumes",
 }
 
 
@@ -26,7 +27,7 @@ _ADDRESSES = 750_000
 """KB of addresses that the libraries need with one BLAS thread, and some for data (660,000 were enough for a run)."""
 
 
-class WorkerDied(UserError):  # noqa: N818 - it says what happened
+class WorkerDied(UserError):  # noqa: N818 - the name describes the event
     """A worker process ended without a result, usually because memory ran out."""
 
     exit_code = 1

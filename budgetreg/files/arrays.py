@@ -1,4 +1,4 @@
-"""Arrays in NPY and NPZ files of anybody: a header is believed only if the file is as large as it says.
+"""Arrays in NPY and NPZ files from anywhere: a header is trusted only if the file has the size that it gives.
 
 Otherwise a few damaged bytes could ask for more memory than there is.
 """
@@ -87,7 +87,7 @@ def read_header(file: IO[bytes], size: int) -> Header:
 
 
 def read_array(file: IO[bytes], size: int) -> np.ndarray:
-    """Return the array of an NPY file of so many bytes, in memory that cannot be written.
+    """Return the array of an NPY file of a given size, in memory that cannot be written.
 
     Raises
     ------

@@ -70,7 +70,7 @@ class Garbage:
         """
         files = list(_plain_files(self.path))
         if self.path not in files and not all(self.is_ours(path.relative_to(self.path).as_posix()) for path in files):
-            raise OSError(f"{self.path} holds a file that is not ours")
+            raise OSError(f"{self.path} holds a file that budgetreg did not write")
         place = {name: number for number, name in enumerate(self.last, 1)}
         return sorted(files, key=lambda path: (place.get(path.name, 0), path))
 

@@ -16,7 +16,7 @@ KEY = "sha256"
 _PIECE = 1 << 22  # bytes read at a time
 
 
-class Damaged(DataError):  # noqa: N818 - it says what is the matter
+class Damaged(DataError):  # noqa: N818 - the name describes the problem
     """A file does not have the content that its digest describes."""
 
 

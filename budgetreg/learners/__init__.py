@@ -76,7 +76,10 @@ def algo_options(learner: type[Learner]) -> Options:
         "grid": Option("the grid of parameters"),
         "style": Option("the style in figures", _STYLE | NOTHING, default=None, inert=True),
         "advised": Option(
-            "whether it is compared where none are named", FLAG | one_of(WITH_GAPS), default=False, inert=True
+            "whether it is among the learners that are compared by default",
+            FLAG | one_of(WITH_GAPS),
+            default=False,
+            inert=True,
         ),
     }
 

@@ -1,4 +1,4 @@
-"""What several learners share: base classes, options, phrases for captions, and reasons to skip a check.
+"""Base classes, options, phrases and reasons to skip checks that several learners share.
 
 The base classes are for a split budget, draws guided by moments, pairs of attributes, and subspaces.
 """
@@ -50,7 +50,7 @@ COUNTERPARTS = {"ogd": "online_ridge", "eg": "online_lasso"}
 
 
 def prices_option(**declaration: Any) -> str:
-    """Declare whether draws depend on prices; what else is declared, such as the default, is as for `option`."""
+    """Declare whether draws depend on prices; other parameters are those of `option`."""
     declared: str = option("whether draws depend on prices", one_of("aware", "ignored"), **declaration)
     return declared
 
@@ -62,14 +62,14 @@ def average_option() -> str:
 
 
 def update_option(*updates: str) -> str:
-    """Declare the update, one of a few. The checks do not vary it, as each value is a learner with its own file."""
+    """Declare the update, one of a few; checks do not vary it, as each value has a learner file."""
     declared: str = option("the update", one_of(*updates), tried=())
     return declared
 
 
 @dataclass(frozen=True)
 class SplitBudgetLearner(Learner):
-    """Base class of learners that divide the budget between two estimates, whose product is the gradient's estimate.
+    """Base class of learners that divide the budget between two factors of the gradient's estimate.
 
     The data point is estimated from ``k_x`` draws, its inner product with the regressor from ``k_ip``.
     """
@@ -90,7 +90,7 @@ class SplitBudgetLearner(Learner):
         return k // 2
 
     def split_budget(self, k: int) -> BudgetSplit:
-        """Divide a budget as the option ``split`` says, a number being the draws for the inner product.
+        """Divide a budget by the option ``split``; a number gives the draws for the inner product.
 
         Raises
         ------
@@ -119,7 +119,7 @@ class SplitBudgetLearner(Learner):
 
 @dataclass(frozen=True)
 class GuidedLearner(SplitBudgetLearner):
-    """Base class of learners whose draws for either estimate may be guided by second moments, and by prices."""
+    """Base class of learners whose draws may be guided by second moments and by prices."""
 
     update: str = update_option(*UPDATES)
     data_point: str = option("the draw of attributes for the data point", one_of("moment"), default="moment")
@@ -130,7 +130,7 @@ class GuidedLearner(SplitBudgetLearner):
     prices: str = prices_option(default="aware")
 
     def literal(self, k: int) -> int:
-        """Return the draws for the inner product of ``split=literal``, as the option `literal_split` says."""
+        """Return the draws for the inner product of ``split=literal``, by the option `literal_split`."""
         return 1 if self.literal_split == "one" else k // 2
 
     @property
@@ -264,7 +264,7 @@ class PlannedDrawsLearner(PairwiseLearner):
 
     @property
     def draws_in_words(self) -> str:
-        """What is seen of an example, for captions."""
+        """Return for captions which attributes of an example are seen."""
         everything = self.draws == "everything"
         return "all values that exist" if everything else "k attributes per example, drawn by what is known of them"
 

@@ -31,7 +31,7 @@ def run(
     outputs : ndarray of float, shape (F, d, G) or (F, G, d, n)
         Regressors, or orthonormal columns.
     origins : sequence of Origin, length F
-        Where the regressors of each stream count from.
+        The origin of each stream's regressors.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """The base class of learners, and the records with which they answer the protocol and the checks.
 
-A learner is a frozen dataclass that derives from `Learner`. Its fields are its options, its class attributes say what
-holds for all values of these options, and its methods answer what the protocol, the checks and the captions ask.
+A learner is a frozen dataclass that derives from `Learner`. Its fields are its options, its class attributes declare
+what holds for all values of these options, and its methods answer the protocol, the checks and the captions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from budgetreg.tasks import Regression, Task
 
 
 class Observation(Enum):
-    """What a learner sees of an example, and pays for."""
+    """The attributes of an example that a learner sees and pays for."""
 
     K = "k attributes of each example"
     K_ON_AVERAGE = "k attributes of an example on average"
@@ -29,7 +29,7 @@ class Observation(Enum):
 
 
 class Batching(Enum):
-    """Which streams of examples may advance together; no number of a stream depends on the others."""
+    """The streams of examples that may advance together; no number of a stream depends on the others."""
 
     IN_STEP = "all, example by example: folds and final runs of several repetitions"
     WHILE_SMALL = "all, as long as a run sees so little that steps take longer than what they compute"
@@ -38,7 +38,7 @@ class Batching(Enum):
 
 
 class Missing(Enum):
-    """How a learner treats missing values, which no budget pays for and which draws skip."""
+    """The treatment of missing values, which are free and which draws skip."""
 
     REFUSED = "every value that it asks for has to exist"
     WEIGHED = "what it sees is divided by how often that exists: each two attributes have to exist together somewhere"
@@ -86,7 +86,7 @@ STEP_SIZE = Parameter("eta", "the step size")
 
 @dataclass(frozen=True)
 class RunContext:
-    """What theory may ask about a run.
+    """The facts about a run that theory uses.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class RunContext:
 
 @dataclass(frozen=True)
 class Theorem:
-    """What is proved of a learner, without unknown constants.
+    """A proved bound on the excess loss of a learner, without unknown constants.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class Theorem:
 
 @dataclass(frozen=True)
 class Learner:
-    """Base class of learners: a frozen dataclass whose fields, made with `option`, are the options of the learner.
+    """Base class of learners: frozen dataclasses whose fields, made with `option`, are their options.
 
     A subclass sets the class attribute `core` and writes `fit`; everything else has a default. What the base declares
     as a property, a subclass may set as a class attribute. A variant of a learner is a subclass of its class.
@@ -229,7 +229,7 @@ class Learner:
 
     @property
     def task(self) -> Task:
-        """What is learned: a regressor unless the class says otherwise."""
+        """The task: regression unless the class sets another one."""
         return Regression()
 
     @property
@@ -239,7 +239,7 @@ class Learner:
 
     @property
     def observation(self) -> Observation:
-        """What it sees of an example."""
+        """The attributes that it sees of an example."""
         return Observation.K
 
     def split_budget(self, k: int) -> BudgetSplit | None:
@@ -272,7 +272,7 @@ class Learner:
         """
         names = " and ".join(name for name in self.tuned if name != RADIUS.name)
         raise ConfigError(
-            f"{self.name}: no theorem says what {names} should be: use tuning=cv or tuning=fixed; if there is one, "
+            f"{self.name}: no theorem prescribes {names}: use tuning=cv or tuning=fixed; if there is one, "
             f"write the method theory of {type(self).__name__}, if not, declare its parameters with absolute=True"
         )
 
@@ -283,7 +283,7 @@ class Learner:
 
     @property
     def given_moments(self) -> str | None:
-        """Where the attributes' second moments come from that it is given; None if it is given none.
+        """The source of the second moments that it is given; None if it is given none.
 
         ``given``: full rows of the training part, which no budget pays for; or ``pilot``.
         """
@@ -291,7 +291,7 @@ class Learner:
 
     @property
     def cost_aware(self) -> Sequence[str]:
-        """Which of its draws depend on prices where prices are given: names of a `BudgetSplit`, or ``k`` for all."""
+        """The draws that depend on prices, if there are any: names of a `BudgetSplit`, or ``k`` for all."""
         return ()
 
     @property
@@ -311,7 +311,7 @@ class Learner:
 
     @property
     def continues(self) -> bool:
-        """Whether it sees the same attributes of an example however many examples follow, so that these may come later.
+        """Whether the attributes seen of an example do not depend on how many examples follow.
 
         Its parameters are given then, and so is the number of rows of a pilot.
         """
@@ -319,7 +319,7 @@ class Learner:
 
     @property
     def missing(self) -> Missing:
-        """How it treats missing values."""
+        """Its treatment of missing values."""
         return Missing.REFUSED
 
     def state_numbers(self, d: int) -> int:
@@ -357,7 +357,7 @@ class Learner:
 
     @property
     def oracle(self) -> Oracle:
-        """What the checks compare its estimates and outputs with."""
+        """The object with which the checks compare its estimates and outputs."""
         return Oracle()
 
     @property

@@ -91,7 +91,7 @@ class ImputationLearner(PairwiseLearner):
         Whether regressors of rows with imputed means are scaled for complete rows, see `full_row_scale`.
     """
 
-    impute: str = option("the way to impute", one_of(*_WAYS))
+    impute: str = option("the method of imputation", one_of(*_WAYS))
     rescale: bool = option("whether regressors are scaled for complete rows", FLAG, default=False)
 
     core = "imputation"

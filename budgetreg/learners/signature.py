@@ -1,4 +1,4 @@
-"""What `Learner.fit` is given, beside the examples, and what it yields."""
+"""The arguments of `Learner.fit` beside the accessor, and its outputs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from budgetreg.tasks import Outputs
 
 
 class BudgetSplit(NamedTuple):
-    """How the budget k is divided."""
+    """The division of the budget k."""
 
     k_x: int
     """Draws for the data point."""
@@ -22,7 +22,7 @@ class BudgetSplit(NamedTuple):
 
 @dataclass(frozen=True)
 class SideInformation:
-    """What a learner is given beside examples and parameters.
+    """Information that a learner is given beside examples and parameters.
 
     Attributes
     ----------

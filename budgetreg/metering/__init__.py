@@ -1,1 +1,1 @@
-"""The accessor, the only way from a learner to a value: it counts each reveal and refuses an overspend."""
+"""The accessor, the only way to a value: it counts each reveal and refuses an overspend."""

@@ -1,4 +1,4 @@
-"""The only way to an attribute's value: the accessor charges for every reveal and refuses an overspend.
+"""The accessor, the only way to a value: it charges for every reveal and refuses an overspend.
 
 A *stream* is one pass over a sequence of examples: a fold, or the final run. All settings of a grid run along each
 stream on the same examples. A *replica* is one pair of a stream and a setting. Arrays are ordered (F streams, T

@@ -1,4 +1,4 @@
-"""Which cells, pairs of an example and an attribute, were revealed: a cell that was bought can be used again.
+"""The revealed cells, pairs of an example and an attribute: a cell that was bought can be used again.
 
 A cell is written as one number, ``row * d + attribute``.
 """
@@ -72,7 +72,7 @@ class Cells:
 
 
 class RevealLog:
-    """Records which cells an accessor reveals to the streams of a batch: a `budgetreg.metering.ledger.Book`.
+    """Records the cells that an accessor reveals to a batch: a `budgetreg.metering.ledger.Book`.
 
     For the first streams, whatever any setting sees goes into one set. The last streams are kept separate, by setting,
     because one of their settings will be chosen. Draws that are charged but not looked up

@@ -1,4 +1,4 @@
-"""Centring at no cost: means of what was revealed before, and the origins of regressors that follow from them."""
+"""Centring at no cost by the means of revealed values, and the origins of regressors."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple

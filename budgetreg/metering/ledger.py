@@ -155,7 +155,7 @@ class Expenses:
 
 @dataclass(frozen=True)
 class Bill:
-    """What the replicas of a pass were charged, in attributes.
+    """The attributes that the replicas of a pass were charged for.
 
     Attributes
     ----------

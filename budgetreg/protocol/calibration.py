@@ -1,4 +1,4 @@
-"""How probable the larger of two labels is, given a regressor's score: from values that were paid for.
+"""The probability of the larger of two labels, given a regressor's score, from values that were paid for.
 
 The model is that of linear discriminant analysis, of which least squares on a two-valued target is another form (Fisher
 1936): given the label, the score ``s = b + <w, x - c>`` is normal, with one variance for both labels.

@@ -48,7 +48,7 @@ _MONEY_LIMIT = 1
 
 @dataclass(frozen=True)
 class TuningConfig:
-    """How parameters are chosen.
+    """The choice of parameters.
 
     Parameters in `values` are given rather than chosen. A grid may grow `widen` times if the best value is on its edge.
     """
@@ -62,7 +62,7 @@ class TuningConfig:
 
 @dataclass(frozen=True)
 class BackendConfig:
-    """Where repetitions are computed, and how many replicas advance together at most; neither changes a result.
+    """The backend, and how many replicas advance together at most; neither changes a result.
 
     `address` is that of a scheduler, for backends that have one.
     """
@@ -377,7 +377,7 @@ def _tuning(tree: dict[str, Any], algo: Learner, own_data: bool) -> TuningConfig
             )
         )
         raise ConfigError(
-            f"tuning=honest: {algo.name} has {' and '.join(algo.grid)} chosen on rows that are seen in full; "
+            f"tuning=honest: {algo.name} would choose {' and '.join(algo.grid)} on rows that are seen in full; "
             f"learners without such parameters: {', '.join(able)}"
         )
     values = {key: float(section[key]) for key in algo.grid if section.get(key) is not None}

@@ -25,7 +25,7 @@ NAME = "table"
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned from all rows.
+    """The model that was learned from all rows, and its bill.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a repetition reports: its curve, its bill, and what was learned."""
+"""The outcome of a repetition: its curve, its bill and its model."""
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ _BYTES = "float64"  # little-endian in base64, which keeps every bit in less spa
 
 
 class Kept(NamedTuple):
-    """What is kept of the output at a checkpoint."""
+    """The stored part of the output at a checkpoint."""
 
     errors: Columns
     """The test errors, as columns of the curve."""

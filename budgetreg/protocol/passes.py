@@ -61,7 +61,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class PassResult:
-    """What came out of a pass.
+    """The result of a pass.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What will be run: every decision of a run, made before anything is computed, and its attribute bill."""
+"""The plan of a run: all decisions, made before anything is computed, and its attribute bill."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -140,7 +140,7 @@ class Plan(Spending):
 
     @property
     def streams_at_once(self) -> int:
-        """How many streams advance together: as many as fit into a worker's memory, or all folds of a repetition."""
+        """The number of streams that advance together: as many as fit into memory, or all folds of a repetition."""
         algo = self.config.algo
         if self.config.chooses_k:  # what a stream has seen decides what it sees next
             return 1
@@ -152,7 +152,7 @@ class Plan(Spending):
 
     @property
     def repetitions_at_once(self) -> int:
-        """How many repetitions advance together; no result depends on it."""
+        """The number of repetitions that advance together; no result depends on it."""
         batching = self.config.algo.batching
         small = batching is Batching.WHILE_SMALL and self.attributes_final <= SMALL
         if not (batching is Batching.IN_STEP or small) or self.data_bytes is None:
@@ -324,17 +324,21 @@ def _check_data(config: Config, data: Dataset) -> None:
     algo.task.admit(algo.name, data, config.dataset.center)
     if data.groups is not None and not algo.draws_groups:
         able = members(lambda other: other.draws_groups and other.predicts == algo.predicts)
-        raise ConfigError(f"dataset.groups: {algo.name} draws single attributes; learners of groups: {', '.join(able)}")
+        raise ConfigError(
+            f"dataset.groups: {algo.name} draws single attributes; learners that draw groups: {', '.join(able)}"
+        )
     if np.isnan(data.y).any() and not algo.unlabelled:
         able = members(lambda other: other.unlabelled)
         raise ConfigError(
-            f"{data.name}: {algo.name} needs the target of every example; learners that do not: {', '.join(able)}"
+            f"{data.name}: {algo.name} needs the target of every example; learners that accept missing targets: "
+            f"{', '.join(able)}"
         )
     if data.available is not None:
         if algo.missing is Missing.REFUSED:
             able = members(lambda other: other.missing is not Missing.REFUSED and other.predicts == algo.predicts)
             raise ConfigError(
-                f"dataset.missing=unavailable: {algo.name} needs every value; learners that do not: {', '.join(able)}"
+                f"dataset.missing=unavailable: {algo.name} needs every value; learners that accept missing values: "
+                f"{', '.join(able)}"
             )
         if algo.missing is Missing.WEIGHED:
             try:

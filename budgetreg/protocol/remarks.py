@@ -62,13 +62,13 @@ def remarks(spending: Spending, data: Dataset, tuned: bool) -> Iterator[str]:
         yield "dataset.center=full: the training means come from full rows, which no budget pays for"
     if algo.given_moments == "given":
         what = "the attributes' second moments over the training part"
-        yield f"{algo.name} is given {what}, which no budget pays for"
+        yield f"{algo.name} knows {what}, which no budget pays for"
     full_rows = spending.n_complete * spending.payment.row
     total = config.total or spending.k * spending.n_train
     if config.axis == "paid" and tuned and full_rows > total:
         payer = f"k={config.k}" if config.total is None else "the total"
         which = "the complete rows of its held-out folds" if data.available is not None else "its held-out folds"
         yield (
-            f"axis=paid: tuning sees all attributes of {which}, {full_rows:,.10g} {spending.payment.unit} where "
-            f"{payer} pays for {total:,}, so that no point of the curve is drawn; tuning=fixed pays for nothing"
+            f"axis=paid: tuning sees all attributes of {which}, {full_rows:,.10g} {spending.payment.unit}, but "
+            f"{payer} pays for {total:,}: no point of the curve can be drawn; with tuning=fixed, tuning costs nothing"
         )

@@ -1,4 +1,4 @@
-"""What is known of the attributes before the pass: from full rows that no budget pays for, or from a pilot.
+"""Knowledge of the attributes before the pass, from full rows that no budget pays for, or from a pilot.
 
 A pilot consists of full rows that are bought first, and charged. As its rows are few, its second moments are shrunk.
 """

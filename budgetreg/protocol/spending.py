@@ -1,4 +1,4 @@
-"""What a run may spend: where it ends, what the pilot takes of it, the checkpoints on the way.
+"""The spending of a run: where it ends, the cost of the pilot, and the checkpoints.
 
 Everything is planned in draws of attributes, each of which costs 1 unless its value is missing. A total may be in
 money, if there are prices. As a plan is made before any draw, it converts money by the expected price of a draw, and
@@ -41,7 +41,7 @@ _RESERVE = 3.0
 
 
 class Met(NamedTuple):
-    """How often draws meet a value, in a table with missing values.
+    """The share of draws that meet a value in a table with missing values.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def free_of(prices: Prices | None, groups: Groups | None) -> np.ndarray | None:
 
 @dataclass(frozen=True)
 class Spending:
-    """What a run may spend, and what that buys.
+    """The amount that a run may spend, and how many examples that pays for.
 
     Attributes
     ----------
@@ -124,12 +124,12 @@ class Spending:
 
     @cached_property
     def free(self) -> np.ndarray | None:
-        """Which attributes cost nothing, shape (d,): they are seen of every example; None if all have a price."""
+        """Attributes that cost nothing, shape (d,): they are seen of every example; None if all have a price."""
         return free_of(self.prices, self.groups)
 
     @property
     def uncharged(self) -> np.ndarray | None:
-        """Which attributes are on no bill, shape (d,): those that are free, and all of a group but one."""
+        """Attributes that are on no bill, shape (d,): those that are free, and all of a group but one."""
         return uncharged(self.free, self.groups)
 
     @property
@@ -150,7 +150,7 @@ class Spending:
 
     @cached_property
     def payment(self) -> Prices:
-        """What attributes cost in the unit of the total: their prices if that is money, 1 each if it is attributes."""
+        """The prices of attributes in the unit of the total: 1 each if it is attributes."""
         if self.prices is not None and self.config.total is not None:
             return self.prices
         return Prices((), (1.0,) * self.full_row, "cells")
@@ -180,7 +180,7 @@ class Spending:
 
     @cached_property
     def purse(self) -> Purse | None:
-        """What a learner that chooses k may spend; None for all others."""
+        """The purse of a learner that chooses k; None for all others."""
         if not self.config.chooses_k:
             return None
         prices = np.ones(self.d) if self.payment is not self.prices else np.array(self.payment.costs)
@@ -195,7 +195,7 @@ class Spending:
 
     @property
     def money(self) -> float:
-        """What is left of a total after the pilot, in its unit."""
+        """The rest of a total after the pilot, in its unit."""
         assert self.config.total is not None
         return self.config.total - self.lead * self.payment.row
 
@@ -210,7 +210,7 @@ class Spending:
         return 0 if self.config.algo.observation is Observation.ALL else self.pilot
 
     def bought(self, lead: int) -> int | None:
-        """Return how many draws the total buys, after some full rows; None if there is no total.
+        """Return how many draws the total pays for, after some full rows; None if there is no total.
 
         With missing values the plan expects n examples to cost ``n mean``, in attributes. Unless draws decide where
         the run ends, it leaves ``3 sqrt(n)`` standard deviations of an example's cost unspent.
@@ -268,7 +268,7 @@ class Spending:
 
         They are the first examples of learners that see all attributes; other learners take no step on them. If it is
         automatic, it is 5 % of all spending, or up to 20 rows if these are at most 10 %; and at most half of the
-        complete rows. If 10 % buy fewer than 2 rows, learners that need no pilot have none, and others have 2.
+        complete rows. If 10 % pay for fewer than 2 rows, learners that need no pilot have none, and others have 2.
 
         Raises
         ------
@@ -281,20 +281,22 @@ class Spending:
         else:
             pilot = self.automatic_pilot(spent) if config.has_automatic_pilot else 0
         if pilot and not config.algo.predicts:
-            raise ConfigError(f"pilot={config.pilot}: {config.algo.name} learns a subspace, and takes none; use 0")
+            raise ConfigError(
+                f"pilot={config.pilot}: {config.algo.name} learns a subspace and has no pilot; use pilot=0"
+            )
         if pilot < LEAST_ROWS and self.scaled_by_pilot:
             scale = config.dataset.options["scale"]
             raise ConfigError(
                 f"pilot={pilot}: too few rows for dataset.scale={scale}; "
-                "at least 2, or scale=max_abs or none, or ranges"
+                "use at least 2, or dataset.scale=max_abs or none, or dataset.ranges"
             )
         if not pilot and config.algo.given_moments == "pilot":
-            raise ConfigError("pilot=0: too few rows for algo.moments=pilot; at least 1, or moments=given")
+            raise ConfigError("pilot=0: too few rows for algo.moments=pilot; use at least 1, or algo.moments=given")
         if pilot and (pilot * row >= spent or pilot >= self.n_train):
-            limit = f"k={config.k} buys of {self.n_train} examples" if config.total is None else f"{self.total} buys"
+            limit = f"k={config.k} for {self.n_train} examples" if config.total is None else self.total
             raise ConfigError(
-                f"pilot={config.pilot}: {pilot} full rows of {self.full_row} attributes are all that {limit}, or more; "
-                "use a smaller pilot"
+                f"pilot={config.pilot}: {pilot} full rows of {self.full_row} attributes cost as much as {limit}, "
+                "or more; use a smaller pilot"
             )
         return pilot
 
@@ -325,11 +327,13 @@ class Spending:
             price = max(self.payment.costs) if self.ends_with_money else self.price
             least = ceil(lead * self.payment.row + per_example * price - _ROUNDING)
             raise ConfigError(
-                f"{self.total}: buys {name} no example of {per_example} attributes{after}; at least {least}"
+                f"{self.total}: too little for one example of {per_example} attributes with {name}{after}; "
+                f"give at least {least}"
             )
         if end < per_example:
             raise ConfigError(
-                f"k={config.k}: {end} attributes in all buy no full row of {d} for {name}; k={d} gives it every example"
+                f"k={config.k}: {end} attributes in all do not pay for one full row of {d}, which {name} needs; with "
+                f"k={d} it sees every example"
             )
         begin = min(max(d, end // AXIS_SPAN, pilot * d + per_example), end)
         if isinstance(asked, int):
@@ -341,8 +345,8 @@ class Spending:
         examples = {min(number, self.n_train) for number in examples if number > pilot}
         if not examples:
             raise ConfigError(
-                f"checkpoints: none of these shares of {end} attributes buys {name} an example of {per_example}; "
-                f"give one of at least {per_example / end:.2g}"
+                f"checkpoints: none of these shares of {end} attributes pays for one example of {per_example} "
+                f"attributes with {name}; give a share of at least {per_example / end:.2g}"
             )
         return tuple(sorted(examples)[-self.fewest :])
 
@@ -354,7 +358,9 @@ class Spending:
         end, least = min(self.config.total, ceil(row * self.n_train - _ROUNDING)), (lead + 1) * row
         if end < least - _ROUNDING:
             after = f" and a pilot of {lead}" if lead else ""
-            raise ConfigError(f"{self.total}: k=auto needs at least a full row{after}, {ceil(least - _ROUNDING)}")
+            raise ConfigError(
+                f"{self.total}: k=auto needs a full row{after} at least; give at least {ceil(least - _ROUNDING)}"
+            )
         if isinstance(asked, int):
             axis = np.geomspace(min(max(least, end / AXIS_SPAN), end), end, asked) if asked > 1 else np.array([end])
             axis[-1] = end
@@ -362,7 +368,9 @@ class Spending:
             axis = np.round(end * np.array(asked), 6)
         amounts = {int(amount + _ROUNDING) for amount in axis if amount >= least - _ROUNDING}
         if not amounts:
-            raise ConfigError(f"checkpoints: each of these shares of {end} is less than a full row, {least:,.10g}")
+            raise ConfigError(
+                f"checkpoints: each of these shares of {end} pays for less than a full row, which costs {least:,.10g}"
+            )
         return tuple(sorted(amounts))
 
     @property

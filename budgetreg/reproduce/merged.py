@@ -58,7 +58,7 @@ class CellResults:
     @classmethod
     def of(cls, cell: Cell, config: Tree, recorded: RecordedCell, tables: Mapping[str, _Rows]) -> Self:
         """Return the results of a cell from rows that may hold more repetitions than its recipe asks for."""
-        # As presets may share a run, the cell says which preset, and how many repetitions, these results are for.
+        # As presets may share a run, the cell has the preset and the number of repetitions of these results.
         asked = {key: cell.config.resolved[key] for key in ("protocol", "repetitions", "axis")}
         kept = {
             name: [row for row in tables[name] if int(row["repetition"]) < cell.config.repetitions]
@@ -69,12 +69,12 @@ class CellResults:
         return cls(config, recorded.data, {**last, "earlier": earlier}, kept)
 
     def holds(self, repetitions: int) -> bool:
-        """Whether the first so many repetitions are complete."""
+        """Whether the first repetitions, up to a number, are complete."""
         return not lacking(self.tables, repetitions)
 
 
 def lacking(tables: Mapping[str, _Rows], repetitions: int) -> list[int]:
-    """Return which of the first so many repetitions are missing in the rows of a cell, or lack checkpoints."""
+    """Return which of the first repetitions are missing in the rows of a cell, or lack checkpoints."""
     points, ends = (Counter(int(row["repetition"]) for row in tables[name]) for name in (CURVES, RUNS))
     whole = max((points[number] for number in range(repetitions)), default=0)
     return [number for number in range(repetitions) if not whole or points[number] != whole or ends[number] != 1]

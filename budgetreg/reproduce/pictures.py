@@ -93,7 +93,7 @@ def reveal_images(plan: Plan) -> Picture:
     data = load(plan.config.dataset, plan.config.seed, 0)
     side = math.isqrt(plan.d)
     if side * side != plan.d:
-        raise ConfigError(f"figure.kind: {plan.d} attributes are no square image")
+        raise ConfigError(f"figure.kind: {plan.d} attributes do not form a square image")
     identity = ("picture", plan.config.seed, plan.dataset)
     order = generator(*identity, "images").choice(plan.n_train, min(IMAGES, plan.n_train), replace=False)
     table = Table(data.X, data.y, data.scale)

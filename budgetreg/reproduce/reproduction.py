@@ -27,7 +27,7 @@ ClaimRow = dict[str, str]
 
 
 def reproduce_quickly(recipe: Recipe, runs: Path, results: Path) -> list[ClaimRow]:
-    """Reproduce a recipe with few repetitions, which its figure says; everything else is as in `reproduce`.
+    """Reproduce a recipe with few repetitions, as its figure notes; everything else is as in `reproduce`.
 
     Raises
     ------
@@ -42,7 +42,9 @@ def reproduce_quickly(recipe: Recipe, runs: Path, results: Path) -> list[ClaimRo
     folder = results / recipe.name
     repetitions = held(folder)
     if repetitions > few:
-        raise ConfigError(f"{folder} holds {repetitions} repetitions, more than a quick look has: choose another out")
+        raise ConfigError(
+            f"{folder} holds {repetitions} repetitions, more than a quick look has: choose another out=DIR"
+        )
     # What all repetitions show, few may not.
     drawing = replace(recipe.drawing, finding="", note=f"quick look: {few} of {most} repetitions")
     return reproduce(replace(recipe, cells=cells, drawing=drawing), runs, results)

@@ -1,4 +1,4 @@
-"""What is not what recipes ask for now: cells of merged results, runs that no merged results refer to, and figures.
+"""Find stale results: cells, figures, and runs that no merged results refer to.
 
 Verdicts and figures have a receipt in the cache, so that current ones are not made again. A receipt belongs to the
 digest of everything that goes in: the recipe, the results of other recipes that its claims refer to, the source of this

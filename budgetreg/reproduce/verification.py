@@ -27,7 +27,7 @@ class CellVerdict:
     folder : Path
         Where its results are.
     recorded : RecordedCell
-        What the manifest there says of it.
+        Its entry in the manifest there.
     verdict : Comparison or None
         None for a stale cell, for which the recipe would compute something else now.
     stale : tuple of str

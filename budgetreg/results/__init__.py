@@ -1,1 +1,1 @@
-"""What a run leaves in its folder, written by a single writer and read back; it neither computes nor draws."""
+"""The files that a run leaves in its folder: a single writer, and readers. Nothing is computed or drawn."""

@@ -1,4 +1,4 @@
-"""What a run has paid in all, tuning included."""
+"""The bill of a run, tuning included."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _MONEY = ("cost_total", "cost_cells_tuning", "cost_rows_full")
 
 @dataclass(frozen=True)
 class Payments:
-    """What some repetitions have paid for, each time all repetitions together.
+    """The payments of some repetitions together.
 
     A cell that was bought can be used again: what tuning revealed is counted without the cells that the final run has
     revealed, too, and the sum is at least that of the rows that tuning saw in full.

@@ -41,7 +41,7 @@ class Lack(NamedTuple):
 
 @dataclass(frozen=True)
 class RunStatus:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes
     ----------

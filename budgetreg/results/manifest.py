@@ -1,4 +1,4 @@
-"""``manifest.json``: what the folder of a run, or of merged results, says about itself and the tables beside it.
+"""``manifest.json``: how a run, or merged results, came about, and what the columns of its tables mean.
 
 A manifest carries a digest of itself, and the digest of each table under ``tables``, so that readers notice damage.
 """
@@ -19,7 +19,7 @@ from budgetreg.files.writing import os_errors_explained, write_atomically
 from budgetreg.results.schema import CELL, MANIFEST, SCHEMA_VERSION
 
 SOURCE = ("versions", "git", "processor", "earlier")
-"""Keys that say what computed the results; ``earlier`` lists the same of previous calls, if they differed."""
+"""Keys of versions and machine that computed the results; ``earlier`` has those of previous calls, if they differed."""
 
 _RUN, _MERGED, _EITHER = "identity", "cells", "config"
 """Keys that only the manifest of a run has, only that of merged results, and both."""
@@ -76,7 +76,7 @@ def read_any_manifest(folder: Path) -> Tree | None:
     try:
         manifest = parsed(content)
     except ValueError:
-        raise Damaged(f"{path} is damaged, or not ours: it is not JSON; {_REMEDY}") from None
+        raise Damaged(f"{path} is damaged, or budgetreg did not write it: it is not JSON; {_REMEDY}") from None
     if not isinstance(manifest, dict) or not {"schema_version", KEY} & manifest.keys():
         return None
     if content_of(manifest) is None:
@@ -119,7 +119,7 @@ def run_manifest(folder: Path) -> Tree:
     """
     manifest = read_manifest(folder)
     if manifest is None:
-        raise DataError(f"{folder} holds no run: there is no {MANIFEST} of ours in it")
+        raise DataError(f"{folder} holds no run: it has no {MANIFEST} that budgetreg wrote")
     return manifest
 
 

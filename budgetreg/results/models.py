@@ -127,7 +127,7 @@ def read_regressor_file(path: Path) -> Arrays:
     try:
         arrays = _checked(content, None, None)
     except DAMAGE as error:
-        raise Damaged(f"{path} is no model, or damaged: {one_line(error)}") from error
+        raise Damaged(f"{path} is not a model, or damaged: {one_line(error)}") from error
     if "w" not in arrays:
         raise ConfigError(f"{path} holds a subspace, which makes no predictions")
     return arrays
@@ -233,7 +233,7 @@ def _check_values(arrays: Arrays, done: int | None) -> None:
     if "labels" in arrays and arrays["labels"][0] == arrays["labels"][1]:
         raise ValueError("the two labels are the same")
     if not _are_shares(arrays):
-        raise ValueError("share and explained are not shares")
+        raise ValueError("share and explained must be between 0 and 1")
     if len(set(numbers)) < len(numbers) or min(numbers, default=-1) < 0:
         raise ValueError("the numbers of repetitions are not 0 or more, each once")
     if done not in (None, len(numbers)):

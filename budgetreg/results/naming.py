@@ -11,7 +11,7 @@ from budgetreg.config.sections import TOP
 _COLUMNS = {"algo.name", "dataset.name", "experiment", "k"}
 _SILENT_KEYS = {"dataset.root", "dataset.unit", "hydra", *(key for key, option in TOP.items() if option.inert)}
 _LONGEST_LIST = 4
-# The folder of a file belongs to one machine; the name of the file says which data it holds.
+# The folder of a file belongs to one machine; the name of the file identifies its data.
 _FILES = ("dataset.path", "dataset.costs", "dataset.ranges")
 
 

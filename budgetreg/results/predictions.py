@@ -1,4 +1,4 @@
-"""What a run predicts for the rows of another table."""
+"""Predictions of a run for the rows of another table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ _MOST_RUNS = 9
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a run predicts for the rows of a table; see `budgetreg.results.schema.PREDICTION_COLUMNS`.
+    """Predictions for the rows of a table; see `budgetreg.results.schema.PREDICTION_COLUMNS`.
 
     Attributes
     ----------
@@ -116,7 +116,8 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
     if not np.isfinite(values).all():
         first = data_row(int(np.flatnonzero(~np.isfinite(values))[0]))
         raise DataError(
-            f"{path}: {first}: the prediction of {folder} overflows; its model or the row is beyond all use"
+            f"{path}: {first}: the prediction of {folder} overflows: its model or this row has values "
+            "that are too large"
         )
     label = learned["labels"][(probabilities > 0.5).astype(int)] if calibrated else None
     predictions = Predictions(values, probabilities if calibrated else None, label, ())

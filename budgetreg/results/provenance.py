@@ -1,4 +1,4 @@
-"""Where results come from: what decides them, what computed them, and how either has changed since."""
+"""The provenance of results: what decides them, what computed them, and how either has changed since."""
 
 import json
 import os

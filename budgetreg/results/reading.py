@@ -24,7 +24,7 @@ _NO_RUNS = pd.DataFrame(columns=["repetition"])
 
 @dataclass(frozen=True)
 class Results:
-    """What a run, or a reproduction, left.
+    """The results of a run or of a reproduction.
 
     Attributes
     ----------

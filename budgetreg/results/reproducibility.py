@@ -34,7 +34,7 @@ def promised(learner: Learner) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """Where two results differ most.
+    """The place where two results differ most.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ REPORT = "report.html"
 CLAIMS = "claims.csv"
 SAVINGS = "savings.csv"
 CELL = "cell"
-"""In the merged results of a figure, the column that says which cell of its recipe a row belongs to."""
+"""In the merged results of a figure, the column with the cell of its recipe that a row belongs to."""
 
 COST, PAID_COST = "cost", "paid_cost"
 """What a curve has been charged, in money; the second, a variable of axes, includes what tuning paid for."""

@@ -86,7 +86,7 @@ class Store:
                 try:
                     stack.enter_context(FileLock(folder / schema.LOCK, timeout=_MOMENT))
                 except Timeout:  # one of the OSErrors
-                    raise ConfigError(f"{folder} is in use by another run: wait or give another out") from None
+                    raise ConfigError(f"{folder} is in use by another run: wait, or choose another out=DIR") from None
             store = cls(folder, plan)
             stack.callback(store._journal.close)
             stack.callback(store._models.close)
@@ -177,16 +177,20 @@ class Store:
         if version != current:
             raise ConfigError(
                 f"{self.folder} was written in schema {version}, and this version writes schema {current}: "
-                "give another out"
+                "choose another out=DIR"
             )
         if "identity" not in manifest:
             foreign = [name for name in schema.RUN_FILES if (self.folder / name).exists()]
             if foreign:
-                raise ConfigError(f"{self.folder} holds a {foreign[0]} that no run of ours left: give another out")
+                raise ConfigError(
+                    f"{self.folder} holds a {foreign[0]} that budgetreg did not write: choose another out=DIR"
+                )
             return {}
         difference = conflict(manifest, self._identity)
         if difference:
-            raise ConfigError(f"{self.folder} holds results of another configuration ({difference}): give another out")
+            raise ConfigError(
+                f"{self.folder} holds results of another configuration ({difference}): choose another out=DIR"
+            )
         return manifest
 
     def _inherit(self, before: dict[str, Any]) -> None:
@@ -199,7 +203,7 @@ class Store:
             self._earlier.append(before)
             self.notes = (
                 f"{finished} finished repetitions that other versions, sources or processors computed are "
-                f"kept (see {schema.MANIFEST}); give another out to compute all of them again",
+                f"kept (see {schema.MANIFEST}); choose another out=DIR to compute all of them again",
             )
 
     def _write_manifest(self) -> None:

@@ -280,7 +280,7 @@ class Collected:
         known : ndarray of bool, shape (F, d)
             Attributes that are not drawn again, see `budgetreg.revealed.equal_values`.
         joint : callable, optional
-            Returns the moments of a stream, by which learners choose that buy what they want.
+            Returns the moments of a stream, by which learners that plan their purchases choose.
         """
         for draws, s, w, is_known in zip(self.draws, np.where(known, 0.0, spread), W, known, strict=True):
             i = draws.members

@@ -57,7 +57,7 @@ class EqualValues:
         return (self.counts >= enough) & (self.values != 0)
 
     def known(self, examples: int, *, centred: bool) -> np.ndarray:
-        """Return whether a column (F, columns) has shown so many equal values that it need not be drawn again.
+        """Return which columns (F, columns) have shown enough equal values, so that they need not be drawn again.
 
         That takes 44 of them, and the square root of the number of examples. By the second condition a column that
         rarely has another value is drawn again as examples grow, while the share of draws that it gets vanishes.

@@ -1,4 +1,4 @@
-"""Cells that a learner buys within a total, as many of each example as are worth most, see `budgetreg.sampling.cells`.
+"""The cells that a learner buys within a total: as many of each example as are worth most (`budgetreg.sampling.cells`).
 
 All examples are open from the start. Cells are bought in rounds: the first buys two values of each attribute on
 average, and each of the others doubles what is spent. The choice is planned again after each round.
@@ -25,7 +25,7 @@ _LAST_ROUND = 0.4
 
 @dataclass(frozen=True)
 class Purse:
-    """What may be spent on cells of the learner's choice.
+    """The amount that a learner may spend on cells of its choice.
 
     Attributes
     ----------

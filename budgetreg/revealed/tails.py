@@ -1,4 +1,4 @@
-"""How much larger new values are than those seen suggest, where tails are heavy.
+"""Estimate how much larger new values are than those seen suggest, where tails are heavy.
 
 Rare, large values dominate the variance of an attribute with heavy tails, and a few values are likely to contain none
 of them. Then its variance seems small, its weight is too large, and the next large value spoils a prediction. How

@@ -1,4 +1,4 @@
-"""Which cells of a table to buy next: how many attributes of each example, and which.
+"""Choose the cells of a table to buy next: how many attributes of each example, and which.
 
 A design here is a depth k: examples are filled up to k attributes each, drawn about in proportion to given weights,
 until the money is spent. So few attributes of many examples compete with complete rows of few. The criterion of
@@ -42,7 +42,7 @@ _ROUNDING = 1e-12
 
 
 class Limit(Enum):
-    """What decided how many attributes an example gets."""
+    """The reason for the number of attributes that an example gets."""
 
     FEW_EXAMPLES = "deeper examples would be too few to show how attributes are related"
     SHARED = "attributes are correlated, so that further ones of an example would add little"
@@ -82,7 +82,7 @@ class Offer:
 
 
 class Choice(NamedTuple):
-    """What to buy.
+    """The cells to buy.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Draws that a learner makes before it sees a value: attributes for the data point, uniforms for the inner product.
+"""Draws before any value is seen: attributes for the data point, uniforms for the inner product.
 
 Draws come in fixed blocks of `BLOCK` examples per stream, whatever the checkpoints or the batch, so that the numbers of
 a stream never depend on the batching.
@@ -45,7 +45,7 @@ def subset_by_position(rng: np.random.Generator, d: int, k: int) -> np.ndarray:
 
 
 class Proportional:
-    """Draw attributes i.i.d. with probabilities proportional to weights, shape (BLOCK, k_x) (DDAERR and DDAELR).
+    """Draw attributes i.i.d. in proportion to weights, shape (BLOCK, k_x) (DDAERR and DDAELR).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What examples of which some attributes are seen tell about a regressor, in expectation.
+"""The expected information about a regressor in examples of which some attributes are seen.
 
 The attributes x have the covariance S, and the target is ``w'x`` plus noise of variance s2. Of an example the set A is
 seen, and V is the covariance of x given what is seen. Its target then has the variance ``s2 + w'V w`` about its
@@ -28,7 +28,7 @@ _LEAST_EIGENVALUE = 1e-6
 
 
 class Beliefs(NamedTuple):
-    """What is known of the attributes and the target.
+    """Beliefs about the attributes and the target.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ _JITTER = 1e-12
 
 
 class Conditional(NamedTuple):
-    """What is known of rows with holes.
+    """The conditional distribution of rows with holes.
 
     For a single row, shape (d,), `means` has shape (d,) and `pattern` is one number; ``covariances[pattern]`` is the
     covariance of a row in either case.
@@ -43,7 +43,7 @@ def conditional(mean: np.ndarray, covariance: np.ndarray, X: np.ndarray) -> Cond
     ----------
     mean : ndarray of float, shape (d,)
     covariance : ndarray of float, shape (d, d)
-        Positive semidefinite. An entry of variance 0 says nothing of the others.
+        Positive semidefinite. An entry of variance 0 has no information on the others.
     X : ndarray of float, shape (n, d) or (d,)
         NaN marks what is unknown.
 

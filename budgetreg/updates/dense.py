@@ -1,4 +1,4 @@
-"""Operations on dense regressors whose results do not depend, in any bit, on how many replicas there are.
+"""Operations on dense regressors; no bit of a result depends on the number of replicas.
 
 Products of matrices and `numpy.einsum` group the terms by the shapes of all arrays.
 """
@@ -26,7 +26,7 @@ def project_l2(v: np.ndarray, radius: float | np.ndarray) -> np.ndarray:
 
 
 def inner_products(w: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return ``<w, x>`` along the last axis; no number depends in any bit on the lengths of the other axes.
+    """Return ``<w, x>`` along the last axis; no bit depends on the lengths of the other axes.
 
     Products of matrices and `numpy.einsum` group the terms by the shapes of all arrays, so that a replica's numbers
     would depend on how many others there are.
@@ -44,7 +44,7 @@ def inner_products(w: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def sum_in_order(terms: np.ndarray) -> np.ndarray:
-    """Return the sum over the first axis, term by term; the order of `numpy.sum` depends on the other axes' lengths."""
+    """Return the sum over the first axis in a fixed order, which `numpy.sum` does not promise."""
     total = terms[0].copy()
     for term in terms[1:]:
         total += term

@@ -37,7 +37,8 @@ WEIGHTS = COEFFICIENTS * 2.0 ** np.arange(1, ORDERS + 1)
 INNER_PRODUCT_DRAWS = 3
 """Upper bound on the mean number of attributes for the two calls of GenEst per example, see `expected_draws`.
 
-The paper says 6, as it draws for even orders too. The mean is at most 2.06 for any N, and 3 is the next whole number.
+The paper has 6, because it draws for even orders too. The mean is at most 2.06 for any N, and 3 is the next
+whole number.
 """
 
 

@@ -1,6 +1,6 @@
-"""After any sequence of calls, mistakes, kills and people at the same time, a study holds each value told exactly once.
+"""After any sequence of calls, mistakes and kills, by several people, a study holds each recorded value exactly once.
 
-A model of a few lines knows what was told. The bill is the sum of it.
+A model of a few lines knows what was recorded. The bill is its sum.
 """
 
 import os
@@ -160,7 +160,7 @@ class AnySequence(RuleBasedStateMachine):
 
     @rule(share=st.integers(1, 4), never=st.booleans(), kill_at=st.none() | st.integers(1, 40))
     def tell_what_arrived(self, share: int, never: bool, kill_at: int | None) -> None:
-        """One of so many pending cells has arrived, in another order; the others are still empty."""
+        """Some of the pending cells have arrived, in another order; the others are still empty."""
         cells = sorted(self.pending, reverse=True)
         arrived = dict.fromkeys(cells[::share])
         rows: list[tuple[str, str, object]] = [

@@ -1,4 +1,4 @@
-"""Recommended orders: limits over all orders, groups, targets that are missing, and the sentence that says why."""
+"""Recommended orders: limits over all orders, groups, targets that are missing, and the sentence with the reason."""
 
 import numpy as np
 import pytest

@@ -319,12 +319,12 @@ def test_only_studies_are_opened(path: Path) -> None:
         budgetreg.Study(path)
     for content in (b"", b"example,attribute\n", b"SQLite format 3\0"):
         path.write_bytes(content)
-        with pytest.raises(DataError, match="is no study: budgetreg study create makes one"):
+        with pytest.raises(DataError, match="is not a study: budgetreg study create makes one"):
             budgetreg.Study(path)
     path.unlink()
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE mine (a)")
-    with pytest.raises(DataError, match="is no study"):
+    with pytest.raises(DataError, match="is not a study"):
         budgetreg.Study(path)
     path.unlink()
     created(path).close()
@@ -359,7 +359,7 @@ def test_a_copy_of_the_file_is_a_backup(path: Path, tmp_path: Path) -> None:
 
 
 def bought(path: Path, n: int = 40) -> tuple[budgetreg.Study, pd.DataFrame]:
-    """Return a study of which two thirds of the values were told, and the whole table."""
+    """Return a study in which two thirds of the values are recorded, and the whole table."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 4)) @ (np.eye(4) + 0.5) * [1, 10, 0.1, 1] + [0, 50, 0, 0]
     y = X @ [1, 0.2, 5, 0] + 0.1 * rng.normal(size=n)
@@ -426,7 +426,7 @@ def test_the_exported_model_is_what_predict_reads(path: Path, tmp_path: Path) ->
     np.testing.assert_allclose(predictions.values, study.predict(whole)["prediction"])
     assert any("mean squared error" in note for note in predictions.notes)
     (tmp_path / "model.npz").write_bytes((tmp_path / "model.npz").read_bytes()[:-30])
-    with pytest.raises(DataError, match=r"model.npz is no model, or damaged"):
+    with pytest.raises(DataError, match=r"model.npz is not a model, or damaged"):
         predict(tmp_path / "model.npz", tmp_path / "new.csv")
 
 

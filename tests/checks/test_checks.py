@@ -253,10 +253,10 @@ def test_outcomes_have_their_probabilities():
         return np.column_stack([np.floor(3 * scripts[:, 0]), boxes])
 
     scripts, probability = outcomes(rng.values, act, {})
-    law = dict(zip(map(tuple, act(scripts).astype(int)), probability, strict=True))
+    distribution = dict(zip(map(tuple, act(scripts).astype(int)), probability, strict=True))
     widths = np.diff([0, *walls, 1])
-    assert len(law) == len(scripts) == 3 * 4 * 4
-    for (a, b, c), p in law.items():
+    assert len(distribution) == len(scripts) == 3 * 4 * 4
+    for (a, b, c), p in distribution.items():
         assert 0 <= a < 3
         assert p == pytest.approx(widths[b] * widths[c] / 3, abs=1e-9)
     scripts, probability = outcomes(rng.values, act, {1: 0.505})
@@ -275,10 +275,10 @@ def test_outcomes_in_turn_have_their_probabilities():
         return np.column_stack([first, second])
 
     scripts, probability = in_turn(2, act)
-    law = dict(zip(map(tuple, act(scripts).astype(int).tolist()), probability, strict=True))
+    distribution = dict(zip(map(tuple, act(scripts).astype(int).tolist()), probability, strict=True))
     expected = {(0, 0): 0.14, (0, 1): 0.56, (1, 0): 0.12, (1, 1): 0.15, (1, 2): 0.03}
-    assert law == pytest.approx(expected, abs=1e-8)
-    assert len(scripts) == len(law)
+    assert distribution == pytest.approx(expected, abs=1e-8)
+    assert len(scripts) == len(distribution)
 
 
 def test_scripts_give_the_numbers_of_one_example_alone():

@@ -217,7 +217,7 @@ def test_only_the_end_of_curves_is_computed_without_prices(
         ("total=100 kk=3", "kk: no such key"),
         ("total=100 dataset.path=a~b", "dataset.path=a~b: is not KEY=VALUE"),
         ("total=100 ~dataset", "~dataset: must be KEY=VALUE"),
-        ("total=3 algo=aelr k=4,8", "total=3: buys aelr no example of 4 attributes"),
+        ("total=3 algo=aelr k=4,8", "total=3: too little for one example of 4 attributes with aelr"),
         ("total=100 algo=aelr out=/", "is the root of the file system"),
     ],
 )

@@ -177,7 +177,7 @@ def test_every_command_has_help_and_version(capsys: pytest.CaptureFixture[str], 
         ("run +learners.aelr={split:{x:3}}", 2, "split.x: no such key"),
         ("run k=4,8", 2, "k=4,8: several values"),
         ("run algo=aelr,aer", 2, "several values need run -m (a sweep)\n"),
-        ("run algo=ridge checkpoints=[0.001]", 2, "buys ridge an example of 64; give one of at least"),
+        ("run algo=ridge checkpoints=[0.001]", 2, "one example of 64 attributes with ridge; give a share of at least"),
         (
             "run dataset=file dataset.path=a(1).csv",
             2,

@@ -101,7 +101,7 @@ def priced(folder: Path, price: float, unit: str | None = "EUR") -> Path:
 
 
 def test_money_is_compared_if_all_runs_have_prices(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    priced(falling(tmp_path / "aelr", "aelr", 1.0), 6.0)  # few attributes, dear ones
+    priced(falling(tmp_path / "aelr", "aelr", 1.0), 6.0)  # few attributes, expensive ones
     priced(falling(tmp_path / "lasso", "lasso", 2.0), 1.5)
     answer = budgetreg(capsys, f"compare {tmp_path} error=0.2")
     head = answer.out.splitlines()[1]

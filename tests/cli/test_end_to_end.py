@@ -190,7 +190,7 @@ def test_a_correlated_distribution_with_heavy_tails_is_learned_up_to_its_noise(b
         ("algo=aelr k=abc", 2, "k=abc"),
         ("algo=aelr repetitions=0", 2, "repetitions=0"),
         ("algo=aelr dataset.split=official", 2, "dataset.split"),
-        ("algo=ridge k=1 dataset.test_fraction=0.9", 2, "buy no full row of 64"),
+        ("algo=ridge k=1 dataset.test_fraction=0.9", 2, "do not pay for one full row of 64"),
         ("algo=aelr checkpoints=[10,5000]", 2, "only 329 training examples"),
         ("algo=aelr tuning.folds=400", 2, "tuning.folds=400"),
         ("dataset=mnist_3v5 dataset.root=nowhere", 3, "fetch mnist_3v5 dataset.root="),

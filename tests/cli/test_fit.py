@@ -114,7 +114,7 @@ def test_the_bill_is_what_was_counted(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_tuning_is_paid_for_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
     said = call(capsys, "fit dataset=file dataset.path=own.csv algo=ridge total=120 tuning.folds=3 out=mine")
-    assert "total=120: pays for learning alone; the choice of parameters saw more" in said.err
+    assert "total=120: this pays for learning only; choosing the parameters cost more" in said.err
     (run,) = budgetreg.load("mine").runs.to_dict("records")
     bill = {line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in said.out.splitlines()}
     assert bill["tuning: rows seen in full because they were held out"] == str(int(run["rows_full"] * D))

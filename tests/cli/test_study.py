@@ -97,7 +97,7 @@ def test_a_table_of_names_alone(here: Path, capsys: pytest.CaptureFixture[str]) 
         ("study tell trial.db patients.csv", 3, "patients.csv: line 1: there is no column 'example'"),
         ("study tell trial.db nowhere.csv", 3, "cannot read nowhere.csv: No such file"),
         ("study tell trial.db trial.db", 2, "a study reads .csv, .tsv, .parquet"),
-        ("study show patients.csv", 3, "patients.csv is no study"),
+        ("study show patients.csv", 3, "patients.csv is not a study"),
         ("study cancel trial.db order=3", 2, "order=3: there is no such order; none was asked for"),
         ("study export trial.db out=table.txt", 2, "out=table.txt: must end in .csv, for a table, or in .npz"),
         (CREATE.replace("trial", "other").replace("id=patient", "id=patent"), 3, "no column 'patent' (did you mean"),

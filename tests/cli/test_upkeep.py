@@ -61,7 +61,7 @@ def test_runs_are_verified_and_not_changed(here: Path) -> None:
     ]
     assert {path: path.read_bytes() for path in sorted(Path("runs").rglob("*")) if path.is_file()} == before
 
-    # Another processor and version then, and other numbers: the column, the checkpoint and both causes are told.
+    # Another processor and version then, and other numbers: the message has the column, the checkpoint and both causes.
     folder = next(Path("runs").glob("algo=aelr*"))
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["config"]["tuning"]["eta"] = 0.02

@@ -67,7 +67,7 @@ REST = "bmi,2\n7,3\nbp,4\n"
         (f"attribute,cost\n5,1\n{REST}", "no attribute '5'"),
         (f"attribute,cost\nage,1\n{REST}age,1\n", "line 6: attribute 'age' has a price already, on line 2"),
         (f"attribute,cost\nage,1\n{REST}1,1\n", "line 6: attribute '1' has a price already, on line 2"),
-        ("attribute,cost\nage,0\nbmi,0\n7,0\nbp,0\n", "every price is 0, so that nothing has to be bought"),
+        ("attribute,cost\nage,0\nbmi,0\n7,0\nbp,0\n", "every price is 0, so there is nothing to buy"),
         (
             "attribute,cost,why,when\nage,1,x,y\n",
             "line 1: no column 'why', 'when' is known; dataset.costs has the columns attribute,cost, and no others",

@@ -110,7 +110,7 @@ def test_every_learner_sees_what_it_pays_for_and_no_other_value(name: str) -> No
         return X[example, attributes]
 
     if estimator.tuned:
-        with pytest.raises(ValueError, match="cross-validation sees full rows"):
+        with pytest.raises(ValueError, match="cross-validation needs full rows"):
             estimator.fit(observe, y=y, n_features=6)
         return
     estimator.fit(observe, y=y, n_features=6)
@@ -241,7 +241,7 @@ def test_learners_without_a_model_of_the_attributes_need_complete_rows() -> None
     model = Ridge(B=1.0).fit(X, y)
     with pytest.raises(ValueError, match="contains NaN"):
         model.predict(np.array([[1.0, np.nan, 2.0]]))
-    with pytest.raises(ValueError, match="Ridge does not model the attributes, and knows no standard deviation"):
+    with pytest.raises(ValueError, match="Ridge does not model the attributes: use AEML"):
         model.predict(X, return_std=True)
 
 

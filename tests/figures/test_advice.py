@@ -91,7 +91,7 @@ def candidate(algo="a", error=0.3, behind=(0.0, 0.0, 0.0), interval=None, exampl
 
 
 def test_a_learner_that_is_no_better_than_the_mean_predictor_is_useless():
-    """The widest interval says nothing in favour of an error of 14.7."""
+    """The widest interval is no evidence in favour of an error of 14.7."""
     rows = [
         candidate("full_ridge", 0.7, examples=437),
         candidate("aemr", 0.72, (0.02, -0.01, 0.05)),

@@ -93,7 +93,7 @@ def test_tables_have_a_column_for_each_unit(tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("keys", "most"),
     [
-        # A pilot of 15 rows of 75 each, then 4 draws of the dearest attribute, of 18, for each of 360 examples.
+        # A pilot of 15 rows of 75 each, then 4 draws of the most expensive attribute, of 18, for each of 360 examples.
         (["algo=ddaerr"], "at most 27,045 EUR"),
         (["algo=ridge"], "at most 11,925 EUR"),
         (["algo=aesvr"], "on average at most 27,045 EUR"),

@@ -151,7 +151,7 @@ def test_theory_without_a_theorem_says_what_to_declare() -> None:
         tuned = ("eta",)
 
     run_context = RunContext(2, 4, 10, None, 1.0, 1.0, lambda: np.ones(4))
-    with pytest.raises(extend.ConfigError, match=r"no theorem says what eta should be.*theory.*absolute=True"):
+    with pytest.raises(extend.ConfigError, match=r"no theorem prescribes eta.*theory.*absolute=True"):
         Unproved(name="mine").theory(run_context, None)
 
 

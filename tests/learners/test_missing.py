@@ -46,7 +46,7 @@ WRONG = {
 
 @dataclass(frozen=True, eq=False)
 class Masked(Subject):
-    """A learner whose examples have missing values, as the mask (n, d) of their rows says."""
+    """A learner whose examples have missing values, by the mask (n, d) of their rows."""
 
     mask: Callable[[int, int], np.ndarray] = lambda n, d: np.ones((n, d), dtype=bool)
     together: np.ndarray | None = None

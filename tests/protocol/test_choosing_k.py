@@ -127,7 +127,7 @@ def test_learners_that_cannot_choose_are_refused_and_a_total_is_needed() -> None
     }.items():
         with pytest.raises(ConfigError, match=said):
             configured(*words)
-    with pytest.raises(ConfigError, match="needs at least a full row, 64"):
+    with pytest.raises(ConfigError, match="needs a full row at least; give at least 64"):
         planned("algo=aemr", "k=auto", "total=63")
     with pytest.raises(ConfigError, match="less than a full row"):
         planned("algo=aemr", "k=auto", "total=640", "checkpoints=[0.05]")

@@ -307,7 +307,7 @@ def test_identity_changes_with_the_keys_that_decide_the_results(default: DictCon
 
 
 def test_tuning_honest_refuses_learners_that_choose_on_full_rows(default: DictConfig) -> None:
-    with pytest.raises(ConfigError, match="tuning=honest: aelr has B and eta chosen on rows") as refused:
+    with pytest.raises(ConfigError, match="tuning=honest: aelr would choose B and eta on rows") as refused:
         validate(choosing(default, algo="aelr", tuning="honest"))
     offered = str(refused.value).rpartition(": ")[2].split(", ")
     assert "aeml" in offered and {"ridge", "popca"}.isdisjoint(offered)

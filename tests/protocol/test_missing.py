@@ -219,7 +219,7 @@ def test_ranges_replace_a_pilot_when_too_few_rows_are_complete(tmp_path, ranges)
     gaps[np.arange(N), np.arange(N) % D] = True
     gaps[np.arange(N) % 40 == 0] = False
     path = written(tmp_path, X, gaps)
-    assert "too few rows for dataset.scale=revealed; at least 2, or" in refused(ConfigError, path, "algo=aerr")
+    assert "too few rows for dataset.scale=revealed; use at least 2, or" in refused(ConfigError, path, "algo=aerr")
     plan = of(path, "aerr", ranges, ONE_STEP, "dataset.test_fraction=0.5")
     assert plan.pilot == 0
     assert not any("pilot" in note for note in plan.notes)

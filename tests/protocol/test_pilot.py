@@ -113,11 +113,17 @@ def test_stacked_tables_keep_their_scales():
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        (["pilot=1"], "pilot=1: too few rows for dataset.scale=revealed; at least 2, or scale=max_abs or none, or"),
+        (
+            ["pilot=1"],
+            "pilot=1: too few rows for dataset.scale=revealed; use at least 2, or dataset.scale=max_abs or none, or",
+        ),
         (["pilot=0", "dataset.scale=none", "algo=ddaerr"], "pilot=0: too few rows for algo.moments=pilot"),
-        (["pilot=160"], "pilot=160: 160 full rows of 10 attributes are all that k=4 buys of 398 examples, or more"),
+        (["pilot=160"], "pilot=160: 160 full rows of 10 attributes cost as much as k=4 for 398 examples, or more"),
         (["checkpoints=[8,50]", "pilot=8"], "checkpoints=[8, 50]: the first 8 examples are the pilot"),
-        (["algo=popca", "algo.n_components=2", "pilot=3"], "pilot=3: popca learns a subspace, and takes none; use 0"),
+        (
+            ["algo=popca", "algo.n_components=2", "pilot=3"],
+            "pilot=3: popca learns a subspace and has no pilot; use pilot=0",
+        ),
     ],
 )
 def test_impossible_pilots_are_refused(keys, said):

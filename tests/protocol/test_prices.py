@@ -70,10 +70,10 @@ def test_ignored_prices_change_only_the_cost(algo, grid):
 
 
 def test_price_aware_draws_cost_less_for_as_many_attributes():
-    (_, heeding), (_, ignoring) = (
+    (_, aware), (_, ignoring) = (
         run("algo=ddaerr", GRID, "dataset.costs=bundled", f"algo.prices={prices}") for prices in ("aware", "ignored")
     )
-    last = [result[0]["curve"][-1] for result in (heeding, ignoring)]
+    last = [result[0]["curve"][-1] for result in (aware, ignoring)]
     assert last[0]["attributes"] == pytest.approx(last[1]["attributes"], abs=10)
     assert last[0]["cost"] < 0.8 * last[1]["cost"]
 
@@ -98,11 +98,11 @@ def test_prices_decide_the_results_of_price_aware_learners():
     assert identity("algo=ddaerr", "dataset.costs=bundled", "algo.prices=ignored") != priced
     # Prices guide no draw of AERR, and of DDAELR only those for the inner product.
     for algo, *more in (("aerr",), ("ddaelr", "algo.inner_product=weight")):
-        heeding, ignoring = (
+        aware, ignoring = (
             identity(f"algo={algo}", *more, "dataset.costs=bundled", f"algo.prices={prices}")
             for prices in ("aware", "ignored")
         )
-        assert heeding == ignoring
+        assert aware == ignoring
 
 
 def test_the_step_size_of_theory_accounts_for_price_aware_draws(tmp_path: Path):

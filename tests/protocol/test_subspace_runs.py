@@ -165,7 +165,7 @@ def test_bounds_of_theorems_on_excess_losses():
     np.testing.assert_allclose(lines["popca"], sqrt(16 * 15 / 2) / np.array([10, 1000]))
     np.testing.assert_allclose(lines["popca_passive"], 8 / np.array([10, 1000]))
     np.testing.assert_allclose(lines["pca"], 1 / np.array([10, 1000]))
-    # 2 d^4 r log(d) / (d + r) = 4.0e4 examples or more are needed: before that, the theorem says nothing.
+    # 2 d^4 r log(d) / (d + r) = 4.0e4 examples or more are needed: before that, the theorem promises nothing.
     np.testing.assert_allclose(lines["mbeg"], [np.nan, sqrt(8 * 18 / 2 * log(16)) / 1000])
     assert "Theorem 7" in remark
     assert bounds(curves, "principal_angle") == ({}, "")

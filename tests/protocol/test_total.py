@@ -157,14 +157,15 @@ def test_prices_of_1_give_the_same_run_as_attributes():
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        (["total=600", "pilot=8"], "pilot=8: 8 full rows of 10 attributes are all that total=600 EUR buys, or more"),
+        (["total=600", "pilot=8"], "pilot=8: 8 full rows of 10 attributes cost as much as total=600 EUR, or more"),
         (
             ["total=610", "pilot=8"],
-            "total=610 EUR: buys aelr no example of 4 attributes after a pilot of 8 full rows of 10; at least 672",
+            "total=610 EUR: too little for one example of 4 attributes with aelr after a pilot of 8 full rows of 10; "
+            "give at least 672",
         ),
         (
             ["total=74", "algo=ridge", "pilot=0", "dataset.scale=none"],
-            "total=74 EUR: buys ridge no example of 10 attributes; at least 75",
+            "total=74 EUR: too little for one example of 10 attributes with ridge; give at least 75",
         ),
     ],
 )
@@ -180,9 +181,15 @@ def test_totals_that_buy_nothing_are_refused(keys, said):
     ("keys", "said"),
     [
         (["total=0"], "total=0: the number of attributes, or the money, that every learner ends at must be"),
-        (["total=80", "pilot=8"], "pilot=8: 8 full rows of 10 attributes are all that total=80 buys, or more"),
-        (["total=82", "pilot=8"], "total=82: buys aelr no example of 4 attributes after a pilot of 8 full rows of 10"),
-        (["total=9", "algo=ridge", "pilot=0", "dataset.scale=none"], "total=9: buys ridge no example of 10 attributes"),
+        (["total=80", "pilot=8"], "pilot=8: 8 full rows of 10 attributes cost as much as total=80, or more"),
+        (
+            ["total=82", "pilot=8"],
+            "total=82: too little for one example of 4 attributes with aelr after a pilot of 8 full rows of 10",
+        ),
+        (
+            ["total=9", "algo=ridge", "pilot=0", "dataset.scale=none"],
+            "total=9: too little for one example of 10 attributes with ridge",
+        ),
         (["total=700", "axis=examples"], "total=700: axis=examples ends all learners at the same number of examples"),
         (["total=700", "checkpoints=[20,30]"], "checkpoints=[20, 30]: these numbers of examples contradict total=700"),
     ],

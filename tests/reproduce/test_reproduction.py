@@ -437,4 +437,4 @@ def test_a_picture_is_drawn_once_without_a_run(
     file.write_text(PICTURE.format(dataset="power_law"))
     capsys.readouterr()
     assert main(["reproduce", "paper/picture"]) == 2
-    assert "500 attributes are no square image (in paper/picture)" in capsys.readouterr().err
+    assert "500 attributes do not form a square image (in paper/picture)" in capsys.readouterr().err

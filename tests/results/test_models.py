@@ -90,7 +90,7 @@ def test_the_same_models_have_the_same_bytes(tmp_path, run):
 
 @pytest.mark.parametrize("kept", range(4))
 def test_a_run_killed_between_model_and_journal_computes_the_repetition_again(tmp_path, run, kept):
-    """Of three repetitions so many are in the journal; the models of all are there, the last cut short."""
+    """Some of three repetitions are in the journal; the models of all are there, the last cut short."""
     cut = tmp_path / "cut"
     shutil.copytree(run, cut)
     lines = (run / "journal.jsonl").read_bytes().splitlines(keepends=True)
@@ -321,8 +321,8 @@ def test_models_of_earlier_versions_predict_without_probabilities(tmp_path, caps
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (changed("share", lambda share: share * 4), "share and explained are not shares"),
-        (changed("explained", lambda explained: explained * 2), "share and explained are not shares"),
+        (changed("share", lambda share: share * 4), "share and explained must be between 0 and 1"),
+        (changed("explained", lambda explained: explained * 2), "share and explained must be between 0 and 1"),
         (changed("share", lambda share: share[:, None]), "share has shape (3, 1), and (3,) is needed"),
         (lambda model: {key: value for key, value in model.items() if key != "share"}, "share are needed"),
         (changed("labels", lambda labels: labels[[0, 0]]), "the two labels are the same"),

@@ -145,7 +145,7 @@ def test_changed_data_are_refused_under_the_same_configuration(tmp_path):
 @pytest.mark.parametrize("name", ["curves.csv", "journal.jsonl", "manifest.json"])
 def test_files_of_others_are_never_overwritten(tmp_path, name):
     (tmp_path / name).write_text("{}")
-    with pytest.raises(ConfigError, match=f"holds a {name} that no run of ours left"):
+    with pytest.raises(ConfigError, match=f"holds a {name} that budgetreg did not write"):
         Store.open(tmp_path, toy_plan(tmp_path)).__enter__()
     assert (tmp_path / name).read_text() == "{}"
 

@@ -70,7 +70,7 @@ def test_present_values_are_kept_bit_by_bit() -> None:
 
 @pytest.mark.parametrize("known", [0, 1])
 def test_constants_and_copies_can_be_conditioned_on(known: int) -> None:
-    """An attribute of variance 0 says nothing, and of two copies one is known by the other."""
+    """An attribute of variance 0 has no information, and of two copies one determines the other."""
     S = np.array([[4.0, 4.0, 0.0], [4.0, 4.0, 0.0], [0.0, 0.0, 0.0]])
     row = np.array([np.nan, np.nan, 7.0])
     row[known] = 3.0

@@ -142,8 +142,8 @@ def check_expansion(path: Path, packed: int, size: int) -> None:
     """Refuse compressed data if bytes of it, `packed`, unpack to a number out of all proportion, `size`."""
     if size > max(MOST_BYTES, MOST_RATIO * packed):
         raise DataError(
-            f"{path} unpacks to more than {MOST_BYTES >> 20} MiB and {MOST_RATIO} times its size: if it is a table and "
-            "no trap, unpack it first"
+            f"{path} unpacks to more than {MOST_BYTES >> 20} MiB and {MOST_RATIO} times its size: if you trust it, "
+            "unpack it first"
         )
 
 
@@ -183,7 +183,7 @@ class Text(io.RawIOBase):
         end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
         self._line = len(piece) - end if end else self._line + len(piece)
         if self._line > MOST_BYTES:
-            raise DataError(f"{self._path}: a line is longer than {MOST_BYTES >> 20} MiB: this is no table")
+            raise DataError(f"{self._path}: a line is longer than {MOST_BYTES >> 20} MiB: this is not a table")
         if self._file is not self._packed:
             check_expansion(self._path, self._packed.tell(), self._size)
         return len(piece)
@@ -225,7 +225,7 @@ def rows_per_read(d: int) -> int:
 
 
 def divided(X: np.ndarray, y: Any, rows: int) -> Chunks:
-    """Yield what was read at once in chunks of so many rows."""
+    """Yield a table that was read at once, in chunks of a given number of rows."""
     for start in range(0, len(X), rows):
         yield X[start : start + rows], None if y is None else y.iloc[start : start + rows]
 
@@ -284,7 +284,7 @@ def has_decimal_comma(field: str) -> bool:
 
 
 def one_line(error: Exception) -> str:
-    """Return a library's message, cut if it is long, without line breaks and a prefix that says nothing."""
+    """Return a library's message, cut if it is long, without line breaks and without a prefix that explains nothing."""
     text = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
 
@@ -406,6 +406,6 @@ def dropped(drop: Sequence[str], names: Sequence[str], d: int, target: str, path
 
 
 def check_enough(path: Path | str, d: int, n_dropped: int) -> None:
-    """Refuse to leave out so many of d attributes that fewer than two remain."""
+    """Refuse to leave out attributes if fewer than two of d remain."""
     if d - n_dropped < 2:
         raise DataError(f"{path}: dataset.drop leaves {d - n_dropped} of {d} attributes; two are needed")

@@ -173,7 +173,7 @@ def records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
                     blank = 0
                 elif (blank := blank + 1) > _MOST_BLANK:
                     raise DataError(
-                        f"{path}: line {before + 1} is the {blank:,}th blank line in a row: this is no table"
+                        f"{path}: line {before + 1} is the {blank:,}th blank line in a row: this is not a table"
                     )
                 before = reader.line_num
     except UnicodeDecodeError as error:

@@ -204,7 +204,7 @@ class FactorAnalysis(StreamingFactorAnalysis):
     mix: float = option("the share of equal probabilities in the draws", FRACTION, tried=(0.5,))
     noise: str = option("whether each attribute has a noise of its own", one_of("each", "shared"))
     kappa: float | str = option(
-        "by how many pairs the model counts", one_of("auto", "model") | POSITIVE, tried=("auto", "model", 100.0)
+        "the weight of the model, in pairs", one_of("auto", "model") | POSITIVE, tried=("auto", "model", 100.0)
     )
 
     core = "factor_analysis"

@@ -32,7 +32,7 @@ _UPDATES = {
 
 @dataclass(frozen=True)
 class MatrixGradientLearner(SubspaceLearner):
-    """What estimates the diagonal, how pairs are mixed, and what is output; see `fit`.
+    """MBEG and MBEG+; the options choose the estimate of the diagonal, the mixing of pairs and the output.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class MatrixGradientLearner(SubspaceLearner):
     alpha: float | str = option(
         "the share of uniform pairs", one_of("theory") | ZERO | FRACTION | ONE, tried=("theory", 0, 0.3, 1)
     )
-    output: str = option("what becomes of the average of the weight matrices", one_of("decompose", "top"))
+    output: str = option("the treatment of the averaged weight matrices", one_of("decompose", "top"))
 
     core = "mbeg"
     version = 2

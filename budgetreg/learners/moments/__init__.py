@@ -44,8 +44,8 @@ class MomentRegression(PlannedDrawsLearner):
     """
 
     partner: str = option("whether AEML's regressor is averaged in", one_of("auto", "none"), tried=("none",))
-    norm: str = option("which norm of regressors is held small", one_of("auto", "l2", "l1"), tried=("l1", "l2"))
-    choice: str = option("who chooses among candidates", one_of("revealed", "given"))
+    norm: str = option("the norm of regressors that is kept small", one_of("auto", "l2", "l1"), tried=("l1", "l2"))
+    choice: str = option("the rule that chooses among candidates", one_of("revealed", "given"))
     n_factors: int = option("the factors of the factor model", whole(1), tried=(2,))
 
     core = "moment_regression"

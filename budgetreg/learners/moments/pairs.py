@@ -78,7 +78,7 @@ class LabelRegression:
     a, b : ndarray of float, shape (d,)
         Each attribute's value at the mean target, and its slope; 0 for attributes that are not live.
     v : ndarray of float, shape (d,)
-        Residual variances, above 0; for attributes that are not live, what the pseudo-values say.
+        Residual variances, above 0; for attributes that are not live, by the pseudo-values.
     counts : ndarray of int, shape (d,)
         Number of values of each attribute.
     live : ndarray of bool, shape (d,)

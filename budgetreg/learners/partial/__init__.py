@@ -32,7 +32,7 @@ from budgetreg.updates.scaled_regressors import ScaledRegressors
 
 @dataclass(frozen=True)
 class GradientLearner(bases.GuidedLearner):
-    """How the regressor moves, and how its two estimates are drawn; see `budgetreg.learners.partial.core`.
+    """Learners of the AER, AERR and AELR families; options choose the update and the draws of its two estimates.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class GradientLearner(bases.GuidedLearner):
 
     data_point: str = option("the draw of attributes for the data point", one_of("uniform", "subset", "moment"))
     moments: str = option(
-        "where the attributes' second moments come from",
+        "the source of the attributes' second moments",
         one_of("given", "pilot") | NOTHING,
         default="given",
         own="pilot",
@@ -121,7 +121,7 @@ class GradientLearner(bases.GuidedLearner):
 
     @property
     def given_moments(self) -> str | None:
-        """Where moments come from that guide draws."""
+        """The source of the moments that guide draws."""
         return self.moments if self._guided else None
 
     @property

@@ -39,7 +39,7 @@ _SKIPPED: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class SecondMomentLearner(SubspaceLearner):
-    """Which attributes of an example are seen; see `budgetreg.learners.second_moment.core`.
+    """POPCA and its variants; the design chooses which attributes of an example are seen.
 
     Attributes
     ----------
