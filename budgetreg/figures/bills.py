@@ -11,7 +11,7 @@ import numpy as np
 from budgetreg.analysis.bootstrap import Estimate, of_ratio
 from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.figures.axes import PAID, PAID_COST, Axis, axes_of
-from budgetreg.figures.canvas import Place, Sheet, grid, legend, own_settings, write_figure
+from budgetreg.figures.canvas import Panel, Panels, grid, legend, own_settings, write_figure
 from budgetreg.figures.captions import flowing, repetitions_of, short_caption
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.library import Axes, Figure, Line2D, Patch
@@ -27,7 +27,7 @@ _LETTERS = 24  # of a line below an axis
 
 
 @dataclass(frozen=True)
-class Bill:
+class PaidAndError:
     """What a learner was paid, and its error.
 
     Attributes
@@ -117,7 +117,7 @@ def draw(series: Sequence[Series], drawing: Drawing) -> Figure:
     return drawn.figure
 
 
-def bill_of(series: Series, paid: Axis, y: Axis) -> Bill:
+def bill_of(series: Series, paid: Axis, y: Axis) -> PaidAndError:
     """Return what a learner was paid by its last checkpoint, and its error there.
 
     Parameters
@@ -129,7 +129,7 @@ def bill_of(series: Series, paid: Axis, y: Axis) -> Bill:
     charged = {PAID.column: "attributes", PAID_COST.column: "cost"}[paid.column]
     run, total = (float(along(column, series, series.mean)[-1]) for column in (charged, paid.column))
     curves = ResampledCurves([series], y.column, "examples")
-    return Bill(run, total - run, of_ratio(curves.means(series).end, curves.repetitions))
+    return PaidAndError(run, total - run, of_ratio(curves.means(series).end, curves.repetitions))
 
 
 def _paid(series: Sequence[Series], drawing: Drawing) -> Axis:
@@ -137,14 +137,14 @@ def _paid(series: Sequence[Series], drawing: Drawing) -> Axis:
     return axes_of(series, replace(drawing, x=column, x_scale="linear"))[0]
 
 
-def _ordered(bills: Sequence[dict[str, Bill]]) -> list[str]:
+def _ordered(bills: Sequence[dict[str, PaidAndError]]) -> list[str]:
     """Return the labels of all panels, those with the smallest errors first."""
     labels = dict.fromkeys(label for of_panel in bills for label in of_panel)
     errors = {label: [of_panel[label].error.value for of_panel in bills if label in of_panel] for label in labels}
     return sorted(labels, key=lambda label: float(np.mean(errors[label])))
 
 
-def _sheet(panels: int) -> Sheet:
+def _sheet(panels: int) -> Panels:
     """Return a figure with two axes for each panel, at most three panels in a row and no empty slot."""
     columns = 2 * next(columns for columns in (3, 2, 1) if panels % columns == 0)
     figure = Figure(layout="constrained")
@@ -153,12 +153,12 @@ def _sheet(panels: int) -> Sheet:
     for ax in others:
         ax.sharex(first)
     places = [
-        Place(ax, column == 0, row == len(axes) - 1) for row, line in enumerate(axes) for column, ax in enumerate(line)
+        Panel(ax, column == 0, row == len(axes) - 1) for row, line in enumerate(axes) for column, ax in enumerate(line)
     ]
-    return Sheet(figure, places, _PANEL)
+    return Panels(figure, places, _PANEL)
 
 
-def _draw_bill(ax: Axes, row: int, bill: Bill, colour: str) -> None:
+def _draw_bill(ax: Axes, row: int, bill: PaidAndError, colour: str) -> None:
     ax.barh(row, bill.run, color=colour, height=0.62, zorder=2)
     ax.barh(row, bill.tuning, left=bill.run, color=_TUNING, height=0.62, zorder=2)
     ax.annotate(

@@ -72,7 +72,7 @@ def _render(figure: Figure, ending: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class Place:
+class Panel:
     """A panel of a figure.
 
     Attributes
@@ -90,20 +90,20 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class Panels:
     """A figure whose panels fill all its rows.
 
     Attributes
     ----------
     figure : Figure
-    places : list of Place
+    places : list of Panel
         Row by row.
     panel : tuple of float
         Width and height of a panel in inches, with its margins.
     """
 
     figure: Figure
-    places: list[Place]
+    places: list[Panel]
     panel: tuple[float, float]
 
     def finish(self, finding: str, legend_rows: int) -> None:
@@ -117,7 +117,7 @@ class Sheet:
         self.figure.set_size_inches(width, height)
 
 
-def sheet(*counts: int, share_y: bool = False) -> Sheet:
+def sheet(*counts: int, share_y: bool = False) -> Panels:
     """Return a new figure with groups of panels below each other, without an empty slot.
 
     Examples
@@ -129,14 +129,14 @@ def sheet(*counts: int, share_y: bool = False) -> Sheet:
     rows = [panels for count in counts for panels in _in_rows(count)]
     columns = lcm(*rows)
     slots = figure.add_gridspec(len(rows), columns)
-    places: list[Place] = []
+    places: list[Panel] = []
     for row, panels in enumerate(rows):
         width = columns // panels
         for column in range(panels):
             first = places[0].ax if share_y and places else None
             ax = figure.add_subplot(slots[row, column * width : (column + 1) * width], sharey=first)
-            places.append(Place(ax, column == 0, row == len(rows) - 1))
-    return Sheet(figure, places, _PANELS[max(rows)])
+            places.append(Panel(ax, column == 0, row == len(rows) - 1))
+    return Panels(figure, places, _PANELS[max(rows)])
 
 
 def _in_rows(count: int) -> list[int]:

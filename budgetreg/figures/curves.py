@@ -14,7 +14,7 @@ import pandas as pd
 from budgetreg.analysis.bootstrap import FEWEST
 from budgetreg.figures.axes import Axis, axes_of, within_total
 from budgetreg.figures.bounds import bounds
-from budgetreg.figures.canvas import Place, grid, legend, own_settings, sheet, write_figure
+from budgetreg.figures.canvas import Panel, grid, legend, own_settings, sheet, write_figure
 from budgetreg.figures.captions import caption, repetitions_of
 from budgetreg.figures.drawing import BANDS, PLAIN, Drawing
 from budgetreg.figures.labels import End, fit, label_ends
@@ -236,7 +236,7 @@ def _prepare(ax: Axes, x: Axis, y: Axis, shown: Range) -> None:
         ax.axhline(y.zero, color=_GREY, linewidth=0.8, zorder=1)
 
 
-def _label_axes(places: Sequence[Place], panels: Sequence[Sequence[Series]], y: Axis, drawing: Drawing) -> None:
+def _label_axes(places: Sequence[Panel], panels: Sequence[Sequence[Series]], y: Axis, drawing: Drawing) -> None:
     """Write what the axes are, once for panels that share them."""
     below = [axes_of(in_panel, drawing)[0].text for in_panel in panels]
     for place, text in zip(places, below, strict=True):
@@ -250,7 +250,7 @@ def _label_axes(places: Sequence[Place], panels: Sequence[Sequence[Series]], y: 
 
 
 def _ends(
-    place: Place, series: Sequence[Series], curves: _Curves, looks: Looks, y: Axis, drawing: Drawing
+    place: Panel, series: Sequence[Series], curves: _Curves, looks: Looks, y: Axis, drawing: Drawing
 ) -> list[End]:
     """Return the labels at the ends of the lines of a panel, and that of the predictor without attributes."""
     x, _ = axes_of(series, drawing)

@@ -10,7 +10,7 @@ import numpy as np
 from budgetreg.analysis.bootstrap import FEWEST, Estimate, basic
 from budgetreg.analysis.comparisons import ResampledCurves, select
 from budgetreg.figures.axes import Axis, axes_of
-from budgetreg.figures.canvas import Place, Sheet, grid, legend, own_settings, write_figure
+from budgetreg.figures.canvas import Panel, Panels, grid, legend, own_settings, write_figure
 from budgetreg.figures.captions import caption, repetitions_of
 from budgetreg.figures.drawing import BANDS, Drawing
 from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Patch
@@ -141,7 +141,7 @@ def _reference_first(series: Sequence[Series], drawing: Drawing) -> list[Series]
     return [reference, *(curve for curve in series if curve is not reference)]
 
 
-def _sheet(rows: int, columns: int) -> Sheet:
+def _sheet(rows: int, columns: int) -> Panels:
     """Return a figure with two lines of panels for each row of learners, which share an x axis."""
     figure = Figure(layout="constrained")
     heights = {"height_ratios": _HEIGHTS * rows}
@@ -152,12 +152,12 @@ def _sheet(rows: int, columns: int) -> Sheet:
         for ax in above:
             ax.tick_params(labelbottom=False)
     places = [
-        Place(ax, column == 0, row == len(axes) - 1) for row, line in enumerate(axes) for column, ax in enumerate(line)
+        Panel(ax, column == 0, row == len(axes) - 1) for row, line in enumerate(axes) for column, ax in enumerate(line)
     ]
-    return Sheet(figure, places, _PANEL)
+    return Panels(figure, places, _PANEL)
 
 
-def _lines(drawn: Sheet) -> list[list[Axes]]:
+def _lines(drawn: Panels) -> list[list[Axes]]:
     """Return the axes of each line of panels."""
     lines: list[list[Axes]] = []
     for place in drawn.places:

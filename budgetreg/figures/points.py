@@ -9,7 +9,7 @@ import numpy as np
 from budgetreg.analysis.bootstrap import Estimate, basic, percentile
 from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.figures.axes import Axis, axes_of
-from budgetreg.figures.canvas import Place, Sheet, grid, legend, own_settings, sheet, write_figure
+from budgetreg.figures.canvas import Panel, Panels, grid, legend, own_settings, sheet, write_figure
 from budgetreg.figures.captions import flowing, repetitions_of, short_caption
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.labels import End, label_ends
@@ -159,7 +159,7 @@ def _drawable(points: Mapping[float, Estimate]) -> dict[float, Estimate]:
     return {at: point for at, point in points.items() if np.isfinite(point.value) and point.value > 0}
 
 
-def _panels(series: Sequence[Series], drawing: Drawing) -> tuple[Sheet, list[tuple[Place, list[Series]]]]:
+def _panels(series: Sequence[Series], drawing: Drawing) -> tuple[Panels, list[tuple[Panel, list[Series]]]]:
     """Return a figure with a panel for each part of the series, and its title."""
     parts = list(drawing.split(series).values())
     drawn = sheet(len(parts), share_y=drawing.share_y)
@@ -168,7 +168,7 @@ def _panels(series: Sequence[Series], drawing: Drawing) -> tuple[Sheet, list[tup
     return drawn, list(zip(drawn.places, parts, strict=True))
 
 
-def _share(place: Place, y_label: str, drawing: Drawing) -> None:
+def _share(place: Panel, y_label: str, drawing: Drawing) -> None:
     """Write what the y axis is, once for panels that share it."""
     if place.first:
         place.ax.set_ylabel(y_label)

@@ -127,7 +127,7 @@ def test_a_call_that_fails_changes_nothing() -> None:
         model.set_params(k=9).fit(X[:, :3], y)
     with pytest.raises(ValueError, match="X has 3 attributes, not 4 as before"):
         model.set_params(k=4).partial_fit(X[:, :3], y)
-    with pytest.raises(ValueError, match=r"pilot=50: 50 full rows of 4 attributes are all that"):
+    with pytest.raises(ValueError, match=r"pilot=50: 50 full rows of 4 attributes cost as much as"):
         ready("AELR", pilot=50).partial_fit(X, y)
 
 

@@ -173,9 +173,9 @@ def test_axis_paid_changes_no_number_and_notes_when_no_point_is_drawn():
     assert identities["paid"] == identities["attributes"] != identities["examples"]
     assert plans["paid"].checkpoints == plans["attributes"].checkpoints
     (note,) = set(plans["paid"].notes) - set(plans["attributes"].notes)
-    assert "3,980 cells where k=4 pays for 1,592, so that no point" in note
+    assert "3,980 cells, but k=4 pays for 1,592: no point" in note
     money = ["dataset.costs=bundled", "dataset.unit=EUR", "total=9000", "axis=paid", "checkpoints=2"]
     priced = planned(*QUICK, *CASES["ridge"], *money)
-    assert any("29,850 EUR where the total pays for 9,000, so that no point" in note for note in priced.notes)
+    assert any("29,850 EUR, but the total pays for 9,000: no point" in note for note in priced.notes)
     fixed = planned(*QUICK, *CASES["fixed"], "axis=paid")
     assert not any("axis=paid" in note for note in fixed.notes)

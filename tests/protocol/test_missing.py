@@ -318,7 +318,7 @@ def test_other_attributes_are_drawn_for_missing_ones(path, monkeypatch, algo):
 def test_tuning_sees_complete_rows_in_full(path, prices):
     complete = int((~GAPS.any(axis=1)).mean() * 108)
     few, many = (of(path, "aerr", *prices, "axis=paid", f"total={total}", "pilot=3") for total in (300, 1200))
-    note_text = f"the complete rows of its held-out folds, {complete * sum(COSTS):,.10g} EUR where the total pays for"
+    note_text = f"the complete rows of its held-out folds, {complete * sum(COSTS):,.10g} EUR, but the total pays for"
     assert complete * sum(COSTS) < 1200 < 108 * sum(COSTS)
     assert any(note_text in note for note in few.notes)
     assert not any("axis=paid" in note for note in many.notes)

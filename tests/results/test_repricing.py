@@ -111,7 +111,7 @@ def test_the_command_writes_a_figure_and_a_table(
     caption = " ".join((tmp_path / "repriced.txt").read_text().split())
     assert "money spent in training" in caption
     assert "in CHF" in caption
-    assert "prices: of other.csv, which draws do not heed" in caption
+    assert "prices: of other.csv; the draws ignore them" in caption
     assert str(made) not in caption
 
 
