@@ -54,6 +54,14 @@ def test_normal_values_have_nearly_none():
     assert excess(*cells(np.sign(rng.normal(size=(200, 20)))), 20) == 0
 
 
+def test_two_large_values_of_an_attribute_do_not_hide_each_other():
+    X = np.random.default_rng(5).normal(size=(38, 25))
+    X[[3, 20], [[4], [12]]] *= 100
+    new = np.square(X).mean()  # times the variance of attributes that have shown no large value
+    assert new > 10
+    assert excess(*cells(X), 25) > new / 4
+
+
 def test_too_few_values_and_constant_attributes_have_none():
     assert excess(*cells(np.random.default_rng(3).standard_t(1, (7, 50))), 50) == 0
     assert excess(*cells(np.full((50, 2), 7.3)), 2) == 0
