@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.pages.written import ROOT
+
 SECONDS = 300
 PAGES = (
     "docs/start/first_run.md",
