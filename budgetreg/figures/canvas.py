@@ -17,7 +17,7 @@ from budgetreg.notices import printable
 _DOTS_PER_INCH = 150
 _PANELS = {1: (6.6, 4.0), 2: (5.6, 3.6), 3: (4.6, 3.2)}  # inches, by the number in a row
 _LEGEND_ROW, _TITLE_ROW = 0.21, 0.24  # inches
-_LETTERS_PER_INCH = 12.0  # of a title
+_LETTERS_PER_INCH = 10.6  # of a title
 # Without these, files would hold the date and the version of the drawing library.
 _NO_METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
 
