@@ -16,7 +16,8 @@ A marker on the line above a table checks all its cells that begin with a number
 
 The first cell of a row gives the value of the column named by ``rows``, the head of a column that named by ``columns``.
 A label such as "k = 4" names its column itself, and a comment in a label replaces it: ``five factors<!-- rho=0.9 -->``.
-A code span after the number replaces the value of ``rows``: "0.596 `ddaelr`".
+A code span after the number replaces the value of ``rows``: "0.596 `ddaelr`". Both of two combined selections get the
+labels.
 
 A number agrees if it is the value rounded to the digits printed; zeros at the end of a whole number count as rounded,
 but for its first two digits. With ``--fix``, numbers that do not agree are replaced.
@@ -39,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "experiments/*/findings.toml")
 _NUMBER = r"-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?"
 _MARKED = re.compile(rf"({_NUMBER})( ?%)?([*`]*)<!--\s*((?!table )[^:>]*\.csv:.*?)\s*-->", flags=re.DOTALL)
-_TABLE = re.compile(r"^<!-- table (.*?) -->\n((?:\|.*\n?)+)", flags=re.MULTILINE)
+_TABLE = re.compile(r"^ *<!-- table (.*?) -->\n((?: *\|.*\n?)+)", flags=re.MULTILINE)
 _CELL = re.compile(rf"({_NUMBER})( ?%)?(?:[\s*].*)?")
 _COMMENT = re.compile(r"<!--(.*?)-->")
 _EQUATION = re.compile(r"([\w./]+)\s*=\s*([^\s,;]+),?")
@@ -167,27 +168,38 @@ def _compared(start: int, printed: str, is_share: bool, marker: str, root: Path)
 def _of_table(marker: str, table: str, start: int, root: Path) -> Iterator[Cited]:
     """Give the numbers in the cells of a table; cells with a marker of their own are left out."""
     name, _, selection = marker.partition(":")
-    words = selection.split()
+    words = shlex.split(selection)
     keys = dict(word.split("=", 1) for word in words if word.startswith(("rows=", "columns=")))
     shared = [word for word in words if not word.startswith(("rows=", "columns="))]
+    rows = keys.get("rows", "")
     heads: list[list[str]] = []
     for number, line in enumerate(table.splitlines(keepends=True)):
         cells = list(re.finditer(r"(?<=\|)([^|\n]*)(?=\|)", line))
         if number == 0:
             heads = [_label(cell[1], keys.get("columns", "")) for cell in cells]
         elif number > 1:
-            row = _label(cells[0][1], keys.get("rows", ""))
+            row = _label(cells[0][1], rows)
             for head, cell in zip(heads[1:], cells[1:], strict=True):
                 content = cell[1].strip().lstrip("*")
                 found = _CELL.fullmatch(content)
                 if found is None or "<!--" in content:
                     continue
                 named = _CODE.search(content)
-                of_row = [f"{keys.get('rows', '')}={named[1]}"] if named else row
+                of_row = [word for word in row if not word.startswith(f"{rows}=")] if named else row
+                of_row += [f"{rows}={named[1]}"] if named else []
                 place = start + cell.start(1) + cell[1].index(content)
-                of_cell = f"{name}: {shlex.join([*shared, *of_row, *head])}"
+                of_cell = f"{name}: {shlex.join(_with(shared, [*of_row, *head]))}"
                 yield _compared(place, found[1], bool(found[2]), of_cell, root)
         start += len(line)
+
+
+def _with(shared: Sequence[str], label: Sequence[str]) -> list[str]:
+    """Return a selection with the labels of a cell; of two combined selections, both get them."""
+    sign = next((word for word in shared if word in _OPERATIONS), None)
+    if sign is None:
+        return [*shared, *label]
+    at = shared.index(sign)
+    return [*shared[:at], *label, sign, *shared[at + 1 :], *label]
 
 
 def _label(cell: str, key: str) -> list[str]:
@@ -241,9 +253,9 @@ def _column(table: pd.DataFrame, column: str, name: str) -> pd.Series:
 
 
 def _equal(values: pd.Series, text: str) -> pd.Series:
-    """Return which texts equal a text, or are the same number."""
+    """Return which texts equal a text but for blanks and underscores, or are the same number."""
     number = pd.to_numeric(pd.Series([text]), errors="coerce")[0]
-    return (values == text) | (pd.to_numeric(values, errors="coerce") == number)
+    return (values.str.replace(" ", "_") == text.replace(" ", "_")) | (pd.to_numeric(values, errors="coerce") == number)
 
 
 @cache

@@ -94,6 +94,15 @@ def test_a_marker_that_selects_no_single_number_is_a_problem(
     assert problem in found.problem
 
 
+def test_a_table_can_be_of_ratios(numbers: ModuleType, checkout: Path) -> None:
+    marker = "table a/b/curves.csv: algo=aer test_relative / algo=aelr test_relative columns=k"
+    table = "| at the end | 4 |\n|---|---|\n| 20<!-- examples=20 --> | 1.32 |\n"
+    indented = table.replace("|", "  |", 1).replace("\n|", "\n  |")
+    assert [number.agrees for number in numbers.cited(f"- item\n\n  <!-- {marker} -->\n{indented}", checkout)] == [True]
+    (found,) = numbers.cited(f"<!-- {marker} -->\n{table}", checkout)
+    assert found.agrees  # 0.455 / 0.345
+
+
 def test_stale_numbers_are_reported_with_their_line_and_fixed(
     numbers: ModuleType, checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
