@@ -72,6 +72,8 @@ html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 7,
+    "navbar_persistent": [],
+    "navbar_end": ["search-button", "theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
