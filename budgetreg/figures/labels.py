@@ -71,21 +71,25 @@ def spread(places: Sequence[float], gap: float) -> np.ndarray:
 
 def _fraction(ax: Axes, end: End) -> float:
     """Return how far up in the axes a point lies."""
-    _, place = ax.transAxes.inverted().transform(ax.transData.transform((end.x, _shown(ax, end))))
+    _, place = ax.transAxes.inverted().transform(ax.transData.transform(_shown(ax, end)))
     return float(place)
 
 
-def _shown(ax: Axes, end: End) -> float:
-    """Return the value of a point, or the end of the axis that is closest to it; the upper one if it is undefined."""
-    low, high = ax.get_ylim()
-    return float(np.clip(np.nan_to_num(end.y, nan=np.inf), low, high))
+def _shown(ax: Axes, end: End) -> tuple[float, float]:
+    """Return a point, or the point of the axes that is closest to it: a log axis has no 0, and may end below a value.
+
+    A coordinate that is undefined is at the upper end of its axis.
+    """
+    ranges = zip((end.x, end.y), (ax.get_xlim(), ax.get_ylim()), strict=True)
+    x, y = (float(np.clip(np.nan_to_num(value, nan=np.inf), *limits)) for value, limits in ranges)
+    return x, y
 
 
 def _text(ax: Axes, end: End) -> Any:
     leader: dict[str, Any] = {"arrowstyle": "-", "color": end.colour, "linewidth": 0.6, "alpha": 0.7}
     return ax.annotate(
-        end.text if end.y == _shown(ax, end) else f"{end.text} ({end.y:.3g})",
-        (end.x, _shown(ax, end)),
+        end.text if end.y == _shown(ax, end)[1] else f"{end.text} ({end.y:.3g})",
+        _shown(ax, end),
         xytext=(_BESIDE, _fraction(ax, end)),
         textcoords="axes fraction",
         arrowprops={**leader, "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5), "patchA": None},

@@ -332,7 +332,7 @@ def test_a_recipe_is_a_sweep(capsys: pytest.CaptureFixture[str], here: Path, exe
 def test_combinations_that_a_recipe_omits_run_only_on_request(
     capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]
 ) -> None:
-    line = "run experiment=gonen_2016/price algo=popca dataset=coins dataset.n=8000 repetitions=2"
+    line = "run experiment=gonen_2016/price algo=popca dataset=coins dataset.n=5000 repetitions=2"
     answer = budgetreg(capsys, line)
     assert (answer.code, len(executed)) == (0, 1)
     assert (executed[0].dataset, executed[0].d) == ("coins_d32_c1_alpha0.6", 32)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from budgetreg.figures.canvas import sheet
-from budgetreg.figures.labels import spread
+from budgetreg.figures.canvas import own_settings, sheet
+from budgetreg.figures.labels import End, label_ends, spread
 from budgetreg.figures.ticks import LogTicks, compact
 
 
@@ -21,6 +21,18 @@ def test_spread_labels_keep_their_order_and_distance(places: list[float]) -> Non
 
 def test_labels_with_enough_distance_stay() -> None:
     assert spread([0.1, 0.9, 0.5], 0.2).tolist() == pytest.approx([0.1, 0.9, 0.5])
+
+
+@pytest.mark.parametrize(("x", "y"), [(0.0, 0.5), (10.0, np.nan), (np.inf, 3.0), (1e9, -np.inf)])
+def test_points_outside_the_axes_have_labels_beside_the_axes(x: float, y: float) -> None:
+    with own_settings():
+        drawn = sheet(1)
+        ax = drawn.places[0].ax
+        ax.set_xscale("log")
+        ax.set(xlim=(1, 100), ylim=(0, 1))
+        label_ends(drawn.figure, {ax: [End("outside", x, y, "black"), End("inside", 50, 0.2, "black")]})
+        drawn.figure.draw_without_rendering()
+    assert all(np.isfinite(text.get_position()).all() for text in ax.texts)
 
 
 @pytest.mark.parametrize(
