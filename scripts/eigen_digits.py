@@ -129,7 +129,7 @@ def text(subspaces: Sequence[Learned], shown: Sequence[int]) -> str:
     lines = [
         "eigen_digits: the leading eigen-digits of MNIST as learners see them, and what they keep of images",
         "",
-        "Left: the first five of the ten orthonormal images that a learner puts out after one pass over the",
+        "Left: the first five of the ten orthonormal images that a learner returns after one pass over the",
         "60 000 training images of all digits, not centred; red is positive, blue negative, white 0, and each",
         "has the sign that fits its image in the first row. Right: test images (upper row), and their",
         "projections onto the subspace of all ten, black at 0 and white at 1.",

@@ -1,4 +1,4 @@
-"""POPCA and PCA: the second moment ``C = E x x'`` is estimated, and its leading eigenvectors are put out.
+"""POPCA and PCA: the second moment ``C = E x x'`` is estimated, and its leading eigenvectors are the result.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""Estimates of ``C = E x x'``, whose leading eigenvectors POPCA and PCA put out.
+"""Estimates of ``C = E x x'``, whose leading eigenvectors POPCA and PCA return.
 
 A sampling design (`budgetreg.sampling.designs`) decides which attributes of an example are seen. The products of the
 values seen, each divided by the probability of being seen, sum to unbiased estimates of C, which need not be positive
