@@ -1,34 +1,32 @@
-"""Draw how the error of AEMR compares with that of full rows, against the rows that the same attributes buy.
+"""Draw the error of AEMR divided by that of full rows, against the number of rows for the same attributes.
 
 Reads results/aemr/full_rows/curves.csv, which `budgetreg reproduce aemr/full_rows` writes. Prints a table and writes
 results/aemr/full_rows_ratio.png, .pdf and .txt, this text:
 
-- x: full rows bought by as many attributes, divided by the number of attributes d = 20
-- y: mean test error of AEMR with k = 4, divided by that of ridge on these rows (solid) or of lasso (dashed), over ten
+- x: full rows that have as many attributes as AEMR sees, divided by the number of attributes, d = 20
+- y: mean test error of AEMR with k = 4, divided by that of ridge on these rows (above) or of lasso (below), over ten
   repetitions; below 1 AEMR is better
 - lines: noise, the share of the target's variance that no attribute explains
 
     .venv/bin/python scripts/full_rows.py
 """
 
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FormatStrFormatter, NullFormatter
 
-from budgetreg.figures.canvas import own_settings, write_figure
+from budgetreg.figures.canvas import grid, own_settings, sheet, write_figure
+from budgetreg.figures.labels import End, label_ends
+from budgetreg.figures.palette import VARIANTS
+from budgetreg.figures.ticks import set_ticks
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "aemr"
 D = 20
-NOISES = {
-    "02": ("0.02", "tab:blue", "o"),
-    "10": ("0.1", "tab:orange", "s"),
-    "30": ("0.3", "tab:green", "^"),
-    "60": ("0.6", "tab:red", "D"),
-}
+NOISES = dict(zip(("02", "10", "30", "60"), zip(("0.02", "0.1", "0.3", "0.6"), VARIANTS, strict=False), strict=True))
 STRUCTURES = {"independent": "independent attributes", "factors": "three common factors"}
-RIVALS = {"ridge": "-", "lasso": "--"}
+RIVALS = ("ridge", "lasso")
 
 
 def ratios() -> pd.DataFrame:
@@ -43,29 +41,30 @@ def ratios() -> pd.DataFrame:
 
 
 def picture(table: pd.DataFrame) -> Figure:
-    """Return the figure."""
-    figure = Figure((8.4, 4.0), layout="constrained")
-    for axes, (structure, title) in zip(figure.subplots(1, 2, sharey=True), STRUCTURES.items(), strict=True):
-        for key, (noise, colour, marker) in NOISES.items():
-            for rival, dashes in RIVALS.items():
-                values = pd.Series(table.loc[(f"{structure}_{key}", rival)])
-                label = f"noise {noise}" if rival == "ridge" else None
-                axes.loglog(values.index, values, dashes, color=colour, marker=marker, markersize=4, label=label)
-        axes.axhline(1, color="black", linewidth=0.8)
-        axes.set_xticks(table.columns, [f"{rows:g}" for rows in table.columns])
-        axes.set_yticks([1, 1.5, 2, 3, 5, 7, 10])
-        axes.yaxis.set_major_formatter(FormatStrFormatter("%g"))
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_minor_formatter(NullFormatter())
-        axes.set_xlabel("full rows for the same number of attributes, divided by d")
-        axes.set_title(title, fontsize=10)
-        axes.grid(alpha=0.3)
-    first = figure.axes[0]
-    first.set_ylabel("error of aemr / error on full rows")
-    first.plot([], [], "-", color="grey", label="against ridge")
-    first.plot([], [], "--", color="grey", label="against lasso")
-    first.legend(fontsize=8, loc="center right", bbox_to_anchor=(1, 0.62))
-    return figure
+    """Return the figure: a column of panels for each kind of data, a row for each learner on full rows."""
+    drawn = sheet(*[len(STRUCTURES)] * len(RIVALS), share_y=True)
+    ends = {}
+    for place, (rival, structure) in zip(drawn.places, product(RIVALS, STRUCTURES), strict=True):
+        ax = place.ax
+        ax.set(xscale="log", yscale="log", xlim=(0.42, 9.5), ylim=(0.9, 14))
+        set_ticks(ax)
+        ax.set_xticks(table.columns, [f"{rows:g}" for rows in table.columns], minor=False)
+        ax.set_xticks([], minor=True)
+        grid(ax)
+        ax.axhline(1, color="#555555", linewidth=0.8, zorder=1)
+        for key, (noise, look) in NOISES.items():
+            values = pd.Series(table.loc[(f"{structure}_{key}", rival)])
+            ax.plot(values.index, values, color=look.colour, marker=look.marker, linewidth=1.5, markersize=5)
+            ends.setdefault(ax, []).append(End(f"noise {noise}", values.index[-1], values.iloc[-1], look.colour))
+        ax.set_title(f"{STRUCTURES[structure]}, against {rival}", loc="left", fontsize=10)
+        ax.tick_params(labelleft=place.first)
+        if place.lowest:
+            ax.set_xlabel("full rows for the same number of attributes / d (log scale)")
+        if place.first:
+            ax.set_ylabel(f"error of aemr / that of {rival}\n(log scale)")
+    drawn.finish("With low noise, full rows are better once the same attributes pay for as many rows as attributes", 0)
+    label_ends(drawn.figure, ends)
+    return drawn.figure
 
 
 def main() -> None:

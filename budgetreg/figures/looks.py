@@ -26,17 +26,13 @@ def looks_of(series: Sequence[Series], drawing: Drawing = PLAIN) -> Looks:
 
     A learner has its own colour. Its variants are lighter, and each second one has hollow markers; the same shade
     stands for the same budget of all learners, unless learners have several variants. If each panel shows the variants
-    of one learner, colours stand for these. If the drawing names learners, all others are grey and thin.
+    of one learner, colours stand for these: a variant that sees full rows is black, and one that chooses k itself has
+    the learner's own look. If the drawing names learners, all others are grey and thin.
     """
     variants: Counter[str] = Counter()
     looks: dict[str, dict[str, Any]] = {}
     if shows_variants(series, drawing):
-        names = list(dict.fromkeys(within_learner(curve) for curve in series))
-        for curve in series:
-            at = names.index(within_learner(curve))
-            colour, marker, _ = VARIANTS[at % len(VARIANTS)]
-            looks[curve.label] = _look(colour, marker, _USUAL, hollow=at >= len(VARIANTS))
-        return looks
+        return _looks_of_variants(series)
     budgets = budgets_of(series)
     by_budget = len({(curve.algo, curve.k) for curve in series}) == len({curve.label for curve in series})
     for curve in series:
@@ -49,6 +45,23 @@ def looks_of(series: Sequence[Series], drawing: Drawing = PLAIN) -> Looks:
             looks[curve.label] = {**_look(COLOURS["ash"], marker, _FAINT), "markersize": 3.0, "zorder": 2.5}
         else:
             looks[curve.label] = look_of(curve.algo, at)
+    return looks
+
+
+def _looks_of_variants(series: Sequence[Series]) -> Looks:
+    of_full_rows = {curve.label for curve in series if curve.k == curve.d}
+    others = [curve for curve in series if curve.label not in of_full_rows and not isinstance(curve.k, str)]
+    names = list(dict.fromkeys(within_learner(curve) for curve in others))
+    looks: dict[str, dict[str, Any]] = {}
+    for curve in series:
+        if curve.label in of_full_rows:
+            looks[curve.label] = _look(_BLACK, style(curve.algo).marker, _USUAL)
+        elif isinstance(curve.k, str):
+            looks[curve.label] = look_of(curve.algo)
+        else:
+            at = names.index(within_learner(curve))
+            colour, marker, _ = VARIANTS[at % len(VARIANTS)]
+            looks[curve.label] = _look(colour, marker, _USUAL, hollow=at >= len(VARIANTS))
     return looks
 
 

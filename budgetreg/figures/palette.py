@@ -45,12 +45,12 @@ class Style(NamedTuple):
 VARIANTS = tuple(
     Style(COLOURS[colour], marker)
     for colour, marker in zip(
-        ("blue", "vermillion", "green", "purple", "orange", "black", "sky", "olive", "wine", "indigo"),
-        "soD^vPXd*p",
+        ("blue", "vermillion", "green", "purple", "orange", "sky", "olive", "wine", "indigo"),
+        "soD^vXd*p",
         strict=True,
     )
 )
-"""Styles for figures of a single learner, which compare its options."""
+"""Styles for figures of a single learner, which compare its options; black is left for full rows."""
 
 _FALLBACK = tuple(
     Style(COLOURS[colour], marker) for marker in "8x1" for colour in ("wine", "indigo", "olive", "green", "blue")

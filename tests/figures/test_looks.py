@@ -1,0 +1,28 @@
+"""Colours and widths of lines: full rows are black, and a learner that chooses k itself is heavy."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from budgetreg.figures.looks import is_heavy, looks_of
+from budgetreg.figures.palette import COLOURS, style
+from budgetreg.results.series import read_series
+from tests.written_runs import write_run
+
+
+def test_variants_have_colours_of_their_own_and_full_rows_are_black(tmp_path: Path) -> None:
+    for k in (2, 4, 6, 8):
+        write_run(tmp_path / str(k), algo="aemr", k=k, d=8)
+    looks = looks_of(read_series([tmp_path]))
+    black = {label for label, look in looks.items() if look["color"] == COLOURS["black"]}
+    assert black == {"aemr k=8"}
+    assert len({look["color"] for look in looks.values()}) == 4
+    assert not any(map(is_heavy, looks.values()))
+
+
+def test_a_variant_that_chooses_k_has_the_look_of_its_learner(tmp_path: Path) -> None:
+    for k in (2, 4):
+        write_run(tmp_path / str(k), algo="aemr", k=k, d=8)
+    two, four = read_series([tmp_path])
+    looks = looks_of([two, replace(four, k="auto", label="aemr k=auto")])
+    assert looks["aemr k=auto"]["color"] == style("aemr").colour
+    assert [label for label, look in looks.items() if is_heavy(look)] == ["aemr k=auto"]
