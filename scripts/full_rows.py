@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 
 from budgetreg.figures.canvas import grid, own_settings, sheet, write_figure
 from budgetreg.figures.labels import End, label_ends
+from budgetreg.figures.library import Axes
 from budgetreg.figures.palette import VARIANTS
 from budgetreg.figures.ticks import set_ticks
 
@@ -43,19 +44,20 @@ def ratios() -> pd.DataFrame:
 def picture(table: pd.DataFrame) -> Figure:
     """Return the figure: a column of panels for each kind of data, a row for each learner on full rows."""
     drawn = sheet(*[len(STRUCTURES)] * len(RIVALS), share_y=True)
-    ends = {}
+    rows = table.columns.to_numpy(dtype=float)
+    ends: dict[Axes, list[End]] = {}
     for place, (rival, structure) in zip(drawn.places, product(RIVALS, STRUCTURES), strict=True):
         ax = place.ax
         ax.set(xscale="log", yscale="log", xlim=(0.42, 9.5), ylim=(0.9, 14))
         set_ticks(ax)
-        ax.set_xticks(table.columns, [f"{rows:g}" for rows in table.columns], minor=False)
+        ax.set_xticks(rows, [f"{value:g}" for value in rows])
         ax.set_xticks([], minor=True)
         grid(ax)
         ax.axhline(1, color="#555555", linewidth=0.8, zorder=1)
         for key, (noise, look) in NOISES.items():
-            values = pd.Series(table.loc[(f"{structure}_{key}", rival)])
-            ax.plot(values.index, values, color=look.colour, marker=look.marker, linewidth=1.5, markersize=5)
-            ends.setdefault(ax, []).append(End(f"noise {noise}", values.index[-1], values.iloc[-1], look.colour))
+            values = pd.Series(table.loc[(f"{structure}_{key}", rival)]).to_numpy(dtype=float)
+            ax.plot(rows, values, color=look.colour, marker=look.marker, linewidth=1.5, markersize=5)
+            ends.setdefault(ax, []).append(End(f"noise {noise}", rows[-1], values[-1], look.colour))
         ax.set_title(f"{STRUCTURES[structure]}, against {rival}", loc="left", fontsize=10)
         ax.tick_params(labelleft=place.first)
         if place.lowest:
