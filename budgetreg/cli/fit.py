@@ -12,7 +12,7 @@ from budgetreg.cli.choices import read_words
 from budgetreg.cli.common import console, refuse_root, shown
 from budgetreg.cli.plan_table import plan_table
 from budgetreg.execution.choices import remarks
-from budgetreg.figures.captions import money
+from budgetreg.figures.captions import amount
 from budgetreg.figures.tables import right, table
 from budgetreg.notices import in_one_line, say
 from budgetreg.protocol.plan import Plan
@@ -92,11 +92,11 @@ def _print_bill(plan: Plan, folder: Path) -> None:
         for name, count, cost in zip(map(str, counts.index), counts.tolist(), plan.prices.costs, strict=True)
     ]
     items.sort(key=lambda item: -item[3])
-    rows: list[Sequence[object]] = [(name, n, money(cost), money(sum_)) for name, n, cost, sum_ in items[:_MOST_ROWS]]
+    rows: list[Sequence[object]] = [(name, n, amount(cost), amount(sum_)) for name, n, cost, sum_ in items[:_MOST_ROWS]]
     rest = items[_MOST_ROWS:]
     if rest:
         others = f"{len(rest)} others (see {REVEALS})"
-        rows.append((others, sum(item[1] for item in rest), "", money(sum(item[3] for item in rest))))
+        rows.append((others, sum(item[1] for item in rest), "", amount(sum(item[3] for item in rest))))
     print("learning, by attribute, without tuning:" if plan.tuned else "by attribute:")
     console().print(table(("attribute", *right("times bought", "price", *unit)), rows))
 
@@ -105,7 +105,7 @@ def _rows(plan: Plan, attributes: Payments, paid: Payments | None) -> Iterator[S
     """Yield the rows of the bill, each with a sum of money if there are prices."""
 
     def row(what: str, part: str) -> Sequence[object]:
-        return what, f"{getattr(attributes, part):,.0f}", *([money(getattr(paid, part))] if paid else [])
+        return what, f"{getattr(attributes, part):,.0f}", *([amount(getattr(paid, part))] if paid else [])
 
     pilot = f" (a pilot of {plan.pilot} full rows included)" if plan.pilot else ""
     yield row(f"learning{pilot}", "final")

@@ -12,7 +12,7 @@ from budgetreg.analysis.bootstrap import FEWEST, Estimate
 from budgetreg.analysis.comparisons import Candidate
 from budgetreg.figures.axes import Axis, axes_of
 from budgetreg.figures.canvas import grid, legend, own_settings, write_figure
-from budgetreg.figures.captions import flowing, money, repetitions_of, short_caption, with_interval
+from budgetreg.figures.captions import amount, flowing, repetitions_of, short_caption, with_interval
 from budgetreg.figures.library import Figure
 from budgetreg.figures.palette import style
 from budgetreg.figures.summary import OF_LABELS, new_table
@@ -108,12 +108,12 @@ def sentence(candidates: Sequence[Candidate], total: int) -> str:
     return "; ".join(clauses) + "."
 
 
-def _first_clause(best: Candidate, amount: str, *, undecided: bool) -> str:
+def _first_clause(best: Candidate, total: str, *, undecided: bool) -> str:
     """Return which candidate is best, or, if others are not clearly worse, has the least error so far."""
     if not undecided:
-        return f"With {amount} the best is {_who(best)}, error {_estimate(best.error)}"
+        return f"With {total} the best is {_who(best)}, error {_estimate(best.error)}"
     so_far = f"the least error is that of {_who(best)}, {_estimate(best.error)}"
-    return f"With {amount} {so_far}, but {repetitions_of([best.series])} do not decide which is best"
+    return f"With {total} {so_far}, but {repetitions_of([best.series])} do not decide which is best"
 
 
 def _other_kind(best: Candidate, others: Sequence[Candidate], useful: Sequence[Candidate]) -> str:
@@ -254,9 +254,9 @@ def _caption(candidates: Sequence[Candidate], total: int, y: Axis) -> str:
     unit = _unit(candidates)
     series = [candidate.series for candidate in candidates]
     ended = (
-        f"had spent {total} {unit}, but for less than an example, or earlier if it had seen all examples"
+        f"had spent {total:,} {unit}, but for less than an example, or earlier if it had seen all examples"
         if unit
-        else f"ended at {total} attributes, or earlier if it had seen all examples"
+        else f"ended at {total:,} attributes, or earlier if it had seen all examples"
     )
     beyond = "" if y.zero is None else f" The axis ends at {_TOP * y.zero:g} if arrows show what lies beyond."
     measures = _measures(candidates)
@@ -265,7 +265,7 @@ def _caption(candidates: Sequence[Candidate], total: int, y: Axis) -> str:
         f"interval. Those that see full rows lie at k = d. y: {y.explanation}.{beyond} {_OUTSIDE}"
     )
     lines = [
-        f"k = {k}, {algo}: {examples} examples, {paid} attributes{''.join(f', {amount} {unit}' for amount in cost)}, "
+        f"k = {k}, {algo}: {examples} examples, {paid} attributes{''.join(f', {sum_} {unit}' for sum_ in cost)}, "
         f"error {error}, behind {behind}, best in {share}"
         f"{''.join(f', {head} {value}' for head, value in zip(measures.values(), more, strict=True))}"
         for (k, algo, examples, paid, *cost, error, behind, share), more in (
@@ -283,7 +283,7 @@ def _unit(candidates: Sequence[Candidate]) -> str | None:
 
 
 def _amount(candidates: Sequence[Candidate], total: int) -> str:
-    return f"{total} {_unit(candidates) or 'attributes'}"
+    return f"{total:,} {_unit(candidates) or 'attributes'}"
 
 
 def _measures(candidates: Sequence[Candidate]) -> dict[str, str]:
@@ -299,9 +299,9 @@ def _cells(candidate: Candidate, unit: str | None, measures: Iterable[str]) -> t
     return (
         "all" if candidate.series.of_all_attributes else str(candidate.series.k),
         candidate.series.algo,
-        str(candidate.examples),
-        f"{candidate.attributes:.0f}",
-        *([money(candidate.cost)] if unit else []),
+        f"{candidate.examples:,}",
+        f"{candidate.attributes:,.0f}",
+        *([amount(candidate.cost)] if unit else []),
         with_interval(candidate.error),
         with_interval(candidate.behind) if candidate.behind.value else "0",
         "-" if isnan(candidate.best_in) else f"{100 * candidate.best_in:.0f} %",
@@ -311,10 +311,10 @@ def _cells(candidate: Candidate, unit: str | None, measures: Iterable[str]) -> t
 
 def _who(candidate: Candidate) -> str:
     if candidate.series.of_full_rows:
-        return f"{candidate.series.algo} on {candidate.examples} full rows"
+        return f"{candidate.series.algo} on {candidate.examples:,} full rows"
     if candidate.series.of_all_attributes:
-        return f"{candidate.series.algo} with all attributes of {candidate.examples} examples"
-    return f"{candidate.series.algo} with k = {candidate.series.k} on {candidate.examples} examples"
+        return f"{candidate.series.algo} with all attributes of {candidate.examples:,} examples"
+    return f"{candidate.series.algo} with k = {candidate.series.k} on {candidate.examples:,} examples"
 
 
 def _name(candidate: Candidate) -> str:

@@ -158,11 +158,11 @@ def _about_points(series: Series) -> str:
     last = curve.iloc[-1]
     asked = series.config.get("repetitions")
     unfinished = f" (of {asked} asked for)" if isinstance(asked, int) and asked > series.repetitions else ""
-    paid = f", {money(last['cost'])} {series.unit}" if series.unit else ""
-    examples = "" if isinstance(series.k, str) else f"{int(last['examples'])} examples and "
+    paid = f", {amount(last['cost'])} {series.unit}" if series.unit else ""
+    examples = "" if isinstance(series.k, str) else f"{int(last['examples']):,} examples and "
     return (
         f"k = {series.k}, {repetitions_of([series])}{unfinished}, {len(curve)} checkpoints, the last at "
-        f"{examples}{last['attributes']:.0f} attributes{paid}"
+        f"{examples}{last['attributes']:,.0f} attributes{paid}"
     )
 
 
@@ -218,9 +218,9 @@ def _prices(config: Mapping[str, Any]) -> str:
     return f"of {PurePath(str(costs)).name}; {aware}"
 
 
-def money(value: float) -> str:
-    """Return a sum of money as text; large sums are rounded to whole units."""
-    return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
+def amount(value: float) -> str:
+    """Return attributes or money as text; large amounts are rounded to whole units."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def _tuning(flat: Mapping[str, Any]) -> str:

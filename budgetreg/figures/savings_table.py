@@ -12,6 +12,7 @@ from budgetreg.analysis.comparisons import Incomparable, ResampledCurves
 from budgetreg.analysis.savings import Saving, savings
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.figures.axes import axes_of
+from budgetreg.figures.captions import amount
 from budgetreg.figures.summary import OF_LABELS
 from budgetreg.figures.tables import right, table
 from budgetreg.results.series import Series, common_unit
@@ -58,8 +59,8 @@ def savings_table(
     if not needs:
         raise DataError(f"{series[0].dataset}: no curve falls to a round level; give one, such as error=0.5")
     known = {head: values for head, values in measures.items() if values}
-    amount = unit if unit and axis == "cost" else axis
-    numbers = right(amount, "90 % interval", *known, SAVED[axis], "90 % interval")
+    paid = unit if unit and axis == "cost" else axis
+    numbers = right(paid, "90 % interval", *known, SAVED[axis], "90 % interval")
     heads = [*right("error"), "learner", *numbers, "than"]
     full = any(run.of_full_rows and not run.of_subspaces for run in series)
     best = "the best of these runs" if first is None else f"the best run in {first}"
@@ -98,12 +99,12 @@ def _rows(needs: Sequence[Saving], measures: Sequence[Sequence[str]]) -> Iterato
 
 
 def _number(estimate: Estimate, read: str) -> str:
-    return read if isnan(estimate.value) else f"{read} {estimate.value:.4g}".lstrip()
+    return read if isnan(estimate.value) else f"{read} {amount(estimate.value)}".lstrip()
 
 
 def _interval(estimate: Estimate) -> str:
     """Return an interval as text, with a question mark for an unknown end."""
     if isnan(estimate.low) and isnan(estimate.high):
         return "-"
-    low, high = ("?" if isnan(end) else f"{end:.4g}" for end in (estimate.low, estimate.high))
+    low, high = ("?" if isnan(end) else amount(end) for end in (estimate.low, estimate.high))
     return f"{low} to {high}"

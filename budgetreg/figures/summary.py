@@ -11,7 +11,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from budgetreg.analysis.comparisons import Incomparable, ranked
-from budgetreg.figures.captions import charged_per_example, chosen_parameters, money, repetitions_of, with_interval
+from budgetreg.figures.captions import amount, charged_per_example, chosen_parameters, repetitions_of, with_interval
 from budgetreg.notices import in_one_line
 from budgetreg.results.schema import AUC
 from budgetreg.results.series import Series, labelled, read_folder
@@ -176,9 +176,9 @@ def _heads(units: Sequence[str], measures: Mapping[str, str]) -> list[str]:
 
 def _cells(series: Series, row: pd.Series, units: Sequence[str], largest: pd.Series) -> list[str]:
     """Return a checkpoint's numbers, one for each of `_heads`, with the largest value of each measure."""
-    paid = [money(row["cost"]) if series.unit == unit else "-" for unit in units]
+    paid = [amount(row["cost"]) if series.unit == unit else "-" for unit in units]
     errors = [_mean_sd(row, str(measure), value) for measure, value in largest.items()]
-    return [f"{row['examples']:.0f}", f"{row['attributes']:.0f}", *paid, *errors]
+    return [f"{row['examples']:,.0f}", f"{row['attributes']:,.0f}", *paid, *errors]
 
 
 def _mean_sd(row: pd.Series, measure: str, largest: float) -> str:

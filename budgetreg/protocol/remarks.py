@@ -39,8 +39,8 @@ def remarks(spending: Spending, data: Dataset, tuned: bool) -> Iterator[str]:
         if config.dataset.scaled_by_revealed and algo.scales_itself:
             learned, source = "scale and centre", "all values seen"
         yield (
-            f"a pilot of {pilot} full rows is bought first, {pilot * spending.full_row} of {end} attributes in all: "
-            f"{learned} come from {source}"
+            f"a pilot of {pilot} full rows is bought first, {pilot * spending.full_row:,} of {end:,} attributes in "
+            f"all: {learned} come from {source}"
         )
     if spending.free is not None:
         names = shown([spending.prices.names[at] for at in np.flatnonzero(spending.free)]) if spending.prices else ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from budgetreg.figures.captions import money
+from budgetreg.figures.captions import amount
 from budgetreg.figures.tables import right
 from budgetreg.report.page import PagePart
 from budgetreg.report.tables import listing
@@ -45,7 +45,7 @@ def _row(series: Series, units: Sequence[str]) -> Iterator[str]:
         yield from (learned, _pilot(series), *others)
     for unit in units:
         known = paid if unit == series.unit else None
-        yield from ("-" * len(_IN_MONEY) if known is None else (money(value / times) for value in _numbers(known)))
+        yield from ("-" * len(_IN_MONEY) if known is None else (amount(value / times) for value in _numbers(known)))
     yield "-" if series.n_test is None else f"{series.n_test * series.d:,}"
 
 

@@ -140,21 +140,21 @@ def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here
     line = "advise total=4000 algo=aelr,ridge k=4,all dataset.costs=bundled dataset.unit=EUR"
     answer = budgetreg(capsys, " ".join([line, *(f"{key}={value}" for key, value in KEYS.items())]))
     assert answer.code == 0
-    assert answer.out.startswith("diabetes, 4000 EUR")
+    assert answer.out.startswith("diabetes, 4,000 EUR")
     (head,) = (cells for cells in map(str.split, answer.out.splitlines()) if cells[:2] == ["k", "learner"])
     assert head[:5] == ["k", "learner", "examples", "attributes", "EUR"]
     rows = {row[1]: row for row in table_of(answer.out)}
-    assert rows["ridge"][2:5] == ["53", "530", "3975"]
+    assert rows["ridge"][2:5] == ["53", "530", "3,975"]
     (curves,) = (pd.read_csv(path) for path in here.rglob("curves.csv") if "aelr" in path.parent.name)
     assert curves["cost"].between(3900, 4000).all()
     assert curves["examples"].nunique() > 1  # as each repetition ends where its own draws have spent the total
-    assert float(rows["aelr"][4]) == pytest.approx(curves["cost"].mean(), abs=0.5)
+    assert float(rows["aelr"][4].replace(",", "")) == pytest.approx(curves["cost"].mean(), abs=0.5)
     assert int(rows["aelr"][2]) == pytest.approx(curves["examples"].mean(), abs=0.6)
-    assert re.search("With 4000 EUR the (best is|least error is that of) ", answer.out)
+    assert re.search("With 4,000 EUR the (best is|least error is that of) ", answer.out)
     (caption,) = here.rglob("advice.txt")
     text = " ".join(caption.read_text().split())
-    assert "a learner that had spent 4000 EUR, but for less than an example, or" in text
-    assert "ridge: 53 examples, 530 attributes, 3975 EUR, error" in text
+    assert "a learner that had spent 4,000 EUR, but for less than an example, or" in text
+    assert "ridge: 53 examples, 530 attributes, 3,975 EUR, error" in text
 
 
 def test_a_dry_run_prints_cells_and_bills_and_computes_nothing(

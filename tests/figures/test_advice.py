@@ -36,15 +36,15 @@ def said(total=4000, **levels):
 def test_the_sentence_names_the_best_and_says_that_full_rows_do_worse():
     text = said(a=0.3, b=0.5, full_c=0.4)
     assert text.startswith(
-        "With 4000 attributes the best is a with k = 4 on 1000 examples, error 0.31 (90 % interval 0.3"
+        "With 4,000 attributes the best is a with k = 4 on 1,000 examples, error 0.31 (90 % interval 0.3"
     )
-    assert "; all others are clearly worse; full rows are clearly worse: full_c on 1000 full rows, 0.0995 (90" in text
+    assert "; all others are clearly worse; full rows are clearly worse: full_c on 1,000 full rows, 0.0995 (90" in text
 
 
 def test_the_sentence_names_learners_that_may_be_as_good():
     text = said(a=0.3, b=0.3, full_c=0.3)
     assert re.match(
-        r"With 4000 attributes the least error is that of .*, but \d+ repetitions do not decide which is", text
+        r"With 4,000 attributes the least error is that of .*, but \d+ repetitions do not decide which is", text
     )
     assert "the best is" not in text
     assert " are not clearly worse; " in text
@@ -53,8 +53,8 @@ def test_the_sentence_names_learners_that_may_be_as_good():
 
 def test_full_rows_can_be_the_best():
     text = said(a=0.5, full_c=0.4, full_d=0.6)
-    assert "the best is full_c on 1000 full rows" in text
-    assert "k attributes of each example are clearly worse: a with k = 4 on 1000 examples, 0.1" in text
+    assert "the best is full_c on 1,000 full rows" in text
+    assert "k attributes of each example are clearly worse: a with k = 4 on 1,000 examples, 0.1" in text
 
 
 def test_the_sentence_says_what_was_not_tried():
@@ -68,7 +68,7 @@ def test_all_attributes_of_each_example_stand_for_full_rows():
     every = replace(every, series=replace(every.series, k=every.series.d))
     text = sentence([few, every], 4000)
     assert (
-        "; b with all attributes is clearly worse; full rows are clearly worse: b with all attributes of 1000" in text
+        "; b with all attributes is clearly worse; full rows are clearly worse: b with all attributes of 1,000" in text
     )
     budget, learner = advice_table([every], 4000).columns[:2]
     assert (list(budget.cells), list(learner.cells)) == (["all"], ["b"])
@@ -113,7 +113,7 @@ def test_a_learner_far_behind_is_not_called_as_good_as_the_best():
 def test_no_learner_may_be_any_good():
     text = sentence([candidate("a", 1.02), candidate("full_b", 1.3, (0.28, -0.1, 0.9))], 4000)
     assert text.startswith(
-        "With 4000 attributes no learner is better than the mean predictor: the least error is that "
+        "With 4,000 attributes no learner is better than the mean predictor: the least error is that "
     )
     assert "the best is" not in text
 
@@ -125,7 +125,7 @@ def test_the_kind_that_is_level_is_named_by_a_learner_that_is():
         candidate("full_b", 0.35, (0.05, 0.01, 0.09)),
         candidate("full_c", 0.36, (0.06, -0.01, 0.2)),
     ]
-    assert "; full rows are not clearly worse: full_c on 1000 full rows, 0.06 (" in sentence(rows, 4000)
+    assert "; full rows are not clearly worse: full_c on 1,000 full rows, 0.06 (" in sentence(rows, 4000)
 
 
 def test_without_intervals_nothing_is_said_of_worse_or_level():
@@ -134,7 +134,7 @@ def test_without_intervals_nothing_is_said_of_worse_or_level():
         candidate(name, error, (0.1, *nothing), nothing, best_in=np.nan) for name, error in (("a", 0.3), ("b", 0.4))
     ]
     assert sentence(rows, 4000) == (
-        "With 4000 attributes the best is a with k = 4 on 1000 examples, error 0.3; 5 repetitions or more would show "
+        "With 4,000 attributes the best is a with k = 4 on 1,000 examples, error 0.3; 5 repetitions or more would show "
         "which others are not clearly worse."
     )
 
@@ -182,10 +182,10 @@ def test_the_axis_ends_above_the_mean_predictor_and_arrows_show_what_lies_beyond
 
 def test_the_table_lists_the_best_first():
     first, second = rows(advice_table(curves(a=0.3, full_c=0.4), 4000))
-    assert first[:4] == ["4", "a", "1000", "4000"]
+    assert first[:4] == ["4", "a", "1,000", "4,000"]
     assert re.fullmatch(r"0\.31 \(0\.31 to 0\.31\d?\)", first[4])
     assert first[5:] == ["0", "100 %"]
-    assert second[:4] == ["all", "full_c", "1000", "16000"]
+    assert second[:4] == ["all", "full_c", "1,000", "16,000"]
     assert float(second[5].split()[0]) == pytest.approx(0.1, abs=0.001)
 
 

@@ -69,7 +69,7 @@ def test_captions_say_the_cost_and_whether_draws_are_price_aware(tmp_path: Path)
         write_run(tmp_path / "c", k=6),
     ]
     captions = [" ".join(caption("title", read_series([run]), []).split()) for run in runs]
-    assert "1599 EUR" in captions[0]
+    assert "1,599 EUR" in captions[0]
     assert "prices: of prices.csv; the draws ignore them" in captions[0]
     assert "prices: of prices.csv; the draws are price-aware" in captions[1]
     assert "prices" not in captions[2]
@@ -87,7 +87,7 @@ def test_tables_have_a_column_for_each_unit(tmp_path: Path, capsys: pytest.Captu
     assert head.index("attributes") < head.index("EUR") < head.index("minutes")
     (row,) = (line for line in out.splitlines() if "aer " in line)
     at = [row[head.index(unit) :].split()[0] for unit in ("EUR", "minutes")]
-    assert at == ["-", "1599"]
+    assert at == ["-", "1,599"]
 
 
 @pytest.mark.parametrize(
