@@ -111,6 +111,13 @@ MUTANTS = (
         "values that are bounded count as more certain than normal ones",
         (TAILS,),
     ),
+    Mutant(
+        "every variance is finite",
+        "revealed.tails:infinite_variance",
+        around(lambda infinite, *args: False),
+        "a test value larger than all that were seen decides",
+        (TAILS,),
+    ),
     # Intervals
     Mutant(
         "differences are not paired",

@@ -13,6 +13,14 @@ So it counts only if it is at least twice as large.
 All attributes are averaged, because those that have not shown a large value yet do not show their tails either. If
 the second moment of a prediction ``w'x`` is estimated by ``w'M w``, its mean for new values is about
 ``w'M w + (g - 1) sum w_i^2 v_i``, where g is the ratio of means and v_i the variance of attribute i.
+
+If the variance is infinite, no g is large enough: the next value may be larger than all seen together. Hill's estimate
+of the tail index shows this. A tail that falls like ``x^-a`` has no variance if a is at most 2, and the logarithms of
+its largest values exceed that of the next by ``1/a`` on average.
+
+References
+----------
+B. M. Hill. A simple general approach to inference about the tail of a distribution. Annals of Statistics 3, 1975.
 """
 
 import numpy as np
@@ -28,6 +36,13 @@ _SPLITS = 8
 
 _HIDDEN = 2
 """How many times as large as the estimate by single values that by halves must be, to show hidden large values."""
+
+_TOP = 0.05
+"""Share of an attribute's values, those farthest from the median, that its tail consists of; at least one value."""
+
+_LEAST_INDEX = 1.3
+"""Tail index below which the variance counts as infinite. It is below 2 because the estimate is uncertain, and
+too low for tails that get lighter farther out, such as the lognormal distribution's."""
 
 
 def excess(attributes: np.ndarray, values: np.ndarray, d: int) -> float:
@@ -61,6 +76,32 @@ def excess(attributes: np.ndarray, values: np.ndarray, d: int) -> float:
     enough = kept & (counts >= 2 * _LEAST)[attributes]
     by_halves = _by_halves(attributes[enough], values[enough], d)
     return max(0.0, (by_halves if by_halves >= _HIDDEN * g else g) - 1) * (1 + error / g)
+
+
+def infinite_variance(attributes: np.ndarray, values: np.ndarray, d: int) -> bool:
+    """Return whether one stream's attributes have tails as heavy as those of a distribution without variance.
+
+    The tail index is estimated for all attributes together, each by its own largest deviations from its median. So it
+    does not depend on their units.
+
+    Parameters
+    ----------
+    attributes, values : ndarray, shape (N,)
+    d : int
+        See `excess`.
+    """
+    order = np.argsort(attributes, kind="stable")
+    order = order[attributes[order] < d]
+    ends = np.cumsum(np.bincount(attributes[order], minlength=d))
+    logarithms = []
+    for x in np.split(values[order], ends[:-1]):
+        if x.size < _LEAST:
+            continue
+        top = max(1, int(_TOP * x.size))
+        distances = np.sort(np.abs(x - np.median(x)))[-top - 1 :]
+        if distances[0] > 0:
+            logarithms.append(np.log(distances[1:] / distances[0]))
+    return bool(logarithms) and float(np.mean(np.concatenate(logarithms))) > 1 / _LEAST_INDEX
 
 
 def _by_halves(attributes: np.ndarray, values: np.ndarray, d: int) -> float:

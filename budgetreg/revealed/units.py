@@ -7,7 +7,7 @@ import numpy as np
 
 from budgetreg.metering.centring import JointMoments, sums
 from budgetreg.revealed.collection import Block
-from budgetreg.revealed.tails import excess
+from budgetreg.revealed.tails import excess, infinite_variance
 from budgetreg.tasks import Outputs, WithIntercept
 
 _LEAST = 3
@@ -80,7 +80,8 @@ class Rescaled:
     blocks : sequence of Block
         The values in these units.
     inflation : ndarray of float, shape (F, d)
-        See `inflation`; 1 for attributes that do not vary, and if values are not scaled.
+        See `inflation`; infinite in streams whose attributes seem to have no variance, see `infinite_variance`; 1 for
+        attributes that do not vary, and if values are not scaled.
     excess : ndarray of float, shape (F,)
         How much larger new values are, see `budgetreg.revealed.tails`; 0 if values are not scaled, because the scale
         of such data is known beforehand and bounds them.
@@ -106,7 +107,8 @@ class Rescaled:
         squares = total([np.square(block.values) for block in blocks])
         deviations = total([np.square(block.values - m) for block, m in zip(blocks, means, strict=True)])
         self._units, varies = units(counts, squares, deviations)
-        self.inflation = np.where(varies, inflation(counts), 1.0)
+        heavy = np.array([infinite_variance(*_joined(blocks, f), d) for f in range(F)])
+        self.inflation = np.where(varies, np.where(heavy[:, None], np.inf, inflation(counts)), 1.0)
         divisors = of_columns(self._units, 1.0)
         self.blocks = [Block(block.attributes, block.values / by) for block, by in zip(blocks, divisors, strict=True)]
         self.excess = np.array([excess(*_joined(self.blocks, f), d) for f in range(F)])

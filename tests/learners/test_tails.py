@@ -8,7 +8,7 @@ from budgetreg.learners.moments.solution import solve
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.revealed.collection import Block
 from budgetreg.revealed.standardised import StandardisedEntries
-from budgetreg.revealed.tails import excess
+from budgetreg.revealed.tails import excess, infinite_variance
 from budgetreg.revealed.units import Rescaled, inflation
 from tests.plans import planned
 
@@ -69,6 +69,55 @@ def test_too_few_values_and_constant_attributes_have_none():
     alone[3] = 7.3
     assert excess(*cells(alone), 2) == 0
     assert excess(np.full(50, 4), np.arange(50.0) ** 5, 4) == 0
+
+
+def index(X, top):
+    """Return Hill's estimate of the tail index of all columns together, from the `top` largest of each."""
+    logarithms = []
+    for column in X.T:
+        largest = sorted(abs(column - np.median(column)), reverse=True)
+        logarithms += [np.log(largest[j] / largest[top]) for j in range(top)]
+    return 1 / np.mean(logarithms)
+
+
+@pytest.mark.parametrize(("n", "top"), [(8, 1), (40, 2), (119, 5)])
+def test_variances_are_infinite_by_hills_estimate(n, top):
+    verdicts = set()
+    for seed in range(40):
+        X = np.random.default_rng(seed).standard_t(1.3, (n, 20))
+        verdicts.add(infinite_variance(*cells(X), 20))
+        assert infinite_variance(*cells(X), 20) == (index(X, top) < 1.3)
+        assert infinite_variance(*cells(X * np.geomspace(1e-9, 1e9, 20) + 5), 20) == (index(X, top) < 1.3)
+    assert verdicts == {True, False}
+
+
+def test_cauchy_columns_have_an_infinite_variance_and_others_not():
+    def share(draw):
+        return np.mean([infinite_variance(*cells(draw((31, 25))), 25) for _ in range(100)])
+
+    rng = np.random.default_rng(7)
+    assert share(rng.standard_cauchy) > 0.8
+    assert share(lambda shape: rng.standard_t(3, shape)) == share(rng.standard_normal) == 0
+
+
+def test_few_or_equal_values_show_no_infinite_variance():
+    rng = np.random.default_rng(8)
+    assert not infinite_variance(*cells(rng.standard_cauchy((7, 50))), 50)
+    assert not infinite_variance(*cells(np.full((50, 2), 7.3)), 2)
+    rare = np.zeros((50, 2))
+    rare[3] = 1e9
+    assert not infinite_variance(*cells(rare), 2)
+    assert not infinite_variance(np.full(50, 4), rng.standard_cauchy(50), 4)
+
+
+@pytest.mark.parametrize("draw", ["standard_cauchy", "standard_normal"])
+def test_attributes_without_variance_get_no_weight(draw):
+    X = getattr(np.random.default_rng(9), draw)((100, 6))
+    values = np.column_stack([X, X.sum(axis=1)])[None]
+    attributes = np.broadcast_to(np.arange(7), values.shape)
+    rescaled = Rescaled([Block(attributes, values)], 6, scaled=True)
+    w = solve(rescaled.blocks, 0, [100], 6, norm="l2", centred=True, intercept=True, inflation=rescaled.inflation[0]).w
+    assert (w == 0).all() if draw == "standard_cauchy" else (w > 0).all()
 
 
 def outlying(n, d):

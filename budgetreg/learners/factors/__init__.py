@@ -44,7 +44,7 @@ class FactorRegression(PlannedDrawsLearner):
     core = "factor_regression"
     version = 3
     version_uncentred = 4
-    version_scaled = 6
+    version_scaled = 7
     centres_itself = True
     scales_itself = True
     check_streams = 24

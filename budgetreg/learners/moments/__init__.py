@@ -51,7 +51,7 @@ class MomentRegression(PlannedDrawsLearner):
     core = "moment_regression"
     version = 3
     version_uncentred = 4
-    version_scaled = 6
+    version_scaled = 7
     parameters = (CANDIDATE,)
     shares_settings = True
     batching = Batching.WHILE_SMALL
