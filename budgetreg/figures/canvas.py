@@ -110,10 +110,9 @@ class Panels:
         """Write the finding above the panels, and set the size with space for the legend."""
         rows = sum(place.first for place in self.places)
         width = ceil(len(self.places) / rows) * self.panel[0]
-        lines = textwrap.wrap(finding, int(width * _LETTERS_PER_INCH)) if finding else []
-        if lines:
-            self.figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
-        height = rows * self.panel[1] + legend_rows * _LEGEND_ROW + len(lines) * _TITLE_ROW
+        self.figure.set_figwidth(width)
+        lines = write_finding(self.figure, finding)
+        height = rows * self.panel[1] + legend_rows * _LEGEND_ROW + lines * _TITLE_ROW
         self.figure.set_size_inches(width, height)
 
 
@@ -144,6 +143,14 @@ def _in_rows(count: int) -> list[int]:
     columns = 2 if count == 4 else next((columns for columns in (3, 2) if count % columns == 0), min(count, 3))
     rows = -(-count // columns)
     return [count // rows + (row < count % rows) for row in range(rows)]
+
+
+def write_finding(figure: Figure, finding: str) -> int:
+    """Write what a figure shows above it; return the number of lines. The width of the figure has to be set."""
+    lines = textwrap.wrap(finding, int(figure.get_figwidth() * _LETTERS_PER_INCH))
+    if lines:
+        figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    return len(lines)
 
 
 def grid(ax: Axes, **options: Any) -> None:

@@ -111,12 +111,12 @@ def draw(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Figure, li
     curves = list(chain.from_iterable(curves_of_rows))
     ranges = [shown for row in curves_of_rows for shown in _ranges(row, y, drawing)]
     drawn = sheet(*map(len, rows), share_y=drawing.share_y and len(rows) == 1)
-    remarks: list[str] = []
+    remarks: list[tuple[str, str]] = []
     for place, in_panel, with_curves, shown in zip(drawn.places, panels, curves, ranges, strict=True):
         title = drawing.title(in_panel)
         place.ax.set_title(title, loc="left", fontsize=10)
         found = _draw_panel(place.ax, with_curves, looks, y, shown, drawing)
-        remarks += [f"{title}: {remark}" for remark in found]
+        remarks += [(title, remark) for remark in found]
     _label_axes(drawn.places, panels, y, drawing)
     ends = [_ends(*each, looks, y, drawing) for each in zip(drawn.places, panels, curves, strict=True)]
     labels_fit = all(fit(of_panel, drawn.panel[1] - 1) for of_panel in ends)
@@ -128,7 +128,18 @@ def draw(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Figure, li
     legend(drawn.figure, entries, columns, drawing.note)
     if labels_fit:
         label_ends(drawn.figure, {place.ax: of_panel for place, of_panel in zip(drawn.places, ends, strict=True)})
-    return drawn.figure, remarks
+    return drawn.figure, _once(remarks, len(panels))
+
+
+def _once(remarks: Sequence[tuple[str, str]], panels: int) -> list[str]:
+    """Return each remark once, after the titles of its panels unless it is about all of them."""
+    titles: dict[str, list[str]] = {}
+    for title, remark in remarks:
+        titles.setdefault(remark, []).append(title)
+    return [
+        f"{remark[0].upper()}{remark[1:]}" if len(of) == panels else f"{'; '.join(dict.fromkeys(of))}: {remark}"
+        for remark, of in titles.items()
+    ]
 
 
 def _with_curves(series: Sequence[Series], drawing: Drawing, y: Axis) -> _Curves:
@@ -242,7 +253,7 @@ def _label_axes(places: Sequence[Panel], panels: Sequence[Sequence[Series]], y: 
     for place, text in zip(places, below, strict=True):
         if place.lowest or len(set(below)) > 1:
             place.ax.set_xlabel(text)
-        if place.first:
+        if place.first or place.ax.get_yscale() != places[0].ax.get_yscale():
             drawn = replace(y, log=place.ax.get_yscale() == "log")
             place.ax.set_ylabel("\n".join(wrap(drawn.text, _LETTERS_BESIDE)))
         elif drawing.share_y:

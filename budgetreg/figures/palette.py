@@ -1,9 +1,9 @@
 """Colour, marker and weight of each learner, the same in every figure.
 
-Our learners are heavy and indigo or violet, published ones have colours, learners that see full rows are black, and the
-others are grey. Regressors differ in colour from each other, and so do learners of subspaces, except the black and the
-grey ones, which differ in marker. Colour-blind readers can distinguish the colours: they are Okabe and Ito's (2008,
-"Color Universal Design") without yellow, which fades on white, and some of Tol's muted scheme (Tol 2021).
+Our learners are heavy and indigo, violet, lilac or plum, published ones have colours, learners that see full rows are
+black, and the others are grey. Regressors differ in colour from each other, and so do learners of subspaces, except the
+black and the grey ones, which differ in marker. Colour-blind readers can distinguish the colours: they are Okabe and
+Ito's (2008, "Color Universal Design") without yellow, which fades on white, and some of Tol's muted scheme (Tol 2021).
 """
 
 import zlib
@@ -26,6 +26,7 @@ COLOURS = {
     "indigo": "#332288",
     "violet": "#7A5CD6",
     "lilac": "#B18FE3",
+    "plum": "#AA4499",
     "teal": "#44AA99",
     "rose": "#CC6677",
     "ash": "#BDBDBD",

@@ -12,7 +12,7 @@ import numpy as np
 
 from budgetreg.data import load
 from budgetreg.errors import ConfigError
-from budgetreg.figures.canvas import own_settings, write_figure
+from budgetreg.figures.canvas import own_settings, write_figure, write_finding
 from budgetreg.figures.captions import flowing
 from budgetreg.figures.library import Figure, colormaps
 from budgetreg.files.integrity import Damaged
@@ -75,7 +75,7 @@ def reproduce_picture(recipe: Recipe, folder: Path, name: str) -> None:
     plan = make_plan(cell.config)
     with own_settings():
         picture = reveal_images(plan)
-        write_figure(draw(picture), text(name, plan.dataset, picture), folder, name)
+        write_figure(draw(picture, recipe.drawing.finding), text(name, plan.dataset, picture), folder, name)
     config, source = plan.config.recorded(), {**provenance(), "earlier": []}
     results = CellResults(config, identity_of(plan)["data"], source, tables={})
     # Last, as a manifest means that the figure is complete.
@@ -107,9 +107,9 @@ def reveal_images(plan: Plan) -> Picture:
     return Picture(order, full.reshape(square), partial.reshape(square), plan.k)
 
 
-def draw(picture: Picture) -> Figure:
-    """Draw two rows of images: in full, and with the visible pixels alone."""
-    figure = Figure((1.1 * len(picture.order), 2.3), layout="constrained")
+def draw(picture: Picture, finding: str = "") -> Figure:
+    """Draw two rows of images, in full and with the visible pixels alone, below what they show."""
+    figure = Figure((1.1 * len(picture.order), 2.5 if finding else 2.3), layout="constrained")
     axes = figure.subplots(2, len(picture.order), squeeze=False)
     colours = colormaps["gray"].with_extremes(bad=_UNSEEN)
     for row, images in zip(axes, (picture.full, picture.partial), strict=True):
@@ -118,6 +118,7 @@ def draw(picture: Picture) -> Figure:
             ax.set(xticks=[], yticks=[])
     axes[0, 0].set_ylabel("all pixels")
     axes[1, 0].set_ylabel(f"k = {picture.k}")
+    write_finding(figure, finding)
     return figure
 
 

@@ -265,6 +265,20 @@ def test_vacuous_bounds_are_not_drawn(tmp_path: Path, algo: str, changes: Mappin
     assert [said in remark for remark in remarks] == ([True] if said else [])
 
 
+def test_a_remark_on_several_panels_is_made_once(tmp_path: Path) -> None:
+    for dataset in ("first", "second", "third"):
+        kind = "sphere" if dataset == "third" else "mnist"
+        bounded_run(tmp_path / dataset, "aerr", dataset=dataset, dataset__kind=kind)
+    outside = "the data may lie outside what the theorems assume"
+    one, two = (
+        draw(read_series([tmp_path / dataset for dataset in shown]))[1] for shown in (("first",), ("first", "second"))
+    )
+    assert one == two
+    assert [remark for remark in one if outside in remark] == one
+    (some,) = (remark for remark in draw(read_series([tmp_path]))[1] if outside in remark)
+    assert some.startswith("first, k = 4; second, k = 4: ")
+
+
 def test_targets_beyond_the_radius_have_no_bound(tmp_path: Path) -> None:
     folder = bounded_run(tmp_path / "run", "aelr")
     runs = pd.read_csv(folder / "runs.csv")
@@ -294,6 +308,8 @@ def test_our_learners_are_heavy_and_those_that_see_full_rows_are_black() -> None
         "aeml",
         "aefa",
         "aefa_streaming",
+        "popca_importance",
+        "mbeg_plus",
     }
     black = {algo for algo, each in styles.items() if each.colour == "#000000"}
     assert black == {"ridge", "lasso", "online_ridge", "online_lasso", "pca"}
