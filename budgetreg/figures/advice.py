@@ -151,7 +151,7 @@ def about_full_rows(candidates: Sequence[Candidate]) -> str:
     _, y = axes_of([candidate.series for candidate in candidates])
     if y.zero is None or full.error.value > _LOW * y.zero or full.examples < _MANY * d:
         return ""
-    same = "The same money buys" if _unit(candidates) else "The same attributes buy"
+    same = "The same money pays for" if _unit(candidates) else "The same attributes pay for"
     return (
         f"{same} {full.examples} full rows, {full.examples / d:.3g} times d; once that is about {_MANY} or more "
         "and the noise is low, full rows win: see docs/explanation/aemr.md."

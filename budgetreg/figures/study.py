@@ -8,10 +8,11 @@ import numpy as np
 
 from budgetreg.buying.bill import StudyBill
 from budgetreg.buying.estimates import Estimates
-from budgetreg.figures.canvas import grid, legend, own_settings, write_figure
+from budgetreg.figures.canvas import grid, legend, own_settings, write_figure, write_finding
 from budgetreg.figures.captions import flowing
 from budgetreg.figures.library import Artist, Axes, Figure, Patch
 from budgetreg.figures.palette import COLOURS
+from budgetreg.figures.ticks import set_ticks
 from budgetreg.notices import in_one_line
 
 _SIZE, _ROW, _LEAST = (9.0, 3.2), 0.2, 1.4  # inches: of the figure, its height for each attribute, and besides
@@ -20,7 +21,7 @@ _PARTS = {
     "beforehand": ("known beforehand", "grey"),
     "paid": ("paid for", "blue"),
     "on_order": ("on order", "orange"),
-    "unavailable": ("unavailable", "wine"),
+    "unavailable": ("unavailable", "black"),
 }
 
 
@@ -51,35 +52,47 @@ def plot_study(name: str, n: int, bill: StudyBill, history: Sequence[Estimates],
         left, right = figure.subplots(1, 2, width_ratios=(3, 2))
         entries = _draw_error(left, bill, history)
         entries |= _draw_attributes(right, n, shown)
-        left.set_title(in_one_line(name), loc="left", fontsize=10)
+        write_finding(figure, in_one_line(_finding(name, bill, history)))
         legend(figure, entries, 4)
         return write_figure(figure, _caption(name, n, bill, history, len(shown)), target, name)
+
+
+def _finding(name: str, bill: StudyBill, history: Sequence[Estimates]) -> str:
+    """Return what the figure shows: the error so far and, if there is a forecast, the one after the last step of it."""
+    if not history:
+        return f"{name}: no error is estimated yet"
+    last = history[-1]
+    found = f"{name}: an estimated error of {last.error.complete.estimate:.3f} after {last.spent:,g} {bill.unit}"
+    if last.further:
+        spending, error = last.further[-1]
+        found += f"; after {spending:,g} {bill.unit} more, {error.estimate:.3f} is expected"
+    return found
 
 
 def _draw_error(ax: Axes, bill: StudyBill, history: Sequence[Estimates]) -> dict[str, Any]:
     """Draw the errors so far, the forecast, and what is on order; return the entries of the legend."""
     entries: dict[str, Any] = {}
-    blue, red = COLOURS["blue"], COLOURS["vermillion"]
+    ours, ahead, grey = COLOURS["indigo"], COLOURS["lilac"], COLOURS["slate"]
     if history:
         spent = np.array([each.spent for each in history])
         complete, low, high = np.array([_numbers(each.error.complete) for each in history]).T
         entries["estimated error, 90 % interval"] = ax.errorbar(
-            spent, complete, _bars(complete, low, high), color=blue, marker="o", capsize=2.5, elinewidth=1.0
+            spent, complete, _bars(complete, low, high), color=ours, marker="o", linewidth=2.6, elinewidth=1.5
         )
         bought = [each.error.as_bought.estimate for each in history]
         (entries["with as many attributes as were bought"],) = ax.plot(
-            spent, bought, color=COLOURS["black"], marker="s", linestyle=":", markerfacecolor="white"
+            spent, bought, color=grey, marker="s", linewidth=1.5, markersize=5
         )
         further = history[-1].further
         if further:
             x = spent[-1] + np.array([spending for spending, _ in further])
             error, low, high = np.array([_numbers(interval) for _, interval in further]).T
-            ax.plot([spent[-1], x[0]], [complete[-1], error[0]], color=red, linestyle="--", linewidth=1.0)
+            ax.plot([spent[-1], x[0]], [complete[-1], error[0]], color=ahead, linewidth=1.5, zorder=1)
             entries["forecast, 90 % interval"] = ax.errorbar(
-                x, error, _bars(error, low, high), color=red, marker="D", linestyle="--", capsize=2.5, elinewidth=1.0
+                x, error, _bars(error, low, high), color=ahead, marker="D", linewidth=1.5, elinewidth=1.5, mfc="white"
             )
     if bill.on_order:
-        entries[f"on order: {bill.on_order:g} {in_one_line(bill.unit)}"] = ax.axvspan(
+        entries[f"on order: {bill.on_order:,g} {in_one_line(bill.unit)}"] = ax.axvspan(
             bill.total, bill.total + bill.on_order, color=COLOURS["orange"], alpha=0.3, linewidth=0
         )
     ax.axhline(1.0, color="grey", linewidth=0.8, zorder=1)
@@ -87,6 +100,7 @@ def _draw_error(ax: Axes, bill: StudyBill, history: Sequence[Estimates]) -> dict
     ax.set_ylim(0, None)
     ax.set_xlabel(in_one_line(f"spent ({bill.unit})"))
     ax.set_ylabel("error relative to the mean target")
+    set_ticks(ax)
     grid(ax)
     return entries
 
@@ -105,6 +119,7 @@ def _draw_attributes(ax: Axes, n: int, attributes: Any) -> dict[str, Artist]:
     ax.invert_yaxis()
     ax.set_xlim(0, min(1.0, 1.05 * begin.max() or 1.0))
     ax.set_xlabel("share of the examples")
+    set_ticks(ax, y=False)
     grid(ax, axis="x")
     return entries
 
@@ -121,20 +136,20 @@ def _caption(name: str, n: int, bill: StudyBill, history: Sequence[Estimates], s
     """Return how the figure was made, and its numbers."""
     d = len(bill.by_attribute)
     paragraphs = [
-        f"{name}: {n} examples, {d} attributes; {bill.total:g} {bill.unit} spent, {bill.on_order:g} on order.",
+        f"{name}: {n} examples, {d} attributes; {bill.total:,g} {bill.unit} spent, {bill.on_order:,g} on order.",
         "Left: the mean squared error relative to that of the mean target, for a new example of which all attributes "
         "are measured, estimated by cross-fitting without any complete row; and for one of which as many are measured "
         "as were bought on average. The forecast is for further orders at random. Right: what is known of each "
         f"attribute{f', the first {shown}' if shown < d else ''}.",
     ]
     lines = [
-        f"{each.spent:g} {bill.unit}: error {_text(each.error.complete)}, as bought {_text(each.error.as_bought)}"
+        f"{each.spent:,g} {bill.unit}: error {_text(each.error.complete)}, as bought {_text(each.error.as_bought)}"
         for each in history
     ]
     if history:
         last = history[-1]
         lines += [
-            f"forecast for {spending:g} {bill.unit} more: {_text(interval)}" for spending, interval in last.further
+            f"forecast for {spending:,g} {bill.unit} more: {_text(interval)}" for spending, interval in last.further
         ]
     return "\n\n".join([*map(flowing, map(in_one_line, paragraphs)), "\n".join(map(in_one_line, lines))]) + "\n"
 

@@ -153,8 +153,8 @@ def test_many_full_rows_with_little_noise_are_pointed_out(full, said):
     """There are 16 attributes."""
     text = about_full_rows([candidate("a", 0.19), candidate("full_b", **full)])
     assert text == (
-        "The same attributes buy 40 full rows, 2.5 times d; once that is about 2 or more and the noise is low, full "
-        "rows win: see docs/explanation/aemr.md."
+        "The same attributes pay for 40 full rows, 2.5 times d; once that is about 2 or more and the noise is low, "
+        "full rows win: see docs/explanation/aemr.md."
         if said
         else ""
     )
