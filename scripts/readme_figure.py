@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, NullLocator
 
 from budgetreg.analysis.bootstrap import basic, weights
-from budgetreg.figures.canvas import grid, own_settings, write_figure
+from budgetreg.figures.canvas import grid, own_settings, write_figure, write_finding
 from budgetreg.figures.palette import style
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -119,8 +119,7 @@ def picture(curves: pd.DataFrame, savings: pd.DataFrame) -> Figure:
     axes.set_xlabel("pixels seen in training")
     axes.set_ylabel("test error / error of the zero predictor")
     ours, full = (rounded(needed(savings)[algo]) for algo in ("aemr", "ridge"))
-    title = f"MNIST 3-vs-5, error {MARKED}: aemr with {ours} pixels, ridge on full images with {full}"
-    axes.set_title(title, fontsize=10, loc="left")
+    write_finding(figure, f"MNIST 3-vs-5: an error of {MARKED} takes aemr {ours} pixels, ridge {full}")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     grid(axes)
