@@ -1,11 +1,9 @@
 """Measure what a fit of AEMR costs as the number of attributes grows: its moments, and the chain of its factor model.
 
-One stream of 10 000 examples that ten factors move, of each of which 5 attributes were seen, uniformly; no intercept.
-The first fit of the factor model runs its chain from the beginning, a later one continues it. Prints a table and writes
-results/bench/moments.csv, moments.png, moments.pdf and moments.txt, this text:
-
-- s_moments, s_partner_first, s_partner_later: CPU seconds of one fit, the least of several rounds
-- mb_moments, mb_partner: the most memory that it takes beside what was revealed, in megabytes
+One stream of 10,000 examples that ten factors move, of each of which 5 attributes were seen, uniformly; no intercept.
+The first fit of the factor model runs its chain from the beginning, a later one continues it. A line shows the CPU
+seconds of one fit, the least of several rounds. Prints a table, also of the most memory that a fit takes beside what
+was revealed, and writes results/bench/moments.csv, moments.png, moments.pdf and moments.txt, this text.
 
     .venv/bin/python scripts/bench_moments.py
 """
@@ -17,9 +15,8 @@ from functools import partial
 import bench_common  # before numpy is loaded
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
-from budgetreg.figures.canvas import own_settings, write_figure
+from budgetreg.figures.palette import COLOURS, Style
 from budgetreg.learners.factors.posterior import Posterior, posterior_moments
 from budgetreg.learners.moments.solution import solve
 from budgetreg.revealed.collection import Entries
@@ -28,6 +25,12 @@ from budgetreg.sampling.designs import uniform_subset
 from budgetreg.streams import generator
 
 EXAMPLES, K, FACTORS, N_FACTORS = 10_000, 5, 10, 20
+FINDING = "AEMR, 5 attributes of each of 10,000 examples: beyond 1,000 attributes its moments take most of the time"
+LINES = {
+    "s_moments": ("moments", Style(COLOURS["indigo"], "D", heavy=True)),
+    "s_partner_first": ("factor model, first", Style(COLOURS["violet"], "o", heavy=True)),
+    "s_partner_later": ("factor model, later", Style(COLOURS["lilac"], "s", heavy=True)),
+}
 
 
 def revealed(d: int) -> Entries:
@@ -84,32 +87,17 @@ def measured(d: int, rounds: int) -> dict[str, float]:
     }
 
 
-def picture(frame: pd.DataFrame) -> Figure:
-    """Return a figure of the times."""
-    figure = Figure((6.4, 4.2), layout="constrained")
-    axes = figure.subplots()
-    for column, label, colour, marker in (
-        ("s_moments", "moments", "indigo", "D"),
-        ("s_partner_first", "factor model, the first time", "grey", "o"),
-        ("s_partner_later", "factor model, later", "grey", "s"),
-    ):
-        axes.loglog(frame["d"], frame[column], label=label, color=colour, marker=marker)
-    axes.set_xlabel("attributes d")
-    axes.set_ylabel("CPU seconds of a fit")
-    axes.set_title("AEMR, 10 000 examples, 5 attributes seen of each", fontsize=10)
-    axes.grid(alpha=0.3)
-    axes.legend()
-    return figure
-
-
 def main() -> None:
-    """Measure at every number of attributes."""
-    arguments = bench_common.options(__doc__, rounds=2, d=[64, 128, 256, 512, 784, 1024, 2048])
-    measured(16, 1)  # what is imported on the way is no part of any fit
-    frame = pd.DataFrame([measured(d, arguments.rounds) for d in arguments.d])
-    bench_common.save(frame, "moments.csv")
-    with own_settings():
-        write_figure(picture(frame), __doc__ or "", bench_common.RESULTS, "moments")
+    """Measure at every number of attributes, and draw the times."""
+    arguments = bench_common.options(__doc__, rounds=2, d=[64, 128, 256, 512, 784, 1024, 2048], draws=True)
+    if not arguments.draw:
+        measured(16, 1)  # what is imported on the way is no part of any fit
+        rows = [measured(d, arguments.rounds) for d in arguments.d]
+        bench_common.save(pd.DataFrame(rows), "moments.csv")
+    frame = pd.read_csv(bench_common.RESULTS / "moments.csv", index_col="d")
+    lines = {label: (frame[column], look) for column, (label, look) in LINES.items()}
+    labels = "attributes of an example, d", "CPU seconds of a fit"
+    bench_common.draw(lines, labels, FINDING, __doc__ or "", "moments")
 
 
 if __name__ == "__main__":
