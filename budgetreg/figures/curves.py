@@ -128,16 +128,16 @@ def draw(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Figure, li
     legend(drawn.figure, entries, columns, drawing.note)
     if labels_fit:
         label_ends(drawn.figure, {place.ax: of_panel for place, of_panel in zip(drawn.places, ends, strict=True)})
-    return drawn.figure, _once(remarks, len(panels))
+    return drawn.figure, _once(remarks, {drawing.title(in_panel) for in_panel in panels})
 
 
-def _once(remarks: Sequence[tuple[str, str]], panels: int) -> list[str]:
-    """Return each remark once, after the titles of its panels unless it is about all of them."""
-    titles: dict[str, list[str]] = {}
+def _once(remarks: Sequence[tuple[str, str]], all_titles: Collection[str]) -> list[str]:
+    """Return each remark once, after the titles of its panels, or after "all panels"."""
+    titles: dict[str, dict[str, None]] = {}  # ordered sets
     for title, remark in remarks:
-        titles.setdefault(remark, []).append(title)
+        titles.setdefault(remark, {})[title] = None
     return [
-        f"{remark[0].upper()}{remark[1:]}" if len(of) == panels else f"{'; '.join(dict.fromkeys(of))}: {remark}"
+        f"{'all panels' if 1 < len(of) == len(all_titles) else '; '.join(of)}: {remark}"
         for remark, of in titles.items()
     ]
 
