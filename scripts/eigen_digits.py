@@ -1,6 +1,6 @@
 """Draw the leading eigen-digits of MNIST as learners see them at 8, 28 and 57 of 784 pixels.
 
-Every learner, with the options of its file in conf/algo, passes over the 60 000 training images once and outputs ten
+Every learner, with the options of its file in conf/algo, passes over the 60,000 training images once and outputs ten
 orthonormal images, which span its subspace. The figure shows the first five of them, and projections of five test
 images onto the subspace of all ten. Writes eigen_digits.png, eigen_digits.pdf and eigen_digits.txt:
 
@@ -25,7 +25,7 @@ from omegaconf import OmegaConf  # noqa: E402
 
 from budgetreg.config.catalogue import conf_dir  # noqa: E402
 from budgetreg.data.mnist import Mnist  # noqa: E402
-from budgetreg.figures.canvas import own_settings, write_figure  # noqa: E402
+from budgetreg.figures.canvas import own_settings, write_figure, write_finding  # noqa: E402
 from budgetreg.learners import read  # noqa: E402
 from budgetreg.learners.signature import SideInformation  # noqa: E402
 from budgetreg.metering.accessor import Accessor  # noqa: E402
@@ -41,6 +41,10 @@ BUDGETS = (8, 28, 57)
 LEARNERS = ("aefa", "popca_importance", "popca", "zero_filled_pca")
 DIGITS = (0, 2, 4, 5, 8)
 """Digits whose first test image is shown."""
+FINDING = "MNIST, 10 dimensions: from 28 of 784 pixels, AEFA's eigen-digits look like those of all pixels"
+KEY = """Each row is a learner, with the pixels that it sees of each image
+and its relative error on all test images.
+Eigen-digits: red is positive, blue is negative."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,12 @@ def picture(images: np.ndarray, subspaces: Sequence[Learned]) -> Figure:
     heights = [1.0, *(0.12 if row is None else 1.0 for row in rows)]
     widths = [1.0] * SHOWN + [0.3] + [1.0] * SHOWN
     layout = ConstrainedLayoutEngine(w_pad=0.02, h_pad=0.02, wspace=0, hspace=0)
-    figure = Figure((0.72 * sum(widths) + 1.6, 0.74 * sum(heights) + 0.3), layout=layout)
+    figure = Figure((0.72 * sum(widths) + 1.6, 0.74 * sum(heights) + 0.55), layout=layout)
+    write_finding(figure, FINDING)
     grid = figure.add_gridspec(len(heights), len(widths), height_ratios=heights, width_ratios=widths)
+    key = figure.add_subplot(grid[0, :SHOWN])
+    key.axis("off")
+    key.text(0, 0.5, KEY, fontsize=8, va="center", transform=key.transAxes)
     for n, image in enumerate(images):
         ax = _show(figure.add_subplot(grid[0, SHOWN + 1 + n]), image)
         if n == SHOWN // 2:
@@ -130,12 +138,12 @@ def text(subspaces: Sequence[Learned], shown: Sequence[int]) -> str:
         "eigen_digits: the leading eigen-digits of MNIST as learners see them, and what they keep of images",
         "",
         "Left: the first five of the ten orthonormal images that a learner returns after one pass over the",
-        "60 000 training images of all digits, not centred; red is positive, blue negative, white 0, and each",
+        "60,000 training images of all digits, not centred; red is positive, blue negative, white 0, and each",
         "has the sign that fits its image in the first row. Right: test images (upper row), and their",
         "projections onto the subspace of all ten, black at 0 and white at 1.",
         f"Test images: {', '.join(map(str, shown))}.",
         "",
-        "relative error: mean squared distance of the 10 000 test images from the subspace, divided by their",
+        "relative error: mean squared distance of the 10,000 test images from the subspace, divided by their",
         "mean squared length",
     ]
     lines += [f"  {row.learner:<17} k = {row.r:<4} {row.relative_error:.4f}" for row in subspaces]

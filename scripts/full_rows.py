@@ -1,12 +1,12 @@
 """Draw the error of AEMR divided by that of full rows, against the number of rows for the same attributes.
 
+x: full rows that have as many attributes as AEMR sees, divided by the number of attributes, d = 20. y: mean test error
+of AEMR with k = 4, divided by that of ridge on these rows (upper panels) or of lasso (lower panels), over 10
+repetitions; below 1 AEMR is better. Each line has a noise: the share of the target's variance that no attribute
+explains.
+
 Reads results/aemr/full_rows/curves.csv, which `budgetreg reproduce aemr/full_rows` writes. Prints a table and writes
 results/aemr/full_rows_ratio.png, .pdf and .txt, this text:
-
-- x: full rows that have as many attributes as AEMR sees, divided by the number of attributes, d = 20
-- y: mean test error of AEMR with k = 4, divided by that of ridge on these rows (above) or of lasso (below), over ten
-  repetitions; below 1 AEMR is better
-- lines: noise, the share of the target's variance that no attribute explains
 
     .venv/bin/python scripts/full_rows.py
 """
@@ -64,7 +64,7 @@ def picture(table: pd.DataFrame) -> Figure:
             ax.set_xlabel("full rows for the same number of attributes / d (log scale)")
         if place.first:
             ax.set_ylabel(f"error of aemr / that of {rival}\n(log scale)")
-    drawn.finish("With low noise, full rows are better once the same attributes pay for as many rows as attributes", 0)
+    drawn.finish("With low noise, full rows err up to 12 times less than aemr; with much noise, about as much", 0)
     label_ends(drawn.figure, ends)
     return drawn.figure
 
