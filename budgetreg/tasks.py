@@ -43,7 +43,7 @@ class WithIntercept(NamedTuple):
 
 
 Outputs = np.ndarray | WithIntercept
-"""What a learner puts out: regressors (F, d, G), or subspaces (F, G, d, n) as orthonormal columns."""
+"""What a learner returns: regressors (F, d, G), or subspaces (F, G, d, n) as orthonormal columns."""
 
 
 @dataclass(frozen=True)

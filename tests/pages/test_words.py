@@ -41,6 +41,7 @@ SOURCES = sorted(
     for folder in ("budgetreg", "scripts", "tests", "examples", "docs/_ext")
     for path in ROOT.glob(f"{folder}/**/*.py")
 )
+CAPTIONS = sorted(path for folder in ("results", "docs/start") for path in ROOT.glob(f"{folder}/**/*.txt"))
 SETTINGS = sorted(path for folder in ("conf", "experiments") for path in ROOT.glob(f"{folder}/**/*.yaml"))
 
 
@@ -80,8 +81,13 @@ def unusual(text: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("paths", "texts"),
-    [(PAGES, texts_of_page), (SOURCES, texts_of_source), (SETTINGS, texts_of_settings)],
-    ids=["pages", "sources", "settings"],
+    [
+        (PAGES, texts_of_page),
+        (CAPTIONS, texts_of_page),
+        (SOURCES, texts_of_source),
+        (SETTINGS, texts_of_settings),
+    ],
+    ids=["pages", "captions", "sources", "settings"],
 )
 def test_words_are_those_of_the_field(paths, texts) -> None:
     found = [
