@@ -120,6 +120,7 @@ def run(line: str, folder: Path, columns: int) -> tuple[str, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # all commands of a page, on a busy machine
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_print_what_the_page_shows(page: str, folder: Path) -> None:
     checked = 0
@@ -133,6 +134,7 @@ def test_commands_print_what_the_page_shows(page: str, folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_readme_shows_what_its_commands_print(folder: Path) -> None:
     checked = 0
     for line, shown in commands("README.md"):
