@@ -44,5 +44,5 @@ for row, values in enumerate(errors.values()):
 panels[0].set(xlabel="test error / error of the mean", yticks=np.arange(len(errors)), yticklabels=list(errors))
 panels[1].set(xlabel="paired difference from aemr")
 panels[1].axvline(0, color="grey", linewidth=0.8)
-figure.suptitle("Breast cancer, 600 attributes, 10 splits")
+figure.suptitle("Breast cancer, 600 attributes: all others err more than aemr")
 plt.show()

@@ -54,9 +54,9 @@ for known, prediction, deviation in zip((10, 5, 0), predictions, deviations, str
     print(f"{known:2} of 10 attributes known: {prediction:+.2f} with standard deviation {deviation:.2f}")
 
 figure, axes = plt.subplots()
-for (name, values), style in zip(errors.items(), ("o-k", "s--"), strict=True):
+for (name, values), style in zip(errors.items(), ("o-k", "s-C0"), strict=True):
     axes.plot(shares, values, style, label=name)
 axes.set(xlabel="share of cells that are missing", ylabel="mean squared error / variance")
-axes.set_title("Diabetes, 5-fold cross-validation")
+axes.set_title("Diabetes: with holes, AEML errs less than ridge on imputed means")
 axes.legend()
 plt.show()

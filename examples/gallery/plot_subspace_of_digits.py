@@ -37,6 +37,7 @@ for name, model in models.items():
 # The first two components, and a test image with its projection. The sign of a component has no meaning.
 
 figure, panels = plt.subplots(3, 4, layout="constrained")
+figure.suptitle("Digits, ten dimensions: from 8 of 64 pixels, AEFA loses less than POPCA")
 for row, (name, model) in zip(panels, models.items(), strict=True):
     projected = model.inverse_transform(model.transform(test[:1]))[0]
     for axes, pixels in zip(row, (*model.components_[:2], test[0], projected), strict=True):
