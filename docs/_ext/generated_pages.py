@@ -28,8 +28,9 @@ def _include(path: str) -> str:
 
 
 def _results(_: str) -> str:
-    """Return the table of contents of the results: papers, whose names end in a year, then what is ours."""
-    names = sorted((file.parent.name for file in _pages_of_results()), key=lambda name: (not name[-4:].isdigit(), name))
+    """Return the table of contents of the results, in the order in which the page of all results links to them."""
+    overview = (ROOT / "results" / "README.md").read_text(encoding="utf-8")
+    names = sorted((file.parent.name for file in _pages_of_results()), key=lambda name: overview.find(f"({name}/"))
     return "\n".join(["```{toctree}", ":maxdepth: 1", "", *names, "```"]) if names else ""
 
 
