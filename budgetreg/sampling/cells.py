@@ -49,7 +49,7 @@ class Limit(Enum):
     ALL = "complete rows are worth most"
     PER_EXAMPLE = "no example may have more"
     EXAMPLES = "all examples are as deep, or nearly so"
-    NOTHING = "the money buys nothing that is left"
+    NOTHING = "no cell that is left can be paid for"
 
 
 @dataclass(frozen=True)
