@@ -66,7 +66,10 @@ class Observed:
         except Exception as error:
             raise self._failed(example, f"observe raised {described(error)}") from error
         try:
-            values = np.asarray(returned, dtype=np.float64)
+            values = np.asarray(returned)
+            if np.iscomplexobj(values):  # the imaginary part would be lost
+                raise TypeError("complex values")
+            values = values.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise self._failed(example, f"observe returned no numbers ({described(error)})") from error
         if values.shape != attributes.shape:

@@ -145,6 +145,7 @@ def test_observing_asks_for_k_attributes_of_each_example() -> None:
         ([1.0], r"observe returned shape \(1,\) for 2 attributes"),
         ([1.0, np.nan], "observe returned no finite number for attribute [0-4]"),
         ([1.0, "x"], "observe returned no numbers"),
+        ([1.0, 2j], "observe returned no numbers"),
         (None, "observe returned"),
     ],
 )
