@@ -6,7 +6,7 @@ import numpy as np
 
 from budgetreg.buying.joint import JointModel
 from budgetreg.data.groups import Groups
-from budgetreg.sampling.cells import Choice, Limit, Offer, choose
+from budgetreg.sampling.cells import LEAST_DEPTH, Choice, Limit, Offer, choose
 from budgetreg.sampling.importance_weights import regression_weights
 from budgetreg.sampling.information import Beliefs
 
@@ -89,7 +89,9 @@ def recommend(
     old = offer.by_unit(offer.seen)[:, priced].any(axis=1)
     examples = np.concatenate([np.flatnonzero(buyable & old), np.flatnonzero(buyable & ~old)])
     choice = choose(offer, beliefs, np.bincount(units, weights), spend, rng, candidates=examples)
-    return Recommendation(choice.cells, choice.cost, _reason(choice, int(priced.sum()), spend))
+    return Recommendation(
+        choice.cells, choice.cost, _reason(choice, int(priced.sum()), spend, weighed=beliefs is not None)
+    )
 
 
 def _weights(model: JointModel) -> np.ndarray:
@@ -103,14 +105,21 @@ def _weights(model: JointModel) -> np.ndarray:
     return regression_weights(np.sqrt(np.maximum(residual, 0.0)) / units, w * units)
 
 
-def _reason(choice: Choice, units: int, spend: float) -> str:
+def _reason(choice: Choice, units: int, spend: float, *, weighed: bool) -> str:
     examples = len(np.unique(choice.cells[:, 0]))
     many = "1 example" if examples == 1 else f"{examples:,} examples"
-    if choice.limit is Limit.NOTHING:
+    if choice.limit is Limit.NOTHING or not choice.cost:
         free = "cells that cost nothing are all that is ordered" if examples else "nothing is ordered"
         return f"{free}, as no other cell that may be ordered costs at most {spend:,.10g}"
     few = f"{choice.depth} of {units} attributes" if choice.depth > 1 else f"one of {units} attributes"
     each = f"up to {few} each of {many}"
+    if choice.limit is Limit.ALL and choice.depth == 1:
+        return f"the one attribute that is left to order, of each of {many}"
+    if choice.limit is Limit.ALL and (choice.depth == LEAST_DEPTH or not weighed):
+        fewer = (
+            "one attribute alone does not show" if choice.depth == LEAST_DEPTH else "the money pays for enough to see"
+        )
+        return f"complete rows, of {many}, as {fewer} how attributes are related"
     return {
         Limit.FEW_EXAMPLES: f"{each}, as complete rows of fewer examples would show little of how attributes are "
         "related while so few values are known",

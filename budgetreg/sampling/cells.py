@@ -25,7 +25,7 @@ from budgetreg.sampling.information import Beliefs, Criterion
 _EXAMPLES = 3
 """Fewest examples for each attribute that a design has, about."""
 
-_LEAST_DEPTH = 2
+LEAST_DEPTH = 2
 """One attribute of an example shows no pair."""
 
 _TIE = 0.02
@@ -184,9 +184,9 @@ class _Purchase:
         u, eligible = self._varying.size, np.union1d(self._examples, np.flatnonzero(self._has.any(axis=1)))
         price = self._offer.prices[self._varying] @ self._p / self._p.sum()
         units = self._has.sum() + spend / price
-        top = min(self.most, max(_LEAST_DEPTH, round(units / (_EXAMPLES * u))))
+        top = min(self.most, max(LEAST_DEPTH, round(units / (_EXAMPLES * u))))
         depth = top
-        if beliefs is not None and top > _LEAST_DEPTH:
+        if beliefs is not None and top > LEAST_DEPTH:
             depth = self._least_error(Criterion(beliefs), top, units, len(eligible), rng)
         limit = Limit.SHARED if depth < top else Limit.FEW_EXAMPLES
         if depth == self.most:
@@ -235,7 +235,7 @@ class _Purchase:
 
     def _least_error(self, criterion: Criterion, top: int, units: float, n: int, rng: np.random.Generator) -> int:
         """Return the depth from 2 to `top` that the criterion chooses, if n examples may be seen."""
-        depths = np.unique(np.round(np.geomspace(_LEAST_DEPTH, top, 1 + ceil(3 * np.log2(top / _LEAST_DEPTH)))))
+        depths = np.unique(np.round(np.geomspace(LEAST_DEPTH, top, 1 + ceil(3 * np.log2(top / LEAST_DEPTH)))))
         # The same examples and nested sets for all depths, so that chance hardly changes their order.
         examples = rng.choice(self._examples, _SETS)
         order = np.argsort(-self._keys(rng, _SETS), axis=1, kind="stable")

@@ -45,6 +45,12 @@ def order(
     )
 
 
+def all_but_one(n: int = 200, d: int = 8) -> np.ndarray:
+    known = np.ones((n, d), dtype=bool)
+    known[:, 0] = False
+    return known
+
+
 def half_known(n: int = 200, d: int = 8) -> np.ndarray:
     known = np.zeros((n, d), dtype=bool)
     known[: n // 2, :2] = True
@@ -71,6 +77,10 @@ def test_attributes_count_in_their_own_units() -> None:
         ({"of": model(8), "known": half_known(), "per_example": 5}, "the most that one example may have"),
         ({"of": model(8, 0.95, 1.0), "known": half_known(), "spend": 1200}, "no more examples"),
         ({"spend": 0.5}, "nothing is ordered"),
+        ({"d": 2, "spend": 40}, "complete rows, of 20 examples, as one attribute alone does not show"),
+        ({"d": 3, "spend": 60}, "complete rows, of 20 examples, as the money pays for enough to see"),
+        ({"known": half_known(), "prices": np.array([1.0] * 7 + [0]), "spend": 0}, "cells that cost nothing are all"),
+        ({"of": model(8), "known": all_but_one(), "spend": 5}, "the one attribute that is left to order, of each of 5"),
     ],
 )
 def test_reason_says_what_decided(kwargs: dict, said: str) -> None:
