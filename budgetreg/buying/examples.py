@@ -43,7 +43,13 @@ class Examples:
 
 
 def examples_of(
-    sheet: Sheet, target: str, id: str = "", drop: Collection[str] = (), attributes: Collection[str] | None = None
+    sheet: Sheet,
+    target: str,
+    id: str = "",
+    drop: Collection[str] = (),
+    attributes: Collection[str] | None = None,
+    *,
+    droppable: bool = True,
 ) -> Examples:
     """Return the examples in a table, with all cells checked.
 
@@ -59,6 +65,8 @@ def examples_of(
         Columns to leave out, which may hold anything.
     attributes : collection of str, optional
         The attributes that there may be; by default, all other columns are attributes.
+    droppable : bool
+        Whether the user can leave out columns, for messages.
 
     Raises
     ------
@@ -80,7 +88,7 @@ def examples_of(
             f"{sheet.source}: line 1: the study has no attribute {shown(list(map(quoted, unknown)))}"
             f"{nearest(unknown[0], attributes or ())}: leave it out with drop=[{','.join(unknown)}]"
         )
-    _refuse_text(sheet, columns)
+    _refuse_text(sheet, columns, droppable, may_name=droppable and not id and attributes is None)
     values = {name: [_number(sheet, row, name) for row in range(sheet.n)] for name in columns}
     return Examples(sheet, id or ID, target, names, targets, values)
 
@@ -218,8 +226,8 @@ def _target(cell: object) -> Target | None:
     return text_of(cell) if number is None else number
 
 
-def _refuse_text(sheet: Sheet, columns: Sequence[str]) -> None:
-    """Refuse columns that hold text, all by name."""
+def _refuse_text(sheet: Sheet, columns: Sequence[str], droppable: bool, may_name: bool) -> None:
+    """Refuse columns that hold text, all by name; the first may name the examples, if all its cells differ."""
     faults: Mapping[str, int | None] = {
         name: next(
             (row for row, cell in enumerate(sheet.columns[name]) if not is_empty(cell) and number_of(cell) is None),
@@ -234,10 +242,15 @@ def _refuse_text(sheet: Sheet, columns: Sequence[str]) -> None:
     assert row is not None
     what = f"column {quoted(text[0])} is" if len(text) == 1 else f"columns {shown(list(map(quoted, text)))} are"
     cell, them = fault_of(sheet.columns[text[0]][row]), "it" if len(text) == 1 else "them"
-    raise DataError(
-        f"{sheet.source}: {what} not numbers ({sheet.place(row)}: {cell}): write categories as columns of 0 and 1, "
-        f"such as pandas.get_dummies makes, or leave {them} out with drop=[{','.join(text)}]"
-    )
+    way = "write numbers, and leave cells empty that are not known"
+    if droppable:
+        way = (
+            "write categories as columns of 0 and 1, such as pandas.get_dummies makes, or leave "
+            f"{them} out with drop=[{','.join(text)}]"
+        )
+    if may_name and len(set(map(text_of, sheet.columns[text[0]]))) == sheet.n:
+        way += f"; if it has the examples' names: id={text[0]}"
+    raise DataError(f"{sheet.source}: {what} not numbers ({sheet.place(row)}: {cell}): {way}")
 
 
 def _number(sheet: Sheet, row: int, column: str) -> float | None:

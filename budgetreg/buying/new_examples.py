@@ -50,7 +50,7 @@ def new_examples(state: State, examples: "pd.DataFrame | np.ndarray | str | Path
     kept = Sheet(sheet.source, tuple(columns), {name: sheet.columns[name] for name in columns}, sheet.place)
     if not id and not isinstance(examples, str | Path) and not _counts_rows(examples):
         kept = Sheet(kept.source, (ID, *known), {ID: list(examples.index), **kept.columns}, kept.place)
-    rows = examples_of(kept, "", id)
+    rows = examples_of(kept, "", id, droppable=False)
     X = np.full((sheet.n, d), np.nan)
     for at, name in enumerate(state.attributes):
         if name in rows.values:

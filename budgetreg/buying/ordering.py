@@ -206,9 +206,11 @@ def _nothing(state: State, spend: float, per_example: int | None) -> str:
             f"there is nothing left to order of examples whose target is known: budgetreg study add records the column "
             f"{state.facts['target']}"
         )
+    # What is free comes with what is not: alone it cannot be ordered.
     costs = np.where(state.charged, 0.0, state.costs)[units]
-    if costs.min() > spend:
-        return f"spend={spend:g}: nothing that is left costs less than {costs.min():g} {state.unit}"
+    least = costs[costs > 0].min(initial=math.inf)
+    if spend < least < math.inf:
+        return f"spend={spend:g}: nothing that is left costs less than {least:g} {state.unit}"
     limit = "" if per_example is None else f" per_example={per_example}"
     return f"spend={spend:g}{limit}: nothing that may be ordered is within these limits"
 

@@ -13,7 +13,7 @@ from budgetreg.cli.arguments import whole_number
 from budgetreg.cli.common import console, shown
 from budgetreg.cli.study_parts import STUDY
 from budgetreg.data.formats.chunks import is_number
-from budgetreg.errors import ConfigError, DataError, cut, nearest
+from budgetreg.errors import ConfigError, DataError, UserError, cut, nearest, quoted
 from budgetreg.figures.study_tables import (
     ABOUT_ESTIMATES,
     bill_tables,
@@ -94,6 +94,12 @@ def _create(path: Path, keys: Mapping[str, str]) -> None:
     )
     with study:
         _print_size(path, study)
+        state = study.state()
+    if not state.known_targets.any():
+        say(
+            f"the column {quoted(state.facts['target'])} of {keys['table']} is missing or empty: budgetreg study add "
+            f"records targets; if another column has them, remove {shown(path)} and name that column with target="
+        )
 
 
 def _add(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
@@ -118,7 +124,13 @@ def _ask(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
     content = order_csv(order.lines)
     if "out" in keys:
         out = at_home(keys["out"])
-        write_atomically(out, content)
+        try:
+            write_atomically(out, content)
+        except UserError as error:
+            raise ConfigError(
+                f"{error}; order {order.number} is recorded: the same command with order={order.number} and another "
+                "out= writes it"
+            ) from error
         print(in_one_line(line))
         print(in_one_line(f"{shown(out)}: write the results into its column value, then budgetreg study tell"))
     else:
@@ -173,7 +185,11 @@ def _predict(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> Non
 
 def _next(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
     spend = _amount(keys, "spend") if "spend" in keys else float("inf")
-    _write(study.next(arguments.table, spend), keys)
+    chosen = study.next(arguments.table, spend)
+    _write(chosen, keys)
+    if chosen.empty:
+        limit = f" for at most {exact_money(spend)} {study.state().unit}" if "spend" in keys else ""
+        say(f"{arguments.table}: no measurement{limit} lowers the standard deviation of a prediction")
 
 
 def _write(frame: "pd.DataFrame", keys: Mapping[str, str]) -> None:

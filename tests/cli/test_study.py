@@ -74,8 +74,10 @@ def test_a_study_on_the_command_line(here: Path, capsys: pytest.CaptureFixture[s
 
 def test_a_table_of_names_alone(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "names.csv").write_text("patient\np1\np2\n")
-    said = call(capsys, "study create names.db table=names.csv id=patient costs=prices.csv").out
-    assert "2 examples, 0 of them with the target target; 4 attributes; 0 of 8 values known" in said
+    said = call(capsys, "study create names.db table=names.csv id=patient costs=prices.csv")
+    assert "2 examples, 0 of them with the target target; 4 attributes; 0 of 8 values known" in said.out
+    assert "the column 'target' of names.csv is missing or empty: budgetreg study add records targets" in said.err
+    assert said.err.count("\n") == 1
     (here / "targets.csv").write_text("patient,target\np2,1.5\n")
     assert "1 targets added" in call(capsys, "study add names.db targets.csv").out
 
@@ -108,12 +110,16 @@ def test_a_table_of_names_alone(here: Path, capsys: pytest.CaptureFixture[str]) 
             "column 'ward' is not numbers (line 2: 'A' is",
         ),
         (CREATE + " seed=1", 2, "trial.db exists already"),
+        (CREATE.replace("trial", "other").replace("id=patient", ""), 3, "; if it has the examples' names: id=patient"),
+        ("study predict trial.db words.csv", 3, "'high' is not a number): write numbers, and leave cells empty"),
+        ("study next trial.db words.csv", 3, "'high' is not a number): write numbers, and leave cells empty"),
     ],
 )
 def test_mistakes_are_one_line(
     here: Path, capsys: pytest.CaptureFixture[str], words: str, code: int, said: str
 ) -> None:
     call(capsys, CREATE)
+    (here / "words.csv").write_text("patient,age\np9,high\n")
     before = (here / "trial.db").read_bytes()
     answer = call(capsys, words, code)
     assert (answer.out, answer.err.count("\n")) == ("", 1)
@@ -130,6 +136,30 @@ def test_errors_of_a_file_name_line_and_column(here: Path, capsys: pytest.Captur
     (here / "results.csv").write_text("example,attribute,value\np1,ecg,3\np3,ecg\n")
     assert (
         "results.csv: line 3: 2 fields, but the header has 3" in call(capsys, "study tell trial.db results.csv", 3).err
+    )
+
+
+def test_an_order_that_cannot_be_written_is_not_lost(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, CREATE)
+    answer = call(capsys, "study ask trial.db spend=30 out=nowhere/order.csv", 2)
+    assert answer.err.startswith("budgetreg: cannot write ")
+    assert "; order 1 is recorded: the same command with order=1 and another out= writes it\n" in answer.err
+    assert call(capsys, "study ask trial.db spend=30 order=1 out=order.csv").out.startswith("order 1: ")
+
+
+def test_free_values_are_not_ordered_alone(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "new.csv").write_text("patient,age,outcome\np1,,1\n")
+    call(capsys, CREATE.replace("patients.csv", "new.csv").replace(" drop=[ward]", ""))
+    assert "spend=9: nothing that is left costs less than 10 EUR" in call(capsys, "study ask trial.db spend=9", 2).err
+
+
+def test_nothing_to_measure_is_reported(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, CREATE)
+    (here / "new.csv").write_text("patient,ecg\nn1,2\n")
+    answer = call(capsys, "study next trial.db new.csv spend=0")
+    assert answer.out == "patient,attribute,cost,std_before,std_after\n"
+    assert answer.err == (
+        "budgetreg: new.csv: no measurement for at most 0 EUR lowers the standard deviation of a prediction\n"
     )
 
 
