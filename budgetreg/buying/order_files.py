@@ -52,7 +52,7 @@ def order_csv(lines: Sequence[tuple[int, str, str, float]]) -> bytes:
     return as_csv(COLUMNS, (dict(zip(COLUMNS, (*line, number_as_text(cost)), strict=False)) for *line, cost in lines))
 
 
-def results_of(sheet: Sheet, examples: dict[str, int], attributes: dict[str, int]) -> Iterator[Result]:
+def results_of(sheet: Sheet, examples: dict[str, int], attributes: dict[str, int], orders: int) -> Iterator[Result]:
     """Yield the results in a table, each checked.
 
     Parameters
@@ -61,14 +61,17 @@ def results_of(sheet: Sheet, examples: dict[str, int], attributes: dict[str, int
         The table; it may have more columns, and its lines may be in any order.
     examples, attributes : dict of str to int
         Numbers by name.
+    orders : int
+        The number of the study's orders.
 
     Raises
     ------
     DataError
-        If a column is missing, or a line names no example or attribute of the study, or has no number.
+        If a column is missing, or a line names no example, attribute or order of the study, or has no number.
     """
     need = f"results need the columns {','.join(NEEDED)}"
     columns: list[Sequence[Any]] = [sheet.column(name, need) for name in NEEDED]
+    _refuse_other_orders(sheet, orders)
     for row, (example, attribute, cell) in enumerate(zip(*columns, strict=True)):
         cell_of = (
             _number(sheet, row, "example", text_of(example), examples),
@@ -81,6 +84,18 @@ def _number(sheet: Sheet, row: int, column: str, name: str, known: dict[str, int
     if name not in known:
         raise DataError(f"{sheet.where(row, column)}: the study has no {column} {quoted(name)}{nearest(name, known)}")
     return known[name]
+
+
+def _refuse_other_orders(sheet: Sheet, orders: int) -> None:
+    """Refuse a table that names an order which the study does not have; the column need not be there."""
+    for row, cell in enumerate(sheet.columns.get("order", ())):
+        number = number_of(cell)
+        if number is not None and number > orders:
+            has = f"its last one is {orders}" if orders else "none was asked for"
+            raise DataError(
+                f"{sheet.where(row, 'order')}: the study has no order {number:g}, {has}: is this the file of another "
+                "study? If nobody ordered the value, leave its order empty"
+            )
 
 
 def _value(sheet: Sheet, row: int, cell: object) -> float | str | None:

@@ -30,6 +30,8 @@ class Recorded:
         Known already, and equal.
     pending : int
         Still empty.
+    unordered : int
+        Values that were not known before, and that no order was waiting for.
     cost : float
         What was charged for these values.
     spent : float
@@ -41,6 +43,7 @@ class Recorded:
     replaced: int
     repeated: int
     pending: int
+    unordered: int
     cost: float
     spent: float
 
@@ -77,10 +80,10 @@ def record(store: StudyFile, sheet: Sheet, replace: bool = False, free: bool = F
     """
     examples, attributes, ranges = _names(store)
     cells, before = _cells(store), _spent(store)
-    counts = dict.fromkeys(("values", "unavailable", "replaced", "repeated", "pending"), 0)
+    counts = dict.fromkeys(("values", "unavailable", "replaced", "repeated", "pending", "unordered"), 0)
     changes: list[tuple[Result, _Cell]] = []
     rows: dict[tuple[int, int], int] = {}
-    for result in results_of(sheet, examples, attributes):
+    for result in results_of(sheet, examples, attributes, store.one("SELECT COUNT(*) FROM orders")):
         key = result.example, result.attribute
         cell = cells.get(key, _Cell())
         if result.value is None:
@@ -98,6 +101,7 @@ def record(store: StudyFile, sheet: Sheet, replace: bool = False, free: bool = F
         rows[key] = result.row
         measured = result.value != UNAVAILABLE
         counts["values" if measured else "unavailable"] += 1
+        counts["unordered"] += measured and cell.order is None and cell.result is None
         paid = measured and not cell.free and (cell.order is not None or cell.paid or not free)
         changes.append((result, cell))
         cells[key] = _Cell(result.value, cell.order, paid, measured and not paid)

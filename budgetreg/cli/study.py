@@ -144,6 +144,7 @@ def _tell(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
     parts = [
         f"{recorded.values} values recorded",
         *([f"{recorded.replaced} of them replaced" if recorded.values else ""] if recorded.replaced else []),
+        *([f"{recorded.unordered} of them not on order"] if recorded.unordered else []),
         *([f"{recorded.unavailable} unavailable"] if recorded.unavailable else []),
         *([f"{recorded.repeated} known already"] if recorded.repeated else []),
         *([f"{recorded.pending} pending"] if recorded.pending else []),

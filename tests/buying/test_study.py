@@ -177,8 +177,23 @@ def test_values_that_nobody_ordered_are_charged_unless_free(path: Path) -> None:
     assert study.bill().total == 10
     assert study.bill().by_order[["order", "paid", "cost"]].to_numpy().tolist() == [[0, 1, 10]]
     study.ask(spend=1000)
-    study.tell(results(("p3", "iron", 1)), free=True)
+    assert study.tell(results(("p3", "iron", 1)), free=True).unordered == 0
     assert study.bill().total == 30  # it was ordered
+
+
+def test_results_of_another_study_are_refused_or_counted(path: Path, tmp_path: Path) -> None:
+    study, other = created(path), created(tmp_path / "other.db", seed=1)
+    other.ask(spend=10)
+    order = other.ask(spend=1000).assign(value=1.0)
+    before = contents(study)
+    for has in ("none was asked for", "its last one is 1"):
+        with pytest.raises(DataError, match=rf"data row 1, column 'order': the study has no order 2, {has}: is this"):
+            study.tell(order)
+        assert contents(study)[0] == before[0]
+        asked = study.ask(spend=10)
+    assert study.tell(asked.assign(value=1.0)).unordered == 0
+    study.cancel(2)
+    assert study.tell(order.assign(order=[None, 0] * (len(order) // 2) + [1] * (len(order) % 2))).unordered > 0
 
 
 def test_a_different_result_needs_leave_and_the_log_keeps_both(path: Path) -> None:

@@ -133,6 +133,11 @@ def test_errors_of_a_file_name_line_and_column(here: Path, capsys: pytest.Captur
     answer = call(capsys, "study tell trial.db results.csv", 3)
     assert "results.csv: line 4, column 'value': 'high' is not a number" in answer.err
     assert budgetreg.Study("trial.db").bill().total == 0
+    (here / "results.csv").write_text("order,example,attribute,value\n1,p1,ecg,3\n")
+    answer = call(capsys, "study tell trial.db results.csv", 3)
+    assert "results.csv: line 2, column 'order': the study has no order 1, none was asked for" in answer.err
+    (here / "results.csv").write_text("order,example,attribute,value\n,p1,ecg,3\n")
+    assert "1 values recorded, 1 of them not on order\n" in call(capsys, "study tell trial.db results.csv").out
     (here / "results.csv").write_text("example,attribute,value\np1,ecg,3\np3,ecg\n")
     assert (
         "results.csv: line 3: 2 fields, but the header has 3" in call(capsys, "study tell trial.db results.csv", 3).err
