@@ -9,11 +9,6 @@ with its interval (`budgetreg.analysis.paired.mean_error`) and the largest error
 seeds, and the rows above the limit.
 
     .venv/bin/python scripts/heavy_tails.py
-
-The committed file has three seeds and k = 2. Two rows of 72 are above the limit, both on Cauchy columns, whose variance
-is infinite: a single value of the test part decides (seed 1 for AEML, seed 2 for AEMR; each in one repetition of ten):
-
-    .venv/bin/python scripts/heavy_tails.py --k 2
 """
 
 import argparse
