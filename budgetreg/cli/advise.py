@@ -63,6 +63,8 @@ def main(arguments: Namespace) -> int:
     configs = _configs(options, {**choices, "total": total})
     plans = _plans(configs, _folder(configs[0], options.get("out")))
     if arguments.dry_run:
+        for note in _common_notes(plans):
+            say(note)
         console().print(sweep_table(plans))
         print(f"folder: {shown(plans[0].folder.parent)}")
         return 0
@@ -193,6 +195,11 @@ def _plans(configs: Sequence[Config], out: Path) -> list[Plan]:
     for line in dict.fromkeys(map(str, refusals)):
         say(f"left out: {line}")
     return plans
+
+
+def _common_notes(plans: Sequence[Plan]) -> list[str]:
+    """Return the notes that all plans have, such as those on the data."""
+    return [note for note in plans[0].notes if all(note in plan.notes for plan in plans)]
 
 
 def _answer(folders: Sequence[Path], total: int) -> None:

@@ -183,6 +183,13 @@ def test_a_dry_run_prints_cells_and_bills_and_computes_nothing(
     assert planned[0].folder.parent == (here / folder.removeprefix("folder: "))
 
 
+def test_a_dry_run_prints_what_all_runs_note(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    rows = [f"{at},{at % 7},{at % 5},{at % 3}" for at in range(60)]
+    (here / "table.csv").write_text("\n".join(["id,a,b,y", *rows]) + "\n")
+    words = "advise dataset=file dataset.path=table.csv total=60 algo=aemr,ridge --dry-run"
+    assert "attribute 'id' looks like an identifier of the rows" in budgetreg(capsys, words).err
+
+
 def test_a_dry_run_shows_money(capsys: pytest.CaptureFixture[str]) -> None:
     keys = "dataset=diabetes dataset.costs=bundled dataset.unit=EUR algo=aelr,ridge k=4,all"
     head, *rows = budgetreg(capsys, f"advise total=4000 {keys} --dry-run").out.splitlines()[1:-2]
