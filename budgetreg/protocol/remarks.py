@@ -34,12 +34,14 @@ def remarks(spending: Spending, data: Dataset, tuned: bool) -> Iterator[str]:
             f"{spending.checkpoints[-1]} examples"
         )
     if pilot:
+        # What is missing is replaced or left out, so that more draws than the total pays for may be planned.
+        most = end if config.total is None or spending.ends_with_money else min(end, config.total)
         learned = "centre and moments" if config.dataset.scaled_by_ranges else "scale, centre and moments"
         source = "it"
         if config.dataset.scaled_by_revealed and algo.scales_itself:
             learned, source = "scale and centre", "all values seen"
         yield (
-            f"a pilot of {pilot} full rows is bought first, {pilot * spending.full_row:,} of {end:,} attributes in "
+            f"a pilot of {pilot} full rows is bought first, {pilot * spending.full_row:,} of {most:,} attributes in "
             f"all: {learned} come from {source}"
         )
     if spending.free is not None:

@@ -286,17 +286,23 @@ class Spending:
             )
         if pilot < LEAST_ROWS and self.scaled_by_pilot:
             scale = config.dataset.options["scale"]
+            half = (
+                f" (pilot=auto takes at most half of the complete rows, about {self.n_complete} here)"
+                if config.has_automatic_pilot
+                else ""
+            )
             raise ConfigError(
                 f"pilot={pilot}: too few rows for dataset.scale={scale}; "
-                "use at least 2, or dataset.scale=max_abs or none, or dataset.ranges"
+                f"use at least 2, or dataset.scale=max_abs or none, or dataset.ranges{half}"
             )
         if not pilot and config.algo.given_moments == "pilot":
             raise ConfigError("pilot=0: too few rows for algo.moments=pilot; use at least 1, or algo.moments=given")
         if pilot and (pilot * row >= spent or pilot >= self.n_train):
             limit = f"k={config.k} for {self.n_train} examples" if config.total is None else self.total
+            way = f"{config.algo.name} needs them" if config.pilot == "auto" else "use a smaller pilot"
             raise ConfigError(
                 f"pilot={config.pilot}: {pilot} full rows of {self.full_row} attributes cost as much as {limit}, "
-                "or more; use a smaller pilot"
+                f"or more; {way}"
             )
         return pilot
 

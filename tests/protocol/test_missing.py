@@ -219,7 +219,9 @@ def test_ranges_replace_a_pilot_when_too_few_rows_are_complete(tmp_path, ranges)
     gaps[np.arange(N), np.arange(N) % D] = True
     gaps[np.arange(N) % 40 == 0] = False
     path = written(tmp_path, X, gaps)
-    assert "too few rows for dataset.scale=revealed; use at least 2, or" in refused(ConfigError, path, "algo=aerr")
+    refusal = refused(ConfigError, path, "algo=aerr")
+    assert "pilot=1: too few rows for dataset.scale=revealed; use at least 2, or" in refusal
+    assert refusal.endswith(" (pilot=auto takes at most half of the complete rows, about 2 here)")
     plan = of(path, "aerr", ranges, ONE_STEP, "dataset.test_fraction=0.5")
     assert plan.pilot == 0
     assert not any("pilot" in note for note in plan.notes)
@@ -263,6 +265,7 @@ def test_a_total_is_spent_although_values_are_missing(path, algo, least):
     grid = {"aerr": [ONE_STEP], "baseline": ["algo.grid={B: [1]}"]}.get(algo, [])
     plan = planned(*KEYS, path, f"algo={algo}", *grid, "k=2", "pilot=2", "total=180")
     assert plan.checkpoints[-1] < plan.n_train
+    assert any("12 of 180 attributes in all" in note for note in plan.notes)  # more cannot be drawn than is paid
     paid = [result["run"]["attributes_total"] for result in run(plan, range(4))]
     assert max(paid) <= 180
     assert np.mean(paid) >= least * 180

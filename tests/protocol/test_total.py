@@ -181,7 +181,8 @@ def test_totals_that_buy_nothing_are_refused(keys, said):
     ("keys", "said"),
     [
         (["total=0"], "total=0: the number of attributes, or the money, that every learner ends at must be"),
-        (["total=80", "pilot=8"], "pilot=8: 8 full rows of 10 attributes cost as much as total=80, or more"),
+        (["total=80", "pilot=8"], "pilot=8: 8 full rows of 10 attributes cost as much as total=80, or more; use"),
+        (["total=20", "algo=online_ridge"], "cost as much as total=20, or more; online_ridge needs them"),
         (
             ["total=82", "pilot=8"],
             "total=82: too little for one example of 4 attributes with aelr after a pilot of 8 full rows of 10",
