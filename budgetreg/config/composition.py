@@ -290,9 +290,13 @@ def _unknown_option(path: str, offered: Iterable[str]) -> ConfigError:
 def _unknown_key(key: str, known: list[str]) -> ConfigError:
     level, _, last = key.rpartition(".")
     siblings = [name for name in known if level and name.rpartition(".")[0] == level]
-    # On the top level all keys are candidates: `split=even` without its group is near `algo.split`.
+    # On the top level all keys are candidates: `split=even` without its group is near `algo.split`, and `unit` is the
+    # last word of `dataset.unit`.
+    within = [name for name in known if not level and name.rpartition(".")[2] == key]
     hint = (
-        nearest(last, [name.rpartition(".")[2] for name in siblings], f"{level}.") if siblings else nearest(key, known)
+        nearest(last, [name.rpartition(".")[2] for name in siblings], f"{level}.")
+        if siblings
+        else nearest(within[0] if within else key, known)
     )
     keys = siblings or [name for name in known if "." not in name]
     return ConfigError(f"{key}: no such key{hint}; keys: {', '.join(keys)}")

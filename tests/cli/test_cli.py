@@ -166,6 +166,7 @@ def test_every_command_has_help_and_version(capsys: pytest.CaptureFixture[str], 
             "no such experiment (did you mean 'hazan_koren_2012/fig2'?); choices: aefa/",
         ),
         ("run kk=4", 2, "kk: no such key (did you mean 'k'?); keys: "),
+        ("run dataset=diabetes unit=EUR", 2, "unit: no such key (did you mean 'dataset.unit'?); keys: "),
         (
             "run algo=ridge algo.splt=even",
             2,
