@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from budgetreg.config.composition import Composer
 from budgetreg.data import Dataset
@@ -85,7 +86,8 @@ def learn_table(
         moments.append(outcome.final.kept[-1].moments())
         return [outcome.report()]
 
-    (result,) = widening(run, plan, [0], lambda done: None, config.tuning.widen)
+    with threadpool_limits(1):  # as in a run: more threads change last bits, and wait for busy processors
+        (result,) = widening(run, plan, [0], lambda done: None, config.tuning.widen)
     return Learned(unpacked(result["model"]), moments[-1], result["run"])
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from budgetreg import api
 from budgetreg.estimators import (
@@ -136,6 +137,18 @@ def test_observing_asks_for_k_attributes_of_each_example() -> None:
     # Learning ends where 30 examples of 2 attributes would, as the command does.
     assert bills == [2] * 22 + [5] * 3
     assert model.attributes_seen_ == 22 * 2 + 3 * 5
+
+
+def test_learning_uses_one_thread_as_a_run_does() -> None:
+    X, y = table(30, 5)
+    threads: set[int] = set()
+
+    def observe(example: int, attributes: np.ndarray) -> np.ndarray:
+        threads.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return np.asarray(X[example, attributes])
+
+    ESTIMATORS["SGDImpute"](k=2, B=1.0, eta=0.1, pilot=3).fit(observe, y=y, n_features=5)
+    assert threads <= {1}
 
 
 @pytest.mark.parametrize(
