@@ -148,6 +148,11 @@ def _valid(choices: Mapping[str, Any]) -> "Config":
     from budgetreg.config.composition import composed
     from budgetreg.protocol.configuration import validate
 
+    if not hasattr(choices, "items"):
+        raise ConfigError(
+            f"the choices are a {type(choices).__name__}, not a mapping of keys to values: write "
+            'budgetreg.run({"algo": "aemr", "k": 4})'
+        )
     for key, value in choices.items():
         shape = getattr(value, "shape", ())
         if shape:  # before it is printed into a message

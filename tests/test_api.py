@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -63,9 +64,10 @@ def test_a_call_resumes_an_unfinished_run(here: Path) -> None:
         ({"algo.splt": "even"}, "algo.splt: no such key"),
         ({"kk": 4}, "did you mean 'k'"),
         ({"dataset": "file"}, "dataset.path"),
+        ("algo=aemr", "the choices are a str, not a mapping of keys to values: write budgetreg.run("),
     ],
 )
-def test_mistakes_are_one_line(choices: dict[str, object], message: str) -> None:
+def test_mistakes_are_one_line(choices: Any, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         budgetreg.run(choices)
     assert message in str(caught.value)
