@@ -109,7 +109,7 @@ def test_columns_that_are_left_out_may_hold_anything(tmp_path: Path) -> None:
     np.savez(tmp_path / "table.npz", X=np.column_stack([X, np.full(N, np.nan)]), y=Y)
     for ending, drop in ((".csv", ["id", "date", "gap"]), (".parquet", ["id", "date", "gap"]), (".npz", [6])):
         assert np.array_equal(values(read(tmp_path / f"table{ending}", drop)), X)
-    with pytest.raises(DataError, match=r"'p-0' is not a number .*or leave it out with dataset.drop="):
+    with pytest.raises(DataError, match=r"'p-0' is not a number .*or leave the column out with dataset.drop="):
         read(tmp_path / "table.csv", [])
 
 

@@ -32,8 +32,8 @@ STORED = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 """Types that are kept; all others become float64."""
 
 ONE_HOT = (
-    " (a column of categories? encode it one-hot first, as columns of 0 and 1, one for each category, such as "
-    "pandas.get_dummies makes, or leave it out with dataset.drop=[...])"
+    " (for categories, write columns of 0 and 1, such as pandas.get_dummies makes; or leave the column out with "
+    "dataset.drop=[...])"
 )
 """Hint for a column of text."""
 
