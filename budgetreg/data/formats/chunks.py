@@ -32,7 +32,7 @@ STORED = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 """Types that are kept; all others become float64."""
 
 ONE_HOT = (
-    " (for categories, write columns of 0 and 1, such as pandas.get_dummies makes; or leave the column out with "
+    " (encode categories one-hot, as columns of 0 and 1 such as pandas.get_dummies makes, or leave the column out with "
     "dataset.drop=[...])"
 )
 """Hint for a column of text."""
