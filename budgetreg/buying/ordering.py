@@ -206,7 +206,7 @@ def _nothing(state: State, spend: float, per_example: int | None) -> str:
             f"there is nothing left to order of examples whose target is known: budgetreg study add records the column "
             f"{state.facts['target']}"
         )
-    # What is free comes with what is not: alone it cannot be ordered.
+    # Free cells come with those that have a price; alone they cannot be ordered.
     costs = np.where(state.charged, 0.0, state.costs)[units]
     least = costs[costs > 0].min(initial=math.inf)
     if spend < least < math.inf:
