@@ -310,7 +310,7 @@ def _keys(words: list[str]) -> list[str]:
     except ConfigError:
         config = composed({})
     content: Any = OmegaConf.to_container(config)
-    return [*content, *flatten(content)]
+    return list(dict.fromkeys([*content, *flatten(content)]))  # a plain key is in both
 
 
 def _first_line(error: BaseException) -> str:

@@ -220,6 +220,12 @@ def test_mistakes(capsys: pytest.CaptureFixture[str], here: Path, line: str, cod
     assert list(here.iterdir()) == []
 
 
+def test_a_mistyped_key_lists_each_key_once(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    keys = one_line(budgetreg(capsys, "run kk=4").err).rpartition("keys: ")[2].strip().split(", ")
+    assert {"algo", "k", "repetitions"} <= set(keys)
+    assert len(keys) == len(set(keys))
+
+
 def test_list_has_a_row_for_everything(capsys: pytest.CaptureFixture[str]) -> None:
     algos = budgetreg(capsys, "list algos").out
     files = (Path(__file__).parents[2] / "conf" / "algo").glob("*.yaml")
