@@ -91,7 +91,7 @@ def main() -> None:
     """Measure at every number of attributes, and draw the times."""
     arguments = bench_common.options(__doc__, rounds=2, d=[64, 128, 256, 512, 784, 1024, 2048], draws=True)
     if not arguments.draw:
-        measured(16, 1)  # what is imported on the way is no part of any fit
+        measured(16, 1)  # the first fit imports modules, which is no part of its time
         rows = [measured(d, arguments.rounds) for d in arguments.d]
         bench_common.save(pd.DataFrame(rows), "moments.csv")
     frame = pd.read_csv(bench_common.RESULTS / "moments.csv", index_col="d")

@@ -34,7 +34,7 @@ def remarks(spending: Spending, data: Dataset, tuned: bool) -> Iterator[str]:
             f"{spending.checkpoints[-1]} examples"
         )
     if pilot:
-        # What is missing is replaced or left out, so that more draws than the total pays for may be planned.
+        # Missing values are replaced or left out, so more draws may be planned than the total pays for.
         most = end if config.total is None or spending.ends_with_money else min(end, config.total)
         learned = "centre and moments" if config.dataset.scaled_by_ranges else "scale, centre and moments"
         source = "it"
