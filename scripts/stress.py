@@ -16,8 +16,8 @@ The trials are random, but the same for the same seed:
   must be the same, or the command must report in one line what failed, and finish the run later.
 - cluster: give dask's backend the address of something else or none, or kill or stop its scheduler. The command must
   report in one line, in time, that no scheduler answers, and finish the run later.
-- study: kill a command of a study at a random moment. The same command must then leave the study and all files as
-  an undisturbed one.
+- study: kill a command of a study at a random moment before its end. The same command must then leave the study and
+  all files as an undisturbed one.
 - model: damage a model, a manifest or the journal of models, and sign it or take its checksum away. Every command that
   reads it must report that in one line, or give the right result.
 

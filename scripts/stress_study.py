@@ -1,4 +1,4 @@
-"""Trials of `stress.py` that kill a command of a study at a random moment; the same command is then repeated.
+"""Trials of `stress.py` that kill a command of a study at a random moment before its end, and then repeat it.
 
 Nothing may be lost, and nothing charged twice: the study and all files are then those of an undisturbed sequence.
 """
@@ -85,17 +85,13 @@ def tried(trial: Trial) -> TrialResult:
     """Kill a command at a random moment, repeat it, and compare what is left."""
     result, options = TrialResult(trial), trial.options
     folder = Path(tempfile.mkdtemp(dir=trial.place)) / "here"
-    shutil.copytree(options["start"], folder)
     moment = float(trial.rng.uniform(0.001, 1.2 * options["seconds"]))
-
-    def kill_later() -> None:
-        # What this signal does by default, Python cannot catch: the process is gone at once, as by SIGKILL.
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, moment)
-
+    killed = _killed(options, folder, moment)
+    while killed.code == 0:  # the command ended before: try earlier moments until the kill hits
+        moment /= 2
+        killed = _killed(options, folder, moment)
     what = f"study {options['line']}, killed after {moment:.3f} s"
-    killed = _answered(options["line"], folder, kill_later)
-    result.judge(what, killed, (0, -signal.SIGALRM))
+    result.judge(what, killed, (-signal.SIGALRM,))
     again = _answered(options["line"], folder)
     result.judge(f"the same again after {what}", again, (0,))
     if not result.faults:
@@ -108,6 +104,20 @@ def tried(trial: Trial) -> TrialResult:
         note_leftovers(result, folder, set())
     shutil.rmtree(folder.parent)
     return result
+
+
+def _killed(options: Mapping[str, Any], folder: Path, moment: float) -> Answer:
+    """Return the answer of a command in a fresh folder that is killed after some seconds, unless it ends before."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    shutil.copytree(options["start"], folder)
+
+    def kill_later() -> None:
+        # What this signal does by default, Python cannot catch: the process is gone at once, as by SIGKILL.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, moment)
+
+    return _answered(options["line"], folder, kill_later)
 
 
 def _answered(line: str, folder: Path, before: Callable[[], object] = lambda: None) -> Answer:
