@@ -70,6 +70,17 @@ def in_one_line(text: str) -> str:
     return printable(text).replace("\n", "\\n")
 
 
+def plural(number: int, noun: str) -> str:
+    """Return a number with its noun, which gets an s unless there is one.
+
+    Examples
+    --------
+    >>> plural(1, "value"), plural(2000, "value")
+    ('1 value', '2,000 values')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 class AsIs:
     """A standard stream for what rich prints: its escape sequences reach the terminal, and its text is printable."""
 

@@ -8,6 +8,7 @@ from budgetreg.buying.examples import ID
 from budgetreg.buying.sheets import Sheet, read_sheet, sheet_of, text_of
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.files.paths import at_home
+from budgetreg.notices import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +55,7 @@ def with_column(sheet: Sheet, column: str, targets: "Mapping[object, object] | S
     else:
         cells = list(targets)
         if len(cells) != sheet.n:
-            raise ConfigError(f"targets: {len(cells)} for {sheet.n} examples")
+            raise ConfigError(f"targets: {len(cells)} for {plural(sheet.n, 'example')}")
     return Sheet(sheet.source, (*sheet.names, column), {**sheet.columns, column: cells}, sheet.place)
 
 

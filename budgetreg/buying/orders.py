@@ -6,6 +6,7 @@ import numpy as np
 
 from budgetreg.buying.joint import JointModel
 from budgetreg.data.groups import Groups
+from budgetreg.notices import plural
 from budgetreg.sampling.cells import LEAST_DEPTH, Choice, Limit, Offer, choose
 from budgetreg.sampling.importance_weights import regression_weights
 from budgetreg.sampling.information import Beliefs
@@ -107,7 +108,7 @@ def _weights(model: JointModel) -> np.ndarray:
 
 def _reason(choice: Choice, units: int, spend: float, *, weighed: bool) -> str:
     examples = len(np.unique(choice.cells[:, 0]))
-    many = "1 example" if examples == 1 else f"{examples:,} examples"
+    many = plural(examples, "example")
     if choice.limit is Limit.NOTHING or not choice.cost:
         free = "cells that cost nothing are all that is ordered" if examples else "nothing is ordered"
         return f"{free}, as no other cell that may be ordered costs at most {spend:,.10g}"

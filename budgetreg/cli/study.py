@@ -24,7 +24,7 @@ from budgetreg.figures.study_tables import (
 )
 from budgetreg.files.paths import at_home
 from budgetreg.files.writing import write_atomically
-from budgetreg.notices import in_one_line, say
+from budgetreg.notices import in_one_line, plural, say
 from budgetreg.results.tables import as_csv
 
 if TYPE_CHECKING:
@@ -104,7 +104,11 @@ def _create(path: Path, keys: Mapping[str, str]) -> None:
 
 def _add(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
     added = study.add(arguments.table, drop=_list(keys.get("drop", "")), replace=_flag(keys, "replace"))
-    counts = ", ".join(f"{number} {what}" for what, number in added.items() if number or what == "examples")
+    counts = ", ".join(
+        f"{number:,} {what}" if what == "replaced" else plural(number, what.removesuffix("s"))
+        for what, number in added.items()
+        if number or what == "examples"
+    )
     print(in_one_line(f"{arguments.table}: {counts} added"))
     _print_size(arguments.study, study)
 
@@ -118,8 +122,8 @@ def _ask(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
     )
     examples = len({example for _, example, *_ in order.lines})
     line = (
-        f"order {order.number}: {len(order.lines)} values of {examples} examples for {exact_money(order.cost)} "
-        f"{order.unit}: {order.reason}"
+        f"order {order.number}: {plural(len(order.lines), 'value')} of {plural(examples, 'example')} for "
+        f"{exact_money(order.cost)} {order.unit}: {order.reason}"
     )
     content = order_csv(order.lines)
     if "out" in keys:
@@ -142,7 +146,7 @@ def _tell(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
     recorded = study.tell(arguments.results, replace=_flag(keys, "replace"), free=_flag(keys, "free"))
     unit = study.state().unit
     parts = [
-        f"{recorded.values} values recorded",
+        f"{plural(recorded.values, 'value')} recorded",
         *([f"{recorded.replaced} of them replaced" if recorded.values else ""] if recorded.replaced else []),
         *([f"{recorded.unordered} of them not on order"] if recorded.unordered else []),
         *([f"{recorded.unavailable} unavailable"] if recorded.unavailable else []),
@@ -172,7 +176,7 @@ def _show(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
 
 def _cancel(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
     number = whole_number("order", keys["order"], 1)
-    print(f"order {number}: {study.cancel(number)} pending values released")
+    print(f"order {number}: {plural(study.cancel(number), 'pending value')} released")
 
 
 def _export(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:

@@ -8,6 +8,7 @@ from budgetreg.buying.bill import UNORDERED, StudyBill
 from budgetreg.buying.estimates import Estimates
 from budgetreg.buying.state import State
 from budgetreg.figures.tables import right, table
+from budgetreg.notices import plural
 
 ABOUT_ESTIMATES = "error relative to that of the mean target, estimated without complete rows, with 90 % intervals:"
 
@@ -16,8 +17,8 @@ def size_of(state: State) -> str:
     """Return how many examples, targets, attributes and values a study has."""
     n, d = state.values.shape
     return (
-        f"{n:,} examples, {int(state.known_targets.sum()):,} of them with the target {state.facts['target']}; "
-        f"{d:,} attributes; {int(state.known.sum()):,} of {n * d:,} values known"
+        f"{plural(n, 'example')}, {int(state.known_targets.sum()):,} of them with the target {state.facts['target']}; "
+        f"{plural(d, 'attribute')}; {int(state.known.sum()):,} of {plural(n * d, 'value')} known"
     )
 
 

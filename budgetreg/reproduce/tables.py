@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from budgetreg.analysis.savings import AT_LEAST, AT_MOST
+from budgetreg.notices import plural
 from budgetreg.reproduce.findings import VERDICTS
 from budgetreg.reproduce.grids import Grid, grids
 
@@ -90,7 +91,7 @@ def _others(rows: Sequence[_Row], head: str) -> str:
         cells.append([f"{_escaped(any_row['says'])} (`{claim}`)", _number(any_row["wanted"]), *judged])
     verdicts = Counter(row["verdict"] for row in rows)
     each = "" if presets == [""] else f" under {len(presets)} presets"
-    summary = f"{_plural(len(of_claim), 'claim')}{each}: {counted(verdicts)}"
+    summary = f"{plural(len(of_claim), 'claim')}{each}: {counted(verdicts)}"
     return folded(summary, table([head, "wanted", *(preset or "here" for preset in presets)], cells))
 
 
@@ -147,10 +148,6 @@ def _number(text: str) -> str:
     except ValueError:
         return text
     return f"{value:,.0f}" if abs(value) >= 1000 else text
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _escaped(text: str) -> str:

@@ -299,7 +299,7 @@ def test_two_labels_are_two_valued(path: Path) -> None:
         ({"algo": "aeml2"}, "aemr or aeml (did you mean 'aeml'?)"),
         ({"groups": {"irn": "blood"}}, "no attribute 'irn' (did you mean 'iron'?)"),
         ({"examples": ["p1", "p1"], "targets": None}, "example 'p1' is there already: entry 1"),
-        ({"examples": ["p1"], "targets": [1.0, 2.0]}, "targets: 2 for 1 examples"),
+        ({"examples": ["p1"], "targets": [1.0, 2.0]}, "targets: 2 for 1 example"),
         ({"examples": ["p1"], "targets": None, "costs": {"age": 1}, "groups": None}, "two are needed"),
         (
             {"examples": pd.DataFrame({"example": ["p1"], "sex": ["f"], "ward": ["A"]}), "targets": None},

@@ -63,7 +63,7 @@ def test_a_study_on_the_command_line(here: Path, capsys: pytest.CaptureFixture[s
     assert "paid: 30 EUR, and 30 EUR for what is on order" in shown
     assert "pending values released" in call(capsys, "study cancel trial.db order=2").out
     (here / "more.csv").write_text("patient,outcome,zinc\np2,2,\np4,,7\n")
-    assert "1 examples, 1 targets, 1 values added" in call(capsys, "study add trial.db more.csv").out
+    assert "1 example, 1 target, 1 value added" in call(capsys, "study add trial.db more.csv").out
     call(capsys, "study export trial.db out=table.csv")
     table = (here / "table.csv").read_text().splitlines()
     assert table[0] == "patient,age,ecg,iron,zinc,outcome"
@@ -79,7 +79,7 @@ def test_a_table_of_names_alone(here: Path, capsys: pytest.CaptureFixture[str]) 
     assert "the column 'target' of names.csv is missing or empty: budgetreg study add records targets" in said.err
     assert said.err.count("\n") == 1
     (here / "targets.csv").write_text("patient,target\np2,1.5\n")
-    assert "1 targets added" in call(capsys, "study add names.db targets.csv").out
+    assert "1 target added" in call(capsys, "study add names.db targets.csv").out
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_errors_of_a_file_name_line_and_column(here: Path, capsys: pytest.Captur
     answer = call(capsys, "study tell trial.db results.csv", 3)
     assert "results.csv: line 2, column 'order': the study has no order 1, none was asked for" in answer.err
     (here / "results.csv").write_text("order,example,attribute,value\n,p1,ecg,3\n")
-    assert "1 values recorded, 1 of them not on order\n" in call(capsys, "study tell trial.db results.csv").out
+    assert "1 value recorded, 1 of them not on order\n" in call(capsys, "study tell trial.db results.csv").out
     (here / "results.csv").write_text("example,attribute,value\np1,ecg,3\np3,ecg\n")
     assert (
         "results.csv: line 3: 2 fields, but the header has 3" in call(capsys, "study tell trial.db results.csv", 3).err
