@@ -115,7 +115,7 @@ def test_a_killed_run_resumes_and_its_workers_end(tmp_path, reference, n_jobs):
     process.kill()
     process.communicate(timeout=PATIENCE)
     workers = computed(log)[1]
-    assert len(workers) == n_jobs
+    assert 1 <= len(workers) <= n_jobs  # one that is late finds nothing to do
     wait_until(lambda: not any(map(alive, workers)))
     assert not read_status(folder).running
     outcome = toy_run(toy_plan(folder, log=log, repetitions=4))
