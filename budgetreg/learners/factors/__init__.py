@@ -42,9 +42,9 @@ class FactorRegression(PlannedDrawsLearner):
     n_factors: int = option("the factors of the model", whole(1), tried=(2,))
 
     core = "factor_regression"
-    version = 3
-    version_uncentred = 4
-    version_scaled = 7
+    version = 4
+    version_uncentred = 5
+    version_scaled = 8
     centres_itself = True
     scales_itself = True
     check_streams = 24

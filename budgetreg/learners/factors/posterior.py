@@ -20,12 +20,19 @@ D. J. C. MacKay, C. M. Bishop: automatic relevance determination. C. M. Bishop, 
 J. S. Liu, Y. N. Wu. Parameter expansion for data augmentation. JASA 94, 1999: why the factors are whitened.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from scipy.sparse import csr_array
 
+from budgetreg.learners.factors.arranged import (
+    ArrangedValues,
+    combined,
+    inverse_of_lower,
+    lower_triangle,
+    packed,
+    solve,
+)
 from budgetreg.revealed.collection import Block, Collected
 from budgetreg.revealed.standardised import Moments, StandardisedEntries
 
@@ -36,12 +43,16 @@ _MIN_ALPHA = 0.1
 _START = 0.1
 """Standard deviation of the initial loadings: small, random values that make the factors differ."""
 
-_CHUNK = 2**20
-"""Loadings gathered at a time, which limits the memory that a block of examples needs."""
+_BURN_IN, _MIN_KEPT, _MAX_KEPT, _WORK = 60, 20, 400, 4_500_000
+"""Sweeps before those averaged when a chain starts; least and most sweeps averaged; and the work these may do in all.
+More data leave a narrower posterior, which fewer sweeps average well enough."""
 
-_BURN_IN, _MIN_KEPT, _MAX_KEPT, _MAX_VALUES = 60, 20, 120, 10_000_000
-"""Sweeps before those averaged when a chain starts; least and most sweeps averaged; and the values that these may read
-in all. More data leave a narrower posterior, which fewer sweeps average well enough."""
+_COLUMN_WORK = 20
+"""Work of a sweep for each column, whose system it solves; for each value, which it reads, it is 1."""
+
+
+_LARGEST = 1e6
+"""Largest trace of a system that is solved in float32; its rounding is then far below 1, the least eigenvalue."""
 
 
 class Posterior:
@@ -58,13 +69,15 @@ class Posterior:
 
     Attributes
     ----------
+    columns : int
+        Columns c.
     sweeps : int
         Sweeps done so far.
     """
 
     def __init__(self, columns: int, n_factors: int, rngs: Sequence[np.random.Generator]) -> None:
         F, c, q = len(rngs), columns, n_factors
-        self.sweeps = 0
+        self.columns, self.sweeps = columns, 0
         self._rngs = rngs
         self._W = np.stack([rng.standard_normal((c, q)) for rng in rngs]) * _START
         self._mu, self._psi, self._alpha = np.zeros((F, c)), np.full((F, c), 0.5), np.full((F, q), float(q))
@@ -81,12 +94,12 @@ class Posterior:
         sweeps, kept : int
             Number of sweeps, and how many of the last are averaged.
         """
-        F, c, _ = self._W.shape
+        F, c, q = self._W.shape
         self.sweeps += sweeps
-        data = _Layout(blocks, live)
+        data = ArrangedValues(blocks, live, q)
         first, second = np.zeros((F, c)), np.zeros((F, c, c))
         for sweep in range(sweeps):
-            z = self._draw_factors(data)
+            z = whitened(draw_factors(data, self._W, self._mu, self._psi, self._normal))
             means, traces = self._draw_loadings(data, z, live)
             if sweep < sweeps - kept:
                 continue
@@ -98,32 +111,11 @@ class Posterior:
             diagonal += np.where(live, traces + self._psi, 0.0)
         return Moments(first / kept, second / kept)
 
-    def _draw_factors(self, data: "_Layout") -> np.ndarray:
-        """Draw the factors (F, T, q) given loadings and noise, and whiten them within each stream.
+    def _normal(self, T: int, n: int) -> np.ndarray:
+        """Return standard normal numbers (F T, n), those of each stream from its generator."""
+        return np.concatenate([rng.standard_normal((T, n), np.float32) for rng in self._rngs])
 
-        A draw from the prior becomes one from the posterior when it is corrected by the error of its predictions. That
-        solves a system over columns or over factors, whichever are fewer.
-        """
-        F, c, q = self._W.shape
-        W = np.append(self._W.reshape(F * c, q), np.zeros((1, q)), axis=0)
-        mu, psi = np.append(self._mu, 0.0), np.append(self._psi, 1.0)
-        z = np.stack([rng.standard_normal((data.examples, q)) for rng in self._rngs])
-        for start, stop, rows, values in data.blocks:
-            n = values.shape[1]
-            e = np.concatenate([rng.standard_normal((stop - start, n)) for rng in self._rngs])
-            factors = z[:, start:stop].reshape(-1, q)
-            step = max(1, _CHUNK // (n * q))
-            for begin in range(0, len(factors), step):
-                part = slice(begin, begin + step)
-                seen = rows[part]
-                noise = psi[seen]
-                residual = values[part] - mu[seen] - e[part] * np.sqrt(noise)
-                factors[part] += _correction(W[seen], noise, residual, factors[part])
-            z[:, start:stop] = factors.reshape(F, -1, q)
-        covariance = (z.swapaxes(1, 2) @ z + q * np.eye(q)) / (data.examples + q)
-        return np.asarray(z @ np.linalg.inv(np.linalg.cholesky(covariance)).swapaxes(1, 2))
-
-    def _draw_loadings(self, data: "_Layout", z: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _draw_loadings(self, data: ArrangedValues, z: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Draw loadings and means, then psi, then alpha, given the factors.
 
         Returns
@@ -134,19 +126,35 @@ class Posterior:
             Traces of their covariances.
         """
         F, c, q = self._W.shape
-        A, b = data.sums(np.append(z, np.ones((*z.shape[:2], 1)), axis=2))
-        np.einsum("fcjj->fcj", A)[:] += np.append(self._alpha, np.full((F, 1), _PRECISION_MU), axis=1)[:, None]
-        precision = A.copy()
-        np.einsum("fjj->fj", precision[:, -1, :q, :q])[:] += q / 2 * self._psi[:, -1:]
-        inverse = np.linalg.inv(precision)
-        inverse = (inverse + inverse.swapaxes(2, 3)) / 2
-        means = np.where(live[:, :, None], (inverse @ b[..., None])[..., 0], 0.0)
-        traces = self._psi * np.einsum("fcjj->fc", inverse)
-        normal = np.stack([rng.standard_normal((c, q + 1)) for rng in self._rngs])
-        drawn = (np.linalg.cholesky(inverse) @ normal[..., None])[..., 0] * np.sqrt(self._psi)[:, :, None]
-        drawn = np.where(live[:, :, None], means + drawn, 0.0)
+        columns = np.flatnonzero(live)
+        A, b = (of.reshape(F * c, -1)[columns] for of in data.sums(np.append(z, np.ones_like(z[:, :, :1]), axis=2)))
+        prior = np.repeat(np.append(self._alpha, np.full((F, 1), _PRECISION_MU), axis=1)[:, None], c, axis=1)
+        prior[:, -1, :q] += q / 2 * self._psi[:, -1:]
+        row, column = lower_triangle(q + 1)
+        precision = np.empty((columns.size, q + 1, q + 1))
+        precision[:, row, column] = A
+        np.einsum("njj->nj", precision)[:] += prior.reshape(F * c, -1)[columns]
+        # LAPACK's Cholesky factors of small matrices are fast, and its inverses slow; it reads the lower triangles only
+        L = np.linalg.cholesky(precision)
+        inverse = inverse_of_lower(np.ascontiguousarray(L.transpose(1, 2, 0)))
+        normal = np.concatenate([rng.standard_normal((c, q + 1)) for rng in self._rngs])[columns]
+        psi = self._psi.reshape(-1)[columns]
+        noise = normal.T * np.sqrt(psi)
+        projected = np.einsum("ijn,nj->in", inverse, b)
+
+        def of_all(x: np.ndarray) -> np.ndarray:
+            """Return what columns have, given that of the live ones (..., n); the others have 0."""
+            everything = np.zeros((F * c, *x.shape[:-1]))
+            everything[columns] = x.T
+            return everything.reshape(F, c, *x.shape[:-1])
+
+        means, drawn = (of_all(np.einsum("ijn,in->jn", inverse, x)) for x in (projected, projected + noise))
+        traces = of_all(psi * np.square(inverse).sum(axis=(0, 1)))
         self._W, self._mu = drawn[:, :, :q], drawn[:, :, q]
-        residual = data.squares - 2 * (drawn * b).sum(axis=2) + ((A @ drawn[..., None])[..., 0] * drawn).sum(axis=2)
+        # the squares of the residuals, and what the prior adds, by completing the square
+        residual = data.squares + of_all((np.square(noise) - np.square(projected)).sum(axis=0))
+        residual[:, -1] -= q / 2 * self._psi[:, -1] * np.square(self._W[:, -1]).sum(axis=1)
+        residual = np.where(live, residual, 0.0)
         shapes = _SHAPE_PSI + (data.counts + q + 1) / 2
         gamma = [rng.standard_gamma(shape) for rng, shape in zip(self._rngs, shapes, strict=True)]
         self._psi = (_RATE_PSI + np.maximum(residual, 0) / 2) / np.stack(gamma)
@@ -158,7 +166,7 @@ class Posterior:
 
 
 def posterior_moments(posterior: Posterior, standardised: StandardisedEntries, size: int) -> Moments:
-    """Continue the chains by as many sweeps as the number of values asks for, and return the moments.
+    """Continue the chains by as many sweeps as the amount of data asks for, and return the moments.
 
     Parameters
     ----------
@@ -168,8 +176,9 @@ def posterior_moments(posterior: Posterior, standardised: StandardisedEntries, s
     size : int
         Number of values of each stream.
     """
-    kept = min(max(_MIN_KEPT, _MAX_VALUES // size), _MAX_KEPT)
-    before = kept // 3 if posterior.sweeps else _BURN_IN
+    work = size + _COLUMN_WORK * posterior.columns
+    kept = min(max(_MIN_KEPT, _WORK // work), _MAX_KEPT)
+    before = min(kept // 3, _BURN_IN) if posterior.sweeps else _BURN_IN
     return posterior.moments(standardised.blocks, standardised.live, before + kept, kept)
 
 
@@ -192,48 +201,83 @@ def plan_by_posterior(
     collected.plan(standardised.spread(moments), W[:, :, 0], known, partial(standardised.joint, moments))
 
 
-def _correction(W: np.ndarray, psi: np.ndarray, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Return ``W' (W W' + Psi)^-1 (x - W z)``, (T, q), for T examples with the loadings W (T, n, q)."""
-    n, q = W.shape[1:]
-    error = x - (W @ z[:, :, None])[..., 0]
-    transposed = W.swapaxes(1, 2)
-    if n <= q:
-        inner = W @ transposed + psi[:, :, None] * np.eye(n)
-        return np.asarray((transposed @ np.linalg.solve(inner, error[:, :, None]))[..., 0])
-    scaled = transposed / psi[:, None, :]
-    return np.asarray(np.linalg.solve(scaled @ W + np.eye(q), scaled @ error[:, :, None])[..., 0])
+def draw_factors(
+    data: ArrangedValues, W: np.ndarray, mu: np.ndarray, psi: np.ndarray, normal: Callable[[int, int], np.ndarray]
+) -> np.ndarray:
+    """Draw the factors (F, T, q) given loadings and noise.
+
+    The system of an example is over columns or over factors, whichever are fewer. Columns are divided by the deviation
+    of their noise, so that no eigenvalue is below 1. Systems are solved in float32, and those of streams with nearly no
+    noise in float64.
+
+    Parameters
+    ----------
+    data : ArrangedValues
+    W : ndarray of float, shape (F, c, q)
+    mu, psi : ndarray of float, shape (F, c)
+    normal : callable
+        Returns standard normal float32 (F T, n), for T examples of each stream and n.
+    """
+    F, _, q = W.shape
+    deviations = np.sqrt(psi)
+    W, mu, scale = (_table(of) for of in (W / deviations[:, :, None], mu / deviations, 1 / deviations))
+    mu, scale = mu.astype(np.float32), scale.astype(np.float32)
+    squares = np.sort(np.square(W).sum(axis=1).reshape(F, -1), axis=1)
+    z = normal(data.examples, q)
+    for cells in data.cells:
+        T, n = cells.rows.shape
+        x = cells.values * scale[cells.rows] - mu[cells.rows]
+        if n <= q:
+            x -= normal(T // F, n)
+        single = squares[:, -n:].sum(axis=1) <= _LARGEST
+        for dtype, streams in ((np.float32, single), (np.float64, ~single)):
+            if streams.any():
+                table = W.astype(dtype)
+                draw = _corrected if n <= q else partial(_from_precision, products=packed(table))
+                for examples, rows, values in cells._replace(values=x).of(streams).parts(q):
+                    z[examples] = draw(table, rows, values, z[examples])
+    return z.reshape(F, -1, q)
 
 
-class _Layout:
-    """Revealed values by example and by column; columns that are not live share one extra row, the last."""
+def whitened(z: np.ndarray) -> np.ndarray:
+    """Return factors (F, T, q) with second moments of about I in each stream, the nearer the more examples."""
+    T, q = z.shape[1:]
+    covariance = ((z.swapaxes(1, 2) @ z).astype(float) + q * np.eye(q)) / (T + q)
+    inverse = np.linalg.inv(np.linalg.cholesky(covariance))
+    return np.asarray(z @ inverse.swapaxes(1, 2).astype(z.dtype))
 
-    def __init__(self, blocks: Sequence[Block], live: np.ndarray) -> None:
-        F, c = live.shape
-        self.examples = sum(block.values.shape[1] for block in blocks)
-        self.blocks: list[tuple[int, int, np.ndarray, np.ndarray]] = []
-        shape, stream = (F * c + 1, F * self.examples), np.arange(F)[:, None, None]
-        self._seen, self._known = csr_array(shape), csr_array(shape)
-        start = 0
-        live = np.append(live, np.zeros((F, 1), dtype=bool), axis=1)  # missing values are not live either
-        for block in blocks:
-            T, n = block.values.shape[1:]
-            is_live = live[stream, block.attributes]
-            rows = np.where(is_live, stream * c + block.attributes, F * c).reshape(-1, n)
-            values = np.where(is_live, block.values, 0.0).reshape(-1, n)
-            self.blocks.append((start, start + T, rows, values))
-            examples = (np.arange(F)[:, None] * self.examples + np.arange(start, start + T)).reshape(-1)
-            cells = rows.reshape(-1), np.repeat(examples, n)
-            self._seen += csr_array((np.ones(rows.size), cells), shape)
-            self._known += csr_array((values.reshape(-1), cells), shape)
-            start += T
-        self.counts = self._seen.sum(axis=1)[:-1].reshape(F, c)
-        self.squares = self._known.power(2).sum(axis=1)[:-1].reshape(F, c)
 
-    def sums(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums of ``z z'`` and ``x z`` over the examples that show a column; z is (F, T, q)."""
-        F, c = self.counts.shape
-        flat, q = z.reshape(-1, z.shape[2]), z.shape[2]
-        A, b = np.empty((F * c, q, q)), (self._known @ flat)[:-1].reshape(F, c, q)
-        for j in range(q):  # one row of the products at a time, to save memory
-            A[:, j, j:] = A[:, j:, j] = (self._seen @ (flat[:, j:] * flat[:, j, None]))[:-1]
-        return A.reshape(F, c, q, q), b
+def _table(x: np.ndarray) -> np.ndarray:
+    """Return numbers (F, c, ...) of the columns in the rows of a `ArrangedValues`; those without a column are 0."""
+    table = np.zeros((len(x), x.shape[1] + 1, *x.shape[2:]))
+    table[:, :-1] = x
+    return table.reshape(-1, *x.shape[2:])
+
+
+def _corrected(W: np.ndarray, rows: np.ndarray, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Return ``z + V' (V V' + I)^-1 (x - V z)``, (T, q), where V are the rows (n, q) of W that each example shows.
+
+    If z and the noise subtracted from x are drawn from the prior, then this is a draw from the posterior. The systems
+    are over columns.
+    """
+    T, n = rows.shape
+    V = np.empty((T, n + 1, W.shape[1]), W.dtype)  # and z in the last row, for one product
+    V[:, :n], V[:, n] = W[rows], z
+    A = np.ascontiguousarray((V[:, :n] @ V.swapaxes(1, 2)).transpose(2, 1, 0))
+    A[n] = x.T - A[n]
+    return z + combined(rows, np.ascontiguousarray(solve(A, 0.0).T), W)
+
+
+def _from_precision(
+    W: np.ndarray, rows: np.ndarray, x: np.ndarray, noise: np.ndarray, products: np.ndarray
+) -> np.ndarray:
+    """Return ``P^-1 V' x + L'^-1 noise``, (T, q), where ``P = V' V + I = L L'`` and V are the rows of W shown.
+
+    If the noise is standard normal, then this is a draw from the posterior. The systems are over factors. The products
+    are those of the columns of W, see `packed`.
+    """
+    T, q = noise.shape
+    A = np.empty((q + 1, q, T), W.dtype)
+    A[lower_triangle(q)] = combined(rows, np.ones(rows.shape, W.dtype), products).T
+    A[q] = combined(rows, x, W).T
+    return solve(A, noise.T).T
