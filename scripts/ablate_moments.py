@@ -1,6 +1,6 @@
 """Measure what each part of AEMR's moments contributes: replace one part at a time by the obvious alternative.
 
-The runs use the moments alone (no factor-model estimate, the L2 norm) and k = 4, on tables and distributions. For each
+The runs use the moments alone (no factor model) and k = 4, on tables and distributions. For each
 variant and data set, the script prints the geometric mean of the mean relative errors at a tenth, four tenths and all
 of the budget, and its ratio to that of AEMR's moments. It writes them to results/aemr/parts.csv.
 
@@ -9,7 +9,7 @@ of the budget, and its ratio to that of AEMR's moments. It writes them to result
 
 import argparse
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -51,11 +51,6 @@ def picked(judgement: evidence.CandidateScores) -> np.ndarray:
     return np.asarray(np.arange(len(judgement.risk)) == judgement.risk.argmin()).astype(float)
 
 
-def unguarded(judged: Sequence[evidence.Evidence], target: Any) -> evidence.CandidateScores:
-    """Return scores by the folds' products alone."""
-    return evidence.judge([part._replace(guard=np.zeros_like(part.guard)) for part in judged], target)
-
-
 def by_variance(*arguments: Any) -> pairs.Pairs:
     """Return pairs of attributes scaled to equal variances, however often they were seen."""
     seen = pairs.Pairs(*arguments)
@@ -68,7 +63,6 @@ def by_variance(*arguments: Any) -> pairs.Pairs:
 PARTS: Mapping[str, tuple[Any, str, Any]] = {
     "spectrum not cleaned": (candidates, "clean", uncleaned),
     "best candidate picked": (evidence.CandidateScores, "weights", picked),
-    "no guard": (solution, "judge", unguarded),
     "correlation metric": (solution, "Pairs", by_variance),
     "uniform draws": (Collected, "plan", lambda *_: None),
 }
@@ -77,7 +71,7 @@ PARTS: Mapping[str, tuple[Any, str, Any]] = {
 def errors(data: Mapping[str, Any], repetitions: int) -> float:
     """Return the geometric mean over checkpoints of the mean error."""
     with tempfile.TemporaryDirectory() as out:
-        choices = {"algo": "aemr", "algo.partner": "none", "algo.norm": "l2", "tuning": "honest", "k": 4, **data}
+        choices = {"algo": "aemr", "algo.partner": "none", "tuning": "honest", "k": 4, **data}
         results = budgetreg.run(
             {**choices, "repetitions": repetitions, "checkpoints": [0.1, 0.4, 1], "backend": "sequential", "out": out}
         )

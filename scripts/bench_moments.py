@@ -63,7 +63,7 @@ def measured(d: int, rounds: int) -> dict[str, float]:
     blocks = entries.blocks()
 
     def moments() -> None:
-        solve(blocks, 0, (EXAMPLES,), d, norm="auto", centred=False, intercept=False)
+        solve(blocks, 0, (EXAMPLES,), d, centred=False, intercept=False)
 
     def chain(posterior: Posterior) -> None:
         posterior_moments(posterior, StandardisedEntries(blocks, d, centred=False, intercept=False), entries.size)

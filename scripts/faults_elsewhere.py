@@ -19,6 +19,7 @@ ADVISE = "tests/cli/test_advise.py"
 DAMAGE = "tests/results/test_damage.py"
 FEW_VALUES = "tests/learners/test_few_values.py"
 MODELS = "tests/results/test_models.py"
+TARGET_REGRESSION = "tests/learners/test_target_regression.py"
 
 
 def trusting(content_of: Callable[[object], dict[str, Any] | None], record: object) -> dict[str, Any] | None:
@@ -126,11 +127,53 @@ MUTANTS = (
         (FEW_VALUES,),
     ),
     Mutant(
-        "standard error over the folds with the divisor n",
-        "learners.moments:Solution.contradicts",
-        rewrite("_1.std(ddof=1)", "_1.std()"),
-        "chance contradicts the factor model more often than documented",
-        (FEW_VALUES,),
+        "attributes that are seen explain nothing",
+        "learners.moments:TargetRegression.unseen",
+        rewrite("_1 - np.concatenate(explained)", "_1 - 0 * np.concatenate(explained)"),
+        "examples that show what matters count no more than others",
+        (TARGET_REGRESSION,),
+    ),
+    Mutant(
+        "the target is regressed through the mean, whatever the origin",
+        "learners.moments:TargetRegression.__init__",
+        rewrite("(first - origin)[live]", "0 * first[live]"),
+        "without an intercept, predictions are off by what the means explain",
+        (TARGET_REGRESSION,),
+    ),
+    Mutant(
+        "noise from the mean of what is unseen",
+        "learners.moments:TargetRegression._noise",
+        rewrite("_1 + _BELIEF * u", "_1"),
+        "the noise estimate does not use that some examples show more than others",
+        (TARGET_REGRESSION,),
+    ),
+    Mutant(
+        "narrow densities of small weights are as high as wide ones",
+        "learners.moments:WeightsPrior._draw_parameters",
+        rewrite("_1 + np.log(_SMALL) / 2", "_1 - np.log(_SMALL) / 2"),
+        "regressors are hardly ever sparse",
+        (TARGET_REGRESSION,),
+    ),
+    Mutant(
+        "no penalty of what is unseen",
+        "learners.moments:WeightsPrior.draw",
+        rewrite("_1 + penalty * form", "_1"),
+        "weights do not depend on the variance of examples in which their attributes are not seen",
+        (TARGET_REGRESSION,),
+    ),
+    Mutant(
+        "incomplete examples judge beside many complete ones",
+        "learners.moments:averaged",
+        rewrite("regression.log_density(w, judges)", "regression.log_density(w)"),
+        "predictions from a few attributes outweigh those from all",
+        (TARGET_REGRESSION,),
+    ),
+    Mutant(
+        "weights of the average do not sum to 1",
+        "learners.moments:averaged",
+        rewrite("scores - logsumexp(scores)", "scores"),
+        "the regressor is too long or too short",
+        (TARGET_REGRESSION,),
     ),
     Mutant(
         "noise variances ignore the prior of the means",

@@ -134,9 +134,7 @@ class StandardisedEntries:
         """
         F, c = self.live.shape
         W, b = np.zeros((F, c - 1, 1)), np.zeros((F, 1))
-        # The origin in standardised units: the posterior mean of a centred column, else where its value is 0.
-        is_centred = np.append(np.full(c - 1, centred), intercept)
-        origin = np.where(is_centred, moments.first, -self._means / self._units)
+        origin = self.origin(moments, centred=centred, intercept=intercept)
         inflation = np.broadcast_to(inflation, (F, c - 1))
         for f in range(F):
             first, live = moments.first[f], np.flatnonzero(self.live[f, :-1] & np.isfinite(inflation[f]))
@@ -172,13 +170,17 @@ class StandardisedEntries:
         """Return the attributes (F, d) that need not be drawn again, see `EqualValues.known`."""
         return self._equal.known(examples, centred=centred)[:, :-1]
 
-    def residual(self, moments: Moments, f: int) -> np.ndarray:
-        """Return the covariance (d, d) of a stream's attributes given the target; 0 if not live."""
-        covariance = moments.second[f] - np.outer(moments.first[f], moments.first[f])
-        shared = covariance[:-1, -1]
-        residual = covariance[:-1, :-1] - np.outer(shared, shared) / (covariance[-1, -1] or 1.0)
-        units = np.where(self.live[f, :-1], self._units[f, :-1], 0.0)
-        return np.asarray(residual * np.outer(units, units))
+    def origin(self, moments: Moments, *, centred: bool, intercept: bool) -> np.ndarray:
+        """Return the point (F, d + 1) through which predictions go.
+
+        It is the posterior mean of a column that is centred, and else where its revealed value is 0.
+        """
+        is_centred = np.append(np.full(self.live.shape[1] - 1, centred), intercept)
+        return np.where(is_centred, moments.first, -self._means / self._units)
+
+    def in_columns(self, f: int, w: np.ndarray) -> np.ndarray:
+        """Return the weights (d,) of a stream's revealed values as weights of its standardised columns."""
+        return w * self._units[f, :-1] / self._units[f, -1]
 
     def spread(self, moments: Moments) -> np.ndarray:
         """Return the attributes' deviations (F, d) given the target; the unit if not live."""

@@ -139,3 +139,14 @@ def test_everything_needs_the_budget_of_everything() -> None:
     _, Z, y = factor_table(12, 3, 1.0)
     with pytest.raises(ConfigError, match=r"algo\.draws=everything: needs k=3, all attributes, not k=2"):
         learn(Z, y, seed=0, k=2)
+
+
+def test_covariances_with_the_target_take_the_regressor_for_right_if_examples_are_complete_alone() -> None:
+    X, Z, y = factor_table(400, 6, 0.5)  # so many that no unit is uncertain
+    implied = []
+    for values in (X[:40], Z):
+        model = learn(values, y[: len(values)], seed=1)
+        direction = np.linalg.solve(model.covariance, model.shared)
+        cosine = direction @ model.w / np.linalg.norm(direction) / np.linalg.norm(model.w)
+        implied.append(bool(cosine > 1 - 1e-4))
+    assert implied == [True, False]

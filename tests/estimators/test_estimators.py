@@ -53,7 +53,10 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
         {"k": 4, "algo.draws": "everything", "pilot": 0, "algo.n_factors": 2, "seed": 1},
     ),
     "some of what is present": (AEML(k=2, n_factors=2, pilot=0), {"k": 2, "algo.n_factors": 2, "pilot": 0}),
-    "moments": (ESTIMATORS["AEMR"](k=3, n_factors=2, norm="l2"), {"k": 3, "algo.n_factors": 2, "algo.norm": "l2"}),
+    "moments": (
+        ESTIMATORS["AEMR"](k=3, n_factors=2, partner="none"),
+        {"k": 3, "algo.n_factors": 2, "algo.partner": "none"},
+    ),
     "steps in the 2-ball": (ESTIMATORS["AERR"](k=3, **CONSTANTS), {"k": 3, **FIXED}),
     "moments given": (
         ESTIMATORS["DDAERR"](k=2, moments="given", scale="max_abs", pilot=0, **CONSTANTS),

@@ -20,8 +20,8 @@ from tests.learners.problems import line, shuffled
 from tests.tiers import slow_but
 
 LEARNERS = {
-    "moments": lambda: MomentRegression(name="test", partner="none", norm="auto", n_factors=3),
-    "both": lambda: MomentRegression(name="test", partner="auto", norm="l2", n_factors=3),
+    "moments": lambda: MomentRegression(name="test", partner="none", n_factors=3),
+    "both": lambda: MomentRegression(name="test", partner="auto", n_factors=3),
     "factors": lambda: FactorRegression(name="test", n_factors=3),
 }
 each_learner = pytest.mark.parametrize("name", slow_but(["moments"], list(LEARNERS)))

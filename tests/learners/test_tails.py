@@ -118,7 +118,7 @@ def test_attributes_without_variance_get_no_weight(draw):
     values = np.column_stack([X, X.sum(axis=1)])[None]
     attributes = np.broadcast_to(np.arange(7), values.shape)
     rescaled = Rescaled([Block(attributes, values)], 6, scaled=True)
-    w = solve(rescaled.blocks, 0, [200], 6, norm="l2", centred=True, intercept=True, inflation=rescaled.inflation[0]).w
+    w = solve(rescaled.blocks, 0, [200], 6, centred=True, intercept=True, inflation=rescaled.inflation[0]).w
     assert (w == 0).all() if draw == "standard_cauchy" else (w > 0).all()
 
 
@@ -142,7 +142,7 @@ def test_moments_are_solved_for_large_values_to_come():
         blocks = [Block(np.column_stack([attributes, np.full(n, d)])[None], values[None])]
         rescaled = Rescaled(blocks, d, scaled=True)
         assert rescaled.excess[0] > 10
-        solution = solve(rescaled.blocks, 0, [n], d, norm="l2", centred=True, intercept=True, excess=rescaled.excess[0])
+        solution = solve(rescaled.blocks, 0, [n], d, centred=True, intercept=True, excess=rescaled.excess[0])
         w = rescaled.as_revealed(solution.w[None, :, None])[0, :, 0]
         assert Rescaled(blocks, d, scaled=False).excess == 0
         prediction = y[rows].mean() + (X - X.mean(axis=0)) @ w
@@ -182,7 +182,7 @@ def test_attributes_with_up_to_three_values_get_no_weight():
     standardised = StandardisedEntries(rescaled.blocks, d, **both)
     moments = posterior_moments(Posterior(d + 1, 2, [rng]), standardised, 2 * n)
     by_factors = standardised.regressors(moments, **both, inflation=rescaled.inflation).regressors[0, :, 0]
-    by_moments = solve(rescaled.blocks, 0, [n], d, norm="l2", **both, inflation=rescaled.inflation[0]).w
+    by_moments = solve(rescaled.blocks, 0, [n], d, **both, inflation=rescaled.inflation[0]).w
     for w in (by_factors, by_moments):
         assert (w[[0, 2]] != 0).all() and (w[[1, 3]] == 0).all()
 

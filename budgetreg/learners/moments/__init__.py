@@ -1,10 +1,11 @@
-"""AEMR: second moments of what was revealed, cleaned of noise and solved for a regressor; ours.
+"""AEMR: regressors from second moments of what was revealed, and from a factor model of it, averaged; ours.
 
-Sources are named in the modules: the cleaning of spectra in `candidates`.
+Sources are named in the modules: the cleaning of spectra in `candidates`, the prior of weights in `weights_prior`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -17,12 +18,13 @@ from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajec
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import labelled
 from budgetreg.revealed.equal_values import equal_values
-from budgetreg.revealed.standardised import StandardisedEntries
+from budgetreg.revealed.standardised import Moments, StandardisedEntries
 from budgetreg.revealed.units import Rescaled
+from budgetreg.tasks import WithIntercept
 
-CANDIDATE = Parameter("candidate", "which candidate", absolute=True, tried=(1.0, 25.0), unlimited=False)
+CANDIDATE = Parameter("candidate", "which candidate", absolute=True, tried=(1.0, 15.0), unlimited=False)
 
-_LEAST_RIDGE = 21.0
+_LEAST_RIDGE = 11.0
 """The candidate of the shrunk moments' spectrum with the least ridge, which many full rows leave nothing to."""
 
 _CLEANED = "moments are shrunk and cleaned, hence biased, less with each example"
@@ -30,34 +32,33 @@ _CLEANED = "moments are shrunk and cleaned, hence biased, less with each example
 
 @dataclass(frozen=True)
 class MomentRegression(PlannedDrawsLearner):
-    """AEMR: what the moments are solved for, and which regressor is averaged in.
+    """AEMR: an average of regressors of what was revealed, of which one solves second moments.
 
     Attributes
     ----------
     partner : {'auto', 'none'}
-        'auto' averages with AEML's regressor, the factor-model estimate. Its share is larger while examples are few,
-        smaller for sparse regressors, and 0 if pairs contradict the factor model.
-    norm : {'auto', 'l2', 'l1'}
-        See `budgetreg.learners.moments.solution.solve`.
+        'auto' averages with three regressors that use the factor model: its own, which is AEML's, and two of the
+        target on the attributes, see `budgetreg.learners.moments.average`. With 'none' the moments are alone.
     n_factors : int
         Factors of the model, capped at d.
     """
 
-    partner: str = option("whether AEML's regressor is averaged in", one_of("auto", "none"), tried=("none",))
-    norm: str = option("the norm of regressors that is kept small", one_of("auto", "l2", "l1"), tried=("l1", "l2"))
+    partner: str = option(
+        "whether regressors of the factor model are averaged in", one_of("auto", "none"), tried=("none",)
+    )
     choice: str = option("the rule that chooses among candidates", one_of("revealed", "given"))
     n_factors: int = option("the factors of the factor model", whole(1), tried=(2,))
 
     core = "moment_regression"
-    version = 3
-    version_uncentred = 4
-    version_scaled = 7
+    version = 4
+    version_uncentred = 5
+    version_scaled = 8
     parameters = (CANDIDATE,)
     shares_settings = True
     batching = Batching.WHILE_SMALL
     centres_itself = True
     scales_itself = True
-    check_streams = 24
+    check_streams = 32
     missing = Missing.LEFT_OUT
     unlabelled = True
     uses_free = True
@@ -76,18 +77,19 @@ class MomentRegression(PlannedDrawsLearner):
     ) -> Trajectory:
         """Draw k attributes of each example, and yield the regressor of all that was seen at each checkpoint.
 
-        With the factor-model estimate, attributes are drawn as AEML draws them. Without it, the plans use the
-        regressor of the moments in the same way. Without settings, held-out risks choose among the candidates; the
-        setting ``candidate`` holds the numbers, from 1, of the candidates of `Solution` to yield. See `Learner.fit`.
+        With the factor model, attributes are drawn as AEML draws them. Without it, the plans use the regressor of the
+        moments in the same way. Without settings, held-out risks weigh the candidates; the setting ``candidate`` holds
+        the numbers, from 1, of the candidates of `Solution` to yield. See `Learner.fit`.
         """
         # imported here because SciPy loads slowly
         from budgetreg.learners.factors.posterior import Posterior, plan_by_posterior, posterior_moments
-        from budgetreg.learners.moments.solution import mixed, solve, with_intercepts
+        from budgetreg.learners.moments.average import averaged
+        from budgetreg.learners.moments.solution import solve, with_intercepts
 
         d, centring = accessor.d, {"centred": given.centred, "intercept": given.intercept}
-        chains = [rng.spawn(1)[0] for rng in rngs]
-        averaged = self.partner == "auto" and not settings
-        posterior = Posterior(d + 1, min(self.n_factors, d), chains) if averaged else None
+        averages = self.partner == "auto" and not settings
+        chains, draws = zip(*(rng.spawn(2) for rng in rngs), strict=True)
+        posterior = Posterior(d + 1, min(self.n_factors, d), chains) if averages else None
         for collected in self.collected(accessor, checkpoints, rngs, given):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled)
             blocks, phases = rescaled.blocks, collected.phases
@@ -95,37 +97,52 @@ class MomentRegression(PlannedDrawsLearner):
                 standardised = StandardisedEntries(blocks, d, raw=given.raw, **centring, excess=rescaled.excess)
                 moments = posterior_moments(posterior, standardised, collected.entries.size)
             if collected.is_checkpoint or not posterior:
-                examples = [labelled(blocks, f, phases, d) for f in range(len(rngs))]
                 solutions = [
                     solve(
-                        seen,
-                        at,
-                        ends,
+                        *examples,
                         d,
-                        norm=self.norm,
                         raw=given.raw,
-                        **centring,
+                        centred=given.centred,
+                        intercept=given.intercept,
                         excess=rescaled.excess[f],
                         inflation=rescaled.inflation[f],
                     )
-                    for f, (seen, at, ends) in enumerate(examples)
+                    for f, examples in enumerate(labelled(blocks, f, phases, d) for f in range(len(rngs)))
                 ]
-            if collected.is_checkpoint:
+            if collected.is_checkpoint and posterior:
+                origin = standardised.origin(moments, **centring)
+                rows = [
+                    averaged(
+                        standardised,
+                        moments,
+                        origin,
+                        f,
+                        solution.w,
+                        rescaled.inflation[f],
+                        draw,
+                        intercept=given.intercept,
+                    )
+                    for f, (solution, draw) in enumerate(zip(solutions, draws, strict=True))
+                ]
+                first, second, inflation, complete = map(np.stack, zip(*rows, strict=True))
+                outputs = standardised.regressors(Moments(first, second), **centring, inflation=inflation)
+                if isinstance(outputs, WithIntercept):
+                    # Moments that imply the average take it for right, which only complete examples show. Otherwise
+                    # those of the factor model are stated, with more noise.
+                    joint = Moments(
+                        np.where(complete[:, None], first, moments.first),
+                        np.where(complete[:, None, None], second, moments.second),
+                    )
+                    outputs = outputs._replace(moments=partial(standardised.joint, joint))
+                yield collected.examples, rescaled.as_revealed(outputs)
+            elif collected.is_checkpoint:
+                W = np.stack([solution.w for solution in solutions])[:, :, None]
                 if settings:
                     chosen = np.array(settings["candidate"]).astype(int) - 1
                     W = np.stack([solution.candidates[chosen].T for solution in solutions])
-                else:
-                    W = np.stack([solution.w for solution in solutions])[:, :, None]
-                outputs = with_intercepts(W, solutions, blocks, **centring)
-                if posterior:
-                    share = [
-                        solution.factor_share(ends[-1], standardised.residual(moments, f), self.n_factors)
-                        for f, ((_, _, ends), solution) in enumerate(zip(examples, solutions, strict=True))
-                    ]
-                    by_factors = standardised.regressors(moments, **centring, inflation=rescaled.inflation)
-                    outputs = mixed(outputs, by_factors, np.array(share))
-                wanted = outputs if any(centring.values()) else outputs.regressors
-                yield collected.examples, rescaled.as_revealed(wanted)
+                by_moments = with_intercepts(W, solutions, blocks, **centring)
+                outputs = by_moments if any(centring.values()) else by_moments.regressors
+                yield collected.examples, rescaled.as_revealed(outputs)
             if collected.is_plan and posterior:
                 plan_by_posterior(collected, standardised, moments, centred=given.centred)
             elif collected.is_plan:
@@ -154,11 +171,11 @@ class MomentRegression(PlannedDrawsLearner):
         return (
             self.draws_in_words,
             "second moments of what was revealed, cleaned and solved"
-            + (", averaged with a factor model's" if self.partner == "auto" else ""),
+            + (", averaged with regressors of a factor model" if self.partner == "auto" else ""),
         )
 
     def refuse(self) -> str | None:
         """Refuse a given candidate where others than moments' candidates exist."""
-        if self.choice == "given" and (self.partner, self.norm) != ("none", "l2"):
-            return "choice=given: candidates are those of moments alone; partner=none norm=l2"
+        if self.choice == "given" and self.partner != "none":
+            return "choice=given: candidates are those of moments alone; partner=none"
         return None

@@ -1,4 +1,4 @@
-"""Candidate regressors from second moments that are cleaned of noise: ridge, or the lasso, at several penalties.
+"""Candidate regressors from second moments that are cleaned of noise: ridge, at several strengths.
 
 Given ``x = a + b u + e`` and the target ``t0 + u``, the second moment of x is ``P Q P' + R`` with ``P = [a b]``,
 ``Q = diag(1, E u^2)`` and R the second moment of e. The moment of x with the target is ``P r``, ``r = (t0, E u^2)``.
@@ -19,7 +19,6 @@ IEEE Transactions on Information Theory 62, 2016: additive Gaussian noise.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -31,14 +30,8 @@ smallest eigenvalues may be raised, because the inverse of a single small one wo
 RIDGES = tuple(10.0 ** (half / 2) for half in range(-5, 5))
 """Strengths of ridge."""
 
-SPECTRA = 4
+SPECTRA = 3
 """See `spectra`."""
-
-PENALTIES = tuple(10.0 ** (-fifth / 5) for fifth in range(1, 13))
-"""Penalties of the lasso, as fractions of the smallest penalty whose regressor is 0."""
-
-_MAX_STEPS = 200
-"""Steps of a lasso path, about as many as attributes that may enter."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +71,7 @@ def clean(G: np.ndarray, variance: float) -> Spectrum:
 
 
 def spectra(shrunk: np.ndarray, debiased: np.ndarray, noises: Sequence[float]) -> list[Spectrum]:
-    """Return a flat spectrum, that of the shrunk matrix and one halfway to it, and that of the debiased matrix.
+    """Return a flat spectrum, that of the shrunk matrix, and that of the debiased matrix.
 
     Parameters
     ----------
@@ -88,8 +81,7 @@ def spectra(shrunk: np.ndarray, debiased: np.ndarray, noises: Sequence[float]) -
         The noise of either, see `noise`.
     """
     small = clean(shrunk, noises[0])
-    flat, halfway = np.ones(len(small.values)), (1 + small.values) / 2
-    return [Spectrum(small.U, flat), Spectrum(small.U, halfway), small, clean(debiased, noises[1])]
+    return [Spectrum(small.U, np.ones(len(small.values))), small, clean(debiased, noises[1])]
 
 
 def noise(G: np.ndarray, trained: np.ndarray, held: np.ndarray) -> float:
@@ -138,13 +130,7 @@ class Target:
         return np.array([self.level, self.variance])
 
 
-def regressors(spectra: Sequence[Spectrum], P: np.ndarray, target: Target, norm: str) -> np.ndarray:
-    """Return the candidates of all `spectra`: ridge regressors and, unless the norm is 'l2', those of the lasso."""
-    ridge = ridge_regressors(spectra, P, target)
-    return ridge if norm == "l2" else np.append(ridge, lasso_regressors(spectra[2:], P, target), axis=0)
-
-
-def ridge_regressors(spectra: Sequence[Spectrum], P: np.ndarray, target: Target) -> np.ndarray:
+def regressors(spectra: Sequence[Spectrum], P: np.ndarray, target: Target) -> np.ndarray:
     """Return the ridge regressors of all spectra and strengths.
 
     Parameters
@@ -166,44 +152,4 @@ def ridge_regressors(spectra: Sequence[Spectrum], P: np.ndarray, target: Target)
         H = Z / (spectrum.values[:, None] + ridge)
         t = np.linalg.solve(np.eye(2) + target.moment @ (Z.T @ H), target.product[:, None])
         regressors.append((H @ t)[..., 0] @ spectrum.U.T)
-    return np.concatenate(regressors)
-
-
-def lasso_regressors(spectra: Sequence[Spectrum], P: np.ndarray, target: Target) -> np.ndarray:
-    """Minimise ``w'M w / 2 - w'r + penalty |w|_1``, w in units of the attributes' root mean squares.
-
-    Parameters
-    ----------
-    spectra, P, target
-        As for `ridge_regressors`; ``M = P Q P' + R``.
-
-    Returns
-    -------
-    ndarray of float, shape (len(spectra) * len(PENALTIES), p)
-    """
-    from sklearn.exceptions import ConvergenceWarning  # imported here because scikit-learn loads slowly
-    from sklearn.linear_model import lars_path_gram
-
-    regressors = []
-    for spectrum in spectra:
-        M = P @ target.moment @ P.T + (spectrum.U * spectrum.values) @ spectrum.U.T
-        units = np.sqrt(np.diag(M))
-        rhs = P @ target.product / units
-        largest = np.abs(rhs).max()
-        if largest == 0:
-            regressors.append(np.zeros((len(PENALTIES), len(units))))
-            continue
-        with catch_warnings():
-            # A path that ends early keeps its last regressor for the smaller penalties; held-out folds judge it, too.
-            simplefilter("ignore", ConvergenceWarning)
-            alphas, _, path = lars_path_gram(
-                rhs / largest,
-                M / np.outer(units, units),
-                n_samples=1,
-                method="lasso",
-                alpha_min=PENALTIES[-1],
-                max_iter=_MAX_STEPS,
-            )
-        W = np.stack([np.interp(PENALTIES, alphas[::-1], weights[::-1]) for weights in path])
-        regressors.append(W.T * largest / units)
     return np.concatenate(regressors)

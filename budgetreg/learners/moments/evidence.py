@@ -29,14 +29,11 @@ class Evidence(NamedTuple):
         ``w'a`` and ``w'b``.
     q : ndarray of float, shape (candidates,)
         ``w'R w``, R from the products of the fold.
-    guard : ndarray of float, shape (candidates,)
-        ``w'R w``, R the cleaned matrix of the other folds, which is never below 0.
     """
 
     alpha: np.ndarray
     gamma: np.ndarray
     q: np.ndarray
-    guard: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -75,28 +72,14 @@ class CandidateScores:
             weights = np.exp(-excess / max(_TEMPERATURE * error[best], np.finfo(float).tiny))
         return np.asarray(weights / weights.sum())
 
-    def among(self, candidates: slice) -> "CandidateScores":
-        """Return the scores of some candidates."""
-        return CandidateScores(self.risk[candidates], self.without[:, candidates], self.scale[candidates])
-
-    def clearly_better(self, some: slice, others: slice) -> bool:
-        """Return whether the best of some beats the best of others by a standard error of the difference."""
-        a = some.start + int(self.risk[some].argmin())
-        b = others.start + int(self.risk[others].argmin())
-        error = standard_error(self.without[:, [b]] - self.without[:, [a]])[0]
-        return bool(self.risk[b] - self.risk[a] > error)
-
 
 def judge(evidence: Sequence[Evidence], target: Target) -> CandidateScores:
     """Return the scores of all candidates, from the evidence of each fold."""
-    alpha, gamma, q, guard = map(np.stack, zip(*evidence, strict=True))
+    alpha, gamma, q = map(np.stack, zip(*evidence, strict=True))
     folds = np.arange(len(evidence))
 
     def risk(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         level, slope, residual = alpha[rows].mean(axis=0), gamma[rows].mean(axis=0), q[rows].mean(axis=0)
-        # The guard raises a noisy residual by at most two standard errors.
-        upper = residual + 2 * q[rows].std(axis=0, ddof=1) / np.sqrt(len(rows))
-        residual = np.maximum(residual, np.minimum(guard[rows].mean(axis=0), upper))
         gain = target.level * level + target.variance * slope
         # Cauchy and Schwarz: (E f y)^2 is at most E f^2 E y^2.
         square = np.maximum(level**2 + target.variance * slope**2 + residual, gain**2 / target.square)

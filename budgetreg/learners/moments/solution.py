@@ -9,13 +9,7 @@ from budgetreg.learners.moments.candidates import RIDGES, SPECTRA, Target, noise
 from budgetreg.learners.moments.evidence import Evidence, judge
 from budgetreg.learners.moments.pairs import FOLDS, LabelRegression, Pairs, StreamValues, shrunk_share
 from budgetreg.revealed.collection import Block
-from budgetreg.tasks import Outputs, WithIntercept
-
-_CONTRADICTION = 4
-"""Standard errors, over the folds, by which pairs must deviate from a model to contradict it."""
-
-_PRIOR_EXAMPLES = 200
-"""Examples that the factor model's prior is worth: the moments have no prior, and count for more beyond them."""
+from budgetreg.tasks import WithIntercept
 
 
 @dataclass(frozen=True)
@@ -28,48 +22,11 @@ class Solution:
     label : LabelRegression
     candidates : ndarray of float, shape (SPECTRA * len(RIDGES), d)
         Ridge regressors of all spectra and strengths, each at its best scale.
-    sparse : bool
-        Whether `w` averages the lasso's regressors, because held-out folds clearly favour them.
-    pairs : Pairs or None
-        None if there is nothing to solve for: no attribute varies, or the target does not.
     """
 
     w: np.ndarray
     label: LabelRegression
     candidates: np.ndarray
-    sparse: bool
-    pairs: Pairs | None
-
-    def factor_share(self, examples: int, residual: np.ndarray, n_factors: int) -> float:
-        """Return the factor-model estimate's share: from 1 to 1/2, or to 0 if sparse; 0 if contradicted."""
-        moments = examples / (examples + _PRIOR_EXAMPLES)
-        if self.contradicts(residual, n_factors):
-            return 0.0
-        return 1 - (moments if self.sparse else moments / 2)
-
-    def contradicts(self, residual: np.ndarray, n_factors: int) -> bool:
-        """Return whether the pairs contradict a factor model.
-
-        The statistic is the mean over pairs of ``(product of a fold - model) (product of the others - model)``. Its
-        expectation is 0 for the right model (below 0 if the model was fitted to the same products), else positive.
-
-        Parameters
-        ----------
-        residual : ndarray of float, shape (d, d)
-            The model's covariance of the attributes given the target.
-        n_factors : int
-            Factors of the model. With as many as attributes it fits every covariance, and is not tested.
-        """
-        pairs = self.pairs
-        if pairs is None or len(pairs.live) <= n_factors:
-            return False
-        R = residual[np.ix_(pairs.live, pairs.live)] * np.outer(pairs.scale, pairs.scale)
-        off_diagonal = ~np.eye(len(R), dtype=bool)
-        statistic = np.empty(FOLDS)
-        for f in range(FOLDS):
-            fold, others = pairs.debiased(pairs.sums[f], pairs.counts[f]), pairs.debiased(*pairs.without(f))
-            statistic[f] = ((fold - R) * (others - R))[off_diagonal].mean()
-        return bool(statistic.mean() > _CONTRADICTION * statistic.std(ddof=1) / np.sqrt(FOLDS))
 
 
 def solve(
@@ -78,7 +35,6 @@ def solve(
     phases: Sequence[int],
     d: int,
     *,
-    norm: str,
     centred: bool,
     intercept: bool,
     raw: bool = True,
@@ -97,9 +53,6 @@ def solve(
         See `budgetreg.revealed.collection.Collected`.
     d : int
         Number of attributes.
-    norm : {'auto', 'l2', 'l1'}
-        Candidates: ridge regressors ('l2'), lasso regressors ('l1'); 'auto' takes the lasso's if held-out folds clearly
-        favour them.
     centred, intercept : bool
         Whether attributes are centred on their means, and whether the target is.
     raw : bool
@@ -115,7 +68,7 @@ def solve(
     level = 0.0 if intercept else revealed.mean
     if not predictive.live.any() or revealed.variance == 0:
         w = label.constants.weights(level) if revealed.variance else np.zeros(d)
-        return Solution(w, label, np.tile(w, (count, 1)), False, None)
+        return Solution(w, label, np.tile(w, (count, 1)))
     target = Target(label.constants.factor * level, revealed.variance)
     pairs = Pairs(blocks, f, phases, predictive, revealed.mean)
 
@@ -134,25 +87,18 @@ def solve(
     for fold in range(FOLDS):
         trained = revealed.label(revealed.fold != fold)
         cleaned = spectra(shrunk[fold], debiased[fold], [s2 * FOLDS / (FOLDS - 1) for s2 in noises])
-        W = regressors(cleaned, scaled_columns(trained.a, trained.b), target, norm)
+        W = regressors(cleaned, scaled_columns(trained.a, trained.b), target)
         P = scaled_columns(*revealed.held_out(fold, trained))
-        guard = np.square(W @ cleaned[2].U) @ cleaned[2].values
-        new = np.square(W) @ tails
-        evidence.append(Evidence(W @ P[:, 0], W @ P[:, 1], ((W @ held[fold]) * W).sum(axis=1) + new, guard + new))
+        q = ((W @ held[fold]) * W).sum(axis=1) + np.square(W) @ tails
+        evidence.append(Evidence(W @ P[:, 0], W @ P[:, 1], q))
     scores = judge(evidence, target)
-    W = regressors(spectra(*whole, noises), scaled_columns(label.a, label.b), target, norm)
-    candidates = {"l2": slice(0, count), "l1": slice(count, len(W))}
-    if norm == "auto":
-        # By the cleaned moments of the other folds, as the products of one fold are too noisy for this comparison.
-        smooth = judge([fold._replace(q=fold.guard) for fold in evidence], target)
-        norm = "l1" if smooth.clearly_better(candidates["l1"], candidates["l2"]) else "l2"
+    W = regressors(spectra(*whole, noises), scaled_columns(label.a, label.b), target)
     W = W * (scores.scale[:, None] * pairs.scale)
     full = np.zeros((len(W), d))
     full[:, pairs.live] = W
     if label.constants.c.any():
         full += label.constants.weights(level - full @ label.a)
-    chosen = candidates[norm]
-    return Solution(scores.among(chosen).weights() @ full[chosen], label, full[:count], norm == "l1", pairs)
+    return Solution(scores.weights() @ full, label, full)
 
 
 def with_intercepts(
@@ -167,15 +113,3 @@ def with_intercepts(
     if centred:
         b -= np.stack([solution.label.a @ w for solution, w in zip(solutions, W, strict=True)])
     return WithIntercept(W, b)
-
-
-def mixed(by_moments: WithIntercept, by_factors: Outputs, share: np.ndarray) -> WithIntercept:
-    """Average two outputs, given the shares (F,) of the second."""
-    zero = np.zeros(by_moments.intercept.shape)
-    W, b, moments = by_factors if isinstance(by_factors, WithIntercept) else (by_factors, zero, None)
-    by_stream = share[:, None, None]
-    return WithIntercept(
-        (1 - by_stream) * by_moments.regressors + by_stream * W,
-        (1 - share[:, None]) * by_moments.intercept + share[:, None] * b,
-        moments,
-    )
