@@ -4,6 +4,7 @@ from mutation import Mutant, around, rewrite
 
 ADVICE = "tests/analysis/test_advice.py"
 CALIBRATION = "tests/protocol/test_calibration.py"
+CELLS = "tests/sampling/test_cells.py"
 CONSTANT = "tests/learners/test_constant_attributes.py"
 DESIGNS = "tests/sampling/test_designs.py"
 FIT = "tests/cli/test_fit.py"
@@ -349,5 +350,20 @@ MUTANTS = (
         rewrite("LEAST_ROWS if _1 else 0", "LEAST_ROWS"),
         "a wide table is spent on what nobody needs",
         (SCALE,),
+    ),
+    # How deep examples are filled up
+    Mutant(
+        "the error of an estimated regressor counts as noise",
+        "sampling.information:Criterion.correct",
+        rewrite("1 - _NOISES[np.argmin(gaps)] * noise", "1 - noise"),
+        "designs are judged by a noise that further values would remove",
+        (CELLS,),
+    ),
+    Mutant(
+        "complete rows do not win ties",
+        "sampling.cells:_Purchase._least_error",
+        rewrite("good[-1] == self._varying.size", "False"),
+        "partial examples are bought although they need a covariance that is hardly known",
+        (CELLS,),
     ),
 )

@@ -125,8 +125,8 @@ def _reason(choice: Choice, units: int, spend: float, *, weighed: bool) -> str:
         Limit.FEW_EXAMPLES: f"{each}, as complete rows of fewer examples would show little of how attributes are "
         "related while so few values are known",
         Limit.SHARED: f"{each} are worth more than complete rows of fewer, as attributes are correlated",
-        Limit.ALL: f"complete rows, of {many}, are worth more than a few attributes of each of more examples, as "
-        "enough is known of how attributes are related",
+        Limit.ALL: f"complete rows, of {many}, as a few attributes of each of more examples are not expected to be "
+        "worth clearly more",
         Limit.PER_EXAMPLE: f"{each}, the most that one example may have",
         Limit.EXAMPLES: f"{each}, as there are no more examples to buy first attributes of",
     }[choice.limit]

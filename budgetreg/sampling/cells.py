@@ -2,12 +2,13 @@
 
 A design here is a depth k: examples are filled up to k attributes each, drawn about in proportion to given weights,
 until the money is spent. So few attributes of many examples compete with complete rows of few. The criterion of
-`budgetreg.sampling.information` judges each depth by a sample of such draws. Depths whose errors are within 2 % of the
-least are tied, and the geometric mean of the smallest and the largest of them is chosen.
+`budgetreg.sampling.information` judges each depth by a sample of such draws, after its noise is corrected by what has
+been seen. Depths whose errors are within 2 % of the least are tied. The criterion takes the covariance of the
+attributes for known, and complete rows alone do not need it. So they are chosen if they are among the tied, and else
+the geometric mean of the smallest and the largest depth.
 
-The criterion takes the covariance of the attributes for known. So it is too optimistic about few examples that show
-many attributes. Therefore the depth is bounded: there must be at least three examples for each attribute, because fewer
-show little of how attributes are related. While nothing is known, this bound decides alone.
+The depth is bounded: there must be at least 1.5 examples for each attribute, because fewer show little of how
+attributes are related. While nothing is known, this bound decides alone.
 
 Attributes may be bought together, as one unit; most units are single attributes.
 """
@@ -22,7 +23,7 @@ import numpy as np
 from budgetreg.sampling.importance_weights import per_money
 from budgetreg.sampling.information import Beliefs, Criterion
 
-_EXAMPLES = 3
+_EXAMPLES = 1.5
 """Fewest examples for each attribute that a design has, about."""
 
 LEAST_DEPTH = 2
@@ -46,7 +47,7 @@ class Limit(Enum):
 
     FEW_EXAMPLES = "deeper examples would be too few to show how attributes are related"
     SHARED = "attributes are correlated, so that further ones of an example would add little"
-    ALL = "complete rows are worth most"
+    ALL = "nothing is clearly worth more than complete rows"
     PER_EXAMPLE = "no example may have more"
     EXAMPLES = "all examples are as deep, or nearly so"
     NOTHING = "no cell that is left can be paid for"
@@ -187,7 +188,7 @@ class _Purchase:
         top = min(self.most, max(LEAST_DEPTH, round(units / (_EXAMPLES * u))))
         depth = top
         if beliefs is not None and top > LEAST_DEPTH:
-            depth = self._least_error(Criterion(beliefs), top, units, len(eligible), rng)
+            depth = self._least_error(self._criterion(beliefs), top, units, len(eligible), rng)
         limit = Limit.SHARED if depth < top else Limit.FEW_EXAMPLES
         if depth == self.most:
             limit = Limit.ALL if self.most == u else Limit.PER_EXAMPLE
@@ -233,6 +234,16 @@ class _Purchase:
         order = np.lexsort((attribute, place[example]))
         return np.stack([example, attribute], axis=1)[order]
 
+    def _criterion(self, beliefs: Beliefs) -> Criterion:
+        """Return the criterion, corrected by what has been seen."""
+        criterion, seen = Criterion(beliefs), self._offer.by_unit(self._offer.seen)[:, self._offer.units]
+        examples = np.flatnonzero(seen.any(axis=1))
+        if examples.size:
+            most = _sets_of(int(seen[examples].sum(axis=1).max()))
+            some = np.unique(np.linspace(0, examples.size - 1, most).round().astype(int))
+            criterion.correct(_padded(seen[examples[some]], seen.shape[1]), examples.size)
+        return criterion
+
     def _least_error(self, criterion: Criterion, top: int, units: float, n: int, rng: np.random.Generator) -> int:
         """Return the depth from 2 to `top` that the criterion chooses, if n examples may be seen."""
         depths = np.unique(np.round(np.geomspace(LEAST_DEPTH, top, 1 + ceil(3 * np.log2(top / LEAST_DEPTH)))))
@@ -244,12 +255,14 @@ class _Purchase:
         seen[:, self._offer.prices == 0] = True
         errors = np.empty(len(depths))
         for j, k in enumerate(depths.astype(int)):
-            m = 1 if k == self._varying.size else max(_LEAST_SETS, min(_SETS, _SHOWN // k))
+            m = 1 if k == self._varying.size else _sets_of(k)
             shown = seen[:m].copy()
             np.put_along_axis(shown, self._varying[order[:m, :k]], True, axis=1)
             information = criterion.information(_padded(shown[:, self._offer.units], len(self._offer.units)))
             errors[j] = criterion.error(information * min(units / k, n))
         good = depths[errors <= errors.min() * (1 + _TIE)]
+        if good[-1] == self._varying.size:
+            return self._varying.size
         return round(float(np.sqrt(good[0] * good[-1])))
 
     def _keys(self, rng: np.random.Generator, rows: int) -> np.ndarray:
@@ -258,6 +271,11 @@ class _Purchase:
         These are ``log p`` plus Gumbel noise.
         """
         return np.asarray(np.log(self._p) + rng.gumbel(size=(rows, self._varying.size)))
+
+
+def _sets_of(k: int) -> int:
+    """Return by how many sets of k attributes a design is judged."""
+    return max(_LEAST_SETS, min(_SETS, _SHOWN // k))
 
 
 def _padded(shown: np.ndarray, d: int) -> np.ndarray:

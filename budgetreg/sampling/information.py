@@ -8,6 +8,9 @@ the prior. This is the criterion of V-optimal designs (Chaloner & Verdinelli 199
 
 The prior covariance of w is proportional to the square root of S: targets tend to depend on what attributes share.
 
+An estimated s2 is mostly too large, because it contains the error of the estimated w. How large this error is expected
+to be, the criterion knows: it is ``tr(S M^-1)`` after the examples that have been seen. So s2 can be corrected.
+
 References
 ----------
 K. Chaloner, I. Verdinelli. Bayesian experimental design: a review. Statistical Science 10, 1995.
@@ -22,6 +25,9 @@ _LEAST_EXPLAINED = 0.2
 
 _POWER = 0.5
 """Power of S in the prior covariance of w."""
+
+_NOISES = np.geomspace(1.0, 0.02, 14)
+"""Shares of an estimated noise variance that the noise may have."""
 
 _LEAST_EIGENVALUE = 1e-6
 """Lower bound of the eigenvalues of S, whose mean is 1."""
@@ -72,11 +78,37 @@ class Criterion:
         self.S = (Q * values) @ Q.T
         w = np.where(units > 0, beliefs.w * units, 0.0)
         explained = float(w @ self.S @ w)
-        variance = explained + max(beliefs.noise, np.finfo(float).tiny)
-        self.w, self.noise = w / np.sqrt(variance), 1 - explained / variance
-        prior = max(explained / variance, _LEAST_EXPLAINED) / (values ** (1 + _POWER)).sum()
+        self._values, self._Q = values, Q
         self._root = Q * np.sqrt(values)  # of S
-        self._prior = Q.T / np.sqrt(prior * values**_POWER)[:, None]  # M_0 = _prior' _prior
+        self._believe(w, explained / (explained + max(beliefs.noise, np.finfo(float).tiny)))
+
+    def _believe(self, w: np.ndarray, explained: float) -> None:
+        """Take w, but for its length, as the regressor, which explains the given share of the target's variance."""
+        length = float(w @ self.S @ w)
+        self.w, self.noise = w * np.sqrt(explained / length if length else 0.0), 1 - explained
+        prior = max(explained, _LEAST_EXPLAINED) / (self._values ** (1 + _POWER)).sum()
+        self._prior = self._Q.T / np.sqrt(prior * self._values**_POWER)[:, None]  # M_0 = _prior' _prior
+
+    def correct(self, sets: np.ndarray, n: int) -> None:
+        """Take away from the noise what is the error of an estimated regressor, and make the regressor longer.
+
+        Among shares of the noise, the one is taken with which the expected error is nearest to the noise as it was.
+
+        Parameters
+        ----------
+        sets : ndarray of int, shape (m, n)
+            As in `information`: what some of the examples show that the regressor was estimated from.
+        n : int
+            How many examples these were.
+        """
+        w, noise = self.w, self.noise
+        if not w.any():
+            return
+        gaps = []
+        for share in _NOISES:
+            self._believe(w, 1 - share * noise)
+            gaps.append(abs(self.error(n * self.information(sets)) - noise))
+        self._believe(w, 1 - _NOISES[np.argmin(gaps)] * noise)
 
     def information(self, sets: np.ndarray) -> np.ndarray:
         """Return the mean of what examples add to the precision of w, shape (d, d).

@@ -52,13 +52,17 @@ def all_but_one(n: int = 200, d: int = 8) -> np.ndarray:
 
 
 def half_known(n: int = 200, d: int = 8) -> np.ndarray:
+    return pairs_known(n // 2, n, d)
+
+
+def pairs_known(examples: int, n: int = 200, d: int = 8) -> np.ndarray:
     known = np.zeros((n, d), dtype=bool)
-    known[: n // 2, :2] = True
+    known[:examples, :2] = True
     return known
 
 
 def test_one_file_and_seed_give_one_order() -> None:
-    first, again, other = (order(of=model(8, 0.9, 1.0), known=half_known(), seed=seed) for seed in (0, 0, 1))
+    first, again, other = (order(of=model(8, 0.9, 1.0), known=half_known(), spend=100, seed=seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first.cells, again.cells)
     assert not np.array_equal(first.cells, other.cells)
 
@@ -72,10 +76,10 @@ def test_attributes_count_in_their_own_units() -> None:
     ("kwargs", "said"),
     [
         ({"spend": 60}, "so few values are known"),
-        ({"of": model(8, 0.95, 1.0), "known": half_known()}, "as attributes are correlated"),
+        ({"of": model(8, 0.95, 1.0), "known": pairs_known(20), "spend": 100}, "as attributes are correlated"),
         ({"of": model(8), "known": half_known()}, "complete rows, of"),
         ({"of": model(8), "known": half_known(), "per_example": 5}, "the most that one example may have"),
-        ({"of": model(8, 0.95, 1.0), "known": half_known(), "spend": 1200}, "no more examples"),
+        ({"of": model(8, 0.95, 1.0), "known": half_known(40), "n": 40, "spend": 120}, "no more examples"),
         ({"spend": 0.5}, "nothing is ordered"),
         ({"d": 2, "spend": 40}, "complete rows, of 20 examples, as one attribute alone does not show"),
         ({"d": 3, "spend": 60}, "complete rows, of 20 examples, as the money pays for enough to see"),

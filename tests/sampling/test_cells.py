@@ -58,6 +58,38 @@ def test_error_is_the_noise_plus_the_trace() -> None:
     assert prior_only > more[0] > more[1] > more[2] > criterion.noise
 
 
+@pytest.mark.parametrize("noise", [0.1, 0.4])
+def test_noise_that_contains_the_error_of_the_regressor_is_corrected(noise: float) -> None:
+    d, n, sets = 6, 60, np.array(list(combinations(range(6), 3)))
+    true = Criterion(factor_beliefs(d, 0.6, noise))
+    estimated = true.error(n * true.information(sets))
+    assert estimated > 1.3 * true.noise
+    short = true.w * np.sqrt((1 - estimated) / (1 - true.noise))
+    found = Criterion(Beliefs(true.S, short, estimated))
+    assert found.noise == pytest.approx(estimated)
+    found.correct(sets, n)
+    assert found.noise == pytest.approx(true.noise, rel=0.2)  # half a step of the grid
+    np.testing.assert_allclose(found.w / np.linalg.norm(found.w), true.w / np.linalg.norm(true.w))
+    assert found.w @ found.S @ found.w + found.noise == pytest.approx(1)
+
+
+def test_noise_is_not_corrected_without_a_regressor() -> None:
+    criterion = Criterion(Beliefs(np.eye(3), np.zeros(3), 2.0))
+    criterion.correct(np.array([[0, 1]]), 9)
+    assert (criterion.noise, criterion.w.any()) == (1.0, False)
+
+
+def test_noise_speaks_against_complete_rows_unless_it_may_be_the_error_of_the_regressor() -> None:
+    """What is believed without examples is taken for true."""
+    d, limits = 8, []
+    for examples in (0, 20):
+        seen = np.zeros((900, d), dtype=bool)
+        seen[:examples, :2] = True
+        offer, spend = single_units(900, d, seen), 180 - 2 * examples
+        limits.append(choose(offer, factor_beliefs(d, 0.9, 3.0), np.ones(d), spend, np.random.default_rng(3)).limit)
+    assert limits == [Limit.SHARED, Limit.ALL]
+
+
 @pytest.mark.parametrize(("loading", "noise"), [(0.9, 1.0), (0.0, 0.02), (0.5, 0.3)])
 def test_depth_is_nearly_as_good_as_the_best_by_enumeration(loading: float, noise: float) -> None:
     d, spend, n = 6, 400, 1000
@@ -74,7 +106,7 @@ def test_depth_is_nearly_as_good_as_the_best_by_enumeration(loading: float, nois
 
 def test_correlated_attributes_get_few_and_independent_ones_complete_rows() -> None:
     d, spend = 8, 1000
-    shared = choose(single_units(900, d), factor_beliefs(d, 0.95, 1.0), np.ones(d), spend, np.random.default_rng(3))
+    shared = choose(single_units(900, d), factor_beliefs(d, 0.95, 1.0), np.ones(d), 150, np.random.default_rng(3))
     alone = choose(single_units(900, d), factor_beliefs(d, 0.0, 0.02), np.ones(d), spend, np.random.default_rng(3))
     assert shared.depth <= 4
     assert shared.limit is Limit.SHARED
@@ -84,8 +116,8 @@ def test_correlated_attributes_get_few_and_independent_ones_complete_rows() -> N
 
 def test_few_values_are_spread_over_many_examples() -> None:
     choice = choose(single_units(900, 20), factor_beliefs(20, 0.0, 0.02), np.ones(20), 200, np.random.default_rng(4))
-    assert (choice.depth, choice.limit) == (3, Limit.FEW_EXAMPLES)
-    unknown = choose(single_units(900, 20), None, np.ones(20), 600, np.random.default_rng(4))
+    assert (choice.depth, choice.limit) == (7, Limit.FEW_EXAMPLES)
+    unknown = choose(single_units(900, 20), None, np.ones(20), 300, np.random.default_rng(4))
     assert (unknown.depth, unknown.limit) == (10, Limit.FEW_EXAMPLES)
 
 
@@ -100,11 +132,11 @@ def test_old_examples_are_filled_up_before_new_ones() -> None:
 
 
 def test_all_examples_are_used_and_then_more_of_each() -> None:
-    choice = choose(single_units(50, 10), factor_beliefs(10, 0.99, 5.0), np.ones(10), 275, np.random.default_rng(6))
-    counts = np.bincount(choice.cells[:, 0], minlength=50)
+    choice = choose(single_units(60, 10), factor_beliefs(10, 0.99, 5.0), np.ones(10), 210, np.random.default_rng(6))
+    counts = np.bincount(choice.cells[:, 0], minlength=60)
     assert choice.limit is Limit.EXAMPLES
-    assert set(counts) <= {5, 6}
-    assert counts.sum() == 275
+    assert set(counts) <= {3, 4}
+    assert counts.sum() == 210
 
 
 def test_weights_and_prices_decide_what_is_drawn() -> None:
@@ -119,9 +151,9 @@ def test_weights_and_prices_decide_what_is_drawn() -> None:
         counts = np.bincount(choice.cells[:, 1], minlength=d)
         return counts[first].mean(), counts[~first].mean()
 
-    by_weight = mean_counts(np.where(first, 1.0, 0.0), np.ones(d), 80)
+    by_weight = mean_counts(np.where(first, 1.0, 0.0), np.ones(d), 40)
     assert by_weight[0] > 5 * by_weight[1]
-    by_price = mean_counts(np.ones(d), np.where(first, 1.0, 25.0), 600)
+    by_price = mean_counts(np.ones(d), np.where(first, 1.0, 25.0), 300)
     assert by_price[0] > 1.2 * by_price[1]
 
 
@@ -132,7 +164,7 @@ def test_deep_known_columns_do_not_count() -> None:
     choice = choose(
         single_units(400, 20, seen), factor_beliefs(20, 0.0, 0.02), np.ones(20), 90, np.random.default_rng(8)
     )
-    assert (choice.depth, choice.limit) == (3, Limit.FEW_EXAMPLES)
+    assert (choice.depth, choice.limit) == (6, Limit.FEW_EXAMPLES)
     assert (choice.cells[:, 1] >= 10).all()
 
 
