@@ -48,11 +48,12 @@ for total, error, truth in zip(paid, estimates, measured, strict=True):
 # %%
 # The bars are 90 % intervals of the estimate.
 
+held = sum(error.low <= truth <= error.high for error, truth in zip(estimates, measured, strict=True))
 figure, axes = plt.subplots()
 axes.vlines(paid, [error.low for error in estimates], [error.high for error in estimates], color="black")
 axes.plot(paid, [error.estimate for error in estimates], "o-", color="black", label="estimated without complete rows")
 axes.plot(paid, measured, "s-", color="tab:blue", label="on 192 other patients")
 axes.set(xlabel="paid", ylabel="error / error of the mean", ylim=(0, 1.2))
-axes.set_title("Diabetes: the error on other patients lies in the interval of the estimate")
+axes.set_title(f"Diabetes: the error on other patients lies in {held} of {len(estimates)} intervals")
 axes.legend(loc="lower left")
 plt.show()

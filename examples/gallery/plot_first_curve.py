@@ -34,5 +34,5 @@ for _, curve in results.curves.groupby("repetition"):
 axes.plot(means["attributes"], means["test_relative"], color="black", marker="o", linewidth=2)
 axes.set(xscale="log", xlabel="attributes seen", ylabel="test error / error of zero")
 axes.set_xticks([100, 300, 1000], ["100", "300", "1k"])
-axes.set_title("Digits, 4 of 64 pixels: aemr needs about 400 pixels for an error of 0.2")
+axes.set_title("Digits, 4 of 64 pixels: aemr needs about 350 pixels for an error of 0.2")
 plt.show()
