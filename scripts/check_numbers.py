@@ -1,6 +1,7 @@
 """Compare the numbers in README.md, docs/ and findings with the CSV files: ``python scripts/check_numbers.py [--fix]``.
 
-A comment right after a number, which readers do not see, is its marker. It names a file in results/ and the value::
+A comment right after a number, or after its %, is its marker, which readers do not see. It names a file in results/ and
+the value::
 
     0.340<!-- aemr/mnist/curves.csv: algo=aemr k=4 last test_relative -->
 
@@ -40,6 +41,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "experiments/*/findings.toml")
 _NUMBER = r"-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?"
 _MARKED = re.compile(rf"({_NUMBER})( ?%)?([*`]*)<!--\s*((?!table )[^:>]*\.csv:.*?)\s*-->", flags=re.DOTALL)
+_MARKER = re.compile(r"<!--(?!\s*table )\s*([^:>]*\.csv:.*?)\s*-->", flags=re.DOTALL)
 _TABLE = re.compile(r"^ *<!-- table (.*?) -->\n((?: *\|.*\n?)+)", flags=re.MULTILINE)
 _CELL = re.compile(rf"({_NUMBER})( ?%)?(?:[\s*].*)?")
 _COMMENT = re.compile(r"<!--(.*?)-->")
@@ -71,6 +73,7 @@ class Cited:
     start, end : int
         Where the number is in the text.
     printed : str
+        Empty if the marker stands after something else.
     true : str
         The value with as many digits; empty if there is none.
     marker : str
@@ -100,8 +103,13 @@ def cited(text: str, root: Path) -> Iterator[Cited]:
     root : Path
         The checkout, with its folder ``results``.
     """
+    ends = set()
     for match in _MARKED.finditer(text):
+        ends.add(match.end())
         yield _compared(match.start(1), match[1], bool(match[2]), match[4], root)
+    for match in _MARKER.finditer(text):
+        if match.end() not in ends:
+            yield Cited(match.start(), match.start(), "", "", match[1], "no number stands right before the marker")
     for match in _TABLE.finditer(text):
         yield from _of_table(match[1], match[2], match.start(2), root)
 
@@ -290,7 +298,8 @@ def main(words: Sequence[str] | None = None, root: Path = ROOT) -> int:
             wrong += not options.fix or not number.true
             line = text.count("\n", 0, number.start) + 1
             finding = number.problem or f"the value is {number.true}"
-            print(f"{path.relative_to(root)}:{line}: {number.printed}, but {finding} ({number.marker})")
+            said = f"{number.printed}, but {finding}" if number.printed else finding
+            print(f"{path.relative_to(root)}:{line}: {said} ({number.marker})")
         if options.fix and (new := fixed(text, numbers)) != text:
             path.write_text(new, encoding="utf-8")
     print(f"{total} marked numbers, {wrong} wrong")

@@ -94,6 +94,15 @@ def test_a_marker_that_selects_no_single_number_is_a_problem(
     assert problem in found.problem
 
 
+@pytest.mark.parametrize("words", ["94 s", "about", "**0.5** or so"])
+def test_a_marker_without_a_number_before_it_is_a_problem(
+    numbers: ModuleType, checkout: Path, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout / "README.md").write_text(f"It is\n{words}<!-- a/b/curves.csv: algo=aer k=8 last test_relative -->.\n")
+    assert numbers.main([], checkout) == 1
+    assert "README.md:2: no number stands right before the marker (a/b/curves.csv" in capsys.readouterr().out
+
+
 def test_a_table_can_be_of_ratios(numbers: ModuleType, checkout: Path) -> None:
     marker = "table a/b/curves.csv: algo=aer test_relative / algo=aelr test_relative columns=k"
     table = "| at the end | 4 |\n|---|---|\n| 20<!-- examples=20 --> | 1.32 |\n"
