@@ -5,7 +5,6 @@ Sources are named in the modules: the cleaning of spectra in `candidates`, the p
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -18,9 +17,8 @@ from budgetreg.learners.signature import Rngs, Settings, SideInformation, Trajec
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import labelled
 from budgetreg.revealed.equal_values import equal_values
-from budgetreg.revealed.standardised import Moments, StandardisedEntries
+from budgetreg.revealed.standardised import StandardisedEntries
 from budgetreg.revealed.units import Rescaled
-from budgetreg.tasks import WithIntercept
 
 CANDIDATE = Parameter("candidate", "which candidate", absolute=True, tried=(1.0, 15.0), unlimited=False)
 
@@ -83,7 +81,7 @@ class MomentRegression(PlannedDrawsLearner):
         """
         # imported here because SciPy loads slowly
         from budgetreg.learners.factors.posterior import Posterior, plan_by_posterior, posterior_moments
-        from budgetreg.learners.moments.average import averaged
+        from budgetreg.learners.moments.average import average_regressors
         from budgetreg.learners.moments.solution import solve, with_intercepts
 
         d, centring = accessor.d, {"centred": given.centred, "intercept": given.intercept}
@@ -110,30 +108,8 @@ class MomentRegression(PlannedDrawsLearner):
                     for f, examples in enumerate(labelled(blocks, f, phases, d) for f in range(len(rngs)))
                 ]
             if collected.is_checkpoint and posterior:
-                origin = standardised.origin(moments, **centring)
-                rows = [
-                    averaged(
-                        standardised,
-                        moments,
-                        origin,
-                        f,
-                        solution.w,
-                        rescaled.inflation[f],
-                        draw,
-                        intercept=given.intercept,
-                    )
-                    for f, (solution, draw) in enumerate(zip(solutions, draws, strict=True))
-                ]
-                first, second, inflation, complete = map(np.stack, zip(*rows, strict=True))
-                outputs = standardised.regressors(Moments(first, second), **centring, inflation=inflation)
-                if isinstance(outputs, WithIntercept):
-                    # Moments that imply the average take it for right, which only complete examples show. Otherwise
-                    # those of the factor model are stated, with more noise.
-                    joint = Moments(
-                        np.where(complete[:, None], first, moments.first),
-                        np.where(complete[:, None, None], second, moments.second),
-                    )
-                    outputs = outputs._replace(moments=partial(standardised.joint, joint))
+                solved = np.stack([solution.w for solution in solutions])
+                outputs = average_regressors(standardised, moments, solved, rescaled.inflation, draws, **centring)
                 yield collected.examples, rescaled.as_revealed(outputs)
             elif collected.is_checkpoint:
                 W = np.stack([solution.w for solution in solutions])[:, :, None]

@@ -1,5 +1,7 @@
 """AEMR's regressor: an average of three, weighted by how well each predicts the targets that were revealed."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +10,7 @@ from scipy.special import logsumexp
 from budgetreg.learners.moments.target_regression import CompleteRegression, TargetRegression
 from budgetreg.learners.moments.weights_prior import LEAST_NOISE
 from budgetreg.revealed.standardised import Moments, StandardisedEntries
+from budgetreg.tasks import Outputs, WithIntercept
 
 _TEMPER, _LARGEST_SHARE = 8.0, 0.1
 """Examples' worth of likelihood in the weights, and its largest share of all examples. The likelihood of all would
@@ -109,3 +112,46 @@ def averaged(
     if regression.complete:
         inflation = np.where(np.isfinite(inflation), 1.0, inflation)
     return Average(first, covariance + np.outer(first, first), inflation, regression.complete)
+
+
+def average_regressors(
+    standardised: StandardisedEntries,
+    moments: Moments,
+    solved: np.ndarray,
+    inflation: np.ndarray,
+    rngs: Sequence[np.random.Generator],
+    *,
+    centred: bool,
+    intercept: bool,
+) -> Outputs:
+    """Return the average regressors of all streams.
+
+    Parameters
+    ----------
+    standardised, moments, rngs, intercept
+        As for `averaged`, which has one stream's generator.
+    solved, inflation : ndarray of float, shape (F, d)
+        As for `averaged`, by stream.
+    centred : bool
+        Whether predictions go through the attributes' means.
+
+    Returns
+    -------
+    ndarray of float, shape (F, d, 1); or WithIntercept if attributes or target are centred
+    """
+    centring = {"centred": centred, "intercept": intercept}
+    origin = standardised.origin(moments, **centring)
+    streams = [
+        averaged(standardised, moments, origin, f, solved[f], inflation[f], rng, intercept=intercept)
+        for f, rng in enumerate(rngs)
+    ]
+    first, second, factors, complete = map(np.stack, zip(*streams, strict=True))
+    outputs = standardised.regressors(Moments(first, second), **centring, inflation=factors)
+    if not isinstance(outputs, WithIntercept):
+        return outputs
+    # Moments that imply the average take it for right, which only complete examples show. Otherwise those of the factor
+    # model are stated, with more noise.
+    joint = Moments(
+        np.where(complete[:, None], first, moments.first), np.where(complete[:, None, None], second, moments.second)
+    )
+    return outputs._replace(moments=partial(standardised.joint, joint))
