@@ -108,19 +108,20 @@ def test_more_repetitions_keep_the_earlier_rows(tmp_path, reference):
 
 @pytest.mark.parametrize("n_jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_killed_run_resumes_and_its_workers_end(tmp_path, reference, n_jobs):
-    folder, log = tmp_path / "run", tmp_path / "log"
-    process = start(folder, log, repetitions=4, n_jobs=n_jobs, behaviour={3: "hang"})
-    wait_until(lambda: computed(log)[0][3] and read_status(folder).finished == 3)
+    """Each worker is at a repetition that never ends when the run is killed."""
+    folder, log, hanging = tmp_path / "run", tmp_path / "log", range(4 - n_jobs, 4)
+    process = start(folder, log, repetitions=4, n_jobs=n_jobs, behaviour=dict.fromkeys(hanging, "hang"))
+    wait_until(lambda: all(computed(log)[0][i] for i in hanging) and read_status(folder).finished == 4 - n_jobs)
     assert read_status(folder).running
     process.kill()
     process.communicate(timeout=PATIENCE)
     workers = computed(log)[1]
-    assert 1 <= len(workers) <= n_jobs  # one that is late finds nothing to do
+    assert len(workers) == n_jobs
     wait_until(lambda: not any(map(alive, workers)))
     assert not read_status(folder).running
     outcome = toy_run(toy_plan(folder, log=log, repetitions=4))
-    assert (outcome.finished, outcome.resumed) == (4, 3)
-    assert computed(log)[0] == {0: 1, 1: 1, 2: 1, 3: 2}
+    assert (outcome.finished, outcome.resumed) == (4, 4 - n_jobs)
+    assert computed(log)[0] == {i: 2 if i in hanging else 1 for i in range(4)}
     assert curves(folder) == reference
 
 

@@ -310,13 +310,15 @@ def test_rarely_seen_and_constant_attributes_get_no_weight():
 
 
 @handfuls
-def test_few_examples_give_hardly_more_than_1_2_times_the_mean_error(distribution, d, k, m, N):
-    """A chain that has converged is at 1.23 on one of the problems whose attributes are nearly always 0."""
+def test_few_examples_give_at_most_1_2_times_the_mean_error(distribution, d, k, m, N, request):
+    if (distribution, d, m) == ("rare", 8, 30):
+        reason = "a chain that has converged has an error of 1.23 on one of the problems"
+        request.applymarker(pytest.mark.xfail(reason=reason, raises=AssertionError, strict=True))
 
     def fitted(X, y, orders, pilot):
         return aeml(X, y, orders, k, pilot=pilot, centred=True, intercept=True, n_factors=20)
 
-    assert max(errors(distribution, d, m, N, fitted)) <= (1.3 if distribution == "rare" else 1.2)
+    assert max(errors(distribution, d, m, N, fitted)) <= 1.2
 
 
 @table_handfuls

@@ -151,7 +151,7 @@ def test_the_first_examples_are_used_if_memory_is_short(monkeypatch: pytest.Monk
     """Here three of four attributes (48 entries, of 60), then two of two (8 entries, of 12); none of seven."""
     given, w = problem(sizes=(4, 2, 7)), np.arange(6.0)
     whole = TargetRegression(*given)
-    monkeypatch.setattr(module, "_MAX_INVERSES", 60)
+    monkeypatch.setattr(module.TargetRegression, "_space", 60)
     used = [0, 1, 2, 5, 6, 7]  # of 5 examples with a target in each block
     short = TargetRegression(*given)
     np.testing.assert_array_equal(short.predicted(w), whole.predicted(w)[used])

@@ -80,7 +80,7 @@ def test_noise_is_not_corrected_without_a_regressor() -> None:
 
 
 def test_noise_speaks_against_complete_rows_unless_it_may_be_the_error_of_the_regressor() -> None:
-    """What is believed without examples is taken for true."""
+    """Without examples there is no error to subtract from the noise."""
     d, limits = 8, []
     for examples in (0, 20):
         seen = np.zeros((900, d), dtype=bool)

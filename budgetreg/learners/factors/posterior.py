@@ -50,7 +50,6 @@ More data leave a narrower posterior, which fewer sweeps average well enough."""
 _COLUMN_WORK = 20
 """Work of a sweep for each column, whose system it solves; for each value, which it reads, it is 1."""
 
-
 _LARGEST = 1e6
 """Largest trace of a system that is solved in float32; its rounding is then far below 1, the least eigenvalue."""
 

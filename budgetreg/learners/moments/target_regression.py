@@ -9,6 +9,7 @@ attributes cost a few matrix products. Unlike in the factor model, no factor has
 with little noise, and those of few attributes, are not shrunk by the factors' prior.
 """
 
+import sys
 from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
@@ -64,6 +65,8 @@ class TargetRegression:
     complete: ClassVar[bool] = False
     """Whether all examples show all live attributes."""
 
+    _space: ClassVar[int] = _MAX_INVERSES
+
     def __init__(
         self,
         blocks: Sequence[tuple[np.ndarray, np.ndarray]],
@@ -72,30 +75,39 @@ class TargetRegression:
         first: np.ndarray,
         origin: np.ndarray,
     ) -> None:
-        d, p = len(first) - 1, len(live)
-        self._p, self._M, self._means = p, M, (first - origin)[live]
-        position = np.full(d + 2, p)  # p: not live, or missing
+        self._p, self._M, self._means = len(live), M, (first - origin)[live]
+        used, space = [], self._space
+        for attributes, values in blocks:
+            size = (attributes.shape[1] - 1) ** 2
+            known = np.flatnonzero(attributes[:, -1] == len(first) - 1)[: space // size]
+            space -= known.size * size
+            used.append((attributes[known], values[known]))
+        self._y = np.concatenate([np.zeros(0), *(values[:, -1] for _, values in used)]) - origin[-1]
+        self.examples = len(self._y)
+        self.variance = float(self._y.var()) if self.examples else 0.0
+        self._noises = _NOISES * self.variance
+        self._arrange([(attributes[:, :-1], values[:, :-1]) for attributes, values in used], live, first, origin)
+
+    def _arrange(
+        self, used: list[tuple[np.ndarray, np.ndarray]], live: np.ndarray, first: np.ndarray, origin: np.ndarray
+    ) -> None:
+        """Arrange the attributes and values of the examples that are used, and set `whole`."""
+        p, M = self._p, self._M
+        position = np.full(len(first) + 1, p)  # p: not live, or missing
         position[live] = np.arange(p)
         means = np.append(first[live], 0.0)
         self._parts: list[tuple[np.ndarray, np.ndarray]] = []
         self._inverses = np.zeros((p + 1) ** 2)
-        rows, targets, space = [csr_array((0, p + 1))], [np.zeros(0)], _MAX_INVERSES
-        for attributes, values in blocks:
-            known, n = attributes[:, -1] == d, attributes.shape[1] - 1
-            known &= known.cumsum() <= space // n**2
-            space -= int(known.sum()) * n**2
-            seen = position[attributes[known, :-1]]
-            x = np.where(seen < p, values[known, :-1] - means[seen], 0.0)
-            step = max(1, _CHUNK // n**2)
+        rows = [csr_array((0, p + 1))]
+        for attributes, values in used:
+            seen = position[attributes]
+            x = np.where(seen < p, values - means[seen], 0.0)
+            step = max(1, _CHUNK // seen.shape[1] ** 2)
             rows += [self._add(seen[i : i + step], x[i : i + step]) for i in range(0, len(seen), step)]
-            targets.append(values[known, -1])
-        self._rows, self._y = vstack(rows).tocsr()[:, :p], np.concatenate(targets) - origin[-1]  # h = m + M rows
-        self.examples = len(self._y)
+        self._rows = vstack(rows).tocsr()[:, :p]  # h = m + M rows
         self.whole = np.concatenate([np.zeros(0, bool), *((seen < p).sum(axis=1) == p for seen, _ in self._parts)])
         explained = M @ (self._inverses.reshape(p + 1, p + 1)[:p, :p] / max(self.examples, 1)) @ M
         self._unseen = M - (explained + explained.T) / 2  # w' _unseen w is the mean of u over examples
-        self.variance = float(self._y.var()) if self.examples else 0.0
-        self._noises = _NOISES * self.variance
 
     def _add(self, seen: np.ndarray, x: np.ndarray) -> csr_array:
         """Keep the inverses of some examples, and return ``A x_S`` of each as a row of p + 1 columns."""
@@ -191,29 +203,18 @@ class CompleteRegression(TargetRegression):
     """
 
     complete = True
+    _space = sys.maxsize  # nothing is inverted
 
-    def __init__(
-        self,
-        blocks: Sequence[tuple[np.ndarray, np.ndarray]],
-        live: np.ndarray,
-        M: np.ndarray,
-        first: np.ndarray,
-        origin: np.ndarray,
+    def _arrange(
+        self, used: list[tuple[np.ndarray, np.ndarray]], live: np.ndarray, first: np.ndarray, origin: np.ndarray
     ) -> None:
-        d, p = len(first) - 1, len(live)
-        rows, targets = [np.zeros((0, p))], [np.zeros(0)]
-        for attributes, values in blocks:
-            known = attributes[:, -1] == d
-            columns = np.zeros((int(known.sum()), d + 2))
-            np.put_along_axis(columns, attributes[known, :-1], values[known, :-1], axis=1)
+        rows = [np.zeros((0, self._p))]
+        for attributes, values in used:
+            columns = np.zeros((len(values), len(first) + 1))
+            np.put_along_axis(columns, attributes, values, axis=1)
             rows.append(columns[:, live] - origin[live])
-            targets.append(values[known, -1] - origin[-1])
-        self._p, self._unseen = p, np.zeros((p, p))
-        self._x, self._y = np.concatenate(rows), np.concatenate(targets)
-        self.examples = len(self._y)
+        self._x, self._unseen = np.concatenate(rows), np.zeros((self._p, self._p))
         self.whole = np.ones(self.examples, dtype=bool)
-        self.variance = float(self._y.var()) if self.examples else 0.0
-        self._noises = _NOISES * self.variance
 
     def predicted(self, w: np.ndarray) -> np.ndarray:
         """Return ``w'x`` of each example."""
