@@ -262,6 +262,11 @@ class Collected:
     draws: Sequence[AttributeDraws]
     prices: np.ndarray | None = None
 
+    @property
+    def is_for_draws(self) -> bool:
+        """Whether nothing but draw probabilities is wanted."""
+        return not self.is_checkpoint
+
     def plan(
         self,
         spread: np.ndarray,

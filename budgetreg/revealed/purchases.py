@@ -45,6 +45,11 @@ class _Purchased(Collected):
 
     then: "_Buyer" = field(kw_only=True)
 
+    @property
+    def is_for_draws(self) -> bool:
+        """Never: plans judge how many attributes of an example are worth most."""
+        return False
+
     def plan(
         self,
         spread: np.ndarray,

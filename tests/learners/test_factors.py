@@ -9,12 +9,14 @@ import pytest
 from budgetreg import checks
 from budgetreg.errors import ConfigError
 from budgetreg.learners.factors import FactorAnalysis, FactorRegression
+from budgetreg.learners.factors import posterior as chains
 from budgetreg.learners.factors.arranged import ArrangedValues
-from budgetreg.learners.factors.posterior import Posterior, draw_factors
+from budgetreg.learners.factors.posterior import Posterior, draw_factors, posterior_moments
 from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws, Block, Entries
+from budgetreg.revealed.standardised import StandardisedEntries
 from budgetreg.tasks import WithIntercept
 from tests.learners.problems import errors, handfuls, shuffled, table_error, table_handfuls
 from tests.tiers import slow_but
@@ -280,6 +282,34 @@ def test_centring_matters_only_for_shifted_data():
         moved, moved_intercept = aeml(X + c * a, y + i * 7, orders, 4, centred=c, intercept=i)
         np.testing.assert_allclose(moved, w, rtol=1e-6)
         np.testing.assert_allclose(moved_intercept, b + 7 * i - c * w @ a, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(("size", "kept", "for_draws"), [(10, 400, 400), (30_000, 149, 49), (500_000, 20, 20)])
+def test_draw_probabilities_get_a_third_of_the_sweeps_on_large_tables(size, kept, for_draws):
+    X, y = line(30, 4)
+    entries = Entries(5)
+    entries.add(np.broadcast_to(np.arange(4), (1, 30, 4)), X[None], y[None])
+    standardised = StandardisedEntries(entries.blocks(), 4, centred=False, intercept=False)
+    done = []
+    for purpose in (False, True):
+        posterior = Posterior(5, 2, [np.random.default_rng(0)])
+        posterior_moments(posterior, standardised, size, for_draws=purpose)
+        done.append(posterior.sweeps)
+    assert done == [60 + kept, 60 + for_draws]  # the first 60 are not averaged
+
+
+def test_outputs_are_of_accurate_moments(monkeypatch):
+    """Plans at a checkpoint use the moments of its output, and the others get less accurate ones."""
+    purposes = []
+
+    def noted(*arguments, for_draws):
+        purposes.append(for_draws)
+        return posterior_moments(*arguments, for_draws=for_draws)
+
+    monkeypatch.setattr(chains, "posterior_moments", noted)
+    X, y = line(40, 6)
+    fitted(FactorRegression, X, y, shuffled(1, 40), 3, [4, 20, 40], n_factors=2)
+    assert purposes == [False, True, True, False, True, False]  # after 4, 8, 16, 20, 32 and 40 examples
 
 
 def test_units_rescale_the_regressor():

@@ -108,6 +108,7 @@ def test_the_bill_is_noted_at_each_amount() -> None:
     accessor = Accessor(Table(X, Y), np.arange(60)[None], 1, 5, (30, 70), noted=True, itemised=True)
     amounts = []
     for each in purchases(accessor, (30, 70), [np.random.default_rng(0)], Purse(np.ones(5), 0.0), price_aware=False):
+        assert not each.is_for_draws  # the number of attributes is chosen, too
         if each.is_checkpoint:
             amounts.append(each.examples)
     bill = accessor.bill()

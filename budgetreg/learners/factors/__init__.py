@@ -42,9 +42,9 @@ class FactorRegression(PlannedDrawsLearner):
     n_factors: int = option("the factors of the model", whole(1), tried=(2,))
 
     core = "factor_regression"
-    version = 4
-    version_uncentred = 5
-    version_scaled = 8
+    version = 5
+    version_uncentred = 6
+    version_scaled = 9
     centres_itself = True
     scales_itself = True
     check_streams = 24
@@ -79,7 +79,9 @@ class FactorRegression(PlannedDrawsLearner):
         for collected in self.collected(accessor, checkpoints, rngs, given):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled)
             standardised = StandardisedEntries(rescaled.blocks, d, raw=given.raw, **centring, excess=rescaled.excess)
-            moments = posterior_moments(posterior, standardised, collected.entries.size)
+            moments = posterior_moments(
+                posterior, standardised, collected.entries.size, for_draws=collected.is_for_draws
+            )
             if collected.is_checkpoint:
                 outputs = standardised.regressors(moments, **centring, inflation=rescaled.inflation)
                 yield collected.examples, rescaled.as_revealed(outputs)

@@ -47,6 +47,9 @@ _BURN_IN, _MIN_KEPT, _MAX_KEPT, _WORK = 60, 20, 400, 4_500_000
 """Sweeps before those averaged when a chain starts; least and most sweeps averaged; and the work these may do in all.
 More data leave a narrower posterior, which fewer sweeps average well enough."""
 
+_DRAWS_WORK = _WORK // 3
+"""The work if only draw probabilities are wanted: they need no accurate moments."""
+
 _COLUMN_WORK = 20
 """Work of a sweep for each column, whose system it solves; for each value, which it reads, it is 1."""
 
@@ -96,18 +99,21 @@ class Posterior:
         F, c, q = self._W.shape
         self.sweeps += sweeps
         data = ArrangedValues(blocks, live, q)
-        first, second = np.zeros((F, c)), np.zeros((F, c, c))
+        first, second, columns = np.zeros((F, c)), np.zeros((F, c, c)), [np.flatnonzero(of) for of in live]
+        products = [np.zeros((of.size, of.size)) for of in columns]
         for sweep in range(sweeps):
             z = whitened(draw_factors(data, self._W, self._mu, self._psi, self._normal))
             means, traces = self._draw_loadings(data, z, live)
             if sweep < sweeps - kept:
                 continue
             # Given the factors, loadings of different columns are independent, so their products have known means.
-            for f in range(F):
-                first[f] += means[f, :, -1]
-                second[f] += means[f] @ means[f].T
-            diagonal = np.einsum("fii->fi", second)
-            diagonal += np.where(live, traces + self._psi, 0.0)
+            for f, i in enumerate(columns):
+                loadings = means[f, i]
+                products[f] += loadings @ loadings.T
+                products[f][np.diag_indices(i.size)] += traces[f, i] + self._psi[f, i]
+            first += means[:, :, -1]
+        for f, i in enumerate(columns):
+            second[f][np.ix_(i, i)] = products[f]
         return Moments(first / kept, second / kept)
 
     def _normal(self, T: int, n: int) -> np.ndarray:
@@ -164,7 +170,9 @@ class Posterior:
         return means, traces
 
 
-def posterior_moments(posterior: Posterior, standardised: StandardisedEntries, size: int) -> Moments:
+def posterior_moments(
+    posterior: Posterior, standardised: StandardisedEntries, size: int, *, for_draws: bool = False
+) -> Moments:
     """Continue the chains by as many sweeps as the amount of data asks for, and return the moments.
 
     Parameters
@@ -174,9 +182,11 @@ def posterior_moments(posterior: Posterior, standardised: StandardisedEntries, s
         Everything revealed.
     size : int
         Number of values of each stream.
+    for_draws : bool
+        Whether the moments are for draw probabilities alone, for which fewer sweeps are enough.
     """
-    work = size + _COLUMN_WORK * posterior.columns
-    kept = min(max(_MIN_KEPT, _WORK // work), _MAX_KEPT)
+    sweeps = (_DRAWS_WORK if for_draws else _WORK) // (size + _COLUMN_WORK * posterior.columns)
+    kept = min(max(_MIN_KEPT, sweeps), _MAX_KEPT)
     before = min(kept // 3, _BURN_IN) if posterior.sweeps else _BURN_IN
     return posterior.moments(standardised.blocks, standardised.live, before + kept, kept)
 

@@ -48,9 +48,9 @@ class MomentRegression(PlannedDrawsLearner):
     n_factors: int = option("the factors of the factor model", whole(1), tried=(2,))
 
     core = "moment_regression"
-    version = 4
-    version_uncentred = 5
-    version_scaled = 8
+    version = 5
+    version_uncentred = 6
+    version_scaled = 9
     parameters = (CANDIDATE,)
     shares_settings = True
     batching = Batching.WHILE_SMALL
@@ -93,7 +93,9 @@ class MomentRegression(PlannedDrawsLearner):
             blocks, phases = rescaled.blocks, collected.phases
             if posterior:
                 standardised = StandardisedEntries(blocks, d, raw=given.raw, **centring, excess=rescaled.excess)
-                moments = posterior_moments(posterior, standardised, collected.entries.size)
+                moments = posterior_moments(
+                    posterior, standardised, collected.entries.size, for_draws=collected.is_for_draws
+                )
             if collected.is_checkpoint or not posterior:
                 solutions = [
                     solve(
