@@ -27,9 +27,10 @@ The folder of each figure has its curves (`curves.csv`), the chosen parameters a
 (`claims.csv`), the attributes that each learner needs to reach an error (`savings.csv`) and a caption (`curves.txt`).
 
 `budgetreg reproduce` makes all of this again. The same versions of the libraries and the same family of processors give
-the same bytes, and other processors the same numbers to 1e-9 (`budgetreg verify`). AERR, DDAERR and their two-phase
-forms are the exception. They weigh a revealed value by |w|²/w_j, which is unbounded, so that round-off grows. Their
-results differ between processor types, but have the same distribution.
+the same bytes, and other processors the same numbers to 1e-9 (`budgetreg verify`). AERR, DDAERR and its two-phase form
+are an exception. They weigh a revealed value by |w|²/w_j, which is unbounded, so that round-off grows. AEML and AEMR
+are the other: round-off grows in their Markov chains. Their results differ between processor types, but have the same
+distribution.
 """
 
 
