@@ -15,7 +15,7 @@ import pytest
 
 from tests.pages.written import ROOT
 
-SECONDS = 300
+SECONDS = 600
 PAGES = (
     "docs/start/first_run.md",
     "docs/start/your_table.md",
@@ -129,7 +129,7 @@ def run(line: str, folder: Path, columns: int) -> tuple[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # all commands of a page, on a busy machine
+@pytest.mark.timeout(1800)  # all commands of a page, on a busy machine
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_print_what_the_page_shows(page: str, folder: Path) -> None:
     checked = 0
@@ -143,7 +143,7 @@ def test_commands_print_what_the_page_shows(page: str, folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_the_readme_shows_what_its_commands_print(folder: Path) -> None:
     checked = 0
     for line, shown in commands("README.md"):
