@@ -21,6 +21,16 @@ settings.load_profile("patient")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that may take longest, so that at the end no worker waits for another's."""
+
+    def limit(item: pytest.Item) -> float:
+        marker = item.get_closest_marker("timeout")
+        return float(marker.args[0]) if marker else 0.0
+
+    items.sort(key=limit, reverse=True)
+
+
 @pytest.fixture(autouse=True)
 def without_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Print no progress into captured output on a slow machine, unless a test asks for it."""
