@@ -28,9 +28,9 @@ The folder of each figure has its curves (`curves.csv`), the chosen parameters a
 
 `budgetreg reproduce` makes all of this again. The same versions of the libraries and the same family of processors give
 the same bytes, and other processors the same numbers to 1e-9 (`budgetreg verify`). AERR, DDAERR and its two-phase form
-are an exception. They weigh a revealed value by |w|²/w_j, which is unbounded, so that round-off grows. AEML and AEMR
-are the other: round-off grows in their Markov chains. Their results differ between processor types, but have the same
-distribution.
+are an exception. They weigh a revealed value by |w|²/w_j, which is unbounded, so that round-off grows. AEML, AEMR
+and `aemr_cv` are the other: round-off changes their Markov chains and their draws. Their results differ between
+processor types, but have the same distribution.
 """
 
 
