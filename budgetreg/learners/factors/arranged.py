@@ -95,9 +95,7 @@ class ArrangedValues:
             start += T
         self.counts, self.squares = counts.reshape(F, c + 1)[:, :c], squares.reshape(F, c + 1)[:, :c]
         step = max(1, _SUMMED // ((n_factors + 1) * (n_factors + 2) // 2))
-        self._by_column = [
-            list(_by_column([of[f] for of in columns], [of[f] for of in values], c, step)) for f in range(F)
-        ]
+        self._by_column = list(_by_column(columns, values, c, step))
 
     def sums(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return sums over the examples that show a column.
@@ -114,25 +112,35 @@ class ArrangedValues:
             Sums of ``x z``.
         """
         (F, c), q = self.counts.shape, z.shape[2]
-        products, weighted = np.zeros((F, c, q * (q + 1) // 2)), np.zeros((F, c, q))
-        for f, chunks in enumerate(self._by_column):
-            for chunk, seen, known in chunks:
-                products[f] += seen @ packed(z[f, chunk])
-                weighted[f] += known @ z[f, chunk].astype(float)
-        return products, weighted
+        products, weighted = np.zeros((F * c, q * (q + 1) // 2)), np.zeros((F * c, q))
+        z = z.reshape(-1, q)
+        for rows, chunk, seen, known in self._by_column:
+            products[rows] += seen @ packed(z[chunk])
+            weighted[rows] += known @ z[chunk].astype(float)
+        return products.reshape(F, c, -1), weighted.reshape(F, c, q)
 
 
 def _by_column(
     columns: list[np.ndarray], values: list[np.ndarray], c: int, step: int
-) -> Iterator[tuple[slice, csr_array, csr_array]]:
-    """Yield chunks of at most `step` examples of a stream, with their matrices (c, T) of ones and of values."""
-    ends = np.append(0, np.cumsum(np.concatenate([np.full(len(of), of.shape[1]) for of in columns])))
-    cells = [np.concatenate([of.reshape(-1) for of in parts]) for parts in (values, columns)]
-    by_example = csr_array((*cells, ends), (len(ends) - 1, c + 1))
-    for start in range(0, by_example.shape[0], step):
-        chunk = slice(start, start + step)
-        known = by_example[chunk].T.tocsr()[:c]
-        yield chunk, csr_array((np.ones(known.nnz, np.float32), known.indices, known.indptr), known.shape), known
+) -> Iterator[tuple[slice, slice, csr_array, csr_array]]:
+    """Yield the columns of some streams, and at most `step` of their examples, with matrices of ones and of values.
+
+    Columns and examples are numbered across streams. Examples are those of a few whole streams, or some of one stream.
+    """
+    F, T = len(columns[0]), sum(of.shape[1] for of in columns)
+    widths = np.concatenate([np.full(of.shape[1], of.shape[2]) for of in columns])
+    numbered = [np.where(of < c, np.arange(F)[:, None, None] * c + of, F * c) for of in columns]
+    cells = [np.concatenate([of[f].reshape(-1) for f in range(F) for of in parts]) for parts in (values, numbered)]
+    by_example = csr_array((*cells, np.append(0, np.cumsum(np.tile(widths, F)))), (F * T, F * c + 1))
+    together = max(1, step // T)
+    for f in range(0, F, together):
+        end = min(f + together, F)
+        rows = slice(f * c, end * c)
+        for start in range(f * T, end * T, step):
+            chunk = slice(start, min(start + step, end * T))
+            known = by_example[chunk].T.tocsr()[rows]
+            ones = np.ones(known.nnz, np.float32)
+            yield rows, chunk, csr_array((ones, known.indices, known.indptr), known.shape), known
 
 
 def combined(rows: np.ndarray, weights: np.ndarray, table: np.ndarray) -> np.ndarray:
