@@ -63,7 +63,9 @@ class _Form(NamedTuple):
     """The required form of a list."""
 
     key: str
-    """The key that names the file."""
+    """The key that names the file in a configuration."""
+    title: str
+    """What the list is called in messages; a study has no configuration."""
     entry: str
     """The name of an entry in messages."""
     columns: tuple[str, ...]
@@ -74,9 +76,9 @@ class _Form(NamedTuple):
     """A column that may be there, too."""
 
 
-_PRICES = _Form("dataset.costs", "price", ("cost",), 1 / LARGEST, optional=("group",))
-_RANGES = _Form("dataset.ranges", "range", ("low", "high"), -LARGEST)
-_GROUPS = _Form("dataset.groups", "group", ("group",))
+_PRICES = _Form("dataset.costs", "a price list", "price", ("cost",), 1 / LARGEST, optional=("group",))
+_RANGES = _Form("dataset.ranges", "a list of ranges", "range", ("low", "high"), -LARGEST)
+_GROUPS = _Form("dataset.groups", "a list of groups", "group", ("group",))
 
 
 @dataclass(frozen=True)
@@ -277,13 +279,14 @@ def _entries(form: _Form, path: Path, lines: Iterator[tuple[int, list[str]]], kn
     for column in (*columns, *form.optional):
         if header.count(column) != 1 and (column in columns or column in header):
             raise DataError(
-                f"{path}: line 1 must name the column {column!r} once; {form.key} needs the columns {','.join(columns)}"
+                f"{path}: line 1 must name the column {column!r} once; {form.title} needs the columns "
+                f"{','.join(columns)}"
             )
     unknown = [column for column in header if column not in (*columns, *form.optional)]
     if unknown:
         others = f"no others but {','.join(form.optional)}" if form.optional else "no others"
         raise DataError(
-            f"{path}: line 1: no column {shown(list(map(quoted, unknown)))} is known; {form.key} has the columns "
+            f"{path}: line 1: no column {shown(list(map(quoted, unknown)))} is known; {form.title} has the columns "
             f"{','.join(columns)}, and {others}"
         )
     places = {column: header.index(column) for column in (*form.columns, *form.optional) if column in header}

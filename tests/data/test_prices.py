@@ -54,7 +54,7 @@ REST = "bmi,2\n7,3\nbp,4\n"
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("", "dataset.costs needs the columns attribute,cost"),
+        ("", "a price list needs the columns attribute,cost"),
         ("attribute,price\nage,1\n", "line 1 must name the column 'cost' once"),
         ("name,cost\nage,1\n", "line 1 must name the column 'attribute' once"),
         (f"attribute,cost\n{REST}", "no price for age: each of the 4 attributes needs one"),
@@ -70,7 +70,7 @@ REST = "bmi,2\n7,3\nbp,4\n"
         ("attribute,cost\nage,0\nbmi,0\n7,0\nbp,0\n", "every price is 0, so there is nothing to buy"),
         (
             "attribute,cost,why,when\nage,1,x,y\n",
-            "line 1: no column 'why', 'when' is known; dataset.costs has the columns attribute,cost, and no others",
+            "line 1: no column 'why', 'when' is known; a price list has the columns attribute,cost, and no others",
         ),
         (f"attribute,cost\nage,1e-31\n{REST}", "line 2: attribute 'age': cost must be 0 or from 1e-30 to 1e+30, not"),
         (f"attribute,cost\nage,-2\n{REST}", "cost must be 0 or from 1e-30 to 1e+30, not -2"),

@@ -32,7 +32,7 @@ def test_names_and_numbers_may_come_in_any_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("", "dataset.ranges needs the columns attribute,low,high"),
+        ("", "a list of ranges needs the columns attribute,low,high"),
         ("attribute,low,max\nage,1,2\n", "line 1 must name the column 'high' once"),
         (f"attribute,low,high\n{REST}", "no range for age: each of the 3 attributes needs one"),
         (f"attribute,low,high\nagee,1,2\n{REST}", "line 2: the data have no attribute 'agee' (did you mean 'age'?)"),

@@ -177,7 +177,7 @@ def test_a_finished_run_is_repriced_by_group(table: Path) -> None:
         ("attribute,group\na,x\nzz,x\n", "line 3: the data have no attribute 'zz'; attributes: a, b"),
         ("attribute,group\na,x\nb,x\n1,z\n", "line 4: attribute '1' has a group already, on line 2"),
         ("attribute,group\na,x\nb, \n", "line 3: attribute 'b': the group has no name"),
-        ("attribute,panel\na,x\n", "line 1 must name the column 'group' once; dataset.groups needs the columns"),
+        ("attribute,panel\na,x\n", "line 1 must name the column 'group' once; a list of groups needs the columns"),
         ("attribute,group,cost\na,x,1\n", "line 1: no column 'cost' is known"),
         ("attribute,group,group\na,x,x\n", "line 1 must name the column 'group' once"),
         ("attribute,group\na\n", "line 2: 1 fields, but the header has 2"),
@@ -200,7 +200,7 @@ def test_lists_of_groups_that_cannot_be_used_are_one_line(tmp_path: Path, text: 
         (
             "cost,group",
             "cost,panel",
-            "line 1: no column 'panel' is known; dataset.costs has the columns attribute,cost",
+            "line 1: no column 'panel' is known; a price list has the columns attribute,cost",
         ),
         ("b,1,", "b,x,", "line 3: attribute 'b': cost is not a number: 'x'"),
     ],
