@@ -166,20 +166,30 @@ def _models_used(results: "Results", repetition: int | None) -> str:
 
 def _error(data: Dataset, predictions: Predictions, labelled: bool, learned: Arrays, rows: str, known: bool) -> str:
     """Return the error on the rows of a table, and what is known of whether they were learned from."""
-    if labelled != data.two_valued:
+    y = data.y if labelled else _as_numbers(data)
+    if labelled != data.two_valued and y is data.y:
         targets = "two labels" if data.two_valued else "targets other than two labels"
         return f"the table has {targets} but the run learned {'' if labelled else 'no '}labels: no error is computed"
     if labelled and "labels" in learned and list(data.labels) != learned["labels"].tolist():
         ours, theirs = (" and ".join(map(quoted, labels)) for labels in (learned["labels"].tolist(), data.labels))
         return f"the table has the labels {theirs} but the run learned {ours}: no error is computed"
     values, label = predictions.values, predictions.label
-    errors = f"mean squared error {np.square(predictions.values - data.y).mean():.6g}"
+    errors = f"mean squared error {np.square(predictions.values - y).mean():.6g}"
     if labelled:
         right = np.sign(values) == data.y if label is None else label == learned["labels"][(data.y > 0).astype(int)]
         errors += f", error rate {1 - right.mean():.4g}"
     if known:
         return f"{errors} on the {rows}, the table that was learned from: expect more on new rows"
     return f"{errors} on the {rows}; whether any of them was learned from is not known"
+
+
+def _as_numbers(data: Dataset) -> np.ndarray:
+    """Return the targets of a table for a run that learned numbers: two different ones are read as labels."""
+    try:
+        low, high = map(float, data.labels)
+    except ValueError:  # no numbers, or no labels
+        return data.y
+    return np.where(data.y > 0, high, low)
 
 
 def _target(path: Path, named: str) -> tuple[str | None, Sequence[str], int]:

@@ -265,6 +265,13 @@ def test_columns_without_names_are_matched_by_their_order(tmp_path, run, capsys)
     assert numbers(out) == pytest.approx(expected(np.array([[2.0, 120, 4], [0, 1, 1]])))
 
 
+def test_two_different_numbers_are_numbers_when_numbers_were_learned(tmp_path, run, capsys):
+    targets = np.array([10.0, -2.5, 10.0, 10.0])
+    numeric = table(tmp_path / "new.csv", {**dict(zip(NAMES, X.T, strict=True)), "y": targets})
+    code, _, err = predict(capsys, run, numeric)
+    assert (code, f"mean squared error {np.square(expected(X) - targets).mean():.6g} on the 4 rows" in err) == (0, True)
+
+
 def test_no_error_is_computed_for_labels_when_numbers_were_learned(tmp_path, run, capsys):
     labels = table(tmp_path / "new.csv", {**dict(zip(NAMES, X.T, strict=True)), "y": ["a", "b", "a", "b"]})
     code, out, err = predict(capsys, run, labels)
