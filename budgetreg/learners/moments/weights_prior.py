@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
+from scipy.special import expit
 
 _SMALL = 0.01
 """Variance of the small weights, in that of the large ones."""
@@ -126,9 +127,9 @@ class WeightsPrior:
 
     def _draw_parameters(self, w: np.ndarray, rng: np.random.Generator) -> None:
         odds = np.log(self._pi / (1 - self._pi)) + np.log(_SMALL) / 2 + w**2 / (2 * self._t) * (1 / _SMALL - 1)
-        self._large = rng.random(self._p) < 1 / (1 + np.exp(-np.clip(odds, -500, 500)))
+        self._large = rng.random(self._p) < expit(odds)
         large = int(self._large.sum())
-        self._pi = float(np.clip(rng.beta(1 + large, 1 + self._p - large), 1e-6, 1 - 1e-6))
+        self._pi = min(max(rng.beta(1 + large, 1 + self._p - large), 1e-6), 1 - 1e-6)
         size = (np.square(w) / np.where(self._large, 1.0, _SMALL)).sum()
         self._t = (size / 2 + 1 / self._inverse_a) / rng.standard_gamma((self._p + 1) / 2)
         self._inverse_a = (max(1, large) / self._v + 1 / self._t) / rng.standard_gamma(1.0)
