@@ -12,9 +12,10 @@ from hypothesis import settings
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-from budgetreg.execution.workers import pin_blas_threads  # noqa: E402
+from budgetreg.execution.workers import keep_freed_memory, pin_blas_threads  # noqa: E402
 
 pin_blas_threads()
+keep_freed_memory()
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 # Started in the background of a script, processes ignore SIGINT and hand that on to those that tests interrupt.

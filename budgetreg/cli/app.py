@@ -122,11 +122,12 @@ def _dispatch(words: list[str]) -> int:
     if name not in COMMANDS:
         raise ConfigError(f"{name}: no such command{nearest(name, COMMANDS)}; commands: {', '.join(COMMANDS)}")
     from budgetreg.cli.arguments import parsed
-    from budgetreg.execution.workers import pin_blas_threads, refuse_little_memory
+    from budgetreg.execution.workers import keep_freed_memory, pin_blas_threads, refuse_little_memory
 
     arguments = parsed(name, rest)
     refuse_little_memory()
     pin_blas_threads()
+    keep_freed_memory()
     module, function, _ = COMMANDS[name]
     exit_code: int = getattr(import_module(f"budgetreg.cli.{module}"), function)(arguments)
     return exit_code

@@ -20,7 +20,7 @@ from budgetreg.errors import ConfigError, UserError, described
 from budgetreg.execution.attempts import Outcome, Repetitions, attempt, batches
 from budgetreg.execution.progress import reporter
 from budgetreg.execution.scheduler import Connection, connection
-from budgetreg.execution.workers import WorkerDied, pin_blas_threads
+from budgetreg.execution.workers import WorkerDied, keep_freed_memory, pin_blas_threads
 from budgetreg.notices import say
 from budgetreg.protocol.plan import Plan
 from budgetreg.results.provenance import libraries
@@ -152,6 +152,7 @@ def _withdrawing(worker: Any, key: str) -> Callable[[float], None]:
 
 @cache
 def _compute_in_one_thread() -> None:
-    """Limit BLAS for the life of the process: tasks in threads of one worker would lift each other's limits."""
+    """Set up the process for good: tasks in threads of one worker would lift each other's limits of BLAS."""
     pin_blas_threads()  # for libraries that are loaded later
+    keep_freed_memory()
     threadpool_limits(1)
