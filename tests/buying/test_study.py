@@ -339,6 +339,7 @@ def test_only_studies_are_opened(path: Path) -> None:
     path.unlink()
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE mine (a)")
+    other.close()
     with pytest.raises(DataError, match="is not a study"):
         budgetreg.Study(path)
     path.unlink()

@@ -188,6 +188,15 @@ def test_a_rescaled_regressor_errs_nearly_least_among_its_multiples(problem, cen
         assert problem is examples or errors[1.0] > 3 * errors[0.0]
 
 
+def test_a_regressor_of_noise_is_shortened():
+    """Judged by the rows that it was fitted to, it would seem right."""
+    factors = []
+    for seed in range(20):
+        X, y = np.random.default_rng(seed).normal(size=(40, 12)), np.random.default_rng([seed, 1]).normal(size=40)
+        factors.append(imputation.full_row_scale(hidden(X, 4, seed), y, np.array([1.0]), centred=True))
+    assert np.mean(factors) < 0.2
+
+
 def test_with_every_value_seen_nothing_is_rescaled():
     X, y = examples(40, 5)
     w, _ = imputation.regressor(X, y, impute="mean", rescale=True, **BOTH)

@@ -101,6 +101,17 @@ def test_what_cells_explain_is_a_standard_error_less_than_their_covariances_do()
     assert np.mean(errors) == pytest.approx(np.std(covariances), rel=0.25)
 
 
+def test_what_cells_explain_depends_on_no_origin() -> None:
+    """Neither of the targets, whose mean is far from 0 if one label is rare, nor of the attributes."""
+    X, y = classes(200, 0.05)
+    cells = np.flatnonzero(np.random.default_rng(0).random(X.shape) < 0.6)
+    found = [
+        explained_by_cells(Table(X + 3 * shift, y + shift), {"w": np.ones(3), "c": np.zeros(3)}, np.arange(9), cells, 1)
+        for shift in (0.0, 5.0)
+    ]
+    assert found[0] == pytest.approx(found[1])
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -1,5 +1,6 @@
 """Which cells to buy next: the criterion against simulation and enumeration, and what no choice may violate."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -102,6 +103,45 @@ def test_depth_is_nearly_as_good_as_the_best_by_enumeration(loading: float, nois
     errors = {k: error(k) for k in range(2, d + 1)}
     choice = choose(single_units(n, d), beliefs, np.ones(d), spend, np.random.default_rng(2))
     assert errors[choice.depth] <= 1.03 * min(errors.values())
+
+
+def listed_depth(offer: Offer, beliefs: Beliefs, weights: np.ndarray, spend: float, seed: int) -> int:
+    """Return how deep examples are filled up, by loops over 32 examples and nested sets of what they would show."""
+    rng, d = np.random.default_rng(seed), len(weights)
+    drawn = [i for i in range(d) if offer.prices[i] and offer.open[:, i].any()]
+    q = 0.9 * weights[drawn] / weights[drawn].sum() + 0.1 / len(drawn)
+    units = offer.seen[:, drawn].sum() + spend
+    top = min(len(drawn), round(units / (1.5 * len(drawn))))
+    steps = int(np.ceil(3 * np.log2(top / 2)))
+    tried = sorted({round(2 * (top / 2) ** (i / steps)) for i in range(steps + 1)})
+    criterion, before = Criterion(beliefs), np.flatnonzero(offer.seen.any(axis=1))
+    if before.size:
+        some = before[np.linspace(0, before.size - 1, 32).round().astype(int)]
+        criterion.correct(np.array([np.flatnonzero(offer.seen[t]) for t in some]), before.size)
+    examples = rng.choice(len(offer.seen), 32)
+    orders = np.argsort(-(np.log(q) + rng.gumbel(size=(32, len(drawn)))), axis=1)
+    errors = {}
+    for k in tried:
+        n, information = 1 if k == len(drawn) else 32, []
+        for t, order in zip(examples[:n], orders[:n], strict=True):
+            shown = {i for i in range(d) if i not in drawn and (offer.seen[t, i] or not offer.prices[i])}
+            information.append(criterion.information(np.array([[*shown, *(drawn[j] for j in order[:k])]])))
+        errors[k] = criterion.error(np.mean(information, axis=0) * min(units / k, len(offer.seen)))
+    tied = [k for k in tried if errors[k] <= 1.02 * min(errors.values())]
+    return tied[-1] if tied[-1] == len(drawn) else round(np.sqrt(tied[0] * tied[-1]))
+
+
+@pytest.mark.parametrize(("shown", "noise"), [("nothing", 10), ("free", 10), ("of all", 100), ("of some", 100)])
+def test_depth_is_that_of_a_listing(shown: str, noise: float) -> None:
+    """With noise, partial examples are best, and chance decides between two or three depths."""
+    d, n, spend = 20, 900, 900
+    seen, w = np.zeros((n, d), dtype=bool), np.random.default_rng(0).standard_normal(d) * (np.arange(d) % 3 == 0)
+    seen[: {"of all": n, "of some": 40}.get(shown, 0), 4:7] = True
+    offer = replace(single_units(n, d, seen), prices=np.where((np.arange(d) < 2) & (shown == "free"), 0.0, 1.0))
+    beliefs, weights = Beliefs(0.2 * np.eye(d) + 0.8 * np.kron(np.eye(5), np.ones((4, 4))), w, noise), np.abs(w) + 0.05
+    chosen = [choose(offer, beliefs, weights, spend, np.random.default_rng(seed)).depth for seed in range(8)]
+    assert chosen == [listed_depth(offer, beliefs, weights, spend, seed) for seed in range(8)]
+    assert len(set(chosen)) > 1
 
 
 def test_correlated_attributes_get_few_and_independent_ones_complete_rows() -> None:
@@ -208,6 +248,16 @@ def test_no_choice_violates_what_was_asked(purchase: tuple[Offer, float, bool, i
     left = offer.by_unit(offer.open) & ~units & (offer.prices > 0)
     left &= (offer.limits > units[:, offer.prices > 0].sum(axis=1))[:, None]
     assert not (left & (offer.prices <= (spend - cost) * (1 - 1e-9))).any()  # nothing is left that could be bought
+
+
+@pytest.mark.parametrize("seen", [[], [2]])
+def test_free_cells_come_with_examples_that_show_anything_else(seen: list[int]) -> None:
+    known = np.zeros((50, 4), dtype=bool)
+    known[seen, 1] = True
+    offer = replace(single_units(50, 4, known), prices=np.array([0.0, 1.0, 1.0, 1.0]))
+    example, attribute = choose(offer, None, np.ones(4), 8, np.random.default_rng(0)).cells.T
+    assert np.count_nonzero(attribute) == 8
+    assert set(example[attribute == 0]) == set(example[attribute > 0]) | set(seen) < set(range(50))
 
 
 def test_new_random_numbers_give_other_cells() -> None:
