@@ -188,6 +188,21 @@ def test_a_rescaled_regressor_errs_nearly_least_among_its_multiples(problem, cen
         assert problem is examples or errors[1.0] > 3 * errors[0.0]
 
 
+@pytest.mark.parametrize("centred", [True, False])
+def test_the_factor_is_the_best_one_for_complete_rows(centred):
+    """Also without an intercept and centring, where the means of attributes and targets count."""
+    X, y = examples(6000, 8)
+    y = y - y.mean() if centred else y
+    shown, strengths = hidden(X[:3000], 4), np.array([10.0])
+    means = np.nanmean(shown, axis=0)
+    origin = means if centred else 0
+    w = RidgeRows(np.where(np.isnan(shown), means, shown) - origin, y[:3000], free=False).solved(strengths)[0][:, 0]
+    part = (X[3000:] - origin) @ w
+    best = part @ y[3000:] / (part @ part)
+    factor = imputation.full_row_scale(shown, y[:3000], strengths, centred=centred)
+    assert factor == pytest.approx(best, abs=0.05) and best < 0.97
+
+
 def test_a_regressor_of_noise_is_shortened():
     """Judged by the rows that it was fitted to, it would seem right."""
     factors = []

@@ -12,7 +12,7 @@ from budgetreg.revealed.collection import collect
 @pytest.mark.parametrize("free", [[], [1, 4]])
 def test_phases_end_where_draws_were_planned(pilot: int, free: list[int]) -> None:
     """The pilot is a phase of its own, and its rows count as examples of all others."""
-    rng, n, d, k = np.random.default_rng(0), 60, 6, 2
+    rng, n, d, k = np.random.default_rng(0), 48, 6, 2
     rows = np.arange(n + pilot)[None]
     is_free = np.isin(np.arange(d), free)
     table = Table(rng.normal(size=(n + pilot, d)), rng.normal(size=n + pilot))

@@ -131,10 +131,13 @@ def listed_depth(offer: Offer, beliefs: Beliefs, weights: np.ndarray, spend: flo
     return tied[-1] if tied[-1] == len(drawn) else round(np.sqrt(tied[0] * tied[-1]))
 
 
-@pytest.mark.parametrize(("shown", "noise"), [("nothing", 10), ("free", 10), ("of all", 100), ("of some", 100)])
-def test_depth_is_that_of_a_listing(shown: str, noise: float) -> None:
+@pytest.mark.parametrize(
+    ("shown", "noise", "n"),
+    [("nothing", 10, 900), ("free", 10, 900), ("of all", 100, 900), ("of some", 100, 900), ("nothing", 10, 190)],
+)
+def test_depth_is_that_of_a_listing(shown: str, noise: float, n: int) -> None:
     """With noise, partial examples are best, and chance decides between two or three depths."""
-    d, n, spend = 20, 900, 900
+    d, spend = 20, 900
     seen, w = np.zeros((n, d), dtype=bool), np.random.default_rng(0).standard_normal(d) * (np.arange(d) % 3 == 0)
     seen[: {"of all": n, "of some": 40}.get(shown, 0), 4:7] = True
     offer = replace(single_units(n, d, seen), prices=np.where((np.arange(d) < 2) & (shown == "free"), 0.0, 1.0))
@@ -163,10 +166,10 @@ def test_few_values_are_spread_over_many_examples() -> None:
 
 def test_old_examples_are_filled_up_before_new_ones() -> None:
     seen = np.zeros((300, 5), dtype=bool)
-    seen[:100, :2] = True
+    seen[200:, :2] = True
     choice = choose(single_units(300, 5, seen), factor_beliefs(5, 0.0, 0.02), np.ones(5), 320, np.random.default_rng(5))
     assert choice.depth == 5
-    old = choice.cells[choice.cells[:, 0] < 100]
+    old = choice.cells[choice.cells[:, 0] >= 200]
     assert len(old) == 300  # three more of each
     assert len(choice.cells) == 320
 
@@ -250,14 +253,33 @@ def test_no_choice_violates_what_was_asked(purchase: tuple[Offer, float, bool, i
     assert not (left & (offer.prices <= (spend - cost) * (1 - 1e-9))).any()  # nothing is left that could be bought
 
 
-@pytest.mark.parametrize("seen", [[], [2]])
-def test_free_cells_come_with_examples_that_show_anything_else(seen: list[int]) -> None:
-    known = np.zeros((50, 4), dtype=bool)
-    known[seen, 1] = True
-    offer = replace(single_units(50, 4, known), prices=np.array([0.0, 1.0, 1.0, 1.0]))
+@pytest.mark.parametrize(("seen", "others"), [([], True), ([2], True), ([2], False)])
+def test_free_cells_come_with_examples_that_show_anything_else(seen: list[int], others: bool) -> None:
+    """Also if no other example has a value of what they show."""
+    offer = replace(single_units(50, 4), prices=np.array([0.0, 1.0, 1.0, 1.0]))
+    offer.seen[seen, 1] = True
+    offer.open[:, 1] = ~offer.seen[:, 1] & others
+    offer.limits[seen] = 0
     example, attribute = choose(offer, None, np.ones(4), 8, np.random.default_rng(0)).cells.T
     assert np.count_nonzero(attribute) == 8
     assert set(example[attribute == 0]) == set(example[attribute > 0]) | set(seen) < set(range(50))
+
+
+def test_cells_are_in_the_order_of_the_candidates() -> None:
+    candidates = np.array([7, 3, 5])
+    choice = choose(single_units(9, 2), None, np.ones(2), 6, np.random.default_rng(0), candidates=candidates)
+    assert choice.cells.tolist() == [[7, 0], [7, 1], [3, 0], [3, 1], [5, 0], [5, 1]]
+
+
+def test_where_nothing_has_a_price_everything_is_taken() -> None:
+    choice = choose(replace(single_units(9, 3), prices=np.zeros(3)), None, np.ones(3), 0, np.random.default_rng(0))
+    assert (len(choice.cells), choice.cost) == (27, 0)
+
+
+def test_no_example_gets_more_than_its_limit_however_good_complete_rows_are() -> None:
+    offer = single_units(900, 8, per_example=3)
+    choice = choose(offer, factor_beliefs(8, 0.0, 0.02), np.ones(8), 1000, np.random.default_rng(0))
+    assert (choice.depth, choice.limit) == (3, Limit.PER_EXAMPLE)
 
 
 def test_new_random_numbers_give_other_cells() -> None:
