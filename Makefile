@@ -1,8 +1,8 @@
 # Everything runs in one virtual environment, .venv, made on first use from python3 and constraints.txt.
 VENV := .venv
 BIN := $(VENV)/bin
-# The first of these that is a supported Python makes the environment; make PYTHON=/path/to/python names another.
-PYTHON ?= python3 python3.13 python3.12 python3.11
+# The first of these that is Python 3.11 or newer makes the environment; make PYTHON=/path/to/python names another.
+PYTHON ?= python3 python3.14 python3.13 python3.12 python3.11
 # The folder that holds MNIST/raw/.
 ROOT ?= data
 # Where make run leaves its results; another configuration needs another folder.
@@ -71,19 +71,29 @@ clean: ## remove the environment, caches and builds; runs/, results/ and data/ s
 
 # One stamp per extra of pyproject.toml: installed once, and again when the requirements change. Compiling is left to
 # compileall because pip uses one core for it, and includes every package's tests and all of torch, which no run imports.
+# The versions of constraints.txt may not exist for a Python that is newer than they are: then the newest ones that do.
+PIP_INSTALL = $(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check
 $(VENV)/.installed-%: pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "installing budgetreg[$*] into $(VENV) ..."
-	@$(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check -c constraints.txt -e '.[$*]'
+	@$(PIP_INSTALL) -c constraints.txt -e '.[$*]' || { \
+	  $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 14))' && \
+	  echo "The versions of constraints.txt cannot be installed with $$($(BIN)/python --version): installing others;" \
+	    "results may differ from those in results/" >&2 && \
+	  $(PIP_INSTALL) -e '.[$*]'; \
+	}
 	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests|torch|sympy)/' $(VENV)/lib || true
 	@touch $@
 
 $(BIN)/pip:
-	@for python in $(PYTHON); do \
-	  if "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then \
+	@tried=; \
+	for python in $(PYTHON); do \
+	  if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 	    echo "making $(VENV) with $$("$$python" --version)"; \
 	    exec "$$python" -m venv $(VENV); \
 	  fi; \
+	  version=$$("$$python" --version 2>/dev/null) || version="not found"; \
+	  tried="$${tried:+$$tried, }$$python ($$version)"; \
 	done; \
-	echo "budgetreg needs Python 3.11, 3.12 or 3.13 (python3 is $$(python3 --version 2>&1)), and none of these is one: $(PYTHON)" >&2; \
-	echo "Install one, or say where it is: make PYTHON=/path/to/python3.12" >&2; \
+	echo "budgetreg needs Python 3.11 or newer, and none of these is: $$tried;" \
+	  "install one, or say where it is: make PYTHON=/path/to/python3" >&2; \
 	exit 1

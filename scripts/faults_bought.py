@@ -4,12 +4,15 @@ from mutation import Mutant, around, rewrite
 
 ADVICE = "tests/analysis/test_advice.py"
 CALIBRATION = "tests/protocol/test_calibration.py"
+CHOOSING_K = "tests/protocol/test_choosing_k.py"
+COLLECTION = "tests/revealed/test_collection.py"
 CELLS = "tests/sampling/test_cells.py"
 CONSTANT = "tests/learners/test_constant_attributes.py"
 DESIGNS = "tests/sampling/test_designs.py"
 FIT = "tests/cli/test_fit.py"
 FIXED_SUBSET = "tests/learners/test_fixed_subset.py"
 GROUPS = "tests/protocol/test_groups.py"
+MISSING_RUNS = "tests/protocol/test_missing.py"
 SCALE = "tests/protocol/test_scale.py"
 TAILS = "tests/learners/test_tails.py"
 WEIGHTS = "tests/sampling/test_importance_weights.py"
@@ -24,6 +27,12 @@ BY_CELLS = "protocol.calibration:explained_by_cells"
 SELECTED = "learners.fixed_subset:_selected"
 BILL = "results.bill:_bill"
 PILOT = "protocol.spending:Spending.automatic_pilot"
+BOUGHT = "protocol.spending:Spending.bought"
+DEPTH = "sampling.cells:_Purchase._least_error"
+PURCHASE = "sampling.cells:_Purchase.__init__"
+CHOSEN = "sampling.cells:_Purchase.cells"
+COLLECT = "revealed.collection:collect"
+ROUNDS = "revealed.purchases:_Buyer.rounds"
 
 MUTANTS = (
     # Columns whose values are all equal
@@ -258,6 +267,13 @@ MUTANTS = (
         (CALIBRATION,),
     ),
     Mutant(
+        "what is explained depends on the mean of the labels",
+        BY_CELLS,
+        rewrite("table.y[row] - mean_target[attribute]", "table.y[row]"),
+        "where one label is rare, regressors seem to explain less than they do",
+        (CALIBRATION,),
+    ),
+    Mutant(
         "what is stored in gaps explains",
         "protocol.calibration:_blocks",
         rewrite("table.available is not None", "False"),
@@ -351,6 +367,78 @@ MUTANTS = (
         "a wide table is spent on what nobody needs",
         (SCALE,),
     ),
+    # Totals where values are missing
+    Mutant(
+        "no reserve for draws that meet more values than expected",
+        BOUGHT,
+        rewrite("_RESERVE * self.met.deviation", "0.0"),
+        "half of the runs pass their total",
+        (MISSING_RUNS,),
+    ),
+    Mutant(
+        "a reserve where draws decide anyway",
+        BOUGHT,
+        rewrite("self.ends_with_money", "False"),
+        "runs within a total in money are planned for fewer examples than they see",
+        (MISSING_RUNS,),
+    ),
+    # Plans of draws, and rounds of purchases
+    Mutant(
+        "phases without the pilot",
+        COLLECT,
+        rewrite("changes.append(pilot + stop)", "changes.append(stop)"),
+        "moments are weighted by draws of other examples",
+        (COLLECTION,),
+    ),
+    Mutant(
+        "the last phase ends without the pilot",
+        COLLECT,
+        rewrite("(*changes, pilot + stop)", "(*changes, stop)"),
+        "the last examples are in no phase",
+        (COLLECTION,),
+    ),
+    Mutant(
+        "free attributes delay the first plan",
+        COLLECT,
+        rewrite("draws[0].priced.size", "d"),
+        "another first plan than described",
+        (COLLECTION,),
+    ),
+    Mutant(
+        "draws are planned again after the last example",
+        COLLECT,
+        rewrite("first << doublings < last", "first << doublings <= last"),
+        "a plan is computed that nobody draws by",
+        (COLLECTION,),
+    ),
+    Mutant(
+        "plans until the total is spent",
+        ROUNDS,
+        rewrite("(1 - _LAST_ROUND) * total", "total"),
+        "the best plan, which is the last one, buys next to nothing",
+        (CHOOSING_K,),
+    ),
+    Mutant(
+        "the first round pays for the pilot",
+        ROUNDS,
+        rewrite("self._spent + _1", "_1"),
+        "the first plan knows nothing but the pilot",
+        (CHOOSING_K,),
+    ),
+    Mutant(
+        "rounds grow threefold",
+        ROUNDS,
+        rewrite("amount *= 2", "amount *= 3"),
+        "fewer plans than described",
+        (CHOOSING_K,),
+    ),
+    Mutant(
+        "bought examples are counted without the pilot",
+        "revealed.purchases:_Buyer.collected",
+        rewrite("(pilot, pilot + examples)", "(pilot, examples)"),
+        "the last examples are in no phase",
+        (CHOOSING_K,),
+    ),
     # How deep examples are filled up
     Mutant(
         "the error of an estimated regressor counts as noise",
@@ -364,6 +452,83 @@ MUTANTS = (
         "sampling.cells:_Purchase._least_error",
         rewrite("good[-1] == self._varying.size", "False"),
         "partial examples are bought although they need a covariance that is hardly known",
+        (CELLS,),
+    ),
+    Mutant(
+        "each depth is judged by sets of its own",
+        DEPTH,
+        rewrite("order[:m, :k]", "np.argsort(-self._keys(rng, _SETS), axis=1, kind='stable')[:m, :k]"),
+        "chance decides more of the depth than it has to",
+        (CELLS,),
+    ),
+    Mutant(
+        "designs are judged by what is drawn least",
+        DEPTH,
+        rewrite("order[:m, :k]", "order[:m, -k:]"),
+        "examples are filled up too far, because their sets seem to show little",
+        (CELLS,),
+    ),
+    Mutant(
+        "free attributes show nothing",
+        DEPTH,
+        rewrite("seen[:, self._offer.prices == 0] = True", "pass"),
+        "attributes are bought that free ones predict",
+        (CELLS,),
+    ),
+    Mutant(
+        "there are always enough examples",
+        DEPTH,
+        rewrite("min(units / k, n)", "(units / k)"),
+        "few attributes of more examples than there are seem best",
+        (CELLS,),
+    ),
+    Mutant(
+        "the smallest of tied depths is the best",
+        DEPTH,
+        rewrite("good[0] * good[-1]", "good[0] * good[0]"),
+        "another depth than described",
+        (CELLS,),
+    ),
+    Mutant(
+        "free cells of all examples are taken",
+        CHOSEN,
+        rewrite("np.flatnonzero(shown)", "np.arange(len(shown))"),
+        "an order has examples of which nobody measures anything",
+        (CELLS,),
+    ),
+    Mutant(
+        "where nothing has a price nothing is taken",
+        CHOSEN,
+        rewrite("not self._priced.size", "False"),
+        "free values are not seen",
+        (CELLS,),
+    ),
+    Mutant(
+        "examples that are complete but for free cells stay so",
+        CHOSEN,
+        rewrite("shown | _1 | (not self._priced.size)", "shown | (not self._priced.size)"),
+        "free values of examples that were paid for are not seen",
+        (CELLS,),
+    ),
+    Mutant(
+        "new examples come before those begun",
+        PURCHASE,
+        rewrite("np.argsort(new, kind='stable')", "np.arange(new.size)"),
+        "examples stay incomplete",
+        (CELLS,),
+    ),
+    Mutant(
+        "designs ignore the limit per example",
+        PURCHASE,
+        rewrite("np.minimum(offer.limits, _1)", "_1"),
+        "the reason that is given for a depth is wrong",
+        (CELLS,),
+    ),
+    Mutant(
+        "cells come in the order of the table",
+        CHOSEN,
+        rewrite("np.lexsort((attribute, place[example]))", "np.lexsort((attribute, example))"),
+        "the preferred examples are not the first of an order",
         (CELLS,),
     ),
 )

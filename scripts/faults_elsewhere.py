@@ -18,8 +18,11 @@ ADVICE = "tests/analysis/test_advice.py"
 ADVISE = "tests/cli/test_advise.py"
 DAMAGE = "tests/results/test_damage.py"
 FEW_VALUES = "tests/learners/test_few_values.py"
+IMPUTATION = "tests/learners/test_imputation.py"
 MODELS = "tests/results/test_models.py"
 TARGET_REGRESSION = "tests/learners/test_target_regression.py"
+
+FACTOR = "learners.imputation:full_row_scale"
 
 
 def trusting(content_of: Callable[[object], dict[str, Any] | None], record: object) -> dict[str, Any] | None:
@@ -181,6 +184,27 @@ MUTANTS = (
         rewrite("_1 + (_2 + _3 + 1) / 2", "_1 + (_2 + _3) / 2"),
         "few values seem noisier than the posterior says",
         (FEW_VALUES,),
+    ),
+    Mutant(
+        "the factor of imputed rows is judged by the rows of the fit",
+        FACTOR,
+        rewrite("rows.solved(strengths, held_out)", "rows.solved(strengths)"),
+        "regressors of few rows are too long",
+        (IMPUTATION,),
+    ),
+    Mutant(
+        "the factor of imputed rows ignores means in the products with the target",
+        FACTOR,
+        rewrite("Z[held_out] / shares + origin", "Z[held_out] / shares"),
+        "without centring, regressors have a wrong length",
+        (IMPUTATION,),
+    ),
+    Mutant(
+        "the factor of imputed rows ignores means in the second moments",
+        FACTOR,
+        rewrite("covariance(Z, seen) + _1", "covariance(Z, seen)"),
+        "without centring, regressors have a wrong length",
+        (IMPUTATION,),
     ),
     Mutant(
         "heavy tails are ignored",
