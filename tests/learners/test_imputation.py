@@ -200,7 +200,7 @@ def test_the_factor_is_the_best_one_for_complete_rows(centred):
     part = (X[3000:] - origin) @ w
     best = part @ y[3000:] / (part @ part)
     factor = imputation.full_row_scale(shown, y[:3000], strengths, centred=centred)
-    assert factor == pytest.approx(best, abs=0.05) and best < 0.97
+    assert factor == pytest.approx(best, abs=0.02) and best < 0.97
 
 
 def test_a_regressor_of_noise_is_shortened():
