@@ -189,7 +189,7 @@ class BudgetEstimator(BaseEstimator):
         """Return values and targets, checked as scikit-learn does."""
         learner = self._learner
         finite: bool | str = True if learner.missing is Missing.REFUSED else "allow-nan"
-        X = checked(self, X, order="C", ensure_all_finite=finite, ensure_min_features=2, ensure_min_samples=2)
+        X = checked(self, X, ensure_all_finite=finite, ensure_min_features=2, ensure_min_samples=2)
         refuse_sizes(X, "X", getattr(self, "feature_names_in_", ()))
         target = None
         if learner.predicts:

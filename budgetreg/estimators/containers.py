@@ -48,13 +48,20 @@ def plain(given: Any, name: str) -> Any:
         return given
     if hasattr(given, "iloc"):
         return _plain_series(given, name) if given.ndim == 1 else _plain_frame(given, name)
-    in_parts = isinstance(given, list | tuple) and any(isinstance(part, np.ma.MaskedArray) for part in given)
-    values = np.ma.array(given) if in_parts else np.asanyarray(given)
+    given = _without_masks(given, name) if isinstance(given, list | tuple) else given
+    values = np.asanyarray(given)
     _refuse_kind(values.dtype, name)
     missing, cells = np.ma.getmask(values), np.ma.getdata(values)
     if cells.dtype.kind == "O":
         missing = missing | _missing_objects(cells, name)
     return np.where(missing, np.nan, cells) if np.any(missing) else given
+
+
+def _without_masks(part: Any, name: str) -> Any:
+    """Return lists of numbers and arrays with NaN for what is masked: NumPy would make 0 of it."""
+    if isinstance(part, list | tuple):
+        return [_without_masks(each, name) for each in part]
+    return plain(part, name) if isinstance(part, np.ma.MaskedArray) else part
 
 
 def _plain_series(series: Any, name: str) -> Any:
@@ -116,7 +123,7 @@ def checked(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
     ValueError
         If the table cannot be used.
     """
-    X = validate_data(estimator, plain(X, "X"), accept_sparse="csr", dtype=np.float64, **options)
+    X = validate_data(estimator, plain(X, "X"), accept_sparse="csr", dtype=np.float64, order="C", **options)
     if issparse(X):
         X = X.copy()
         X.sum_duplicates()

@@ -71,6 +71,10 @@ class BudgetRegressor(RegressorMixin, ContinuedEstimator):
             return np.asarray(predictions)
         return predictions, np.sqrt(conditional_variances(covariance, self.coef_, X) + self.noise_variance_)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² of the predictions, the share of the targets' variance that they explain."""
+        return float(super().score(X, self._targets(y), sample_weight))
+
     def __sklearn_tags__(self) -> Any:
         """Describe what can be expected: little, with few attributes or untuned constants."""
         tags = super().__sklearn_tags__()

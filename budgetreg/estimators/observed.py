@@ -79,7 +79,9 @@ class Observed:
         too_large = np.abs(values) > LARGEST
         if too_large.any():
             which, largest = attributes[too_large][0], values[too_large][0]
-            raise self._failed(example, f"observe returned {largest:.3g} for attribute {which}: the most is {LARGEST:g}")
+            raise self._failed(
+                example, f"observe returned {largest:.3g} for attribute {which}: the most is {LARGEST:g}"
+            )
         self.values[example, attributes] = values
 
     def refuse_small(self) -> None:
