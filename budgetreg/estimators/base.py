@@ -57,8 +57,9 @@ class BudgetEstimator(BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d), or callable
-            NaN marks a cell that was not bought, and so do a mask and pandas' NA. A callable ``observe(example, attributes)`` returns the values of
-            attributes of an example; it is called with an int and an array of distinct ints, while it learns.
+            NaN marks a cell that was not bought, and so do a mask and pandas' NA. A callable
+            ``observe(example, attributes)`` returns the values of attributes of an example; it is called with an int
+            and an array of distinct ints, while it learns.
         y : array-like of shape (n,)
             Targets. Learners of subspaces ignore them; with a callable, their number is that of the examples.
         n_features : int, optional

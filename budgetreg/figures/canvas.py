@@ -18,7 +18,7 @@ _DOTS_PER_INCH = 150
 _PANELS = {1: (6.6, 4.0), 2: (5.6, 3.6), 3: (4.6, 3.2)}  # inches, by the number in a row
 _LEGEND_ROW, _TITLE_ROW = 0.21, 0.24  # inches
 _LETTERS_PER_INCH = 10.6  # of a title
-_SETTINGS = {"font.family": "DejaVu Sans", "pdf.fonttype": 42, "font.size": 9.5, "text.parse_math": False}
+_LETTERS = 70  # in a line of a name
 # Without these, files would hold the date and the version of the drawing library.
 _NO_METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
 
@@ -35,9 +35,10 @@ def own_settings() -> Iterator[None]:
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_SETTINGS)
+        matplotlib.rcParams.update({"font.family": "DejaVu Sans", "pdf.fonttype": 42, "font.size": 9.5})
+        matplotlib.rcParams["text.parse_math"] = False
         # All texts of a figure pass here, also those of ticks and legends.
-        Text.set_text = lambda self, text: set_text(self, drawable(text))  # type: ignore[method-assign]
+        Text.set_text = lambda self, s: set_text(self, drawable(s))  # type: ignore[method-assign]
         try:
             yield
         finally:
@@ -53,6 +54,11 @@ def drawable(text: object) -> str:
     ('a\\x1b\\udce9', '')
     """
     return "" if text is None else printable(str(text)).encode(errors="backslashreplace").decode()
+
+
+def folded(text: str) -> str:
+    """Return a name with line breaks if it is long, so that titles and names of ticks leave space for the axes."""
+    return "\n".join(text[at : at + _LETTERS] for at in range(0, len(text), _LETTERS))
 
 
 def write_figure(figure: Figure, text: str, target: Path, name: str) -> list[Path]:

@@ -161,7 +161,7 @@ def test_sizes_that_cannot_be_computed_with_are_refused(size: float, fits: bool)
 def test_what_was_paid_for_is_kept_when_its_unit_is_too_large() -> None:
     """Only when all is observed it is known that no value of the attribute is large enough; another unit helps."""
     units, model = np.array([1, 1e-155, 1, 1]), ImputeRidge(k=4, pilot=2)
-    with pytest.raises(ObservationError, match="attribute 1: its largest absolute value is .*e-155") as failure:
+    with pytest.raises(ObservationError, match=r"attribute 1: its largest absolute value is .*e-155") as failure:
         model.fit(lambda i, at: (X * units)[i, at], y=Y, n_features=4)
     known = failure.value.values / units
     np.testing.assert_array_equal(np.isfinite(known[failure.value.example]), True)
