@@ -160,5 +160,7 @@ def refuse_sizes(X: Any, name: str, names: Sequence[str] = (), *, small: bool = 
 def largest_of(X: Any) -> np.ndarray:
     """Return the largest absolute value (d,) of each column of an array or CSR; 0 for a column of NaN."""
     if issparse(X):
-        return np.nan_to_num(abs(X).nanmax(axis=0).toarray().ravel())
+        largest = np.zeros(X.shape[1])
+        np.maximum.at(largest, X.indices, np.nan_to_num(np.abs(X.data)))
+        return largest
     return np.nan_to_num(np.fmax(np.fmax.reduce(X, axis=0), -np.fmin.reduce(X, axis=0)))

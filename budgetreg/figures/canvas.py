@@ -2,7 +2,7 @@
 
 import textwrap
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -18,7 +18,7 @@ _DOTS_PER_INCH = 150
 _PANELS = {1: (6.6, 4.0), 2: (5.6, 3.6), 3: (4.6, 3.2)}  # inches, by the number in a row
 _LEGEND_ROW, _TITLE_ROW = 0.21, 0.24  # inches
 _LETTERS_PER_INCH = 10.6  # of a title
-_LETTERS = 70  # in a line of a name
+_LETTERS, _LETTERS_OF_TICK = 70, 30  # in a line of a title, and of the name of a tick
 # Without these, files would hold the date and the version of the drawing library.
 _NO_METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
 
@@ -56,9 +56,14 @@ def drawable(text: object) -> str:
     return "" if text is None else printable(str(text)).encode(errors="backslashreplace").decode()
 
 
-def folded(text: str) -> str:
+def folded(text: str, letters: int = _LETTERS) -> str:
     """Return a name with line breaks if it is long, so that titles and names of ticks leave space for the axes."""
-    return "\n".join(text[at : at + _LETTERS] for at in range(0, len(text), _LETTERS))
+    return "\n".join(text[at : at + letters] for at in range(0, len(text), letters))
+
+
+def folded_ticks(labels: Iterable[str]) -> list[str]:
+    """Return the names of ticks, each with line breaks if it is long."""
+    return [folded(label, _LETTERS_OF_TICK) for label in labels]
 
 
 def write_figure(figure: Figure, text: str, target: Path, name: str) -> list[Path]:

@@ -9,7 +9,17 @@ import numpy as np
 from budgetreg.analysis.bootstrap import Estimate, basic, percentile
 from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.figures.axes import Axis, axes_of
-from budgetreg.figures.canvas import Panel, Panels, folded, grid, legend, own_settings, sheet, write_figure
+from budgetreg.figures.canvas import (
+    Panel,
+    Panels,
+    folded,
+    folded_ticks,
+    grid,
+    legend,
+    own_settings,
+    sheet,
+    write_figure,
+)
 from budgetreg.figures.captions import flowing, repetitions_of, short_caption
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.labels import End, label_ends
@@ -193,7 +203,7 @@ def _draw_columns(ax: Axes, series: Sequence[Series], y: Axis, drawing: Drawing)
     if y.log:
         ax.set_yscale("log")
     set_ticks(ax)
-    ax.set_xticks(range(len(learners)), list(map(folded, learners)))
+    ax.set_xticks(range(len(learners)), folded_ticks(learners))
     grid(ax, axis="y")
 
 

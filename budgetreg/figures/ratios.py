@@ -8,7 +8,7 @@ import numpy as np
 from budgetreg.analysis.bootstrap import Estimate, of_ratio
 from budgetreg.analysis.comparisons import ResampledCurves, select
 from budgetreg.figures.axes import Axis, axes_of
-from budgetreg.figures.canvas import folded, grid, legend, own_settings, sheet, write_figure
+from budgetreg.figures.canvas import folded, folded_ticks, grid, legend, own_settings, sheet, write_figure
 from budgetreg.figures.captions import flowing, repetitions_of, short_caption
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.library import Axes, Figure
@@ -73,7 +73,7 @@ def draw(series: Sequence[Series], drawing: Drawing) -> tuple[Figure, str]:
             if label in of_panel:
                 _draw_ratio(place.ax, row, of_panel[label], looks[label])
         place.ax.axvline(1, color=_GREY, linewidth=1.0, zorder=1)
-        place.ax.set_yticks(range(len(labels)), list(map(folded, labels)))
+        place.ax.set_yticks(range(len(labels)), folded_ticks(labels))
         place.ax.set_ylim(len(labels) - 0.5, -0.5)
         place.ax.tick_params(labelleft=place.first)
         place.ax.set_xscale("log")
