@@ -16,10 +16,13 @@ from budgetreg.results.models import Arrays, read_models
 
 ADVICE = "tests/analysis/test_advice.py"
 ADVISE = "tests/cli/test_advise.py"
+CONTAINERS = "tests/estimators/test_containers.py"
 DAMAGE = "tests/results/test_damage.py"
+ESTIMATORS = "tests/estimators/test_estimators.py"
 FEW_VALUES = "tests/learners/test_few_values.py"
 IMPUTATION = "tests/learners/test_imputation.py"
 MODELS = "tests/results/test_models.py"
+NAMES = "tests/figures/test_names.py"
 TARGET_REGRESSION = "tests/learners/test_target_regression.py"
 
 FACTOR = "learners.imputation:full_row_scale"
@@ -212,5 +215,91 @@ MUTANTS = (
         rewrite("_1 * _2 / (_3 - 1)", "_1"),
         "what chance seems to explain is believed",
         (FEW_VALUES,),
+    ),
+    Mutant(
+        "functions are asked twice for an attribute",
+        "estimators.observed:Observed.entries",
+        rewrite("np.unique(attributes[_1])", "attributes[_1]"),
+        "a laboratory measures, and bills, the same value twice",
+        (f"{CONTAINERS}::test_functions_are_asked_for_distinct_ascending_attributes",),
+    ),
+    Mutant(
+        "coordinates are multiplied by the scale",
+        "estimators.kinds:SubspaceEstimator.inverse_transform",
+        rewrite("_1 / self.scale_", "_1 * self.scale_"),
+        "examples come back in other units than those of the table",
+        (f"{ESTIMATORS}::test_coordinates_become_examples_in_units_of_the_table",),
+    ),
+    Mutant(
+        "stored values of a cell are not added",
+        "estimators.containers:checked",
+        rewrite("X.sum_duplicates()", "None"),
+        "a sparse table is learned from with other values than it holds",
+        (f"{CONTAINERS}::test_stored_values_of_a_cell_are_added_once",),
+    ),
+    Mutant(
+        "tuning in the bill of an estimator",
+        "estimators.base:BudgetEstimator._adopt",
+        rewrite(
+            'learned.run["attributes_total"]', 'learned.run["attributes_total"] + learned.run["attributes_tuning"]'
+        ),
+        "tuned learners seem to have bought more than they learned from",
+        (f"{ESTIMATORS}::test_tuning_has_a_bill_of_its_own",),
+    ),
+    Mutant(
+        "masked cells are learned from",
+        "estimators.containers:plain",
+        rewrite("np.where(missing, np.nan, cells)", "cells"),
+        "values that nobody bought are learned from, and charged",
+        (CONTAINERS,),
+    ),
+    Mutant(
+        "dates are days",
+        "estimators.containers:_refuse_kind",
+        around(lambda original, *arguments: None),
+        "the number of days since 1970 is learned from in silence",
+        (CONTAINERS,),
+    ),
+    Mutant(
+        "durations among numbers",
+        "estimators.containers:_missing_objects",
+        rewrite("any(_1)", "False"),
+        "a cell that holds a duration or an imaginary part is a number",
+        (CONTAINERS,),
+    ),
+    Mutant(
+        "sizes of any table",
+        "estimators.containers:refuse_sizes",
+        around(lambda original, *arguments, **options: None),
+        "weights are 0 or infinite, as squares of values are",
+        (CONTAINERS,),
+    ),
+    Mutant(
+        "sizes of what is observed",
+        "estimators.observed:Observed.refuse_small",
+        around(lambda original, *arguments: None),
+        "an attribute in a large unit has the weight 0",
+        (CONTAINERS,),
+    ),
+    Mutant(
+        "masked targets are targets",
+        "estimators.base:BudgetEstimator._targets",
+        rewrite("np.ma.is_masked(y)", "False"),
+        "targets that are not known are learned from as unlabelled, or with the masked number",
+        (CONTAINERS,),
+    ),
+    Mutant(
+        "dollar signs begin a formula",
+        "figures.canvas:own_settings",
+        rewrite("False", "True"),
+        "names of attributes and units are drawn as other names",
+        (NAMES,),
+    ),
+    Mutant(
+        "any text is drawn",
+        "figures.canvas:drawable",
+        around(lambda original, text: str(text)),
+        "a figure cannot be drawn because of a byte in a file's name",
+        (NAMES,),
     ),
 )

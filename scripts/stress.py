@@ -18,6 +18,10 @@ The trials are random, but the same for the same seed:
   report in one line, in time, that no scheduler answers, and finish the run later.
 - study: kill a command of a study at a random moment before its end. The same command must then leave the study and
   all files as an undisturbed one.
+- estimator: give estimators arrays, frames, matrices and lists whose cells are masked, missing, dates, text or huge.
+  The numbers and the bill must be those of the array with NaN there, or the input must be refused in one line.
+- name: name files, attributes, units and studies with formulas, letters of any script, control characters or bytes.
+  Runs, figures and reports must show them, without a warning.
 - model: damage a model, a manifest or the journal of models, and sign it or take its checksum away. Every command that
   reads it must report that in one line, or give the right result.
 
@@ -53,10 +57,12 @@ import stress_cluster  # noqa: E402 - the scripts beside this one
 import stress_damage  # noqa: E402
 import stress_disks  # noqa: E402
 import stress_environment  # noqa: E402
+import stress_estimators  # noqa: E402
 import stress_files  # noqa: E402
 import stress_kills  # noqa: E402
 import stress_lines  # noqa: E402
 import stress_models  # noqa: E402
+import stress_names  # noqa: E402
 import stress_study  # noqa: E402
 import stress_tables  # noqa: E402
 from rich.console import Console  # noqa: E402
@@ -80,6 +86,8 @@ WHOLE = {
     "cluster": 40,
     "model": 81,
     "study": 150,
+    "estimator": 156,
+    "name": 30,
 }
 Prepared = Callable[[Path, int], Mapping[str, Mapping[str, Any]]]
 KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {
@@ -93,6 +101,8 @@ KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {
     "cluster": (stress_cluster.prepared, stress_cluster.tried),
     "model": (stress_models.prepared, stress_models.tried),
     "study": (stress_study.prepared, stress_study.tried),
+    "estimator": (stress_estimators.prepared, stress_estimators.tried),
+    "name": (stress_names.prepared, stress_names.tried),
 }
 
 
@@ -157,7 +167,10 @@ def machine() -> str:
 def main() -> int:
     """Run the trials, print their results, and write those of a full run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options = ("kills", "flips", "disks", "lines", "tables", "files", "environments", "clusters", "models", "studies")
+    options = (
+        *("kills", "flips", "disks", "lines", "tables", "files", "environments", "clusters", "models", "studies"),
+        *("estimators", "names"),
+    )
     for kind, option in zip(WHOLE, options, strict=True):
         parser.add_argument(f"--{option}", dest=kind, type=int, default=WHOLE[kind], help="trials (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="another seed, other trials (%(default)s)")

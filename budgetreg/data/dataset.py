@@ -165,6 +165,16 @@ def label(attribute: int, names: Sequence[str], dropped: Sequence[tuple[int, str
     return f"number {positions(attribute + 1, dropped)[attribute] + 1}"
 
 
+def size_fault(largest: float) -> str:
+    """Return why a column with this largest absolute value cannot be computed with; empty if it can, or all are 0."""
+    if not largest or 1 / LARGEST <= largest <= LARGEST:
+        return ""
+    return (
+        f"its largest absolute value is {largest:.3g}, and only {1 / LARGEST:g} to {LARGEST:g} can be computed with: "
+        "write it in another unit (multiply it by a power of ten)"
+    )
+
+
 def positions(d: int, dropped: Sequence[tuple[int, str]]) -> list[int]:
     """Return the positions of d attributes among all columns but the target, given those that are no attributes.
 

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from budgetreg.data.cache import is_intact, mapped, unsealed
-from budgetreg.data.dataset import LARGEST, Dataset, label
+from budgetreg.data.dataset import Dataset, label, size_fault
 from budgetreg.data.formats.chunks import ChunkedTable, has_decimal_comma, is_number, reading
 from budgetreg.data.values import Sparse, Values
 from budgetreg.errors import DataError, quoted
@@ -284,11 +284,8 @@ def _identifies(x: np.ndarray, name: str) -> bool:
 
 def _check_size(largest: float, where: str) -> None:
     """Refuse a column whose largest absolute value, unless it is 0, is too large or too small to compute with."""
-    if largest and not 1 / LARGEST <= largest <= LARGEST:
-        raise DataError(
-            f"{where}: its largest absolute value is {largest:.3g}, and only {1 / LARGEST:g} to {LARGEST:g} can be "
-            "computed with: write it in another unit (multiply it by a power of ten)"
-        )
+    if why := size_fault(largest):
+        raise DataError(f"{where}: {why}")
 
 
 def _as_target(column: Any, table: ChunkedTable) -> tuple[np.ndarray, tuple[str, ...], tuple[str, ...]]:

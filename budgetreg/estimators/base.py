@@ -1,14 +1,17 @@
 """The base class of the estimators, which check their input and learn as `budgetreg fit` does."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state, column_or_1d
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length
 
+from budgetreg.data.dataset import size_fault
 from budgetreg.data.values import Sparse, Values
 from budgetreg.errors import UserError
+from budgetreg.estimators.containers import checked, largest_of, plain, refuse_sizes
 from budgetreg.estimators.observed import Observe, Observed
 from budgetreg.estimators.parameters import learner_of, python_name, sees_all
 from budgetreg.learners.declaration import Learner, Missing
@@ -54,8 +57,9 @@ class BudgetEstimator(BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d), or callable
-            NaN marks a cell that was not bought. A callable ``observe(example, attributes)`` returns the values of
-            attributes of an example; it is called with an int and an array of distinct ints, while it learns.
+            NaN marks a cell that was not bought, and so do a mask and pandas' NA. A callable
+            ``observe(example, attributes)`` returns the values of attributes of an example; it is called with an int
+            and an array of distinct ints, while it learns.
         y : array-like of shape (n,)
             Targets. Learners of subspaces ignore them; with a callable, their number is that of the examples.
         n_features : int, optional
@@ -71,6 +75,8 @@ class BudgetEstimator(BaseEstimator):
 
         Raises
         ------
+        TypeError
+            If a cell holds an object that is no number.
         ValueError
             If a parameter or the data cannot be used.
         ObservationError
@@ -95,15 +101,31 @@ class BudgetEstimator(BaseEstimator):
             values, target = self._checked(X, y)
             d, fitted_names = self.n_features_in_, getattr(self, "feature_names_in_", None)
             names = () if fitted_names is None else tuple(map(str, fitted_names))
-        try:
-            learned = learn_table(self._choices(d, callable(X)), values, target, names)
-        except UserError as error:
-            raise ValueError(f"{type(self).__name__}: {error}") from error
+        learned = self._learned(self._choices(d, callable(X)), values, target, names)
         self.n_features_in_ = d
         if fitted_names is None and hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self._adopt(learned)
         return self
+
+    def _learned(
+        self,
+        choices: Mapping[str, Any],
+        values: np.ndarray | Values,
+        target: np.ndarray | None,
+        names: Sequence[str],
+        ordered: bool = False,
+    ) -> Learned:
+        """Return what is learned from checked values and targets."""
+        if target is not None and (why := size_fault(float(largest_of(target[:, None])[0]))):
+            raise ValueError(f"y: {why}")
+        try:
+            learned = learn_table(choices, values, target, names, ordered)
+        except UserError as error:
+            raise ValueError(f"{type(self).__name__}: {error}") from error
+        if isinstance(values, Observed):
+            values.refuse_small()
+        return learned
 
     def _adopt(self, learned: Learned) -> None:
         """Set the fitted attributes."""
@@ -168,16 +190,8 @@ class BudgetEstimator(BaseEstimator):
         """Return values and targets, checked as scikit-learn does."""
         learner = self._learner
         finite: bool | str = True if learner.missing is Missing.REFUSED else "allow-nan"
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=np.float64,
-            order="C",
-            ensure_all_finite=finite,
-            ensure_min_features=2,
-            ensure_min_samples=2,
-        )
+        X = checked(self, X, ensure_all_finite=finite, ensure_min_features=2, ensure_min_samples=2)
+        refuse_sizes(X, "X", getattr(self, "feature_names_in_", ()))
         target = None
         if learner.predicts:
             target = self._targets(y)
@@ -189,11 +203,13 @@ class BudgetEstimator(BaseEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         finite: bool | str = "allow-nan" if self._learner.unlabelled else True
-        y = column_or_1d(y, warn=True)
-        checked = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite=finite, input_name="y")
-        if np.isnan(checked).all():
+        if np.ma.is_masked(y):
+            raise ValueError("y has masked targets: leave out their examples, or fill them in")
+        y = column_or_1d(plain(y, "y"), warn=True)
+        target = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite=finite, input_name="y")
+        if np.isnan(target).all():
             raise ValueError("Input y contains NaN only: at least one target is needed")
-        return np.asarray(checked)
+        return np.asarray(target)
 
     def _observed(
         self, observe: Observe, y: Any, d: int | None, known: np.ndarray | None
@@ -203,9 +219,10 @@ class BudgetEstimator(BaseEstimator):
             raise ValueError("fit(observe, y=y, n_features=d): y and n_features are needed with a callable")
         target = self._targets(y) if self._learner.predicts else None
         shape = (len(y), d)
-        values = np.full(shape, np.nan) if known is None else np.array(known, dtype=np.float64)
+        values = np.full(shape, np.nan) if known is None else np.array(plain(known, "known"), dtype=np.float64)
         if values.shape != shape or np.isinf(values).any():
             raise ValueError(f"known has shape {values.shape}; finite values or NaN of shape {shape} are needed")
+        refuse_sizes(values, "known", small=False)
         return Observed(observe, values), target
 
     def __sklearn_tags__(self) -> Any:
@@ -220,8 +237,6 @@ def _values(X: Any) -> np.ndarray | Values:
     """Return checked values: dense, or sparse if some are stored and none is missing."""
     if isinstance(X, np.ndarray):
         return X
-    X = X.copy()
-    X.sum_duplicates()
     if not X.nnz or np.isnan(X.data).any():
         return np.asarray(X.toarray())
     return Sparse(X.indptr, X.indices, X.data, X.shape[1])

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length
 
 from budgetreg.config.options import options_of
-from budgetreg.errors import UserError
 from budgetreg.estimators.base import BudgetEstimator
+from budgetreg.estimators.containers import checked
 from budgetreg.estimators.observed import Observed
-from budgetreg.protocol.in_memory import Learned, learn_table
+from budgetreg.protocol.in_memory import Learned
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,7 @@ class ContinuedEstimator(BudgetEstimator):
             learned before stays as it was.
         """
         seen = self._seen
-        X = validate_data(
-            self,
-            X,
-            reset=seen is None,
-            accept_sparse="csr",
-            dtype=np.float64,
-            ensure_min_features=2 if seen is None else 1,
-        )
+        X = checked(self, X, reset=seen is None, ensure_min_features=2 if seen is None else 1)
         X = X if isinstance(X, np.ndarray) else X.toarray()
         target = None
         if self._learner.predicts:
@@ -130,11 +123,7 @@ class ContinuedEstimator(BudgetEstimator):
             target = np.concatenate([seen.y, target])
         names = tuple(map(str, getattr(self, "feature_names_in_", ())))
         observed = Observed(observe, values)
-        try:
-            learned = learn_table(choices, observed, target, names, ordered=True)
-        except UserError as error:
-            raise ValueError(f"{type(self).__name__}: {error}") from error
-        self._adopt(learned)
+        self._adopt(self._learned(choices, observed, target, names, ordered=True))
         cells = np.flatnonzero(~np.isnan(values))
         self._seen = Seen(choices, observed.shape, target, cells, values.take(cells))
         return self

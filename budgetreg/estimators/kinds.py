@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import RegressorMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from budgetreg.estimators.containers import checked, plain
 from budgetreg.estimators.continued import ContinuedEstimator
 from budgetreg.protocol.in_memory import Learned
 from budgetreg.solvers.conditional import conditional_means, conditional_variances
@@ -57,14 +58,7 @@ class BudgetRegressor(RegressorMixin, ContinuedEstimator):
         check_is_fitted(self)
         mean, covariance = self.mean_, self.covariance_
         modelled = mean is not None and covariance is not None
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse="csr",
-            dtype=np.float64,
-            ensure_all_finite="allow-nan" if modelled else True,
-        )
+        X = checked(self, X, reset=False, ensure_all_finite="allow-nan" if modelled else True)
         if return_std and not modelled:
             raise ValueError(
                 f"{type(self).__name__} does not model the attributes: use AEML or AEMR for standard deviations"
@@ -77,6 +71,10 @@ class BudgetRegressor(RegressorMixin, ContinuedEstimator):
             return np.asarray(predictions)
         return predictions, np.sqrt(conditional_variances(covariance, self.coef_, X) + self.noise_variance_)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² of the predictions, the share of the targets' variance that they explain."""
+        return float(super().score(X, self._targets(y), sample_weight))
+
     def __sklearn_tags__(self) -> Any:
         """Describe what can be expected: little, with few attributes or untuned constants."""
         tags = super().__sklearn_tags__()
@@ -84,7 +82,7 @@ class BudgetRegressor(RegressorMixin, ContinuedEstimator):
         return tags
 
 
-class SubspaceEstimator(TransformerMixin, ContinuedEstimator):
+class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ContinuedEstimator):
     """Base class of the estimators that project examples onto a subspace."""
 
     attributes: ClassVar[Mapping[str, str]] = {
@@ -103,14 +101,14 @@ class SubspaceEstimator(TransformerMixin, ContinuedEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """Return the coordinates (n, n_components) of complete examples in the subspace."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        X = checked(self, X, reset=False)
         X = X if isinstance(X, np.ndarray) else X.toarray()
         return np.asarray(((X - self.mean_) * self.scale_) @ self.components_.T)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return the examples (n, d) that coordinates (n, n_components) describe."""
         check_is_fitted(self)
-        X = check_array(X, dtype=np.float64)
+        X = check_array(plain(X, "X"), dtype=np.float64)
         return np.asarray((X @ self.components_) / self.scale_ + self.mean_)
 
     @property

@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from budgetreg.data.dataset import LARGEST, size_fault
 from budgetreg.errors import described
+from budgetreg.estimators.containers import largest_of, plain
 
 Observe = Callable[[int, np.ndarray], object]
 """``observe(example, attributes)`` returns the values of an example's attributes, in their order."""
@@ -66,10 +68,7 @@ class Observed:
         except Exception as error:
             raise self._failed(example, f"observe raised {described(error)}") from error
         try:
-            values = np.asarray(returned)
-            if np.iscomplexobj(values):  # the imaginary part would be lost
-                raise TypeError("complex values")
-            values = values.astype(np.float64)
+            values = np.asarray(plain(returned, "the result"), dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise self._failed(example, f"observe returned no numbers ({described(error)})") from error
         if values.shape != attributes.shape:
@@ -77,7 +76,20 @@ class Observed:
         if not np.isfinite(values).all():
             which = ", ".join(map(str, attributes[~np.isfinite(values)].tolist()))
             raise self._failed(example, f"observe returned no finite number for attribute {which}")
+        too_large = np.abs(values) > LARGEST
+        if too_large.any():
+            which, largest = attributes[too_large][0], values[too_large][0]
+            raise self._failed(
+                example, f"observe returned {largest:.3g} for attribute {which}: the most is {LARGEST:g}"
+            )
         self.values[example, attributes] = values
+
+    def refuse_small(self) -> None:
+        """Refuse an attribute whose values are all too small to compute with; call it when all are observed."""
+        for attribute, largest in enumerate(largest_of(self.values).tolist()):
+            if why := size_fault(largest):
+                example = int(np.flatnonzero(np.nan_to_num(self.values[:, attribute]))[0])
+                raise self._failed(example, f"attribute {attribute}: {why}")
 
     def _failed(self, example: int, problem: str) -> ObservationError:
         return ObservationError(f"example {example}: {problem}", example, self.values.copy())

@@ -11,7 +11,7 @@ from rich.table import Column, Table
 from budgetreg.analysis.bootstrap import FEWEST, Estimate
 from budgetreg.analysis.comparisons import Candidate
 from budgetreg.figures.axes import Axis, axes_of
-from budgetreg.figures.canvas import grid, legend, own_settings, write_figure
+from budgetreg.figures.canvas import folded, grid, legend, own_settings, write_figure
 from budgetreg.figures.captions import amount, flowing, repetitions_of, short_caption, with_interval
 from budgetreg.figures.library import Figure
 from budgetreg.figures.palette import style
@@ -218,7 +218,7 @@ def plot_advice(candidates: Sequence[Candidate], total: int, target: Path) -> li
         ax.set_ylim((_lowest(candidates, top), top) if cut else (bottom, above))  # the line need not be in sight
         ax.set_xlabel(f"k, attributes seen of each example, for {_amount(candidates, total)} in all")
         ax.set_ylabel(y.text)
-        ax.set_title(candidates[0].series.dataset, loc="left", fontsize=10)
+        ax.set_title(folded(candidates[0].series.dataset), loc="left", fontsize=10)
         grid(ax)
         samples, texts = ax.get_legend_handles_labels()
         legend(figure, dict(zip(texts, samples, strict=True)), 3)

@@ -11,7 +11,7 @@ import numpy as np
 from budgetreg.analysis.bootstrap import Estimate, of_ratio
 from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.figures.axes import PAID, PAID_COST, Axis, axes_of
-from budgetreg.figures.canvas import Panel, Panels, grid, legend, own_settings, write_figure
+from budgetreg.figures.canvas import Panel, Panels, folded, folded_ticks, grid, legend, own_settings, write_figure
 from budgetreg.figures.captions import flowing, repetitions_of, short_caption
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.library import Axes, Figure, Line2D, Patch
@@ -23,6 +23,7 @@ from budgetreg.results.series import Series, common_unit
 _PANEL = (2.3, 3.1)  # inches
 _GREY, _TUNING = "#555555", "#D6D6D6"
 _SIZE = 7.5  # points: of the letters of a bill
+_LETTERS_OF_TITLE = 36
 _LETTERS = 24  # of a line below an axis
 
 
@@ -88,12 +89,12 @@ def draw(series: Sequence[Series], drawing: Drawing) -> Figure:
     drawn = _sheet(len(panels))
     pairs = list(zip(drawn.places[::2], drawn.places[1::2], strict=True))
     for (bars, dots), in_panel, of_panel in zip(pairs, panels, bills, strict=True):
-        bars.ax.set_title(drawing.title(in_panel), loc="left", fontsize=10)
+        bars.ax.set_title(folded(drawing.title(in_panel), _LETTERS_OF_TITLE), loc="left", fontsize=10)
         for row, label in enumerate(labels):
             if label in of_panel:
                 _draw_bill(bars.ax, row, of_panel[label], looks[label]["color"])
                 _draw_error(dots.ax, row, of_panel[label].error, looks[label], drawing.top or np.inf)
-        bars.ax.set_yticks(range(len(labels)), labels)
+        bars.ax.set_yticks(range(len(labels)), folded_ticks(labels))
         bars.ax.tick_params(labelleft=bars.first)
         bars.ax.set_ylim(len(labels) - 0.5, -0.5)
         bars.ax.margins(x=0.26)  # for the numbers

@@ -2,7 +2,7 @@
 
 import textwrap
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -10,7 +10,7 @@ from math import ceil, lcm
 from pathlib import Path
 from typing import Any
 
-from budgetreg.figures.library import Artist, Axes, Figure, Line2D, matplotlib
+from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Text, matplotlib
 from budgetreg.files.writing import os_errors_explained, write_atomically
 from budgetreg.notices import printable
 
@@ -18,6 +18,7 @@ _DOTS_PER_INCH = 150
 _PANELS = {1: (6.6, 4.0), 2: (5.6, 3.6), 3: (4.6, 3.2)}  # inches, by the number in a row
 _LEGEND_ROW, _TITLE_ROW = 0.21, 0.24  # inches
 _LETTERS_PER_INCH = 10.6  # of a title
+_LETTERS, _LETTERS_OF_TICK = 70, 30  # in a line of a title, and of the name of a tick
 # Without these, files would hold the date and the version of the drawing library.
 _NO_METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
 
@@ -26,13 +27,43 @@ _NO_METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Creato
 def own_settings() -> Iterator[None]:
     """Draw with matplotlib's defaults and our fonts, then restore the user's settings.
 
-    A letter that the font lacks becomes a box, without a warning: it can be in any name of a data set.
+    Names of data sets, attributes and units can be any text, and are drawn as they are: ``$`` begins no formula, a
+    letter that the font lacks becomes a box without a warning, and what controls a terminal or cannot be encoded is
+    escaped.
     """
+    set_text = Text.set_text
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update({"font.family": "DejaVu Sans", "pdf.fonttype": 42, "font.size": 9.5})
-        yield
+        matplotlib.rcParams["text.parse_math"] = False
+        # All texts of a figure pass here, also those of ticks and legends.
+        Text.set_text = lambda self, s: set_text(self, drawable(s))  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            Text.set_text = set_text  # type: ignore[method-assign]
+
+
+def drawable(text: object) -> str:
+    r"""Return text that a font can be asked for.
+
+    Examples
+    --------
+    >>> drawable("a\x1b\udce9"), drawable(None)
+    ('a\\x1b\\udce9', '')
+    """
+    return "" if text is None else printable(str(text)).encode(errors="backslashreplace").decode()
+
+
+def folded(text: str, letters: int = _LETTERS) -> str:
+    """Return a name with line breaks if it is long, so that titles and names of ticks leave space for the axes."""
+    return "\n".join(text[at : at + letters] for at in range(0, len(text), letters))
+
+
+def folded_ticks(labels: Iterable[str]) -> list[str]:
+    """Return the names of ticks, each with line breaks if it is long."""
+    return [folded(label, _LETTERS_OF_TICK) for label in labels]
 
 
 def write_figure(figure: Figure, text: str, target: Path, name: str) -> list[Path]:

@@ -14,7 +14,7 @@ import pandas as pd
 from budgetreg.analysis.bootstrap import FEWEST
 from budgetreg.figures.axes import Axis, axes_of, within_total
 from budgetreg.figures.bounds import bounds
-from budgetreg.figures.canvas import Panel, grid, legend, own_settings, sheet, write_figure
+from budgetreg.figures.canvas import Panel, folded, grid, legend, own_settings, sheet, write_figure
 from budgetreg.figures.captions import caption, repetitions_of
 from budgetreg.figures.drawing import BANDS, PLAIN, Drawing
 from budgetreg.figures.labels import End, fit, label_ends
@@ -114,7 +114,7 @@ def draw(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Figure, li
     remarks: list[tuple[str, str]] = []
     for place, in_panel, with_curves, shown in zip(drawn.places, panels, curves, ranges, strict=True):
         title = drawing.title(in_panel)
-        place.ax.set_title(title, loc="left", fontsize=10)
+        place.ax.set_title(folded(title), loc="left", fontsize=10)
         found = _draw_panel(place.ax, with_curves, looks, y, shown, drawing)
         remarks += [(title, remark) for remark in found]
     _label_axes(drawn.places, panels, y, drawing)

@@ -155,8 +155,11 @@ class Drawing:
 
     def panel(self, series: Series) -> str:
         """Return the name of the panel that shows a series."""
+        return ",".join(self._values(series))
+
+    def _values(self, series: Series) -> list[str]:
         values = {**flatten(series.config), "dataset": series.dataset, "algo": series.algo}
-        return ",".join(str(values.get(key)) for key in self.panels)
+        return [str(values.get(key)) for key in self.panels]
 
     def split(self, series: Sequence[Series]) -> dict[str, list[Series]]:
         """Return the series of each panel, by its name."""
@@ -187,10 +190,9 @@ class Drawing:
             return self.titles[panel]
         budgets = budgets_of(series)
         budget = [f"k = {budgets[0]}"] if len(budgets) == 1 else []
-        values = panel.split(",")
         named = [
             value if key in ("dataset", "algo") else f"{key} {value}"
-            for key, value in zip(self.panels, values, strict=False)
+            for key, value in zip(self.panels, self._values(series[0]), strict=True)
         ]
         return ", ".join([*named, *budget])
 

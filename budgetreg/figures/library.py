@@ -53,6 +53,7 @@ with _quiet():
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
+    from matplotlib.text import Text
     from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, NullFormatter
 
 __all__ = [
@@ -66,6 +67,7 @@ __all__ = [
     "MaxNLocator",
     "NullFormatter",
     "Patch",
+    "Text",
     "colormaps",
     "matplotlib",
     "to_hex",

@@ -10,7 +10,7 @@ import numpy as np
 from budgetreg.analysis.bootstrap import FEWEST, Estimate, basic
 from budgetreg.analysis.comparisons import ResampledCurves, select
 from budgetreg.figures.axes import Axis, axes_of
-from budgetreg.figures.canvas import Panel, Panels, grid, legend, own_settings, write_figure
+from budgetreg.figures.canvas import Panel, Panels, folded, grid, legend, own_settings, write_figure
 from budgetreg.figures.captions import caption, repetitions_of
 from budgetreg.figures.drawing import BANDS, Drawing
 from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Patch
@@ -173,7 +173,7 @@ def _draw_curve(
     at, mean = along(x.column, learner, learner.mean), learner.mean[y.column].to_numpy(dtype=float)
     low, high = drawing.edges(learner.points, y.column)
     _prepare(ax, x, log=y.log)
-    ax.set_title(learner.label, loc="left", fontsize=10)
+    ax.set_title(folded(learner.label), loc="left", fontsize=10)
     if y.zero is not None:
         ax.axhline(y.zero, color=_GREY, linewidth=0.8, zorder=1)
     ax.plot(at, mean, **look)

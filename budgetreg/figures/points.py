@@ -9,7 +9,17 @@ import numpy as np
 from budgetreg.analysis.bootstrap import Estimate, basic, percentile
 from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.figures.axes import Axis, axes_of
-from budgetreg.figures.canvas import Panel, Panels, grid, legend, own_settings, sheet, write_figure
+from budgetreg.figures.canvas import (
+    Panel,
+    Panels,
+    folded,
+    folded_ticks,
+    grid,
+    legend,
+    own_settings,
+    sheet,
+    write_figure,
+)
 from budgetreg.figures.captions import flowing, repetitions_of, short_caption
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.labels import End, label_ends
@@ -164,7 +174,7 @@ def _panels(series: Sequence[Series], drawing: Drawing) -> tuple[Panels, list[tu
     parts = list(drawing.split(series).values())
     drawn = sheet(len(parts), share_y=drawing.share_y)
     for place, part in zip(drawn.places, parts, strict=True):
-        place.ax.set_title(drawing.title(part), loc="left", fontsize=10)
+        place.ax.set_title(folded(drawing.title(part)), loc="left", fontsize=10)
     return drawn, list(zip(drawn.places, parts, strict=True))
 
 
@@ -193,7 +203,7 @@ def _draw_columns(ax: Axes, series: Sequence[Series], y: Axis, drawing: Drawing)
     if y.log:
         ax.set_yscale("log")
     set_ticks(ax)
-    ax.set_xticks(range(len(learners)), learners)
+    ax.set_xticks(range(len(learners)), folded_ticks(learners))
     grid(ax, axis="y")
 
 

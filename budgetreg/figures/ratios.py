@@ -8,7 +8,7 @@ import numpy as np
 from budgetreg.analysis.bootstrap import Estimate, of_ratio
 from budgetreg.analysis.comparisons import ResampledCurves, select
 from budgetreg.figures.axes import Axis, axes_of
-from budgetreg.figures.canvas import grid, legend, own_settings, sheet, write_figure
+from budgetreg.figures.canvas import folded, folded_ticks, grid, legend, own_settings, sheet, write_figure
 from budgetreg.figures.captions import flowing, repetitions_of, short_caption
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.library import Axes, Figure
@@ -68,12 +68,12 @@ def draw(series: Sequence[Series], drawing: Drawing) -> tuple[Figure, str]:
     low, high = (end(ends, initial=1.0) for end in (np.nanmin, np.nanmax))
     drawn = sheet(len(panels), share_y=True)
     for place, in_panel, of_panel in zip(drawn.places, panels, ratios, strict=True):
-        place.ax.set_title(drawing.title(in_panel), loc="left", fontsize=10)
+        place.ax.set_title(folded(drawing.title(in_panel)), loc="left", fontsize=10)
         for row, label in enumerate(labels):
             if label in of_panel:
                 _draw_ratio(place.ax, row, of_panel[label], looks[label])
         place.ax.axvline(1, color=_GREY, linewidth=1.0, zorder=1)
-        place.ax.set_yticks(range(len(labels)), labels)
+        place.ax.set_yticks(range(len(labels)), folded_ticks(labels))
         place.ax.set_ylim(len(labels) - 0.5, -0.5)
         place.ax.tick_params(labelleft=place.first)
         place.ax.set_xscale("log")

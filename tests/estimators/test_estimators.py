@@ -275,6 +275,20 @@ def test_subspaces_have_components_and_coordinates() -> None:
     assert POPCA(k=2, n_components=1).fit(X).attributes_seen_ == 100
 
 
+def test_coordinates_become_examples_in_units_of_the_table() -> None:
+    X = np.outer(np.arange(1.0, 9.0), [1.0, 20.0, 300.0])
+    model = PCA(n_components=1).fit(X)  # which divides attributes by their largest values
+    np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X)
+
+
+def test_tuning_has_a_bill_of_its_own() -> None:
+    X, y = table(20, 4)
+    given = {"k": 2, "pilot": 0, "scale": "none"}
+    tuned = AELRCV(**given, folds=2, grid={"B": [1.0], "eta": [1.0, 2.0]}).fit(X, y)
+    assert tuned.attributes_seen_ == AELR(**given, **tuned.best_params_).fit(X, y).attributes_seen_ <= 40
+    assert tuned.attributes_tuning_ > 0
+
+
 @pytest.mark.slow
 def test_a_table_that_is_all_constants_is_learned() -> None:
     """The mean of the targets is predicted, with their standard deviation."""

@@ -1,0 +1,76 @@
+"""Names of data sets, attributes, units and files may be any text: figures show it as it is."""
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import RendererAgg
+
+from budgetreg.buying.bill import StudyBill
+from budgetreg.figures.bills import plot_bills
+from budgetreg.figures.curves import plot_series
+from budgetreg.figures.drawing import Drawing
+from budgetreg.figures.study import plot_study
+from budgetreg.results.series import read_series
+from tests.written_runs import write_run
+
+SHOWN = {
+    r"_US$ vs,A$ \$a\frac^_%{": r"_US$ vs,A$ \$a\frac^_%{",
+    "é עברית 漢字 😀 \x1b[2J\u202e\udce9": r"é עברית 漢字 😀 \x1b[2J\u202e\udce9",
+}
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that collects what is drawn, none of it as a formula."""
+    texts: list[str] = []
+    draw = RendererAgg.draw_text
+
+    def draw_text(
+        self: Any, gc: Any, x: Any, y: Any, s: str, prop: Any, angle: Any, ismath: Any = False, **more: Any
+    ) -> None:
+        assert not ismath
+        texts.append(s)
+        draw(self, gc, x, y, s, prop, angle, ismath, **more)
+
+    monkeypatch.setattr(RendererAgg, "draw_text", draw_text)
+    return texts
+
+
+def study(attribute: str, unit: str, name: str, target: Path) -> None:
+    counts = {"beforehand": 1, "paid": 2, "on_order": 1, "unavailable": 0}
+    attributes = pd.DataFrame({"attribute": [attribute, "b"], **counts})
+    plot_study(name, 9, StudyBill(unit, 3.0, 1.0, attributes, pd.DataFrame()), [], target)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_titles_labels_legends_and_ticks_show_names_as_they_are(name: str, tmp_path: Path, drawn: list[str]) -> None:
+    (series,) = read_series([write_run(tmp_path / "run")])
+    named = replace(series, dataset=name, label=name, runs=series.runs.assign(cells_tuning=0, rows_full=0))
+    shown = SHOWN[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plot_series([named], tmp_path, "curves")
+        assert f"{shown}, k = 4" in drawn
+        assert shown in drawn
+        drawn.clear()
+        plot_bills([named], tmp_path, "bills", Drawing(kind="bills"))
+        assert shown in drawn
+        drawn.clear()
+        study(name.encode(errors="backslashreplace").decode(), name, "study", tmp_path)  # tables are UTF-8
+    assert {shown[:24], f"spent ({shown})", f"on order: 1 {shown}"} <= set(drawn)
+
+
+def test_long_names_leave_space_for_the_axes(tmp_path: Path, drawn: list[str]) -> None:
+    (series,) = read_series([write_run(tmp_path / "run")])
+    name = "x$" * 120
+    named = replace(series, dataset=name, label=name, runs=series.runs.assign(cells_tuning=0, rows_full=0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plot_series([named], tmp_path, "curves")
+        plot_bills([named], tmp_path, "bills", Drawing(kind="bills"))
+        study(name, name, name[:150], tmp_path)
+    assert name[:70] in drawn
