@@ -81,6 +81,7 @@ class ToyPlan:
     stuck: Stuck | None = None
     names: tuple[str, ...] = ()
     dropped: tuple[tuple[int, str], ...] = ()
+    first: int | None = None
     groups: None = None
     spends_gaps: bool = False
     target: str = ""

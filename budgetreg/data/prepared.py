@@ -149,6 +149,7 @@ def _prepared(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> Pre
         label_names=tuple(facts["labels"]),
         available=arrays["available"] if facts["missing"] else None,
         dropped=tuple((at, name) for at, name in facts["dropped"]),
+        first=facts["lowest"],
     )
     return Prepared(data, largest, tuple(facts["identifiers"]))
 
@@ -162,7 +163,7 @@ class _Summary:
         self._targets: list[Any] = []
         self._lengths = [np.empty(0, dtype=np.int64)]
         self._largest = np.zeros(0)
-        self._n, self._first, self._missing = 0, 1, False
+        self._n, self._first, self._missing = 0, table.first, False
         self._identifiers: list[int] = []
 
     def arrays(self) -> Iterator[tuple[str, np.ndarray]]:
@@ -233,7 +234,7 @@ class _Summary:
         lowest = 0 if 0 in table.dropped else self._first  # the index of a sparse table's first column
         dropped = [(at - lowest if lengths.size else at, name) for at, name in table.dropped.items()]
         for column in np.flatnonzero(largest).tolist():
-            where = f"{table.path}: attribute {label(column, table.names, dropped)}"
+            where = f"{table.path}: attribute {label(column, table.names, dropped, lowest if lengths.size else None)}"
             _check_size(float(largest[column]), where)
         facts = {
             "two_valued": bool(labels),
@@ -243,6 +244,7 @@ class _Summary:
             "names": tuple(table.names),
             "target": table.target,
             "first": self._first,
+            "lowest": lowest if lengths.size else None,
             "missing": self._missing,
             "dropped": dropped,
             "identifiers": self._identifiers,

@@ -100,6 +100,8 @@ class ChunkedTable:
     dropped : mapping of int to str
         The columns that are left out: names, empty if they have none, by position among all columns but the target,
         ascending; in LIBSVM files, by index.
+    first : int
+        In LIBSVM files, the index of the first attribute, which is 0 also if any row has that index.
     """
 
     path: Path
@@ -114,6 +116,7 @@ class ChunkedTable:
     missing: bool = False
     d: int = 0
     dropped: Mapping[int, str] = field(default_factory=dict)
+    first: int = 1
 
 
 @contextmanager
