@@ -19,7 +19,7 @@ import numpy as np
 
 from budgetreg.config.options import NAME, NOTHING, Option, Options, Requirement, one_of
 from budgetreg.data.dataset import LARGEST, Dataset, positions, short_digest
-from budgetreg.data.formats.chunks import is_number, places_of, reading, shown
+from budgetreg.data.formats.chunks import comma_fault, is_number, places_of, reading, shown
 from budgetreg.data.formats.delimited import records, separator_of
 from budgetreg.data.groups import Groups, numbered
 from budgetreg.errors import ConfigError, DataError, nearest, quoted
@@ -329,7 +329,7 @@ def _values(form: _Form, texts: Sequence[str], where: str) -> tuple[float, ...]:
     """Return the numbers of a line."""
     for text, column in zip(texts, form.columns, strict=True):
         if not is_number(text):
-            raise DataError(f"{where}: {column} is not a number: {quoted(text)}")
+            raise DataError(f"{where}: {column}: {quoted(text)} {comma_fault(text) or 'is not a number'}")
         if not form.least <= float(text) <= LARGEST and float(text) != 0:
             zero = "0 or " if form.least > 0 else ""
             raise DataError(f"{where}: {column} must be {zero}from {form.least:g} to {LARGEST:g}, not {float(text):g}")

@@ -7,6 +7,7 @@ import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.kind import DatasetKind
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.files.paths import at_home, regular
+from budgetreg.notices import say
 
 # SHA-256 of the original files, uncompressed.
 CHECKSUMS: Mapping[str, str] = {
@@ -64,7 +66,11 @@ class Mnist:
         images_file = "images.npy" if self.digits is None else "images_{}v{}.npy".format(*self.digits)
         # All images are verified, which takes a while, only if those of the pair have to be made of them.
         needed = (images_file, "labels.npy")
-        folder = prepared(checksums, needed) or prepared(checksums) or prepare(self.root, checksums)
+        folder = prepared(checksums, needed) or prepared(checksums)
+        if folder is None:
+            folder = prepare(self.root, checksums)
+        elif not raw_folder(self.root).is_dir() and parent_process() is None:
+            say(f"dataset.root={self.root} holds no MNIST/raw: the arrays that were prepared before are used, in {folder}")
         labels, is_train = np.ascontiguousarray(mapped(folder / "labels.npy")).T
         if self.digits is None:
             images = mapped(folder / "images.npy")

@@ -16,12 +16,12 @@ import numpy as np
 
 from budgetreg.data.cache import is_intact, mapped, unsealed
 from budgetreg.data.dataset import LARGEST, Dataset, label
-from budgetreg.data.formats.chunks import ChunkedTable, has_decimal_comma, is_number, reading
+from budgetreg.data.formats.chunks import ChunkedTable, comma_fault, is_number, reading
 from budgetreg.data.values import Sparse, Values
 from budgetreg.errors import DataError, quoted
 
 _LEAST_ROWS, _FILLED = 20, 2 / 3
-_ID = re.compile(r"(?i:(^|[^a-z])(id|uuid|guid|key|idx|index)$)|[a-z]I[Dd]$")
+_ID = re.compile(r"(?i:(^|[^a-z])(id|uuid|guid|key|idx|index)$)|[a-z]I[Dd]$|^Unnamed: \d+$")
 
 FACTS = "facts.json"
 """Name of the file in a folder of arrays that describes them."""
@@ -335,9 +335,7 @@ def _as_target(column: Any, table: ChunkedTable) -> tuple[np.ndarray, tuple[str,
         distinct = np.unique(values).tolist()
     if not numeric and len(distinct) != 2:
         row = next(row for row, value in enumerate(values) if not is_number(value))
-        need = f"is not a number (text needs exactly two values, not {len(distinct)})"
-        if has_decimal_comma(values[row]):
-            need = "has a decimal comma: write numbers with a point"
+        need = comma_fault(values[row]) or f"is not a number (text needs exactly two values, not {len(distinct)})"
         raise DataError(f"{where}: {place(row)}: {quoted(values[row])} {need}")
     if numeric and not np.isfinite(values).all():
         raise DataError(

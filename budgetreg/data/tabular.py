@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import re
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -34,6 +36,17 @@ FORMATS: Mapping[str, Opener] = {
 }
 """File formats, by the ending of a file's name."""
 
+_MARKS = (  # first bytes, what they begin, and the ending of its name, if it can be read
+    (rb"PAR1\x15", "a Parquet file", ".parquet"),
+    (rb"PK\x03\x04", "an NPZ file", ".npz"),
+    (rb"\x1f\x8b", "a file compressed with gzip", ".gz"),
+    (rb"BZh[1-9]1AY&SY", "a file compressed with bzip2", ".bz2"),
+    (rb"\xfd7zXZ\0", "a file compressed with xz", ".xz"),
+    (rb"SQLite format 3\0", "an SQLite database", ""),
+    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel workbook", ""),
+    (rb"\x93NUMPY", "a single array of NumPy, and X and y are needed", ""),
+)
+_LONGEST_MARK = 16
 _TEXT = (delimited.open_csv, libsvm.open_libsvm)  # may be compressed
 _LAYOUT_VERSION = 7  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder of the arrays in the folder of the cache
@@ -44,6 +57,33 @@ _CONSTANT = "{}: all {} targets are {:g}: there is nothing to predict; dataset.t
 def opener(path: Path) -> Opener | None:
     """Return the function that opens a file, or a folder of arrays; None if its name has no known ending."""
     return arrays.open_arrays if os.path.isdir(path) else FORMATS.get(Path(_suffix(path).lower()).stem)
+
+
+def refuse_disguised(path: Path) -> None:
+    """Refuse a file whose first bytes are those of another format than its name says.
+
+    Raises
+    ------
+    DataError
+        With the name that it should have, or what to save it as.
+    OSError
+        If it cannot be read.
+    """
+    regular(path)
+    with path.open("rb") as file:
+        beginning = file.read(_LONGEST_MARK)
+    ending = _suffix(path).lower()
+    what, fitting = next(((what, fitting) for mark, what, fitting in _MARKS if re.match(mark, beginning)), ("", ending))
+    if fitting == ".npz" != ending and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+        if not any(name.endswith(".npy") for name in names):
+            what, fitting = "an Excel workbook" if "xl/workbook.xml" in names else "a ZIP archive", ""
+    if not fitting or not ending.endswith(fitting):
+        packed = fitting in chunks.COMPRESSIONS
+        base = path.name if packed and FORMATS.get(ending) in _TEXT else path.name.removesuffix(path.suffix)
+        advice = f"name it {base}{fitting}" if fitting else "save the table as CSV"
+        raise DataError(f"{path} looks like {what}: {'unpack it first' if packed and base != path.name else advice}")
 
 
 def _suffix(path: Path) -> str:
@@ -127,6 +167,8 @@ class File:
         assert open_table is not None
         try:
             with reading(path):
+                if not path.is_dir():
+                    refuse_disguised(path)
                 known = {"indices": self.indices} if self.indices else {}
                 table = open_table(path, self.target, self.missing == "unavailable", self.drop, **known)
                 if table.size <= chunks.IN_MEMORY:

@@ -307,7 +307,7 @@ def _check_prices(algo: Learner, free: np.ndarray | None, data: Dataset) -> None
     """
     if free is not None and not algo.uses_free:
         able = members(lambda other: other.uses_free and other.predicts == algo.predicts)
-        which = shown(list(map(data.label, np.flatnonzero(free).tolist())))
+        which = shown([data.names[at] if data.names else data.label(at) for at in np.flatnonzero(free).tolist()])
         raise ConfigError(
             f"dataset.costs: the price of {which} is 0, and {algo.name} cannot use more than its k attributes: give a "
             f"price above 0, or use one of {', '.join(able)}"

@@ -216,7 +216,7 @@ def _columns_of(path: Path, target: str | None) -> tuple[Sequence[str], int] | N
         table = open_table(path, target)
     except (DataError, OSError):
         return None
-    return table.names, table.d
+    return table.names, table.d - len(table.dropped)
 
 
 def _names(learned: Arrays) -> list[str]:
