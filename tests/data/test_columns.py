@@ -116,21 +116,20 @@ def test_columns_that_are_left_out_may_hold_anything(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("ending", "drop"),
-    [(".csv", 1), (".csv", "Unnamed: 0"), (".csv.gz", 1), (".parquet", 6), (".parquet", "__index_level_0__")],
+    [(".csv", 1), (".csv", "Unnamed: 0"), (".csv.gz", 1)],
 )
 def test_an_index_that_was_saved_too_can_be_left_out(tmp_path: Path, ending: str, drop: str | int) -> None:
     path, table = tmp_path / f"table{ending}", frame().set_index(np.array([7, *range(N - 1)]))
-    table.to_parquet(path) if ending == ".parquet" else table.to_csv(path)
+    table.to_csv(path)
     data = read(path, [drop])
     assert np.array_equal(values(data), X)
     assert (list(data.names), data.target) == (NAMES, "y")
-    word = 1 if "csv" in ending else "__index_level_0__"
-    with pytest.raises(DataError, match=rf"table.*: column .* (has no name|is an index).*dataset.drop=\[{word}\]"):
+    with pytest.raises(DataError, match=r"table.*: column .* has no name.*dataset.drop=\[1\]"):
         read(path, [])
     run = computed(path, tmp_path / "run", **{"dataset.drop": [drop]})
     new = path.with_name(f"new{ending}")
     for written in (table, frame()):  # with the index and without
-        written.to_parquet(new) if ending == ".parquet" else written.to_csv(new, index=written is table)
+        written.to_csv(new, index=written is table)
         assert np.isfinite(predict(run, new).values).all()
 
 

@@ -22,7 +22,7 @@ from budgetreg.errors import DataError, quoted
 _MOST_BLANK = 1_000_000  # lines in a row
 _MOST_READ = 1 << 30  # bytes of text to read at once
 _MOST_FIELD = 128  # of them for each field
-_FEW = 4  # numbers that rise by accident
+_FEW, _ALIKE = 4, 0.25  # fewer numbers rise by accident; how much the growth of alike steps differs from the median
 _LOOKED_AT = 100  # rows in which a word of the first row is looked for
 _VALUE = re.compile(r"[+-]?\.?\d.*|[?.-]|#?n/?a|null|none", re.IGNORECASE)  # words that are no names
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
@@ -224,7 +224,8 @@ def _header(path: Path, separator: str) -> list[str]:
 def refuse_row_of_data(path: Path, separator: str, header: list[str]) -> None:
     """Refuse a header that is a row of data: the row would be lost.
 
-    Names may be numbers, such as years, wavelengths or numbers of pixels. Those only rise, or only fall.
+    Names may be numbers, such as years, wavelengths or numbers of pixels. Those only rise, or only fall, and are whole or
+    follow each other in steps that are alike.
 
     Raises
     ------
@@ -235,8 +236,11 @@ def refuse_row_of_data(path: Path, separator: str, header: list[str]) -> None:
         raise DataError(f"{path} has no header: its first row has only numbers; write the names of the columns there")
     if 2 * len(numbers) <= len(header):
         return
-    steps = np.sign(np.diff(numbers))
-    ordered = abs(steps.sum()) == len(steps) and (len(numbers) >= _FEW or all(x.is_integer() for x in numbers))
+    steps = np.diff(numbers)
+    ordered = (steps > 0).all() or (steps < 0).all()
+    if ordered and not all(number.is_integer() for number in numbers):
+        growth = steps[1:] / steps[:-1]
+        ordered = len(numbers) >= _FEW and np.abs(growth / np.median(growth) - 1).max() < _ALIKE
     words = {at: field for at, field in enumerate(header) if field and not chunks.is_number(field)}
     rows = [row for _, row in islice(records(path, separator), 1, _LOOKED_AT)]
     known = any(row[at].strip() == word for row in rows for at, word in words.items() if at < len(row))
